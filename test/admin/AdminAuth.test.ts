@@ -135,7 +135,7 @@ describe("wrong admin credentials", () => {
       yield* Effect.forEach(flooding, Fiber.interrupt)
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("include a replaced password, which no longer skips the queue", () =>
+  it.effect("a replaced password is one of them, and no longer skips the queue", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       yield* auth.login(key, undefined, here)
@@ -166,7 +166,7 @@ describe("wrong admin credentials", () => {
       yield* auth.login("a-key-of-24-characters!!", undefined, here)
     }).pipe(Effect.provide(withAuth({}, "a-key-of-24-characters!!"))))
 
-  it.effect("do not include an expired or revoked JWT", () =>
+  it.effect("an expired or revoked JWT is not counted", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       const { token } = yield* auth.login(key, 1, here)

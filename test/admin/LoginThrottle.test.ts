@@ -92,7 +92,7 @@ describe("the login throttle", () => {
       assert.isTrue(yield* throttle.check("192.0.2.2", right))
     }))
 
-  it.effect("knows a bounded number of addresses", () =>
+  it.effect("remembers a bounded number of addresses", () =>
     Effect.gen(function*() {
       const throttle = makeLoginThrottle()
       for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
@@ -102,7 +102,7 @@ describe("the login throttle", () => {
       assert.strictEqual(yield* throttle.slowedFor(here), 0)
     }))
 
-  it.effect("does not delay a credential that was recently right from the address, and paces the lookups of a guesser", () =>
+  it.effect("does not delay a credential that was recently right from the address, and limits the rate of lookups for others", () =>
     Effect.gen(function*() {
       const remembered = new Set<string>()
       let looks = 0
@@ -148,7 +148,7 @@ describe("the login throttle", () => {
       assert.isTrue(yield* Fiber.join(late))
     }))
 
-  it.effect("makes no lookup for an address without a right credential", () =>
+  it.effect("looks up no credential for an address that never had a right one", () =>
     Effect.gen(function*() {
       const throttle = makeLoginThrottle({
         nameOf: (address) => address,

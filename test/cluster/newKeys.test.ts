@@ -87,7 +87,7 @@ describe("a bearer that is unknown to a node", () => {
       assert.strictEqual(other.questions(), before)
     }))
 
-  it.live("is rejected while the store is lost, unlike a known key", () =>
+  it.live("is rejected with store_unavailable while the store is lost; a known key is accepted", () =>
     Effect.gen(function*() {
       const { other } = yield* two()
       other.lose()

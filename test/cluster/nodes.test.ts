@@ -167,7 +167,7 @@ describe("four nodes over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("while the store is lost, finish running requests and reject new ones; continue when it returns without its data", async () => {
+  it("during a loss of the store and its data, finish running requests, reject new ones, then continue", async () => {
     const held = await holdAt(node(0).url)
     const running = chat(node(1).url, "!count 60\n!fault hang-mid-stream after=20", { stream: true })
     await untilQueueAt(node(0), { in_use: 2 })

@@ -342,7 +342,7 @@ describe("stored responses of two nodes", () => {
     60_000
   )
 
-  it.live("do not fail a reply whose copy is lost", () =>
+  it.live("a reply succeeds although its stored copy is lost", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const one = yield* responses(server, "one")

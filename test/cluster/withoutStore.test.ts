@@ -37,7 +37,7 @@ const printed = async (env: Readonly<Record<string, string>>): Promise<string> =
 }
 
 describe("the Redis client", () => {
-  it("is loaded by a gateway with a store, and by no other", () =>
+  it("is loaded only by a gateway with a store", () =>
     Effect.runPromise(Effect.scoped(Effect.gen(function*() {
       const { url } = yield* redisServer()
       const store = { GATEWAY_STORE_URL: url, GATEWAY_ADMIN_KEY: "an-admin-key" }

@@ -89,7 +89,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         )
       }))
 
-    it.effect("fails a change if a pipe has replaced the file", () =>
+    it.effect("a change fails if a pipe has replaced the file", () =>
       Effect.gen(function*() {
         const path = yield* configFile({ keys: ["first"] })
         const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })

@@ -11,7 +11,7 @@ const quiet = Layer.merge(NodeServices.layer, collectLogs([]))
 const login = (n: number) => ({ jti: `login-${n}`, issuedAt: 1_000 + n, expiresAt: 90_000 + n })
 
 describe("ended admin logins", () => {
-  it.effect("are forgotten when they have expired", () =>
+  it.effect("are dropped once they have expired", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const config = `${yield* fs.makeTempDirectoryScoped()}/config.json`
@@ -91,7 +91,7 @@ describe("ended admin logins", () => {
       ])
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("include all earlier logins if the file is damaged", () =>
+  it.effect("a damaged file ends all earlier logins", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const config = `${yield* fs.makeTempDirectoryScoped()}/config.json`
@@ -103,7 +103,7 @@ describe("ended admin logins", () => {
       assert.deepEqual([yield* issued(1_999), yield* issued(2_000), yield* issued(2_001)], [true, true, false])
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("above the maximum end all logins of the same age, and stay ended", () =>
+  it.effect("above the maximum, all logins of the same age end permanently", () =>
     Effect.gen(function*() {
       const ended = yield* makeEndedLogins
       for (let n = 0; n < 10_050; n++) yield* ended.end(login(n))

@@ -396,7 +396,7 @@ describe("decodeConfig", () => {
       assert.lengthOf(snapshot.config.accounts, 2)
     }))
 
-  it.effect("keeps a group the same object for as long as its content is the same", () =>
+  it.effect("keeps the object of a group while its content is unchanged", () =>
     Effect.gen(function*() {
       const raw: RawConfig = {
         keys: ["k"],

@@ -32,7 +32,7 @@ describe("key records", () => {
     assert.strictEqual(idOf("  sk-team-a\n"), teamA)
   })
 
-  it.effect("are decoded; null means an absent field", () =>
+  it.effect("are decoded; a null field counts as absent", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* recordOf({}), nothing)
       assert.deepStrictEqual(

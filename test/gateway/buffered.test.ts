@@ -14,7 +14,7 @@ afterEach(async () => {
 })
 
 describe("whole replies and limits.buffered_bytes", () => {
-  it("a reply is complete up to the limit, cut at it and rejected with 429 above it; its bytes are released afterwards", async () => {
+  it("a reply is complete up to the limit, cut at it, and rejected with 429 above it", async () => {
     gateway = await startGateway({ limits: { buffered_bytes: most } })
     const sum = Context.get(gateway.services, CurrentBufferedBytes)
     const ask = async (others: number) => {

@@ -543,7 +543,7 @@ describe("a fault after the first text, in a stream and in a whole reply", () =>
     ["a withdrawn reply", [{ name: "content-filter", after: 1 }], "one", "content_filter", 0]
   ]
   for (const [about, faults, text, finish, continues] of works) {
-    it(`${about}: the reply succeeds`, () =>
+    it(`${about}: 200 without an error`, () =>
       onEach(stands.filter(({ setting }) => setting !== "direct"), async (stand) => {
         const { report, said, triesOf } = await ask(stand, "!say one two three", faults)
         assert.deepInclude(said, { status: 200, error: undefined, text, finish })

@@ -209,7 +209,7 @@ describe("an upstream that is slow to answer a stop", () => {
   }
 
   for (const stream of [true, false]) {
-    it(`the caller of a ${stream ? "stream" : "whole reply"} gets the end at once, and the slot is freed after the stop`, async () => {
+    it(`the caller of a ${stream ? "stream" : "whole reply"} does not wait for it, and the slot is freed after the stop`, async () => {
       await begin("a")
       const asking = ask(stream, new AbortController().signal, "!count 400\n!fault hang-mid-stream after=50", {
         stop: ["12"]

@@ -35,7 +35,7 @@ describe("the console's files", () => {
     for (const file of plain()) assert.match(file, /^index\.html$|^assets\/[\w.]+-[\w-]{8,}\.(?:js|css|svg)$/)
   })
 
-  it("each file has its compressed forms beside it", () => {
+  it("each file has a gzip and a Brotli form", () => {
     for (const file of plain()) {
       assert.strictEqual(gunzipSync(readFileSync(path.join(folder, `${file}.gz`))).toString(), text(file))
       assert.strictEqual(brotliDecompressSync(readFileSync(path.join(folder, `${file}.br`))).toString(), text(file))

@@ -71,7 +71,7 @@ describe("journeys at the console", () => {
     await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor()
   })
 
-  it("accounts: added after a preview, noted, disabled, searched, tested and deleted", async () => {
+  it("accounts: an account is added after a preview, noted, disabled, searched, tested and deleted", async () => {
     await signedIn("accounts")
     await button("Add accounts").click()
     await page.getByRole("textbox", { name: "Accounts, one per line" })
@@ -129,7 +129,7 @@ describe("journeys at the console", () => {
     assert.strictEqual((await admin("/admin/accounts"))["total"], 1)
   })
 
-  it("keys: generated, shown, limited and deleted, with immediate effect for callers", async () => {
+  it("keys: a key is generated, shown, limited and deleted, with immediate effect for callers", async () => {
     await signedIn("keys")
     await button("Generate").click()
     const key = await page.getByRole("textbox", { name: "New key" }).inputValue()
@@ -209,7 +209,7 @@ describe("journeys at the console", () => {
     assert.deepStrictEqual(posted, [`${gateway.url}/admin/keys`])
   })
 
-  it("accounts: a refused note stays in its dialog, with the reason", async () => {
+  it("accounts: a rejected note stays in its dialog, with the reason", async () => {
     await signedIn("accounts")
     await button("Note of ada@example.com").click()
     const note = dialog("Note of ada@example.com")
@@ -233,7 +233,7 @@ describe("journeys at the console", () => {
     assert.deepInclude(key, { name: "team b", disabled: true, expires_at: "2035-01-01T10:20:30Z" })
   })
 
-  it("settings: a refusal is shown at its field, and a concurrent change is not overwritten", async () => {
+  it("settings: an error is shown at its field, and a concurrent change is not overwritten", async () => {
     await signedIn("settings")
     const field = page.getByRole("textbox", { name: "runtime.account_max_inflight" })
     await field.fill("100000")
@@ -260,7 +260,7 @@ describe("journeys at the console", () => {
     assert.deepInclude(responses as object, { store_ttl_seconds: 60 })
   })
 
-  it("playground: local tools in every style, streamed and not, and the request in the inspector", async () => {
+  it("playground: local tools work in every style, streamed and whole, and the inspector shows the request", async () => {
     await signedIn("playground")
     const log = page.getByRole("log", { name: "Conversation" })
     await page.getByRole("checkbox", { name: "Local tools" }).check()
@@ -412,7 +412,7 @@ describe("journeys at the console", () => {
     assert.deepInclude(await admin("/admin/config"), { keys: [businessKey, "another-key"] })
   })
 
-  it("usage: shown by hour, model and day", async () => {
+  it("usage: the table groups requests by hour, model and day", async () => {
     await fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${businessKey}` },

@@ -82,18 +82,21 @@ describe("the console's pages", () => {
     }
   )
 
-  it.each(names)("%s: axe finds nothing serious in light and dark, and it fits into 360 pixels", async (name) => {
-    const { page } = watched
-    await goTo(page, name)
-    await settled(page)
-    for (const theme of ["Light", "Dark"]) {
-      await page.getByRole("combobox", { name: "Theme" }).selectOption(theme)
-      assert.deepStrictEqual(await seriousFindings(page), [], theme)
+  it.each(names)(
+    "%s: axe finds no serious violation in light and dark, and the page fits into 360 pixels",
+    async (name) => {
+      const { page } = watched
+      await goTo(page, name)
+      await settled(page)
+      for (const theme of ["Light", "Dark"]) {
+        await page.getByRole("combobox", { name: "Theme" }).selectOption(theme)
+        assert.deepStrictEqual(await seriousFindings(page), [], theme)
+      }
+      await page.setViewportSize({ width: 360, height: 740 })
+      assert.isAtMost(await sideways(page), 0)
+      await page.setViewportSize({ width: 1280, height: 800 })
     }
-    await page.setViewportSize({ width: 360, height: 740 })
-    assert.isAtMost(await sideways(page), 0)
-    await page.setViewportSize({ width: 1280, height: 800 })
-  })
+  )
 
   it("narrow windows have the navigation behind a menu button", async () => {
     const narrow = await openSignedIn(browser, gateway.url, "overview", { viewport: { width: 360, height: 740 } })

@@ -57,7 +57,7 @@ describe("deadlines", () => {
       assert.strictEqual(ran, 1)
     }).pipe(Effect.provide(Deadlines.layer)))
 
-  it.effect("release their neighbours when they end", () =>
+  it.effect("cancelled ones keep no reference to one another", () =>
     Effect.gen(function*() {
       const deadlines = yield* Deadlines
       const all = Array.from({ length: 3 }, () => deadlines.add(deadlines.now() + 1_000, () => undefined))

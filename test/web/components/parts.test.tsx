@@ -134,7 +134,7 @@ describe("Dialog in the console", () => {
     )
   }
 
-  it("focuses its first field, keeps the focus inside in both directions, and gives it back", async () => {
+  it("focuses its first field, keeps the focus inside in both directions, and returns it", async () => {
     draw(<Opener />)
     await button("Open").click()
     await expect.element(page.getByRole("dialog", { name: "A name" })).toBeVisible()

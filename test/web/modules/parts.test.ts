@@ -37,7 +37,7 @@ describe("parseAccounts in the console", () => {
     ["sess:with-a-colon", { token: "sess:with-a-colon" }],
     [`{"email":"a@b.c","password":"x","note":"mine","other":1}`, { email: "a@b.c", password: "x", note: "mine" }],
     ["neither this nor that", undefined]
-  ])("%s", (line, account) => {
+  ])("parses the line: %s", (line, account) => {
     assert.deepStrictEqual(accountsIn(line), [account])
   })
 
