@@ -6,12 +6,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import type * as SchemaIssue from "effect/SchemaIssue"
+import { isRecord, type JsonRecord } from "../domain/json.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
-
-type JsonRecord = { readonly [key: string]: unknown }
-
-const isRecord = (value: unknown): value is JsonRecord =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The possible types of a value. The array's identity is the cache key of `fieldsRead`. */
 type Types = ReadonlyArray<SchemaAST.AST>

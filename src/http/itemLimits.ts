@@ -3,6 +3,7 @@
  * oversized body costs no more than counting. Pure; malformed items are left for the Schema to report.
  */
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { isRecord, type JsonRecord } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
 import { type Cooperative, pieceChars, Slice } from "../domain/stream/cooperative.ts"
 
@@ -23,11 +24,6 @@ export interface CountedFields {
   /** Fields with maps of caller-defined keys. */
   readonly maps?: ReadonlyArray<string>
 }
-
-type JsonRecord = { readonly [key: string]: unknown }
-
-const isRecord = (value: unknown): value is JsonRecord =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Most keys of a caller-defined map; vendors allow 16 to 1,024. */
 const mostKeys = 1024

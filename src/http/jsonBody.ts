@@ -18,7 +18,7 @@ import { runCooperatively } from "../config/clock/cooperative.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentLimits, holdBytes } from "../config/limits.ts"
 import { fieldName, type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import { readExactly } from "../domain/json.ts"
+import { isRecord, readExactly } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
 import { decodePieces, type Pieces } from "./decodePieces.ts"
@@ -66,9 +66,6 @@ const parseJson = (text: string, contentType: string | undefined): Result.Result
     return Result.fail(invalidRequest(`The request body is not valid JSON${place}`.slice(0, 300)))
   }
 }
-
-const isRecord = (value: unknown): value is { [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Restores the digits of long integers in the turns of a body, in place. */
 function* restoreIntegers(body: unknown, text: string, turns: ReadonlyArray<string>): Cooperative<void> {
