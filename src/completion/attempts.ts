@@ -69,15 +69,14 @@ type Begun = Pick<OpenReply, "id" | "first" | "next" | "isOver">
 const empty = Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
 
 /** Fails a reply that ended without content, or was withdrawn before any content. */
-const checkFirst = (batch: Batch): Effect.Effect<Batch, UpstreamFailure> => {
+const checkFirst = (batch: Batch, isEmpty: boolean): Effect.Effect<Batch, UpstreamFailure> => {
   const last = batch[batch.length - 1]!
   if (last._tag !== "Finish" || batch.some(isContent)) return Effect.succeed(batch)
   if (last.reason === "content_filter") {
     return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "withdrawn" }))
   }
-  // A stop sequence at the very start makes a complete reply without text.
-  if (last.reason === "stop_sequence") return Effect.succeed(batch)
-  return empty
+  // A stop sequence at the very start, and an output limit within hidden reasoning, make a complete reply without text.
+  return isEmpty && last.reason === "stop" ? empty : Effect.succeed(batch)
 }
 
 const isContent = (event: Batch[number]): boolean => event._tag !== "UsageReported" && event._tag !== "Finish"
@@ -196,6 +195,7 @@ export class Attempts<A> {
     const { config, deadlines, makeBudget, startReply, whole } = this.options
     const { input } = this
     const budget = this.budget ??= makeBudget()
+    budget.isEmpty = true
     const most = Math.max(1, config.upstream.timeouts.attempts * 1000 - this.spent)
     let produced = 0
     const first = Effect.flatMap(
@@ -205,7 +205,7 @@ export class Attempts<A> {
         Effect.flatMap(Channel.toPullScoped(Stream.toChannel(events), attempt), (next) =>
           Effect.matchCauseEffect(next, {
             onSuccess: (batch) =>
-              Effect.flatMapEager(checkFirst(batch), (first) => {
+              Effect.flatMapEager(checkFirst(batch, budget.isEmpty), (first) => {
                 input.stats.firstEventAt = deadlines.now()
                 input.stats.recording?.progressed()
                 return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, next }))

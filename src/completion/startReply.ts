@@ -94,6 +94,20 @@ const reportsPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>
 
 const mayTakeAWhile = () => false
 
+/** Whether an event has content of the reply, shown or not. */
+const isContent = (event: UpstreamEvent): boolean => {
+  switch (event._tag) {
+    case "UpstreamText":
+    case "UpstreamReasoning":
+      return event.text !== ""
+    case "UpstreamCall":
+      return true
+    case "UpstreamUsage":
+    case "UpstreamFinish":
+      return false
+  }
+}
+
 /** The machine of one turn: assembles the reply, enforces `tool_choice`, and cuts a reply that holds too much. */
 class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   private readonly assembly: ReplyMachine
@@ -114,6 +128,7 @@ class Turn implements Machine<UpstreamEvent, ReplyEvent> {
 
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
     const { assembly, budget, policy } = this
+    if (budget.isEmpty && isContent(event)) budget.isEmpty = false
     const to = policy === undefined ? out : this.assembled
     assembly.push(event, to)
     if (!budget.hold(assembly.held + (policy?.held ?? 0))) assembly.push(UpstreamFinish("length"), to)
@@ -193,7 +208,7 @@ export const replyStarter = (captures: Captures["Service"]) => {
           stripMarkers: model.search && config.compat.strip_reference_markers,
           stop: compileStopSequences(conversation.stop),
           singleCall,
-          showReasoning: model.reasoning,
+          showReasoning: model.reasoning !== false,
           addCall: () => budget.addCall(),
           callId,
           promptTokens: () => estimateConversation(conversation)

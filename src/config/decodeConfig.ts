@@ -77,7 +77,7 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
     return {
       id: native === undefined ? id.trim() : normalizeModelName(id),
       model: model.trim(),
-      reasoning: reasoning ?? native?.reasoning ?? false,
+      reasoning: reasoning ?? native?.reasoning ?? "auto",
       search: search ?? native?.search ?? false
     }
   })

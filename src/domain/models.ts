@@ -7,8 +7,8 @@ import { nearest } from "./nearest.ts"
 /** A model of the upstream. */
 export interface Model {
   readonly id: string
-  /** Replies carry a reasoning trace. */
-  readonly reasoning: boolean
+  /** Whether replies carry a reasoning trace; `auto`: as far as the server sends one. */
+  readonly reasoning: boolean | "auto"
   /** The upstream searches the web before it answers; its text may contain reference markers. */
   readonly search: boolean
 }
@@ -89,6 +89,14 @@ export const isSlowMessagesModel = (requested: string): boolean => {
   const name = normalizeModelName(requested)
   return name.includes("opus") || name.includes("reasoner") || name.includes("slow")
 }
+
+/**
+ * True if a reply in the messages style shows its reasoning: for the names that the spec lists, and for further models whose
+ * entry says so or whose caller asked for thinking.
+ */
+export const showsMessagesThinking = (requested: string, { id, reasoning }: Model, isAsked: boolean): boolean =>
+  isSlowMessagesModel(requested) ||
+  (!nativeModels.some((native) => native.id === id) && (reasoning === true || (reasoning === "auto" && isAsked)))
 
 /**
  * Resolves a name in the messages style: a configured model, then the names of the style and its vendor by `mapping`, then the other

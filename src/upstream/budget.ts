@@ -77,6 +77,8 @@ export class RequestBudget {
   private replyCalls = 0
   /** Milliseconds that the reader has waited since the last new character. */
   private waited = 0
+  /** Nothing of this attempt's reply has come: no text, reasoning, call or picture. */
+  isEmpty = true
   private readonly held: Held | undefined
   private keepsReply: boolean
   /** Bytes of this attempt's reply in `held`. */

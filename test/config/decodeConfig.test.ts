@@ -284,6 +284,7 @@ describe("decodeConfig", () => {
           models: {
             "upstream-reasoner": "deep",
             "Local-Model": { model: "qwen3", reasoning: true },
+            open: "qwen3",
             "upstream-chat": { model: "small", search: true }
           }
         },
@@ -293,9 +294,13 @@ describe("decodeConfig", () => {
       assert.deepStrictEqual(config.upstream.models, [
         { id: "upstream-reasoner", model: "deep", reasoning: true, search: false },
         { id: "Local-Model", model: "qwen3", reasoning: true, search: false },
+        { id: "open", model: "qwen3", reasoning: "auto", search: false },
         { id: "upstream-chat", model: "small", reasoning: false, search: true }
       ])
-      assert.deepStrictEqual(config.model_table.models, [{ id: "Local-Model", reasoning: true, search: false }])
+      assert.deepStrictEqual(config.model_table.models, [
+        { id: "Local-Model", reasoning: true, search: false },
+        { id: "open", reasoning: "auto", search: false }
+      ])
       assert.strictEqual(config.model_table.aliases.get("fast one"), "local-model")
       assert.deepStrictEqual(config.msgcompat_mapping, { fast: "upstream-chat", slow: "local-model" })
     }))

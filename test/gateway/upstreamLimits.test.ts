@@ -129,12 +129,10 @@ describe("an upstream reply", () => {
       assert.match(reply.message, /more than 1048576 bytes/)
     }))
 
-  it("without output fails, whatever its finish reason", async () => {
+  it("without output fails", async () => {
     const ends: ReadonlyArray<Answer> = [
       { pieces: [frames(chunk({}, "stop"), "[DONE]")] },
-      { pieces: [frames(chunk({}, "length"), "[DONE]")] },
-      { pieces: [frames("[DONE]")] },
-      { pieces: [frames(chunk({ reasoning_content: "hm" }), chunk({}, "stop"), "[DONE]")] }
+      { pieces: [frames("[DONE]")] }
     ]
     for (const end of ends) {
       await inEachStyle(end, (reply) => {

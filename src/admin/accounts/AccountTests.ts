@@ -131,7 +131,7 @@ export class AccountTests extends Context.Service<AccountTests, {
         stripMarkers: model.search && compat.strip_reference_markers,
         stop: undefined,
         singleCall: false,
-        showReasoning: model.reasoning,
+        showReasoning: model.reasoning !== false,
         addCall: () => budget.addCall(),
         callId: (index) => `call_${index}`,
         promptTokens: () => estimateConversation(conversation)

@@ -28,5 +28,5 @@ export const generateModel = (model: Model, embeds: boolean): typeof GenerateMod
     "countTokens",
     ...(embeds ? ["embedContent", "batchEmbedContents"] : [])
   ],
-  thinking: model.reasoning
+  thinking: model.reasoning !== false
 })

@@ -48,7 +48,13 @@ const conversationFields = {
   }),
   tools: optional(Schema.Array(MessagesTool)).annotate({ description: "Tools that the model may use." }),
   tool_choice: optional(MessagesToolChoice),
-  thinking: optional(Schema.Struct({ type: Schema.String, budget_tokens: optional(Schema.Finite) })),
+  thinking: optional(
+    Schema.Struct({
+      type: Schema.String,
+      budget_tokens: optional(Schema.Finite),
+      display: optional(Schema.String)
+    })
+  ).annotate({ description: "Asks for the model's thinking." }),
   output_config: optional(Schema.Struct({ effort: optional(Schema.String), format: optional(OutputFormat) })),
   /** The name of `output_config.format` in earlier versions of the vendor's API. */
   output_format: optional(OutputFormat)

@@ -9,7 +9,7 @@ import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
-import { isSlowMessagesModel, modelNotFound, resolveMessagesModel } from "../../domain/models.ts"
+import { modelNotFound, resolveMessagesModel, showsMessagesThinking } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
@@ -18,7 +18,7 @@ import { shownModels } from "../../http/shownModels.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder, type ResolveModel } from "../shared/responder.ts"
 import { MessagesGroup } from "./Api.ts"
-import { decodeMessages } from "./decode.ts"
+import { asksForThinking, decodeMessages } from "./decode.ts"
 import { findMessagesModel, messagesModelList } from "./models.ts"
 import { readCountRequest, readMessagesRequest } from "./readRequest.ts"
 import { messageObject, messagesFailure, messagesFrames, type MessagesReplyInfo } from "./render.ts"
@@ -51,7 +51,7 @@ export const MessagesHandlers = groupRoutes(
       const info = ({ id }: Pick<CompletionOutput, "id">): MessagesReplyInfo => ({
         id: `msg_${id}`,
         model: body.model,
-        thinking: isSlowMessagesModel(body.model),
+        thinking: showsMessagesThinking(body.model, model, asksForThinking(body)),
         requestId: stats.id
       })
       return yield* responder.respond(current, model, conversation, {

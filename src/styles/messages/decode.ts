@@ -155,6 +155,10 @@ const output = (request: Request): StructuredOutput | undefined => {
   return format ? jsonSchemaOutput({ schema: format.schema }) : undefined
 }
 
+/** True if the caller asked for the model's thinking, and to see it. */
+export const asksForThinking = ({ thinking }: Pick<Request, "thinking">): boolean =>
+  !!thinking && thinking.type !== "disabled" && thinking.display !== "omitted"
+
 /**
  * Decodes a request. Fails with the first fault, which names its field. An absent `max_tokens` stays absent: its default of
  * 8192 is not enforced (spec "Limits").

@@ -39,6 +39,8 @@ export interface ChunkDecoder {
   readonly withdrawn: () => boolean
   /** The sentinel was seen: nothing follows. */
   readonly done: () => boolean
+  /** The reply has pictures or sound. */
+  readonly hasMedia: () => boolean
 }
 
 /** Characters of a call's id, which every frame of the call repeats. */
@@ -68,6 +70,36 @@ const contentText = (content: unknown): string =>
     : Array.isArray(content)
     ? content.map((part: unknown) => isRecord(part) ? asString(part["text"]) ?? "" : "").join("")
     : ""
+
+/** The text of a list's elements that have the type, at the field. */
+const textOf = (list: ReadonlyArray<unknown>, type: string, field: string): string =>
+  list.map((each) => isRecord(each) && each["type"] === type ? asString(each[field]) ?? "" : "").join("")
+
+/** Reasoning in the structured forms: a list of details, or parts of the content whose own parts are the text. */
+const structuredReasoning = ({ content, reasoning_details: details }: JsonRecord): string | undefined => {
+  if (Array.isArray(details)) {
+    return asString(textOf(details, "reasoning.text", "text") + textOf(details, "reasoning.summary", "summary"))
+  }
+  if (!Array.isArray(content)) return undefined
+  return asString(
+    content.map((part: unknown) => {
+      if (!isRecord(part) || part["type"] !== "thinking") return ""
+      const { thinking } = part
+      return Array.isArray(thinking) ? textOf(thinking, "text", "text") : asString(thinking) ?? ""
+    }).join("")
+  )
+}
+
+/** The reasoning of a delta, by whichever name the server has for it. */
+const reasoningText = (delta: JsonRecord): string | undefined =>
+  asString(delta["reasoning_content"]) ?? asString(delta["reasoning"]) ?? structuredReasoning(delta)
+
+const mediaParts: ReadonlySet<unknown> = new Set(["image_url", "output_image", "image", "audio_url", "output_audio"])
+
+/** True if a delta has pictures or sound. */
+const isMedia = ({ audio, content, images }: JsonRecord): boolean =>
+  (Array.isArray(images) && images.length > 0) || isRecord(audio) ||
+  (Array.isArray(content) && content.some((part: unknown) => isRecord(part) && mediaParts.has(part["type"])))
 
 type Finish = UpstreamFinish["reason"]
 
@@ -114,6 +146,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
   let cutArguments: Map<number, WholeCharacters> | undefined
   let began = false
   let done = false
+  let hasMedia = false
 
   const fail = (facts: Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">) => {
     // A complete reply stays complete, whatever follows it.
@@ -169,7 +202,8 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
   }
 
   const takeDelta = (delta: JsonRecord, out: Array<UpstreamEvent>) => {
-    const reasoning = asString(delta["reasoning_content"]) ?? asString(delta["reasoning"])
+    const reasoning = reasoningText(delta)
+    hasMedia ||= isMedia(delta)
     const text = contentText(delta["content"]) + (asString(delta["refusal"]) ?? "")
     // Blanks after the finish reason do not continue the reply.
     if (isComplete && ((reasoning ?? "").trim() !== "" || text.trim() !== "")) goOn()
@@ -245,6 +279,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     failure: () => failure,
     finishing: () => isComplete || done,
     withdrawn: () => finish === "content_filter",
-    done: () => done
+    done: () => done,
+    hasMedia: () => hasMedia
   }
 }

@@ -113,7 +113,7 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
         parent_message_id: null,
         prompt,
         ref_file_ids: [],
-        thinking_enabled: model.reasoning,
+        thinking_enabled: model.reasoning === true,
         search_enabled: model.search
       })
       const call = { path: "chat/completion", phase: "completion", body, token } as const
