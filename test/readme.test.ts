@@ -45,11 +45,11 @@ describe("the README and the pages", () => {
 
 /** The models that agents ask for by default: for answers, for fast steps, for reasoning. */
 const defaultModels = [
-  ["/v1/messages", "claude-sonnet-4-5-20250929"],
-  ["/v1/messages", "claude-haiku-4-5-20251001"],
-  ["/v1/messages", "claude-opus-4-6"],
-  ["/v1/responses", "gpt-5-codex"],
-  ["/v1/responses", "gpt-5"]
+  ["/v1/messages", "claude-sonnet-4-5-20250929", "fast"],
+  ["/v1/messages", "claude-haiku-4-5-20251001", "fast"],
+  ["/v1/messages", "claude-opus-4-6", "thinking"],
+  ["/v1/responses", "gpt-5-codex", "thinking"],
+  ["/v1/responses", "gpt-5", "fast"]
 ] as const
 
 describe("the recipes for servers", () => {
@@ -66,7 +66,7 @@ describe("the recipes for servers", () => {
     const server = await startOpenAiServer()
     server.answer(({ body }) =>
       known.has(String(body["model"]))
-        ? streamed({ content: "Hello" })
+        ? streamed({ reasoning_content: "Let me think." }, { content: "Hello" })
         : json(404, { error: { message: "The model does not exist.", code: "model_not_found" } })
     )
     const gateway = await startGateway({
@@ -75,7 +75,7 @@ describe("the recipes for servers", () => {
       upstream: { ...upstream, base_url: server.baseUrl }
     })
     try {
-      for (const [place, model] of defaultModels) {
+      for (const [place, model, kind] of defaultModels) {
         const messages = place === "/v1/messages"
         const reply = await fetch(`${gateway.url}${place}`, {
           method: "POST",
@@ -83,11 +83,18 @@ describe("the recipes for servers", () => {
           body: JSON.stringify({
             model,
             stream: true,
-            ...(messages ? { max_tokens: 9, messages: [{ role: "user", content: "Hi" }] } : { input: "Hi" })
+            ...(messages
+              ? {
+                max_tokens: 9_000,
+                messages: [{ role: "user", content: "Hi" }],
+                thinking: { type: "enabled", budget_tokens: 8_000 }
+              }
+              : { input: "Hi", reasoning: { effort: "medium" } })
           })
         })
         const said = await reply.text()
         assert.include(said, "Hello", `${model}: ${said}`)
+        assert.strictEqual(said.includes("Let me think."), kind === "thinking", `${model}: ${said}`)
       }
     } finally {
       await gateway.stop()

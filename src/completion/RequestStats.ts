@@ -63,6 +63,8 @@ export interface RequestStats {
   brokenCalls: number
   /** Progress of an embeddings request; `undefined` for other requests. */
   embedding: "begun" | "done" | undefined
+  /** Paths of the request's fields that had no effect. */
+  ignored: Array<string> | undefined
   /** The recording for operators; `undefined` while recordings are off. */
   recording: RequestRecord | undefined
   /** The reply's share of `limits.buffered_bytes`, from the start of the completion. */
@@ -103,6 +105,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   calls: 0,
   brokenCalls: 0,
   embedding: undefined,
+  ignored: undefined,
   recording: undefined,
   held: undefined,
   ended: undefined

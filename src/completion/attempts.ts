@@ -24,6 +24,7 @@ import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { ReplyStarter } from "./startReply.ts"
+import { noteUnsaidThinking } from "./unsaidThinking.ts"
 
 /** Most attempts of one request, the first included (behaviour: failover). */
 export const mostAttempts = 3
@@ -145,6 +146,7 @@ export class Attempts<A> {
     stats.driver = lease.driver.name
     stats.accountHash = lease.accountHash
     stats.recording?.leased(lease.identifier)
+    if (conversation.thinking !== undefined) noteUnsaidThinking(conversation.thinking, model, lease.driver, stats)
     stats.upstreamCalled = true
     const began = deadlines.now()
     stats.waiting = { for: "upstream", since: began }

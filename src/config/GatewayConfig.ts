@@ -51,6 +51,8 @@ export interface AuthConfig {
 /** An entry of `upstream.models`: the id for callers, and the name on the upstream's server. */
 export interface ConfiguredModel extends Model {
   readonly model: string
+  /** How the server is told whether and how much to think. */
+  readonly thinking?: "effort" | "template" | "budget" | "none"
 }
 
 export interface UpstreamConfig {
@@ -59,6 +61,8 @@ export interface UpstreamConfig {
   readonly base_url: string
   readonly models: ReadonlyArray<ConfiguredModel>
   readonly tools: "native" | "prompt"
+  /** The turns whose thinking is sent back to the server. */
+  readonly history_reasoning: "all" | "current" | "none"
   /** Seconds. */
   readonly timeouts: typeof Groups.Timeouts.Type
 }

@@ -72,13 +72,14 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
   const models = Object.entries(group.models).map(([id, entry]): ConfiguredModel => {
     if (id.trim() === "") faults.push(fault("upstream.models", "must not have an empty id"))
     const native = natives.get(normalizeModelName(id))
-    const { model, reasoning, search } = typeof entry === "string" ? { model: entry } : entry
+    const { model, reasoning, search, thinking } = typeof entry === "string" ? { model: entry } : entry
     if (model.trim() === "") faults.push(fault(`upstream.models.${id}`, "must name a model"))
     return {
       id: native === undefined ? id.trim() : normalizeModelName(id),
       model: model.trim(),
       reasoning: reasoning ?? native?.reasoning ?? "auto",
-      search: search ?? native?.search ?? false
+      search: search ?? native?.search ?? false,
+      ...(thinking === undefined ? {} : { thinking })
     }
   })
   return {
@@ -86,6 +87,7 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
     base_url,
     models,
     tools: group.tools ?? (group.driver === "openai" ? "native" : "prompt"),
+    history_reasoning: group.history_reasoning,
     timeouts: group.timeouts
   }
 }

@@ -247,9 +247,10 @@ const ModelEntry = Schema.Union([
   group({
     model: text,
     reasoning: Schema.optionalKey(flag),
-    search: Schema.optionalKey(flag)
+    search: Schema.optionalKey(flag),
+    thinking: Schema.optionalKey(oneOf(["effort", "template", "budget", "none"]))
   })
-]).annotate({ message: "must be a model's name or an object with model, reasoning and search" })
+]).annotate({ message: "must be a model's name or an object with model, reasoning, search and thinking" })
 
 export const UpstreamGroup = group({
   driver: withDefault(
@@ -266,6 +267,13 @@ export const UpstreamGroup = group({
   ),
   tools: Schema.optionalKey(
     described(oneOf(["native", "prompt"]), "Whether tools are declared to the upstream or put into words.")
+  ),
+  history_reasoning: withDefault(
+    described(
+      oneOf(["all", "current", "none"]),
+      "The turns whose thinking is sent back to the server: all, those since the last question, or none."
+    ),
+    "all"
   ),
   timeouts: Timeouts.pipe(Schema.withDecodingDefaultKey(Effect.succeed({})))
 })

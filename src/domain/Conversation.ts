@@ -97,7 +97,16 @@ export interface Sampling {
   readonly presencePenalty?: number | undefined
   readonly frequencyPenalty?: number | undefined
   readonly logitBias?: { readonly [token: string]: number } | undefined
-  readonly reasoningEffort?: string | undefined
+}
+
+/** Whether and how much the model should think, as the caller said. */
+export interface Thinking {
+  readonly mode: "auto" | "on" | "off"
+  readonly effort?: string
+  /** Tokens. */
+  readonly budget?: number
+  /** Paths of the vendor's fields that say it; absent if only fields in the server's own words do. */
+  readonly fields?: ReadonlyArray<string>
 }
 
 /** Structured output: any JSON object, or one that a schema describes. */
@@ -121,6 +130,10 @@ export interface Conversation {
   readonly stop: ReadonlyArray<string>
   readonly sampling: Sampling
   readonly output: StructuredOutput | undefined
+  /** Absent: the caller said nothing. */
+  readonly thinking?: Thinking
+  /** Top-level fields of the caller's body that its family's contract does not have, for a driver of the openai family. */
+  readonly serverFields?: { readonly [name: string]: Json }
 }
 
 export const Text = (text: string): TextPart => ({ _tag: "Text", text })

@@ -8,7 +8,7 @@ import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
-import type { Conversation } from "../domain/Conversation.ts"
+import type { Conversation, Thinking } from "../domain/Conversation.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -142,6 +142,11 @@ export interface Driver {
    * Model ids beyond the four native ones, in configured order. Informational: callers may use those of `upstream.models`.
    */
   readonly models: ReadonlyArray<UpstreamModel>
+  /**
+   * True if the upstream hears all that the caller's fields say of thinking. A driver without it does not pass them on, and the caller
+   * is told.
+   */
+  readonly saysThinking?: ((model: UpstreamModel, thinking: Thinking) => boolean) | undefined
   /** Logs in and returns a token. */
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   /** Checks that a token works. */

@@ -42,6 +42,7 @@ const makeDriver = (
         models: config.models,
         furtherModels: furtherModels(config),
         tools: config.tools,
+        historyReasoning: config.history_reasoning,
         limits: limits(config)
       }))
   }

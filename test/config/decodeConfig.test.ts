@@ -97,6 +97,7 @@ describe("decodeConfig", () => {
         base_url: "",
         models: [],
         tools: "prompt",
+        history_reasoning: "all",
         timeouts: { connect: 10, first_byte: 30, silence: 120, queue: 60, client: 120, drain: 120, attempts: 120 }
       })
       assert.deepStrictEqual(config.captures, { enabled: true, limit: 20, max_body_bytes: 5 * 1024 * 1024 })
@@ -176,7 +177,7 @@ describe("decodeConfig", () => {
         ]
       )
       assert.deepStrictEqual(yield* faults({ upstream: { models: { a: 1, b: { model: 2 }, c: "" } } }), [
-        "upstream.models.a must be a model's name or an object with model, reasoning and search",
+        "upstream.models.a must be a model's name or an object with model, reasoning, search and thinking",
         "upstream.models.b.model must be a string"
       ])
     }))

@@ -11,6 +11,7 @@ import { completing, documented } from "../../http/documented.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
 import { chatMessage, toolCall } from "../shared/chatFamily.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
+import { serverWords } from "../shared/thinking.ts"
 
 /** A call in an assistant message. */
 export const ToolCall = toolCall(Schema.String)
@@ -78,7 +79,8 @@ export const ChatRequest = Schema.Struct({
   presence_penalty: optional(Schema.Finite),
   frequency_penalty: optional(Schema.Finite),
   logit_bias: optional(Schema.Record(Schema.String, Schema.Finite)),
-  reasoning_effort: optional(Schema.String)
+  ...serverWords,
+  reasoning_effort: optional(Schema.String).annotate({ description: "How much to think; `none` is not at all." })
 }).annotate({ identifier: "ChatRequest" })
 
 /** Token counts of a chat reply. */

@@ -13,8 +13,9 @@ import {
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { type Cooperative, mapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
-import { commonSampling, contentParts, stopSequences } from "../shared/chatFamily.ts"
+import { commonSampling, contentParts, messageReasoning, stopSequences } from "../shared/chatFamily.ts"
 import { call, declaration, jsonSchemaOutput, result, toolChoices } from "../shared/conversation.ts"
+import { effortSaid, thinkingFields } from "../shared/thinking.ts"
 import type { ChatMessage, ChatRequest } from "./Api.ts"
 
 type Request = typeof ChatRequest.Type
@@ -27,8 +28,9 @@ function* assistantParts(
   faults: Faults,
   slice: Slice
 ): Cooperative<ReadonlyArray<Part>> {
-  const { content, function_call, reasoning_content, refusal, tool_calls } = message
-  const parts: Array<Part> = reasoning_content ? [{ _tag: "Reasoning", text: reasoning_content }] : []
+  const { content, function_call, refusal, tool_calls } = message
+  const reasoning = messageReasoning(message)
+  const parts: Array<Part> = reasoning === "" ? [] : [{ _tag: "Reasoning", text: reasoning }]
   const text = yield* contentParts(content, `${field}.content`, faults, slice)
   const calls = yield* mapCooperatively(
     slice,
@@ -51,7 +53,7 @@ const plainTurn = (message: Message): Turn | undefined => {
     case "user":
       return { role, parts: [Text(content)] }
     case "assistant":
-      return message.tool_calls || message.function_call || message.reasoning_content || message.refusal
+      return message.tool_calls || message.function_call || message.refusal || messageReasoning(message) !== ""
         ? undefined
         : { role, parts: [Text(content)] }
     default:
@@ -108,9 +110,9 @@ export function* decodeChat(request: Request): Cooperative<Result.Result<Convers
       ...commonSampling(request),
       maxTokens: request.max_tokens ?? undefined,
       maxCompletionTokens: request.max_completion_tokens ?? undefined,
-      logitBias: request.logit_bias ?? undefined,
-      reasoningEffort: request.reasoning_effort ?? undefined
+      logitBias: request.logit_bias ?? undefined
     },
-    output: output(request.response_format)
+    output: output(request.response_format),
+    ...thinkingFields(request, [effortSaid(request.reasoning_effort, "reasoning_effort")], ["reasoning_effort"])
   })
 }

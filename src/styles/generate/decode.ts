@@ -28,6 +28,7 @@ import {
   result,
   toolChoices
 } from "../shared/conversation.ts"
+import { budgetSaid, effortSaid, thinkingFields } from "../shared/thinking.ts"
 import { type Content, type GenerateRequest, type Part as RequestPart, partAttributes } from "./Api.ts"
 import { isSchemaObject, toJsonSchema } from "./jsonSchema.ts"
 
@@ -180,6 +181,14 @@ function* output(config: GenerationConfig, faults: Faults, slice: Slice): Cooper
   return mimeType === "application/json" ? { _tag: "JsonObject" } : undefined
 }
 
+const thinkingField = "generationConfig.thinkingConfig"
+
+/** The level of thinking as an effort. */
+const thinkingLevel = (config: GenerationConfig["thinkingConfig"]): string | undefined => {
+  const level = config?.thinkingLevel?.toLowerCase()
+  return level === "thinking_level_unspecified" ? undefined : level
+}
+
 /** Decodes a request. Fails with the first fault, which names its field. */
 export function* decodeGenerate(request: Request): Cooperative<Result.Result<Conversation, GatewayError>> {
   const faults = new Faults()
@@ -206,10 +215,13 @@ export function* decodeGenerate(request: Request): Cooperative<Result.Result<Con
       maxTokens: config.maxOutputTokens ?? undefined,
       seed: config.seed ?? undefined,
       presencePenalty: config.presencePenalty ?? undefined,
-      frequencyPenalty: config.frequencyPenalty ?? undefined,
-      reasoningEffort: config.thinkingConfig?.thinkingLevel?.toLowerCase() ?? undefined
+      frequencyPenalty: config.frequencyPenalty ?? undefined
     },
-    output: yield* output(config, faults, slice)
+    output: yield* output(config, faults, slice),
+    ...thinkingFields({}, [
+      effortSaid(thinkingLevel(config.thinkingConfig), `${thinkingField}.thinkingLevel`),
+      budgetSaid(config.thinkingConfig?.thinkingBudget, `${thinkingField}.thinkingBudget`)
+    ])
   })
 }
 

@@ -12,6 +12,7 @@ import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { always, calling, completing, documented } from "../../http/documented.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
+import { serverWords } from "../shared/thinking.ts"
 import { ContentBlock, SystemBlock } from "./contentBlocks.ts"
 
 /** A message of the conversation. */
@@ -48,6 +49,7 @@ const conversationFields = {
   }),
   tools: optional(Schema.Array(MessagesTool)).annotate({ description: "Tools that the model may use." }),
   tool_choice: optional(MessagesToolChoice),
+  ...serverWords,
   thinking: optional(
     Schema.Struct({
       type: Schema.String,

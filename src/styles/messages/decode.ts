@@ -27,6 +27,7 @@ import {
   result,
   toolChoices
 } from "../shared/conversation.ts"
+import { effortSaid, thinkingFields, typeSaid } from "../shared/thinking.ts"
 import type { MessageParam, MessagesRequest } from "./Api.ts"
 import type { ContentBlock, ResultBlock, SystemBlock } from "./contentBlocks.ts"
 
@@ -181,9 +182,12 @@ export function* decodeMessages(request: Request): Cooperative<Result.Result<Con
       temperature: request.temperature ?? undefined,
       topP: request.top_p ?? undefined,
       topK: request.top_k ?? undefined,
-      maxTokens: request.max_tokens ?? undefined,
-      reasoningEffort: request.output_config?.effort ?? undefined
+      maxTokens: request.max_tokens ?? undefined
     },
-    output: output(request)
+    output: output(request),
+    ...thinkingFields(request, [
+      typeSaid(request.thinking?.type, request.thinking?.budget_tokens, "thinking"),
+      effortSaid(request.output_config?.effort, "output_config.effort")
+    ], ["thinking"])
   })
 }

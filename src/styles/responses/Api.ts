@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { completing, documented, finding } from "../../http/documented.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
+import { serverWords } from "../shared/thinking.ts"
 import { ResponseFrame } from "./events.ts"
 import { InputItem, InputMessage, otherTypes } from "./items.ts"
 import { ResponseObject, TextFormat } from "./ResponseObject.ts"
@@ -77,6 +78,7 @@ export const ResponseRequest = Schema.Struct({
   }),
   parallel_tool_calls: optional(Schema.Boolean),
   text: optional(Schema.Struct({ format: optional(TextFormat), verbosity: optional(Schema.String) })),
+  ...serverWords,
   reasoning: optional(Schema.Struct({ effort: optional(Schema.String), summary: optional(Schema.String) })),
   max_output_tokens: optional(Schema.Int),
   max_tool_calls: optional(Schema.Int),

@@ -8,6 +8,7 @@ import { type Cooperative, mapCooperatively, Slice } from "../../domain/stream/c
 import { Faults } from "../../http/Faults.ts"
 import { commonSampling, stopSequences } from "../shared/chatFamily.ts"
 import { jsonSchemaOutput } from "../shared/conversation.ts"
+import { effortSaid, thinkingFields } from "../shared/thinking.ts"
 import type { ResponseRequest } from "./Api.ts"
 import type { Item } from "./items.ts"
 import { type DecodeOptions, requestItems } from "./requestItems.ts"
@@ -53,10 +54,10 @@ export function* decodeResponse(
       stop: stopSequences(request.stop),
       sampling: {
         ...commonSampling(request),
-        maxTokens: request.max_output_tokens ?? undefined,
-        reasoningEffort: request.reasoning?.effort ?? undefined
+        maxTokens: request.max_output_tokens ?? undefined
       },
-      output: structuredOutput(request)
+      output: structuredOutput(request),
+      ...thinkingFields(request, [effortSaid(request.reasoning?.effort, "reasoning.effort")], ["reasoning"])
     },
     items: yield* mapCooperatively(slice, items, ({ item }) => item),
     taken

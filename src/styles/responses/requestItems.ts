@@ -6,7 +6,7 @@ import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { type Cooperative, eachCooperatively, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import type { Faults } from "../../http/Faults.ts"
-import type { MessageContent } from "../shared/chatFamily.ts"
+import { type MessageContent, messageReasoning } from "../shared/chatFamily.ts"
 import type { ResponseRequest } from "./Api.ts"
 import { responseOfItem } from "./ids.ts"
 import { type InputItem, type InputMessage, isReference, type Item } from "./items.ts"
@@ -79,10 +79,11 @@ const functionCall = (
 ): Item => ({ type: "function_call", call_id: call_id ?? null, name, arguments: args ?? "{}" })
 
 const assistantItems = (message: InputMessage): ReadonlyArray<Item> => {
-  const { content, function_call, reasoning_content, refusal, tool_calls } = message
+  const { content, function_call, refusal, tool_calls } = message
+  const reasoning = messageReasoning(message)
   const items: Array<Item> = []
-  if (reasoning_content) {
-    items.push({ type: "reasoning", summary: [{ type: "summary_text", text: reasoning_content }] })
+  if (reasoning !== "") {
+    items.push({ type: "reasoning", summary: [{ type: "summary_text", text: reasoning }] })
   }
   const said = withRefusal(content ?? "", refusal)
   if (said.length > 0) items.push({ type: "message", role: "assistant", content: said })

@@ -4,6 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import { dataUrl, type FilePart, type ImagePart, type Sampling, Text } from "../../domain/Conversation.ts"
+import { isRecord } from "../../domain/json.ts"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import type { Faults } from "../../http/Faults.ts"
@@ -51,6 +52,9 @@ export const chatMessage = <Call extends Schema.Constraint>(call: Call) =>
     role: Schema.Literals(["system", "developer", "user", "assistant", "tool", "function"]),
     content: optional(MessageContent),
     reasoning_content: optional(Schema.String),
+    /** Other names of `reasoning_content`. */
+    reasoning: optional(Schema.Unknown),
+    reasoning_details: optional(Schema.Unknown),
     refusal: optional(Schema.String),
     name: optional(Schema.String),
     tool_calls: optional(Schema.Array(call)),
@@ -58,6 +62,29 @@ export const chatMessage = <Call extends Schema.Constraint>(call: Call) =>
     function_call: optional(Schema.Struct({ name: Schema.String, arguments: optional(Schema.String) })),
     tool_call_id: optional(Schema.String)
   })
+
+/** The details of reasoning that are text. */
+const detailsText = (details: unknown): string =>
+  Array.isArray(details)
+    ? details.map((detail: unknown) => {
+      if (!isRecord(detail)) return ""
+      const text = detail["text"] ?? detail["summary"]
+      return typeof text === "string" ? text : ""
+    }).join("")
+    : ""
+
+/** The reasoning of an assistant's message, by whichever name it has. */
+export const messageReasoning = (
+  message: {
+    readonly reasoning_content?: string | null
+    readonly reasoning?: unknown
+    readonly reasoning_details?: unknown
+  }
+): string => {
+  const { reasoning, reasoning_content: content, reasoning_details: details } = message
+  if (content) return content
+  return typeof reasoning === "string" && reasoning !== "" ? reasoning : detailsText(details)
+}
 
 const imagePart = (part: ContentPart, field: string, faults: Faults): ImagePart => {
   const { image_url } = part

@@ -20,6 +20,7 @@ import { asCount, asString, parseJson, writeJson } from "../json.ts"
 import { callIndexes } from "./callIndexes.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { inlineReasoning } from "./inlineReasoning.ts"
+import { type ReasoningNames, unknownNames } from "./thinking.ts"
 
 /** A decoder of one reply. */
 export interface ChunkDecoder {
@@ -90,9 +91,15 @@ const structuredReasoning = ({ content, reasoning_details: details }: JsonRecord
   )
 }
 
-/** The reasoning of a delta, by whichever name the server has for it. */
-const reasoningText = (delta: JsonRecord): string | undefined =>
-  asString(delta["reasoning_content"]) ?? asString(delta["reasoning"]) ?? structuredReasoning(delta)
+/** The reasoning of a delta, by whichever names the server has for it. Notes these names. */
+const reasoningText = (delta: JsonRecord, names: ReasoningNames): string | undefined => {
+  const content = asString(delta["reasoning_content"])
+  const reasoning = asString(delta["reasoning"])
+  if (content !== undefined) names.content = true
+  if (reasoning !== undefined) names.reasoning = true
+  if (Array.isArray(delta["reasoning_details"])) names.details = true
+  return content ?? reasoning ?? structuredReasoning(delta)
+}
 
 const mediaParts: ReadonlySet<unknown> = new Set(["image_url", "output_image", "image", "audio_url", "output_audio"])
 
@@ -129,8 +136,11 @@ const noReasons: ReadonlySet<string> = new Set(["", "null", "none"])
 const matchedStop = (choice: JsonRecord, stop: ReadonlyArray<string>): string | undefined =>
   stop.find((sequence) => sequence === choice["stop_reason"] || sequence === choice["matched_stop"])
 
-/** Starts a decoder; `stop` are the sequences that were sent with the request. */
-export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
+/**
+ * Starts a decoder; `stop` are the sequences that were sent with the request, and `names` learns the names by which the server sends
+ * thinking.
+ */
+export const chunkDecoder = (stop: ReadonlyArray<string>, names = unknownNames()): ChunkDecoder => {
   const inline = inlineReasoning()
   const indexOf = callIndexes()
   /** Lists of calls so far. */
@@ -202,7 +212,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
   }
 
   const takeDelta = (delta: JsonRecord, out: Array<UpstreamEvent>) => {
-    const reasoning = reasoningText(delta)
+    const reasoning = reasoningText(delta, names)
     hasMedia ||= isMedia(delta)
     const text = contentText(delta["content"]) + (asString(delta["refusal"]) ?? "")
     // Blanks after the finish reason do not continue the reply.

@@ -13,6 +13,7 @@ import type { BodyDecoder } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
 import type { EmbeddingsReply } from "../Upstream.ts"
 import { type ChunkDecoder, chunkDecoder } from "./decodeChunks.ts"
+import type { ReasoningNames } from "./thinking.ts"
 
 /** Milliseconds of silence that end the body. After the finish reason only usage and the sentinel may follow; then nothing. */
 const endAfterFinish = 2_000
@@ -80,16 +81,18 @@ const isJson = (byte: number): boolean => byte === 0x7b || byte === 0x5b
 const mark = [0xef, 0xbb, 0xbf]
 
 /**
- * Starts the decoder of a reply; `stop` are the stop sequences of the request, and `seen` receives every byte. A reply with too
+ * Starts the decoder of a reply; `stop` are the stop sequences of the request, `seen` receives every byte, and `names` learns the names
+ * by which the server sends thinking. A reply with too
  * many characters for the `budget` ends by length; a reply with too many bytes fails.
  */
 export const replyDecoder = (
   stop: ReadonlyArray<string>,
   expectEnd: Exchange["expectEnd"],
   budget: RequestBudget,
-  seen: ((bytes: Uint8Array) => void) | undefined
+  seen: ((bytes: Uint8Array) => void) | undefined,
+  names?: ReasoningNames
 ): BodyDecoder<UpstreamEvent> => {
-  const chunks = chunkDecoder(stop)
+  const chunks = chunkDecoder(stop, names)
   let decoder: BodyDecoder<UpstreamEvent> | undefined
   let tooMany: UpstreamFailure | undefined
   let isFull = false

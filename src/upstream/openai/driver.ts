@@ -27,16 +27,19 @@ import { readEmbeddings, replyDecoder } from "./decodeReply.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import type { ToolMode } from "./messages.ts"
 import { chatRequest } from "./requestBody.ts"
+import { type HistoryReasoning, saysThinking, type ThinkingWords, unknownNames } from "./thinking.ts"
 
 /** Settings of the driver. */
 export interface OpenAiOptions {
   /** Without a trailing slash, version prefix included (`http://127.0.0.1:8000/v1`). */
   readonly baseUrl: string
   /** The ids that callers use, with the server's names. Other ids are sent unchanged. */
-  readonly models: ReadonlyArray<UpstreamModel & { readonly model: string }>
+  readonly models: ReadonlyArray<UpstreamModel & { readonly model: string; readonly thinking?: ThinkingWords }>
   /** Model ids beyond the native ones. */
   readonly furtherModels: ReadonlyArray<UpstreamModel>
   readonly tools: ToolMode
+  /** The turns whose thinking goes back; the default is all. */
+  readonly historyReasoning?: HistoryReasoning | undefined
   readonly limits: ExchangeLimits
 }
 
@@ -65,6 +68,9 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
   const { origin, pathname } = new URL(baseUrl)
   const base = pathname === "/" ? "" : pathname
   const names = new Map(options.models.map((model) => [model.id, model.model]))
+  const thinkingWords = new Map(options.models.map((model) => [model.id, model.thinking]))
+  const reasoningNames = unknownNames()
+  const { historyReasoning } = options
 
   const isVersioned = /\/v\d[^/]*(?:\/|$)/.test(pathname)
 
@@ -174,7 +180,13 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
                 (answer) => Effect.flip(refusal("completion", exchange, answer, token, model))
               )
             }
-            const decoder = replyDecoder(stop, (millis) => exchange.expectEnd(millis), budget, round?.bytes)
+            const decoder = replyDecoder(
+              stop,
+              (millis) => exchange.expectEnd(millis),
+              budget,
+              round?.bytes,
+              reasoningNames
+            )
             const events = fromPullOnce(Effect.suspend(decodeBody(exchange, decoder)))
             return Effect.succeed({ id, events, isOver: leavesAtOnce })
           })
@@ -191,7 +203,13 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
         if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
         const asked = { id: model.id, name: names.get(model.id) ?? model.id }
         return Effect.flatMapEager(
-          startCooperatively(chatRequest(asked.name, conversation, options.tools)),
+          startCooperatively(
+            chatRequest(asked.name, conversation, options.tools, {
+              words: thinkingWords.get(model.id),
+              history: historyReasoning,
+              names: reasoningNames
+            })
+          ),
           ({ body, stop }) => send(request, asked, token, body, stop, scope)
         )
       }))
@@ -262,6 +280,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     // Most self-hosted servers need no key; others refuse by themselves.
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     models: options.furtherModels,
+    saysThinking: (model, thinking) => saysThinking(thinking, thinkingWords.get(model.id)),
     login: () =>
       Effect.fail(
         new UpstreamFailure({

@@ -28,6 +28,7 @@ import { declareToolsCooperatively } from "../../sieve/declaration.ts"
 import { disarmCooperatively } from "../../sieve/disarm.ts"
 import { renderCallCooperatively, renderResultCooperatively } from "../../sieve/history.ts"
 import { type Content, contentOf } from "./contentParts.ts"
+import { historyFields, type HistoryReasoning, type ReasoningNames, unknownNames } from "./thinking.ts"
 
 /** How tools reach the model: by the server's API, or declared in the prompt. */
 export type ToolMode = "native" | "prompt"
@@ -38,8 +39,8 @@ export type JsonObject = { readonly [key: string]: Json }
 const isText = (part: Part): part is TextPart => part._tag === "Text"
 const isContent = (part: Part): part is Content => part._tag === "Text" || part._tag === "Image" || part._tag === "File"
 const isCall = (part: Part): part is CallPart => part._tag === "Call"
-const isResult = (part: Part): part is ResultPart => part._tag === "Result"
 const isReasoning = (part: Part): part is ReasoningPart => part._tag === "Reasoning"
+const isResult = (part: Part): part is ResultPart => part._tag === "Result"
 
 /** Templates that accept a system message only at the start fail on a conversation that ends with one. */
 const withoutSystemEnd = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
@@ -55,21 +56,44 @@ const nativeCall = ({ arguments: text, id, name }: CallPart): Json => ({
   function: { name, arguments: text }
 })
 
-/**
- * Reasoning is sent back only within its tool loop: models that reason between calls need it there, and models do not see their
- * reasoning about earlier questions.
- */
-function* assistantMessage(turn: Turn, inToolLoop: boolean, slice: Slice): Cooperative<JsonObject> {
+/** How the thinking of earlier turns goes back. */
+export interface HistoryOptions {
+  readonly history?: HistoryReasoning | undefined
+  readonly names?: ReasoningNames | undefined
+}
+
+/** The thinking of a turn by the server's names, as far as it goes back. */
+interface SentThinking {
+  readonly isSent: (index: number) => boolean
+  readonly fields: (parts: ReadonlyArray<ReasoningPart>) => JsonObject
+}
+
+/** Templates leave out what a model should not see of earlier turns, so that all of it is sent by default. */
+const sentThinking = (
+  turns: ReadonlyArray<Turn>,
+  { history = "all", names = unknownNames() }: HistoryOptions
+): SentThinking => {
+  const after = history === "current" ? turns.findLastIndex(({ role }) => role === "user") : -1
+  return {
+    isSent: (index) => history !== "none" && index > after,
+    fields: (parts) => parts.length === 0 ? {} : historyFields(parts.map(({ text }) => text).join(""), names)
+  }
+}
+
+function* assistantMessage(
+  turn: Turn,
+  index: number,
+  { fields, isSent }: SentThinking,
+  slice: Slice
+): Cooperative<JsonObject> {
+  const thinking = isSent(index) ? fields(yield* filterCooperatively(slice, turn.parts, isReasoning)) : {}
   const said = yield* filterCooperatively(slice, turn.parts, isContent)
   const calls = yield* filterCooperatively(slice, turn.parts, isCall)
-  if (calls.length === 0) return { role: "assistant", content: yield* contentOf(said, slice) }
-  const reasoning = inToolLoop
-    ? (yield* filterCooperatively(slice, turn.parts, isReasoning)).map((part) => part.text).join("")
-    : ""
+  if (calls.length === 0) return { role: "assistant", content: yield* contentOf(said, slice), ...thinking }
   return {
     role: "assistant",
     content: said.length === 0 ? null : yield* contentOf(said, slice),
-    ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
+    ...thinking,
     tool_calls: yield* mapCooperatively(slice, calls, nativeCall)
   }
 }
@@ -80,9 +104,9 @@ const onlyText = ({ parts }: Turn): string | undefined => {
   return parts.length === 1 && first?._tag === "Text" ? first.text : undefined
 }
 
-function* turnMessage(turn: Turn, inToolLoop: boolean, slice: Slice): Cooperative<JsonObject> {
+function* turnMessage(turn: Turn, index: number, thinking: SentThinking, slice: Slice): Cooperative<JsonObject> {
   return turn.role === "assistant"
-    ? yield* assistantMessage(turn, inToolLoop, slice)
+    ? yield* assistantMessage(turn, index, thinking, slice)
     : { role: turn.role, content: yield* contentOf(yield* filterCooperatively(slice, turn.parts, isContent), slice) }
 }
 
@@ -102,9 +126,12 @@ function* resultMessages(
 }
 
 /** Results as `tool` messages, which accept text alone; their images and files follow in one user message. */
-function* nativeMessages(turns: ReadonlyArray<Turn>, slice: Slice): Cooperative<ReadonlyArray<JsonObject>> {
+function* nativeMessages(
+  turns: ReadonlyArray<Turn>,
+  thinking: SentThinking,
+  slice: Slice
+): Cooperative<ReadonlyArray<JsonObject>> {
   const messages: Array<JsonObject> = []
-  const lastQuestion = turns.findLastIndex(({ role }) => role === "user")
   let shown: Array<Content> = []
   for (let i = 0; i < turns.length; i++) {
     const turn = turns[i]!
@@ -119,7 +146,7 @@ function* nativeMessages(turns: ReadonlyArray<Turn>, slice: Slice): Cooperative<
     }
     const content = onlyText(turn)
     messages.push(
-      content === undefined ? yield* turnMessage(turn, i > lastQuestion, slice) : { role: turn.role, content }
+      content === undefined ? yield* turnMessage(turn, i, thinking, slice) : { role: turn.role, content }
     )
   }
   if (shown.length > 0) messages.push({ role: "user", content: yield* contentOf(shown, slice) })
@@ -148,16 +175,25 @@ function* asContent(part: Part, slice: Slice): Cooperative<ReadonlyArray<Content
 function* promptMessages(
   turns: ReadonlyArray<Turn>,
   declaration: string,
+  thinking: SentThinking,
   slice: Slice
 ): Cooperative<ReadonlyArray<JsonObject>> {
-  const merged: Array<{ readonly role: "system" | "user" | "assistant"; readonly parts: Array<Content> }> = []
-  const add = (role: "system" | "user" | "assistant", parts: ReadonlyArray<Content>) => {
-    if (parts.length === 0) return
+  interface Merged {
+    readonly role: "system" | "user" | "assistant"
+    readonly parts: Array<Content>
+    readonly thoughts: Array<ReasoningPart>
+  }
+  const merged: Array<Merged> = []
+  const messageFor = (role: Merged["role"]): Merged => {
     const last = merged.at(-1)
-    if (last?.role !== role) {
-      merged.push({ role, parts: [...parts] })
-      return
-    }
+    if (last?.role === role) return last
+    const message: Merged = { role, parts: [], thoughts: [] }
+    merged.push(message)
+    return message
+  }
+  const add = (role: Merged["role"], parts: ReadonlyArray<Content>) => {
+    if (parts.length === 0) return
+    const last = messageFor(role)
     // One by one, because a call accepts a limited number of arguments.
     for (const part of parts) last.parts.push(part)
   }
@@ -166,27 +202,35 @@ function* promptMessages(
     if (i === leading) add("system", declaration === "" ? [] : [Text(declaration)])
     for (const part of turn.parts) {
       if (slice.add(1)) yield slice.end()
-      add(turn.role === "tool" ? "user" : turn.role, yield* asContent(part, slice))
+      if (part._tag === "Reasoning") {
+        if (thinking.isSent(i)) messageFor("assistant").thoughts.push(part)
+      } else {
+        add(turn.role === "tool" ? "user" : turn.role, yield* asContent(part, slice))
+      }
     }
   }
   if (leading === -1 && declaration !== "") add("system", [Text(declaration)])
   const messages: Array<JsonObject> = []
-  for (const { parts, role } of merged) {
+  for (const { parts, role, thoughts } of merged) {
     if (slice.add(1)) yield slice.end()
-    messages.push({ role, content: yield* contentOf(parts, slice) })
+    messages.push({ role, content: yield* contentOf(parts, slice), ...thinking.fields(thoughts) })
   }
   return messages
 }
 
 /** The messages of a conversation. Without tools, calls or results they are the caller's own in both modes. */
-export function* messagesOf(conversation: Conversation, mode: ToolMode): Cooperative<ReadonlyArray<JsonObject>> {
+export function* messagesOf(
+  conversation: Conversation,
+  mode: ToolMode,
+  options: HistoryOptions = {}
+): Cooperative<ReadonlyArray<JsonObject>> {
   const slice = new Slice()
   const { turns } = yield* linkCallsCooperatively(conversation, slice)
   const enabled = toolsEnabled(conversation)
   if (mode === "native" || !(enabled || turns.some((turn) => turn.parts.some(isCall) || turn.parts.some(isResult)))) {
-    return yield* nativeMessages(turns, slice)
+    return yield* nativeMessages(turns, sentThinking(turns, options), slice)
   }
   const { parallelToolCalls, toolChoice, tools } = conversation
   const declaration = enabled ? yield* declareToolsCooperatively(tools, toolChoice, parallelToolCalls, slice) : ""
-  return yield* promptMessages(withoutSystemEnd(turns), declaration, slice)
+  return yield* promptMessages(withoutSystemEnd(turns), declaration, sentThinking(turns, options), slice)
 }

@@ -10,7 +10,8 @@ import {
   toolsEnabled
 } from "../../domain/Conversation.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import { type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
+import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
+import { addThinking, type ThinkingWords } from "./thinking.ts"
 
 const toolChoice = (choice: ToolChoice): Json => {
   switch (choice._tag) {
@@ -61,8 +62,7 @@ const fieldNames = {
   seed: "seed",
   presencePenalty: "presence_penalty",
   frequencyPenalty: "frequency_penalty",
-  logitBias: "logit_bias",
-  reasoningEffort: "reasoning_effort"
+  logitBias: "logit_bias"
 } as const satisfies Record<keyof Sampling, string>
 
 const samplingKeys = Object.keys(fieldNames) as ReadonlyArray<keyof Sampling>
@@ -82,19 +82,31 @@ export interface ChatRequest {
   readonly stop: ReadonlyArray<string>
 }
 
+/** How the server is told of thinking. */
+export interface ThinkingOptions extends HistoryOptions {
+  readonly words?: ThinkingWords | undefined
+}
+
 /** The request of a conversation, with the server's name of the model. Always streamed, with usage at the end. */
-export function* chatRequest(model: string, conversation: Conversation, mode: ToolMode): Cooperative<ChatRequest> {
+export function* chatRequest(
+  model: string,
+  conversation: Conversation,
+  mode: ToolMode,
+  thinking: ThinkingOptions = {}
+): Cooperative<ChatRequest> {
   const enabled = toolsEnabled(conversation)
   // A sequence within the arguments of a call as text would end the call, so the gateway applies the sequences itself.
   const stop = enabled && mode === "prompt" ? [] : conversation.stop
   const request: Record<string, Json> = {
+    ...conversation.serverFields,
     model,
-    messages: yield* messagesOf(conversation, mode),
+    messages: yield* messagesOf(conversation, mode, thinking),
     stream: true,
     stream_options: { include_usage: true }
   }
   if (enabled && mode === "native") Object.assign(request, nativeTools(conversation))
   addSampling(request, conversation.sampling)
+  addThinking(request, conversation, thinking.words)
   if (stop.length > 0) request["stop"] = stop
   if (conversation.output !== undefined) request["response_format"] = responseFormat(conversation.output)
   return { body: JSON.stringify(request), stop }

@@ -149,8 +149,16 @@ describe("a content generation", () => {
           maxTokens: 100,
           seed: 7,
           presencePenalty: 0.1,
-          frequencyPenalty: 0.2,
-          reasoningEffort: "low"
+          frequencyPenalty: 0.2
+        },
+        thinking: {
+          mode: "on",
+          effort: "low",
+          budget: 100,
+          fields: [
+            "generationConfig.thinkingConfig.thinkingLevel",
+            "generationConfig.thinkingConfig.thinkingBudget"
+          ]
         },
         output: {
           _tag: "JsonSchema",

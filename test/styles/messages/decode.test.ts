@@ -185,7 +185,8 @@ describe("a messages request", () => {
         toolChoice: { _tag: "Function", name: "get_weather" },
         parallelToolCalls: false,
         stop: ["END"],
-        sampling: { temperature: 0.5, topP: 0.9, topK: 40, maxTokens: 100, reasoningEffort: "high" },
+        sampling: { temperature: 0.5, topP: 0.9, topK: 40, maxTokens: 100 },
+        thinking: { mode: "on", effort: "high", budget: 2048, fields: ["thinking", "output_config.effort"] },
         output: {
           _tag: "JsonSchema",
           name: undefined,

@@ -29,8 +29,7 @@ const conversationOf = (text: string): Conversation => ({
     temperature: undefined,
     topP: undefined,
     topK: undefined,
-    maxTokens: undefined,
-    reasoningEffort: undefined
+    maxTokens: undefined
   },
   output: undefined
 })

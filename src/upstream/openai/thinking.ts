@@ -1,0 +1,107 @@
+/**
+ * Thinking in the words of an OpenAI-compatible server: whether and how much to think, and the thinking of earlier turns.
+ */
+import type { Conversation, Json, Thinking } from "../../domain/Conversation.ts"
+import { isRecord } from "../../domain/json.ts"
+
+/** How a server is told whether and how much to think (`upstream.models`). */
+export type ThinkingWords = "effort" | "template" | "budget" | "none"
+
+/** The turns whose thinking goes back: all, those since the last question, or none. */
+export type HistoryReasoning = "all" | "current" | "none"
+
+/** Budgets up to which an effort is low and medium. */
+const lowBudget = 2_048
+const mediumBudget = 8_192
+
+const effortOf = ({ budget, effort, mode }: Thinking): string | undefined => {
+  if (mode === "off") return "none"
+  if (effort !== undefined) return effort
+  if (budget !== undefined) return budget <= lowBudget ? "low" : budget <= mediumBudget ? "medium" : "high"
+  return mode === "on" ? "medium" : undefined
+}
+
+/** The budgets of efforts; an unknown one has that of `high`. */
+const budgets: ReadonlyMap<string, number> = new Map([
+  ["minimal", 1_024],
+  ["low", lowBudget],
+  ["medium", mediumBudget]
+])
+const highBudget = 16_384
+
+const budgetOf = ({ budget, effort, mode }: Thinking): Json | undefined => {
+  if (mode === "off") return { type: "disabled" }
+  const tokens = budget ?? (effort === undefined ? undefined : budgets.get(effort.toLowerCase()) ?? highBudget)
+  if (tokens !== undefined) return { type: "enabled", budget_tokens: tokens }
+  return mode === "on" ? { type: "enabled", budget_tokens: mediumBudget } : undefined
+}
+
+/** Callers' fields in the words of servers. */
+const serverWords = [
+  "reasoning_effort",
+  "reasoning",
+  "thinking",
+  "enable_thinking",
+  "thinking_budget",
+  "think",
+  "chat_template_kwargs"
+]
+
+/**
+ * Adds what the caller wants of thinking to a request that has the caller's own fields for the server already. Those win: what they
+ * say is not said again in other words, unless the model's entry names its words.
+ */
+export const addThinking = (
+  request: Record<string, Json>,
+  { thinking }: Pick<Conversation, "thinking">,
+  words: ThinkingWords | undefined
+): void => {
+  if (thinking === undefined) return
+  const isSaidByCaller = thinking.fields === undefined && serverWords.some((name) => Object.hasOwn(request, name))
+  switch (words ?? (isSaidByCaller ? "none" : "effort")) {
+    case "effort": {
+      const effort = effortOf(thinking)
+      if (effort !== undefined) request["reasoning_effort"] ??= effort
+      return
+    }
+    case "template": {
+      if (thinking.mode === "auto") return
+      const own = request["chat_template_kwargs"] ?? {}
+      if (isRecord(own)) request["chat_template_kwargs"] = { enable_thinking: thinking.mode === "on", ...own }
+      return
+    }
+    case "budget": {
+      const budget = budgetOf(thinking)
+      if (budget !== undefined) request["thinking"] ??= budget
+      return
+    }
+    case "none":
+  }
+}
+
+/** True if a server with these words hears all that the caller's vendor fields say of thinking. */
+export const saysThinking = ({ budget, effort, mode }: Thinking, words: ThinkingWords = "effort"): boolean => {
+  const saysAmount = effort !== undefined || budget !== undefined
+  if (mode === "auto" && !saysAmount) return true
+  return words === "template" ? mode === "off" || !saysAmount : words !== "none"
+}
+
+/** The names by which a server has sent thinking so far. */
+export interface ReasoningNames {
+  content: boolean
+  reasoning: boolean
+  details: boolean
+}
+
+/** The names of a server that has sent none. */
+export const unknownNames = (): ReasoningNames => ({ content: false, reasoning: false, details: false })
+
+/** The thinking of an earlier turn, by the server's own names; by the two usual ones while they are unknown. */
+export const historyFields = (text: string, names: ReasoningNames): { readonly [field: string]: Json } => {
+  const isKnown = names.content || names.reasoning || names.details
+  return {
+    ...(names.content || !isKnown ? { reasoning_content: text } : {}),
+    ...(names.reasoning || !isKnown ? { reasoning: text } : {}),
+    ...(names.details ? { reasoning_details: [{ type: "reasoning.text", text }] } : {})
+  }
+}

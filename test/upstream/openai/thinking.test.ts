@@ -1,0 +1,44 @@
+import { assert, describe, it } from "@effect/vitest"
+import { noteUnsaidThinking } from "../../../src/completion/unsaidThinking.ts"
+import type { Thinking } from "../../../src/domain/Conversation.ts"
+import { saysThinking, type ThinkingWords } from "../../../src/upstream/openai/thinking.ts"
+
+const model = { id: "m", reasoning: "auto", search: false } as const
+
+/** The fields that are noted for a server with these words. */
+const noted = (thinking: Thinking, words: ThinkingWords | undefined) => {
+  const stats: { ignored: Array<string> | undefined } = { ignored: undefined }
+  const driver = { saysThinking: (_: unknown, said: Thinking) => saysThinking(said, words) }
+  for (const _ of [1, 2]) noteUnsaidThinking(thinking, model, driver, stats)
+  return stats.ignored ?? []
+}
+
+describe("what a server does not hear of thinking", () => {
+  const fields = ["thinking", "output_config.effort"]
+  const amount: Thinking = { mode: "on", effort: "high", fields }
+  const off: Thinking = { mode: "off", fields }
+  const auto: Thinking = { mode: "auto", fields }
+
+  it("is noted once by the caller's fields", () => {
+    assert.deepStrictEqual(noted(amount, "none"), fields)
+    assert.deepStrictEqual(noted(off, "none"), fields)
+    assert.deepStrictEqual(noted(amount, "template"), fields)
+    assert.deepStrictEqual(noted({ mode: "on" }, "none"), [])
+  })
+
+  it("is nothing where its words have all of it", () => {
+    for (const words of [undefined, "effort", "budget"] as const) {
+      for (const thinking of [amount, off, auto]) assert.deepStrictEqual(noted(thinking, words), [])
+    }
+    for (const thinking of [off, auto, { mode: "on", fields } as const]) {
+      assert.deepStrictEqual(noted(thinking, "template"), [])
+    }
+    assert.deepStrictEqual(noted(auto, "none"), [])
+  })
+
+  it("is all of it for a driver that passes nothing on", () => {
+    const stats: { ignored: Array<string> | undefined } = { ignored: undefined }
+    noteUnsaidThinking(amount, model, {}, stats)
+    assert.deepStrictEqual(stats.ignored, fields)
+  })
+})
