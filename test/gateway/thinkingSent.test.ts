@@ -59,9 +59,7 @@ const words = [
 const saidIn = (body: Body): Body =>
   Object.fromEntries(words.flatMap((word) => word in body ? [[word, body[word]]] : []))
 
-const budgeted = (budget: number): Record<StyleName, object> => ({
-  chat: { reasoning: { max_tokens: budget } },
-  responses: { thinking_budget: budget },
+const budgeted = (budget: number) => ({
   messages: { thinking: { type: "enabled", budget_tokens: budget } },
   generate: { generationConfig: { thinkingConfig: { thinkingBudget: budget } } }
 })
@@ -136,6 +134,12 @@ describe("what a caller wants of thinking", () => {
     ]
     for (const extra of own) {
       assert.deepStrictEqual(saidIn(await sent(gateway, "chat", "plain", extra)), extra)
+    }
+    const ofNoVendor = [own[0]!, own[1]!, own[2]!, own[5]!, { reasoning_effort: "low" }]
+    for (const style of ["responses", "messages"] as const) {
+      for (const extra of ofNoVendor) {
+        assert.deepStrictEqual(saidIn(await sent(gateway, style, "plain", extra)), extra, style)
+      }
     }
     const both = { reasoning_effort: "low", chat_template_kwargs: { custom: 1 } }
     assert.deepStrictEqual(saidIn(await sent(gateway, "chat", "plain", both)), both)
