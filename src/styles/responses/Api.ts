@@ -21,8 +21,7 @@ const functionFields = {
   strict: optional(Schema.Boolean)
 }
 
-/** A declared tool. Tools of other types than functions and custom tools are accepted and ignored. */
-export const ResponseTool = Schema.Union([
+const callableTools = [
   Schema.Struct({ type: Schema.Literal("function"), ...functionFields }),
   // The form of chat completions.
   Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct(functionFields) }),
@@ -35,8 +34,22 @@ export const ResponseTool = Schema.Union([
       syntax: optional(Schema.String),
       definition: optional(Schema.String)
     }))
+  })
+] as const
+
+/** A tool of a namespace. */
+export const NamespaceMember = Schema.Union([...callableTools, otherTypes(new Set(["function", "custom"]))])
+
+/** A declared tool. */
+export const ResponseTool = Schema.Union([
+  ...callableTools,
+  Schema.Struct({
+    type: Schema.Literal("namespace"),
+    name: Schema.NonEmptyString,
+    description: optional(Schema.String),
+    tools: Schema.Array(NamespaceMember)
   }),
-  otherTypes(new Set(["function", "custom"]))
+  otherTypes(new Set(["function", "custom", "namespace"]))
 ]).annotate({ identifier: "ResponseTool" })
 
 /** The types of `tool_choice` whose fields are read. */
@@ -45,12 +58,18 @@ export const choiceTypes: ReadonlySet<string> = new Set(["function", "custom", "
 /** `tool_choice` of a request. */
 export const ResponseToolChoice = Schema.Union([
   Schema.Literals(["auto", "none", "required"]),
-  Schema.Struct({ type: Schema.Literals(["function", "custom"]), name: Schema.String }),
+  Schema.Struct({
+    type: Schema.Literals(["function", "custom"]),
+    name: Schema.String,
+    namespace: optional(Schema.String)
+  }),
   Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: Schema.String }) }),
   Schema.Struct({
     type: Schema.Literal("allowed_tools"),
     mode: Schema.Literals(["auto", "required"]),
-    tools: Schema.Array(Schema.Struct({ type: Schema.String, name: optional(Schema.String) }))
+    tools: Schema.Array(
+      Schema.Struct({ type: Schema.String, name: optional(Schema.String), namespace: optional(Schema.String) })
+    )
   }),
   otherTypes(choiceTypes)
 ])

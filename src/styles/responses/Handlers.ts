@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { CompletedReply, CompletionOutput } from "../../completion/Completion.ts"
+import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { businessEdge } from "../../http/edge.ts"
@@ -61,18 +62,19 @@ export const ResponsesHandlers = groupRoutes(
         stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
-        const { conversation, items, taken } = yield* Effect.fromResult(
+        const { conversation, ignored, items, taken, targets } = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, {
             wideInput: config.compat.wide_input_strict_output,
             stored: yield* referenced(caller.owner, body),
             limits: config.limits
           }))
         )
+        for (const path of ignored) noteIgnored(stats, path)
         if (taken > 0) yield* holdPrompt(taken)
         const seed = responseSeed(crypto.randomUUID())
         const id = responseId(seed)
         const now = () => clock.currentTimeMillisUnsafe()
-        const info = responseInfo(seed, Math.floor(now() / 1000), body)
+        const info = responseInfo(seed, Math.floor(now() / 1000), body, targets)
         const keep = body.store !== false
         const itemsSize = keep ? yield* startCooperatively(jsonSizeSliced(items)) : 0
         // A caller may use any number of direct tokens, so they share one part of the store.

@@ -12,7 +12,8 @@ import { effortSaid, thinkingFields } from "../shared/thinking.ts"
 import type { ResponseRequest } from "./Api.ts"
 import type { Item } from "./items.ts"
 import { type DecodeOptions, requestItems } from "./requestItems.ts"
-import { decodeTools } from "./tools.ts"
+import type { CallTargets } from "./toolNames.ts"
+import { decodeTools, toolNames } from "./tools.ts"
 import { decodeItems } from "./turns.ts"
 
 /** A decoded request. */
@@ -22,6 +23,10 @@ export interface DecodedRequest {
   readonly items: ReadonlyArray<Item>
   /** Characters of the items from stored responses; they count as part of the prompt beside the body. */
   readonly taken: number
+  /** What calls of the declared functions are to the caller. */
+  readonly targets: CallTargets
+  /** Paths of the fields that have no effect. */
+  readonly ignored: ReadonlyArray<string>
 }
 
 const structuredOutput = ({ text }: ResponseRequest): StructuredOutput | undefined => {
@@ -43,13 +48,15 @@ export function* decodeResponse(
     }
   }
   const { items, taken } = yield* requestItems(request, options, faults, slice)
+  const names = toolNames(request.tools ?? [])
+  const tools = decodeTools(request, names, faults)
   const system: ReadonlyArray<Turn> = request.instructions
     ? [{ role: "system", parts: [Text(request.instructions)] }]
     : []
   return faults.result<DecodedRequest>({
     conversation: {
-      turns: system.concat(yield* decodeItems(items, faults, slice)),
-      ...decodeTools(request, faults),
+      turns: system.concat(yield* decodeItems(items, names, faults, slice)),
+      ...tools,
       parallelToolCalls: request.parallel_tool_calls !== false,
       stop: stopSequences(request.stop),
       sampling: {
@@ -60,6 +67,8 @@ export function* decodeResponse(
       ...thinkingFields(request, [effortSaid(request.reasoning?.effort, "reasoning.effort")], ["reasoning"])
     },
     items: yield* mapCooperatively(slice, items, ({ item }) => item),
-    taken
+    taken,
+    targets: names.targets,
+    ignored: faults.ignored
   })
 }

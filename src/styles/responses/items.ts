@@ -24,6 +24,7 @@ const FunctionCall = Schema.Struct({
   type: Schema.Literal("function_call"),
   call_id: optional(Schema.String),
   name: Schema.NonEmptyString,
+  namespace: optional(Schema.String),
   arguments: optional(Schema.Union([Schema.String, ParsedObject]))
 })
 
@@ -33,6 +34,7 @@ const callOutput = <const Type extends string>(type: Type) =>
     type: Schema.Literal(type),
     call_id: optional(Schema.String),
     name: optional(Schema.String),
+    namespace: optional(Schema.String),
     output: MessageContent
   })
 
@@ -41,6 +43,7 @@ const CustomToolCall = Schema.Struct({
   type: Schema.Literal("custom_tool_call"),
   call_id: optional(Schema.String),
   name: Schema.NonEmptyString,
+  namespace: optional(Schema.String),
   input: Schema.String
 })
 
@@ -165,7 +168,13 @@ const OutputReasoning = Schema.Struct({
   summary: Schema.Array(SummaryText)
 })
 
-const callFields = { status: Status, call_id: Schema.String, name: Schema.String }
+const callFields = {
+  status: Status,
+  call_id: Schema.String,
+  name: Schema.String,
+  /** Absent for a tool outside of namespaces. */
+  namespace: Schema.optionalKey(Schema.String)
+}
 
 const OutputFunctionCall = Schema.Struct({
   id: Schema.String,

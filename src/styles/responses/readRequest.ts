@@ -3,15 +3,17 @@
  * incrementally.
  */
 import * as Schema from "effect/Schema"
+import type { JsonRecord } from "../../domain/json.ts"
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { CountedFields } from "../../http/itemLimits.ts"
 import { payloadReader } from "../../http/jsonBody.ts"
 import { ContentPart } from "../shared/chatFamily.ts"
-import { choiceTypes, ResponsesGroup, ResponseTool } from "./Api.ts"
+import { choiceTypes, NamespaceMember, ResponsesGroup, ResponseTool } from "./Api.ts"
 import { InputItem, InputMessage, InputToolCall, knownTypes, ReasoningText } from "./items.ts"
 
 const responsesCountedFields: CountedFields = {
   turns: ["input", "messages"],
+  functions: "tools",
   stops: "stop",
   toolNames: "tool_choice.tools",
   maps: ["metadata"]
@@ -24,10 +26,13 @@ export const itemPlan: Pieces = ({ type }) => {
     : { content: each(ContentPart), output: each(ContentPart), arguments: own }
 }
 
-const toolPieces: Pieces = ({ type }) => {
+const memberPieces = ({ type }: JsonRecord) => {
   if (type === "function") return { parameters: own, function: within({ parameters: own }) }
   return type === "custom" ? {} : "own"
 }
+
+const toolPieces: Pieces = (tool) =>
+  tool["type"] === "namespace" ? { tools: each(NamespaceMember, memberPieces) } : memberPieces(tool)
 
 /** The fields of a choice of another type are not read. */
 const choicePieces: Pieces = ({ type }) => typeof type === "string" && !choiceTypes.has(type) ? "own" : {}

@@ -8,6 +8,7 @@ import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { outputItemId, responseId } from "./ids.ts"
 import { inProgressText, type ResponseInfo, type ResponseState, responseText } from "./responseText.ts"
+import { plainFunction, type ToolTarget } from "./toolNames.ts"
 import { customInput } from "./tools.ts"
 
 /** How a text item is rendered. All texts are escaped already, as between the quotes of a JSON string. */
@@ -64,6 +65,7 @@ interface OpenText extends OpenItem {
 interface OpenCall extends OpenItem {
   readonly kind: "call"
   readonly callId: string
+  /** The tool's name in JSON fields, with its namespace if it has one. */
   readonly name: string
   readonly isCustom: boolean
 }
@@ -86,11 +88,14 @@ const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
 const textItem = ({ id, kind, text }: OpenText, status: "completed" | "incomplete"): string =>
   textFormats[kind].item(id, status, textFormats[kind].part(text))
 
+const nameFields = ({ name, namespace }: ToolTarget): string =>
+  `"name":${JSON.stringify(name)}${namespace === undefined ? "" : `,"namespace":${JSON.stringify(namespace)}`}`
+
 const callItem = ({ callId, id, isCustom, name }: OpenCall, status: string, payload: string): string => {
   const [type, field] = isCustom ? ["custom_tool_call", "input"] : ["function_call", "arguments"]
-  return `{"id":"${id}","type":"${type}","status":"${status}","call_id":${JSON.stringify(callId)},"name":${
-    JSON.stringify(name)
-  },"${field}":${JSON.stringify(payload)}}`
+  return `{"id":"${id}","type":"${type}","status":"${status}","call_id":${JSON.stringify(callId)},${name},"${field}":${
+    JSON.stringify(payload)
+  }}`
 }
 
 const incompleteReasons = {
@@ -184,12 +189,22 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
   const openCall = (callId: string, name: string, out: Array<string>) => {
     closeText("completed", out)
     blank = ""
-    const isCustom = info.customTools.has(name)
+    const target = info.targets.get(name) ?? plainFunction(name)
+    const isCustom = target.type === "custom"
     const id = outputItemId(info.seed, isCustom ? "custom_tool_call" : "function_call", itemCount)
     const inResponse = nextInResponse()
     const inItem = `${inResponse},"item_id":"${id}","call_id":${JSON.stringify(callId)}`
     const event = isCustom ? "response.custom_tool_call_input.delta" : "response.function_call_arguments.delta"
-    open = { kind: "call", id, callId, name, isCustom, inResponse, inItem, deltaHead: deltaHead(event, inItem) }
+    open = {
+      kind: "call",
+      id,
+      callId,
+      name: nameFields(target),
+      isCustom,
+      inResponse,
+      inItem,
+      deltaHead: deltaHead(event, inItem)
+    }
     out.push(itemAdded(open, callItem(open, "in_progress", "")))
   }
 
@@ -197,8 +212,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     const call = open
     if (call?.kind !== "call") return
     open = undefined
-    const { inItem, isCustom } = call
-    const name = `"name":${JSON.stringify(call.name)}`
+    const { inItem, isCustom, name } = call
     const payload = isCustom ? customInput(args) : args
     const json = JSON.stringify(payload)
     if (isCustom) {

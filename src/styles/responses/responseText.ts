@@ -7,7 +7,8 @@ import type { Usage } from "../../domain/ReplyEvent.ts"
 import type { ResponseRequest } from "./Api.ts"
 import { responseId } from "./ids.ts"
 import type { ResponseEcho, ResponseError, ResponseObject, ResponseUsage } from "./ResponseObject.ts"
-import { customToolNames, functionFields, isFunctionTool, type Tool } from "./tools.ts"
+import type { CallTargets } from "./toolNames.ts"
+import { functionFields, isFunctionTool, type Tool } from "./tools.ts"
 
 /** The facts of one response that do not change. */
 export interface ResponseInfo {
@@ -15,7 +16,8 @@ export interface ResponseInfo {
   readonly seed: string
   /** Unix seconds. */
   readonly createdAt: number
-  readonly customTools: ReadonlySet<string>
+  /** What calls of the declared functions are to the caller. */
+  readonly targets: CallTargets
   /** The fields that follow from the request, as JSON text without the enclosing braces. */
   readonly echo: string
 }
@@ -67,10 +69,15 @@ const echoOf = (request: ResponseRequest): typeof ResponseEcho.Type => ({
 })
 
 /** The facts of the response to a request. */
-export const responseInfo = (seed: string, createdAt: number, request: ResponseRequest): ResponseInfo => ({
+export const responseInfo = (
+  seed: string,
+  createdAt: number,
+  request: ResponseRequest,
+  targets: CallTargets
+): ResponseInfo => ({
   seed,
   createdAt,
-  customTools: customToolNames(request),
+  targets,
   echo: JSON.stringify(echoOf(request)).slice(1, -1)
 })
 

@@ -7,6 +7,7 @@ import type { Faults } from "../../http/Faults.ts"
 import { contentPart, contentParts } from "../shared/chatFamily.ts"
 import { call, omitted, result } from "../shared/conversation.ts"
 import { isOtherItem, type Item } from "./items.ts"
+import type { ToolNames } from "./toolNames.ts"
 import { customArguments } from "./tools.ts"
 
 /** An item, and the field of the request that errors in it name. */
@@ -50,8 +51,22 @@ class TurnCollector {
   }
 }
 
-function* addItem(turns: TurnCollector, { field, item }: PlacedItem, faults: Faults, slice: Slice): Cooperative<void> {
+/** The declared name of the tool that an item calls, or whose result it is. */
+const declaredName = (
+  type: "function" | "custom",
+  { name, namespace }: { readonly name: string; readonly namespace?: string | null },
+  names: ToolNames
+): string => names.of({ type, namespace: namespace || undefined, name })
+
+function* addItem(
+  turns: TurnCollector,
+  { field, item }: PlacedItem,
+  names: ToolNames,
+  faults: Faults,
+  slice: Slice
+): Cooperative<void> {
   if (isOtherItem(item)) {
+    faults.noteIgnored(field)
     turns.add("user", [omitted(item.type)])
     return
   }
@@ -70,15 +85,20 @@ function* addItem(turns: TurnCollector, { field, item }: PlacedItem, faults: Fau
       return
     }
     case "function_call":
-      turns.addAssistant("call", [call(item.call_id, item.name, item.arguments)])
+      turns.addAssistant("call", [call(item.call_id, declaredName("function", item, names), item.arguments)])
       return
     case "custom_tool_call":
-      turns.addAssistant("call", [call(item.call_id, item.name, customArguments(item.input))])
+      turns.addAssistant("call", [
+        call(item.call_id, declaredName("custom", item, names), customArguments(item.input))
+      ])
       return
     case "function_call_output":
     case "custom_tool_call_output": {
       const content = yield* contentParts(item.output, `${field}.output`, faults, slice)
-      turns.add("tool", [result({ callId: item.call_id, name: item.name, content })])
+      const { name, namespace } = item
+      const type = item.type === "function_call_output" ? "function" : "custom"
+      const declared = name ? declaredName(type, { name, namespace: namespace ?? null }, names) : undefined
+      turns.add("tool", [result({ callId: item.call_id, name: declared, content })])
       return
     }
     case "input_text":
@@ -94,13 +114,14 @@ function* addItem(turns: TurnCollector, { field, item }: PlacedItem, faults: Fau
 /** Decodes items to turns. */
 export function* decodeItems(
   items: ReadonlyArray<PlacedItem>,
+  names: ToolNames,
   faults: Faults,
   slice: Slice
 ): Cooperative<ReadonlyArray<Turn>> {
   const turns = new TurnCollector()
   for (const item of items) {
     if (slice.add(1)) yield slice.end()
-    yield* addItem(turns, item, faults, slice)
+    yield* addItem(turns, item, names, faults, slice)
   }
   return yield* mapCooperatively(slice, turns.turns, ({ parts, role }) => ({ role, parts }))
 }

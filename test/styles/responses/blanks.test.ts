@@ -3,7 +3,7 @@ import * as Reply from "../../../src/domain/ReplyEvent.ts"
 import { responseFrames } from "../../../src/styles/responses/render.ts"
 import { responseInfo } from "../../../src/styles/responses/responseText.ts"
 
-const info = responseInfo("0123456789abcdef0123456789abcdef", 7, { model: "gpt-5", input: "Hi" })
+const info = responseInfo("0123456789abcdef0123456789abcdef", 7, { model: "gpt-5", input: "Hi" }, new Map())
 
 describe("Blanks before a text", () => {
   it("are looked at once each, however many come", () => {

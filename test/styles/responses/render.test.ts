@@ -11,6 +11,7 @@ import { ResponseEvent } from "../../../src/styles/responses/events.ts"
 import { responseFrames } from "../../../src/styles/responses/render.ts"
 import { ResponseObject } from "../../../src/styles/responses/ResponseObject.ts"
 import { responseInfo } from "../../../src/styles/responses/responseText.ts"
+import { toolNames } from "../../../src/styles/responses/tools.ts"
 import { runs } from "../../support/effort.ts"
 import { replies } from "../../support/replyEvents.ts"
 import { parseFrames } from "../../support/sse.ts"
@@ -25,7 +26,7 @@ const request: ResponseRequest = {
     { type: "custom", name: "patch" }
   ]
 }
-const info = responseInfo(seed, 7, request)
+const info = responseInfo(seed, 7, request, toolNames(request.tools ?? []).targets)
 
 /** The frames of a reply, and the object that it settles on. */
 const render = (events: ReadonlyArray<ReplyEvent>, then?: (renderer: ReturnType<typeof start>) => string) => {

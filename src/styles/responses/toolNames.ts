@@ -1,0 +1,85 @@
+/**
+ * The names under which the tools of a request are declared. An upstream knows only functions, so a tool of a namespace needs
+ * a name that no other tool of the request has. The renderer maps a call back by this name.
+ */
+
+/** A function or custom tool. */
+export interface ToolTarget {
+  readonly type: "function" | "custom"
+  readonly namespace: string | undefined
+  readonly name: string
+}
+
+/** What a declared function is to the caller. */
+export type CallTarget = ToolTarget
+
+/** The function of this name outside of namespaces. */
+export const plainFunction = (name: string): ToolTarget => ({ type: "function", namespace: undefined, name })
+
+/** The targets by declared name. Functions outside of namespaces are not among them. */
+export type CallTargets = ReadonlyMap<string, CallTarget>
+
+/** The longest name of a function, in characters: the vendors' limit. */
+const longestName = 64
+
+/** FNV-1a, in 8 hex digits. */
+const hash = (text: string): string => {
+  let value = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193)
+  return (value >>> 0).toString(16).padStart(8, "0")
+}
+
+/** Joins a namespace and a name to a function's name. A name that is too long ends with a hash of the whole. */
+const joined = (namespace: string, name: string): string => {
+  const separator = namespace.endsWith("_") || name.startsWith("_") ? "" : "__"
+  const whole = namespace + separator + name
+  const clean = whole.replace(/[^a-zA-Z0-9_-]/g, "_")
+  return clean.length <= longestName ? clean : `${clean.slice(0, longestName - 9)}_${hash(whole)}`
+}
+
+/** Names of one request. Bounded by the tools and calls of the request. */
+export class ToolNames {
+  readonly #targets = new Map<string, CallTarget>()
+  readonly #names = new Map<string, string>()
+  readonly #taken: Set<string>
+  readonly #suffixes = new Map<string, number>()
+
+  /** The names of the functions and custom tools outside of namespaces stay as they are. */
+  constructor(taken: Iterable<string>) {
+    this.#taken = new Set(taken)
+  }
+
+  get targets(): CallTargets {
+    return this.#targets
+  }
+
+  /** Notes that calls of this name are calls of a custom tool. */
+  addCustom(name: string): void {
+    this.#targets.set(name, { type: "custom", namespace: undefined, name })
+  }
+
+  /** The name under which the target is declared, and in the history called. The same target has the same name. */
+  of(target: CallTarget): string {
+    if (target.namespace === undefined) return target.name
+    const key = JSON.stringify([target.namespace, target.name])
+    const known = this.#names.get(key)
+    if (known !== undefined) return known
+    const name = this.#unique(joined(target.namespace, target.name))
+    this.#names.set(key, name)
+    this.#taken.add(name)
+    this.#targets.set(name, target)
+    return name
+  }
+
+  /** The name itself, or with the first number that makes it unique. */
+  #unique(name: string): string {
+    if (!this.#taken.has(name)) return name
+    for (let count = this.#suffixes.get(name) ?? 2;; count++) {
+      const end = `_${count}`
+      const numbered = name.slice(0, longestName - end.length) + end
+      if (this.#taken.has(numbered)) continue
+      this.#suffixes.set(name, count + 1)
+      return numbered
+    }
+  }
+}
