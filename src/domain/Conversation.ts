@@ -62,6 +62,8 @@ export type Role = "system" | "user" | "assistant" | "tool"
 export interface Turn {
   readonly role: Role
   readonly parts: ReadonlyArray<Part>
+  /** The participant's name, if the caller set one. */
+  readonly name?: string
 }
 
 /** A JSON value. */

@@ -11,6 +11,7 @@ import { jsonSchemaOutput } from "../shared/conversation.ts"
 import { effortSaid, thinkingFields } from "../shared/thinking.ts"
 import type { ResponseRequest } from "./Api.ts"
 import type { Item } from "./items.ts"
+import { loadedTools } from "./loadedTools.ts"
 import { type DecodeOptions, requestItems } from "./requestItems.ts"
 import type { CallTargets } from "./toolNames.ts"
 import { decodeTools, toolNames } from "./tools.ts"
@@ -48,8 +49,9 @@ export function* decodeResponse(
     }
   }
   const { items, taken } = yield* requestItems(request, options, faults, slice)
-  const names = toolNames(request.tools ?? [])
-  const tools = decodeTools(request, names, faults)
+  const lists = [{ tools: request.tools ?? [], field: "tools" }, ...(yield* loadedTools(items, faults, slice))]
+  const names = toolNames(lists.flatMap(({ tools }) => tools))
+  const tools = decodeTools(request, lists, names, options.limits, faults)
   const system: ReadonlyArray<Turn> = request.instructions
     ? [{ role: "system", parts: [Text(request.instructions)] }]
     : []

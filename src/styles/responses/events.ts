@@ -13,6 +13,7 @@ const inResponse = { response_id: Schema.String, output_index: Schema.Int }
 const inItem = { ...inResponse, item_id: Schema.String }
 const inText = { ...inItem, content_index: Schema.Int }
 const inSummary = { ...inItem, summary_index: Schema.Int }
+const inCommand = { ...inItem, command_index: Schema.Int }
 const inCall = { ...inItem, call_id: Schema.String }
 
 const withStatus = <const Status extends string>(status: Status) =>
@@ -40,6 +41,9 @@ export const ResponseEvent = Schema.Union([
   event("response.function_call_arguments.done", { ...inCall, name: Schema.String, arguments: Schema.String }),
   event("response.custom_tool_call_input.delta", { ...inCall, delta: Schema.String }),
   event("response.custom_tool_call_input.done", { ...inCall, name: Schema.String, input: Schema.String }),
+  event("response.shell_call_command.added", { ...inCommand, command: Schema.Literal("") }),
+  event("response.shell_call_command.delta", { ...inCommand, delta: Schema.String }),
+  event("response.shell_call_command.done", { ...inCommand, command: Schema.String }),
   event("response.completed", { response: withStatus("completed") }),
   event("response.incomplete", { response: withStatus("incomplete") }),
   event("response.failed", { response: withStatus("failed") })

@@ -190,6 +190,85 @@ const OutputCustomToolCall = Schema.Struct({
   input: Schema.String
 })
 
+const clientCall = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
+  Schema.Struct({
+    id: Schema.String,
+    type: Schema.Literal(type),
+    status: Schema.Literals(["in_progress", "completed"]),
+    call_id: Schema.String,
+    ...fields
+  })
+
+const patchFields = { path: Schema.String, diff: Schema.String }
+
+const at = { x: Schema.Finite, y: Schema.Finite }
+const held = { keys: Schema.optionalKey(Schema.Array(Schema.String)) }
+
+const ComputerAction = Schema.Union([
+  Schema.Struct({
+    type: Schema.Literal("click"),
+    ...at,
+    button: Schema.Literals(["left", "right", "wheel", "back", "forward"]),
+    ...held
+  }),
+  Schema.Struct({ type: Schema.Literal("double_click"), ...at, keys: Schema.NullOr(Schema.Array(Schema.String)) }),
+  Schema.Struct({ type: Schema.Literal("drag"), path: Schema.Array(Schema.Struct(at)), ...held }),
+  Schema.Struct({ type: Schema.Literal("keypress"), keys: Schema.Array(Schema.String) }),
+  Schema.Struct({ type: Schema.Literal("move"), ...at, ...held }),
+  Schema.Struct({ type: Schema.Literal("screenshot") }),
+  Schema.Struct({
+    type: Schema.Literal("scroll"),
+    ...at,
+    scroll_x: Schema.Finite,
+    scroll_y: Schema.Finite,
+    ...held
+  }),
+  Schema.Struct({ type: Schema.Literal("type"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("wait") })
+])
+
+/** A call of one of the vendor's tools that the caller runs. */
+const clientCalls = [
+  clientCall("local_shell_call", {
+    action: Schema.Struct({
+      type: Schema.Literal("exec"),
+      command: Schema.Array(Schema.String),
+      env: Schema.Record(Schema.String, Schema.String),
+      timeout_ms: Schema.optionalKey(Schema.Finite),
+      user: Schema.optionalKey(Schema.String),
+      working_directory: Schema.optionalKey(Schema.String)
+    })
+  }),
+  clientCall("shell_call", {
+    action: Schema.Struct({
+      commands: Schema.Array(Schema.String),
+      timeout_ms: Schema.NullOr(Schema.Finite),
+      max_output_length: Schema.NullOr(Schema.Finite)
+    }),
+    environment: Schema.Struct({ type: Schema.Literal("local") })
+  }),
+  clientCall("apply_patch_call", {
+    operation: Schema.Union([
+      Schema.Struct({ type: Schema.Literal("create_file"), ...patchFields }),
+      Schema.Struct({ type: Schema.Literal("update_file"), ...patchFields }),
+      Schema.Struct({ type: Schema.Literal("delete_file"), path: Schema.String })
+    ])
+  }),
+  clientCall("computer_call", {
+    /** Only for a single action. */
+    action: Schema.optionalKey(ComputerAction),
+    actions: Schema.Array(ComputerAction),
+    pending_safety_checks: Schema.Array(Schema.Never)
+  }),
+  clientCall("tool_search_call", { arguments: ParsedObject, execution: Schema.Literal("client") })
+] as const
+
 /** An item of a response's output. */
-export const OutputItem = Schema.Union([OutputMessage, OutputReasoning, OutputFunctionCall, OutputCustomToolCall])
+export const OutputItem = Schema.Union([
+  OutputMessage,
+  OutputReasoning,
+  OutputFunctionCall,
+  OutputCustomToolCall,
+  ...clientCalls
+])
   .annotate({ identifier: "ResponseOutputItem" })

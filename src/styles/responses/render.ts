@@ -4,11 +4,13 @@
  * One machine makes both, so that they always agree: a reply that is not streamed is the object that the machine finalizes.
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
+import type { JsonRecord } from "../../domain/json.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
+import { clientTools, type ClientToolType, shellCommands } from "./clientTools.ts"
 import { outputItemId, responseId } from "./ids.ts"
 import { inProgressText, type ResponseInfo, type ResponseState, responseText } from "./responseText.ts"
-import { plainFunction, type ToolTarget } from "./toolNames.ts"
+import { isClientTarget, plainFunction, type ToolTarget } from "./toolNames.ts"
 import { customInput } from "./tools.ts"
 
 /** How a text item is rendered. All texts are escaped already, as between the quotes of a JSON string. */
@@ -62,6 +64,13 @@ interface OpenText extends OpenItem {
   text: string
 }
 
+/** A call of one of the vendor's tools. Its item needs the complete arguments, so nothing of it is shown before. */
+interface HeldCall {
+  readonly kind: "held"
+  readonly callId: string
+  readonly type: ClientToolType
+}
+
 interface OpenCall extends OpenItem {
   readonly kind: "call"
   readonly callId: string
@@ -113,7 +122,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
   let sequence = 0
   let started = false
   let isFinal = false
-  let open: OpenText | OpenCall | undefined
+  let open: OpenText | OpenCall | HeldCall | undefined
   /** Items started so far; an item that is cut off counts too, though the output leaves it out. */
   let itemCount = 0
   const output: Array<string> = []
@@ -139,10 +148,10 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     )
   }
 
-  const itemAdded = ({ inResponse }: OpenItem, item: string): string =>
+  const itemAdded = ({ inResponse }: Pick<OpenItem, "inResponse">, item: string): string =>
     frame("response.output_item.added", `${inResponse},"item":${item}`)
 
-  const itemDone = ({ inResponse }: OpenItem, item: string): string => {
+  const itemDone = ({ inResponse }: Pick<OpenItem, "inResponse">, item: string): string => {
     output.push(item)
     return frame("response.output_item.done", `${inResponse},"item":${item}`)
   }
@@ -167,7 +176,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
       openText(kind, out)
     }
     const item = open
-    if (item === undefined || item.kind === "call") return
+    if (item === undefined || item.kind === "call" || item.kind === "held") return
     const piece = escaped(delta)
     item.text += piece
     if (kind === "message") text += piece
@@ -176,7 +185,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
 
   const closeText = (status: "completed" | "incomplete", out: Array<string>) => {
     const item = open
-    if (item === undefined || item.kind === "call") return
+    if (item === undefined || item.kind === "call" || item.kind === "held") return
     open = undefined
     const { extra, part, partEvent, textEvent } = textFormats[item.kind]
     out.push(
@@ -190,6 +199,10 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     closeText("completed", out)
     blank = ""
     const target = info.targets.get(name) ?? plainFunction(name)
+    if (isClientTarget(target)) {
+      open = { kind: "held", callId, type: target.type }
+      return
+    }
     const isCustom = target.type === "custom"
     const id = outputItemId(info.seed, isCustom ? "custom_tool_call" : "function_call", itemCount)
     const inResponse = nextInResponse()
@@ -208,8 +221,32 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     out.push(itemAdded(open, callItem(open, "in_progress", "")))
   }
 
+  const closeHeldCall = ({ callId, type }: HeldCall, args: string, out: Array<string>) => {
+    open = undefined
+    const { fields, item, prefix } = clientTools[type]
+    const parsed: JsonRecord = JSON.parse(args)
+    const id = `${prefix}_${info.seed}_${itemCount}`
+    const place = { inResponse: nextInResponse() }
+    const withFields = (status: string, fields: string): string =>
+      `{"id":"${id}","type":"${item}","status":"${status}","call_id":${JSON.stringify(callId)},${fields}}`
+    out.push(itemAdded(place, withFields("in_progress", fields(parsed, args))))
+    if (type === "shell") {
+      shellCommands(parsed).forEach((command, i) => {
+        const inCommand = `${place.inResponse},"item_id":"${id}","command_index":${i}`
+        const json = JSON.stringify(command)
+        out.push(
+          frame("response.shell_call_command.added", `${inCommand},"command":""`),
+          frame("response.shell_call_command.delta", `${inCommand},"delta":${json}`),
+          frame("response.shell_call_command.done", `${inCommand},"command":${json}`)
+        )
+      })
+    }
+    out.push(itemDone(place, withFields("completed", fields(parsed, args))))
+  }
+
   const closeCall = (args: string, out: Array<string>) => {
     const call = open
+    if (call?.kind === "held") return closeHeldCall(call, args, out)
     if (call?.kind !== "call") return
     open = undefined
     const { inItem, isCustom, name } = call
@@ -229,7 +266,9 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
 
   /** Makes the final object. An open text is in it as incomplete; an open call is left out, so that no client runs it. */
   const finalize = (state: Pick<ResponseState, "status" | "error" | "incomplete">): string => {
-    const unfinished = open === undefined || open.kind === "call" ? [] : [textItem(open, "incomplete")]
+    const unfinished = open === undefined || open.kind === "call" || open.kind === "held"
+      ? []
+      : [textItem(open, "incomplete")]
     const body = responseText(info, {
       ...state,
       completedAt: state.status === "completed" ? Math.floor(options.now() / 1000) : null,

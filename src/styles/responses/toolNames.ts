@@ -1,7 +1,8 @@
 /**
- * The names under which the tools of a request are declared. An upstream knows only functions, so a tool of a namespace needs
- * a name that no other tool of the request has. The renderer maps a call back by this name.
+ * The names under which the tools of a request are declared. An upstream knows only functions, so a tool of a namespace and a tool
+ * of the vendor's own kinds need a name that no other tool of the request has. The renderer maps a call back by this name.
  */
+import type { ClientToolType } from "./clientTools.ts"
 
 /** A function or custom tool. */
 export interface ToolTarget {
@@ -10,8 +11,15 @@ export interface ToolTarget {
   readonly name: string
 }
 
+/** One of the vendor's tools that the caller runs. */
+export interface ClientTarget {
+  readonly type: ClientToolType
+}
+
 /** What a declared function is to the caller. */
-export type CallTarget = ToolTarget
+export type CallTarget = ToolTarget | ClientTarget
+
+export const isClientTarget = (target: CallTarget): target is ClientTarget => !("name" in target)
 
 /** The function of this name outside of namespaces. */
 export const plainFunction = (name: string): ToolTarget => ({ type: "function", namespace: undefined, name })
@@ -60,11 +68,12 @@ export class ToolNames {
 
   /** The name under which the target is declared, and in the history called. The same target has the same name. */
   of(target: CallTarget): string {
-    if (target.namespace === undefined) return target.name
-    const key = JSON.stringify([target.namespace, target.name])
+    const isClient = isClientTarget(target)
+    if (!isClient && target.namespace === undefined) return target.name
+    const key = isClient ? target.type : JSON.stringify([target.namespace, target.name])
     const known = this.#names.get(key)
     if (known !== undefined) return known
-    const name = this.#unique(joined(target.namespace, target.name))
+    const name = this.#unique(isClient ? target.type : joined(target.namespace ?? "", target.name))
     this.#names.set(key, name)
     this.#taken.add(name)
     this.#targets.set(name, target)

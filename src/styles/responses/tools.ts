@@ -4,10 +4,12 @@
  */
 import type { ToolChoice, ToolDeclaration } from "../../domain/Conversation.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import type { Limits } from "../../domain/limits.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { declaration, toolChoices } from "../shared/conversation.ts"
 import type { NamespaceMember, ResponseRequest } from "./Api.ts"
-import { type CallTarget, ToolNames } from "./toolNames.ts"
+import { choiceTypesOf, clientDeclaration, clientToolOf } from "./clientTools.ts"
+import { type CallTarget, isClientTarget, ToolNames } from "./toolNames.ts"
 
 /** The parameters of a custom tool. */
 const customParameters = {
@@ -108,6 +110,11 @@ const declaredTools = (tool: Tool, field: string, names: ToolNames, faults: Faul
     const own = declarationOf(tool)
     return [{ declaration: own, target: { type: tool.type, namespace: undefined, name: own.name } }]
   }
+  const type = clientToolOf(tool)
+  if (type !== undefined) {
+    const target = { type }
+    return [{ declaration: declaration({ name: names.of(target), ...clientDeclaration(type, tool) }), target }]
+  }
   faults.noteIgnored(field)
   return []
 }
@@ -134,11 +141,14 @@ const namedBy = (choice: Choice): Named => {
 }
 
 /** The keys by which a tool can be named: all of its namespace, with its namespace, or by its own name alone. */
-const keysOf = ({ name, namespace }: CallTarget): ReadonlyArray<string> => [
-  `namespace ${namespace}`,
-  `tool ${namespace} ${name}`,
-  `name ${name}`
-]
+const keysOf = (target: CallTarget): ReadonlyArray<string> =>
+  isClientTarget(target)
+    ? choiceTypesOf(target.type).map((type) => `type ${type}`)
+    : [
+      `namespace ${target.namespace}`,
+      `tool ${target.namespace} ${target.name}`,
+      `name ${target.name}`
+    ]
 
 const keyOf = ({ name, namespace, type }: Named): string | undefined => {
   if (type === "function" || type === "custom") {
@@ -170,7 +180,9 @@ const forcedChoice = (choice: Choice, declared: ReadonlyArray<DeclaredTool>, fau
     return { tools: toolsNamed(declared, [named]).map((tool) => tool.declaration), toolChoice: toolChoices.required }
   }
   // A tool outside of namespaces comes before tools of its name in namespaces.
-  const outside = declared.find(({ target }) => target.namespace === undefined && target.name === named.name)
+  const outside = declared.find(({ target }) =>
+    !isClientTarget(target) && target.namespace === undefined && target.name === named.name
+  )
   if (outside === undefined && second !== undefined) faults.at("tool_choice.name", "several namespaces have this tool")
   const isCallable = named.type === "function" || named.type === "custom"
   const name = (named.namespace === undefined ? outside ?? first : first)?.declaration.name ??
@@ -179,9 +191,41 @@ const forcedChoice = (choice: Choice, declared: ReadonlyArray<DeclaredTool>, fau
   return { tools, toolChoice: { _tag: "Function", name: name ?? "" } }
 }
 
-/** The tools that may be called and the choice among them. */
-export const decodeTools = (request: ResponseRequest, names: ToolNames, faults: Faults): DecodedTools => {
-  const declared = (request.tools ?? []).flatMap((tool, i) => declaredTools(tool, `tools[${i}]`, names, faults))
+/** A list of tools, and the field that has it. */
+export interface ToolList {
+  readonly tools: ReadonlyArray<Tool>
+  readonly field: string
+}
+
+/** The tools of all lists. A tool that several lists have is declared once. */
+const allTools = (lists: ReadonlyArray<ToolList>, names: ToolNames, faults: Faults): ReadonlyArray<DeclaredTool> => {
+  const [own, ...others] = lists.map(({ field, tools }) =>
+    tools.flatMap((tool, i) => declaredTools(tool, `${field}[${i}]`, names, faults))
+  )
+  const all = own ?? []
+  if (others.length === 0) return all
+  const seen = new Set(all.map((tool) => tool.declaration.name))
+  const further: Array<DeclaredTool> = []
+  for (const tool of others.flat()) {
+    if (seen.has(tool.declaration.name)) continue
+    seen.add(tool.declaration.name)
+    further.push(tool)
+  }
+  return all.concat(further)
+}
+
+/** The tools that may be called and the choice among them. The first list is the one of the request. */
+export const decodeTools = (
+  request: ResponseRequest,
+  lists: ReadonlyArray<ToolList>,
+  names: ToolNames,
+  { tools: most }: Limits,
+  faults: Faults
+): DecodedTools => {
+  const declared = allTools(lists, names, faults)
+  if (lists.length > 1 && declared.length > most) {
+    faults.at("input", `the request declares more functions than the ${most} that are allowed`)
+  }
   const choice = request.tool_choice ?? "auto"
   if (typeof choice === "string") {
     return { tools: declared.map((tool) => tool.declaration), toolChoice: toolChoices[choice] }

@@ -1,7 +1,7 @@
 /**
  * Decodes the items of a conversation to its turns.
  */
-import type { Part, Role, Turn } from "../../domain/Conversation.ts"
+import { type Part, type Role, Text, type Turn } from "../../domain/Conversation.ts"
 import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { contentPart, contentParts } from "../shared/chatFamily.ts"
@@ -9,6 +9,7 @@ import { call, omitted, result } from "../shared/conversation.ts"
 import { isOtherItem, type Item } from "./items.ts"
 import type { ToolNames } from "./toolNames.ts"
 import { customArguments } from "./tools.ts"
+import { type Said, vendorItem } from "./vendorItems.ts"
 
 /** An item, and the field of the request that errors in it name. */
 export interface PlacedItem {
@@ -30,6 +31,19 @@ interface OpenTurn {
 /** Collects turns. Neighbouring assistant items of one reply share a turn. */
 class TurnCollector {
   readonly turns: Array<OpenTurn> = []
+  /** The ids of calls by the ids of their items. */
+  readonly callIds = new Map<string, string>()
+
+  say(said: Said): void {
+    if ("role" in said) {
+      if (said.role === "user") this.add("user", [Text(said.text)])
+      else this.addAssistant("text", [Text(said.text)])
+    } else if (said._tag === "Call") {
+      this.addAssistant("call", [said])
+    } else {
+      this.add("tool", [said])
+    }
+  }
 
   add(role: Role, parts: ReadonlyArray<Part>): OpenTurn {
     const turn = { role, parts: [...parts], hasText: false, hasCall: false }
@@ -66,8 +80,16 @@ function* addItem(
   slice: Slice
 ): Cooperative<void> {
   if (isOtherItem(item)) {
-    faults.noteIgnored(field)
-    turns.add("user", [omitted(item.type)])
+    const said = vendorItem(item, { field, names, faults, callIds: turns.callIds })
+    if (said === undefined) {
+      faults.noteIgnored(field)
+      turns.add("user", [omitted(item.type)])
+      return
+    }
+    if (typeof item["id"] === "string" && typeof item["call_id"] === "string") {
+      turns.callIds.set(item["id"], item["call_id"])
+    }
+    for (const each of said) turns.say(each)
     return
   }
   switch (item.type) {

@@ -28,7 +28,10 @@ export const ContentPart = Schema.Struct({
     file_id: optional(Schema.String),
     filename: optional(Schema.String)
   })),
-  input_audio: optional(Schema.Struct({ data: Schema.NonEmptyString, format: optional(Schema.String) }))
+  input_audio: optional(Schema.Struct({ data: Schema.NonEmptyString, format: optional(Schema.String) })),
+  /** Parts that servers have beyond the vendor's. */
+  audio_url: optional(Schema.Union([Schema.String, Schema.Struct({ url: Schema.String })])),
+  video_url: optional(Schema.Union([Schema.String, Schema.Struct({ url: Schema.String })]))
 })
 
 export type ContentPart = typeof ContentPart.Type
@@ -111,6 +114,14 @@ const audioPart = ({ input_audio }: ContentPart, field: string, faults: Faults):
   return file({ kind: "audio", data, mediaType: format ? `audio/${format}` : undefined })
 }
 
+/** Audio or video at an address; a Base64 `data:` address becomes its data. */
+const mediaPart = (part: ContentPart, kind: "audio" | "video", field: string, faults: Faults): FilePart => {
+  const sent = kind === "audio" ? part.audio_url : part.video_url
+  const url = typeof sent === "string" ? sent : sent?.url
+  if (!url) faults.at(`${field}.${kind}_url`, "is required")
+  return file({ kind, ...(dataUrl(url ?? "") ?? { url }) })
+}
+
 /** Decodes a content part; `field` is its path in the request. */
 export const contentPart = (part: ContentPart, field: string, faults: Faults): Content => {
   switch (part.type) {
@@ -124,13 +135,20 @@ export const contentPart = (part: ContentPart, field: string, faults: Faults): C
       return Text(part.refusal ?? "")
     case "image_url":
     case "input_image":
+    case "computer_screenshot":
       return imagePart(part, field, faults)
     case "file":
     case "input_file":
       return filePart(part, field, faults)
     case "input_audio":
       return audioPart(part, field, faults)
+    case "audio_url":
+      return mediaPart(part, "audio", field, faults)
+    case "video_url":
+      return mediaPart(part, "video", field, faults)
     default:
+      if (part.text) return Text(part.text)
+      faults.noteIgnored(field)
       return omitted(part.type)
   }
 }

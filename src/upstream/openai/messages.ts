@@ -50,6 +50,9 @@ const withoutSystemEnd = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
     : turns
 }
 
+/** The name of the participant, as a field of the message. */
+const nameOf = ({ name }: Turn): { readonly name?: string } => name === undefined ? {} : { name }
+
 const nativeCall = ({ arguments: text, id, name }: CallPart): Json => ({
   id,
   type: "function",
@@ -86,12 +89,14 @@ function* assistantMessage(
   { fields, isSent }: SentThinking,
   slice: Slice
 ): Cooperative<JsonObject> {
+  const name = nameOf(turn)
   const thinking = isSent(index) ? fields(yield* filterCooperatively(slice, turn.parts, isReasoning)) : {}
   const said = yield* filterCooperatively(slice, turn.parts, isContent)
   const calls = yield* filterCooperatively(slice, turn.parts, isCall)
-  if (calls.length === 0) return { role: "assistant", content: yield* contentOf(said, slice), ...thinking }
+  if (calls.length === 0) return { role: "assistant", ...name, content: yield* contentOf(said, slice), ...thinking }
   return {
     role: "assistant",
+    ...name,
     content: said.length === 0 ? null : yield* contentOf(said, slice),
     ...thinking,
     tool_calls: yield* mapCooperatively(slice, calls, nativeCall)
@@ -107,8 +112,16 @@ const onlyText = ({ parts }: Turn): string | undefined => {
 function* turnMessage(turn: Turn, index: number, thinking: SentThinking, slice: Slice): Cooperative<JsonObject> {
   return turn.role === "assistant"
     ? yield* assistantMessage(turn, index, thinking, slice)
-    : { role: turn.role, content: yield* contentOf(yield* filterCooperatively(slice, turn.parts, isContent), slice) }
+    : {
+      role: turn.role,
+      ...nameOf(turn),
+      content: yield* contentOf(yield* filterCooperatively(slice, turn.parts, isContent), slice)
+    }
 }
+
+/** The texts of a failed call. `tool` messages have no field for this, so the text says it. */
+const asError = ([first = Text(""), ...others]: ReadonlyArray<TextPart>): ReadonlyArray<TextPart> =>
+  /^error\b/i.test(first.text) ? [first, ...others] : [Text(`Error: ${first.text}`.trimEnd()), ...others]
 
 /** The results of a turn as messages; their other content is added to `shown`. */
 function* resultMessages(
@@ -117,8 +130,9 @@ function* resultMessages(
   shown: Array<Content>,
   slice: Slice
 ): Cooperative<void> {
-  for (const { callId, content } of yield* filterCooperatively(slice, parts, isResult)) {
-    const texts = yield* filterCooperatively(slice, content, isText)
+  for (const { callId, content, isError } of yield* filterCooperatively(slice, parts, isResult)) {
+    const said = yield* filterCooperatively(slice, content, isText)
+    const texts = isError ? asError(said) : said
     messages.push({ role: "tool", tool_call_id: callId, content: yield* contentOf(texts, slice) })
     yield* eachCooperatively(content, (part) => void (part._tag !== "Text" && shown.push(part)), slice)
   }
@@ -146,7 +160,9 @@ function* nativeMessages(
     }
     const content = onlyText(turn)
     messages.push(
-      content === undefined ? yield* turnMessage(turn, i, thinking, slice) : { role: turn.role, content }
+      content === undefined
+        ? yield* turnMessage(turn, i, thinking, slice)
+        : { role: turn.role, ...nameOf(turn), content }
     )
   }
   if (shown.length > 0) messages.push({ role: "user", content: yield* contentOf(shown, slice) })
@@ -170,6 +186,11 @@ function* asContent(part: Part, slice: Slice): Cooperative<ReadonlyArray<Content
     default:
       return [part]
   }
+}
+
+/** Messages that the gateway composes have no field for a participant's name. */
+function* heading(name: string, slice: Slice): Cooperative<Content> {
+  return Text(yield* disarmCooperatively(`${name}:`, slice))
 }
 
 function* promptMessages(
@@ -200,6 +221,7 @@ function* promptMessages(
   const leading = turns.findIndex(({ role }) => role !== "system")
   for (const [i, turn] of turns.entries()) {
     if (i === leading) add("system", declaration === "" ? [] : [Text(declaration)])
+    if (turn.name !== undefined) add(turn.role === "tool" ? "user" : turn.role, [yield* heading(turn.name, slice)])
     for (const part of turn.parts) {
       if (slice.add(1)) yield slice.end()
       if (part._tag === "Reasoning") {

@@ -119,11 +119,12 @@ export function* renderPrompt(conversation: Conversation): Cooperative<string> {
   const sections = new Sections()
   /** The gateway's instructions follow the leading system text. */
   let isInstructed = false
-  for (const { parts, role } of linked.turns) {
+  for (const { name, parts, role } of linked.turns) {
     if (!isInstructed && role !== "system") {
       sections.add("system", yield* instructions(linked, slice))
       isInstructed = true
     }
+    if (name !== undefined) sections.add(role, yield* disarmCooperatively(`${name}:`, slice))
     for (const part of parts) {
       if (slice.add(1)) yield slice.end()
       sections.add(role, yield* renderPart(part, slice))

@@ -198,12 +198,14 @@ describe("the input of a Responses request", () => {
     ])
   })
 
-  it("has what the gateway has no use for named, not dropped", async () => {
+  it("has what the gateway cannot carry named, not dropped", async () => {
     const input = [
-      { type: "web_search_call", id: "ws_1", action: { type: "search", query: "x" } },
+      { type: "compaction", id: "cmp_1", encrypted_content: "x" },
       { role: "user", content: [{ type: "video", url: "x" }] }
     ]
-    assert.deepStrictEqual(await turns({ input }), [user("[web_search_call omitted]"), user("[video omitted]")])
+    const { conversation, ignored } = await decoded({ input })
+    assert.deepStrictEqual(conversation.turns, [user("[compaction omitted]"), user("[video omitted]")])
+    assert.deepStrictEqual(ignored, ["input[0]", "input[1].content[0]"])
   })
 
   it("is only messages where wide input is off", async () => {

@@ -230,6 +230,7 @@ describe("a faulty namespace", () => {
       body: JSON.stringify({ model: "gpt-5", input: "Go", ...fields })
     })
     assert.strictEqual(response.status, 400)
-    assert.strictEqual((await response.json()).error.param, param)
+    const { error } = await response.json() as { readonly error: { readonly param: string } }
+    assert.strictEqual(error.param, param)
   })
 })
