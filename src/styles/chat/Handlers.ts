@@ -4,10 +4,12 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
+import { noteIgnored } from "../../completion/ignored.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { businessEdge } from "../../http/edge.ts"
+import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { respond } from "../../http/reply.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
@@ -31,7 +33,9 @@ export const ChatHandlers = groupRoutes(
         current.stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
-        const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeChat(body)))
+        const faults = new Faults()
+        const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeChat(body, faults)))
+        for (const path of faults.ignored) noteIgnored(current.stats, path)
         const info = ({ id }: Pick<CompletionOutput, "id">) => ({ id, created: current.created, model: body.model })
         return yield* responder.respond(current, model, conversation, {
           whole: (output) => Effect.succeed(respond(completions, chatCompletion(info(output), replyOf(output.events)))),

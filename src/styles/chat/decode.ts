@@ -44,8 +44,8 @@ function* assistantParts(
 
 /** The turn of a message that is one text, as most are: needs no generator. */
 const plainTurn = (message: Message): Turn | undefined => {
-  const { content, role } = message
-  if (typeof content !== "string" || content === "") return undefined
+  const { content, name, role } = message
+  if (typeof content !== "string" || content === "" || name) return undefined
   switch (role) {
     case "system":
     case "developer":
@@ -63,16 +63,17 @@ const plainTurn = (message: Message): Turn | undefined => {
 
 function* turn(message: Message, field: string, faults: Faults, slice: Slice): Cooperative<Turn> {
   const { content, role } = message
-  if (role === "assistant") return { role, parts: yield* assistantParts(message, field, faults, slice) }
+  const name = message.name ? { name: message.name } : {}
+  if (role === "assistant") return { role, parts: yield* assistantParts(message, field, faults, slice), ...name }
   const isMissing = content === undefined || content === null || (typeof content !== "string" && content.length === 0)
   if (role === "user" && isMissing) faults.at(`${field}.content`, "is required")
   const parts = yield* contentParts(content, `${field}.content`, faults, slice)
   switch (role) {
     case "system":
     case "developer":
-      return { role: "system", parts }
+      return { role: "system", parts, ...name }
     case "user":
-      return { role, parts }
+      return { role, parts, ...name }
     case "tool":
     case "function":
       return { role: "tool", parts: [result({ callId: message.tool_call_id, name: message.name, content: parts })] }
@@ -89,9 +90,11 @@ const output = (format: Request["response_format"]): StructuredOutput | undefine
   return format?.type === "json_object" ? { _tag: "JsonObject" } : undefined
 }
 
-/** Decodes a request. Fails with the first fault, which names its field. */
-export function* decodeChat(request: Request): Cooperative<Result.Result<Conversation, GatewayError>> {
-  const faults = new Faults()
+/** Decodes a request. Fails with the first fault, which names its field; `faults` has what has no effect too. */
+export function* decodeChat(
+  request: Request,
+  faults = new Faults()
+): Cooperative<Result.Result<Conversation, GatewayError>> {
   const slice = new Slice()
   const turns: Array<Turn> = []
   for (let i = 0; i < request.messages.length; i++) {

@@ -5,12 +5,14 @@ import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
+import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { listedModels, type Model, modelNotFound, resolveModel } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
+import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { modelFault } from "../../http/itemLimits.ts"
 import { respond } from "../../http/reply.ts"
@@ -52,7 +54,9 @@ export const GenerateHandlers = groupRoutes(
         const model = resolve(current, requested, findModel)
         if (model instanceof GatewayError) return yield* model
         const body = yield* readGenerateRequest(request)
-        const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body)))
+        const faults = new Faults()
+        const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body, faults)))
+        for (const path of faults.ignored) noteIgnored(current.stats, path)
         const info = ({ id }: Pick<CompletionOutput, "id">): GenerateReplyInfo => ({
           id,
           model: requested,

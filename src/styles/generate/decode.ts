@@ -15,6 +15,7 @@ import {
   userTurns
 } from "../../domain/Conversation.ts"
 import { type GatewayError, shortenName } from "../../domain/GatewayError.ts"
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
 import {
@@ -45,13 +46,13 @@ const media = (sent: Media): PartContent => {
   return file({ ...source, kind, mediaType, name: sent.displayName })
 }
 
-/** A function's result. By the vendor's convention a field `error`, or else `output`, holds the whole response. */
+/** A function's result. By the vendor's convention a field `error` or `output` that stands alone holds the whole response. */
 const functionResult = (sent: FunctionResponse): ResultPart => {
   const response: Json = sent.response ?? {}
   const fields: { readonly [key: string]: Json } = isSchemaObject(response) ? response : {}
   const isError = Object.hasOwn(fields, "error")
   const key = isError ? "error" : "output"
-  const value = Object.hasOwn(fields, key) ? fields[key]! : response
+  const value = Object.hasOwn(fields, key) && Object.keys(fields).length === 1 ? fields[key]! : response
   const files = (sent.parts ?? []).flatMap(({ fileData, inlineData }) => [inlineData, fileData])
   return result({
     callId: sent.id,
@@ -64,12 +65,45 @@ const functionResult = (sent: FunctionResponse): ResultPart => {
   })
 }
 
+const textOf = (value: unknown): string => typeof value === "string" ? value : ""
+
+const codeOf = (part: typeof RequestPart.Type | undefined): JsonRecord | undefined =>
+  isRecord(part?.["executableCode"]) ? part["executableCode"] : undefined
+
+const outcomeOf = (part: typeof RequestPart.Type | undefined): JsonRecord | undefined =>
+  isRecord(part?.["codeExecutionResult"]) ? part["codeExecutionResult"] : undefined
+
+/** The name of calls that stand for code that the vendor ran. */
+const executed = "code_execution"
+
+/** Code that the vendor ran, or its result: a call and its result where both are there, else text. */
+const executedPart = (parts: ReadonlyArray<typeof RequestPart.Type>, i: number): ReadonlyArray<Part> => {
+  const code = codeOf(parts[i])
+  if (code !== undefined) {
+    const language = textOf(code["language"]).toLowerCase()
+    const source = textOf(code["code"])
+    return outcomeOf(parts[i + 1]) === undefined
+      ? [Text(`\`\`\`${language}\n${source}\n\`\`\``)]
+      : [call(textOf(code["id"]), executed, { language, code: source })]
+  }
+  const outcome = outcomeOf(parts[i])
+  if (outcome === undefined) return []
+  const content = [Text(textOf(outcome["output"]) || textOf(outcome["outcome"]))]
+  const before = codeOf(parts[i - 1])
+  const isError = !["", "OUTCOME_OK"].includes(textOf(outcome["outcome"]))
+  return before === undefined
+    ? content
+    : [result({ callId: textOf(before["id"]), name: executed, content, isError })]
+}
+
 const partOf = (
-  part: typeof RequestPart.Type,
+  parts: ReadonlyArray<typeof RequestPart.Type>,
+  i: number,
   isModel: boolean,
   field: string,
   faults: Faults
 ): ReadonlyArray<Part> => {
+  const part = parts[i]!
   if (typeof part.text === "string") {
     if (part.text === "") return []
     return [part.thought === true && isModel ? { _tag: "Reasoning", text: part.text } : Text(part.text)]
@@ -87,8 +121,11 @@ const partOf = (
     }
     return [functionResult(part.functionResponse)]
   }
+  if (isModel && (codeOf(part) ?? outcomeOf(part)) !== undefined) return executedPart(parts, i)
   const kind = Object.keys(part).find((key) => !partAttributes.has(key) && part[key] !== null)
-  return kind === undefined ? [] : [omitted(kind)]
+  if (kind === undefined) return []
+  faults.noteIgnored(field)
+  return [omitted(kind)]
 }
 
 const contentParts = (
@@ -98,10 +135,11 @@ const contentParts = (
   slice: Slice
 ): Cooperative<ReadonlyArray<Part>> => {
   const isModel = content.role === "model"
+  const parts = content.parts ?? []
   return flatMapCooperatively(
     slice,
-    content.parts ?? [],
-    (part, i) => partOf(part, isModel, `${field}.parts[${i}]`, faults)
+    parts,
+    (_, i) => partOf(parts, i, isModel, `${field}.parts[${i}]`, faults)
   )
 }
 
@@ -117,7 +155,10 @@ function* contentTurns(
   const role = content.role ?? "user"
   if (role === "user" && isEmpty(content)) faults.at(`${field}.parts`, "is required")
   const parts = yield* contentParts(content, field, faults, slice)
-  if (role === "model") return [{ role: "assistant", parts }]
+  if (role === "model") {
+    // The results of code that the vendor ran stand among the model's parts.
+    return userTurns(parts).map((turn) => turn.role === "user" ? { role: "assistant", parts: turn.parts } : turn)
+  }
   return role === "system" ? [{ role, parts }] : userTurns(parts)
 }
 
@@ -131,9 +172,15 @@ function* systemTurns(
   return parts.length === 0 ? [] : [{ role: "system", parts }]
 }
 
-function* declarations(tools: Request["tools"], slice: Slice): Cooperative<ReadonlyArray<ToolDeclaration>> {
+function* declarations(
+  tools: Request["tools"],
+  faults: Faults,
+  slice: Slice
+): Cooperative<ReadonlyArray<ToolDeclaration>> {
   const declared: Array<ToolDeclaration> = []
-  for (const { functionDeclarations } of tools ?? []) {
+  for (const [i, { functionDeclarations }] of (tools ?? []).entries()) {
+    // A tool of another kind is one that the vendor runs.
+    if (!functionDeclarations) faults.noteIgnored(`tools[${i}]`)
     for (const { description, name, parameters, parametersJsonSchema } of functionDeclarations ?? []) {
       if (slice.add(1)) yield slice.end()
       const schema = parametersJsonSchema ?? (parameters ? yield* toJsonSchema(parameters, slice) : undefined)
@@ -189,9 +236,11 @@ const thinkingLevel = (config: GenerationConfig["thinkingConfig"]): string | und
   return level === "thinking_level_unspecified" ? undefined : level
 }
 
-/** Decodes a request. Fails with the first fault, which names its field. */
-export function* decodeGenerate(request: Request): Cooperative<Result.Result<Conversation, GatewayError>> {
-  const faults = new Faults()
+/** Decodes a request. Fails with the first fault, which names its field; `faults` has what has no effect too. */
+export function* decodeGenerate(
+  request: Request,
+  faults = new Faults()
+): Cooperative<Result.Result<Conversation, GatewayError>> {
   const slice = new Slice()
   const config = request.generationConfig ?? {}
   if ((config.candidateCount ?? 1) !== 1) {
@@ -205,7 +254,7 @@ export function* decodeGenerate(request: Request): Cooperative<Result.Result<Con
   )
   return faults.result<Conversation>({
     turns: system.concat(turns),
-    ...calling(request.toolConfig, yield* declarations(request.tools, slice), faults),
+    ...calling(request.toolConfig, yield* declarations(request.tools, faults, slice), faults),
     parallelToolCalls: true,
     stop: config.stopSequences ?? [],
     sampling: {

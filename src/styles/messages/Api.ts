@@ -21,13 +21,16 @@ export const MessageParam = Schema.Struct({
   content: Schema.Union([Schema.String, Schema.Array(ContentBlock)])
 }).annotate({ identifier: "MessageParam" })
 
-/** A declared tool, or a tool that the vendor runs: it has another `type`. */
+/** A declared tool, or one of the vendor's tools: it has another `type`. */
 export const MessagesTool = Schema.Struct({
   type: optional(Schema.String),
   name: optional(Schema.String),
   description: optional(Schema.String),
   input_schema: optional(ParsedObject),
-  strict: optional(Schema.Boolean)
+  strict: optional(Schema.Boolean),
+  /** The size of a computer's display. */
+  display_width_px: optional(Schema.Finite),
+  display_height_px: optional(Schema.Finite)
 }).annotate({ identifier: "MessagesTool" })
 
 /** `tool_choice` of a messages request. */

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
+import { noteIgnored } from "../../completion/ignored.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
@@ -12,6 +13,7 @@ import { GatewayError } from "../../domain/GatewayError.ts"
 import { modelNotFound, resolveMessagesModel, showsMessagesThinking } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
+import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
@@ -46,7 +48,9 @@ export const MessagesHandlers = groupRoutes(
       stats.stream = body.stream === true
       const model = findModel(current, body.model, resolve)
       if (model instanceof GatewayError) return yield* model
-      const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body)))
+      const faults = new Faults()
+      const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults)))
+      for (const path of faults.ignored) noteIgnored(stats, path)
       const promptTokens = stats.stream ? yield* startCooperatively(estimateCooperatively(conversation)) : 0
       const info = ({ id }: Pick<CompletionOutput, "id">): MessagesReplyInfo => ({
         id: `msg_${id}`,

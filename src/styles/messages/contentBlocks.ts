@@ -13,6 +13,30 @@ const otherThan = (...known: ReadonlyArray<string>) =>
     )
   })
 
+/** `otherThan` with all fields of the block. */
+const otherBlock = (known: ReadonlySet<string>) =>
+  Schema.StructWithRest(
+    Schema.Struct({
+      type: Schema.String.check(
+        Schema.makeFilter((type: string) =>
+          known.has(type) ? "the block does not have the fields of its type" : undefined
+        )
+      ).pipe(Schema.brand("OtherType"))
+    }),
+    [ParsedObject]
+  )
+
+const resultTypes: ReadonlySet<string> = new Set(["text", "image", "document", "search_result"])
+
+/** The types of the blocks that messages have and that the decoder reads by their Schema. */
+export const knownBlocks: ReadonlySet<string> = new Set([
+  ...resultTypes,
+  "thinking",
+  "redacted_thinking",
+  "tool_use",
+  "tool_result"
+])
+
 const Base64Source = Schema.Struct({
   type: Schema.Literal("base64"),
   media_type: optional(Schema.String),
@@ -64,7 +88,7 @@ export const ResultBlock = Schema.Union([
   ImageBlock,
   DocumentBlock,
   SearchResultBlock,
-  otherThan("text", "image", "document", "search_result")
+  otherBlock(resultTypes)
 ])
 
 /** A block of a message. */
@@ -87,17 +111,13 @@ export const ContentBlock = Schema.Union([
     content: optional(Schema.Union([Schema.String, Schema.Array(ResultBlock)])),
     is_error: optional(Schema.Boolean)
   }),
-  otherThan(
-    "text",
-    "image",
-    "document",
-    "search_result",
-    "thinking",
-    "redacted_thinking",
-    "tool_use",
-    "tool_result"
-  )
+  otherBlock(knownBlocks)
 ]).annotate({ identifier: "MessagesContentBlock" })
+
+/** A block of a type that is not a known one. */
+export type OtherBlock = ReturnType<typeof otherBlock>["Type"]
+
+export const isOtherBlock = (block: { readonly type: string }): block is OtherBlock => !knownBlocks.has(block.type)
 
 /** A block of the system prompt. */
 export const SystemBlock = Schema.Union([TextBlock, otherThan("text")])

@@ -29,13 +29,26 @@ import {
 } from "../shared/conversation.ts"
 import { effortSaid, thinkingFields, typeSaid } from "../shared/thinking.ts"
 import type { MessageParam, MessagesRequest } from "./Api.ts"
-import type { ContentBlock, ResultBlock, SystemBlock } from "./contentBlocks.ts"
+import { clientTool } from "./clientTools.ts"
+import {
+  type ContentBlock,
+  isOtherBlock,
+  type OtherBlock,
+  type ResultBlock,
+  type SystemBlock
+} from "./contentBlocks.ts"
+import { answeredCalls, serverBlock } from "./serverBlocks.ts"
 
 type Request = typeof MessagesRequest.Type
 type Message = typeof MessageParam.Type
 type Block = typeof ContentBlock.Type
 type ImageBlock = Extract<Block, { readonly type: "image" }>
 type DocumentBlock = Extract<Block, { readonly type: "document" }>
+type KnownContent = Exclude<typeof ResultBlock.Type, OtherBlock>
+
+const none: ReadonlySet<string> = new Set()
+
+const isContent = (part: Part): part is Content => part._tag === "Text" || part._tag === "Image" || part._tag === "File"
 
 const imageContent = ({ source }: ImageBlock): Content => {
   if ("data" in source) return image({ data: source.data, mediaType: source.media_type })
@@ -47,7 +60,9 @@ const documentSource = ({ source, title: name }: DocumentBlock): ReadonlyArray<C
   if ("url" in source) return [file({ name, url: source.url })]
   if ("file_id" in source) return [file({ name, id: source.file_id })]
   if ("content" in source) {
-    return typeof source.content === "string" ? [Text(source.content)] : source.content.flatMap(contentOf)
+    return typeof source.content === "string"
+      ? [Text(source.content)]
+      : source.content.flatMap((part) => "text" in part || "source" in part ? contentOf(part) : [omitted(part.type)])
   }
   if (!("data" in source)) return [omitted("document")]
   return source.type === "text"
@@ -63,10 +78,17 @@ const documentContent = (block: DocumentBlock): ReadonlyArray<Content> => {
   return heading === "" ? parts : [Text(heading), ...parts]
 }
 
+/** A block of a type without a Schema: its words, or its name if it has none. */
+const otherContent = (block: OtherBlock, field: string, faults: Faults): ReadonlyArray<Part> => {
+  const parts = serverBlock(block, new Set())
+  if (parts !== undefined) return parts
+  faults.noteIgnored(field)
+  return [omitted(block.type)]
+}
+
 /** The content of a block that both messages and tool results may have. */
-const contentOf = (block: typeof ResultBlock.Type): ReadonlyArray<Content> => {
+const contentOf = (block: KnownContent): ReadonlyArray<Content> => {
   if ("text" in block) return block.text === "" ? [] : [Text(block.text)]
-  if (!("source" in block)) return [omitted(block.type)]
   switch (block.type) {
     case "image":
       return [imageContent(block)]
@@ -77,15 +99,24 @@ const contentOf = (block: typeof ResultBlock.Type): ReadonlyArray<Content> => {
   }
 }
 
+/** The content of a block of a tool's result. */
+const resultContent = (block: typeof ResultBlock.Type, field: string, faults: Faults): ReadonlyArray<Content> =>
+  isOtherBlock(block) ? otherContent(block, field, faults).filter(isContent) : contentOf(block)
+
 function* blockParts(
   block: Block,
   role: Message["role"],
+  answered: ReadonlySet<string>,
   field: string,
   faults: Faults,
   slice: Slice
 ): Cooperative<ReadonlyArray<Part>> {
   const onlyIn = (allowed: Message["role"]) => {
     if (role !== allowed) faults.at(`${field}.type`, `${block.type} blocks stand in ${allowed} messages only`)
+  }
+  if (isOtherBlock(block)) {
+    const parts = role === "assistant" ? serverBlock(block, answered) : undefined
+    return parts ?? otherContent(block, field, faults)
   }
   if ("thinking" in block) {
     onlyIn("assistant")
@@ -98,7 +129,11 @@ function* blockParts(
   if ("tool_use_id" in block) {
     onlyIn("user")
     const { content: sent, is_error: isError, tool_use_id: callId } = block
-    const content = typeof sent === "string" ? [Text(sent)] : yield* flatMapCooperatively(slice, sent ?? [], contentOf)
+    const content = typeof sent === "string" ? [Text(sent)] : yield* flatMapCooperatively(
+      slice,
+      sent ?? [],
+      (each, i) => resultContent(each, `${field}.content[${i}]`, faults)
+    )
     return [result({ callId, content, isError })]
   }
   // Only the vendor can decrypt redacted thinking.
@@ -112,12 +147,17 @@ function* messageTurns(
   slice: Slice
 ): Cooperative<ReadonlyArray<Turn>> {
   if (typeof content === "string") return [{ role, parts: content === "" ? [] : [Text(content)] }]
+  const answered = role === "assistant" ? answeredCalls(content) : none
   const parts = yield* flatMapCooperatively(
     slice,
     content,
-    (block, i) => blockParts(block, role, `${field}[${i}]`, faults, slice)
+    (block, i) => blockParts(block, role, answered, `${field}[${i}]`, faults, slice)
   )
-  return role === "user" ? userTurns(parts) : [{ role, parts }]
+  if (role === "user") return userTurns(parts)
+  // The results of the vendor's own tools stand in the assistant's message.
+  return role === "assistant" && answered.size > 0
+    ? userTurns(parts).map((turn) => turn.role === "user" ? { role, parts: turn.parts } : turn)
+    : [{ role, parts }]
 }
 
 const systemTurns = (system: string | ReadonlyArray<typeof SystemBlock.Type> | null | undefined): Array<Turn> => {
@@ -127,10 +167,15 @@ const systemTurns = (system: string | ReadonlyArray<typeof SystemBlock.Type> | n
   return parts.every((part) => part.text === "") ? [] : [{ role: "system", parts }]
 }
 
-/** Declares the caller's own tools. Tools that the vendor runs have another `type`; they are accepted and ignored. */
+/** Declares the tools that the caller runs. Tools that the vendor runs have another `type`; they are accepted and ignored. */
 const tools = (sent: Request["tools"], faults: Faults): ReadonlyArray<ToolDeclaration> =>
-  (sent ?? []).flatMap(({ description, input_schema: parameters, name, strict, type }, i) => {
-    if ((type ?? "custom") !== "custom") return []
+  (sent ?? []).flatMap((tool, i) => {
+    const { description, input_schema: parameters, name, strict, type } = tool
+    if ((type ?? "custom") !== "custom") {
+      const own = clientTool(type ?? "", tool)
+      if (own === undefined) faults.noteIgnored(`tools[${i}]`)
+      return own === undefined ? [] : [declaration({ ...own, name: name || own.name, strict })]
+    }
     if (!name) faults.at(`tools[${i}].name`, "is required")
     if (!parameters) faults.at(`tools[${i}].input_schema`, "is required")
     return [declaration({ name: name ?? "", description, parameters, strict })]
@@ -161,11 +206,13 @@ export const asksForThinking = ({ thinking }: Pick<Request, "thinking">): boolea
   !!thinking && thinking.type !== "disabled" && thinking.display !== "omitted"
 
 /**
- * Decodes a request. Fails with the first fault, which names its field. An absent `max_tokens` stays absent: its default of
+ * Decodes a request. Fails with the first fault, which names its field; `faults` has what has no effect too. An absent `max_tokens` stays absent: its default of
  * 8192 is not enforced (spec "Limits").
  */
-export function* decodeMessages(request: Request): Cooperative<Result.Result<Conversation, GatewayError>> {
-  const faults = new Faults()
+export function* decodeMessages(
+  request: Request,
+  faults = new Faults()
+): Cooperative<Result.Result<Conversation, GatewayError>> {
   const slice = new Slice()
   const turns = yield* flatMapCooperatively(
     slice,

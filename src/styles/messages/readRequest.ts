@@ -6,7 +6,7 @@ import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { CountedFields } from "../../http/itemLimits.ts"
 import { payloadReader } from "../../http/jsonBody.ts"
 import { MessageParam, MessagesGroup, MessagesTool } from "./Api.ts"
-import { ContentBlock, DocumentPart, ResultBlock, SystemBlock, TextBlock } from "./contentBlocks.ts"
+import { ContentBlock, DocumentPart, knownBlocks, ResultBlock, SystemBlock, TextBlock } from "./contentBlocks.ts"
 
 export const messagesCountedFields: CountedFields = {
   turns: ["messages"],
@@ -16,8 +16,16 @@ export const messagesCountedFields: CountedFields = {
 
 const document = within({ content: each(DocumentPart) })
 
+const isOwn = (type: unknown): boolean => typeof type === "string" && !knownBlocks.has(type)
+
 const resultPieces: Pieces = ({ type }) =>
-  type === "document" ? { source: document } : type === "search_result" ? { content: each(TextBlock) } : {}
+  type === "document"
+    ? { source: document }
+    : type === "search_result"
+    ? { content: each(TextBlock) }
+    : isOwn(type)
+    ? "own"
+    : {}
 
 const blockPieces: Pieces = (block) => {
   switch (block["type"]) {
@@ -30,7 +38,7 @@ const blockPieces: Pieces = (block) => {
     case "search_result":
       return { content: each(TextBlock) }
     default:
-      return {}
+      return isOwn(block["type"]) ? "own" : {}
   }
 }
 

@@ -180,9 +180,9 @@ describe("a content generation", () => {
   it.effect("names parts of unknown kinds to the model, and passes over what is no content", () =>
     Effect.gen(function*() {
       const { turns } = yield* read({
-        contents: [{ role: "model", parts: [{ executableCode: { code: "1" } }, { thoughtSignature: "s" }] }]
+        contents: [{ role: "model", parts: [{ hologram: { code: "1" } }, { thoughtSignature: "s" }] }]
       })
-      assert.deepStrictEqual(turns, [{ role: "assistant", parts: [Text("[executableCode omitted]")] }])
+      assert.deepStrictEqual(turns, [{ role: "assistant", parts: [Text("[hologram omitted]")] }])
     }))
 
   const response = (response: unknown) => ({
@@ -194,6 +194,7 @@ describe("a content generation", () => {
     [{ output: "x" }, "x", false],
     [{ result: 1, more: 2 }, "{\"result\":1,\"more\":2}", false],
     [{ error: "no" }, "no", true],
+    [{ error: "no", code: 5 }, "{\"error\":\"no\",\"code\":5}", true],
     ["plain", "plain", false],
     [null, "{}", false]
   ])("has the answer of a function: %j", ([given, expected, isError]) =>

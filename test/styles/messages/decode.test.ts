@@ -218,7 +218,7 @@ describe("a messages request", () => {
       assert.deepInclude(output, { _tag: "JsonSchema", schema: { type: "array" } })
     }))
 
-  it.effect("names blocks and sources of unknown types to the model", () =>
+  it.effect("carries the words of unknown blocks, and names what has none", () =>
     Effect.gen(function*() {
       const { turns } = yield* read({
         ...base,
@@ -243,10 +243,10 @@ describe("a messages request", () => {
           _tag: "Result",
           callId: "a",
           name: undefined,
-          content: [{ _tag: "Text", text: "[tool_reference omitted]" }],
+          content: [{ _tag: "Text", text: "x" }],
           isError: false
         },
-        { _tag: "Text", text: "[server_tool_use omitted]" }
+        { _tag: "Text", text: "[web_search called with {}]" }
       ])
     }))
 
