@@ -58,8 +58,6 @@ export interface RequestStats {
   cause: FailureCause | undefined
   /** Upstream rounds that continued or resumed the reply. */
   continues: number
-  /** Paths of the caller's fields that have no effect. */
-  ignored: Array<string> | undefined
   calls: number
   /** Calls that were cut off or could not be repaired. */
   brokenCalls: number
@@ -104,7 +102,6 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   error: undefined,
   cause: undefined,
   continues: 0,
-  ignored: undefined,
   calls: 0,
   brokenCalls: 0,
   embedding: undefined,

@@ -35,7 +35,7 @@ interface Message {
   }>
 }
 
-/** The messages that the server gets, in a short form. */
+/** The messages of the last request in a short form, after a history was sent. */
 const arrived = async (style: keyof typeof styles, history: unknown, stream: boolean) => {
   server.answer(() => streamed({ content: "Hi" }))
   const [path, body] = styles[style](history, stream)
@@ -77,6 +77,12 @@ const rows: ReadonlyArray<Row> = [
     "user",
     "Go"
   ]]],
+  ["names of participants", "responses", [
+    { role: "developer", name: "rules", content: "Be brief." },
+    { role: "user", name: "ann", content: "Hi" },
+    { role: "assistant", name: "bot", content: "Hello" },
+    go
+  ], [["system rules", "Be brief."], ["user ann", "Hi"], ["assistant bot", "Hello"], ["user", "Go"]]],
   ["audio, video and unknown parts with text", "chat", [{
     role: "user",
     content: [

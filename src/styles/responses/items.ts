@@ -13,6 +13,7 @@ const itemFields = { id: optional(Schema.String), status: optional(Schema.String
 const messageFields = {
   ...itemFields,
   role: Schema.Literals(["user", "assistant", "system", "developer"]),
+  name: optional(Schema.String),
   content: MessageContent
 }
 

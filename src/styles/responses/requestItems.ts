@@ -79,14 +79,15 @@ const functionCall = (
 ): Item => ({ type: "function_call", call_id: call_id ?? null, name, arguments: args ?? "{}" })
 
 const assistantItems = (message: InputMessage): ReadonlyArray<Item> => {
-  const { content, function_call, refusal, tool_calls } = message
+  const { content, function_call, name, refusal, tool_calls } = message
   const reasoning = messageReasoning(message)
+  const named = name ? { name } : {}
   const items: Array<Item> = []
   if (reasoning !== "") {
     items.push({ type: "reasoning", summary: [{ type: "summary_text", text: reasoning }] })
   }
   const said = withRefusal(content ?? "", refusal)
-  if (said.length > 0) items.push({ type: "message", role: "assistant", content: said })
+  if (said.length > 0) items.push({ type: "message", role: "assistant", ...named, content: said })
   for (const call of tool_calls ?? []) items.push(functionCall(call.id, call.function))
   // A message with both fields repeats the same call.
   if (function_call?.name && !tool_calls?.length) items.push(functionCall(null, function_call))
@@ -105,7 +106,7 @@ const messageItems = (message: InputMessage): ReadonlyArray<Item> => {
     case "assistant":
       return assistantItems(message)
     default:
-      return [{ type: "message", role, content: content ?? "" }]
+      return [{ type: "message", role, ...(name ? { name } : {}), content: content ?? "" }]
   }
 }
 

@@ -23,6 +23,7 @@ const reasoningText = ({ content, summary }: Extract<Item, { readonly type: "rea
 
 interface OpenTurn {
   readonly role: Role
+  readonly name?: string
   readonly parts: Array<Part>
   hasText: boolean
   hasCall: boolean
@@ -45,20 +46,20 @@ class TurnCollector {
     }
   }
 
-  add(role: Role, parts: ReadonlyArray<Part>): OpenTurn {
-    const turn = { role, parts: [...parts], hasText: false, hasCall: false }
+  add(role: Role, parts: ReadonlyArray<Part>, name?: string | null): OpenTurn {
+    const turn = { role, parts: [...parts], hasText: false, hasCall: false, ...(name ? { name } : {}) }
     this.turns.push(turn)
     return turn
   }
 
   /** Adds to the last turn. Text or reasoning that follows text without a call begins a new turn. */
-  addAssistant(kind: "text" | "reasoning" | "call", parts: ReadonlyArray<Part>): void {
+  addAssistant(kind: "text" | "reasoning" | "call", parts: ReadonlyArray<Part>, name?: string | null): void {
     let turn = this.turns.at(-1)
-    if (turn?.role === "assistant" && (kind === "call" || turn.hasCall || !turn.hasText)) {
+    if (turn?.role === "assistant" && !name && (kind === "call" || turn.hasCall || !turn.hasText)) {
       // A spread would exceed the number of arguments that a call may have.
       for (const part of parts) turn.parts.push(part)
     } else {
-      turn = this.add("assistant", parts)
+      turn = this.add("assistant", parts, name)
     }
     if (kind === "text") turn.hasText = true
     if (kind === "call") turn.hasCall = true
@@ -97,8 +98,8 @@ function* addItem(
     case undefined:
     case null: {
       const parts = yield* contentParts(item.content, `${field}.content`, faults, slice)
-      if (item.role === "assistant") turns.addAssistant("text", parts)
-      else turns.add(item.role === "user" ? "user" : "system", parts)
+      if (item.role === "assistant") turns.addAssistant("text", parts, item.name)
+      else turns.add(item.role === "user" ? "user" : "system", parts, item.name)
       return
     }
     case "reasoning": {
@@ -145,5 +146,9 @@ export function* decodeItems(
     if (slice.add(1)) yield slice.end()
     yield* addItem(turns, item, names, faults, slice)
   }
-  return yield* mapCooperatively(slice, turns.turns, ({ parts, role }) => ({ role, parts }))
+  return yield* mapCooperatively(
+    slice,
+    turns.turns,
+    ({ name, parts, role }) => name === undefined ? { role, parts } : { role, parts, name }
+  )
 }

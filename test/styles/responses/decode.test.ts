@@ -305,6 +305,19 @@ describe("the tools of a Responses request", () => {
     ])
   })
 
+  it("are ignored where the vendor runs them, which is noted", async () => {
+    const tools = [
+      { type: "web_search" },
+      weather,
+      { type: "shell", environment: { type: "container_auto" } },
+      { type: "tool_search" },
+      { type: "namespace", name: "n", tools: [{ type: "mcp" }, { type: "function", name: "f" }] }
+    ]
+    const { conversation, ignored } = await decoded({ input: "Hi", tools })
+    assert.deepStrictEqual(conversation.tools.map(({ name }) => name), ["get_weather", "n__f"])
+    assert.deepStrictEqual(ignored, ["tools[0]", "tools[2]", "tools[3]", "tools[4].tools[0]"])
+  })
+
   it.each([
     [undefined, { _tag: "Auto" }, 2],
     [null, { _tag: "Auto" }, 2],

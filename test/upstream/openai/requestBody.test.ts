@@ -23,6 +23,7 @@ const payloadReader = (rest: Partial<Conversation>, mode: ToolMode = "native"): 
 
 interface Message {
   readonly role: string
+  readonly name?: string
   readonly tool_call_id?: string
   readonly reasoning_content?: string
   readonly content: string | ReadonlyArray<{ readonly type: string; readonly text?: string }> | null
@@ -224,6 +225,12 @@ describe("chatRequest", () => {
       assert.strictEqual(messagesOf([...loop, user(Text("And?"))])[1]?.reasoning_content, "Hm.")
       assert.strictEqual(messagesOf([user(Text("Go")), assistant(reasoning, Text("x"))])[1]?.reasoning_content, "Hm.")
     })
+  })
+
+  it("names participants, in messages that the gateway composes as text", () => {
+    const turns = [{ role: "user", name: "ann", parts: [Text("Hi")] }] as const
+    assert.deepStrictEqual(messagesOf(turns), [{ role: "user", name: "ann", content: "Hi" }])
+    assert.deepInclude(messagesOf(turns, "prompt", { tools }).at(-1), { role: "user", content: "ann:\n\nHi" })
   })
 
   describe("tools in the prompt", () => {
