@@ -17,6 +17,8 @@ import path from "node:path"
 import { settingsFields } from "../src/admin/settings/fields.ts"
 import { decodeConfig } from "../src/config/decodeConfig.ts"
 import { Environment } from "../src/config/Environment.ts"
+import { carriedHints, families } from "../src/domain/families/families.ts"
+import type { Fields } from "../src/domain/families/Family.ts"
 import { GatewayApi } from "../src/server/Api.ts"
 import { gateway } from "../src/server/cli/commands.ts"
 import { faultTable } from "../src/upstream/embedded/faults.ts"
@@ -215,6 +217,24 @@ const commands = async (): Promise<string> => {
   return [...parts, `### Options of every command${options({ flags: root.globalFlags ?? [] })}`].join("\n\n")
 }
 
+/** The rows of a family's table; `path` is the object that the fields belong to. */
+const fieldRows = (fields: Fields, path = ""): ReadonlyArray<Row> =>
+  [...fields].flatMap(([name, { as, fate, fields: inner, required, why }]) => {
+    const said = [
+      as === undefined ? undefined : `Sent as ${code(as)}.`,
+      required === true ? "Refused where it is not sent." : undefined,
+      fate === "carried" ? carriedHints.get(name) : undefined,
+      why?.replace(/^./, (letter) => letter.toUpperCase()).replace(/\.?$/, ".")
+    ]
+    const row = [code(path + name), fate, said.filter((text) => text !== undefined).join(" ")]
+    return inner === undefined ? [row] : [row, ...fieldRows(inner, `${path}${name}.`)]
+  })
+
+const vendorFields = Object.fromEntries(families.map(({ fields, name }) => [
+  `fields of ${name}`,
+  () => table(["field", "what becomes of it", ""], fieldRows(fields))
+]))
+
 const isAdmin = (tag: string): boolean => tag.startsWith("admin-") || tag === "health" || tag === "metrics"
 
 const tables: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -227,7 +247,8 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   directives: () =>
     table(["line", "effect"], Object.values(directives).map(({ about, syntax }) => [code(syntax), about])),
   faults: () => table(["fault", "effect"], faultTable.map(({ about, name }) => [code(name), about])),
-  "client endpoints": endpoints((tag) => !isAdmin(tag))
+  "client endpoints": endpoints((tag) => !isAdmin(tag)),
+  ...vendorFields
 }
 
 const block = /^(<!-- made by `npm run docs`: ([\w ]+) -->\n)[^]*?^(<!-- end -->)$/gm

@@ -63,8 +63,9 @@ export interface RequestStats {
   brokenCalls: number
   /** Progress of an embeddings request; `undefined` for other requests. */
   embedding: "begun" | "done" | undefined
-  /** Paths of the request's fields that had no effect. */
+  /** Paths of the request's fields that had no effect, as far as they are named, and the number of the others (`ignored.ts`). */
   ignored: Array<string> | undefined
+  ignoredMore: number
   /** The recording for operators; `undefined` while recordings are off. */
   recording: RequestRecord | undefined
   /** The reply's share of `limits.buffered_bytes`, from the start of the completion. */
@@ -106,6 +107,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   brokenCalls: 0,
   embedding: undefined,
   ignored: undefined,
+  ignoredMore: 0,
   recording: undefined,
   held: undefined,
   ended: undefined

@@ -24,6 +24,7 @@ import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { ReplyStarter } from "./startReply.ts"
+import { noteUncarried, noteUnsampled } from "./uncarried.ts"
 import { noteUnsaidThinking } from "./unsaidThinking.ts"
 
 /** Most attempts of one request, the first included (behaviour: failover). */
@@ -147,6 +148,10 @@ export class Attempts<A> {
     stats.accountHash = lease.accountHash
     stats.recording?.leased(lease.identifier)
     if (conversation.thinking !== undefined) noteUnsaidThinking(conversation.thinking, model, lease.driver, stats)
+    if (!lease.driver.capabilities.sampling) noteUnsampled(conversation.sampling, stats)
+    const { serverFields } = conversation
+    const uncarried = serverFields === undefined ? undefined : noteUncarried(serverFields, lease.driver, stats)
+    if (uncarried !== undefined) return Effect.fail(uncarried)
     stats.upstreamCalled = true
     const began = deadlines.now()
     stats.waiting = { for: "upstream", since: began }

@@ -5,11 +5,13 @@ import * as Effect from "effect/Effect"
 import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
+import type { ServerFields } from "../domain/families/Family.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { EmbeddingsReply } from "../upstream/Upstream.ts"
 import { mostAttempts, retryDelay } from "./attempts.ts"
 import type { RequestStats } from "./RequestStats.ts"
+import { noteUncarried } from "./uncarried.ts"
 
 /** A request for vectors. */
 interface EmbedInput {
@@ -18,6 +20,8 @@ interface EmbedInput {
   /** Texts, or texts as token ids. */
   readonly inputs: ReadonlyArray<string | ReadonlyArray<number>>
   readonly dimensions: number | undefined
+  /** Fields of the caller's body for the server. */
+  readonly fields?: ServerFields | undefined
   readonly stats: RequestStats
 }
 
@@ -30,7 +34,7 @@ const unsupported = gatewayError(
 export const embedUpstream = (
   accounts: AccountPool,
   config: GatewayConfig,
-  { caller, dimensions, inputs, model, stats }: EmbedInput
+  { caller, dimensions, fields, inputs, model, stats }: EmbedInput
 ): Effect.Effect<EmbeddingsReply, GatewayError> => {
   const avoid = new Set<string>()
   const { account_max_inflight, recommended_concurrency } = config.runtime
@@ -45,16 +49,24 @@ export const embedUpstream = (
       stats.accountHash = lease.accountHash
       const embed = lease.driver.embed
       if (embed === undefined) return Effect.fail(unsupported)
+      if (fields !== undefined) noteUncarried(fields, lease.driver, stats)
       stats.upstreamCalled = true
-      return Effect.flatMap(lease.credential.token, (token) => embed({ model, inputs, dimensions, token })).pipe(
-        Effect.tap(() => lease.report(undefined, undefined)),
-        Effect.map((reply) => ({ reply, judged: undefined })),
-        Effect.catch((failure) => {
-          const judged = classify(failure, { direct, mayRefresh: false, shown: false, alone, secrets: lease.secrets() })
-          if (lease.account !== undefined) avoid.add(lease.account)
-          return Effect.as(lease.report(judged.health, judged.retryAfter), { reply: undefined, judged })
-        })
-      )
+      return Effect.flatMap(lease.credential.token, (token) => embed({ model, inputs, dimensions, fields, token }))
+        .pipe(
+          Effect.tap(() => lease.report(undefined, undefined)),
+          Effect.map((reply) => ({ reply, judged: undefined })),
+          Effect.catch((failure) => {
+            const judged = classify(failure, {
+              direct,
+              mayRefresh: false,
+              shown: false,
+              alone,
+              secrets: lease.secrets()
+            })
+            if (lease.account !== undefined) avoid.add(lease.account)
+            return Effect.as(lease.report(judged.health, judged.retryAfter), { reply: undefined, judged })
+          })
+        )
     })
 
   const attempt: Effect.Effect<EmbeddingsReply, GatewayError> = Effect.suspend(() => {

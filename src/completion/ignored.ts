@@ -1,10 +1,52 @@
 /**
- * What of a request had no effect: noted on the running request.
+ * What of a request had no effect: noted on the running request, told by the reply's header, and kept in the record.
  */
 import type { RequestStats } from "./RequestStats.ts"
 
+/** Paths that are named at most; the others are counted. */
+const mostPaths = 100
+
+/** Characters of a path at most. */
+const longestPath = 100
+
+/** Characters of the header at most. */
+const longestHeader = 1_000
+
+/** A path in characters that a header may have; a comma would separate paths. */
+const shown = (path: string): string => path.slice(0, longestPath).replace(/[^\x21-\x2b\x2d-\x7e]/g, "?")
+
+type Noted = Pick<RequestStats, "ignored" | "ignoredMore">
+
 /** Notes that a part of the request had no effect. `path` names it (`tools[2]`) and has none of the caller's values. */
-export const noteIgnored = (stats: Pick<RequestStats, "ignored">, path: string): void => {
+export const noteIgnored = (stats: Noted, path: string): void => {
   const ignored = stats.ignored ??= []
-  ignored.push(path)
+  if (ignored.length >= mostPaths) {
+    stats.ignoredMore++
+    return
+  }
+  const name = shown(path)
+  if (!ignored.includes(name)) ignored.push(name)
+}
+
+/** Notes that so many more parts had no effect. */
+export const noteMoreIgnored = (stats: Noted, count: number): void => {
+  stats.ignoredMore += count
+}
+
+/** Paths and the number of the others, for the header and the record. `room`: characters that the paths may have together. */
+export const ignoredPaths = (
+  { ignored = [], ignoredMore }: { readonly ignored: ReadonlyArray<string> | undefined; readonly ignoredMore: number },
+  room = Number.POSITIVE_INFINITY
+): { readonly paths: ReadonlyArray<string>; readonly more: number } => {
+  let length = 0
+  let count = 0
+  while (count < ignored.length && length + ignored[count]!.length + 1 <= room) length += ignored[count++]!.length + 1
+  return { paths: ignored.slice(0, count), more: ignored.length - count + ignoredMore }
+}
+
+/** The value of `x-gateway-ignored`; `undefined` for a request all of which had an effect. */
+export const ignoredHeader = (stats: Noted): string | undefined => {
+  if (stats.ignored === undefined && stats.ignoredMore === 0) return undefined
+  const { more, paths } = ignoredPaths(stats, longestHeader - "...+".length - String(Number.MAX_SAFE_INTEGER).length)
+  return [...paths, ...(more === 0 ? [] : [`...+${more}`])].join(",")
 }

@@ -3,6 +3,7 @@
  */
 import type { Thinking } from "../domain/Conversation.ts"
 import type { Driver, UpstreamModel } from "../upstream/Upstream.ts"
+import { noteIgnored } from "./ignored.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
 /** Notes the fields, once for all attempts. */
@@ -10,11 +11,8 @@ export const noteUnsaidThinking = (
   thinking: Thinking,
   model: UpstreamModel,
   { saysThinking }: Pick<Driver, "saysThinking">,
-  stats: Pick<RequestStats, "ignored">
+  stats: Pick<RequestStats, "ignored" | "ignoredMore">
 ): void => {
   if (saysThinking?.(model, thinking) === true) return
-  const ignored = stats.ignored ??= []
-  for (const field of thinking.fields ?? []) {
-    if (!ignored.includes(field)) ignored.push(field)
-  }
+  for (const field of thinking.fields ?? []) noteIgnored(stats, field)
 }

@@ -63,6 +63,8 @@ export interface UpstreamConfig {
   readonly tools: "native" | "prompt"
   /** The turns whose thinking is sent back to the server. */
   readonly history_reasoning: "all" | "current" | "none"
+  /** What becomes of fields that the gateway does not model: all pass, none, or those of a list. */
+  readonly fields: "pass" | "drop" | ReadonlyArray<string>
   /** Seconds. */
   readonly timeouts: typeof Groups.Timeouts.Type
 }

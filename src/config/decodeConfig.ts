@@ -88,6 +88,7 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
     models,
     tools: group.tools ?? (group.driver === "openai" ? "native" : "prompt"),
     history_reasoning: group.history_reasoning,
+    fields: group.fields,
     timeouts: group.timeouts
   }
 }

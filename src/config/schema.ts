@@ -275,6 +275,14 @@ export const UpstreamGroup = group({
     ),
     "all"
   ),
+  fields: withDefault(
+    Schema.Union([oneOf(["pass", "drop"]), Schema.Array(Schema.String)]).annotate({
+      message: "must be pass, drop or a list of names",
+      description:
+        "Fields of requests that the gateway does not model: sent to the server, left out, or those that may pass."
+    }),
+    "pass"
+  ),
   timeouts: Timeouts.pipe(Schema.withDecodingDefaultKey(Effect.succeed({})))
 })
 

@@ -21,6 +21,7 @@ import * as Tracer from "effect/Tracer"
 import type { unhandled } from "effect/Types"
 import { Callers } from "../accounts/Callers.ts"
 import { keyOf } from "../completion/admission.ts"
+import { ignoredHeader } from "../completion/ignored.ts"
 import {
   CurrentRequestWatch,
   makeRequestStats,
@@ -120,6 +121,8 @@ const answered = (
     ? {}
     : { ...rateLimitHeaders(stats.rateLimits) }
   if (idHeader !== undefined) headers[idHeader] = stats.id
+  const ignored = ignoredHeader(stats)
+  if (ignored !== undefined) headers["x-gateway-ignored"] = ignored
   if (stats.attempts > 0) {
     headers["server-timing"] = timing(stats, now)
     if (stats.driver === "embedded") Object.assign(headers, upstreamIsEmbedded)

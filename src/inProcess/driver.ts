@@ -36,6 +36,7 @@ export const makeDriver = (
 ): Driver => {
   const name = driver.name ?? "custom"
   const embed = driver.embed?.bind(driver)
+  const carries = driver.carries?.bind(driver)
   // A spread would miss the methods of a class, and members set to undefined would hide the defaults.
   return {
     name,
@@ -48,6 +49,7 @@ export const makeDriver = (
     deleteSession: (token, id) => driver.deleteSession?.(token, id) ?? noSessions,
     deleteAllSessions: (token) => driver.deleteAllSessions?.(token) ?? noSessions,
     ...(embed === undefined ? {} : { embed }),
+    ...(carries === undefined ? {} : { carries }),
     complete: (request) =>
       Effect.map(
         Effect.catchCause(driver.complete(request), illFormed(name)),

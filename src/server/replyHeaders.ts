@@ -16,7 +16,14 @@ const allowedHeaders = [
   "X-Host-Protection-Bypass"
 ]
 
-const exposedHeaders = ["X-Request-Id", "Request-Id", "Retry-After", "X-Should-Retry", ...rateLimitHeaderNames]
+const exposedHeaders = [
+  "X-Request-Id",
+  "Request-Id",
+  "Retry-After",
+  "X-Should-Retry",
+  "X-Gateway-Ignored",
+  ...rateLimitHeaderNames
+]
 
 export const originHeaders = {
   "access-control-allow-origin": "*",

@@ -10,6 +10,7 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Conversation, Thinking } from "../domain/Conversation.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
+import type { ServerFields } from "../domain/families/Family.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
@@ -113,6 +114,8 @@ export interface EmbeddingsRequest {
   readonly inputs: ReadonlyArray<string | ReadonlyArray<number>>
   /** `undefined` is the default of the model. */
   readonly dimensions: number | undefined
+  /** Fields of the caller's body that the gateway does not model; a driver sends those that it carries. */
+  readonly fields?: ServerFields | undefined
   readonly token: string | undefined
 }
 
@@ -147,6 +150,11 @@ export interface Driver {
    * is told.
    */
   readonly saysThinking?: ((model: UpstreamModel, thinking: Thinking) => boolean) | undefined
+  /**
+   * True for a field of `Conversation.serverFields` that the driver sends. Drivers without it send none; the caller is told of the
+   * others.
+   */
+  readonly carries?: ((name: string) => boolean) | undefined
   /** Logs in and returns a token. */
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   /** Checks that a token works. */

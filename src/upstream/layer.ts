@@ -43,6 +43,7 @@ const makeDriver = (
         furtherModels: furtherModels(config),
         tools: config.tools,
         historyReasoning: config.history_reasoning,
+        fields: config.fields,
         limits: limits(config)
       }))
   }

@@ -98,6 +98,7 @@ describe("decodeConfig", () => {
         models: [],
         tools: "prompt",
         history_reasoning: "all",
+        fields: "pass",
         timeouts: { connect: 10, first_byte: 30, silence: 120, queue: 60, client: 120, drain: 120, attempts: 120 }
       })
       assert.deepStrictEqual(config.captures, { enabled: true, limit: 20, max_body_bytes: 5 * 1024 * 1024 })

@@ -10,6 +10,7 @@ describe("the reference tables in docs", () => {
       "clients.md",
       "command-line.md",
       "environment.md",
+      "fidelity.md",
       "limits.md",
       "settings.md",
       "testing.md"

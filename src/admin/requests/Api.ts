@@ -115,7 +115,10 @@ export const RequestDetail = Schema.Struct({
   })),
   tool_calls: Schema.Array(Schema.Struct({ ...Call, at_ms: Schema.Finite })),
   /** Value of the header `server-timing`. */
-  server_timing: Schema.NullOr(Schema.String)
+  server_timing: Schema.NullOr(Schema.String),
+  /** Paths of the request's fields that had no effect, and the number of those that are not named. */
+  ignored: Schema.Array(Schema.String),
+  ignored_more: Schema.Int
 }).annotate({ identifier: "RequestDetail" })
 
 /** An outcome, an HTTP status, or a class of statuses. */

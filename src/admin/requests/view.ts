@@ -102,6 +102,8 @@ export const viewDetail = (
       truncated: reply.body.truncated
     },
     tool_calls: toolCallsOf(record.facts.style ?? "", replyFrames, isStream),
-    server_timing: reply?.headers["server-timing"] ?? null
+    server_timing: reply?.headers["server-timing"] ?? null,
+    ignored: record.facts.ignored ?? [],
+    ignored_more: record.facts.ignoredMore
   }
 }

@@ -41,6 +41,9 @@ export interface RequestFacts {
   readonly status: number | undefined
   readonly error: string | undefined
   readonly calls: number
+  /** Paths of the fields without effect, and the number of those that are not named. */
+  readonly ignored: ReadonlyArray<string> | undefined
+  readonly ignoredMore: number
 }
 
 /** True if the client disconnected before the end of the reply. */
@@ -215,9 +218,12 @@ export class RequestRecord implements Evictable, RoundsWatch {
   }
 
   /** Records the decoded conversation. */
-  decoded(conversation: Conversation): void {
+  decoded(asked: Conversation): void {
     const bodies = this.#bodies
     if (bodies === undefined) return
+    // The body shows these fields; a second copy would cost memory that the record does not pay for.
+    const { serverFields, ...modelled } = asked
+    const conversation = serverFields === undefined ? asked : modelled
     const size = conversationSize(conversation)
     if (size <= 2 * this.#home.mostBytes() && this.#reserve(size)) bodies.conversation = conversation
     else bodies.conversationLeftOut = true

@@ -11,6 +11,7 @@ import { replyOf } from "../../domain/Reply.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
+import { withServerFields } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
@@ -37,7 +38,7 @@ export const ChatHandlers = groupRoutes(
         const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeChat(body, faults)))
         for (const path of faults.ignored) noteIgnored(current.stats, path)
         const info = ({ id }: Pick<CompletionOutput, "id">) => ({ id, created: current.created, model: body.model })
-        return yield* responder.respond(current, model, conversation, {
+        return yield* responder.respond(current, model, withServerFields(conversation, body), {
           whole: (output) => Effect.succeed(respond(completions, chatCompletion(info(output), replyOf(output.events)))),
           frames: (output) => chatFrames(info(output), body.stream_options?.include_usage === true),
           failure: chatFailure

@@ -1,6 +1,7 @@
 /**
  * Reads the body of a chat request: which fields count against the limits, and how a large body is decoded incrementally.
  */
+import { chatFamily } from "../../domain/families/openai.ts"
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { CountedFields } from "../../http/itemLimits.ts"
 import { payloadReader } from "../../http/jsonBody.ts"
@@ -23,6 +24,7 @@ export const chatPlan: Pieces = {
 }
 
 export const readChatRequest = payloadReader(ChatGroup.endpoints.completions, {
+  family: chatFamily,
   outline: chatCountedFields,
   pieces: chatPlan
 })

@@ -4,12 +4,13 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { runCooperatively } from "../../config/clock/cooperative.ts"
+import { embeddingsFamily } from "../../domain/families/openai.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { own } from "../../http/decodePieces.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import type { CountedFields } from "../../http/itemLimits.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
+import { jsonBody, serverFields } from "../../http/jsonBody.ts"
 import { makeEmbeddings, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
@@ -20,7 +21,11 @@ import { decodeInputs } from "./decode.ts"
 /** Counts no field: `decodeInputs` counts the inputs. */
 const countedFields: CountedFields = { turns: [], stops: "" }
 
-const readBody = jsonBody(EmbeddingsBody, { outline: countedFields, pieces: { input: own } })
+const readBody = jsonBody(EmbeddingsBody, {
+  family: embeddingsFamily,
+  outline: countedFields,
+  pieces: { input: own }
+})
 
 const floats = (vector: ArrayLike<number>): string => `[${Array.prototype.join.call(vector, ",")}]`
 
@@ -50,7 +55,15 @@ export const EmbeddingsHandlers = groupRoutes(
         const inputs = yield* Effect.fromResult(
           yield* runCooperatively(decodeInputs(body.input, dimensions ?? defaultDimensions, config.limits))
         )
-        const embedded = yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions })
+        const embedded = yield* embeddings.embed({
+          caller,
+          config,
+          model,
+          stats,
+          inputs,
+          dimensions,
+          fields: body[serverFields]
+        })
 
         const numbers = body.encoding_format === "base64" ? base64 : floats
         return streamVectors(

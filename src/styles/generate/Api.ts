@@ -166,12 +166,14 @@ export const CountTokensBody = Schema.Union([
 /** Reply of a token count. */
 export const TokenCount = Schema.Struct({ totalTokens: Schema.Int }).annotate({ identifier: "CountTokensResponse" })
 
-/** Body of an embedding. `taskType` and `title` are accepted and ignored. */
+/** Body of an embedding. */
 export const EmbedContentRequest = Schema.Struct({
   model: optional(Schema.String).annotate({ description: "Must be the model of the path when present." }),
   content: Content.annotateKey({ description: "The text, in one or more parts." }),
-  taskType: optional(Schema.String).annotate({ description: "Accepted and ignored: the vectors serve every task." }),
-  title: optional(Schema.String).annotate({ description: "Accepted and ignored: the title is not embedded." }),
+  taskType: optional(Schema.String).annotate({
+    description: "Sent as `input_type` if `upstream.fields` lists that; otherwise without effect."
+  }),
+  title: optional(Schema.String).annotate({ description: "Without effect: the title is not embedded." }),
   outputDimensionality: optional(Schema.Int.check(Schema.isBetween(dimensionsRange))).annotate({
     description: "Length of the vector. The default is 256 for vectors of the gateway, else the upstream's."
   })

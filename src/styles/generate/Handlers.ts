@@ -8,6 +8,7 @@ import type { CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import type { ServerFields } from "../../domain/families/Family.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { listedModels, type Model, modelNotFound, resolveModel } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
@@ -15,6 +16,7 @@ import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { modelFault } from "../../http/itemLimits.ts"
+import { serverFields, withServerFields } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
 import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
@@ -22,7 +24,7 @@ import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middlewa
 import { embeddingModel, findModel, makeResponder, type RunningRequest } from "../shared/responder.ts"
 import { type EmbedContentRequest, GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
-import { contentTexts, embeddingReply, embeddingsReply } from "./embedContents.ts"
+import { contentTexts, embeddingReply, embeddingsReply, withTask } from "./embedContents.ts"
 import { generateModel, modelName } from "./models.ts"
 import { readBatchEmbedRequest, readCountRequest, readEmbedRequest, readGenerateRequest } from "./readRequest.ts"
 import { generateFailure, generateFrames, type GenerateReplyInfo, generateResponse } from "./render.ts"
@@ -62,7 +64,7 @@ export const GenerateHandlers = groupRoutes(
           model: requested,
           thoughts: showsThoughts(body)
         })
-        return yield* responder.respond(current, model, conversation, {
+        return yield* responder.respond(current, model, withServerFields(conversation, body), {
           whole: (output) =>
             Effect.succeed(
               respond(endpoints.generateContent, generateResponse(info(output), replyOf(output.events)))
@@ -92,6 +94,7 @@ export const GenerateHandlers = groupRoutes(
       current: RunningRequest,
       name: string,
       requests: ReadonlyArray<typeof EmbedContentRequest.Type>,
+      fields: ServerFields | undefined,
       field: (index: number) => string
     ) {
       const { caller, config, stats } = current
@@ -101,19 +104,21 @@ export const GenerateHandlers = groupRoutes(
       )
       const model = resolve(current, requested, (request, name) => findModel(request, name, embeddingModel))
       if (model instanceof GatewayError) return yield* model
-      return yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions })
+      const all = withTask({ requests, field, stats, fields, policy: config.upstream.fields })
+      return yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions, fields: all })
     })
 
     const embedContent = Effect.fnUntraced(function*({ params, request }: Raw) {
       const current = yield* requestForEmbeddings
       const body = yield* readEmbedRequest(request)
-      return embeddingReply(yield* embedAll(current, params.model, [body], () => ""))
+      return embeddingReply(yield* embedAll(current, params.model, [body], body[serverFields], () => ""))
     })
 
     const batchEmbedContents = Effect.fnUntraced(function*({ params, request }: Raw) {
       const current = yield* requestForEmbeddings
-      const { requests } = yield* readBatchEmbedRequest(request)
-      return embeddingsReply(yield* embedAll(current, params.model, requests, (index) => `requests[${index}].`))
+      const body = yield* readBatchEmbedRequest(request)
+      const field = (index: number) => `requests[${index}].`
+      return embeddingsReply(yield* embedAll(current, params.model, body.requests, body[serverFields], field))
     })
 
     return {

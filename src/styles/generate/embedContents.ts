@@ -2,6 +2,10 @@
  * Embeddings in the content-generation style: decodes the texts of contents and renders the replies.
  */
 import * as Result from "effect/Result"
+import { noteIgnored } from "../../completion/ignored.ts"
+import type { RequestStats } from "../../completion/RequestStats.ts"
+import type { UpstreamConfig } from "../../config/GatewayConfig.ts"
+import type { ServerFields } from "../../domain/families/Family.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
@@ -75,6 +79,38 @@ export function* contentTexts(
   const fields = { inputs: requests.length === 1 ? `${field(0)}content` : "requests", dimensions: "" }
   const tooLong = inputsFault({ ...size, chars, fields }, limits)
   return tooLong === undefined ? Result.succeed({ inputs, dimensions }) : Result.fail(tooLong)
+}
+
+/** What servers call the vendor's tasks. */
+const inputTypes: ReadonlyMap<string, string> = new Map([
+  ["RETRIEVAL_DOCUMENT", "document"],
+  ["RETRIEVAL_QUERY", "query"],
+  ["CODE_RETRIEVAL_QUERY", "query"],
+  ["QUESTION_ANSWERING", "query"],
+  ["FACT_VERIFICATION", "query"]
+])
+
+/** The requests of one body with what is asked of the server. */
+interface Tasks extends Pick<EmbedRequests, "requests" | "field"> {
+  readonly fields: ServerFields | undefined
+  readonly policy: UpstreamConfig["fields"]
+  readonly stats: RequestStats
+}
+
+/**
+ * The fields for the server, with the task of the requests as `input_type` where `upstream.fields` lists it: other servers may refuse
+ * a field that the caller did not write. Notes tasks and titles that have no effect.
+ */
+export const withTask = ({ field, fields, policy, requests, stats }: Tasks): ServerFields | undefined => {
+  const task = requests[0]?.taskType ?? undefined
+  const inputType = inputTypes.get(task ?? "")
+  const isSent = inputType !== undefined && typeof policy === "object" && policy.includes("input_type") &&
+    requests.every(({ taskType }) => (taskType ?? undefined) === task)
+  for (const [i, { taskType, title }] of requests.entries()) {
+    if (!isSent && taskType && taskType !== "TASK_TYPE_UNSPECIFIED") noteIgnored(stats, `${field(i)}taskType`)
+    if (title) noteIgnored(stats, `${field(i)}title`)
+  }
+  return isSent ? { input_type: inputType, ...fields } : fields
 }
 
 const values = (vector: ArrayLike<number>): string => `{"values":[${Array.prototype.join.call(vector, ",")}]}`

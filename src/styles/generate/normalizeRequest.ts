@@ -2,6 +2,7 @@
  * Brings a content-generation body to the one form that the schemas describe. The vendor accepts field names in camelCase
  * and in snake_case, and a single value in the place of a list. Data of the caller's own stays untouched.
  */
+import { camelCase } from "../../domain/families/generate.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { Part, partAttributes } from "./Api.ts"
@@ -15,14 +16,6 @@ const opaque = new Set([
   "responseSchema",
   "responseJsonSchema"
 ])
-
-/** Longer keys, in characters, name no field; renaming them would be slow. */
-const longestField = 64
-
-const camelCase = (key: string): string =>
-  key.length <= longestField && key.includes("_")
-    ? key.replace(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-    : key
 
 /** Renames fields at every depth outside the opaque ones. Of two spellings of one field, camelCase wins. */
 function* renamed(value: unknown, slice: Slice): Cooperative<unknown> {

@@ -2,10 +2,11 @@
  * Reads the bodies of the content-generation style: brings them to the form of the schemas, then counts and decodes them.
  * Errors name fields in camelCase, whichever spelling the caller used.
  */
+import { embedFamily, generateFamily } from "../../domain/families/generate.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { CountedFields } from "../../http/itemLimits.ts"
-import { payloadReader } from "../../http/jsonBody.ts"
+import { type BodyOptions, payloadReader } from "../../http/jsonBody.ts"
 import {
   Content,
   EmbedContentRequest,
@@ -43,10 +44,15 @@ export const generatePlan: Pieces = {
   generationConfig: within({ responseSchema: own, responseJsonSchema: own })
 }
 
-const generateReader = (normalize: (body: unknown) => Cooperative<unknown>) =>
-  payloadReader(endpoints.generateContent, { outline: generateCountedFields, normalize, pieces: generatePlan })
+const generateReader = (normalize: (body: unknown) => Cooperative<unknown>, options: BodyOptions = {}) =>
+  payloadReader(endpoints.generateContent, {
+    ...options,
+    outline: generateCountedFields,
+    normalize,
+    pieces: generatePlan
+  })
 
-export const readGenerateRequest = generateReader(normalizeRequest)
+export const readGenerateRequest = generateReader(normalizeRequest, { family: generateFamily })
 
 /** Reads the body of a token count as a content generation. */
 export const readCountRequest = generateReader(normalizeCountRequest)
@@ -57,6 +63,7 @@ const embedCountedFields: CountedFields = { turns: ["requests"], parts: ["conten
 const embedRequest: Pieces = { content: within(content) }
 
 const embedding = {
+  family: embedFamily,
   outline: embedCountedFields,
   normalize: normalizeEmbedRequest,
   pieces: { ...embedRequest, requests: each(EmbedContentRequest, embedRequest) }

@@ -15,6 +15,7 @@ import { replyOf } from "../../domain/Reply.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
+import { withServerFields } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
@@ -58,7 +59,7 @@ export const MessagesHandlers = groupRoutes(
         thinking: showsMessagesThinking(body.model, model, asksForThinking(body)),
         requestId: stats.id
       })
-      return yield* responder.respond(current, model, conversation, {
+      return yield* responder.respond(current, model, withServerFields(conversation, body), {
         whole: (output) =>
           Effect.succeed(respond(endpoints.create, messageObject(info(output), replyOf(output.events)))),
         frames: (output) => messagesFrames(info(output), promptTokens),

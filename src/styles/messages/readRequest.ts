@@ -2,6 +2,7 @@
  * Reads the bodies of the messages style: which fields count against the limits, and how large bodies are decoded
  * incrementally.
  */
+import { messagesFamily } from "../../domain/families/messages.ts"
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { CountedFields } from "../../http/itemLimits.ts"
 import { payloadReader } from "../../http/jsonBody.ts"
@@ -52,6 +53,9 @@ export const messagesPlan: Pieces = {
 
 const options = { outline: messagesCountedFields, pieces: messagesPlan }
 
-export const readMessagesRequest = payloadReader(MessagesGroup.endpoints.create, options)
+export const readMessagesRequest = payloadReader(MessagesGroup.endpoints.create, {
+  ...options,
+  family: messagesFamily
+})
 
 export const readCountRequest = payloadReader(MessagesGroup.endpoints.countTokens, options)

@@ -12,7 +12,7 @@ import { runCooperatively, startCooperatively } from "../../config/clock/coopera
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { holdPrompt } from "../../http/jsonBody.ts"
+import { holdPrompt, withServerFields } from "../../http/jsonBody.ts"
 import { beforeReply } from "../../http/OwnWork.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/Request.ts"
@@ -112,7 +112,7 @@ export const ResponsesHandlers = groupRoutes(
         return yield* responder.respond(
           current,
           model,
-          conversation,
+          withServerFields(conversation, body),
           { whole, frames: start, failure: (error) => start().failure(error), keepsText: true },
           // This error concerns the model's reply, not the request, so the stream reports it (spec "States and transitions").
           Effect.catchIf(

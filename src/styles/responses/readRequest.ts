@@ -3,6 +3,7 @@
  * incrementally.
  */
 import * as Schema from "effect/Schema"
+import { responsesFamily } from "../../domain/families/responses.ts"
 import type { JsonRecord } from "../../domain/json.ts"
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { CountedFields } from "../../http/itemLimits.ts"
@@ -52,6 +53,7 @@ const withItem = { ...pieces, input: within(itemPlan) }
 export const responsesPlan: Pieces = ({ input }) => Array.isArray(input) ? withList : withItem
 
 export const readResponseRequest = payloadReader(ResponsesGroup.endpoints.create, {
+  family: responsesFamily,
   outline: responsesCountedFields,
   pieces: responsesPlan
 })

@@ -2,8 +2,7 @@
  * Decodes the items of the vendor's own types: calls of its tools, their results, and what its servers did. Words and pictures stay, in
  * the role that they belong to.
  */
-import type { CallPart, ResultPart } from "../../domain/Conversation.ts"
-import { Text } from "../../domain/Conversation.ts"
+import { type CallPart, type ResultPart, Text } from "../../domain/Conversation.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { call, type Content, image, imageAt, result } from "../shared/conversation.ts"

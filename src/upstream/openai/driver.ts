@@ -26,7 +26,7 @@ import type {
 import { readEmbeddings, replyDecoder } from "./decodeReply.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import type { ToolMode } from "./messages.ts"
-import { chatRequest } from "./requestBody.ts"
+import { carriedFields, carriesField, chatRequest, type FieldPolicy } from "./requestBody.ts"
 import { type HistoryReasoning, saysThinking, type ThinkingWords, unknownNames } from "./thinking.ts"
 
 /** Settings of the driver. */
@@ -40,6 +40,8 @@ export interface OpenAiOptions {
   readonly tools: ToolMode
   /** The turns whose thinking goes back; the default is all. */
   readonly historyReasoning?: HistoryReasoning | undefined
+  /** What becomes of fields that the gateway does not model. Default: all pass. */
+  readonly fields?: FieldPolicy | undefined
   readonly limits: ExchangeLimits
 }
 
@@ -71,6 +73,8 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
   const thinkingWords = new Map(options.models.map((model) => [model.id, model.thinking]))
   const reasoningNames = unknownNames()
   const { historyReasoning } = options
+
+  const carries = carriesField(options.fields ?? "pass")
 
   const isVersioned = /\/v\d[^/]*(?:\/|$)/.test(pathname)
 
@@ -208,7 +212,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
               words: thinkingWords.get(model.id),
               history: historyReasoning,
               names: reasoningNames
-            })
+            }, carries)
           ),
           ({ body, stop }) => send(request, asked, token, body, stop, scope)
         )
@@ -238,9 +242,10 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
   }, Effect.scoped)
 
   /** Makes embeddings in one call. */
-  const embed = Effect.fnUntraced(function*({ dimensions, inputs, model, token }: EmbeddingsRequest) {
+  const embed = Effect.fnUntraced(function*({ dimensions, fields = {}, inputs, model, token }: EmbeddingsRequest) {
     const asked = { id: model.id, name: names.get(model.id) ?? model.id }
     const body = JSON.stringify({
+      ...carriedFields(fields, carries),
       model: asked.name,
       input: inputs,
       encoding_format: "float",
@@ -277,6 +282,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
   return {
     name: "openai",
     embed,
+    carries,
     // Most self-hosted servers need no key; others refuse by themselves.
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     models: options.furtherModels,

@@ -9,6 +9,7 @@ import {
   type ToolChoice,
   toolsEnabled
 } from "../../domain/Conversation.ts"
+import type { ServerFields } from "../../domain/families/Family.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
 import { addThinking, type ThinkingWords } from "./thinking.ts"
@@ -75,6 +76,39 @@ const addSampling = (request: Record<string, Json>, given: Sampling): void => {
   }
 }
 
+/** What becomes of fields that the gateway does not model: all pass, none, or those of a list. */
+export type FieldPolicy = "pass" | "drop" | ReadonlyArray<string>
+
+/** Fields of the driver itself, which the reply depends on. */
+const ownFields: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "input",
+  "encoding_format",
+  "stream",
+  "stream_options",
+  "n",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "functions",
+  "function_call"
+])
+
+/** Tells whether a field that the gateway does not model is sent. */
+export const carriesField = (policy: FieldPolicy): (name: string) => boolean => {
+  if (policy === "drop") return () => false
+  if (policy === "pass") return (name) => !ownFields.has(name)
+  const allowed = new Set(policy)
+  return (name) => allowed.has(name) && !ownFields.has(name)
+}
+
+/** The fields that are sent, as a new object. */
+export const carriedFields = (
+  fields: ServerFields,
+  carries: (name: string) => boolean
+): Record<string, Json> => Object.fromEntries(Object.entries(fields).filter(([name]) => carries(name)))
+
 /** A request to send. */
 export interface ChatRequest {
   readonly body: string
@@ -87,18 +121,23 @@ export interface ThinkingOptions extends HistoryOptions {
   readonly words?: ThinkingWords | undefined
 }
 
-/** The request of a conversation, with the server's name of the model. Always streamed, with usage at the end. */
+/**
+ * The request of a conversation, with the server's name of the model. Always streamed, with usage at the end. The caller's fields for
+ * the server stand below the conversation's.
+ */
 export function* chatRequest(
   model: string,
   conversation: Conversation,
   mode: ToolMode,
-  thinking: ThinkingOptions = {}
+  thinking: ThinkingOptions = {},
+  carries = carriesField("pass")
 ): Cooperative<ChatRequest> {
   const enabled = toolsEnabled(conversation)
   // A sequence within the arguments of a call as text would end the call, so the gateway applies the sequences itself.
   const stop = enabled && mode === "prompt" ? [] : conversation.stop
+  const { serverFields } = conversation
   const request: Record<string, Json> = {
-    ...conversation.serverFields,
+    ...(serverFields === undefined ? {} : carriedFields(serverFields, carries)),
     model,
     messages: yield* messagesOf(conversation, mode, thinking),
     stream: true,

@@ -232,6 +232,7 @@ export const en = {
     tokensOf: (prompt: string, completion: string, reasoning: string) =>
       `${prompt} prompt, ${completion} completion, ${reasoning} of them reasoning`,
     serverTiming: "Server-Timing",
+    ignored: "Fields without effect",
     streamed: "streamed",
     whole: "whole",
     finish: (reason: string) => `ended: ${reason}`,

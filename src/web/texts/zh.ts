@@ -219,6 +219,7 @@ export const zh: Texts = {
     attemptsOf: (attempts, failovers) => failovers === 0 ? `${attempts}` : `${attempts}，更换账号 ${failovers} 次`,
     tokensOf: (prompt, completion, reasoning) => `提示 ${prompt}，补全 ${completion}，其中推理 ${reasoning}`,
     serverTiming: "Server-Timing",
+    ignored: "未生效的字段",
     streamed: "流式",
     whole: "整体",
     finish: (reason) => `结束原因：${reason}`,

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { RequestStats } from "../../../src/completion/RequestStats.ts"
 import { noteUnsaidThinking } from "../../../src/completion/unsaidThinking.ts"
 import type { Thinking } from "../../../src/domain/Conversation.ts"
 import { saysThinking, type ThinkingWords } from "../../../src/upstream/openai/thinking.ts"
@@ -7,7 +8,7 @@ const model = { id: "m", reasoning: "auto", search: false } as const
 
 /** The fields that are noted for a server with these words. */
 const noted = (thinking: Thinking, words: ThinkingWords | undefined) => {
-  const stats: { ignored: Array<string> | undefined } = { ignored: undefined }
+  const stats: Pick<RequestStats, "ignored" | "ignoredMore"> = { ignored: undefined, ignoredMore: 0 }
   const driver = { saysThinking: (_: unknown, said: Thinking) => saysThinking(said, words) }
   for (const _ of [1, 2]) noteUnsaidThinking(thinking, model, driver, stats)
   return stats.ignored ?? []
@@ -37,7 +38,7 @@ describe("what a server does not hear of thinking", () => {
   })
 
   it("is all of it for a driver that passes nothing on", () => {
-    const stats: { ignored: Array<string> | undefined } = { ignored: undefined }
+    const stats: Pick<RequestStats, "ignored" | "ignoredMore"> = { ignored: undefined, ignoredMore: 0 }
     noteUnsaidThinking(amount, model, {}, stats)
     assert.deepStrictEqual(stats.ignored, fields)
   })

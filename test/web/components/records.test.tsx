@@ -55,7 +55,9 @@ const recordOf = (frames: number): RequestRecord => ({
     truncated: false
   },
   tool_calls: [],
-  server_timing: null
+  server_timing: null,
+  ignored: [],
+  ignored_more: 0
 })
 
 describe("TimeLine of a request in the console", () => {

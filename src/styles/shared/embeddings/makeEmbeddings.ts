@@ -11,9 +11,11 @@ import * as Stream from "effect/Stream"
 import { Accounts } from "../../../accounts/Accounts.ts"
 import { admitRequest, type Asked, keyOf } from "../../../completion/admission.ts"
 import { embedUpstream } from "../../../completion/embedUpstream.ts"
+import { noteUncarried } from "../../../completion/uncarried.ts"
 import { runCooperatively } from "../../../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../../../config/GatewayConfig.ts"
 import { estimateTokens } from "../../../domain/estimateTokens.ts"
+import type { ServerFields } from "../../../domain/families/Family.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
 import { type Cooperative, Slice } from "../../../domain/stream/cooperative.ts"
 import { OwnWork } from "../../../http/OwnWork.ts"
@@ -25,6 +27,8 @@ import { defaultDimensions, makeVectorizer, type Vectorizer } from "./vector.ts"
 export interface EmbeddingsRequest extends Asked {
   readonly inputs: ReadonlyArray<Input>
   readonly dimensions: number | undefined
+  /** Fields of the caller's body for the server. */
+  readonly fields?: ServerFields | undefined
   readonly config: GatewayConfig
 }
 
@@ -114,12 +118,13 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
     const { inTurn } = yield* OwnWork
 
     const fromUpstream = Effect.fnUntraced(
-      function*({ caller, config, dimensions, inputs, model, stats }: EmbeddingsRequest) {
+      function*({ caller, config, dimensions, fields, inputs, model, stats }: EmbeddingsRequest) {
         const { tokens, vectors } = yield* embedUpstream(accounts, config, {
           caller,
           model,
           inputs,
           dimensions,
+          fields,
           stats
         })
         const counted = tokens ?? (yield* inTurn(runCooperatively(inputTokens(inputs))))
@@ -132,7 +137,8 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
       }
     )
 
-    const fromGateway = ({ dimensions, inputs, stats }: EmbeddingsRequest): Embedded => {
+    const fromGateway = ({ dimensions, fields, inputs, stats }: EmbeddingsRequest): Embedded => {
+      if (fields !== undefined) noteUncarried(fields, {}, stats)
       const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
       let tokens = 0
       stats.soFar = { usage: () => usageOf(tokens), estimated: () => true }

@@ -126,6 +126,9 @@ interface Shown {
   readonly record: RequestRecord
 }
 
+const ignoredOf = ({ ignored, ignored_more }: RequestRecord): string =>
+  [...ignored, ...(ignored_more === 0 ? [] : [`+${ignored_more}`])].join(", ") || "–"
+
 const Timing = ({ record }: Shown) => {
   const t = useTexts().inspector
   const time = (value: number | null) => value === null ? "–" : elapsed(value)
@@ -142,7 +145,8 @@ const Timing = ({ record }: Shown) => {
             [t.duration, time(record.duration_ms)],
             [t.attempts, t.attemptsOf(record.attempts, record.failovers)],
             [t.tokens, record.usage === null ? "–" : tokens(record.usage)],
-            [t.serverTiming, record.server_timing ?? "–"]
+            [t.serverTiming, record.server_timing ?? "–"],
+            [t.ignored, ignoredOf(record)]
           ]}
         />
       </div>

@@ -1,0 +1,45 @@
+/**
+ * Fields of a request that the driver of an attempt does not send: noted for the caller, or refused where the reply would be of
+ * another kind without them.
+ */
+import type { Conversation, Sampling } from "../domain/Conversation.ts"
+import { carriedHints, isRequired } from "../domain/families/families.ts"
+import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import type { Driver } from "../upstream/Upstream.ts"
+import { noteIgnored } from "./ignored.ts"
+import type { RequestStats } from "./RequestStats.ts"
+
+/** Parameters that a driver without sampling leaves to its upstream, with their fields in the styles but content generation. */
+const samplingFields = {
+  temperature: "temperature",
+  topP: "top_p",
+  topK: "top_k",
+  seed: "seed",
+  presencePenalty: "presence_penalty",
+  frequencyPenalty: "frequency_penalty",
+  logitBias: "logit_bias"
+} as const satisfies { readonly [Key in keyof Sampling]: string }
+
+const samplingKeys = Object.keys(samplingFields) as ReadonlyArray<keyof typeof samplingFields>
+
+/** Notes the parameters of a request whose driver applies none. */
+export const noteUnsampled = (sampling: Sampling, stats: RequestStats): void => {
+  for (const key of samplingKeys) {
+    if (sampling[key] === undefined) continue
+    noteIgnored(stats, stats.style === "generate" ? `generationConfig.${key}` : samplingFields[key])
+  }
+}
+
+/** Notes the fields that the driver does not send. Returns the error of the first that the reply depends on. */
+export const noteUncarried = (
+  fields: NonNullable<Conversation["serverFields"]>,
+  driver: Pick<Driver, "carries">,
+  stats: RequestStats
+): GatewayError | undefined => {
+  for (const name of Object.keys(fields)) {
+    if (driver.carries?.(name) === true) continue
+    if (isRequired(name)) return invalidRequest(`${name}: the upstream makes replies of text only`, name)
+    if (!carriedHints.has(name)) noteIgnored(stats, name)
+  }
+  return undefined
+}

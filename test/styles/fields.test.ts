@@ -1,0 +1,381 @@
+/**
+ * Fields that the gateway does not model: what reaches the server, and what the caller is told of the rest. Over the running gateway, in
+ * every style, whole and streamed.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { json, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+
+let server: OpenAiServer
+const gateways = new Map<string, RunningGateway>()
+
+const configs = {
+  pass: { upstream: {} },
+  drop: { upstream: { fields: "drop" } },
+  list: { upstream: { fields: ["min_p", "input_type", "messages"] } },
+  embedded: { upstream: { driver: "embedded" } }
+}
+
+beforeAll(async () => {
+  server = await startOpenAiServer()
+  for (const [name, { upstream, ...rest }] of Object.entries(configs)) {
+    const raw = {
+      embeddings: { provider: "upstream" },
+      ...rest,
+      upstream: { driver: "openai", base_url: server.baseUrl, ...upstream }
+    }
+    gateways.set(name, await startGateway(JSON.parse(JSON.stringify(raw))))
+  }
+})
+afterAll(async () => {
+  for (const gateway of gateways.values()) await gateway.stop()
+  await server.stop()
+})
+
+const question = [{ role: "user", content: "Hi" }]
+
+const styles = {
+  chat: {
+    path: () => "/v1/chat/completions",
+    body: (stream: boolean) => ({ model: "upstream-chat", stream, messages: question })
+  },
+  responses: {
+    path: () => "/v1/responses",
+    body: (stream: boolean) => ({ model: "upstream-chat", stream, input: "Hi", store: false })
+  },
+  messages: {
+    path: () => "/v1/messages",
+    body: (stream: boolean) => ({ model: "upstream-chat", stream, max_tokens: 9, messages: question })
+  },
+  generate: {
+    path: (stream: boolean) =>
+      `/v1beta/models/upstream-chat:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+    body: () => ({ contents: [{ role: "user", parts: [{ text: "Hi" }] }] })
+  }
+}
+
+type StyleName = keyof typeof styles
+const styleNames = Object.keys(styles) as ReadonlyArray<StyleName>
+
+const post = (gateway: string, path: string, body: object) =>
+  fetch(gateways.get(gateway)!.url + path, {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+    body: JSON.stringify(body)
+  })
+
+/** Asks a gateway in a style. Returns what the caller is told and what reached the server. */
+const ask = async (
+  style: StyleName,
+  fields: object,
+  { gateway = "pass", stream = false }: { readonly gateway?: string; readonly stream?: boolean } = {}
+) => {
+  server.answer(() => streamed({ content: "Hello" }))
+  const { body, path } = styles[style]
+  const response = await post(gateway, path(stream), { ...body(stream), ...fields })
+  return {
+    status: response.status,
+    ignored: response.headers.get("x-gateway-ignored"),
+    text: await response.text(),
+    headers: response.headers,
+    sent: server.requests.at(-1)?.body ?? {}
+  }
+}
+
+/** The error's message of a reply in any style. */
+const messageOf = (text: string): string => JSON.parse(text).error.message
+
+const serverFields = {
+  min_p: 0.05,
+  chat_template_kwargs: { enable_thinking: false, depth_of_it: [1, { a_b: 2 }] },
+  structured_outputs: { regex: "\\d+" },
+  provider: { order: ["a"] },
+  options: { num_ctx: 4096 }
+}
+
+describe.each(styleNames)("a field that the vendor of the %s style does not have", (style) => {
+  for (const stream of [false, true]) {
+    const how = stream ? "streamed" : "whole"
+
+    it(`reaches the server as it stands, ${how}`, async () => {
+      const { ignored, sent, status } = await ask(style, serverFields, { stream })
+      assert.strictEqual(status, 200)
+      assert.isNull(ignored)
+      assert.deepInclude(sent, serverFields)
+    })
+
+    it(`is told if the server does not get it, ${how}`, async () => {
+      const dropped = await ask(style, serverFields, { stream, gateway: "drop" })
+      assert.sameMembers(dropped.ignored?.split(",") ?? [], Object.keys(serverFields))
+      assert.doesNotHaveAnyKeys(dropped.sent, Object.keys(serverFields))
+      const listed = await ask(style, serverFields, { stream, gateway: "list" })
+      assert.strictEqual(listed.ignored, "chat_template_kwargs,structured_outputs,provider,options")
+      assert.strictEqual(listed.sent["min_p"], 0.05)
+      assert.doesNotHaveAnyKeys(listed.sent, ["provider", "options"])
+      const embedded = await ask(style, { min_p: 0.05 }, { stream, gateway: "embedded" })
+      assert.deepStrictEqual([embedded.status, embedded.ignored], [200, "min_p"])
+    })
+  }
+
+  it("never replaces what the gateway sends itself", async () => {
+    const { ignored, sent, status } = await ask(style, {
+      n: style === "chat" ? 1 : 3,
+      functions: [{ name: "f" }],
+      ...(style === "chat" ? {} : { stream_options: { include_usage: false } }),
+      ...(style === "generate" ? { messages: [{ role: "user", content: "other" }], model: "other", stream: false } : {})
+    })
+    assert.strictEqual(status, 200)
+    assert.deepStrictEqual(sent["messages"], question)
+    assert.strictEqual(sent["model"], "upstream-chat")
+    assert.isTrue(sent["stream"])
+    assert.deepStrictEqual(sent["stream_options"], { include_usage: true })
+    assert.doesNotHaveAnyKeys(sent, ["n", "functions"])
+    assert.include(ignored, "functions")
+  })
+
+  it("counts as absent if it is null", async () => {
+    const { ignored, sent } = await ask(style, { min_p: null }, { gateway: "drop" })
+    assert.isNull(ignored)
+    assert.doesNotHaveAnyKeys(sent, ["min_p"])
+  })
+
+  it("is among a hundred that are sent; the others are counted", async () => {
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`field_${i}`, i]))
+    const { ignored, sent } = await ask(style, many)
+    assert.strictEqual(Object.keys(sent).filter((name) => name.startsWith("field_")).length, 100)
+    assert.isAtMost(ignored!.length, 1_000)
+    const named = ignored!.split(",").slice(0, -1)
+    assert.match(ignored!, new RegExp(`^field_100,field_101,.*,\\.\\.\\.\\+${4_900 - named.length}$`))
+  })
+
+  it("is named in characters of a header", async () => {
+    const name = "näme, with\r\nx-evil: 1"
+    const { headers, ignored } = await ask(style, { [name]: 1, ["x".repeat(500)]: 1 }, { gateway: "drop" })
+    assert.strictEqual(ignored, `n?me??with??x-evil:?1,${"x".repeat(100)}`)
+    assert.isNull(headers.get("x-evil"))
+  })
+
+  it("does not reach the server by the name of the prototype", async () => {
+    server.answer(() => streamed({ content: "Hello" }))
+    const { body, path } = styles[style]
+    const text = JSON.stringify(body(false)).replace(/}$/, ",\"__proto__\":{\"min_p\":1}}")
+    const response = await fetch(gateways.get("pass")!.url + path(false), {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+      body: text
+    })
+    assert.strictEqual(response.headers.get("x-gateway-ignored"), "__proto__")
+    await response.text()
+    assert.doesNotHaveAnyKeys(server.requests.at(-1)!.body, ["min_p"])
+  })
+})
+
+describe("a field of the vendor that the gateway does not model", () => {
+  const chatFields = {
+    logprobs: true,
+    top_logprobs: 3,
+    service_tier: "flex",
+    verbosity: "low",
+    prediction: { type: "content", content: "x" },
+    modalities: ["text", "audio"],
+    audio: { voice: "alloy", format: "wav" },
+    user: "u",
+    metadata: { a: "b" },
+    store: true,
+    prompt_cache_key: "k"
+  }
+
+  it("reaches the server in the chat style", async () => {
+    for (const stream of [false, true]) {
+      const { ignored, sent, status } = await ask("chat", chatFields, { stream })
+      assert.deepStrictEqual([status, ignored], [200, null])
+      assert.deepInclude(sent, chatFields)
+    }
+  })
+
+  it("is told where the server does not get it, but for hints", async () => {
+    const { modalities: _, ...rest } = chatFields
+    const { ignored, status } = await ask("chat", rest, { gateway: "drop" })
+    assert.deepStrictEqual([status, ignored], [200, "logprobs,top_logprobs,service_tier,verbosity,prediction,audio"])
+  })
+
+  it("is refused where the reply would be of another kind without it", async () => {
+    const refusedAt = await ask("chat", chatFields, { gateway: "drop" })
+    assert.strictEqual(refusedAt.status, 400)
+    assert.match(messageOf(refusedAt.text), /^modalities: /)
+    assert.strictEqual((await ask("chat", { modalities: ["text"] }, { gateway: "drop" })).status, 200)
+    for (
+      const [style, fields, named] of [
+        ["chat", { n: 2 }, "n"],
+        ["responses", { background: true }, "background"],
+        ["generate", { cachedContent: "cachedContents/a" }, "cachedContent"],
+        ["generate", { cached_content: "cachedContents/a" }, "cachedContent"],
+        [
+          "generate",
+          { generationConfig: { responseModalities: ["TEXT", "IMAGE"] } },
+          "generationConfig.responseModalities"
+        ]
+      ] as const
+    ) {
+      const { status, text } = await ask(style, fields)
+      assert.strictEqual(status, 400, named)
+      assert.match(messageOf(text), new RegExp(`^${named}: `))
+    }
+  })
+
+  it("becomes the server's own where it has one", async () => {
+    const { ignored, sent } = await ask("responses", { text: { verbosity: "low" }, service_tier: "flex" })
+    assert.isNull(ignored)
+    assert.deepInclude(sent, { verbosity: "low", service_tier: "flex" })
+  })
+
+  it("is told by its path otherwise", async () => {
+    const told = async (style: StyleName, fields: object) => (await ask(style, fields)).ignored
+    assert.strictEqual(
+      await told("responses", { context_management: [{ type: "compaction" }], include: ["x"], truncation: "auto" }),
+      "context_management,include,truncation"
+    )
+    assert.strictEqual(
+      await told("messages", { mcp_servers: [{}], container: "c", output_config: { task_budget: { total: 1 } } }),
+      "mcp_servers,container,output_config.task_budget"
+    )
+    assert.strictEqual(
+      await told("generate", {
+        safety_settings: [{}],
+        generation_config: { response_logprobs: true, min_p: 1, temperature: 1 }
+      }),
+      "safetySettings,generationConfig.responseLogprobs,generationConfig.minP"
+    )
+    assert.strictEqual(
+      await told("chat", { functions: [{ name: "f" }], function_call: { name: "f" } }),
+      "functions,function_call"
+    )
+  })
+
+  it("is no news where it asks for nothing or changes no reply", async () => {
+    const told = async (style: StyleName, fields: object) => (await ask(style, fields)).ignored
+    assert.isNull(
+      await told("responses", {
+        background: false,
+        truncation: "disabled",
+        include: [],
+        top_logprobs: 0,
+        service_tier: "auto",
+        user: "u",
+        prompt_cache_key: "k",
+        max_tool_calls: 3,
+        stream_options: { include_obfuscation: false }
+      })
+    )
+    assert.isNull(await told("messages", { metadata: { user_id: "u" }, service_tier: "auto", speed: "standard" }))
+    assert.isNull(await told("generate", { labels: { a: "b" }, generationConfig: { responseModalities: ["TEXT"] } }))
+  })
+})
+
+describe("a sampling parameter", () => {
+  const sampling = { temperature: 0.5, top_p: 0.9, seed: 7 }
+
+  it("reaches a server that applies it", async () => {
+    const { ignored, sent } = await ask("chat", sampling)
+    assert.isNull(ignored)
+    assert.deepInclude(sent, sampling)
+  })
+
+  it("is told where the upstream samples by itself", async () => {
+    const told = async (style: StyleName, fields: object) => (await ask(style, fields, { gateway: "embedded" })).ignored
+    assert.strictEqual(await told("chat", sampling), "temperature,top_p,seed")
+    assert.strictEqual(await told("messages", { temperature: 0.5, top_k: 5 }), "temperature,top_k")
+    assert.strictEqual(
+      await told("generate", { generationConfig: { topP: 0.9, maxOutputTokens: 9 } }),
+      "generationConfig.topP"
+    )
+    assert.isNull(await told("responses", { max_output_tokens: 100 }))
+  })
+})
+
+describe("what had no effect", () => {
+  it("is exposed to browsers", async () => {
+    const { headers } = await ask("chat", { min_p: 1 }, { gateway: "drop" })
+    assert.include(headers.get("access-control-expose-headers")!.toLowerCase().split(","), "x-gateway-ignored")
+  })
+
+  it("is in the request's record", async () => {
+    const { headers } = await ask("chat", { min_p: 1, functions: [{}] }, { gateway: "drop" })
+    const response = await fetch(`${gateways.get("drop")!.url}/admin/requests/${headers.get("x-request-id")}`, {
+      headers: { authorization: `Bearer ${adminKey}` }
+    })
+    const record = await response.json() as { readonly ignored: unknown; readonly ignored_more: unknown }
+    assert.deepStrictEqual([record.ignored, record.ignored_more], [["functions", "min_p"], 0])
+  })
+
+  it("is told with an error too", async () => {
+    server.answer(() => json(400, { error: { message: "no", code: "bad" } }))
+    const response = await post("drop", styles.chat.path(), { ...styles.chat.body(false), min_p: 1 })
+    assert.deepStrictEqual([response.status, response.headers.get("x-gateway-ignored")], [400, "min_p"])
+  })
+})
+
+describe("a field of embeddings", () => {
+  const answer = () =>
+    server.answer(() =>
+      json(200, { object: "list", data: [{ object: "embedding", index: 0, embedding: [1] }], model: "m" })
+    )
+  const embed = async (gateway: string, path: string, body: object) => {
+    answer()
+    const response = await post(gateway, path, body)
+    await response.text()
+    const ignored = response.headers.get("x-gateway-ignored")
+    return { status: response.status, ignored, sent: server.requests.at(-1)?.body ?? {} }
+  }
+  const fields = { input_type: "query", task: "retrieval.query", prompt_name: "query", truncate: "END" }
+  const vendor = { dimensions: 3, encoding_format: "base64", user: "u" }
+  const content = { parts: [{ text: "Hi" }] }
+  const path = "/v1beta/models/text-embedding-3-small:embedContent"
+
+  it("reaches the server", async () => {
+    const { ignored, sent, status } = await embed("pass", "/v1/embeddings", {
+      model: "upstream-chat",
+      input: "Hi",
+      ...fields,
+      ...vendor
+    })
+    assert.deepStrictEqual([status, ignored], [200, null])
+    // The gateway writes vectors in the caller's encoding itself.
+    const model = "upstream-chat"
+    assert.deepStrictEqual(sent, {
+      ...fields,
+      user: "u",
+      model,
+      input: ["Hi"],
+      encoding_format: "float",
+      dimensions: 3
+    })
+  })
+
+  it("is told if the server does not get it", async () => {
+    const body = { model: "upstream-chat", input: "Hi", ...fields, ...vendor }
+    const { ignored, sent } = await embed("drop", "/v1/embeddings", body)
+    assert.strictEqual(ignored, "input_type,task,prompt_name,truncate")
+    assert.hasAllKeys(sent, ["model", "input", "encoding_format", "dimensions"])
+  })
+
+  it("is the server's in content generation too", async () => {
+    const { ignored, sent } = await embed("pass", path, { content, ...fields })
+    assert.isNull(ignored)
+    assert.deepInclude(sent, fields)
+  })
+
+  it("taskType is the input_type of a server that is known to have it, else told", async () => {
+    const asked = { content, taskType: "RETRIEVAL_QUERY", title: "A" }
+    const listed = await embed("list", path, asked)
+    assert.deepStrictEqual([listed.ignored, listed.sent["input_type"]], ["title", "query"])
+    const passed = await embed("pass", path, asked)
+    assert.strictEqual(passed.ignored, "taskType,title")
+    assert.doesNotHaveAnyKeys(passed.sent, ["input_type", "taskType"])
+    const batch = await embed("list", path.replace(":embedContent", ":batchEmbedContents"), {
+      requests: [{ content, taskType: "CLUSTERING" }]
+    })
+    assert.strictEqual(batch.ignored, "requests[0].taskType")
+    assert.isNull((await embed("pass", path, { content, taskType: "TASK_TYPE_UNSPECIFIED" })).ignored)
+  })
+})
