@@ -17,6 +17,7 @@ import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError, invalidRequest, shortenName } from "../domain/GatewayError.ts"
+import { monotonicMillis } from "../domain/time.ts"
 import { Captures } from "../recordings/captures/Captures.ts"
 import { RequestBudget } from "../upstream/budget.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
@@ -24,6 +25,7 @@ import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
 import type { CompletedReply, CompletionInput, CompletionOutput } from "./CompletionInput.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
+import { SealedCalls } from "./SealedCalls.ts"
 import { replyStarter } from "./startReply.ts"
 
 export type { CompletedReply, CompletionInput, CompletionOutput }
@@ -49,7 +51,9 @@ export class Completion extends Context.Service<Completion, {
     const captures = yield* Captures
     const keyLimits = yield* KeyLimits
     const deadlines = yield* Deadlines
-    const startReply = replyStarter(captures)
+    const clock = yield* Clock.Clock
+    const sealed = new SealedCalls(() => monotonicMillis(clock))
+    const startReply = replyStarter(captures, sealed)
 
     /** Validates `tool_choice` and applies the limits of the key. */
     const admitted = <A, R>(
@@ -103,7 +107,15 @@ export class Completion extends Context.Service<Completion, {
           fiber.getRef(CurrentBufferedBytes),
           fiber.getRef(CurrentLimits)
         )
-        const opening = opened(input, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
+        const { caller: { owner }, config: { responses }, conversation } = input
+        const run = (conversation: Conversation) =>
+          opened({ ...input, conversation }, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
+        const opening = sealed.isEmpty(owner)
+          ? opened(input, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
+          : Effect.flatMap(
+            startCooperatively(sealed.restored(owner, conversation, responses.store_ttl_seconds * 1000)),
+            run
+          )
         return traced
           ? Effect.withSpan("Completion.open", {}, { captureStackTrace: false })(opening)
           : opening

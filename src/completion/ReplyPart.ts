@@ -1,5 +1,6 @@
 /** The parts of a reply between its machines: text, reasoning, and serialized calls without numbers. */
-import type { UpstreamUsage } from "../domain/UpstreamEvent.ts"
+import type { JsonFields } from "../domain/replyExtras.ts"
+import type { UpstreamExtra, UpstreamUsage } from "../domain/UpstreamEvent.ts"
 
 /** A piece of text or reasoning. */
 export interface TextPart {
@@ -12,6 +13,8 @@ export interface CallBegun {
   readonly _tag: "CallBegun"
   readonly id: string | undefined
   readonly name: string
+  /** Fields of the upstream's call that only the upstream reads. */
+  readonly sealed?: JsonFields | undefined
 }
 
 /** A non-empty piece of the arguments' JSON text. */
@@ -25,6 +28,7 @@ export interface CallOver {
   readonly _tag: "CallOver"
   readonly whole: boolean
   readonly arguments: string
+  readonly sealed?: JsonFields | undefined
 }
 
 /** End of the reply. */
@@ -36,13 +40,18 @@ export interface Ending {
 
 export type CallPart = CallBegun | CallGrown | CallOver
 
-export type ReplyPart = TextPart | CallPart | Ending | UpstreamUsage
+/** One part of a reply. */
+export type ReplyPart = TextPart | CallPart | Ending | UpstreamExtra | UpstreamUsage
 
 export const Text = (text: string): TextPart => ({ _tag: "Text", text })
 export const Reasoning = (text: string): TextPart => ({ _tag: "Reasoning", text })
-export const CallBegun = (id: string | undefined, name: string): CallBegun => ({ _tag: "CallBegun", id, name })
+export const CallBegun = (id: string | undefined, name: string, sealed?: JsonFields): CallBegun =>
+  sealed === undefined ? { _tag: "CallBegun", id, name } : { _tag: "CallBegun", id, name, sealed }
 export const CallGrown = (delta: string): CallGrown => ({ _tag: "CallGrown", delta })
-export const CallOver = (whole: boolean, args: string): CallOver => ({ _tag: "CallOver", whole, arguments: args })
+export const CallOver = (whole: boolean, args: string, sealed?: JsonFields): CallOver =>
+  sealed === undefined
+    ? { _tag: "CallOver", whole, arguments: args }
+    : { _tag: "CallOver", whole, arguments: args, sealed }
 export const Ending = (reason: Ending["reason"], stopSequence?: string): Ending => ({
   _tag: "Ending",
   reason,

@@ -18,6 +18,7 @@ import { pause } from "../config/clock/retry.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { isShown } from "../domain/ReplyEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
@@ -73,15 +74,13 @@ const empty = Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }
 /** Fails a reply that ended without content, or was withdrawn before any content. */
 const checkFirst = (batch: Batch, isEmpty: boolean): Effect.Effect<Batch, UpstreamFailure> => {
   const last = batch[batch.length - 1]!
-  if (last._tag !== "Finish" || batch.some(isContent)) return Effect.succeed(batch)
+  if (last._tag !== "Finish" || batch.some(isShown)) return Effect.succeed(batch)
   if (last.reason === "content_filter") {
     return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "withdrawn" }))
   }
   // A stop sequence at the very start, and an output limit within hidden reasoning, make a complete reply without text.
   return isEmpty && last.reason === "stop" ? empty : Effect.succeed(batch)
 }
-
-const isContent = (event: Batch[number]): boolean => event._tag !== "UsageReported" && event._tag !== "Finish"
 
 /** One request's attempts. */
 export class Attempts<A> {

@@ -7,6 +7,7 @@ import { markerMachine } from "../domain/stream/referenceMarkers.ts"
 import { stopMachine, type StopSequences } from "../domain/stream/stopSequences.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import { clear, type HoldingMachine } from "../domain/stream/transducer.ts"
+import { UpstreamExtra } from "../domain/UpstreamEvent.ts"
 import type { Sieve } from "../sieve/sieve.ts"
 import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text } from "./ReplyPart.ts"
 
@@ -30,8 +31,14 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
   private readonly strings: Array<string> = []
   private readonly stopped: Array<string> = []
   private readonly sieved: Array<SieveEvent> = []
+  /** Logprobs of the server's text were passed on. */
+  private hasLogprobs = false
+  /** The text is no longer the server's, so that its logprobs do not hold. */
+  private isChanged = false
   /** A call from the sieve is open. */
   private inCall = false
+  /** Content beside the text that arrived during the open call. */
+  private content: Array<UpstreamExtra> = []
   /** Reasoning that arrived during the open call. */
   private reasoning: TextPieces | undefined
 
@@ -73,6 +80,9 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
         if (!this.ended) this.flush(out)
         if (!this.ended) this.finish(part, out)
         return
+      case "UpstreamExtra":
+        this.extra(part, out)
+        return
       default:
         out.push(part)
     }
@@ -80,13 +90,34 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
 
   end(): void {}
 
+  private extra(part: UpstreamExtra, out: Array<ReplyPart>): void {
+    if (part.at === "message" && this.inCall) {
+      this.content.push(part)
+      return
+    }
+    if (part.at !== "choice" || part.value["logprobs"] === undefined) {
+      out.push(part)
+      return
+    }
+    this.hasLogprobs = true
+    const { logprobs: _, ...rest } = part.value
+    if (!this.isChanged) out.push(part)
+    else if (Object.keys(rest).length > 0) out.push(UpstreamExtra("choice", rest))
+  }
+  private changed(out: Array<ReplyPart>): void {
+    if (this.hasLogprobs && !this.isChanged) out.push(UpstreamExtra("choice", { logprobs: null }))
+    this.isChanged = true
+  }
   private toStop(piece: string, out: Array<ReplyPart>): void {
     if (this.stop === undefined) return text(piece, out)
     this.stop.push(piece, this.stopped)
     for (const passed of this.stopped) text(passed, out)
     clear(this.stopped)
     const found = this.stop.found()
-    if (found !== undefined) this.finish(Ending("stop_sequence", found), out)
+    if (found !== undefined) {
+      this.changed(out)
+      this.finish(Ending("stop_sequence", found), out)
+    }
   }
   private unmarked(out: Array<ReplyPart>): void {
     for (let i = 0; i < this.strings.length && !this.ended; i++) this.toStop(this.strings[i]!, out)
@@ -125,6 +156,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
           this.flush(out)
           if (this.ended) break
           this.inCall = true
+          this.changed(out)
           out.push(CallBegun(undefined, event.name))
           break
         case "CallArguments":
@@ -134,6 +166,8 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
         case "CallCutOff":
           this.inCall = false
           out.push(CallOver(event._tag === "CallFinished", event.arguments))
+          for (const part of this.content) out.push(part)
+          clear(this.content)
           if (this.reasoning === undefined) break
           out.push(Reasoning(this.reasoning.toString()))
           this.reasoning = undefined

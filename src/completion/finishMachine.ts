@@ -5,8 +5,9 @@
 import { TokenCounter } from "../domain/estimateTokens.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import * as Reply from "../domain/ReplyEvent.ts"
+import { ExtraFold, type JsonFields } from "../domain/replyExtras.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
-import type { PartialUsage } from "../domain/UpstreamEvent.ts"
+import type { PartialUsage, UpstreamExtra } from "../domain/UpstreamEvent.ts"
 import type { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import type { CallBegun, CallOver, Ending, ReplyPart } from "./ReplyPart.ts"
 
@@ -22,6 +23,8 @@ export interface FinishOptions {
   readonly addCall: () => boolean
   /** Id of the call with this index. */
   readonly callId: (index: number) => string
+  /** Keeps the fields of a call that only the upstream reads, for the requests that send the call back. */
+  readonly keepSealed?: ((callId: string, sealed: JsonFields) => void) | undefined
   /** Estimates the prompt's tokens if the upstream does not report them. */
   readonly promptTokens: () => number
 }
@@ -40,7 +43,13 @@ export interface FinishMachine extends HoldingMachine<ReplyPart, ReplyEvent>, Us
   readonly finished: () => boolean
 }
 
-const noCall = { id: "", name: "" }
+/** A call that has begun. */
+interface Call {
+  readonly id: string
+  readonly name: string
+}
+
+const noCall: Call = { id: "", name: "" }
 
 /** A valid count of tokens; any other number would corrupt the limits of keys and the sums of usage. */
 const count = (figure: number | undefined): number | undefined =>
@@ -51,7 +60,8 @@ const mergeUsage = (before: PartialUsage, more: PartialUsage): PartialUsage => (
   promptTokens: count(more.promptTokens) ?? before.promptTokens,
   completionTokens: count(more.completionTokens) ?? before.completionTokens,
   reasoningTokens: count(more.reasoningTokens) ?? before.reasoningTokens,
-  cachedTokens: count(more.cachedTokens) ?? before.cachedTokens
+  cachedTokens: count(more.cachedTokens) ?? before.cachedTokens,
+  cacheWriteTokens: count(more.cacheWriteTokens) ?? before.cacheWriteTokens
 })
 
 class ReplyFinisher implements FinishMachine {
@@ -65,6 +75,13 @@ class ReplyFinisher implements FinishMachine {
   private mayCallInReasoning: boolean
   private calls = 0
   private current = noCall
+  /** The first call, with what only the upstream reads of it. */
+  private first: (Call & { sealed: JsonFields | undefined }) | undefined
+  /** What only the upstream reads of the message that has the calls. */
+  private details: ExtraFold | undefined
+  /** Extra fields that wait for something to show. */
+  private extras: Array<UpstreamExtra> | undefined
+  private hasShown = false
   /** Ids of the calls so far. */
   private ids: Set<string> | undefined
   private cutOff = false
@@ -98,12 +115,19 @@ class ReplyFinisher implements FinishMachine {
       case "Text":
         this.written.push(part.text)
         if (this.mayCallInReasoning && part.text.trim() !== "") this.leaveReasoning()
+        this.show(out)
         out.push(Reply.TextDelta(part.text))
         return
       case "Reasoning":
         this.reasoning.push(part.text)
         if (this.mayCallInReasoning) (this.reasoningCalls ??= this.options.reasoningCalls?.())?.push(part.text)
-        if (this.options.showReasoning) out.push(Reply.ReasoningDelta(part.text))
+        if (this.options.showReasoning) {
+          this.show(out)
+          out.push(Reply.ReasoningDelta(part.text))
+        } else if (this.extras !== undefined) {
+          // Logprobs repeat the text that they belong to.
+          this.extras = this.extras.filter(({ at }) => at !== "choice")
+        }
         return
       case "CallBegun":
         return this.begin(part, out)
@@ -111,6 +135,8 @@ class ReplyFinisher implements FinishMachine {
         return this.grow(part.delta, out)
       case "CallOver":
         return this.over(part, out)
+      case "UpstreamExtra":
+        return this.extra(part, out)
       case "UpstreamUsage":
         this.reported = mergeUsage(this.reported, part.usage)
         return
@@ -125,22 +151,65 @@ class ReplyFinisher implements FinishMachine {
     const reasoningTokens = this.reported.reasoningTokens ?? this.reasoning.total()
     const completionTokens = this.reported.completionTokens ?? reasoningTokens + this.written.total()
     const promptTokens = this.reported.promptTokens ?? this.options.promptTokens()
-    return {
+    const cachedTokens = Math.min(this.reported.cachedTokens ?? 0, promptTokens)
+    const usage: Usage = {
       promptTokens,
       completionTokens,
       reasoningTokens: Math.min(reasoningTokens, completionTokens),
-      cachedTokens: Math.min(this.reported.cachedTokens ?? 0, promptTokens)
+      cachedTokens
+    }
+    const { cacheWriteTokens } = this.reported
+    return cacheWriteTokens === undefined
+      ? usage
+      : { ...usage, cacheWriteTokens: Math.min(cacheWriteTokens, promptTokens - cachedTokens) }
+  }
+  /** Something is shown now: what waited for it comes before it. */
+  private show(out: Array<ReplyEvent>): void {
+    this.hasShown = true
+    if (this.extras === undefined) return
+    for (const { at, value } of this.extras) out.push(Reply.ReplyExtra("openai", at, value))
+    this.extras = undefined
+  }
+  private extra(part: UpstreamExtra, out: Array<ReplyEvent>): void {
+    const { at, value } = part
+    if (at === "message") return this.content(value, out)
+    if (this.hasShown) out.push(Reply.ReplyExtra("openai", at, value))
+    else {
+      this.extras ??= []
+      this.extras.push(part)
+    }
+  }
+  private content({ reasoning_details: details, ...rest }: JsonFields, out: Array<ReplyEvent>): void {
+    if (details !== undefined) {
+      this.details ??= new ExtraFold()
+      this.details.push({ at: "message", value: { reasoning_details: details } })
+    }
+    const shown = details === undefined || !this.options.showReasoning ? rest : { ...rest, reasoning_details: details }
+    if (Object.keys(shown).length === 0) return
+    if (rest["refusal"] !== undefined) this.written.push(String(rest["refusal"]))
+    this.leaveReasoning()
+    this.show(out)
+    out.push(Reply.ReplyExtra("openai", "message", shown))
+  }
+  /** Keeps what only the upstream reads of the calls. */
+  private seal(): void {
+    const { first } = this
+    const details = this.details?.extras.message
+    if (first !== undefined && details !== undefined) {
+      this.options.keepSealed?.(first.id, { ...first.sealed, ...details })
     }
   }
   private finish(reason: FinishReason, out: Array<ReplyEvent>, stopSequence?: string): void {
     this.isFinished = true
+    this.seal()
+    this.show(out)
     out.push(
       Reply.UsageReported(this.usage()),
       Reply.Finish(reason, reason === "stop_sequence" ? stopSequence : undefined)
     )
   }
 
-  private begin({ id, name }: Pick<CallBegun, "id" | "name">, out: Array<ReplyEvent>): void {
+  private begin({ id, name, sealed }: Pick<CallBegun, "id" | "name" | "sealed">, out: Array<ReplyEvent>): void {
     if (!this.options.addCall()) return this.finish("length", out)
     const index = this.calls++
     this.leaveReasoning()
@@ -148,18 +217,29 @@ class ReplyFinisher implements FinishMachine {
     // An id that the upstream uses twice is replaced.
     this.current = { id: id === undefined || this.ids.has(id) ? this.options.callId(index) : id, name }
     this.ids.add(this.current.id)
+    this.first ??= { ...this.current, sealed: undefined }
     this.written.push(name)
-    out.push(Reply.CallStarted(index, this.current.id, name))
+    this.show(out)
+    out.push(Reply.CallStarted(index, this.current.id, name, sealed))
   }
   private grow(delta: string, out: Array<ReplyEvent>): void {
     this.written.push(delta)
     out.push(Reply.CallArguments(this.calls - 1, delta))
   }
-  private over({ arguments: args, whole }: Pick<CallOver, "arguments" | "whole">, out: Array<ReplyEvent>): void {
+  private over(
+    { arguments: args, sealed, whole }: Pick<CallOver, "arguments" | "sealed" | "whole">,
+    out: Array<ReplyEvent>
+  ): void {
     const { id, name } = this.current
     if (!whole) this.cutOff = true
+    if (sealed !== undefined) {
+      this.options.keepSealed?.(id, sealed)
+      if (this.first?.id === id) this.first.sealed = sealed
+    }
     out.push(
-      whole ? Reply.CallFinished(this.calls - 1, id, name, args) : Reply.CallCutOff(this.calls - 1, id, name, args)
+      whole
+        ? Reply.CallFinished(this.calls - 1, id, name, args, sealed)
+        : Reply.CallCutOff(this.calls - 1, id, name, args)
     )
     if (this.options.singleCall) this.finish(whole ? "tool_calls" : "length", out)
   }

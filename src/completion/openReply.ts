@@ -142,6 +142,10 @@ class Joined {
         return this.add(event, event.text)
       case "CallArguments":
         return this.add(event, event.delta)
+      case "ReplyExtra":
+        // Does not divide the text that it belongs to.
+        this.events.push(event)
+        return
       default:
         this.close()
         this.events.push(event)

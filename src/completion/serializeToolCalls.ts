@@ -5,11 +5,18 @@
  * A call without arguments stays open until the end of the reply: some servers name all calls before they send any arguments,
  * and a tool must not run without its arguments. The calls behind it wait as long.
  */
+import { addSealed, type JsonFields } from "../domain/replyExtras.ts"
 import type { Meter } from "../domain/stream/cooperative.ts"
 import { ObjectScan } from "../domain/stream/ObjectScan.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
-import type { UpstreamCall, UpstreamEvent, UpstreamReasoning, UpstreamText } from "../domain/UpstreamEvent.ts"
+import type {
+  UpstreamCall,
+  UpstreamEvent,
+  UpstreamExtra,
+  UpstreamReasoning,
+  UpstreamText
+} from "../domain/UpstreamEvent.ts"
 import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text } from "./ReplyPart.ts"
 
 const isObjectText = (text: string): boolean => {
@@ -27,6 +34,8 @@ const isObjectText = (text: string): boolean => {
 class OpenCall {
   /** The upstream's index of the call. */
   readonly upstreamIndex: number
+  /** Fields of the call that only the upstream reads. */
+  sealed: JsonFields | undefined = undefined
   private readonly pieces = new TextPieces()
   private readonly scan = new ObjectScan()
   private parsed: boolean | undefined
@@ -75,6 +84,7 @@ interface WaitingCall {
   id: string | undefined
   name: string | undefined
   readonly arguments: TextPieces
+  sealed: JsonFields | undefined
 }
 
 /** Text or reasoning that waits behind an open call. */
@@ -90,8 +100,8 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
   private open: OpenCall | undefined = undefined
   /** Calls that have not started, by the upstream's index. */
   private unopened: Map<number, WaitingCall> | undefined = undefined
-  /** The queue behind the open call, from `turn` on: text, and calls whose names are known. */
-  private waiting: Array<WaitingText | WaitingCall> = []
+  /** The queue behind the open call, from `turn` on: text, content, and calls whose names are known. */
+  private waiting: Array<WaitingText | WaitingCall | UpstreamExtra> = []
   private turn = 0
   /** Characters of the queue and of calls without a name. */
   private waitingChars = 0
@@ -113,6 +123,8 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
         return this.textual(event, out)
       case "UpstreamCall":
         return this.structured(event, out)
+      case "UpstreamExtra":
+        return this.extra(event, out)
       case "UpstreamUsage":
         out.push(event)
         return
@@ -148,16 +160,18 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
     this.unopened?.delete(call.upstreamIndex)
     this.open = new OpenCall(call.upstreamIndex, this.meter)
     this.waitingChars -= call.arguments.length
-    out.push(CallBegun(call.id, call.name ?? ""))
+    this.open.sealed = call.sealed
+    out.push(CallBegun(call.id, call.name ?? "", call.sealed))
     this.grow(this.open, call.arguments.toString(), out)
   }
   private close(call: OpenCall, out: Array<ReplyPart>): void {
     this.open = undefined
-    out.push(CallOver(call.isWhole, call.arguments))
+    out.push(CallOver(call.isWhole, call.arguments, call.sealed))
   }
 
   private structured(event: UpstreamCall, out: Array<ReplyPart>): void {
     if (this.open !== undefined && this.open.upstreamIndex === event.index) {
+      if (event.sealed !== undefined) this.open.sealed = addSealed(this.open.sealed, event.sealed)
       this.grow(this.open, event.argumentsDelta, out)
       if (this.turn < this.waiting.length) this.advance(out)
       return
@@ -169,12 +183,14 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
         upstreamIndex: event.index,
         id: undefined,
         name: undefined,
-        arguments: new TextPieces()
+        arguments: new TextPieces(),
+        sealed: undefined
       }
       this.unopened ??= new Map()
       this.unopened.set(event.index, call)
     }
     call.id ??= event.id
+    if (event.sealed !== undefined) call.sealed = addSealed(call.sealed, event.sealed)
     call.arguments.push(event.argumentsDelta)
     this.waitingChars += event.argumentsDelta.length
     if (call.name !== undefined || event.name === undefined) return
@@ -202,6 +218,16 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
     this.advance(out)
   }
 
+  /** Content waits as text does. */
+  private extra(event: UpstreamExtra, out: Array<ReplyPart>): void {
+    if (event.at !== "message" || (this.open === undefined && this.turn === this.waiting.length)) {
+      out.push(event)
+      return
+    }
+    this.waiting.push(event)
+    this.advance(out)
+  }
+
   /** Emits the queue as long as the open call is complete: a complete call ends when something follows it. */
   private advance(out: Array<ReplyPart>): void {
     while (this.turn < this.waiting.length) {
@@ -214,6 +240,7 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
       }
       this.turn++
       if (next._tag === "WaitingCall") this.begin(next, out)
+      else if (next._tag === "UpstreamExtra") out.push(next)
       else {
         this.waitingChars -= next.text.length
         out.push(textPart(next._tag, next.text.toString()))

@@ -27,6 +27,7 @@ import { sieve } from "../sieve/sieve.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import { assembleReply, type ReplyMachine } from "./assembleReply.ts"
 import type { RequestStats } from "./RequestStats.ts"
+import type { SealedCalls } from "./SealedCalls.ts"
 import { demandsCall, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
 
 /** A reply that the upstream has started. */
@@ -102,6 +103,9 @@ const isContent = (event: UpstreamEvent): boolean => {
       return event.text !== ""
     case "UpstreamCall":
       return true
+    case "UpstreamExtra":
+      // Pictures, sound, a refusal, sealed thinking.
+      return event.at === "message"
     case "UpstreamUsage":
     case "UpstreamFinish":
       return false
@@ -175,7 +179,7 @@ const countingBeforeEnd =
 export type ReplyStarter = ReturnType<typeof replyStarter>
 
 /** Makes the function that starts a reply on a lease, within the scope that holds the upstream's connections. */
-export const replyStarter = (captures: Captures["Service"]) => {
+export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls) => {
   const startTurn = (
     { budget, caller, config, model, stats }: ReplyInput,
     lease: Lease,
@@ -211,6 +215,7 @@ export const replyStarter = (captures: Captures["Service"]) => {
           showReasoning: model.reasoning !== false,
           addCall: () => budget.addCall(),
           callId,
+          keepSealed: (callId, fields) => sealed.keep(caller.owner, callId, fields),
           promptTokens: () => estimateConversation(conversation)
         })
         stats.soFar = assembly

@@ -52,6 +52,7 @@ export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMa
           if (shown > 0) out.push(event)
           else heldText.push(event.text)
           return
+        case "ReplyExtra":
         case "UsageReported":
           if (shown > 0) out.push(event)
           else {

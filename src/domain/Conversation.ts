@@ -43,6 +43,11 @@ export interface CallPart {
   readonly id: string
   readonly name: string
   readonly arguments: string
+  /**
+   * What only the upstream reads of the call, as an OpenAI-compatible server writes it: fields of the call, and
+   * `reasoning_details` of its message.
+   */
+  readonly sealed?: { readonly [field: string]: Json } | undefined
 }
 
 /** A tool's result. `name` is the name of the call with this id, if known. */

@@ -2,12 +2,19 @@
  * A whole reply: the fold of its events, from which every style renders its non-stream object.
  */
 import type { FinishReason, ReplyEvent, Usage } from "./ReplyEvent.ts"
+import { ExtraFold, type JsonFields, type ReplyExtras } from "./replyExtras.ts"
 
 /** A part of a reply; adjacent text, and adjacent reasoning, is one block. */
 export type ReplyBlock =
   | { readonly _tag: "Reasoning"; readonly text: string }
   | { readonly _tag: "Text"; readonly text: string }
-  | { readonly _tag: "Call"; readonly id: string; readonly name: string; readonly arguments: string }
+  | {
+    readonly _tag: "Call"
+    readonly id: string
+    readonly name: string
+    readonly arguments: string
+    readonly sealed?: JsonFields | undefined
+  }
 
 /** A call with its complete arguments. */
 type ReplyCall = Extract<ReplyBlock, { readonly _tag: "Call" }>
@@ -18,6 +25,8 @@ export interface Reply {
   readonly usage: Usage
   readonly finish: FinishReason
   readonly stopSequence: string | undefined
+  /** Fields of the server's reply that nothing else models. */
+  readonly extras?: ReplyExtras | undefined
 }
 
 /** Collects events into a reply, without calls that were cut off, since these must not look runnable. */
@@ -33,6 +42,7 @@ export const foldReply = (): ReplyFold => {
   const blocks: Array<ReplyBlock> = []
   let kind: "Reasoning" | "Text" | undefined
   let text = ""
+  let extras: ExtraFold | undefined
   let usage = noUsage
   let finish: FinishReason = "stop"
   let stopSequence: string | undefined
@@ -57,7 +67,17 @@ export const foldReply = (): ReplyFold => {
           return grow("Text", event.text)
         case "CallFinished":
           close()
-          blocks.push({ _tag: "Call", id: event.id, name: event.name, arguments: event.arguments })
+          blocks.push({
+            _tag: "Call",
+            id: event.id,
+            name: event.name,
+            arguments: event.arguments,
+            ...(event.sealed === undefined ? {} : { sealed: event.sealed })
+          })
+          return
+        case "ReplyExtra":
+          extras ??= new ExtraFold()
+          extras.push(event)
           return
         case "UsageReported":
           usage = event.usage
@@ -74,7 +94,8 @@ export const foldReply = (): ReplyFold => {
     },
     reply() {
       close()
-      return { blocks, usage, finish, stopSequence }
+      const reply = { blocks, usage, finish, stopSequence }
+      return extras === undefined ? reply : { ...reply, extras: extras.extras }
     }
   }
 }

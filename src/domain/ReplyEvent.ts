@@ -3,13 +3,19 @@
  *
  * Order: reasoning, text and calls as the model wrote them. A call is one `CallStarted`, its `CallArguments`, then one `CallFinished` or
  * `CallCutOff`, without events of another call between. `UsageReported` comes at most once, directly before the one `Finish`.
+ *
+ * `ReplyExtra` comes before the text that it belongs to, and never within a call.
  */
+import type { ExtraPlace, JsonFields } from "./replyExtras.ts"
+
 /** Token counts of a finished reply; `completionTokens` includes `reasoningTokens`. */
 export interface Usage {
   readonly promptTokens: number
   readonly completionTokens: number
   readonly reasoningTokens: number
   readonly cachedTokens: number
+  /** Part of `promptTokens` that the upstream wrote to its cache, if it says so. */
+  readonly cacheWriteTokens?: number | undefined
 }
 
 /** A piece of the model's reasoning trace. */
@@ -30,6 +36,8 @@ export interface CallStarted {
   readonly index: number
   readonly id: string
   readonly name: string
+  /** Fields of the upstream's call that only the upstream reads, as far as they are known. */
+  readonly sealed?: JsonFields | undefined
 }
 
 /** A piece of the JSON text of a call's arguments. */
@@ -46,6 +54,8 @@ export interface CallFinished {
   readonly id: string
   readonly name: string
   readonly arguments: string
+  /** All fields of the upstream's call that only the upstream reads. */
+  readonly sealed?: JsonFields | undefined
 }
 
 /** A call that ended inside its arguments or could not be repaired. It must not look runnable. */
@@ -56,6 +66,17 @@ export interface CallCutOff {
   readonly name: string
   /** The concatenated deltas; in general not valid JSON. */
   readonly arguments: string
+}
+
+/**
+ * Fields of the server's reply that the other events do not model, in the words of its family. Fields of the `message` are content;
+ * pieces of one field are joined by `mergeExtra`.
+ */
+export interface ReplyExtra {
+  readonly _tag: "ReplyExtra"
+  readonly family: "openai"
+  readonly at: ExtraPlace
+  readonly value: JsonFields
 }
 
 /** The reply's token counts. */
@@ -79,25 +100,26 @@ export interface Finish {
 export type SieveEvent = TextDelta | CallStarted | CallArguments | CallFinished | CallCutOff
 
 /** One event of a reply. */
-export type ReplyEvent = ReasoningDelta | SieveEvent | UsageReported | Finish
+export type ReplyEvent = ReasoningDelta | SieveEvent | ReplyExtra | UsageReported | Finish
 
 /** Constructors. */
 export const ReasoningDelta = (text: string): ReasoningDelta => ({ _tag: "ReasoningDelta", text })
 export const TextDelta = (text: string): TextDelta => ({ _tag: "TextDelta", text })
-export const CallStarted = (index: number, id: string, name: string): CallStarted => ({
-  _tag: "CallStarted",
-  index,
-  id,
-  name
-})
+export const CallStarted = (index: number, id: string, name: string, sealed?: JsonFields): CallStarted =>
+  sealed === undefined
+    ? { _tag: "CallStarted", index, id, name }
+    : { _tag: "CallStarted", index, id, name, sealed }
 export const CallArguments = (index: number, delta: string): CallArguments => ({ _tag: "CallArguments", index, delta })
-export const CallFinished = (index: number, id: string, name: string, args: string): CallFinished => ({
-  _tag: "CallFinished",
-  index,
-  id,
-  name,
-  arguments: args
-})
+export const CallFinished = (
+  index: number,
+  id: string,
+  name: string,
+  args: string,
+  sealed?: JsonFields
+): CallFinished =>
+  sealed === undefined
+    ? { _tag: "CallFinished", index, id, name, arguments: args }
+    : { _tag: "CallFinished", index, id, name, arguments: args, sealed }
 export const CallCutOff = (index: number, id: string, name: string, args: string): CallCutOff => ({
   _tag: "CallCutOff",
   index,
@@ -105,9 +127,19 @@ export const CallCutOff = (index: number, id: string, name: string, args: string
   name,
   arguments: args
 })
+export const ReplyExtra = (family: ReplyExtra["family"], at: ExtraPlace, value: JsonFields): ReplyExtra => ({
+  _tag: "ReplyExtra",
+  family,
+  at,
+  value
+})
 export const UsageReported = (usage: Usage): UsageReported => ({ _tag: "UsageReported", usage })
 export const Finish = (reason: FinishReason, stopSequence?: string): Finish => ({
   _tag: "Finish",
   reason,
   stopSequence
 })
+
+/** True for an event with content to show. */
+export const isShown = (event: ReplyEvent): boolean =>
+  event._tag === "ReplyExtra" ? event.at === "message" : event._tag !== "UsageReported" && event._tag !== "Finish"

@@ -1,6 +1,8 @@
 /**
  * The events that every driver yields, whatever its upstream's protocol. All code above the drivers is written against them.
  */
+import type { ExtraPlace, JsonFields } from "./replyExtras.ts"
+
 /** The token counts that an upstream reported so far; absent counts are estimated by the completion service. */
 export interface PartialUsage {
   readonly promptTokens?: number | undefined
@@ -9,6 +11,8 @@ export interface PartialUsage {
   readonly reasoningTokens?: number | undefined
   /** Part of `promptTokens` that the upstream served from its cache. */
   readonly cachedTokens?: number | undefined
+  /** Part of `promptTokens` that the upstream wrote to its cache. */
+  readonly cacheWriteTokens?: number | undefined
 }
 
 /** A piece of the reasoning trace. */
@@ -30,6 +34,15 @@ export interface UpstreamCall {
   readonly id: string | undefined
   readonly name: string | undefined
   readonly argumentsDelta: string
+  /** Fields of the call that only the upstream reads, such as signatures. They come back with the call in later requests. */
+  readonly sealed?: JsonFields | undefined
+}
+
+/** Fields of an OpenAI-compatible reply that the other events do not model (`ReplyExtra`). */
+export interface UpstreamExtra {
+  readonly _tag: "UpstreamExtra"
+  readonly at: ExtraPlace
+  readonly value: JsonFields
 }
 
 /** Token counts so far; later values of a field replace earlier ones. */
@@ -49,7 +62,13 @@ export interface UpstreamFinish {
   readonly stopSequence?: string | undefined
 }
 
-export type UpstreamEvent = UpstreamReasoning | UpstreamText | UpstreamCall | UpstreamUsage | UpstreamFinish
+export type UpstreamEvent =
+  | UpstreamReasoning
+  | UpstreamText
+  | UpstreamCall
+  | UpstreamExtra
+  | UpstreamUsage
+  | UpstreamFinish
 
 export const UpstreamReasoning = (text: string): UpstreamReasoning => ({ _tag: "UpstreamReasoning", text })
 export const UpstreamText = (text: string): UpstreamText => ({ _tag: "UpstreamText", text })
@@ -57,8 +76,17 @@ export const UpstreamCall = (
   index: number,
   id: string | undefined,
   name: string | undefined,
-  argumentsDelta: string
-): UpstreamCall => ({ _tag: "UpstreamCall", index, id, name, argumentsDelta })
+  argumentsDelta: string,
+  sealed?: JsonFields
+): UpstreamCall =>
+  sealed === undefined
+    ? { _tag: "UpstreamCall", index, id, name, argumentsDelta }
+    : { _tag: "UpstreamCall", index, id, name, argumentsDelta, sealed }
+export const UpstreamExtra = (at: ExtraPlace, value: JsonFields): UpstreamExtra => ({
+  _tag: "UpstreamExtra",
+  at,
+  value
+})
 export const UpstreamUsage = (usage: PartialUsage): UpstreamUsage => ({ _tag: "UpstreamUsage", usage })
 export const UpstreamFinish = (reason: UpstreamFinish["reason"], stopSequence?: string): UpstreamFinish =>
   stopSequence === undefined ? { _tag: "UpstreamFinish", reason } : { _tag: "UpstreamFinish", reason, stopSequence }

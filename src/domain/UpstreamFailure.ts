@@ -39,6 +39,8 @@ export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("Upst
   reason: Schema.optionalKey(Schema.String),
   /** The upstream's own message: `msg`, `biz_msg`, `content` or `error.message`; never a page. */
   message: Schema.optionalKey(Schema.String),
+  /** The field of the request that the upstream names. */
+  param: Schema.optionalKey(Schema.String),
   /** Seconds of the upstream's `Retry-After`. */
   retryAfter: Schema.optionalKey(Schema.Number),
   /** The call had no credential, since no credential is configured. */

@@ -4,7 +4,7 @@
  * Drivers state facts (`UpstreamFailure.ts`). Retry, failover, account health, HTTP status and message all follow from the rule.
  */
 import { causeClass } from "./FailureCause.ts"
-import { type ErrorCode, type GatewayError, gatewayError } from "./GatewayError.ts"
+import { type ErrorCode, errorTable, type GatewayError, gatewayError } from "./GatewayError.ts"
 import { messageLimit, redactMessage, shorten } from "./redact.ts"
 import type { UpstreamFailure } from "./UpstreamFailure.ts"
 
@@ -443,7 +443,8 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
     retry: context.shown || context.direct ? "no" : rule.retry,
     health: context.direct ? "none" : rule.health ?? "none",
     error: gatewayError(rule.code, describe(rule, failure, context), {
-      param: rule.param,
+      param: rule.param ??
+        (errorTable[rule.code].status < 500 ? redactMessage(failure.param, context.secrets) : undefined),
       retry: rule.mayRepeat,
       retryAfter: wholeSeconds(failure, rule.code),
       cause: failure.cause

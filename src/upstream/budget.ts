@@ -225,6 +225,13 @@ export class RequestBudget {
       const event = events[i]!
       const size = sizeOf(event)
       if (size === 0) continue
+      // A server's own field beside the content does not cut the content that it comes with.
+      if (
+        event._tag === "UpstreamExtra" && event.at !== "message" && size > this.limits.reply_chars - this.characters
+      ) {
+        events.splice(i--, 1)
+        continue
+      }
       const room = this.addChars(size)
       if (room === size) continue
       events.length = i
@@ -236,6 +243,8 @@ export class RequestBudget {
   }
 }
 
+const sealedSize = ({ sealed }: UpstreamCall): number => sealed === undefined ? 0 : JSON.stringify(sealed).length
+
 const sizeOf = (event: UpstreamEvent): number => {
   switch (event._tag) {
     case "UpstreamText":
@@ -243,7 +252,9 @@ const sizeOf = (event: UpstreamEvent): number => {
       return event.text.length
     case "UpstreamCall":
       // Empty pieces count too: they may open a call, and cost as much.
-      return Math.max(1, event.argumentsDelta.length + (event.name?.length ?? 0))
+      return Math.max(1, event.argumentsDelta.length + (event.name?.length ?? 0) + sealedSize(event))
+    case "UpstreamExtra":
+      return JSON.stringify(event.value).length
     case "UpstreamUsage":
     case "UpstreamFinish":
       return 0
@@ -264,9 +275,13 @@ const shortened = (event: UpstreamEvent, room: number): ReadonlyArray<UpstreamEv
     case "UpstreamReasoning":
       return [UpstreamReasoning(cut(event.text, room))]
     case "UpstreamCall": {
-      const left = room - (event.name?.length ?? 0)
-      return left <= 0 ? [] : [UpstreamCall(event.index, event.id, event.name, cut(event.argumentsDelta, left))]
+      const left = room - (event.name?.length ?? 0) - sealedSize(event)
+      return left <= 0
+        ? []
+        : [UpstreamCall(event.index, event.id, event.name, cut(event.argumentsDelta, left), event.sealed)]
     }
+    case "UpstreamExtra":
+      return []
     case "UpstreamUsage":
     case "UpstreamFinish":
       return [event]

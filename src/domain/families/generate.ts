@@ -14,9 +14,6 @@ const vendorOnly = "Belongs to the vendor's own servers."
 const noProbabilities = "Replies have no probabilities in this style."
 const noMedia = "Replies are text."
 
-const isTextOnly = (value: unknown): boolean =>
-  (Array.isArray(value) ? value : [value]).every((kind) => kind === "TEXT" || kind === "MODALITY_UNSPECIFIED")
-
 export const generateFamily: Family = {
   name: "generate",
   open: true,
@@ -44,7 +41,7 @@ export const generateFamily: Family = {
       responseSchema: modelled,
       responseJsonSchema: modelled,
       thinkingConfig: modelled,
-      responseModalities: refused("only TEXT is supported", isTextOnly),
+      responseModalities: refusedByDecoder("Only TEXT is supported."),
       responseFormat: told("Use responseMimeType and responseJsonSchema."),
       responseLogprobs: told(noProbabilities, false),
       logprobs: told(noProbabilities, 0),

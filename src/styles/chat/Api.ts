@@ -94,14 +94,35 @@ export const ChatUsage = Schema.Struct({
 
 const FinishReason = Schema.Literals(["stop", "tool_calls", "length", "content_filter"])
 
+const tokenFields = { token: Schema.String, bytes: Schema.NullOr(Schema.Array(Schema.Int)), logprob: Schema.Finite }
+const TokenLogprob = Schema.Struct({ ...tokenFields, top_logprobs: Schema.Array(Schema.Struct(tokenFields)) })
+
+/** Log probabilities of a reply's tokens, as the server sends them. */
+export const ChatLogprobs = Schema.Struct({
+  content: Schema.NullOr(Schema.Array(TokenLogprob)),
+  refusal: Schema.NullOr(Schema.Array(TokenLogprob))
+})
+
+/** An annotation of a reply's text, as the server sends it. */
+export const ChatAnnotation = Schema.Struct({
+  type: Schema.Literal("url_citation"),
+  url_citation: Schema.Struct({
+    start_index: Schema.Int,
+    end_index: Schema.Int,
+    title: Schema.String,
+    url: Schema.String
+  })
+})
+
 /** A call in a reply. */
 export const ChatToolCall = Schema.Struct({
   id: Schema.String,
   type: Schema.Literal("function"),
-  function: Schema.Struct({ name: Schema.String, arguments: Schema.String })
+  function: Schema.Struct({ name: Schema.String, arguments: Schema.String }),
+  extra_content: Schema.optionalKey(ParsedObject)
 })
 
-/** Reply of a chat request without `stream`. */
+/** Reply of a chat request without `stream`. Further fields of the server's reply stand where the server has them. */
 export const ChatCompletion = Schema.Struct({
   id: Schema.String,
   object: Schema.Literal("chat.completion"),
@@ -112,12 +133,12 @@ export const ChatCompletion = Schema.Struct({
     message: Schema.Struct({
       role: Schema.Literal("assistant"),
       content: Schema.NullOr(Schema.String),
-      refusal: Schema.Null,
-      annotations: Schema.Array(Schema.Never),
+      refusal: Schema.NullOr(Schema.String),
+      annotations: Schema.Array(ChatAnnotation),
       reasoning_content: Schema.optionalKey(Schema.String),
       tool_calls: Schema.optionalKey(Schema.Array(ChatToolCall))
     }),
-    logprobs: Schema.Null,
+    logprobs: Schema.NullOr(ChatLogprobs),
     finish_reason: FinishReason
   })),
   usage: ChatUsage
@@ -134,15 +155,18 @@ export const ChatChunk = Schema.Struct({
     delta: Schema.Struct({
       role: Schema.optionalKey(Schema.Literal("assistant")),
       content: Schema.optionalKey(Schema.String),
+      refusal: Schema.optionalKey(Schema.String),
+      annotations: Schema.optionalKey(Schema.Array(ChatAnnotation)),
       reasoning_content: Schema.optionalKey(Schema.String),
       tool_calls: Schema.optionalKey(Schema.Array(Schema.Struct({
         index: Schema.Int,
         id: Schema.optionalKey(Schema.String),
         type: Schema.optionalKey(Schema.Literal("function")),
-        function: Schema.Struct({ name: Schema.optionalKey(Schema.String), arguments: Schema.String })
+        function: Schema.Struct({ name: Schema.optionalKey(Schema.String), arguments: Schema.String }),
+        extra_content: Schema.optionalKey(ParsedObject)
       })))
     }),
-    logprobs: Schema.Null,
+    logprobs: Schema.NullOr(ChatLogprobs),
     finish_reason: Schema.NullOr(FinishReason)
   })),
   usage: Schema.optionalKey(Schema.NullOr(ChatUsage))

@@ -3,6 +3,7 @@
  */
 import type * as Result from "effect/Result"
 import {
+  type CallPart,
   type Conversation,
   type Part,
   type StructuredOutput,
@@ -21,6 +22,19 @@ import type { ChatMessage, ChatRequest } from "./Api.ts"
 type Request = typeof ChatRequest.Type
 type Message = typeof ChatMessage.Type
 
+/** What only the upstream reads of a call; the first call has what its message has. */
+const sealedOf = (
+  { extra_content: extra }: NonNullable<Message["tool_calls"]>[number],
+  message: Message | undefined
+): CallPart["sealed"] => {
+  const details = message?.reasoning_details ?? []
+  if (!extra && details.length === 0) return undefined
+  return {
+    ...(extra ? { extra_content: extra } : {}),
+    ...(details.length === 0 ? {} : { reasoning_details: details })
+  }
+}
+
 /** Reasoning, text, refusal and calls of an assistant message, in this order. */
 function* assistantParts(
   message: Message,
@@ -35,7 +49,8 @@ function* assistantParts(
   const calls = yield* mapCooperatively(
     slice,
     tool_calls ?? [],
-    (sent) => call(sent.id, sent.function.name, sent.function.arguments)
+    (sent, i) =>
+      call(sent.id, sent.function.name, sent.function.arguments, sealedOf(sent, i === 0 ? message : undefined))
   )
   // A message with both fields repeats the same call.
   if (function_call?.name && calls.length === 0) calls.push(call("", function_call.name, function_call.arguments))

@@ -98,6 +98,7 @@ export const GenerationConfig = Schema.Struct({
   frequencyPenalty: optional(Schema.Finite),
   candidateCount: optional(Schema.Int),
   responseMimeType: optional(Schema.String),
+  responseModalities: optional(Schema.Array(Schema.String)).annotate({ description: "Only `TEXT`." }),
   responseSchema: optional(ParsedObject),
   responseJsonSchema: optional(ParsedObject),
   thinkingConfig: optional(Schema.Struct({
@@ -115,6 +116,7 @@ export const GenerateRequest = Schema.Struct({
     description: "Function declarations that the model may call."
   }),
   toolConfig: optional(ToolConfig),
+  cachedContent: optional(Schema.String).annotate({ description: "Refused: the upstream stores no content." }),
   generationConfig: optional(GenerationConfig)
 }).annotate({ identifier: "GenerateRequest" })
 
@@ -131,13 +133,18 @@ export const UsageMetadata = Schema.Struct({
 export const ReplyPart = Schema.Union([
   Schema.Struct({ text: Schema.String, thought: Schema.optionalKey(Schema.Literal(true)) }),
   Schema.Struct({
-    functionCall: Schema.Struct({ id: Schema.String, name: Schema.String, args: ParsedObject })
-  })
+    functionCall: Schema.Struct({ id: Schema.String, name: Schema.String, args: ParsedObject }),
+    thoughtSignature: Schema.optionalKey(Schema.String)
+  }),
+  Schema.Struct({ inlineData: Schema.Struct({ mimeType: Schema.String, data: Schema.String }) }),
+  Schema.Struct({ fileData: Schema.Struct({ fileUri: Schema.String }) })
 ])
 
 const candidate = {
   content: Schema.Struct({ role: Schema.Literal("model"), parts: Schema.Array(ReplyPart) }),
-  index: Schema.Literal(0)
+  index: Schema.Literal(0),
+  /** The text by which the model refuses. */
+  finishMessage: Schema.optionalKey(Schema.String)
 }
 const FinishReason = Schema.Literals(["STOP", "MAX_TOKENS", "SAFETY"])
 

@@ -29,6 +29,7 @@ import {
   result,
   toolChoices
 } from "../shared/conversation.ts"
+import { sealedBy } from "../shared/sealed.ts"
 import { budgetSaid, effortSaid, thinkingFields } from "../shared/thinking.ts"
 import { type Content, type GenerateRequest, type Part as RequestPart, partAttributes } from "./Api.ts"
 import { isSchemaObject, toJsonSchema } from "./jsonSchema.ts"
@@ -113,7 +114,7 @@ const partOf = (
   if (part.functionCall) {
     if (!isModel) faults.at(`${field}.functionCall`, "function calls are allowed in contents of the role model only")
     const { args, id, name } = part.functionCall
-    return [call(id, name, args)]
+    return [call(id, name, args, sealedBy(part["thoughtSignature"]))]
   }
   if (part.functionResponse) {
     if (isModel) {
@@ -245,6 +246,14 @@ export function* decodeGenerate(
   const config = request.generationConfig ?? {}
   if ((config.candidateCount ?? 1) !== 1) {
     faults.at("generationConfig.candidateCount", "only 1 candidate is supported")
+  }
+  for (const [i, modality] of (config.responseModalities ?? []).entries()) {
+    if (modality.toUpperCase() === "TEXT" || modality.toUpperCase() === "MODALITY_UNSPECIFIED") continue
+    faults.at(`generationConfig.responseModalities[${i}]`, "only TEXT is supported")
+    break
+  }
+  if (request.cachedContent) {
+    faults.at("cachedContent", "the upstream stores no content; send it in contents instead")
   }
   const system = yield* systemTurns(request.systemInstruction, faults, slice)
   const turns = yield* flatMapCooperatively(

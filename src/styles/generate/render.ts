@@ -7,8 +7,11 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import { exactArguments } from "../../domain/json.ts"
 import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
+import type { JsonFields } from "../../domain/replyExtras.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
+import { signatureOf } from "../shared/sealed.ts"
+import { imagesIn, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./Api.ts"
 
 /** What the chunks of one reply need beside its events. */
@@ -37,9 +40,31 @@ const usageMetadata = (usage: Usage): typeof UsageMetadata.Type => ({
   cachedContentTokenCount: usage.cachedTokens
 })
 
-const callPart = (call: { readonly id: string; readonly name: string; readonly arguments: string }) => ({
-  functionCall: { id: call.id, name: call.name, args: exactArguments(call.arguments) }
-})
+const callPart = (
+  call: {
+    readonly id: string
+    readonly name: string
+    readonly arguments: string
+    readonly sealed?: JsonFields | undefined
+  }
+) => {
+  const signature = signatureOf(call.sealed)
+  return {
+    functionCall: { id: call.id, name: call.name, args: exactArguments(call.arguments) },
+    ...(signature === undefined ? {} : { thoughtSignature: signature })
+  }
+}
+
+/** What of a server's extra fields the style has parts for. */
+const extraParts = (message: JsonFields | undefined): ReadonlyArray<typeof ReplyPart.Type> => {
+  const text = refusalIn(message) + transcriptIn(message)
+  const images = imagesIn(message).map((image) =>
+    "url" in image
+      ? { fileData: { fileUri: image.url } }
+      : { inlineData: { mimeType: image.mediaType, data: image.data } }
+  )
+  return text === "" ? images : [{ text }, ...images]
+}
 
 /** The part of a reply without content: clients expect at least one part. */
 const emptyPart = { text: "" }
@@ -51,20 +76,25 @@ const partsOf = (reply: Reply, thoughts: boolean): ReadonlyArray<typeof ReplyPar
     else if (block._tag === "Text") parts.push({ text: block.text })
     else if (thoughts) parts.push({ text: block.text, thought: true })
   }
+  for (const part of extraParts(reply.extras?.message)) parts.push(part)
   return parts.length === 0 ? [emptyPart] : parts
 }
 
 /** Renders a reply that is not streamed. */
-export const generateResponse = (info: GenerateReplyInfo, reply: Reply): typeof GenerateResponse.Type => ({
-  candidates: [{
-    content: { role: "model", parts: partsOf(reply, info.thoughts) },
-    finishReason: finishReasons[reply.finish],
-    index: 0
-  }],
-  usageMetadata: usageMetadata(reply.usage),
-  modelVersion: info.model,
-  responseId: info.id
-})
+export const generateResponse = (info: GenerateReplyInfo, reply: Reply): typeof GenerateResponse.Type => {
+  const refusal = refusalIn(reply.extras?.message)
+  return {
+    candidates: [{
+      content: { role: "model", parts: partsOf(reply, info.thoughts) },
+      finishReason: refusal === "" ? finishReasons[reply.finish] : "SAFETY",
+      index: 0,
+      ...(refusal === "" ? {} : { finishMessage: refusal })
+    }],
+    usageMetadata: usageMetadata(reply.usage),
+    modelVersion: info.model,
+    responseId: info.id
+  }
+}
 
 /** Renders a failure within the stream. */
 export const generateFailure = (error: GatewayError): string => `data: ${generateErrors.text(error)}\n\n`
@@ -75,6 +105,8 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
   const open = `data: {"candidates":[{"content":{"role":"model","parts":[`
   const chunk = (part: typeof ReplyPart.Type): string => `${open}${JSON.stringify(part)}]},"index":0}],${tail}`
   let usage = ""
+  /** The text by which the model refuses. */
+  let refusal = ""
   return {
     keepAlive: () => ": keep-alive\n\n",
     failure: generateFailure,
@@ -90,13 +122,19 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
           case "CallFinished":
             out.push(chunk(callPart(event)))
             return
+          case "ReplyExtra":
+            if (event.at !== "message") return
+            refusal += refusalIn(event.value)
+            for (const part of extraParts(event.value)) out.push(chunk(part))
+            return
           case "UsageReported":
             usage = `"usageMetadata":${JSON.stringify(usageMetadata(event.usage))},`
             return
           case "Finish": {
-            const reason = finishReasons[event.reason]
+            const reason = refusal === "" ? finishReasons[event.reason] : "SAFETY"
+            const message = refusal === "" ? "" : `,"finishMessage":${JSON.stringify(refusal)}`
             out.push(
-              `${open}${JSON.stringify(emptyPart)}]},"finishReason":"${reason}","index":0}],${usage}${tail}`
+              `${open}${JSON.stringify(emptyPart)}]},"finishReason":"${reason}","index":0${message}}],${usage}${tail}`
             )
             return
           }

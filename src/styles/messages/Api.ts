@@ -123,7 +123,7 @@ const stopFields = {
   stop_reason: Schema.NullOr(Schema.Literals(["end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"])),
   stop_sequence: Schema.NullOr(Schema.String),
   stop_details: Schema.NullOr(
-    Schema.Struct({ type: Schema.Literal("refusal"), category: Schema.Null, explanation: Schema.Null })
+    Schema.Struct({ type: Schema.Literal("refusal"), category: Schema.Null, explanation: Schema.NullOr(Schema.String) })
   ),
   container: Schema.Null
 }

@@ -7,8 +7,10 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import { exactArguments } from "../../domain/json.ts"
 import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
+import type { JsonFields } from "../../domain/replyExtras.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
+import { imageText, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
 import type { Message, MessagesUsage, ReplyBlock } from "./Api.ts"
 
 type Block = typeof ReplyBlock.Type
@@ -33,19 +35,24 @@ const stopReasons = {
   content_filter: "refusal"
 } as const satisfies Record<FinishReason, string>
 
-const refusal = { type: "refusal", category: null, explanation: null } as const
-
-const stopFields = (reason: FinishReason, stopSequence: string | undefined) => ({
-  stop_reason: stopReasons[reason],
+/** `refusal` is the text by which the model refuses; empty without a refusal. */
+const stopFields = (reason: FinishReason, stopSequence: string | undefined, refusal: string) => ({
+  stop_reason: refusal === "" ? stopReasons[reason] : "refusal" as const,
   stop_sequence: stopSequence ?? null,
-  stop_details: reason === "content_filter" ? refusal : null,
+  stop_details: refusal === "" && reason !== "content_filter"
+    ? null
+    : { type: "refusal" as const, category: null, explanation: refusal === "" ? null : refusal },
   container: null
 })
 
-/** `input_tokens` excludes the tokens that the upstream served from its cache. */
+/** What the style shows as text of a server's extra fields. */
+const extraText = (message: JsonFields | undefined): string =>
+  refusalIn(message) + transcriptIn(message) + imageText(message)
+
+/** `input_tokens` excludes the tokens that the upstream read from its cache or wrote to it. */
 const counts = (usage: Usage) => ({
-  input_tokens: Math.max(0, usage.promptTokens - usage.cachedTokens),
-  cache_creation_input_tokens: 0,
+  input_tokens: Math.max(0, usage.promptTokens - usage.cachedTokens - (usage.cacheWriteTokens ?? 0)),
+  cache_creation_input_tokens: usage.cacheWriteTokens ?? 0,
   cache_read_input_tokens: usage.cachedTokens,
   output_tokens: usage.completionTokens,
   output_tokens_details: { thinking_tokens: usage.reasoningTokens },
@@ -89,6 +96,8 @@ const contentOf = (reply: Reply, thinking: boolean): ReadonlyArray<Block> => {
     }
     isAfterHidden = block._tag === "Reasoning" && !thinking
   }
+  const text = extraText(reply.extras?.message)
+  if (text !== "") blocks.push(textBlock(text))
   const notBlank = blocks.filter((block) => !isBlankText(block))
   return notBlank.length > 0 ? notBlank : blocks
 }
@@ -100,7 +109,7 @@ export const messageObject = (info: MessagesReplyInfo, reply: Reply): typeof Mes
   role: "assistant",
   model: info.model,
   content: contentOf(reply, info.thinking),
-  ...stopFields(reply.finish, reply.stopSequence),
+  ...stopFields(reply.finish, reply.stopSequence, refusalIn(reply.extras?.message)),
   diagnostics: null,
   usage: messagesUsage(reply.usage)
 })
@@ -150,6 +159,8 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
   /** Blank text between blocks, rendered only together with text that follows it. */
   let blank = ""
   let usage = promptUsage(inputTokens)
+  /** The text by which the model refuses. */
+  let refusal = ""
 
   const closeBlock = (out: Array<string>) => {
     if (open === undefined) return
@@ -175,6 +186,12 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
     grow("text_delta", text, out)
   }
 
+  const text = (text: string, out: Array<string>) => {
+    if (open === "text") grow("text_delta", text, out)
+    else if (isBlank(text)) blank += text
+    else openText(blank + text, out)
+  }
+
   return {
     // The vendor's clients accept no event before `message_start`.
     keepAlive: () => started ? ping : comment,
@@ -187,10 +204,15 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
         }
         switch (event._tag) {
           case "TextDelta":
-            if (open === "text") grow("text_delta", event.text, out)
-            else if (isBlank(event.text)) blank += event.text
-            else openText(blank + event.text, out)
+            text(event.text, out)
             return
+          case "ReplyExtra": {
+            if (event.at !== "message") return
+            refusal += refusalIn(event.value)
+            const shown = extraText(event.value)
+            if (shown !== "") text(shown, out)
+            return
+          }
           case "ReasoningDelta":
             if (!info.thinking) return
             if (open !== "thinking") openBlock(thinkingBlock(""), out)
@@ -212,7 +234,7 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
           case "Finish": {
             if (index === -1 && blank !== "") openText(blank, out)
             closeBlock(out)
-            const delta = JSON.stringify(stopFields(event.reason, event.stopSequence))
+            const delta = JSON.stringify(stopFields(event.reason, event.stopSequence, refusal))
             const data = `{"type":"message_delta","delta":${delta},"usage":${JSON.stringify(counts(usage))}}`
             out.push(frame("message_delta", data), messageStop)
           }

@@ -48,6 +48,9 @@ export function* decodeResponse(
       faults.add(gatewayError("unknown_reference", `${param}: the gateway stores no ${param}s`, { param }))
     }
   }
+  if (request.background === true) {
+    faults.at("background", "the gateway makes no responses in the background; leave it out or set it to false")
+  }
   const { items, taken } = yield* requestItems(request, options, faults, slice)
   const lists = [{ tools: request.tools ?? [], field: "tools" }, ...(yield* loadedTools(items, faults, slice))]
   const names = toolNames(lists.flatMap(({ tools }) => tools))

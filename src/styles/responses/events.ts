@@ -3,7 +3,7 @@
  * vendor's SDK). The renderer writes the same frames from prepared strings.
  */
 import * as Schema from "effect/Schema"
-import { OutputItem, OutputText, SummaryText } from "./items.ts"
+import { OutputItem, OutputRefusal, OutputText, SummaryText, UrlCitation } from "./items.ts"
 import { ResponseObject } from "./ResponseObject.ts"
 
 const event = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
@@ -29,8 +29,15 @@ export const ResponseEvent = Schema.Union([
   event("response.in_progress", { response: withStatus("in_progress") }),
   event("response.output_item.added", { ...inResponse, item: OutputItem }),
   event("response.output_item.done", { ...inResponse, item: OutputItem }),
-  event("response.content_part.added", { ...inText, part: OutputText }),
-  event("response.content_part.done", { ...inText, part: OutputText }),
+  event("response.content_part.added", { ...inText, part: Schema.Union([OutputText, OutputRefusal]) }),
+  event("response.content_part.done", { ...inText, part: Schema.Union([OutputText, OutputRefusal]) }),
+  event("response.output_text.annotation.added", {
+    ...inText,
+    annotation_index: Schema.Int,
+    annotation: UrlCitation
+  }),
+  event("response.refusal.delta", { ...inText, delta: Schema.String }),
+  event("response.refusal.done", { ...inText, refusal: Schema.String }),
   event("response.output_text.delta", { ...inText, delta: Schema.String, logprobs: Schema.Array(Schema.Never) }),
   event("response.output_text.done", { ...inText, text: Schema.String, logprobs: Schema.Array(Schema.Never) }),
   event("response.reasoning_summary_part.added", { ...inSummary, part: SummaryText }),

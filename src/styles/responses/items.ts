@@ -143,13 +143,25 @@ export const InputMessage = chatMessage(InputToolCall).annotate({ identifier: "R
 
 export type InputMessage = typeof InputMessage.Type
 
+/** A citation of a page in the text. */
+export const UrlCitation = Schema.Struct({
+  type: Schema.Literal("url_citation"),
+  start_index: Schema.Int,
+  end_index: Schema.Int,
+  title: Schema.String,
+  url: Schema.String
+})
+
 /** A part of an output message. */
 export const OutputText = Schema.Struct({
   type: Schema.Literal("output_text"),
   text: Schema.String,
-  annotations: Schema.Array(Schema.Never),
+  annotations: Schema.Array(UrlCitation),
   logprobs: Schema.Array(Schema.Never)
 })
+
+/** A part of an output message by which the model refuses. */
+export const OutputRefusal = Schema.Struct({ type: Schema.Literal("refusal"), refusal: Schema.String })
 
 /** A part of a reasoning item's summary, which holds the model's reasoning. */
 export const SummaryText = Schema.Struct({ type: Schema.Literal("summary_text"), text: Schema.String })
@@ -159,7 +171,7 @@ const OutputMessage = Schema.Struct({
   type: Schema.Literal("message"),
   status: Status,
   role: Schema.Literal("assistant"),
-  content: Schema.Array(OutputText)
+  content: Schema.Array(Schema.Union([OutputText, OutputRefusal]))
 })
 
 const OutputReasoning = Schema.Struct({

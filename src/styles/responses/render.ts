@@ -7,6 +7,7 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { JsonRecord } from "../../domain/json.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
+import { citationsIn, imageText, refusalIn, transcriptIn, type UrlCitation } from "../shared/serverExtras.ts"
 import { clientTools, type ClientToolType, shellCommands } from "./clientTools.ts"
 import { outputItemId, responseId } from "./ids.ts"
 import { inProgressText, type ResponseInfo, type ResponseState, responseText } from "./responseText.ts"
@@ -15,25 +16,38 @@ import { customInput } from "./tools.ts"
 
 /** How a text item is rendered. All texts are escaped already, as between the quotes of a JSON string. */
 interface TextFormat {
-  readonly part: (text: string) => string
+  readonly part: (text: string, annotations: string) => string
   readonly item: (id: string, status: string, parts: string) => string
   /** The field with the part's index; every item has one part. */
   readonly index: string
   readonly partEvent: string
   readonly textEvent: string
+  /** The field with the text in the text's last event. */
+  readonly field: string
   /** Fields that text events have beside their text. */
   readonly extra: string
 }
 
 const textFormats = {
   message: {
-    part: (text) => `{"type":"output_text","text":"${text}","annotations":[],"logprobs":[]}`,
+    part: (text, annotations) => `{"type":"output_text","text":"${text}","annotations":[${annotations}],"logprobs":[]}`,
     item: (id, status, parts) =>
       `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${parts}]}`,
     index: "content_index",
     partEvent: "response.content_part",
     textEvent: "response.output_text",
+    field: "text",
     extra: `,"logprobs":[]`
+  },
+  refusal: {
+    part: (text) => `{"type":"refusal","refusal":"${text}"}`,
+    item: (id, status, parts) =>
+      `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${parts}]}`,
+    index: "content_index",
+    partEvent: "response.content_part",
+    textEvent: "response.refusal",
+    field: "refusal",
+    extra: ""
   },
   reasoning: {
     part: (text) => `{"type":"summary_text","text":"${text}"}`,
@@ -41,6 +55,7 @@ const textFormats = {
     index: "summary_index",
     partEvent: "response.reasoning_summary_part",
     textEvent: "response.reasoning_summary_text",
+    field: "text",
     extra: ""
   }
 } satisfies { readonly [kind: string]: TextFormat }
@@ -62,6 +77,8 @@ interface OpenText extends OpenItem {
   readonly kind: TextKind
   /** Escaped. */
   text: string
+  /** JSON, separated by commas. */
+  annotations: string
 }
 
 /** A call of one of the vendor's tools. Its item needs the complete arguments, so nothing of it is shown before. */
@@ -94,8 +111,8 @@ export interface RenderOptions {
 
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
 
-const textItem = ({ id, kind, text }: OpenText, status: "completed" | "incomplete"): string =>
-  textFormats[kind].item(id, status, textFormats[kind].part(text))
+const textItem = ({ annotations, id, kind, text }: OpenText, status: "completed" | "incomplete"): string =>
+  textFormats[kind].item(id, status, textFormats[kind].part(text, annotations))
 
 const nameFields = ({ name, namespace }: ToolTarget): string =>
   `"name":${JSON.stringify(name)}${namespace === undefined ? "" : `,"namespace":${JSON.stringify(namespace)}`}`
@@ -128,6 +145,10 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
   const output: Array<string> = []
   let text = ""
   let usage: Usage | undefined
+  let serviceTier: string | undefined
+  /** Citations that wait for the text, and the number of those of the open message. */
+  const waiting: Array<UrlCitation> = []
+  let cited = 0
   /** Blank text between items: rendered only together with text that follows, else it would be an empty message. */
   let blank = ""
 
@@ -160,13 +181,22 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
 
   const openText = (kind: TextKind, out: Array<string>) => {
     const { extra, index, item, part, partEvent, textEvent } = textFormats[kind]
-    const id = outputItemId(info.seed, kind, itemCount)
+    const id = outputItemId(info.seed, kind === "refusal" ? "message" : kind, itemCount)
     const inResponse = nextInResponse()
     const inItem = `${inResponse},"item_id":"${id}","${index}":0`
-    open = { kind, id, inResponse, inItem, deltaHead: deltaHead(`${textEvent}.delta`, inItem + extra), text: "" }
+    cited = 0
+    open = {
+      kind,
+      id,
+      inResponse,
+      inItem,
+      deltaHead: deltaHead(`${textEvent}.delta`, inItem + extra),
+      text: "",
+      annotations: ""
+    }
     out.push(
       itemAdded(open, item(id, "in_progress", "")),
-      frame(`${partEvent}.added`, `${inItem},"part":${part("")}`)
+      frame(`${partEvent}.added`, `${inItem},"part":${part("", "")}`)
     )
   }
 
@@ -181,16 +211,32 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     item.text += piece
     if (kind === "message") text += piece
     out.push(deltaFrame(item, piece))
+    if (waiting.length > 0 && kind === "message") cite(waiting.splice(0), out)
+  }
+
+  /** Adds citations to the open message; those that come before its text wait for it. */
+  const cite = (citations: ReadonlyArray<UrlCitation>, out: Array<string>) => {
+    const item = open
+    if (item?.kind !== "message") {
+      for (const citation of citations) waiting.push(citation)
+      return
+    }
+    for (const citation of citations) {
+      const annotation = JSON.stringify(citation)
+      item.annotations += item.annotations === "" ? annotation : `,${annotation}`
+      const fields = `${item.inItem},"annotation_index":${cited++},"annotation":${annotation}`
+      out.push(frame("response.output_text.annotation.added", fields))
+    }
   }
 
   const closeText = (status: "completed" | "incomplete", out: Array<string>) => {
     const item = open
     if (item === undefined || item.kind === "call" || item.kind === "held") return
     open = undefined
-    const { extra, part, partEvent, textEvent } = textFormats[item.kind]
+    const { extra, field, part, partEvent, textEvent } = textFormats[item.kind]
     out.push(
-      frame(`${textEvent}.done`, `${item.inItem},"text":"${item.text}"${extra}`),
-      frame(`${partEvent}.done`, `${item.inItem},"part":${part(item.text)}`),
+      frame(`${textEvent}.done`, `${item.inItem},"${field}":"${item.text}"${extra}`),
+      frame(`${partEvent}.done`, `${item.inItem},"part":${part(item.text, item.annotations)}`),
       itemDone(item, textItem(item, status))
     )
   }
@@ -274,7 +320,8 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
       completedAt: state.status === "completed" ? Math.floor(options.now() / 1000) : null,
       output: [...output, ...unfinished],
       text,
-      usage
+      usage,
+      serviceTier
     })
     isFinal = true
     options.finalized(body)
@@ -304,6 +351,11 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     },
     frames: {
       push(event: ReplyEvent, out) {
+        if (event._tag === "ReplyExtra" && event.at !== "message") {
+          const tier = event.at === "chunk" ? event.value["service_tier"] : undefined
+          if (typeof tier === "string") serviceTier = tier
+          return
+        }
         start(out)
         switch (event._tag) {
           case "TextDelta": {
@@ -312,6 +364,13 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
             const isBlank = event.text.trim() === ""
             blank = isBlank ? before + event.text : ""
             return isBlank ? undefined : growText("message", before + event.text, out)
+          }
+          case "ReplyExtra": {
+            const refusal = refusalIn(event.value)
+            if (refusal !== "") growText("refusal", refusal, out)
+            const spoken = transcriptIn(event.value) + imageText(event.value)
+            if (spoken !== "") growText("message", spoken, out)
+            return cite(citationsIn(event.value), out)
           }
           case "ReasoningDelta":
             return growText("reasoning", event.text, out)

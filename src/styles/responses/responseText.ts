@@ -18,8 +18,10 @@ export interface ResponseInfo {
   readonly createdAt: number
   /** What calls of the declared functions are to the caller. */
   readonly targets: CallTargets
-  /** The fields that follow from the request, as JSON text without the enclosing braces. */
-  readonly echo: string
+  /** The fields that follow from the request, before and after `service_tier`, as JSON text without the enclosing braces. */
+  readonly echo: readonly [before: string, after: string]
+  /** The requested service tier, until the server says its own. */
+  readonly serviceTier: string
 }
 
 const echoTool = (tool: Tool): (typeof ResponseEcho.Type)["tools"][number] => {
@@ -68,18 +70,26 @@ const echoOf = (request: ResponseRequest): typeof ResponseEcho.Type => ({
   ...(request.user ? { user: request.user } : {})
 })
 
+const membersOf = (fields: ReadonlyArray<readonly [string, unknown]>): string =>
+  JSON.stringify(Object.fromEntries(fields)).slice(1, -1)
+
 /** The facts of the response to a request. */
 export const responseInfo = (
   seed: string,
   createdAt: number,
   request: ResponseRequest,
   targets: CallTargets
-): ResponseInfo => ({
-  seed,
-  createdAt,
-  targets,
-  echo: JSON.stringify(echoOf(request)).slice(1, -1)
-})
+): ResponseInfo => {
+  const echo = Object.entries(echoOf(request))
+  const tier = echo.findIndex(([name]) => name === "service_tier")
+  return {
+    seed,
+    createdAt,
+    targets,
+    echo: [membersOf(echo.slice(0, tier)), membersOf(echo.slice(tier + 1))],
+    serviceTier: tierOf(request.service_tier)
+  }
+}
 
 type Status = (typeof ResponseObject.Type)["status"]
 
@@ -95,6 +105,8 @@ export interface ResponseState {
   /** All text of the output, escaped as between the quotes of a JSON string. */
   readonly text: string
   readonly usage: Usage | undefined
+  /** The server's own service tier. */
+  readonly serviceTier?: string | undefined
 }
 
 const errorText = (error: GatewayError): string =>
@@ -111,7 +123,7 @@ const usageText = (usage: Usage): string =>
   JSON.stringify(
     {
       input_tokens: usage.promptTokens,
-      input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: 0 },
+      input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens ?? 0 },
       output_tokens: usage.completionTokens,
       output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
       total_tokens: usage.promptTokens + usage.completionTokens
@@ -127,7 +139,9 @@ export const responseText = (info: ResponseInfo, state: ResponseState): string =
     responseId(info.seed)
   }","object":"response","created_at":${info.createdAt},"status":"${state.status}"` +
     `,"completed_at":${state.completedAt},"error":${error},"incomplete_details":${incomplete}` +
-    `,"output":[${state.output.join(",")}],"output_text":"${state.text}","usage":${usage},${info.echo}}`
+    `,"output":[${state.output.join(",")}],"output_text":"${state.text}","usage":${usage},${
+      info.echo[0]
+    },"service_tier":${JSON.stringify(state.serviceTier ?? info.serviceTier)},${info.echo[1]}}`
 }
 
 /** The response object before the first event of the reply. */

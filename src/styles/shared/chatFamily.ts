@@ -46,7 +46,9 @@ export const toolCall = <Name extends Schema.Constraint>(name: Name) =>
   Schema.Struct({
     id: optional(Schema.String),
     type: optional(Schema.String),
-    function: Schema.Struct({ name, arguments: optional(Schema.Union([Schema.String, ParsedObject])) })
+    function: Schema.Struct({ name, arguments: optional(Schema.Union([Schema.String, ParsedObject])) }),
+    /** What only the upstream reads, such as `google.thought_signature`. */
+    extra_content: optional(ParsedObject)
   })
 
 /** A message of the chat-completions format; `call` is the Schema of its tool calls. */
@@ -55,9 +57,10 @@ export const chatMessage = <Call extends Schema.Constraint>(call: Call) =>
     role: Schema.Literals(["system", "developer", "user", "assistant", "tool", "function"]),
     content: optional(MessageContent),
     reasoning_content: optional(Schema.String),
-    /** Other names of `reasoning_content`. */
+    /** Another name of `reasoning_content`. */
     reasoning: optional(Schema.Unknown),
-    reasoning_details: optional(Schema.Unknown),
+    /** Another name of `reasoning_content`, with fields that only the upstream reads; sent back with the message's calls. */
+    reasoning_details: optional(Schema.Array(ParsedObject)),
     refusal: optional(Schema.String),
     name: optional(Schema.String),
     tool_calls: optional(Schema.Array(call)),
@@ -94,7 +97,11 @@ const imagePart = (part: ContentPart, field: string, faults: Faults): ImagePart 
   const { detail, url }: { readonly url?: string; readonly detail?: string | null } = typeof image_url === "string"
     ? { url: image_url }
     : image_url ?? {}
-  if (!url && !part.file_id) faults.at(`${field}.image_url`, "is required")
+  if (!url) {
+    if (part.file_id) {
+      faults.at(`${field}.file_id`, "the gateway stores no files; send the picture in image_url instead")
+    } else faults.at(`${field}.image_url`, "is required")
+  }
   return url === undefined ? image({ detail: part.detail ?? detail }) : imageAt(url, part.detail ?? detail)
 }
 

@@ -50,13 +50,17 @@ export const file = ({ data, id, kind, mediaType, name, url }: Sent<FilePart>): 
 export const call = (
   id: string | null | undefined,
   name: string,
-  args: string | object | null | undefined
-): CallPart => ({
-  _tag: "Call",
-  id: id ?? "",
-  name,
-  arguments: typeof args === "string" ? args : JSON.stringify(args ?? {})
-})
+  args: string | object | null | undefined,
+  sealed?: CallPart["sealed"]
+): CallPart => {
+  const part: CallPart = {
+    _tag: "Call",
+    id: id ?? "",
+    name,
+    arguments: typeof args === "string" ? args : JSON.stringify(args ?? {})
+  }
+  return sealed === undefined ? part : { ...part, sealed }
+}
 
 /** A tool's result. */
 export const result = ({ callId, content, isError, name }: Sent<ResultPart>): ResultPart => ({

@@ -8,7 +8,6 @@ import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { SseEvent } from "../../domain/stream/sse.ts"
 import { endsWithin, WholeCharacters } from "../../domain/stream/text.ts"
 import {
-  type PartialUsage,
   UpstreamCall,
   type UpstreamEvent,
   UpstreamFinish,
@@ -19,8 +18,10 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { asCount, asString, parseJson, writeJson } from "../json.ts"
 import { callIndexes } from "./callIndexes.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
+import { Extras, refusalOf, sealedOf } from "./extras.ts"
 import { inlineReasoning } from "./inlineReasoning.ts"
 import { type ReasoningNames, unknownNames } from "./thinking.ts"
+import { timingsUsage, usageIn, usageOf } from "./usage.ts"
 
 /** A decoder of one reply. */
 export interface ChunkDecoder {
@@ -46,23 +47,6 @@ export interface ChunkDecoder {
 
 /** Characters of a call's id, which every frame of the call repeats. */
 const longestId = 256
-
-/** The token counts of a chunk. Missing counts are omitted, so that they do not hide earlier ones. */
-const usageOf = (value: JsonRecord): PartialUsage => {
-  const usage: { -readonly [Name in keyof PartialUsage]: PartialUsage[Name] } = {}
-  const prompt = asCount(value["prompt_tokens"])
-  const completion = asCount(value["completion_tokens"])
-  const reasoning = detail(value["completion_tokens_details"], "reasoning_tokens")
-  const cached = detail(value["prompt_tokens_details"], "cached_tokens")
-  if (prompt !== undefined) usage.promptTokens = prompt
-  if (completion !== undefined) usage.completionTokens = completion
-  if (reasoning !== undefined) usage.reasoningTokens = reasoning
-  if (cached !== undefined) usage.cachedTokens = cached
-  return usage
-}
-
-const detail = (details: unknown, name: string): number | undefined =>
-  isRecord(details) ? asCount(details[name]) : undefined
 
 /** Content is a string, or a list of parts of which the text counts. */
 const contentText = (content: unknown): string =>
@@ -154,6 +138,9 @@ export const chunkDecoder = (stop: ReadonlyArray<string>, names = unknownNames()
   const reasonings = new WholeCharacters()
   /** Held parts of characters of calls whose arguments were cut within one. */
   let cutArguments: Map<number, WholeCharacters> | undefined
+  const extras = new Extras()
+  /** The last usage, as the server wrote it. */
+  let lastUsage: JsonRecord | undefined
   let began = false
   let done = false
   let hasMedia = false
@@ -208,15 +195,16 @@ export const chunkDecoder = (stop: ReadonlyArray<string>, names = unknownNames()
       return fail({ kind: "malformed", message: "the id of a call is too long" })
     }
     const at = indexOf({ index, id, name, argumentsDelta: delta }, list)
-    out.push(UpstreamCall(at, id, name, wholeArguments(at, delta)))
+    out.push(UpstreamCall(at, id, name, wholeArguments(at, delta), sealedOf(call)))
   }
 
   const takeDelta = (delta: JsonRecord, out: Array<UpstreamEvent>) => {
     const reasoning = reasoningText(delta, names)
     hasMedia ||= isMedia(delta)
-    const text = contentText(delta["content"]) + (asString(delta["refusal"]) ?? "")
+    const text = contentText(delta["content"])
     // Blanks after the finish reason do not continue the reply.
-    if (isComplete && ((reasoning ?? "").trim() !== "" || text.trim() !== "")) goOn()
+    if (isComplete && ((reasoning ?? "").trim() !== "" || text.trim() !== "" || refusalOf(delta) !== "")) goOn()
+    extras.message(delta, out)
     if (reasoning !== undefined) {
       const whole = reasonings.take(reasoning)
       if (whole !== "") out.push(UpstreamReasoning(whole))
@@ -231,14 +219,23 @@ export const chunkDecoder = (stop: ReadonlyArray<string>, names = unknownNames()
     for (const call of calls) toolCall(call, lists, out)
   }
 
+  const takeUsage = (value: JsonRecord, choice: unknown, out: Array<UpstreamEvent>) => {
+    const told = usageIn(value, choice)
+    const usage = told !== undefined ? usageOf(told) : lastUsage === undefined ? timingsUsage(value) : undefined
+    lastUsage = told ?? lastUsage
+    if (usage !== undefined) out.push(UpstreamUsage(usage))
+  }
+
   const takeChunk = (value: JsonRecord, out: Array<UpstreamEvent>) => {
     if (isError(value)) return fail({ kind: "refused", ...errorFacts(value) })
     began = true
-    if (isRecord(value["usage"])) out.push(UpstreamUsage(usageOf(value["usage"])))
-    if (finish === "content_filter") return
     const choices = value["choices"]
     const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
+    takeUsage(value, choice, out)
+    if (finish === "content_filter") return
+    extras.chunk(value, out)
     if (!isRecord(choice)) return
+    extras.choice(choice, out)
     const content = choice["delta"] ?? choice["message"]
     if (isRecord(content)) takeDelta(content, out)
     const reason = asString(choice["finish_reason"])
@@ -284,6 +281,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>, names = unknownNames()
       if (failure !== undefined) return
       if (!isComplete && !done) return fail({ kind: began ? "truncated" : "empty" })
       endPieces(out)
+      extras.usage(lastUsage, out)
       out.push(UpstreamFinish(finish ?? "stop", stopSequence))
     },
     failure: () => failure,

@@ -5,6 +5,7 @@
  * string, FastAPI a `detail` that may be a list, Google a list of bodies. `code` is a word, a number, or a quoted number.
  */
 import { isHealthReason } from "../../domain/classifyUpstreamFailure.ts"
+import { fieldName } from "../../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { asString } from "../json.ts"
 
@@ -12,6 +13,8 @@ import { asString } from "../json.ts"
 interface ErrorFacts {
   readonly reason?: string
   readonly message?: string
+  /** The field of the request that the server names. */
+  readonly param?: string
   readonly status?: number
 }
 
@@ -41,15 +44,32 @@ const reasonsOf = (details: unknown): ReadonlyArray<unknown> =>
     ? details.slice(0, mostDetails).map((detail: unknown) => isRecord(detail) ? detail["reason"] : undefined)
     : []
 
+/** The longest name of a field. */
+const longestParam = 200
+
+/** The field that an error names: `param`, or the path of FastAPI's first detail. */
+const paramOf = (error: JsonRecord): string | undefined => {
+  const param = asString(error["param"])
+  if (param !== undefined) return param.slice(0, longestParam)
+  const details = error["detail"]
+  const first: unknown = Array.isArray(details) ? details[0] : undefined
+  const path: unknown = isRecord(first) ? first["loc"] : undefined
+  if (!Array.isArray(path) || path.length > mostDetails) return undefined
+  const keys = path.filter((key: unknown): key is string | number => typeof key === "string" || typeof key === "number")
+  return asString(fieldName(keys[0] === "body" ? keys.slice(1) : keys).slice(0, longestParam))
+}
+
 const describe = (error: JsonRecord): ErrorFacts => {
   const words = [error["code"], error["type"], error["status"], ...reasonsOf(error["details"])].map(asString)
   // A word about the account is preferred to a general one.
   const reason = words.find(isHealthReason) ?? words.slice(0, 2).find((word) => word !== undefined && !isNumber(word))
   const message = messageOf(error, deepest)
+  const param = paramOf(error)
   const status = [error["code"], error["status"]].map(Number).find((code) => code >= 400 && code < 600)
   return {
     ...(reason === undefined ? {} : { reason }),
     ...(message === undefined ? {} : { message }),
+    ...(param === undefined ? {} : { param }),
     ...(status === undefined ? {} : { status })
   }
 }

@@ -53,11 +53,12 @@ const withoutSystemEnd = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
 /** The name of the participant, as a field of the message. */
 const nameOf = ({ name }: Turn): { readonly name?: string } => name === undefined ? {} : { name }
 
-const nativeCall = ({ arguments: text, id, name }: CallPart): Json => ({
-  id,
-  type: "function",
-  function: { name, arguments: text }
-})
+const nativeCall = ({ arguments: text, id, name, sealed }: CallPart): Json => {
+  const call = { id, type: "function", function: { name, arguments: text } }
+  if (sealed === undefined) return call
+  const { reasoning_details: _, ...own } = sealed
+  return { ...own, ...call }
+}
 
 /** How the thinking of earlier turns goes back. */
 export interface HistoryOptions {
@@ -93,12 +94,14 @@ function* assistantMessage(
   const thinking = isSent(index) ? fields(yield* filterCooperatively(slice, turn.parts, isReasoning)) : {}
   const said = yield* filterCooperatively(slice, turn.parts, isContent)
   const calls = yield* filterCooperatively(slice, turn.parts, isCall)
+  const details = calls[0]?.sealed?.["reasoning_details"]
   if (calls.length === 0) return { role: "assistant", ...name, content: yield* contentOf(said, slice), ...thinking }
   return {
     role: "assistant",
     ...name,
     content: said.length === 0 ? null : yield* contentOf(said, slice),
     ...thinking,
+    ...(details === undefined ? {} : { reasoning_details: details }),
     tool_calls: yield* mapCooperatively(slice, calls, nativeCall)
   }
 }

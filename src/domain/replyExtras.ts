@@ -1,0 +1,77 @@
+/**
+ * What a server's reply has beyond the events that the gateway models: JSON fields, and how pieces of one field are joined.
+ */
+import type { Json } from "./Conversation.ts"
+
+/** Fields of a JSON object. */
+export type JsonFields = { readonly [field: string]: Json }
+
+/** The part of a reply that extra fields belong to: the whole, its choice, the choice's message, or the token counts. */
+export type ExtraPlace = "chunk" | "choice" | "message" | "usage"
+
+/** The extra fields of a whole reply, by place. */
+export type ReplyExtras = { readonly [At in ExtraPlace]?: JsonFields }
+
+interface Grown {
+  [field: string]: Json | Array<Json> | Grown
+}
+
+export const isFields = (value: Json | undefined): value is JsonFields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Strings that a stream sends in pieces; other values of a field replace earlier ones. */
+const growing: ReadonlySet<string> = new Set(["refusal", "transcript", "data", "text", "summary"])
+
+/** True for a piece of `reasoning_details` that continues the last one: it has the same index and type. */
+const continues = (last: Json | undefined, piece: Json): boolean =>
+  isFields(piece) && isFields(last) && piece["index"] !== undefined && piece["index"] === last["index"] &&
+  piece["type"] === last["type"]
+
+const append = (name: string, list: Array<Json | Grown>, more: ReadonlyArray<Json>): void => {
+  for (const piece of more) {
+    const last = list.at(-1) as Json | undefined
+    if (name === "reasoning_details" && isFields(piece)) {
+      if (continues(last, piece)) grow(last as Grown, piece)
+      else list.push(grow({}, piece))
+    } else list.push(piece)
+  }
+}
+
+/** Appends lists and growing strings, joins objects and replaces other values, in place. `into` has no object of anybody else. */
+const grow = (into: Grown, more: JsonFields): Grown => {
+  for (const name of Object.keys(more)) {
+    const before = into[name]
+    const value = more[name]!
+    if (Array.isArray(value)) {
+      const list: Array<Json> = Array.isArray(before) ? before : []
+      append(name, list, value)
+      into[name] = list
+    } else if (isFields(value)) {
+      into[name] = grow(isFields(before as Json | undefined) ? before as Grown : {}, value)
+    } else if (typeof before === "string" && typeof value === "string" && growing.has(name)) {
+      into[name] = before + value
+    } else into[name] = value
+  }
+  return into
+}
+
+/** Joins the extra fields of one reply. What is said of the whole reply, and of its usage, is said again in full. */
+export class ExtraFold {
+  private readonly fields: { [At in ExtraPlace]?: Grown } = {}
+
+  push({ at, value }: { readonly at: ExtraPlace; readonly value: JsonFields }): void {
+    const known = this.fields[at] ?? {}
+    this.fields[at] = at === "chunk" || at === "usage" ? Object.assign(known, value) : grow(known, value)
+  }
+
+  get extras(): ReplyExtras {
+    return this.fields as ReplyExtras
+  }
+}
+
+/** The most fields of one call that only the upstream reads. */
+const mostSealed = 16
+
+/** Adds fields to those of a call that only the upstream reads. */
+export const addSealed = (before: JsonFields | undefined, more: JsonFields): JsonFields =>
+  before === undefined || Object.keys(before).length < mostSealed ? { ...before, ...more } : before

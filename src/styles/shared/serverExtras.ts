@@ -1,0 +1,60 @@
+/**
+ * What of an OpenAI-compatible server's extra fields has a place in other styles: refusals, spoken text, pictures. The rest is
+ * seen in the request's record.
+ */
+import { dataUrl, type Json } from "../../domain/Conversation.ts"
+import { isFields, type JsonFields } from "../../domain/replyExtras.ts"
+
+/** A picture: Base64 data with its media type, or an address. */
+export type ServerImage =
+  | { readonly data: string; readonly mediaType: string }
+  | { readonly url: string }
+
+const stringOf = (value: Json | undefined): string => typeof value === "string" ? value : ""
+
+/** The text, or the piece of it, by which the model refuses; empty without a refusal. */
+export const refusalIn = (message: JsonFields | undefined): string => stringOf(message?.["refusal"])
+
+/** The text of spoken audio. */
+export const transcriptIn = (message: JsonFields | undefined): string => {
+  const audio = message?.["audio"]
+  return isFields(audio) ? stringOf(audio["transcript"]) : ""
+}
+
+/** The pictures of a message. */
+export const imagesIn = (message: JsonFields | undefined): ReadonlyArray<ServerImage> => {
+  const images = message?.["images"]
+  if (!Array.isArray(images)) return []
+  return images.flatMap((image: Json) => {
+    const part = isFields(image) ? image["image_url"] : undefined
+    const url = stringOf(isFields(part) ? part["url"] : part)
+    return url === "" ? [] : [dataUrl(url) ?? { url }]
+  })
+}
+
+/** The pictures as text, for styles whose replies have no pictures. */
+export const imageText = (message: JsonFields | undefined): string =>
+  imagesIn(message).map((image) => "url" in image ? `[image: ${image.url}]` : "[image omitted]").join("\n")
+
+/** A citation of a page, in the Responses style. */
+export interface UrlCitation {
+  readonly type: "url_citation"
+  readonly start_index: number
+  readonly end_index: number
+  readonly title: string
+  readonly url: string
+}
+
+/** The citations of pages in a message. */
+export const citationsIn = (message: JsonFields | undefined): ReadonlyArray<UrlCitation> => {
+  const annotations = message?.["annotations"]
+  if (!Array.isArray(annotations)) return []
+  return annotations.flatMap((annotation: Json) => {
+    const citation = isFields(annotation) ? annotation["url_citation"] : undefined
+    if (!isFields(citation) || stringOf(citation["url"]) === "") return []
+    const [start_index, end_index] = [citation["start_index"], citation["end_index"]]
+      .map((index) => typeof index === "number" ? index : 0) as [number, number]
+    const { title, url } = { title: stringOf(citation["title"]), url: stringOf(citation["url"]) }
+    return [{ type: "url_citation" as const, start_index, end_index, title, url }]
+  })
+}
