@@ -31,8 +31,13 @@ export const makeAccountRegistry = (
     yield* eachCooperatively(configured, (account) => {
       const key = account.identity[0]!
       const known = next === driver ? registered.get(key) : undefined
-      const isSame = known?.account !== undefined && isSameAccount(known.account, account)
-      byKey.set(key, isSame ? known : new PooledAccount(key, account.identifier, account))
+      if (known?.account !== undefined && isSameAccount(known.account, account)) {
+        // The account may have been disabled or enabled, or have another note.
+        known.account = account
+        byKey.set(key, known)
+      } else {
+        byKey.set(key, new PooledAccount(key, account.identifier, account))
+      }
     })
     // An upstream that needs no credential has one account of its own.
     if (byKey.size === 0 && next.capabilities.anonymous) {

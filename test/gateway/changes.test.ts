@@ -87,6 +87,24 @@ describe("changed accounts", () => {
     assert.deepStrictEqual(logins, { [emailOf("a")]: 1, [emailOf("b")]: 1 })
   })
 
+  it("a disabled account gets no request, and is served from again once it is enabled", async () => {
+    site = await startSite({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 5, account_max_queue: 5 } })
+    const setDisabled = (disabled: boolean) =>
+      admin(site.url, "PATCH", `/admin/accounts/${encodeURIComponent(emailOf("a"))}`, { disabled })
+    const pinned = () => chat(site.url, "!say pinned", { target: emailOf("a") })
+    assert.strictEqual(textOf(await pinned()), "pinned")
+    await setDisabled(true)
+    for (const text of ["one", "two", "three"]) assert.strictEqual(textOf(await chat(site.url, `!say ${text}`)), text)
+    assert.notStrictEqual((await pinned()).status, 200)
+    await setDisabled(false)
+    assert.strictEqual(textOf(await pinned()), "pinned")
+    const { requests } = await site.until(isQuiet)
+    assert.deepStrictEqual(
+      requests.filter(({ call }) => call === "completion").map(({ account }) => account),
+      ["a", "b", "b", "b", "a"].map(emailOf)
+    )
+  })
+
   it("a removed account finishes its running request and gets no new one", async () => {
     site = await startSite({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1, account_max_queue: 5 } })
     const running = await begin({ target: emailOf("a") })
