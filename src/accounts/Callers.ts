@@ -1,5 +1,6 @@
 /**
- * Distinguishes configured keys from callers' own upstream tokens (spec "Authentication"). Timing does not depend on the key.
+ * Checks the API key of a business request: a configured key, the caller's own upstream token, or a refusal. Timing does not
+ * depend on the key.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"

@@ -122,7 +122,7 @@ export const streamReply = <R>(
         })
       })
     })
-    /** Closes the attempts after the reply's fiber, which could start another one. */
+    /** Stops the reply's fiber, which could start another attempt, and then closes the attempts. */
     const end = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
       const stopped = isOver || running === undefined ? Effect.void : Fiber.interrupt(running)
       return Effect.flatMapEager(stopped, () => {

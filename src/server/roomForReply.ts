@@ -1,6 +1,6 @@
 /**
- * Memory for whole replies. A large reply is rejected if it exceeds the limit of all requests, and sent in turn. Until its
- * client reads it, the connection counts it.
+ * Memory for whole replies of the gateway's own. One that does not fit into `buffered_bytes` is refused; large ones are sent one
+ * at a time. The connection counts a reply until its client has read it.
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"

@@ -2,8 +2,9 @@
  * The limits of keys over all nodes of a store. One script admits the requests of keys with limits, by the store's clock. Each
  * node counts the requests of other keys and writes the sums each second, so that a limit that is set later counts them.
  *
- * The one thing to know: both the node and the store hold a request. It has a ticket before the store is asked, and the node
- * gives the ticket back, whatever the store replied, until the store acknowledges that. Once a second both sides are compared.
+ * The one thing to know: both the node and the store hold a request. The node gives a request a ticket before it asks the
+ * store, and returns the ticket when the request ends, even if the store's reply was lost, until the store acknowledges it. Once
+ * a second both sides are compared.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

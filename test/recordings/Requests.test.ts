@@ -253,6 +253,16 @@ describe("the ring of records", () => {
     assert.deepEqual(running.record.rounds[0]!.reply.marks.map(({ end }) => end), [3, 6, 9, 10])
   })
 
+  it("shows vectors from the upstream as a success, and as cancelled if the client left before them", () => {
+    const outcomes = (["done", "begun"] as const).map((embedding) => {
+      const running = begin(makeRing({}))!
+      Object.assign(running.stats, { attempts: 1, status: 200, embedding })
+      running.record.ended()
+      return running.record.outcome
+    })
+    assert.deepStrictEqual(outcomes, ["ok", "cancelled"])
+  })
+
   it("records nothing while it is off, and only facts while bodies are off", () => {
     const off = makeRing({ enabled: false })
     assert.isUndefined(begin(off))

@@ -41,14 +41,18 @@ export interface RequestFacts {
   readonly status: number | undefined
   readonly error: string | undefined
   readonly calls: number
+  /** Progress of an embeddings request; `undefined` for other requests. */
+  readonly embedding: "begun" | "done" | undefined
   /** Paths of the fields without effect, and the number of those that are not named. */
   readonly ignored: ReadonlyArray<string> | undefined
   readonly ignoredMore: number
 }
 
 /** True if the client disconnected before the end of the reply. */
-const hasLeft = ({ attempts, error, finish, status }: RequestFacts): boolean =>
-  error === undefined && (status === undefined || (attempts > 0 && status === 200 && finish === undefined))
+const hasLeft = ({ attempts, embedding, error, finish, status }: RequestFacts): boolean => {
+  const isCutShort = embedding === undefined ? attempts > 0 && finish === undefined : embedding === "begun"
+  return error === undefined && (status === undefined || (status === 200 && isCutShort))
+}
 
 /** A round with the upstream. */
 export interface RecordedRound {
