@@ -51,7 +51,7 @@ export interface AuthConfig {
 /** An entry of `upstream.models`: the id for callers, and the name on the upstream's server. */
 export interface ConfiguredModel extends Model {
   readonly model: string
-  /** How the server is told whether and how much to think. */
+  /** The words in which the server reads whether and how much to think. */
   readonly thinking?: "effort" | "template" | "budget" | "none"
 }
 

@@ -9,7 +9,7 @@ export interface FrameRenderer {
   readonly frames: Machine<ReplyEvent, string>
   /** Text that keeps the connection alive after the first frame. */
   readonly keepAlive: () => string
-  /** An effect that must finish before the rendered frames are sent; `undefined` if there is none. */
+  /** An effect that must finish before the rendered frames are sent; `undefined` if nothing is pending. */
   readonly pending?: () => Effect.Effect<void> | undefined
   /** The last frames of a reply that fails after its first frame. */
   readonly failure: (error: GatewayError) => string

@@ -146,13 +146,13 @@ export interface Driver {
    */
   readonly models: ReadonlyArray<UpstreamModel>
   /**
-   * True if the upstream hears all that the caller's fields say of thinking. A driver without it does not pass them on, and the caller
-   * is told.
+   * True if the upstream receives all that the caller's fields say about thinking. A driver without it passes none of them on, and
+   * `x-gateway-ignored` lists them.
    */
   readonly saysThinking?: ((model: UpstreamModel, thinking: Thinking) => boolean) | undefined
   /**
-   * True for a field of `Conversation.serverFields` that the driver sends. Drivers without it send none; the caller is told of the
-   * others.
+   * True for a field of `Conversation.serverFields` that the driver sends. Drivers without it send none. `x-gateway-ignored` lists
+   * the others.
    */
   readonly carries?: ((name: string) => boolean) | undefined
   /** Logs in and returns a token. */

@@ -104,7 +104,7 @@ describe.each(styleNames)("a field that the vendor of the %s style does not have
       assert.deepInclude(sent, serverFields)
     })
 
-    it(`is told if the server does not get it, ${how}`, async () => {
+    it(`is reported as ignored if the server does not get it, ${how}`, async () => {
       const dropped = await ask(style, serverFields, { stream, gateway: "drop" })
       assert.sameMembers(dropped.ignored?.split(",") ?? [], Object.keys(serverFields))
       assert.doesNotHaveAnyKeys(dropped.sent, Object.keys(serverFields))
@@ -193,7 +193,7 @@ describe("a field of the vendor that the gateway does not model", () => {
     }
   })
 
-  it("is told where the server does not get it, but for hints", async () => {
+  it("is reported as ignored if the server does not get it, unless it is a hint", async () => {
     const { modalities: _, ...rest } = chatFields
     const { ignored, status } = await ask("chat", rest, { gateway: "drop" })
     assert.deepStrictEqual([status, ignored], [200, "logprobs,top_logprobs,service_tier,verbosity,prediction,audio"])
@@ -229,7 +229,7 @@ describe("a field of the vendor that the gateway does not model", () => {
     assert.deepInclude(sent, { verbosity: "low", service_tier: "flex" })
   })
 
-  it("is told by its path otherwise", async () => {
+  it("is otherwise reported as ignored, by its path", async () => {
     const told = async (style: StyleName, fields: object) => (await ask(style, fields)).ignored
     assert.strictEqual(
       await told("responses", { context_management: [{ type: "compaction" }], include: ["x"], truncation: "auto" }),
@@ -281,7 +281,7 @@ describe("a sampling parameter", () => {
     assert.deepInclude(sent, sampling)
   })
 
-  it("is told where the upstream samples by itself", async () => {
+  it("is reported as ignored if the upstream samples by itself", async () => {
     const told = async (style: StyleName, fields: object) => (await ask(style, fields, { gateway: "embedded" })).ignored
     assert.strictEqual(await told("chat", sampling), "temperature,top_p,seed")
     assert.strictEqual(await told("messages", { temperature: 0.5, top_k: 5 }), "temperature,top_k")
@@ -308,7 +308,7 @@ describe("what had no effect", () => {
     assert.deepStrictEqual([record.ignored, record.ignored_more], [["functions", "min_p"], 0])
   })
 
-  it("is told with an error too", async () => {
+  it("is reported as ignored with an error too", async () => {
     server.answer(() => json(400, { error: { message: "no", code: "bad" } }))
     const response = await post("drop", styles.chat.path(), { ...styles.chat.body(false), min_p: 1 })
     assert.deepStrictEqual([response.status, response.headers.get("x-gateway-ignored")], [400, "min_p"])
@@ -352,7 +352,7 @@ describe("a field of embeddings", () => {
     })
   })
 
-  it("is told if the server does not get it", async () => {
+  it("is reported as ignored if the server does not get it", async () => {
     const body = { model: "upstream-chat", input: "Hi", ...fields, ...vendor }
     const { ignored, sent } = await embed("drop", "/v1/embeddings", body)
     assert.strictEqual(ignored, "input_type,task,prompt_name,truncate")

@@ -8,7 +8,7 @@ import { isRecord } from "../json.ts"
 import { type Cooperative, Slice } from "../stream/cooperative.ts"
 
 /**
- * `modelled`: the gateway reads the field. `carried`: it goes to a server of the `openai` family, elsewhere it is told. `told`: it has
+ * `modelled`: the gateway reads the field. `carried`: it goes to a server of the `openai` family, elsewhere it is reported. `told`: it has
  * no effect, and the reply's header names it. `refused`: the request fails with an error that names it. `hint`: it changes no reply.
  */
 export type Fate = "modelled" | "carried" | "told" | "refused" | "hint"
@@ -36,7 +36,7 @@ export interface Family {
   readonly fields: Fields
   /** The name of a field in the table, from that in a body. */
   readonly spelling?: (name: string) => string
-  /** True if fields that the table lacks belong to the server; otherwise they are told. */
+  /** True if fields that the table lacks belong to the server; otherwise they are reported as ignored. */
   readonly open: boolean
 }
 
@@ -83,7 +83,7 @@ export type ServerFields = { readonly [name: string]: Json }
 
 /** What a body says beyond what the gateway models. */
 export interface Rest {
-  /** Fields for the server; absent if there are none. */
+  /** Fields for the server; absent without such fields. */
   readonly serverFields: ServerFields | undefined
   /** The paths of fields without effect. */
   readonly ignored: ReadonlyArray<string>

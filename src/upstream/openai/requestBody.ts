@@ -116,7 +116,7 @@ export interface ChatRequest {
   readonly stop: ReadonlyArray<string>
 }
 
-/** How the server is told of thinking. */
+/** The words for thinking in a request to the server. */
 export interface ThinkingOptions extends HistoryOptions {
   readonly words?: ThinkingWords | undefined
 }

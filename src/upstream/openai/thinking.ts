@@ -4,7 +4,7 @@
 import type { Conversation, Json, Thinking } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
 
-/** How a server is told whether and how much to think (`upstream.models`). */
+/** The words in which a server reads whether and how much to think (`upstream.models`). */
 export type ThinkingWords = "effort" | "template" | "budget" | "none"
 
 /** The turns whose thinking goes back: all, those since the last question, or none. */
