@@ -13,7 +13,7 @@ import * as Redacted from "effect/Redacted"
 import * as Semaphore from "effect/Semaphore"
 import { createHmac, randomBytes, scrypt, type ScryptOptions, timingSafeEqual } from "node:crypto"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import { formatStoredPassword, parseStoredPassword, passwordMemory } from "../config/schema.ts"
+import { formatStoredPassword, parseStoredPassword, passwordMemory } from "../config/storedPassword.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 
 /** Characters of a password: bounds the time of scrypt, which grows with its input. */

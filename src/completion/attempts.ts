@@ -25,8 +25,7 @@ import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { ReplyStarter } from "./startReply.ts"
-import { noteUncarried, noteUnsampled } from "./uncarried.ts"
-import { noteUnsaidThinking } from "./unsaidThinking.ts"
+import { noteUnsent } from "./unsentFields.ts"
 
 /** Most attempts of one request, the first included (behaviour: failover). */
 export const mostAttempts = 3
@@ -146,11 +145,8 @@ export class Attempts<A> {
     stats.driver = lease.driver.name
     stats.accountHash = lease.accountHash
     stats.recording?.leased(lease.identifier)
-    if (conversation.thinking !== undefined) noteUnsaidThinking(conversation.thinking, model, lease.driver, stats)
-    if (!lease.driver.capabilities.sampling) noteUnsampled(conversation.sampling, stats)
-    const { serverFields } = conversation
-    const uncarried = serverFields === undefined ? undefined : noteUncarried(serverFields, lease.driver, stats)
-    if (uncarried !== undefined) return Effect.fail(uncarried)
+    const unsent = noteUnsent(conversation, model, lease.driver, stats)
+    if (unsent !== undefined) return Effect.fail(unsent)
     stats.upstreamCalled = true
     const began = deadlines.now()
     stats.waiting = { for: "upstream", since: began }

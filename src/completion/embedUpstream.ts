@@ -11,7 +11,7 @@ import type { Model } from "../domain/models.ts"
 import type { EmbeddingsReply } from "../upstream/Upstream.ts"
 import { mostAttempts, retryDelay } from "./attempts.ts"
 import type { RequestStats } from "./RequestStats.ts"
-import { noteUncarried } from "./uncarried.ts"
+import { noteUncarried } from "./unsentFields.ts"
 
 /** A request for vectors. */
 interface EmbedInput {

@@ -116,6 +116,17 @@ export interface Thinking {
   readonly fields?: ReadonlyArray<string>
 }
 
+/** The fields in which servers read about thinking. Callers of every style may send them. */
+export const thinkingWords = [
+  "reasoning_effort",
+  "reasoning",
+  "thinking",
+  "enable_thinking",
+  "thinking_budget",
+  "think",
+  "chat_template_kwargs"
+] as const
+
 /** Structured output: any JSON object, or one that a schema describes. */
 export type StructuredOutput =
   | { readonly _tag: "JsonObject" }

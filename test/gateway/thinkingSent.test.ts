@@ -1,4 +1,4 @@
-/** What a server is told of thinking: whether and how much to think, and the thinking of earlier turns. */
+/** Thinking in requests to a server: whether and how much to think, and the thinking of earlier turns. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { json, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"

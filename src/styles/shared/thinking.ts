@@ -3,7 +3,7 @@
  * which reach an `openai` server unchanged too.
  */
 import * as Schema from "effect/Schema"
-import type { Conversation, Json, Thinking } from "../../domain/Conversation.ts"
+import { type Conversation, type Json, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
 import { optional } from "../../domain/schemas.ts"
 
@@ -18,9 +18,9 @@ export const serverWords = {
   thinking_budget: word,
   think: word,
   chat_template_kwargs: word
-}
+} satisfies { readonly [Name in ServerWord]: typeof word }
 
-type ServerWord = keyof typeof serverWords
+type ServerWord = typeof thinkingWords[number]
 
 /** One way in which a request says it, as far as it does. */
 export interface Said {
@@ -86,8 +86,6 @@ const wordSaid = (name: ServerWord, value: unknown): ReadonlyArray<Said> => {
   }
 }
 
-const words = Object.keys(serverWords) as ReadonlyArray<ServerWord>
-
 /** The request says something of this kind in the words of servers. */
 const isSent = (value: unknown): boolean => value !== undefined && value !== null
 
@@ -110,7 +108,7 @@ export const thinkingFields = (
   for (const said of vendor) {
     if (said.field !== undefined) (all ??= []).push(said)
   }
-  for (const name of words) {
+  for (const name of thinkingWords) {
     const value = request[name]
     if (!isSent(value) || own.includes(name)) continue
     serverFields ??= {}

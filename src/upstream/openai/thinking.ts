@@ -1,7 +1,7 @@
 /**
  * Thinking in the words of an OpenAI-compatible server: whether and how much to think, and the thinking of earlier turns.
  */
-import type { Conversation, Json, Thinking } from "../../domain/Conversation.ts"
+import { type Conversation, type Json, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
 
 /** The words in which a server reads whether and how much to think (`upstream.models`). */
@@ -36,17 +36,6 @@ const budgetOf = ({ budget, effort, mode }: Thinking): Json | undefined => {
   return mode === "on" ? { type: "enabled", budget_tokens: mediumBudget } : undefined
 }
 
-/** Callers' fields in the words of servers. */
-const serverWords = [
-  "reasoning_effort",
-  "reasoning",
-  "thinking",
-  "enable_thinking",
-  "thinking_budget",
-  "think",
-  "chat_template_kwargs"
-]
-
 /**
  * Adds what the caller wants of thinking to a request that has the caller's own fields for the server already. Those win: what they
  * say is not said again in other words, unless the model's entry names its words.
@@ -57,7 +46,7 @@ export const addThinking = (
   words: ThinkingWords | undefined
 ): void => {
   if (thinking === undefined) return
-  const isSaidByCaller = thinking.fields === undefined && serverWords.some((name) => Object.hasOwn(request, name))
+  const isSaidByCaller = thinking.fields === undefined && thinkingWords.some((name) => Object.hasOwn(request, name))
   switch (words ?? (isSaidByCaller ? "none" : "effort")) {
     case "effort": {
       const effort = effortOf(thinking)

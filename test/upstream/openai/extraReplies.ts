@@ -2,7 +2,7 @@
 import { businessKey } from "../../support/gateway.ts"
 import { parseFrames } from "../../support/sse.ts"
 
-/** The value at a path; `undefined` if there is none. */
+/** The value at a path; `undefined` for a path that does not exist. */
 export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
   path.reduce<unknown>(
     (value, key) => typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined,

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RequestStats } from "../../../src/completion/RequestStats.ts"
-import { noteUnsaidThinking } from "../../../src/completion/unsaidThinking.ts"
+import { noteUnsaidThinking } from "../../../src/completion/unsentFields.ts"
 import type { Thinking } from "../../../src/domain/Conversation.ts"
 import { saysThinking, type ThinkingWords } from "../../../src/upstream/openai/thinking.ts"
 

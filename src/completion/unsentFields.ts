@@ -1,11 +1,11 @@
 /**
- * Fields of a request that the driver of an attempt does not send: noted for the caller, or refused where the reply would be of
+ * The parts of a request that the driver of an attempt does not send: noted for the caller, or refused if the reply would be of
  * another kind without them.
  */
-import type { Conversation, Sampling } from "../domain/Conversation.ts"
+import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts"
 import { carriedHints, isRequired } from "../domain/families/families.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import type { Driver } from "../upstream/Upstream.ts"
+import type { Driver, UpstreamModel } from "../upstream/Upstream.ts"
 import { noteIgnored } from "./ignored.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
@@ -22,8 +22,8 @@ const samplingFields = {
 
 const samplingKeys = Object.keys(samplingFields) as ReadonlyArray<keyof typeof samplingFields>
 
-/** Notes the parameters of a request whose driver applies none. */
-export const noteUnsampled = (sampling: Sampling, stats: RequestStats): void => {
+/** Notes the sampling parameters of a request whose driver applies none. */
+const noteUnsampled = (sampling: Sampling, stats: RequestStats): void => {
   for (const key of samplingKeys) {
     if (sampling[key] === undefined) continue
     noteIgnored(stats, stats.style === "generate" ? `generationConfig.${key}` : samplingFields[key])
@@ -42,4 +42,27 @@ export const noteUncarried = (
     if (!carriedHints.has(name)) noteIgnored(stats, name)
   }
   return undefined
+}
+
+/** Notes the caller's fields about thinking, unless the driver sends all that they say. */
+export const noteUnsaidThinking = (
+  thinking: Thinking,
+  model: UpstreamModel,
+  { saysThinking }: Pick<Driver, "saysThinking">,
+  stats: Pick<RequestStats, "ignored" | "ignoredMore">
+): void => {
+  if (saysThinking?.(model, thinking) === true) return
+  for (const field of thinking.fields ?? []) noteIgnored(stats, field)
+}
+
+/** Notes all parts of a conversation that the driver does not send. Returns the error of the first that the reply depends on. */
+export const noteUnsent = (
+  { sampling, serverFields, thinking }: Conversation,
+  model: UpstreamModel,
+  driver: Driver,
+  stats: RequestStats
+): GatewayError | undefined => {
+  if (thinking !== undefined) noteUnsaidThinking(thinking, model, driver, stats)
+  if (!driver.capabilities.sampling) noteUnsampled(sampling, stats)
+  return serverFields === undefined ? undefined : noteUncarried(serverFields, driver, stats)
 }
