@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
@@ -13,8 +13,8 @@ import { untilHolds } from "../support/until.ts"
 
 const root = path.join(import.meta.dirname, "../..")
 
-const ready = (url: string): Promise<void> =>
-  untilHolds(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200)
+const isReady = async (url: string): Promise<boolean> =>
+  (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5000) }).catch(() => undefined))?.status === 200
 
 describe("the commands of docs/nodes.md", () => {
   it("start a store and two nodes that act as one gateway", async () => {
@@ -32,9 +32,18 @@ describe("the commands of docs/nodes.md", () => {
       // The store may be slow on a busy test machine.
       GATEWAY_STORE_TIMEOUT_MS: "1500"
     }
-    const shell = spawn("sh", ["-euc", `${begin}\nwait`], { cwd: root, env, detached: true, stdio: "ignore" })
+    const log = path.join(folder, "output.log")
+    const output = openSync(log, "w")
+    // The shell ends when one of the nodes ends, so that a failing start fails the test.
+    const script = `${begin.replaceAll(/ &$/gm, " || kill $$ &")}\nwait`
+    const shell = spawn("sh", ["-euc", script], { cwd: root, env, detached: true, stdio: ["ignore", output, output] })
     try {
-      await Promise.all([ready(`http://127.0.0.1:${ports[5001]}`), ready(`http://127.0.0.1:${ports[5002]}`)])
+      for (const port of [ports[5001], ports[5002]]) {
+        await untilHolds(async () => {
+          if (shell.exitCode !== null || shell.signalCode !== null) assert.fail(readFileSync(log, "utf8"))
+          return await isReady(`http://127.0.0.1:${port}`)
+        })
+      }
       const admin = "an-admin-key-of-your-own"
       const { stdout } = await promisify(execFile)("sh", ["-euc", look], { env: { ...env, GATEWAY_ADMIN_KEY: admin } })
       assert.include(stdout, "\"total_keys\":1")
@@ -45,10 +54,15 @@ describe("the commands of docs/nodes.md", () => {
       assert.isTrue(existsSync(path.join(folder, keptName)))
       assert.lengthOf(stdout.match(/"self":/g) ?? [], 2)
     } finally {
-      const ended = once(shell, "exit")
-      process.kill(-shell.pid!, "SIGTERM")
+      closeSync(output)
+      const ended = shell.exitCode ?? shell.signalCode ?? once(shell, "exit")
+      try {
+        process.kill(-shell.pid!, "SIGTERM")
+      } catch {
+        // All processes of the group have ended.
+      }
       await ended
-      await promisify(execFile)("redis-cli", ["-p", String(ports[6379]), "shutdown", "nosave"])
+      await promisify(execFile)("redis-cli", ["-p", String(ports[6379]), "shutdown", "nosave"]).catch(() => undefined)
       rmSync(folder, { recursive: true, force: true })
     }
   })

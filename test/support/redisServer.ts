@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { randomInt } from "node:crypto"
 import { once } from "node:events"
 import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
@@ -24,14 +25,22 @@ const findServer = (): string => {
   return found
 }
 
-/** A free port of 127.0.0.1. */
+/**
+ * A free port for a process that starts later. It lies below the range from which the system takes the local ports of outgoing
+ * connections: until the process listens, no connection of another test can occupy it, nor can a client that polls the port be
+ * connected to itself.
+ */
 export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
+  const port = randomInt(15_000, 32_000)
+  const server = createServer().listen(port, "127.0.0.1")
+  try {
+    await once(server, "listening")
+  } catch {
+    return freePort()
+  }
   server.close()
   await once(server, "close")
-  return typeof address === "object" && address !== null ? address.port : 0
+  return port
 }
 
 /** A client for inspection by tests. */
