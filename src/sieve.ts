@@ -23,7 +23,8 @@ import type { SieveEvent } from "./domain/ReplyEvent.ts"
 import { transduce } from "./domain/stream/transduce.ts"
 import { sieve, type SieveOptions } from "./sieve/sieve.ts"
 
-export type { Json, JsonSchema, ToolChoice, ToolDeclaration } from "./domain/Conversation.ts"
+export type { JsonSchema, ToolChoice, ToolDeclaration } from "./domain/Conversation.ts"
+export type { Json } from "./domain/json.ts"
 export type {
   CallArguments,
   CallCutOff,

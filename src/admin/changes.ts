@@ -7,15 +7,15 @@ import type { Saved, UpdateError } from "../config/ConfigStore.ts"
 import type { RawConfig } from "../config/json.ts"
 import { setField } from "../config/rawConfig.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { CurrentRequest } from "../http/Request.ts"
+import { CurrentRequestStats } from "../http/RequestContext.ts"
 
 /** Fields of every reply to a change (`lasting` of the contract). */
 export const lastingOf = ({ config_writable, needs_host_sync }: Saved) => ({ config_writable, needs_host_sync })
 
 /** Logs the kind of a change. Names and values are left out, since they may be secret. */
-export const logChange = (kind: string): Effect.Effect<void, never, CurrentRequest> =>
+export const logChange = (kind: string): Effect.Effect<void, never, CurrentRequestStats> =>
   Effect.flatMap(
-    CurrentRequest,
+    CurrentRequestStats,
     ({ id }) => Effect.logInfo(`Admin change: ${kind}`).pipe(Effect.annotateLogs({ request_id: id }))
   )
 
@@ -42,7 +42,7 @@ export const savedOr = <A, E extends UpdateError | GatewayError, R>(
 export const changed = <A extends Saved, E extends UpdateError | GatewayError, R>(
   kind: string,
   change: Effect.Effect<A, E, R>
-): Effect.Effect<A, GatewayError, R | CurrentRequest> => Effect.tap(savedOr(change), () => logChange(kind))
+): Effect.Effect<A, GatewayError, R | CurrentRequestStats> => Effect.tap(savedOr(change), () => logChange(kind))
 
 /** Sets fields of a group of the configuration; `undefined` removes one. */
 export const setFields = (

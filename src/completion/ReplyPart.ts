@@ -1,5 +1,5 @@
 /** The parts of a reply between its machines: text, reasoning, and serialized calls without numbers. */
-import type { JsonFields } from "../domain/replyExtras.ts"
+import type { JsonFields } from "../domain/json.ts"
 import type { UpstreamExtra, UpstreamUsage } from "../domain/UpstreamEvent.ts"
 
 /** A piece of text or reasoning. */

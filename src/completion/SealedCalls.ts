@@ -6,7 +6,7 @@
  * store forgets the oldest call of the caller that has the most, which takes a look at each caller.
  */
 import type { Conversation, Part, Turn } from "../domain/Conversation.ts"
-import type { JsonFields } from "../domain/replyExtras.ts"
+import type { JsonFields } from "../domain/json.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
 
 const mostCalls = 10_000

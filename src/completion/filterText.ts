@@ -3,6 +3,7 @@
  * sequence on. Held text is released as soon as something other than text follows.
  */
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
+import { isContentPlace } from "../domain/replyExtras.ts"
 import { markerMachine } from "../domain/stream/referenceMarkers.ts"
 import { stopMachine, type StopSequences } from "../domain/stream/stopSequences.ts"
 import { TextPieces } from "../domain/stream/text.ts"
@@ -91,7 +92,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
   end(): void {}
 
   private extra(part: UpstreamExtra, out: Array<ReplyPart>): void {
-    if (part.at === "message" && this.inCall) {
+    if (isContentPlace(part.at) && this.inCall) {
       this.content.push(part)
       return
     }
@@ -102,10 +103,10 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     this.hasLogprobs = true
     const { logprobs: _, ...rest } = part.value
     if (!this.isChanged) out.push(part)
-    else if (Object.keys(rest).length > 0) out.push(UpstreamExtra("choice", rest))
+    else if (Object.keys(rest).length > 0) out.push(UpstreamExtra(part.family, "choice", rest))
   }
   private changed(out: Array<ReplyPart>): void {
-    if (this.hasLogprobs && !this.isChanged) out.push(UpstreamExtra("choice", { logprobs: null }))
+    if (this.hasLogprobs && !this.isChanged) out.push(UpstreamExtra("openai", "choice", { logprobs: null }))
     this.isChanged = true
   }
   private toStop(piece: string, out: Array<ReplyPart>): void {

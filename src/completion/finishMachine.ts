@@ -3,9 +3,10 @@
  * the finish reason.
  */
 import { TokenCounter } from "../domain/estimateTokens.ts"
+import type { JsonFields } from "../domain/json.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import * as Reply from "../domain/ReplyEvent.ts"
-import { ExtraFold, type JsonFields } from "../domain/replyExtras.ts"
+import { ExtraFold, isContentPlace } from "../domain/replyExtras.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
 import type { PartialUsage, UpstreamExtra } from "../domain/UpstreamEvent.ts"
 import type { ReasoningCalls } from "../sieve/reasoningCalls.ts"
@@ -167,19 +168,21 @@ class ReplyFinisher implements FinishMachine {
   private show(out: Array<ReplyEvent>): void {
     this.hasShown = true
     if (this.extras === undefined) return
-    for (const { at, value } of this.extras) out.push(Reply.ReplyExtra("openai", at, value))
+    for (const { at, family, value } of this.extras) out.push(Reply.ReplyExtra(family, at, value))
     this.extras = undefined
   }
   private extra(part: UpstreamExtra, out: Array<ReplyEvent>): void {
-    const { at, value } = part
-    if (at === "message") return this.content(value, out)
-    if (this.hasShown) out.push(Reply.ReplyExtra("openai", at, value))
+    const { at, family, value } = part
+    if (isContentPlace(at)) return this.content(part, out)
+    if (at === "reasoning" && !this.options.showReasoning) return
+    if (this.hasShown) out.push(Reply.ReplyExtra(family, at, value))
     else {
       this.extras ??= []
       this.extras.push(part)
     }
   }
-  private content({ reasoning_details: details, ...rest }: JsonFields, out: Array<ReplyEvent>): void {
+  private content({ at, family, value }: UpstreamExtra, out: Array<ReplyEvent>): void {
+    const { reasoning_details: details, ...rest } = value
     if (details !== undefined) {
       this.details ??= new ExtraFold()
       this.details.push({ at: "message", value: { reasoning_details: details } })
@@ -189,7 +192,7 @@ class ReplyFinisher implements FinishMachine {
     if (rest["refusal"] !== undefined) this.written.push(String(rest["refusal"]))
     this.leaveReasoning()
     this.show(out)
-    out.push(Reply.ReplyExtra("openai", "message", shown))
+    out.push(Reply.ReplyExtra(family, at, shown))
   }
   /** Keeps what only the upstream reads of the calls. */
   private seal(): void {

@@ -5,7 +5,8 @@
  * A call without arguments stays open until the end of the reply: some servers name all calls before they send any arguments,
  * and a tool must not run without its arguments. The calls behind it wait as long.
  */
-import { addSealed, type JsonFields } from "../domain/replyExtras.ts"
+import type { JsonFields } from "../domain/json.ts"
+import { addSealed, isContentPlace } from "../domain/replyExtras.ts"
 import type { Meter } from "../domain/stream/cooperative.ts"
 import { ObjectScan } from "../domain/stream/ObjectScan.ts"
 import { TextPieces } from "../domain/stream/text.ts"
@@ -220,7 +221,7 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
 
   /** Content waits as text does. */
   private extra(event: UpstreamExtra, out: Array<ReplyPart>): void {
-    if (event.at !== "message" || (this.open === undefined && this.turn === this.waiting.length)) {
+    if (!isContentPlace(event.at) || (this.open === undefined && this.turn === this.waiting.length)) {
       out.push(event)
       return
     }

@@ -14,13 +14,14 @@ import { estimateConversation, estimateCooperatively } from "../domain/estimateC
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import { isContentPlace } from "../domain/replyExtras.ts"
 import { pieceChars } from "../domain/stream/cooperative.ts"
 import { compileStopSequences } from "../domain/stream/stopSequences.ts"
 import { once, transduce } from "../domain/stream/transduce.ts"
 import { clear, type Machine } from "../domain/stream/transducer.ts"
 import { type UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import type { Captures } from "../recordings/captures/Captures.ts"
+import type { Captures } from "../recordings/Captures.ts"
 import { reminder } from "../sieve/declaration.ts"
 import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import { sieve } from "../sieve/sieve.ts"
@@ -105,7 +106,7 @@ const isContent = (event: UpstreamEvent): boolean => {
       return true
     case "UpstreamExtra":
       // Pictures, sound, a refusal, sealed thinking.
-      return event.at === "message"
+      return isContentPlace(event.at)
     case "UpstreamUsage":
     case "UpstreamFinish":
       return false

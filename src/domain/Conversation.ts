@@ -4,10 +4,14 @@
  * It covers everything that a style can express. A driver that cannot send a part names it in the prompt instead of dropping it.
  */
 
+import type { Json } from "./json.ts"
+import type { Native } from "./Native.ts"
+
 /** Plain text. */
 export interface TextPart {
   readonly _tag: "Text"
   readonly text: string
+  readonly native?: Native | undefined
 }
 
 /** An image: a URL, or Base64 data with its media type. */
@@ -18,6 +22,7 @@ export interface ImagePart {
   readonly mediaType: string | undefined
   /** `low`, `high` or `auto`, if the caller set it. */
   readonly detail: string | undefined
+  readonly native?: Native | undefined
 }
 
 /** A file, audio clip or video: a URL, an id at the vendor, or Base64 data. */
@@ -29,12 +34,14 @@ export interface FilePart {
   readonly id: string | undefined
   readonly data: string | undefined
   readonly mediaType: string | undefined
+  readonly native?: Native | undefined
 }
 
 /** Reasoning of an earlier assistant turn, sent back by the caller. */
 export interface ReasoningPart {
   readonly _tag: "Reasoning"
   readonly text: string
+  readonly native?: Native | undefined
 }
 
 /** An earlier tool call of the assistant. `arguments` is JSON text as the caller sent it. */
@@ -48,6 +55,7 @@ export interface CallPart {
    * `reasoning_details` of its message.
    */
   readonly sealed?: { readonly [field: string]: Json } | undefined
+  readonly native?: Native | undefined
 }
 
 /** A tool's result. `name` is the name of the call with this id, if known. */
@@ -57,6 +65,7 @@ export interface ResultPart {
   readonly name: string | undefined
   readonly content: ReadonlyArray<TextPart | ImagePart | FilePart>
   readonly isError: boolean
+  readonly native?: Native | undefined
 }
 
 export type Part = TextPart | ImagePart | FilePart | ReasoningPart | CallPart | ResultPart
@@ -69,10 +78,8 @@ export interface Turn {
   readonly parts: ReadonlyArray<Part>
   /** The participant's name, if the caller set one. */
   readonly name?: string
+  readonly native?: Native | undefined
 }
-
-/** A JSON value. */
-export type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
 
 /** A JSON Schema object. */
 export type JsonSchema = { readonly [key: string]: Json }
@@ -83,6 +90,7 @@ export interface ToolDeclaration {
   readonly description?: string | undefined
   readonly parameters?: JsonSchema | undefined
   readonly strict?: boolean | undefined
+  readonly native?: Native | undefined
 }
 
 /** `function` forces one declared tool. */
@@ -150,6 +158,10 @@ export interface Conversation {
   readonly output: StructuredOutput | undefined
   /** Absent: the caller said nothing. */
   readonly thinking?: Thinking
+  /** Fields of the request that belong to its vendor's contract and are not modelled. */
+  readonly native?: Native | undefined
+  /** Tools that the vendor's own servers run, whole, with their places among all tools of the request. */
+  readonly vendorTools?: ReadonlyArray<{ readonly index: number; readonly native: Native }> | undefined
   /** Top-level fields of the caller's body that its family's contract does not have, for a driver of the openai family. */
   readonly serverFields?: { readonly [name: string]: Json }
 }

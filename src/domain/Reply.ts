@@ -1,8 +1,9 @@
 /**
  * A whole reply: the fold of its events, from which every style renders its non-stream object.
  */
+import type { JsonFields } from "./json.ts"
 import type { FinishReason, ReplyEvent, Usage } from "./ReplyEvent.ts"
-import { ExtraFold, type JsonFields, type ReplyExtras } from "./replyExtras.ts"
+import { ExtraFold, type ReplyExtras } from "./replyExtras.ts"
 
 /** A part of a reply; adjacent text, and adjacent reasoning, is one block. */
 export type ReplyBlock =

@@ -6,7 +6,9 @@
  *
  * `ReplyExtra` comes before the text that it belongs to, and never within a call.
  */
-import type { ExtraPlace, JsonFields } from "./replyExtras.ts"
+import type { JsonFields } from "./json.ts"
+import type { FamilyName } from "./Native.ts"
+import { type ExtraPlace, isContentPlace } from "./replyExtras.ts"
 
 /** Token counts of a finished reply; `completionTokens` includes `reasoningTokens`. */
 export interface Usage {
@@ -69,12 +71,12 @@ export interface CallCutOff {
 }
 
 /**
- * Fields of the server's reply that the other events do not model, in the words of its family. Fields of the `message` are content;
- * pieces of one field are joined by `mergeExtra`.
+ * Fields of the server's reply that the other events do not model, in the words of its family. Fields of the `message`, and a
+ * `block`, are content.
  */
 export interface ReplyExtra {
   readonly _tag: "ReplyExtra"
-  readonly family: "openai"
+  readonly family: FamilyName
   readonly at: ExtraPlace
   readonly value: JsonFields
 }
@@ -142,4 +144,4 @@ export const Finish = (reason: FinishReason, stopSequence?: string): Finish => (
 
 /** True for an event with content to show. */
 export const isShown = (event: ReplyEvent): boolean =>
-  event._tag === "ReplyExtra" ? event.at === "message" : event._tag !== "UsageReported" && event._tag !== "Finish"
+  event._tag === "ReplyExtra" ? isContentPlace(event.at) : event._tag !== "UsageReported" && event._tag !== "Finish"

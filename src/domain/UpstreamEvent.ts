@@ -1,7 +1,9 @@
 /**
  * The events that every driver yields, whatever its upstream's protocol. All code above the drivers is written against them.
  */
-import type { ExtraPlace, JsonFields } from "./replyExtras.ts"
+import type { JsonFields } from "./json.ts"
+import type { FamilyName } from "./Native.ts"
+import type { ExtraPlace } from "./replyExtras.ts"
 
 /** The token counts that an upstream reported so far; absent counts are estimated by the completion service. */
 export interface PartialUsage {
@@ -38,9 +40,10 @@ export interface UpstreamCall {
   readonly sealed?: JsonFields | undefined
 }
 
-/** Fields of an OpenAI-compatible reply that the other events do not model (`ReplyExtra`). */
+/** Fields of a reply that the other events do not model, in the words of the driver's family (`ReplyExtra`). */
 export interface UpstreamExtra {
   readonly _tag: "UpstreamExtra"
+  readonly family: FamilyName
   readonly at: ExtraPlace
   readonly value: JsonFields
 }
@@ -82,8 +85,9 @@ export const UpstreamCall = (
   sealed === undefined
     ? { _tag: "UpstreamCall", index, id, name, argumentsDelta }
     : { _tag: "UpstreamCall", index, id, name, argumentsDelta, sealed }
-export const UpstreamExtra = (at: ExtraPlace, value: JsonFields): UpstreamExtra => ({
+export const UpstreamExtra = (family: FamilyName, at: ExtraPlace, value: JsonFields): UpstreamExtra => ({
   _tag: "UpstreamExtra",
+  family,
   at,
   value
 })

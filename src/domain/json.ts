@@ -6,8 +6,13 @@
  * become raw JSON afterwards: one look at each token and each value, in slices.
  */
 import * as Predicate from "effect/Predicate"
-import type { Json } from "./Conversation.ts"
 import { type Cooperative, runSync, Slice } from "./stream/cooperative.ts"
+
+/** A JSON value. */
+export type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
+
+/** Fields of a JSON object. */
+export type JsonFields = { readonly [field: string]: Json }
 
 /** An object as `JSON.parse` returns it; only own properties count. */
 export type JsonRecord = { [key: string]: unknown }

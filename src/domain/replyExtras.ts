@@ -1,16 +1,23 @@
 /**
  * What a server's reply has beyond the events that the gateway models: JSON fields, and how pieces of one field are joined.
  */
-import type { Json } from "./Conversation.ts"
+import type { Json, JsonFields } from "./json.ts"
 
-/** Fields of a JSON object. */
-export type JsonFields = { readonly [field: string]: Json }
+/**
+ * The part of a reply that extra fields belong to: the whole, its choice, the choice's message, or the token counts. `reasoning`: the
+ * fields are a sealed block of reasoning, which ends here. `block`: they are one whole element of the content, of a kind that the
+ * events do not model.
+ */
+export type ExtraPlace = FoldedPlace | "reasoning" | "block"
 
-/** The part of a reply that extra fields belong to: the whole, its choice, the choice's message, or the token counts. */
-export type ExtraPlace = "chunk" | "choice" | "message" | "usage"
+/** The places at which the fields of several events are joined. */
+export type FoldedPlace = "chunk" | "choice" | "message" | "usage"
+
+/** True for a place whose fields are content of the reply. */
+export const isContentPlace = (at: ExtraPlace): boolean => at === "message" || at === "block"
 
 /** The extra fields of a whole reply, by place. */
-export type ReplyExtras = { readonly [At in ExtraPlace]?: JsonFields }
+export type ReplyExtras = { readonly [At in FoldedPlace]?: JsonFields }
 
 interface Grown {
   [field: string]: Json | Array<Json> | Grown
@@ -57,9 +64,10 @@ const grow = (into: Grown, more: JsonFields): Grown => {
 
 /** Joins the extra fields of one reply. What is said of the whole reply, and of its usage, is said again in full. */
 export class ExtraFold {
-  private readonly fields: { [At in ExtraPlace]?: Grown } = {}
+  private readonly fields: { [At in FoldedPlace]?: Grown } = {}
 
   push({ at, value }: { readonly at: ExtraPlace; readonly value: JsonFields }): void {
+    if (at === "reasoning" || at === "block") return
     const known = this.fields[at] ?? {}
     this.fields[at] = at === "chunk" || at === "usage" ? Object.assign(known, value) : grow(known, value)
   }

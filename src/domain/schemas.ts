@@ -2,7 +2,7 @@
  * Schemas that the bodies of several APIs share.
  */
 import * as Schema from "effect/Schema"
-import type { Json } from "./Conversation.ts"
+import type { Json } from "./json.ts"
 
 /** A field that may be left out or `null`. */
 export const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))

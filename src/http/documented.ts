@@ -5,7 +5,7 @@
 import * as Context from "effect/Context"
 import * as OpenApi from "effect/http-api/OpenApi"
 import type { ErrorCode } from "../domain/GatewayError.ts"
-import type { Access } from "./edgeFacts.ts"
+import type { Access } from "./EndpointPolicy.ts"
 
 /** Documentation that Effect's endpoint declaration has no place for. */
 export interface Documentation {

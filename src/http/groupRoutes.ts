@@ -16,7 +16,7 @@ import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import type { EdgeOptions } from "./edge.ts"
+import type { EndpointOptions } from "./endpointMiddleware.ts"
 
 /** A handler's input: the request, and the decoded parameters, headers and query of its endpoint. */
 export type Given<Endpoint extends HttpApiEndpoint.Constraint> = Endpoint["~RequestRaw"]
@@ -71,10 +71,10 @@ const routerPath = (path: string) => path.replace(/(?<!\/):/g, "(.*?)::") as Htt
 type Handled = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, unknown>
 type Routed = Effect.Effect<HttpServerResponse.HttpServerResponse, never, HttpRouter.Provided>
 /** Provides the handler's services and turns its failures into responses. */
-type EndpointMiddleware = (handled: Handled, options: EdgeOptions) => Routed
+type EndpointMiddleware = (handled: Handled, options: EndpointOptions) => Routed
 
 const routed = (
-  { endpoint, group }: EdgeOptions,
+  { endpoint, group }: EndpointOptions,
   handle: (given: object) => Responds<unknown>,
   services: Context.Context<never>
 ): Routed => {

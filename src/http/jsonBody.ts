@@ -25,10 +25,10 @@ import { fieldName, type GatewayError, gatewayError, invalidRequest } from "../d
 import { isRecord, readExactly } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
-import { decodePieces, type Pieces } from "./decodePieces.ts"
-import { type CountedFields, itemCounter, nestsTooDeep } from "./itemLimits.ts"
+import { type CountedFields, itemCounter, nestsTooDeep } from "./bodyLimits.ts"
+import { type DecodePlan, planDecoder } from "./planDecoder.ts"
 import { receiveBody, smallBody, tooMuchHeld } from "./receiveBody.ts"
-import { CurrentRequest } from "./Request.ts"
+import { CurrentRequestStats } from "./RequestContext.ts"
 
 /** Options of one kind of body. */
 export interface BodyOptions {
@@ -43,7 +43,7 @@ export interface BodyOptions {
   /** Converts a body to the form that the Schema describes. */
   readonly normalize?: (body: unknown) => Cooperative<unknown>
   /** How a large body is decoded in slices. */
-  readonly pieces?: Pieces
+  readonly pieces?: DecodePlan
   /** The vendor's contract, whose table says what becomes of fields that the Schema does not read. */
   readonly family?: Family
 }
@@ -141,7 +141,7 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
   const { family, limit, mayBeEmpty = false, normalize, outline, pieces, refuse } = options
   const count = outline === undefined ? undefined : itemCounter(outline)
   const decodeWhole = Schema.decodeUnknownResult(schema)
-  const decodeLarge = pieces === undefined ? undefined : decodePieces(schema, pieces)
+  const decodeLarge = pieces === undefined ? undefined : planDecoder(schema, pieces)
 
   function* decode(
     text: string,
@@ -199,7 +199,7 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     return Effect.withFiber((fiber) => {
       const limits = fiber.getRef(CurrentLimits)
       const deadlines = Context.getOrUndefined(fiber.context, Deadlines)
-      const stats = Context.getOrUndefined(fiber.context, CurrentRequest)
+      const stats = Context.getOrUndefined(fiber.context, CurrentRequestStats)
       return Effect.flatMap(receiveBody(request, limits(), deadlines, limit), (received) => {
         stats?.recording?.received(received)
         return read(received, request.headers["content-type"], limits(), stats)

@@ -23,9 +23,9 @@ import { CurrentBufferedBytes, CurrentLimits } from "../config/limits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { once, transduce } from "../domain/stream/transduce.ts"
-import { toGatewayError } from "./edge.ts"
+import { toGatewayError } from "./endpointMiddleware.ts"
 import { type FrameRenderer, Rendering } from "./FrameRenderer.ts"
-import { CurrentRequest } from "./Request.ts"
+import { CurrentRequestStats } from "./RequestContext.ts"
 import { ResponseBuffer, sendNow } from "./ResponseBuffer.ts"
 
 /** Milliseconds of upstream silence before the headers are sent without an event (behaviour §4). */
@@ -63,10 +63,10 @@ export const streamReply = <R>(
   failureBefore: (error: GatewayError) => string,
   deadlines: Deadlines["Service"],
   client: number
-): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, R | CurrentRequest | Scope.Scope> =>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, R | CurrentRequestStats | Scope.Scope> =>
   Effect.withFiber((fiber: Fiber.Fiber<unknown, unknown>) => {
     const { context } = fiber
-    const stats = Context.getUnsafe(context, CurrentRequest)
+    const stats = Context.getUnsafe(context, CurrentRequestStats)
     const attempts = Scope.makeUnsafe()
     let renderer: FrameRenderer | undefined
     /** The response, or the failure in its place. */

@@ -5,9 +5,9 @@
 import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
-import { AdminEdges } from "../admin/edgeLayers.ts"
 import { Draining } from "../admin/events/EventFeed.ts"
 import { AdminHandlers } from "../admin/layers.ts"
+import { AdminMiddlewares } from "../admin/middlewareLayers.ts"
 import type { Served } from "../http/groupRoutes.ts"
 import { StyleHandlers } from "../styles/handlers.ts"
 import type { StyleId } from "../styles/styles.ts"
@@ -41,7 +41,7 @@ export const GatewayRoutes = Layer.mergeAll(
   StyleRoutes,
   HttpApiBuilder.layer(OperatorApi).pipe(
     Layer.provide(Handlers),
-    Layer.provide(AdminEdges),
+    Layer.provide(AdminMiddlewares),
     Layer.provide(SelfClientLive),
     Layer.provide(SampleReplayLive),
     Layer.provide(DrainingLive)

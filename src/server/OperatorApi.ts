@@ -11,10 +11,10 @@ import { AdminAccountsGroup } from "../admin/accounts/Api.ts"
 import { AdminAuthGroup, AdminSessionGroup } from "../admin/auth/Api.ts"
 import { AdminCapturesGroup } from "../admin/captures/Api.ts"
 import { AdminConfigGroup } from "../admin/config/Api.ts"
-import { AdminOpenEdge } from "../admin/edges.ts"
 import { AdminEventsGroup } from "../admin/events/Api.ts"
 import { AdminHostGroup } from "../admin/host/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
+import { AdminOpenMiddleware } from "../admin/middleware.ts"
 import { AdminRequestsGroup } from "../admin/requests/Api.ts"
 import { AdminSamplesGroup } from "../admin/samples/Api.ts"
 import { AdminSettingsGroup } from "../admin/settings/Api.ts"
@@ -69,7 +69,7 @@ export class MetricsGroup extends HttpApiGroup.make("metrics").add(
     access: "key",
     errors: [...reading, "rate_limit_exceeded"]
   }))
-).middleware(AdminOpenEdge).annotate(OpenApi.Description, "Metrics") {}
+).middleware(AdminOpenMiddleware).annotate(OpenApi.Description, "Metrics") {}
 
 /** The endpoints for operators and their tools. */
 export class OperatorApi extends HttpApi.make(apiId).add(HealthGroup, MetricsGroup).addHttpApi(AdminApi) {}

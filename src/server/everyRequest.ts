@@ -22,8 +22,8 @@ import {
 import { CurrentBufferedBytes } from "../config/limits.ts"
 import type { ErrorCode } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
-import { endRecord } from "../http/edge.ts"
-import { CurrentRequest } from "../http/Request.ts"
+import { endRecording } from "../http/endpointMiddleware.ts"
+import { CurrentRequestStats } from "../http/RequestContext.ts"
 import { consoleHeaders, isConsolePath } from "./console/headers.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -117,7 +117,7 @@ export const EveryRequest = HttpRouter.middleware(
           const closing = Scope.closeUnsafe(needed, exit) ?? Effect.void
           const ended = () => {
             if (stats.ended === undefined) return Effect.sync(end)
-            const recorded = endRecord(stats)
+            const recorded = endRecording(stats)
             metrics.count(stats)
             return Effect.map(recorded, end)
           }
@@ -134,7 +134,7 @@ export const EveryRequest = HttpRouter.middleware(
           const within = Effect.updateContext(
             handled,
             (context: Context.Context<HttpServerRequest.HttpServerRequest>) => {
-              const own = Context.add(Context.add(context, CurrentRequest, stats), Scope.Scope, needed)
+              const own = Context.add(Context.add(context, CurrentRequestStats, stats), Scope.Scope, needed)
               // The router of an app does not provide the gateway's services.
               return Context.getOrUndefined(own, CurrentBufferedBytes) === bytes
                 ? own

@@ -5,16 +5,16 @@
 import * as HttpApi from "effect/http-api/HttpApi"
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import { uncached } from "../admin/edgeLayers.ts"
+import { uncached } from "../admin/middlewareLayers.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { type EdgeFacts, edgeOf } from "../http/edgeFacts.ts"
+import { type EndpointPolicy, policyOf } from "../http/EndpointPolicy.ts"
 import { errorResponse } from "../http/reply.ts"
 import { styles } from "../styles/styles.ts"
 import { GatewayApi } from "./Api.ts"
 
 interface Route {
   readonly segments: ReadonlyArray<string>
-  readonly edge: EdgeFacts
+  readonly policy: EndpointPolicy
 }
 
 const segmentsOf = (path: string): Array<string> => path.split("/").filter((segment) => segment !== "")
@@ -42,17 +42,17 @@ const along = (route: ReadonlyArray<string>, path: ReadonlyArray<string>): reado
 }
 
 /**
- * Finds the edge for a path without a route: that of the route with the most matching segments, then with the highest
+ * Finds the policy for a path without a route: that of the route with the most matching segments, then with the highest
  * similarity, else the API's first one.
  */
-export const edgesOfPaths = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+export const policiesOfPaths = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups>
-): (path: string) => EdgeFacts => {
+): (path: string) => EndpointPolicy => {
   const routes: Array<Route> = []
   HttpApi.reflect(api, {
     onGroup: () => undefined,
     onEndpoint: ({ endpoint }) => {
-      routes.push({ segments: segmentsOf(endpoint.path), edge: edgeOf(endpoint) })
+      routes.push({ segments: segmentsOf(endpoint.path), policy: policyOf(endpoint) })
     }
   })
   return (path) => {
@@ -68,11 +68,11 @@ export const edgesOfPaths = <Id extends string, Groups extends HttpApiGroup.Cons
       }
     }
     if (best === undefined) throw new Error("The API has no endpoint")
-    return best.edge
+    return best.policy
   }
 }
 
-const edgeOfPath = edgesOfPaths(GatewayApi)
+const policyOfPath = policiesOfPaths(GatewayApi)
 
 /** Formats an error as the most similar route would, with its headers. */
 export const errorOfPath = (
@@ -80,7 +80,7 @@ export const errorOfPath = (
   error: GatewayError,
   requestId: string
 ): HttpServerResponse.HttpServerResponse => {
-  const { errors, idHeader, uncached: isUncached } = edgeOfPath(path)
+  const { errors, idHeader, uncached: isUncached } = policyOfPath(path)
   const response = errorResponse(errors, error, requestId)
   const named = idHeader === undefined ? response : HttpServerResponse.setHeader(response, idHeader, requestId)
   return isUncached === true ? uncached(named) : named

@@ -9,7 +9,7 @@ import { Accounts } from "../accounts/Accounts.ts"
 import { shuttingDown, storeUnavailable } from "../accounts/refusals.ts"
 import { Nodes } from "../cluster/nodes/Nodes.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
-import { publicEdge } from "../http/edge.ts"
+import { publicMiddleware } from "../http/endpointMiddleware.ts"
 import { apiId } from "../http/reply.ts"
 import { OpenAiPublicMiddleware } from "../styles/shared/middleware.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -46,4 +46,4 @@ export const HealthHandlers = HttpApiBuilder.group(
         }
       )
   })
-).pipe(Layer.provide(Layer.succeed(OpenAiPublicMiddleware, publicEdge(OpenAiPublicMiddleware.facts))))
+).pipe(Layer.provide(Layer.succeed(OpenAiPublicMiddleware, publicMiddleware(OpenAiPublicMiddleware.facts))))

@@ -15,10 +15,10 @@ import { Completion } from "../completion/Completion.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { layerBufferedBytes, layerLimits } from "../config/limits.ts"
-import { OwnWork } from "../http/OwnWork.ts"
-import { Captures } from "../recordings/captures/Captures.ts"
-import { Requests } from "../recordings/requests/Requests.ts"
-import { SampleFolder } from "../recordings/samples/SampleFolder.ts"
+import { WorkLimit } from "../http/WorkLimit.ts"
+import { Captures } from "../recordings/Captures.ts"
+import { Requests } from "../recordings/Requests.ts"
+import { SampleFolder } from "../recordings/SampleFolder.ts"
 import { ResponsesStore } from "../styles/responses/store/ResponsesStore.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import { layerHttpClient } from "../upstream/transports/httpClient.ts"
@@ -62,7 +62,7 @@ const servicesOver = <E, R, E2, R2>(
     Layer.provide(SampleFolder.layerRecordings),
     Layer.provideMerge(SampleFolder.layer),
     Layer.provideMerge(Lifecycle.layer),
-    Layer.provideMerge(Layer.mergeAll(OwnWork.layer, RequestMetrics.layer)),
+    Layer.provideMerge(Layer.mergeAll(WorkLimit.layer, RequestMetrics.layer)),
     Layer.provideMerge(Layer.mergeAll(Deadlines.layer, layerBufferedBytes, layerLimits, layerRegistry))
   )
 

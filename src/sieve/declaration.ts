@@ -1,7 +1,8 @@
 /**
  * The part of the prompt that declares the tools and the form in which to call them: the form in which the history is rendered too.
  */
-import type { Json, JsonSchema, ToolChoice, ToolDeclaration } from "../domain/Conversation.ts"
+import type { JsonSchema, ToolChoice, ToolDeclaration } from "../domain/Conversation.ts"
+import type { Json } from "../domain/json.ts"
 import { type Cooperative, runSync, Slice } from "../domain/stream/cooperative.ts"
 import { guardJson, guardJsonCooperatively, renderCall } from "./history.ts"
 import { itemsOf, propertyOf, resolve, type SchemaAt, typesOf } from "./schema.ts"

@@ -1,8 +1,8 @@
 /**
  * The types that a tool's schema gives to its parameters, to which text in tags is converted.
  */
-import type { Json, JsonSchema, ToolDeclaration } from "../domain/Conversation.ts"
-import { isRecord } from "../domain/json.ts"
+import type { JsonSchema, ToolDeclaration } from "../domain/Conversation.ts"
+import { isRecord, type Json } from "../domain/json.ts"
 
 export type TypeName = "string" | "number" | "integer" | "boolean" | "object" | "array" | "null"
 

@@ -11,6 +11,7 @@ import type * as Stream from "effect/Stream"
 import type { Conversation, Thinking } from "../domain/Conversation.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { ServerFields } from "../domain/families/Family.ts"
+import type { FamilyName, UpstreamProtocol } from "../domain/Native.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
@@ -60,7 +61,7 @@ export interface Recorder {
     /** `completion` or `continue`. */
     readonly label: string
     /** The protocol of the response's bytes. */
-    readonly protocol: "session" | "openai"
+    readonly protocol: UpstreamProtocol
     readonly url: string
     readonly requestBody: string
     /** The upstream session of the round, if there is one. */
@@ -130,6 +131,8 @@ export interface EmbeddingsReply {
 export interface Driver {
   /** Callers see the name `embedded`; other drivers may have any other name. */
   readonly name: string
+  /** The vendor contract that the driver speaks; it sends the `Native` of that family back word for word. */
+  readonly family?: FamilyName | undefined
   /** What the upstream supports. The driver or the gateway substitutes the rest. */
   readonly capabilities: {
     /** Accounts log in with a password; otherwise they have a token only. */

@@ -6,6 +6,7 @@
  */
 import type { Held } from "../config/limits.ts"
 import type { Limits } from "../domain/limits.ts"
+import { isContentPlace } from "../domain/replyExtras.ts"
 import { monotonicMillis, type MonotonicSource } from "../domain/time.ts"
 import {
   UpstreamCall,
@@ -227,7 +228,7 @@ export class RequestBudget {
       if (size === 0) continue
       // A server's own field beside the content does not cut the content that it comes with.
       if (
-        event._tag === "UpstreamExtra" && event.at !== "message" && size > this.limits.reply_chars - this.characters
+        event._tag === "UpstreamExtra" && !isContentPlace(event.at) && size > this.limits.reply_chars - this.characters
       ) {
         events.splice(i--, 1)
         continue

@@ -10,7 +10,7 @@ import { tokenIdentifier } from "../../src/domain/identity.ts"
 import { nativeModels } from "../../src/domain/models.ts"
 import { type UpstreamEvent, UpstreamFinish, UpstreamReasoning, UpstreamText } from "../../src/domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
-import { Captures } from "../../src/recordings/captures/Captures.ts"
+import { Captures } from "../../src/recordings/Captures.ts"
 import { type Driver, Upstream } from "../../src/upstream/Upstream.ts"
 import { accounts, makeDriver } from "../accounts/support.ts"
 

@@ -9,7 +9,7 @@ import { Deadlines } from "../../src/config/clock/Deadlines.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { fixedUpstream, makeDriver } from "../../src/inProcess/driver.ts"
-import { Requests } from "../../src/recordings/requests/Requests.ts"
+import { Requests } from "../../src/recordings/Requests.ts"
 
 const source = { boot: "b00t", startedAt: 1_000, node: () => undefined }
 

@@ -13,13 +13,13 @@ import { untilHolds } from "../support/until.ts"
 
 const root = path.join(import.meta.dirname, "../..")
 
-const isReady = async (url: string): Promise<boolean> =>
-  (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5000) }).catch(() => undefined))?.status === 200
+const isReady = async (port: number | undefined): Promise<boolean> =>
+  (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status === 200
 
 describe("the commands of docs/nodes.md", () => {
   it("start a store and two nodes that act as one gateway", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "readme-nodes-"))
-    const ports = { 6379: await freePort(), 5001: await freePort(), 5002: await freePort() }
+    const ports: Record<number, number> = { 6379: await freePort(), 5001: await freePort(), 5002: await freePort() }
     const [begin = "", look = ""] = snippetsOf(pageText("docs/nodes.md"), "sh nodes")
       .map(({ text }) =>
         Object.entries(ports).reduce((script, [port, free]) => script.replaceAll(port, String(free)), text)
@@ -37,13 +37,11 @@ describe("the commands of docs/nodes.md", () => {
     // The shell ends when one of the nodes ends, so that a failing start fails the test.
     const script = `${begin.replaceAll(/ &$/gm, " || kill $$ &")}\nwait`
     const shell = spawn("sh", ["-euc", script], { cwd: root, env, detached: true, stdio: ["ignore", output, output] })
+    let isRunning = true
+    const ended = once(shell, "exit").then(() => void (isRunning = false))
     try {
-      for (const port of [ports[5001], ports[5002]]) {
-        await untilHolds(async () => {
-          if (shell.exitCode !== null || shell.signalCode !== null) assert.fail(readFileSync(log, "utf8"))
-          return await isReady(`http://127.0.0.1:${port}`)
-        })
-      }
+      for (const port of [ports[5001], ports[5002]]) await untilHolds(async () => !isRunning || await isReady(port))
+      assert.isTrue(isRunning, readFileSync(log, "utf8"))
       const admin = "an-admin-key-of-your-own"
       const { stdout } = await promisify(execFile)("sh", ["-euc", look], { env: { ...env, GATEWAY_ADMIN_KEY: admin } })
       assert.include(stdout, "\"total_keys\":1")
@@ -55,7 +53,6 @@ describe("the commands of docs/nodes.md", () => {
       assert.lengthOf(stdout.match(/"self":/g) ?? [], 2)
     } finally {
       closeSync(output)
-      const ended = shell.exitCode ?? shell.signalCode ?? once(shell, "exit")
       try {
         process.kill(-shell.pid!, "SIGTERM")
       } catch {

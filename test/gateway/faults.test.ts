@@ -4,7 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context, Effect } from "effect"
-import { Captures } from "../../src/recordings/captures/Captures.ts"
+import { Captures } from "../../src/recordings/Captures.ts"
 import type { Report } from "../../src/testing/CallLog.ts"
 import type { FaultOrder } from "../../src/testing/Provider.ts"
 import type { CallName } from "../../src/upstream/embedded/calls.ts"

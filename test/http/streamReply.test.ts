@@ -10,7 +10,7 @@ import { type GatewayError, gatewayError } from "../../src/domain/GatewayError.t
 import { defaultLimits } from "../../src/domain/limits.ts"
 import { Finish, type ReplyEvent, TextDelta } from "../../src/domain/ReplyEvent.ts"
 import type { FrameRenderer } from "../../src/http/FrameRenderer.ts"
-import { CurrentRequest } from "../../src/http/Request.ts"
+import { CurrentRequestStats } from "../../src/http/RequestContext.ts"
 import { streamReply } from "../../src/http/streamReply.ts"
 import { makeWallClock } from "../support/wallClock.ts"
 
@@ -36,7 +36,7 @@ const answer = Effect.fnUntraced(function*<R>(open: Effect.Effect<CompletionOutp
   const deadlines = Context.get(yield* Layer.build(Deadlines.layer), Deadlines)
   const failureBefore = (error: GatewayError) => `[failed before ${error.code}]`
   const response = yield* streamReply(open, renderer, failureBefore, deadlines, 120_000).pipe(
-    Effect.provideService(CurrentRequest, makeRequestStats("id", 0))
+    Effect.provideService(CurrentRequestStats, makeRequestStats("id", 0))
   )
   return response
 })

@@ -5,7 +5,7 @@ import { Context, Effect, Layer, Redacted, Stream } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { Deadlines } from "../../src/config/clock/Deadlines.ts"
 import { CurrentBufferedBytes } from "../../src/config/limits.ts"
-import { mostAtWork, OwnWork } from "../../src/http/OwnWork.ts"
+import { mostAtWork, WorkLimit } from "../../src/http/WorkLimit.ts"
 import {
   complete,
   Completion,
@@ -137,12 +137,12 @@ describe("two gateways in one app count", () => {
   it.effect("their work limits separately", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two
-      const { inTurn } = Context.get(one, OwnWork)
+      const { inTurn } = Context.get(one, WorkLimit)
       for (let i = 0; i < mostAtWork; i++) {
         yield* Effect.forkChild(inTurn(Effect.never), { startImmediately: true })
       }
       const waits = yield* Effect.forkChild(inTurn(Effect.void), { startImmediately: true })
-      yield* Context.get(other, OwnWork).inTurn(Effect.void)
+      yield* Context.get(other, WorkLimit).inTurn(Effect.void)
       assert.isUndefined(waits.pollUnsafe())
     }))
 })

@@ -7,9 +7,9 @@ import { makeRequestStats, type RequestStats } from "../../src/completion/Reques
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { Text } from "../../src/domain/Conversation.ts"
-import { Captures } from "../../src/recordings/captures/Captures.ts"
-import type { RequestRecord } from "../../src/recordings/requests/RequestRecord.ts"
-import { Requests } from "../../src/recordings/requests/Requests.ts"
+import { Captures } from "../../src/recordings/Captures.ts"
+import type { RequestRecord } from "../../src/recordings/RequestRecord.ts"
+import { Requests } from "../../src/recordings/Requests.ts"
 import type { RoundRecorder } from "../../src/upstream/Upstream.ts"
 import { runs } from "../support/effort.ts"
 

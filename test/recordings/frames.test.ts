@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { cutFrames } from "../../src/recordings/requests/frames.ts"
+import { cutFrames } from "../../src/recordings/frames.ts"
 
 const piece = fc.constantFrom("data: one", "data: 多字节 ✓", "event: x", ": note", "id: 7", "", "data: {\"a\":1}")
 const ending = fc.constantFrom("\n", "\r\n", "\r")

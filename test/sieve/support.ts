@@ -1,6 +1,7 @@
 /** Support for the sieve's tests: the declared tools, runs over any cut of a text, and the protocol that every run must follow. */
 import { readFileSync } from "node:fs"
-import type { Json, ToolDeclaration } from "../../src/domain/Conversation.ts"
+import type { ToolDeclaration } from "../../src/domain/Conversation.ts"
+import type { Json } from "../../src/domain/json.ts"
 import type { SieveEvent } from "../../src/domain/ReplyEvent.ts"
 import { run } from "../../src/domain/stream/transducer.ts"
 import { sieve } from "../../src/sieve/sieve.ts"

@@ -1,31 +1,31 @@
-/** The list of styles, and what is made of it: which edge a path has, and which styles play samples. */
+/** The list of styles, and what is made of it: the policy of each path, and which styles play samples. */
 import { assert, describe, it } from "@effect/vitest"
 import { HttpApi } from "effect/http-api"
 import * as fc from "fast-check"
-import { type EdgeFacts, edgeOf } from "../../src/http/edgeFacts.ts"
+import { type EndpointPolicy, policyOf } from "../../src/http/EndpointPolicy.ts"
 import { detailErrors, generateErrors, messagesErrors, openaiErrors } from "../../src/http/errorShapes.ts"
 import { GatewayApi } from "../../src/server/Api.ts"
-import { edgesOfPaths } from "../../src/server/fallback.ts"
+import { policiesOfPaths } from "../../src/server/fallback.ts"
 import { playedStyles, type Style } from "../../src/styles/Style.ts"
 import { styles } from "../../src/styles/styles.ts"
 
-const edgeOfPath = edgesOfPaths(GatewayApi)
+const policyOfPath = policiesOfPaths(GatewayApi)
 
 const endpoints = () => {
-  const found: Array<{ readonly path: string; readonly edge: EdgeFacts }> = []
+  const found: Array<{ readonly path: string; readonly policy: EndpointPolicy }> = []
   HttpApi.reflect(GatewayApi, {
     onGroup: () => undefined,
-    onEndpoint: ({ endpoint }) => found.push({ path: endpoint.path, edge: edgeOf(endpoint) })
+    onEndpoint: ({ endpoint }) => found.push({ path: endpoint.path, policy: policyOf(endpoint) })
   })
   return found
 }
 
-describe("the edge of a path", () => {
+describe("the policy of a path", () => {
   it("is that of the path's route", () => {
-    for (const { edge, path } of endpoints()) {
+    for (const { path, policy } of endpoints()) {
       const asked = path.replaceAll(/\/:\w+/g, "/anything")
-      assert.strictEqual(edgeOfPath(asked).errors, edge.errors, path)
-      assert.strictEqual(edgeOfPath(`${asked}/`).errors, edge.errors, path)
+      assert.strictEqual(policyOfPath(asked).errors, policy.errors, path)
+      assert.strictEqual(policyOfPath(`${asked}/`).errors, policy.errors, path)
     }
   })
 
@@ -37,13 +37,13 @@ describe("the edge of a path", () => {
       [detailErrors, ["/admin", "/admin/none", "/admin/keys/a/b", "/metrics/none"]]
     ] as const
     for (const [errors, paths] of families) {
-      for (const path of paths) assert.strictEqual(edgeOfPath(path).errors, errors, path)
+      for (const path of paths) assert.strictEqual(policyOfPath(path).errors, errors, path)
     }
   })
 
   it("is found for whatever stands for a path", () => {
     fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => {
-      assert.isDefined(edgeOfPath(`/${text}`).errors)
+      assert.isDefined(policyOfPath(`/${text}`).errors)
     }))
   })
 })

@@ -16,7 +16,7 @@ import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { GatewayError } from "../../src/domain/GatewayError.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
-import { OwnWork } from "../../src/http/OwnWork.ts"
+import { WorkLimit } from "../../src/http/WorkLimit.ts"
 import { GenerateHandlers } from "../../src/styles/generate/Handlers.ts"
 import { MessagesHandlers } from "../../src/styles/messages/Handlers.ts"
 import { scriptedCompletion } from "./scriptedCompletion.ts"
@@ -51,7 +51,7 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
       Layer.provide([
         Callers.layer,
         Deadlines.layer,
-        OwnWork.layer,
+        WorkLimit.layer,
         usageInMemory,
         Layer.succeed(Completion, completion)
       ]),

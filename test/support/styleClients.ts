@@ -6,7 +6,8 @@ import Anthropic, { APIError as AnthropicError } from "@anthropic-ai/sdk"
 import type { GenerateContentResponse, Part } from "@google/genai"
 import { ApiError as GenerateError, FunctionCallingConfigMode, GoogleGenAI } from "@google/genai"
 import OpenAI from "openai"
-import type { Json, JsonSchema } from "../../src/domain/Conversation.ts"
+import type { JsonSchema } from "../../src/domain/Conversation.ts"
+import type { Json } from "../../src/domain/json.ts"
 import { businessKey } from "./gateway.ts"
 
 export const styleNames = ["chat", "responses", "messages", "generate"] as const

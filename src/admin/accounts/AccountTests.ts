@@ -20,7 +20,7 @@ import { foldReply, replyReasoning, replyText } from "../../domain/Reply.ts"
 import type { ReplyEvent } from "../../domain/ReplyEvent.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import { Captures } from "../../recordings/captures/Captures.ts"
+import { Captures } from "../../recordings/Captures.ts"
 import { RequestBudget } from "../../upstream/budget.ts"
 import type { AccountTestResult } from "./Api.ts"
 

@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { optional } from "../../domain/schemas.ts"
 import { bodies, changing, documented, finding, reading } from "../../http/documented.ts"
 import { lasting, pageFields, pageQuery } from "../contract.ts"
-import { AdminEdge } from "../edges.ts"
+import { AdminMiddleware } from "../middleware.ts"
 
 /** A configured account (spec "Account"). */
 export const AccountView = Schema.Struct({
@@ -246,4 +246,4 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
       errors: [...reading, "store_unavailable"]
     })
   )
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: accounts and queue") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: accounts and queue") {}

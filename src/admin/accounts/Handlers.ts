@@ -12,7 +12,7 @@ import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { identityKeys } from "../../domain/identity.ts"
 import { modelNotFound, resolveModel } from "../../domain/models.ts"
 import { respond } from "../../http/reply.ts"
-import { CurrentRequest } from "../../http/Request.ts"
+import { CurrentRequestStats } from "../../http/RequestContext.ts"
 import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, lastingOf, logChange, savedOr } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
@@ -59,7 +59,7 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
     const { model_table } = store.now()
     const model = resolveModel(model_table, modelName)
     if (model === undefined) return yield* modelNotFound(modelName, model_table)
-    return { model, modelName, requestId: (yield* CurrentRequest).id }
+    return { model, modelName, requestId: (yield* CurrentRequestStats).id }
   })
 
   /** Edits the entry of an account; `undefined` removes it. */

@@ -19,7 +19,7 @@ import type { LoginToken } from "../../config/EndedLogins.ts"
 import type { AdminConfig } from "../../config/GatewayConfig.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { savedOr, setFields } from "../changes.ts"
-import type { Operator } from "../edges.ts"
+import type { Operator } from "../middleware.ts"
 import { AdminSecrets } from "./AdminSecrets.ts"
 import { makeLoginThrottle, type QueueFull } from "./LoginThrottle.ts"
 

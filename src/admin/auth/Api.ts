@@ -6,7 +6,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { always, bodies, documented, finding, reading } from "../../http/documented.ts"
-import { AdminOpenEdge } from "../edges.ts"
+import { AdminOpenMiddleware } from "../middleware.ts"
 
 const LoginRequest = Schema.Struct({
   admin_key: Schema.String.annotate({ description: "The admin key, or the admin password if one is set." }),
@@ -35,7 +35,7 @@ export class AdminAuthGroup extends HttpApiGroup.make("admin-auth").add(
   HttpApiEndpoint.get("verify", "/admin/verify", { success: VerifyReply }).annotateMerge(
     documented({ summary: "Check a JWT", access: "jwt", errors: reading })
   )
-).middleware(AdminOpenEdge).annotate(OpenApi.Description, "Operators: login") {}
+).middleware(AdminOpenMiddleware).annotate(OpenApi.Description, "Operators: login") {}
 
 const remaining = {
   /** Unix seconds. */
@@ -80,4 +80,4 @@ export class AdminSessionGroup extends HttpApiGroup.make("admin-session").add(
     description: "Ends the login itself, also for other users of its token.",
     errors: finding
   }))
-).middleware(AdminOpenEdge).annotate(OpenApi.Description, "Operators: sessions of browsers") {}
+).middleware(AdminOpenMiddleware).annotate(OpenApi.Description, "Operators: sessions of browsers") {}

@@ -5,7 +5,7 @@
  * use it. It has no path: a browser then sends it below the folder that it came from, `…/admin`, with any prefix of a proxy.
  */
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
-import { bearerToken } from "../../http/Request.ts"
+import { bearerToken } from "../../http/RequestContext.ts"
 
 const name = "gateway_session"
 

@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { FailureCause } from "../../domain/FailureCause.ts"
 import { documented, finding, reading } from "../../http/documented.ts"
 import { missingNodes, Switch } from "../contract.ts"
-import { AdminEdge } from "../edges.ts"
+import { AdminMiddleware } from "../middleware.ts"
 
 /** One round with the upstream, without credentials. */
 export const CaptureItem = Schema.Struct({
@@ -83,4 +83,4 @@ export class AdminCapturesGroup extends HttpApiGroup.make("admin-captures").add(
   HttpApiEndpoint.delete("clear", "/admin/dev/captures", { success: CapturesCleared }).annotateMerge(
     documented({ summary: "Clear the captures", errors: reading })
   )
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: packet captures") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: packet captures") {}

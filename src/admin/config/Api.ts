@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { changing, documented, reading } from "../../http/documented.ts"
 import { AccountView } from "../accounts/Api.ts"
 import { lasting, Switch } from "../contract.ts"
-import { AdminEdge } from "../edges.ts"
+import { AdminMiddleware } from "../middleware.ts"
 
 const Mapping = Schema.Struct({ fast: Schema.String, slow: Schema.String })
 
@@ -136,4 +136,4 @@ export class AdminConfigGroup extends HttpApiGroup.make("admin-config").add(
       example: { accounts: [{ email: "user@example.com", password: "secret" }] }
     })
   )
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: configuration") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: configuration") {}

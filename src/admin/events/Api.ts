@@ -8,7 +8,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { documented, reading } from "../../http/documented.ts"
 import { AccountItem, QueueStatusReply } from "../accounts/Api.ts"
-import { AdminEdge } from "../edges.ts"
+import { AdminMiddleware } from "../middleware.ts"
 import { RequestItem } from "../requests/Api.ts"
 
 /** The first event. */
@@ -78,4 +78,4 @@ export class AdminEventsGroup extends HttpApiGroup.make("admin-events").add(
       "`reset` after a gap, `session_ended` before the end. With `Last-Event-ID` missed events come first.",
     errors: [...reading, "invalid_request", "rate_limit_exceeded"]
   }))
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: live changes") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: live changes") {}

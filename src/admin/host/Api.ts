@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { optional } from "../../domain/schemas.ts"
 import { bodies, changing, documented, reading } from "../../http/documented.ts"
 import { lasting } from "../contract.ts"
-import { AdminEdge } from "../edges.ts"
+import { AdminMiddleware } from "../middleware.ts"
 
 export const HostConfigReply = Schema.Struct({
   has_token: Schema.Boolean,
@@ -95,4 +95,4 @@ export class AdminHostGroup extends HttpApiGroup.make("admin-host").add(
       errors: [...reading, ...bodies],
       example: { config_override: { keys: ["a-business-key"] } }
     }))
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: sync to the hosting platform") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: sync to the hosting platform") {}

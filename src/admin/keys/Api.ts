@@ -9,7 +9,7 @@ import { windowNames } from "../../config/schema.ts"
 import { optional } from "../../domain/schemas.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
 import { lasting, pageFields, pageQuery } from "../contract.ts"
-import { AdminEdge } from "../edges.ts"
+import { AdminMiddleware } from "../middleware.ts"
 import { StoreView } from "../usage/Api.ts"
 
 const Window = Schema.Literals(windowNames)
@@ -151,4 +151,4 @@ export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
     description: "By its id, or by the key itself. The reply has the id of the removed key.",
     errors: [...changing, "not_found"]
   }))
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: business keys") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: business keys") {}

@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { documented, finding, reading } from "../../http/documented.ts"
 import { recordedStyles } from "../../styles/Style.ts"
 import { missingNodes, PageNumber } from "../contract.ts"
-import { AdminEdge } from "../edges.ts"
+import { AdminMiddleware } from "../middleware.ts"
 
 /** A request in lists. Times are Unix milliseconds, durations milliseconds; unknown ones are `null`. */
 export const RequestItem = Schema.Struct({
@@ -162,4 +162,4 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
   HttpApiEndpoint.delete("clear", "/admin/requests", { success: RequestsCleared }).annotateMerge(
     documented({ summary: "Delete the records of finished requests", errors: reading })
   )
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: records of requests") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: records of requests") {}

@@ -1,12 +1,12 @@
 /**
  * Records as the admin API shows them: facts in lists; bodies and frames of both sides, without credentials, for one record.
  */
-import { blotBytes, blotText } from "../../recordings/captures/blot.ts"
+import { showConversation } from "../../recordings/conversation.ts"
+import { cutFrames } from "../../recordings/frames.ts"
 import type { RecordedBytes } from "../../recordings/RecordedBytes.ts"
-import { showConversation } from "../../recordings/requests/conversation.ts"
-import { cutFrames } from "../../recordings/requests/frames.ts"
-import type { RequestRecord } from "../../recordings/requests/RequestRecord.ts"
-import { toolCallsOf } from "../../recordings/requests/toolCalls.ts"
+import { redactBytes, redactText } from "../../recordings/redactRound.ts"
+import type { RequestRecord } from "../../recordings/RequestRecord.ts"
+import { toolCallsOf } from "../../recordings/toolCalls.ts"
 import type { RequestDetail, RequestItem } from "./Api.ts"
 
 /** The id of a record, which is also the cursor to older ones. */
@@ -62,11 +62,11 @@ export const viewDetail = (
   alwaysSecret: ReadonlyArray<string>
 ): typeof RequestDetail.Type => {
   const secrets = [...record.secrets, ...alwaysSecret]
-  const blot = (text: string) => blotText(text, secrets)
+  const blot = (text: string) => redactText(text, secrets)
   const blotAll = (fields: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, blot(value)]))
   const framesOf = (recorded: RecordedBytes) =>
-    cutFrames({ ...recorded, bytes: blotBytes(recorded.bytes, secrets) }, record.facts.startedAt)
+    cutFrames({ ...recorded, bytes: redactBytes(recorded.bytes, secrets) }, record.facts.startedAt)
   const { body, conversation, head, reply } = record
   const replyFrames = reply === undefined ? [] : framesOf(reply.body)
   const isStream = /^text\/event-stream\b/i.test(reply?.body.contentType ?? "")

@@ -11,7 +11,7 @@ import { bodies, completing, documented, finding, reading } from "../../http/doc
 import { ChatCompletion, ChatEvent } from "../../styles/chat/Api.ts"
 import { playedStyles } from "../../styles/Style.ts"
 import { missingNodes } from "../contract.ts"
-import { AdminEdge } from "../edges.ts"
+import { AdminMiddleware } from "../middleware.ts"
 
 /** Without `messages`, `message` is the one user turn. */
 const CaptureSampleRequest = Schema.Struct({
@@ -133,4 +133,4 @@ export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
     errors: [...finding, ...bodies],
     example: { query: "Hello" }
   }))
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: raw samples") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: raw samples") {}

@@ -10,7 +10,7 @@ import { settingGroups } from "../../config/schema.ts"
 import { settingsOf, SettingsPatch } from "../../config/settings.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
 import { lasting } from "../contract.ts"
-import { AdminEdge } from "../edges.ts"
+import { AdminMiddleware } from "../middleware.ts"
 
 /** Groups whose values in effect are in the reply of `GET /admin/settings`. */
 export const shownGroups = [
@@ -153,4 +153,4 @@ export class AdminSettingsGroup extends HttpApiGroup.make("admin-settings").add(
       // The example is refused, so that sending it unchanged does not set a public password.
       example: { current_password: "", new_password: "" }
     }))
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: runtime settings and password") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: runtime settings and password") {}

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { addressOf } from "../../http/Request.ts"
+import { addressOf } from "../../http/RequestContext.ts"
 import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { AdminAuth, usesGeneratedKey } from "../auth/AdminAuth.ts"
 import { adminCredential } from "../auth/sessionCookie.ts"

@@ -8,7 +8,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/schemas.ts"
 import { bodies, documented, reading } from "../../http/documented.ts"
-import { AdminEdge } from "../edges.ts"
+import { AdminMiddleware } from "../middleware.ts"
 
 /** Unknown fields of the latest release are `null`, and `check_error` says why. */
 const VersionReply = Schema.Struct({
@@ -40,7 +40,7 @@ export class AdminVersionGroup extends HttpApiGroup.make("admin-version").add(
     description: "HTTP 200 with `check_error` if the lookup of the release failed.",
     errors: reading
   }))
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: version") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: version") {}
 
 /** Times are Unix milliseconds. */
 const NodesReply = Schema.Struct({
@@ -81,7 +81,7 @@ export class AdminNodesGroup extends HttpApiGroup.make("admin-nodes").add(
     description: "`store` is `null` without a shared store; while it is unavailable, `nodes` has only this node.",
     errors: reading
   }))
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: nodes that are one gateway") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: nodes that are one gateway") {}
 
 /** Without `api_key` the first configured key is used. */
 const SelfTestRequest = Schema.Struct({
@@ -105,4 +105,4 @@ export class AdminSelfTestGroup extends HttpApiGroup.make("admin-self-test").add
       example: { model: "upstream-chat", message: "Hello" }
     })
   )
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: self-test") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: self-test") {}

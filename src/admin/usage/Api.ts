@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import { documented, reading } from "../../http/documented.ts"
 import { measureNames } from "../../usage/UsageEntry.ts"
 import { groupings } from "../../usage/UsageQuery.ts"
-import { AdminEdge } from "../edges.ts"
+import { AdminMiddleware } from "../middleware.ts"
 
 /** The store of usage. */
 export const StoreView = Schema.Struct({
@@ -75,4 +75,4 @@ export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
     description: "`x-truncated: true` means that rows are missing.",
     errors: [...reading, "invalid_request"]
   }))
-).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: usage") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: usage") {}

@@ -2,9 +2,8 @@
  * What becomes of each field of a vendor's requests, as one table for each contract. The readers of bodies, `docs/fidelity.md` and
  * the tests use the tables.
  */
-import type { Json } from "../Conversation.ts"
 import { type GatewayError, invalidRequest } from "../GatewayError.ts"
-import { isRecord } from "../json.ts"
+import { isRecord, type Json } from "../json.ts"
 import { type Cooperative, Slice } from "../stream/cooperative.ts"
 
 /**

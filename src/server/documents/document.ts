@@ -9,7 +9,7 @@ import type * as OpenApi from "effect/http-api/OpenApi"
 import * as Option from "effect/Option"
 import { type ErrorCode, errorTable } from "../../domain/GatewayError.ts"
 import { type Documentation, Documented } from "../../http/documented.ts"
-import { type Access, edgeOf } from "../../http/edgeFacts.ts"
+import { type Access, policyOf } from "../../http/EndpointPolicy.ts"
 
 type Spec = OpenApi.OpenAPISpec
 type PathItem = Spec["paths"][string]
@@ -97,7 +97,7 @@ const everythingSaid = <Id extends string, Groups extends HttpApiGroup.Constrain
     onEndpoint({ endpoint, group, mergedAnnotations }) {
       const documented = Context.getOption(mergedAnnotations, Documented)
       if (Option.isSome(documented)) {
-        const { access } = edgeOf(endpoint)
+        const { access } = policyOf(endpoint)
         said.set(`${group.identifier}.${endpoint.identifier}`, { access, ...documented.value })
       }
     }

@@ -13,7 +13,7 @@ import { AdminAuth } from "../../admin/auth/AdminAuth.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import { apiId } from "../../http/reply.ts"
-import { addressOf, bearerToken } from "../../http/Request.ts"
+import { addressOf, bearerToken } from "../../http/RequestContext.ts"
 import { MetricsGroup } from "../OperatorApi.ts"
 import { Gauges } from "./gauges.ts"
 

@@ -8,7 +8,7 @@ import { noteIgnored } from "../../completion/ignored.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { replyOf } from "../../domain/Reply.ts"
-import { businessEdge } from "../../http/edge.ts"
+import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { withServerFields } from "../../http/jsonBody.ts"
@@ -47,5 +47,5 @@ export const ChatHandlers = groupRoutes(
     } satisfies HandlersOf<typeof ChatGroup>
   })
 ).pipe(
-  Layer.provide(Layer.effect(OpenAiMiddleware, businessEdge(OpenAiMiddleware.facts)))
+  Layer.provide(Layer.effect(OpenAiMiddleware, businessMiddleware(OpenAiMiddleware.facts)))
 )

@@ -2,9 +2,9 @@
  * Reads the body of a chat request: which fields count against the limits, and how a large body is decoded incrementally.
  */
 import { chatFamily } from "../../domain/families/openai.ts"
-import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
-import type { CountedFields } from "../../http/itemLimits.ts"
+import type { CountedFields } from "../../http/bodyLimits.ts"
 import { payloadReader } from "../../http/jsonBody.ts"
+import { type DecodePlan, fields, items, opaque } from "../../http/planDecoder.ts"
 import { ContentPart } from "../shared/chatFamily.ts"
 import { ChatGroup, ChatMessage, ChatTool, ToolCall } from "./Api.ts"
 
@@ -14,13 +14,13 @@ export const chatCountedFields: CountedFields = {
   maps: ["logit_bias"]
 }
 
-export const chatPlan: Pieces = {
-  messages: each(ChatMessage, {
-    content: each(ContentPart),
-    tool_calls: each(ToolCall, { function: within({ arguments: own }) })
+export const chatPlan: DecodePlan = {
+  messages: items(ChatMessage, {
+    content: items(ContentPart),
+    tool_calls: items(ToolCall, { function: fields({ arguments: opaque }) })
   }),
-  tools: each(ChatTool, { function: within({ parameters: own }) }),
-  response_format: within({ json_schema: within({ schema: own }) })
+  tools: items(ChatTool, { function: fields({ parameters: opaque }) }),
+  response_format: fields({ json_schema: fields({ schema: opaque }) })
 }
 
 export const readChatRequest = payloadReader(ChatGroup.endpoints.completions, {

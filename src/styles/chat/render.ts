@@ -1,11 +1,11 @@
 /**
  * Renders the canonical reply as chat-completions frames or as one object (spec "Chat-completions stream").
  */
-import type { Json } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
+import type { Json, JsonFields } from "../../domain/json.ts"
 import { type Reply, replyCalls, replyReasoning, replyText } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
-import { ExtraFold, isFields, type JsonFields } from "../../domain/replyExtras.ts"
+import { ExtraFold, isFields } from "../../domain/replyExtras.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import type { ChatAnnotation, ChatCompletion, ChatLogprobs, ChatUsage } from "./Api.ts"
@@ -110,7 +110,7 @@ class StreamedExtras {
   /** Takes extra fields, but for the message's. Returns true if `repeated` has changed. */
   push({ at, value }: ReplyExtra): boolean {
     if (at === "usage") this.usage = value
-    if (at === "usage" || at === "message") return false
+    if (at !== "chunk" && at !== "choice") return false
     if (at === "choice") {
       this.wait(at, value)
       return false

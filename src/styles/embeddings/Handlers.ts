@@ -6,11 +6,11 @@ import * as Layer from "effect/Layer"
 import { runCooperatively } from "../../config/clock/cooperative.ts"
 import { embeddingsFamily } from "../../domain/families/openai.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
-import { own } from "../../http/decodePieces.ts"
-import { businessEdge } from "../../http/edge.ts"
+import type { CountedFields } from "../../http/bodyLimits.ts"
+import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import type { CountedFields } from "../../http/itemLimits.ts"
 import { jsonBody, serverFields } from "../../http/jsonBody.ts"
+import { opaque } from "../../http/planDecoder.ts"
 import { makeEmbeddings, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
@@ -24,7 +24,7 @@ const countedFields: CountedFields = { turns: [], stops: "" }
 const readBody = jsonBody(EmbeddingsBody, {
   family: embeddingsFamily,
   outline: countedFields,
-  pieces: { input: own }
+  pieces: { input: opaque }
 })
 
 const floats = (vector: ArrayLike<number>): string => `[${Array.prototype.join.call(vector, ",")}]`
@@ -76,4 +76,4 @@ export const EmbeddingsHandlers = groupRoutes(
       })
     } satisfies HandlersOf<typeof EmbeddingsGroup>
   })
-).pipe(Layer.provide(Layer.effect(OpenAiMiddleware, businessEdge(OpenAiMiddleware.facts))))
+).pipe(Layer.provide(Layer.effect(OpenAiMiddleware, businessMiddleware(OpenAiMiddleware.facts))))

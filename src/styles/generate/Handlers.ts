@@ -12,13 +12,13 @@ import type { ServerFields } from "../../domain/families/Family.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { listedModels, type Model, modelNotFound, resolveModel } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
-import { businessEdge, publicEdge } from "../../http/edge.ts"
+import { modelFault } from "../../http/bodyLimits.ts"
+import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { modelFault } from "../../http/itemLimits.ts"
 import { serverFields, withServerFields } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
-import { shownModels } from "../../http/shownModels.ts"
+import { visibleModels } from "../../http/visibleModels.ts"
 import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
 import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middleware.ts"
 import { embeddingModel, findModel, makeResponder, type RunningRequest } from "../shared/responder.ts"
@@ -41,7 +41,7 @@ export const GenerateHandlers = groupRoutes(
   Effect.gen(function*() {
     const responder = yield* makeResponder
     const config = yield* ConfigStore
-    const shown = yield* shownModels
+    const shown = yield* visibleModels
     const embeddings = yield* makeEmbeddings
 
     /** Bounds the name before it is looked up: it comes in the path, which no body limit covers. */
@@ -155,7 +155,7 @@ export const GenerateHandlers = groupRoutes(
   })
 ).pipe(
   Layer.provide([
-    Layer.effect(GenerateMiddleware, businessEdge(GenerateMiddleware.facts)),
-    Layer.succeed(GeneratePublicMiddleware, publicEdge(GeneratePublicMiddleware.facts))
+    Layer.effect(GenerateMiddleware, businessMiddleware(GenerateMiddleware.facts)),
+    Layer.succeed(GeneratePublicMiddleware, publicMiddleware(GeneratePublicMiddleware.facts))
   ])
 )

@@ -4,7 +4,6 @@
 import type * as Result from "effect/Result"
 import {
   type Conversation,
-  type Json,
   type Part,
   type ResultPart,
   type StructuredOutput,
@@ -15,7 +14,7 @@ import {
   userTurns
 } from "../../domain/Conversation.ts"
 import { type GatewayError, shortenName } from "../../domain/GatewayError.ts"
-import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import { isRecord, type Json, type JsonRecord } from "../../domain/json.ts"
 import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
 import {

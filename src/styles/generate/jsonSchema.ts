@@ -1,7 +1,8 @@
 /**
  * Converts the vendor's schema objects (a subset of OpenAPI 3.0 with upper-case types) to JSON Schema.
  */
-import type { Json, JsonSchema } from "../../domain/Conversation.ts"
+import type { JsonSchema } from "../../domain/Conversation.ts"
+import type { Json } from "../../domain/json.ts"
 import type { Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 
 export const isSchemaObject = (value: Json): value is JsonSchema =>

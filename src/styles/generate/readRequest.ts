@@ -4,9 +4,9 @@
  */
 import { embedFamily, generateFamily } from "../../domain/families/generate.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
-import type { CountedFields } from "../../http/itemLimits.ts"
+import type { CountedFields } from "../../http/bodyLimits.ts"
 import { type BodyOptions, payloadReader } from "../../http/jsonBody.ts"
+import { type DecodePlan, fields, items, opaque } from "../../http/planDecoder.ts"
 import {
   Content,
   EmbedContentRequest,
@@ -28,20 +28,20 @@ const generateCountedFields: CountedFields = {
   toolNames: "toolConfig.functionCallingConfig.allowedFunctionNames"
 }
 
-const content: Pieces = {
-  parts: each(Part, {
-    functionCall: within({ args: own }),
-    functionResponse: within({ response: own, parts: each(MediaPart) })
+const content: DecodePlan = {
+  parts: items(Part, {
+    functionCall: fields({ args: opaque }),
+    functionResponse: fields({ response: opaque, parts: items(MediaPart) })
   })
 }
 
-export const generatePlan: Pieces = {
-  contents: each(Content, content),
-  systemInstruction: within(content),
-  tools: each(GenerateTool, {
-    functionDeclarations: each(FunctionDeclaration, { parameters: own, parametersJsonSchema: own })
+export const generatePlan: DecodePlan = {
+  contents: items(Content, content),
+  systemInstruction: fields(content),
+  tools: items(GenerateTool, {
+    functionDeclarations: items(FunctionDeclaration, { parameters: opaque, parametersJsonSchema: opaque })
   }),
-  generationConfig: within({ responseSchema: own, responseJsonSchema: own })
+  generationConfig: fields({ responseSchema: opaque, responseJsonSchema: opaque })
 }
 
 const generateReader = (normalize: (body: unknown) => Cooperative<unknown>, options: BodyOptions = {}) =>
@@ -60,13 +60,13 @@ export const readCountRequest = generateReader(normalizeCountRequest)
 /** Counts the requests of a batch as turns and the content of a single request as parts. */
 const embedCountedFields: CountedFields = { turns: ["requests"], parts: ["content"], stops: "" }
 
-const embedRequest: Pieces = { content: within(content) }
+const embedRequest: DecodePlan = { content: fields(content) }
 
 const embedding = {
   family: embedFamily,
   outline: embedCountedFields,
   normalize: normalizeEmbedRequest,
-  pieces: { ...embedRequest, requests: each(EmbedContentRequest, embedRequest) }
+  pieces: { ...embedRequest, requests: items(EmbedContentRequest, embedRequest) }
 }
 
 export const readEmbedRequest = payloadReader(endpoints.embedContent, embedding)

@@ -4,10 +4,9 @@
  * A call is rendered once it is complete; a call that was cut off is left out.
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import { exactArguments } from "../../domain/json.ts"
+import { exactArguments, type JsonFields } from "../../domain/json.ts"
 import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
-import type { JsonFields } from "../../domain/replyExtras.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { signatureOf } from "../shared/sealed.ts"

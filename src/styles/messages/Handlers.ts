@@ -12,12 +12,12 @@ import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { modelNotFound, resolveMessagesModel, showsMessagesThinking } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
-import { businessEdge, publicEdge } from "../../http/edge.ts"
+import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { withServerFields } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
-import { shownModels } from "../../http/shownModels.ts"
+import { visibleModels } from "../../http/visibleModels.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder, type ResolveModel } from "../shared/responder.ts"
 import { MessagesGroup } from "./Api.ts"
@@ -37,7 +37,7 @@ export const MessagesHandlers = groupRoutes(
   Effect.gen(function*() {
     const responder = yield* makeResponder
     const config = yield* ConfigStore
-    const shown = yield* shownModels
+    const shown = yield* visibleModels
 
     const resolve: ResolveModel = ({ model_table, msgcompat_mapping }, requested) =>
       resolveMessagesModel(model_table, msgcompat_mapping, requested)
@@ -99,7 +99,7 @@ export const MessagesHandlers = groupRoutes(
   })
 ).pipe(
   Layer.provide([
-    Layer.effect(MessagesMiddleware, businessEdge(MessagesMiddleware.facts)),
-    Layer.succeed(MessagesPublicMiddleware, publicEdge(MessagesPublicMiddleware.facts))
+    Layer.effect(MessagesMiddleware, businessMiddleware(MessagesMiddleware.facts)),
+    Layer.succeed(MessagesPublicMiddleware, publicMiddleware(MessagesPublicMiddleware.facts))
   ])
 )

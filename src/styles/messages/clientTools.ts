@@ -2,7 +2,8 @@
  * The vendor's tools that the caller runs: `bash_*`, `text_editor_*`, `memory_*` and `computer_*`. The vendor's models know their
  * arguments; for other models they are declared with the arguments that the vendor documents. Calls are `tool_use` blocks of their name.
  */
-import type { Json, JsonSchema } from "../../domain/Conversation.ts"
+import type { JsonSchema } from "../../domain/Conversation.ts"
+import type { Json } from "../../domain/json.ts"
 
 /** The description and parameters of a tool. */
 interface ClientTool {

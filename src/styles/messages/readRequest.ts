@@ -3,9 +3,9 @@
  * incrementally.
  */
 import { messagesFamily } from "../../domain/families/messages.ts"
-import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
-import type { CountedFields } from "../../http/itemLimits.ts"
+import type { CountedFields } from "../../http/bodyLimits.ts"
 import { payloadReader } from "../../http/jsonBody.ts"
+import { type DecodePlan, fields, items, opaque } from "../../http/planDecoder.ts"
 import { MessageParam, MessagesGroup, MessagesTool } from "./Api.ts"
 import { ContentBlock, DocumentPart, knownBlocks, ResultBlock, SystemBlock, TextBlock } from "./contentBlocks.ts"
 
@@ -15,40 +15,40 @@ export const messagesCountedFields: CountedFields = {
   stops: "stop_sequences"
 }
 
-const document = within({ content: each(DocumentPart) })
+const document = fields({ content: items(DocumentPart) })
 
 const isOwn = (type: unknown): boolean => typeof type === "string" && !knownBlocks.has(type)
 
-const resultPieces: Pieces = ({ type }) =>
+const resultPieces: DecodePlan = ({ type }) =>
   type === "document"
     ? { source: document }
     : type === "search_result"
-    ? { content: each(TextBlock) }
+    ? { content: items(TextBlock) }
     : isOwn(type)
-    ? "own"
+    ? "opaque"
     : {}
 
-const blockPieces: Pieces = (block) => {
+const blockPieces: DecodePlan = (block) => {
   switch (block["type"]) {
     case "tool_use":
-      return { input: own }
+      return { input: opaque }
     case "tool_result":
-      return { content: each(ResultBlock, resultPieces) }
+      return { content: items(ResultBlock, resultPieces) }
     case "document":
       return { source: document }
     case "search_result":
-      return { content: each(TextBlock) }
+      return { content: items(TextBlock) }
     default:
-      return isOwn(block["type"]) ? "own" : {}
+      return isOwn(block["type"]) ? "opaque" : {}
   }
 }
 
-export const messagesPlan: Pieces = {
-  messages: each(MessageParam, { content: each(ContentBlock, blockPieces) }),
-  system: each(SystemBlock),
-  tools: each(MessagesTool, { input_schema: own }),
-  output_config: within({ format: within({ schema: own }) }),
-  output_format: within({ schema: own })
+export const messagesPlan: DecodePlan = {
+  messages: items(MessageParam, { content: items(ContentBlock, blockPieces) }),
+  system: items(SystemBlock),
+  tools: items(MessagesTool, { input_schema: opaque }),
+  output_config: fields({ format: fields({ schema: opaque }) }),
+  output_format: fields({ schema: opaque })
 }
 
 const options = { outline: messagesCountedFields, pieces: messagesPlan }

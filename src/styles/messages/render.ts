@@ -4,10 +4,9 @@
  * Blank text has a block of its own only if the reply has nothing else.
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import { exactArguments } from "../../domain/json.ts"
+import { exactArguments, type JsonFields } from "../../domain/json.ts"
 import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
-import type { JsonFields } from "../../domain/replyExtras.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { imageText, refusalIn, transcriptIn } from "../shared/serverExtras.ts"

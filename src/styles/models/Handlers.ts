@@ -5,10 +5,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { listedModels, type Model, modelNotFound, modelsCreated, resolveModel } from "../../domain/models.ts"
-import { publicEdge } from "../../http/edge.ts"
+import { publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { respond } from "../../http/reply.ts"
-import { shownModels } from "../../http/shownModels.ts"
+import { visibleModels } from "../../http/visibleModels.ts"
 import { OpenAiPublicMiddleware } from "../shared/middleware.ts"
 import { type ModelEntry, ModelsGroup } from "./Api.ts"
 
@@ -26,7 +26,7 @@ export const ModelsHandlers = groupRoutes(
   ModelsGroup,
   Effect.gen(function*() {
     const config = yield* ConfigStore
-    const shown = yield* shownModels
+    const shown = yield* visibleModels
     return {
       list: () =>
         Effect.map(shown, (isShown) =>
@@ -44,4 +44,4 @@ export const ModelsHandlers = groupRoutes(
         })
     } satisfies HandlersOf<typeof ModelsGroup>
   })
-).pipe(Layer.provide(Layer.succeed(OpenAiPublicMiddleware, publicEdge(OpenAiPublicMiddleware.facts))))
+).pipe(Layer.provide(Layer.succeed(OpenAiPublicMiddleware, publicMiddleware(OpenAiPublicMiddleware.facts))))

@@ -10,12 +10,12 @@ import type { CompletedReply, CompletionOutput } from "../../completion/Completi
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { businessEdge } from "../../http/edge.ts"
+import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { holdPrompt, withServerFields } from "../../http/jsonBody.ts"
-import { beforeReply } from "../../http/OwnWork.ts"
 import { jsonText, respond } from "../../http/reply.ts"
-import { CurrentCaller } from "../../http/Request.ts"
+import { CurrentCaller } from "../../http/RequestContext.ts"
+import { beforeReply } from "../../http/WorkLimit.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
@@ -147,5 +147,5 @@ export const ResponsesHandlers = groupRoutes(
     } satisfies HandlersOf<typeof ResponsesGroup>
   })
 ).pipe(
-  Layer.provide(Layer.effect(OpenAiMiddleware, businessEdge(OpenAiMiddleware.facts)))
+  Layer.provide(Layer.effect(OpenAiMiddleware, businessMiddleware(OpenAiMiddleware.facts)))
 )

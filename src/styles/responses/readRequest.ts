@@ -5,9 +5,9 @@
 import * as Schema from "effect/Schema"
 import { responsesFamily } from "../../domain/families/responses.ts"
 import type { JsonRecord } from "../../domain/json.ts"
-import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
-import type { CountedFields } from "../../http/itemLimits.ts"
+import type { CountedFields } from "../../http/bodyLimits.ts"
 import { payloadReader } from "../../http/jsonBody.ts"
+import { type DecodePlan, fields, items, opaque } from "../../http/planDecoder.ts"
 import { ContentPart } from "../shared/chatFamily.ts"
 import { choiceTypes, NamespaceMember, ResponsesGroup, ResponseTool } from "./Api.ts"
 import { InputItem, InputMessage, InputToolCall, knownTypes, ReasoningText } from "./items.ts"
@@ -20,37 +20,37 @@ const responsesCountedFields: CountedFields = {
   maps: ["metadata"]
 }
 
-export const itemPlan: Pieces = ({ type }) => {
-  if (typeof type === "string" && !knownTypes.has(type)) return "own"
+export const itemPlan: DecodePlan = ({ type }) => {
+  if (typeof type === "string" && !knownTypes.has(type)) return "opaque"
   return type === "reasoning"
-    ? { summary: each(ReasoningText), content: each(ReasoningText) }
-    : { content: each(ContentPart), output: each(ContentPart), arguments: own }
+    ? { summary: items(ReasoningText), content: items(ReasoningText) }
+    : { content: items(ContentPart), output: items(ContentPart), arguments: opaque }
 }
 
 const memberPieces = ({ type }: JsonRecord) => {
-  if (type === "function") return { parameters: own, function: within({ parameters: own }) }
-  return type === "custom" ? {} : "own"
+  if (type === "function") return { parameters: opaque, function: fields({ parameters: opaque }) }
+  return type === "custom" ? {} : "opaque"
 }
 
-const toolPieces: Pieces = (tool) =>
-  tool["type"] === "namespace" ? { tools: each(NamespaceMember, memberPieces) } : memberPieces(tool)
+const toolPieces: DecodePlan = (tool) =>
+  tool["type"] === "namespace" ? { tools: items(NamespaceMember, memberPieces) } : memberPieces(tool)
 
 /** The fields of a choice of another type are not read. */
-const choicePieces: Pieces = ({ type }) => typeof type === "string" && !choiceTypes.has(type) ? "own" : {}
+const choicePieces: DecodePlan = ({ type }) => typeof type === "string" && !choiceTypes.has(type) ? "opaque" : {}
 
 const pieces = {
-  messages: each(InputMessage, {
-    content: each(ContentPart),
-    tool_calls: each(InputToolCall, { function: within({ arguments: own }) })
+  messages: items(InputMessage, {
+    content: items(ContentPart),
+    tool_calls: items(InputToolCall, { function: fields({ arguments: opaque }) })
   }),
-  tools: each(ResponseTool, toolPieces),
-  tool_choice: within(choicePieces),
-  text: within({ format: within({ schema: own }) })
+  tools: items(ResponseTool, toolPieces),
+  tool_choice: fields(choicePieces),
+  text: fields({ format: fields({ schema: opaque }) })
 }
-const withList = { ...pieces, input: each(Schema.Union([Schema.String, InputItem]), itemPlan) }
-const withItem = { ...pieces, input: within(itemPlan) }
+const withList = { ...pieces, input: items(Schema.Union([Schema.String, InputItem]), itemPlan) }
+const withItem = { ...pieces, input: fields(itemPlan) }
 
-export const responsesPlan: Pieces = ({ input }) => Array.isArray(input) ? withList : withItem
+export const responsesPlan: DecodePlan = ({ input }) => Array.isArray(input) ? withList : withItem
 
 export const readResponseRequest = payloadReader(ResponsesGroup.endpoints.create, {
   family: responsesFamily,

@@ -4,13 +4,13 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { Json } from "../../domain/Conversation.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import type { Json } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { type Cooperative, eachCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
-import { decodePieces, each } from "../../http/decodePieces.ts"
+import { itemCounter } from "../../http/bodyLimits.ts"
 import type { Faults } from "../../http/Faults.ts"
-import { itemCounter } from "../../http/itemLimits.ts"
+import { items, planDecoder } from "../../http/planDecoder.ts"
 import { responseOfItem } from "./ids.ts"
 import { Item } from "./items.ts"
 import { itemPlan } from "./readRequest.ts"
@@ -24,11 +24,11 @@ export interface KnownResponse {
   readonly byId: ReadonlyMap<string, Item>
 }
 
-const itemList = each(Item, itemPlan)
+const itemList = items(Item, itemPlan)
 
-const decodeItems = decodePieces(Schema.Struct({ items: Schema.Array(Item) }), { items: itemList })
+const decodeItems = planDecoder(Schema.Struct({ items: Schema.Array(Item) }), { items: itemList })
 
-const decodeBody = decodePieces(Schema.Struct({ status: Schema.String, output: Schema.Array(Item) }), {
+const decodeBody = planDecoder(Schema.Struct({ status: Schema.String, output: Schema.Array(Item) }), {
   output: itemList
 })
 

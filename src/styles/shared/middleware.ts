@@ -2,16 +2,16 @@
  * The middleware of the styles' endpoints. Each class states who may call and how errors are formatted.
  */
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
-import type { EdgeFacts } from "../../http/edgeFacts.ts"
+import type { EndpointPolicy } from "../../http/EndpointPolicy.ts"
 import { generateErrors, messagesErrors, openaiErrors } from "../../http/errorShapes.ts"
-import type { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
+import type { CurrentCaller, CurrentRequestStats } from "../../http/RequestContext.ts"
 
 interface ForCallers {
-  provides: CurrentCaller | CurrentRequest
+  provides: CurrentCaller | CurrentRequestStats
 }
 
 interface ForAll {
-  provides: CurrentRequest
+  provides: CurrentRequestStats
 }
 
 /** Chat completions, Responses and embeddings. */
@@ -19,7 +19,7 @@ export class OpenAiMiddleware extends HttpApiMiddleware.Service<OpenAiMiddleware
   "model-gateway/styles/OpenAiMiddleware",
   { error: openaiErrors.errors }
 ) {
-  static readonly facts: EdgeFacts = { errors: openaiErrors, access: "business" }
+  static readonly facts: EndpointPolicy = { errors: openaiErrors, access: "business" }
 }
 
 /** The model list of the chat-completions family, and health probes. */
@@ -27,7 +27,7 @@ export class OpenAiPublicMiddleware extends HttpApiMiddleware.Service<OpenAiPubl
   "model-gateway/styles/OpenAiPublicMiddleware",
   { error: openaiErrors.errors }
 ) {
-  static readonly facts: EdgeFacts = { errors: openaiErrors, access: "none" }
+  static readonly facts: EndpointPolicy = { errors: openaiErrors, access: "none" }
 }
 
 const messagesFamily = { errors: messagesErrors, idHeader: "request-id" }
@@ -37,7 +37,7 @@ export class MessagesMiddleware extends HttpApiMiddleware.Service<MessagesMiddle
   "model-gateway/styles/MessagesMiddleware",
   { error: messagesErrors.errors }
 ) {
-  static readonly facts: EdgeFacts = { ...messagesFamily, access: "business" }
+  static readonly facts: EndpointPolicy = { ...messagesFamily, access: "business" }
 }
 
 /** The model list of the messages style; it is recorded as a model list, not as use of the style. */
@@ -45,7 +45,7 @@ export class MessagesPublicMiddleware extends HttpApiMiddleware.Service<Messages
   "model-gateway/styles/MessagesPublicMiddleware",
   { error: messagesErrors.errors }
 ) {
-  static readonly facts: EdgeFacts = { ...messagesFamily, access: "none", style: "models" }
+  static readonly facts: EndpointPolicy = { ...messagesFamily, access: "none", style: "models" }
 }
 
 /** Content generation, embeddings and token counts. */
@@ -53,7 +53,7 @@ export class GenerateMiddleware extends HttpApiMiddleware.Service<GenerateMiddle
   "model-gateway/styles/GenerateMiddleware",
   { error: generateErrors.errors }
 ) {
-  static readonly facts: EdgeFacts = { errors: generateErrors, access: "generate" }
+  static readonly facts: EndpointPolicy = { errors: generateErrors, access: "generate" }
 }
 
 /** The model list of the content-generation style; it is recorded as a model list, not as use of the style. */
@@ -61,5 +61,5 @@ export class GeneratePublicMiddleware extends HttpApiMiddleware.Service<Generate
   "model-gateway/styles/GeneratePublicMiddleware",
   { error: generateErrors.errors }
 ) {
-  static readonly facts: EdgeFacts = { errors: generateErrors, access: "none", style: "models" }
+  static readonly facts: EndpointPolicy = { errors: generateErrors, access: "none", style: "models" }
 }

@@ -20,9 +20,9 @@ import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { type Model, modelNotFound, resolveEmbeddingModel, resolveModel } from "../../domain/models.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
-import { OwnWork } from "../../http/OwnWork.ts"
-import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
+import { CurrentCaller, CurrentRequestStats } from "../../http/RequestContext.ts"
 import { streamReply } from "../../http/streamReply.ts"
+import { WorkLimit } from "../../http/WorkLimit.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 
 /** The running request. Its configuration is the one in effect at its start. */
@@ -79,12 +79,12 @@ export const makeResponder = Effect.gen(function*() {
   const deadlines = yield* Deadlines
   const store = yield* ConfigStore
   const keyLimits = yield* KeyLimits
-  const { inTurn } = yield* OwnWork
+  const { inTurn } = yield* WorkLimit
 
   return {
-    currentRequest: Effect.withFiberSucceed<RunningRequest, CurrentCaller | CurrentRequest>((fiber) => ({
+    currentRequest: Effect.withFiberSucceed<RunningRequest, CurrentCaller | CurrentRequestStats>((fiber) => ({
       caller: Context.getUnsafe(fiber.context, CurrentCaller),
-      stats: Context.getUnsafe(fiber.context, CurrentRequest),
+      stats: Context.getUnsafe(fiber.context, CurrentRequestStats),
       config: store.now(),
       created: Math.floor(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() / 1000)
     })),

@@ -2,8 +2,9 @@
  * What of an OpenAI-compatible server's extra fields has a place in other styles: refusals, spoken text, pictures. The rest is
  * seen in the request's record.
  */
-import { dataUrl, type Json } from "../../domain/Conversation.ts"
-import { isFields, type JsonFields } from "../../domain/replyExtras.ts"
+import { dataUrl } from "../../domain/Conversation.ts"
+import type { Json, JsonFields } from "../../domain/json.ts"
+import { isFields } from "../../domain/replyExtras.ts"
 
 /** A picture: Base64 data with its media type, or an address. */
 export type ServerImage =

@@ -3,8 +3,8 @@
  * which reach an `openai` server unchanged too.
  */
 import * as Schema from "effect/Schema"
-import { type Conversation, type Json, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
-import { isRecord } from "../../domain/json.ts"
+import { type Conversation, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
+import { isRecord, type Json } from "../../domain/json.ts"
 import { optional } from "../../domain/schemas.ts"
 
 const word = optional(Schema.Unknown).annotate({ description: "Passed to a server that knows it." })

@@ -4,7 +4,7 @@
  *
  * A piece is the content of one event; places within a reply (cuts, faults, progress) are counted in pieces.
  */
-import type { Json } from "../../domain/Conversation.ts"
+import type { Json } from "../../domain/json.ts"
 import type { CallName } from "./calls.ts"
 
 /** A piece of reasoning or of reply text. */

@@ -3,7 +3,7 @@
  * reply that is not an event stream.
  */
 import * as Schema from "effect/Schema"
-import type { Json } from "../../domain/Conversation.ts"
+import type { Json } from "../../domain/json.ts"
 import { Chunk, Head, type Steps } from "./Call.ts"
 
 /** Routes by the last part of their path. */

@@ -2,7 +2,7 @@
  * The reply's document as it grows, in the new shape (`fragments`) and in the older one (two strings), and the patches that
  * make it grow.
  */
-import type { Json } from "../../domain/Conversation.ts"
+import type { Json } from "../../domain/json.ts"
 import type { Piece } from "./Reply.ts"
 import type { EventItem } from "./wire.ts"
 

@@ -1,5 +1,6 @@
 /** A small value that fits a JSON Schema, with the words of a question where it asks for text. */
-import type { Json, JsonSchema } from "../../domain/Conversation.ts"
+import type { JsonSchema } from "../../domain/Conversation.ts"
+import type { Json } from "../../domain/json.ts"
 import { itemsOf, propertyOf, resolve, type SchemaAt, typesOf } from "../../sieve/schema.ts"
 
 /** Nested objects are filled this deep. */

@@ -7,6 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Deadlines } from "../../config/clock/Deadlines.ts"
 import type { Conversation, Turn } from "../../domain/Conversation.ts"
+import type { UpstreamProtocol } from "../../domain/Native.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { Exchange, type ExchangeLimits, type Exchanges } from "../Exchange.ts"
 import { makeOpenAiDriver } from "../openai/driver.ts"
@@ -23,7 +24,7 @@ export interface RecordedRound {
 
 /** The responses to a completion and to each of its continues, in order. */
 export interface Recording {
-  readonly protocol: "session" | "openai"
+  readonly protocol: UpstreamProtocol
   readonly rounds: ReadonlyArray<RecordedRound>
 }
 

@@ -1,7 +1,7 @@
 /**
  * Values in a script: texts, durations, numbers and `key=value` pairs. Each reader returns `undefined` for invalid text.
  */
-import type { Json } from "../../domain/Conversation.ts"
+import type { Json } from "../../domain/json.ts"
 
 /** The value of JSON text. */
 export const readJson = (text: string): Json | undefined => {

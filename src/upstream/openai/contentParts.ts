@@ -1,7 +1,8 @@
 /**
  * Text, images and files as the content of a chat message.
  */
-import type { FilePart, ImagePart, Json, TextPart } from "../../domain/Conversation.ts"
+import type { FilePart, ImagePart, TextPart } from "../../domain/Conversation.ts"
+import type { Json } from "../../domain/json.ts"
 import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 
 /** A part of the content of a message. */

@@ -2,9 +2,7 @@
  * What OpenAI-compatible servers say beyond the fields that the gateway models: logprobs, annotations, pictures, audio,
  * refusals, fingerprints, costs, signatures. Values that say nothing are left out.
  */
-import type { Json } from "../../domain/Conversation.ts"
-import { isRecord, type JsonRecord } from "../../domain/json.ts"
-import type { JsonFields } from "../../domain/replyExtras.ts"
+import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import { type UpstreamEvent, UpstreamExtra } from "../../domain/UpstreamEvent.ts"
 import { asString, writeJson } from "../json.ts"
 
@@ -74,25 +72,25 @@ export class Extras {
       fresh ??= {}
       fresh[name] = field
     }
-    if (fresh !== undefined) out.push(UpstreamExtra("chunk", fresh))
+    if (fresh !== undefined) out.push(UpstreamExtra("openai", "chunk", fresh))
   }
 
   choice(value: JsonRecord, out: Array<UpstreamEvent>): void {
     const fields = others(value, ofChoice)
-    if (fields !== undefined) out.push(UpstreamExtra("choice", fields))
+    if (fields !== undefined) out.push(UpstreamExtra("openai", "choice", fields))
   }
 
   message(value: JsonRecord, out: Array<UpstreamEvent>): void {
     const fields = others(value, ofMessage)
     const images = imagesOf(value["content"])
-    if (fields !== undefined) out.push(UpstreamExtra("message", fields))
-    if (images !== undefined) out.push(UpstreamExtra("message", { images }))
+    if (fields !== undefined) out.push(UpstreamExtra("openai", "message", fields))
+    if (images !== undefined) out.push(UpstreamExtra("openai", "message", { images }))
   }
 
   /** What the last usage of the reply says beyond the counts. */
   usage(value: JsonRecord | undefined, out: Array<UpstreamEvent>): void {
     const fields = value === undefined ? undefined : others(value, ofUsage)
-    if (fields !== undefined) out.push(UpstreamExtra("usage", fields))
+    if (fields !== undefined) out.push(UpstreamExtra("openai", "usage", fields))
   }
 }
 

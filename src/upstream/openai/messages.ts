@@ -7,7 +7,6 @@
 import {
   type CallPart,
   type Conversation,
-  type Json,
   type Part,
   type ReasoningPart,
   type ResultPart,
@@ -16,6 +15,7 @@ import {
   toolsEnabled,
   type Turn
 } from "../../domain/Conversation.ts"
+import type { Json } from "../../domain/json.ts"
 import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import {
   type Cooperative,

@@ -3,13 +3,13 @@
  */
 import {
   type Conversation,
-  type Json,
   type Sampling,
   type StructuredOutput,
   type ToolChoice,
   toolsEnabled
 } from "../../domain/Conversation.ts"
 import type { ServerFields } from "../../domain/families/Family.ts"
+import type { Json } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
 import { addThinking, type ThinkingWords } from "./thinking.ts"

@@ -1,8 +1,8 @@
 /**
  * Thinking in the words of an OpenAI-compatible server: whether and how much to think, and the thinking of earlier turns.
  */
-import { type Conversation, type Json, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
-import { isRecord } from "../../domain/json.ts"
+import { type Conversation, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
+import { isRecord, type Json } from "../../domain/json.ts"
 
 /** The words in which a server reads whether and how much to think (`upstream.models`). */
 export type ThinkingWords = "effort" | "template" | "budget" | "none"

@@ -12,7 +12,7 @@ import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { CurrentBufferedBytes } from "../../../src/config/limits.ts"
 import { type GatewayError, gatewayError } from "../../../src/domain/GatewayError.ts"
 import { Finish, ReasoningDelta, type ReplyEvent, TextDelta } from "../../../src/domain/ReplyEvent.ts"
-import { OwnWork } from "../../../src/http/OwnWork.ts"
+import { WorkLimit } from "../../../src/http/WorkLimit.ts"
 import { ResponsesHandlers } from "../../../src/styles/responses/Handlers.ts"
 import { ResponsesStore } from "../../../src/styles/responses/store/ResponsesStore.ts"
 import { scriptedCompletion } from "../../support/scriptedCompletion.ts"
@@ -34,7 +34,7 @@ const serve = Effect.fnUntraced(function*(open: Open) {
       Layer.provide([
         Callers.layer,
         Deadlines.layer,
-        OwnWork.layer,
+        WorkLimit.layer,
         usageInMemory,
         ResponsesStore.layer,
         Layer.succeed(Completion, scriptedCompletion(open))

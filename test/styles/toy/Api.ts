@@ -9,9 +9,9 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { gatewayError } from "../../../src/domain/GatewayError.ts"
 import { completing, documented } from "../../../src/http/documented.ts"
-import type { EdgeFacts } from "../../../src/http/edgeFacts.ts"
+import type { EndpointPolicy } from "../../../src/http/EndpointPolicy.ts"
 import { errorShape } from "../../../src/http/errorShapes.ts"
-import type { CurrentCaller, CurrentRequest } from "../../../src/http/Request.ts"
+import type { CurrentCaller, CurrentRequestStats } from "../../../src/http/RequestContext.ts"
 
 export const toyErrors = errorShape(
   Schema.Struct({ broken: Schema.String, why: Schema.String, where: Schema.NullOr(Schema.String) })
@@ -22,11 +22,13 @@ export const toyErrors = errorShape(
   }
 )
 
-export class ToyEdge extends HttpApiMiddleware.Service<ToyEdge, { provides: CurrentCaller | CurrentRequest }>()(
-  "test/ToyEdge",
-  { error: toyErrors.errors }
-) {
-  static readonly facts: EdgeFacts = { errors: toyErrors, access: "business", idHeader: "toy-id" }
+export class ToyMiddleware
+  extends HttpApiMiddleware.Service<ToyMiddleware, { provides: CurrentCaller | CurrentRequestStats }>()(
+    "test/ToyMiddleware",
+    { error: toyErrors.errors }
+  )
+{
+  static readonly facts: EndpointPolicy = { errors: toyErrors, access: "business", idHeader: "toy-id" }
 }
 
 export const ToyRequest = Schema.Struct({
@@ -46,4 +48,4 @@ export class ToyGroup extends HttpApiGroup.make("toy").add(
     errors: completing,
     example: { toy: "upstream-chat", say: "Hello" }
   }))
-).middleware(ToyEdge).annotate(OpenApi.Description, "Toys") {}
+).middleware(ToyMiddleware).annotate(OpenApi.Description, "Toys") {}

@@ -7,13 +7,13 @@ import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
 import { GatewayError } from "../../../src/domain/GatewayError.ts"
 import { replyOf } from "../../../src/domain/Reply.ts"
 import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
-import { businessEdge } from "../../../src/http/edge.ts"
+import { businessMiddleware } from "../../../src/http/endpointMiddleware.ts"
 import type { FrameRenderer } from "../../../src/http/FrameRenderer.ts"
 import { groupRoutes, type HandlersOf } from "../../../src/http/groupRoutes.ts"
 import { payloadReader } from "../../../src/http/jsonBody.ts"
 import { respond } from "../../../src/http/reply.ts"
 import { findModel, makeResponder } from "../../../src/styles/shared/responder.ts"
-import { ToyEdge, toyErrors, ToyGroup } from "./Api.ts"
+import { toyErrors, ToyGroup, ToyMiddleware } from "./Api.ts"
 
 const { play } = ToyGroup.endpoints
 
@@ -70,4 +70,4 @@ export const ToyHandlers = groupRoutes(
       })
     } satisfies HandlersOf<typeof ToyGroup>
   })
-).pipe(Layer.provide(Layer.effect(ToyEdge, businessEdge(ToyEdge.facts))))
+).pipe(Layer.provide(Layer.effect(ToyMiddleware, businessMiddleware(ToyMiddleware.facts))))

@@ -2,8 +2,8 @@
  * Stored responses and the interface of their stores.
  */
 import type * as Effect from "effect/Effect"
-import type { Json } from "../../../domain/Conversation.ts"
 import type { GatewayError } from "../../../domain/GatewayError.ts"
+import type { Json } from "../../../domain/json.ts"
 
 /** A stored response. */
 export interface StoredResponse {

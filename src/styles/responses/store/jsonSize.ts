@@ -1,7 +1,7 @@
 /**
  * Estimates the size of a JSON value in one step per node, whatever the length of its strings.
  */
-import type { Json } from "../../../domain/Conversation.ts"
+import type { Json } from "../../../domain/json.ts"
 import { type Cooperative, runSync, Slice } from "../../../domain/stream/cooperative.ts"
 
 /** Weights of a value, of a field beside its name and value, and of each UTF-16 unit of strings and names. */

@@ -13,8 +13,8 @@ import { pieceBytes, piecesOf } from "../../../cluster/store/encryption.ts"
 import type { Store } from "../../../cluster/store/Store.ts"
 import { type StoreCommand, StoreUnavailable } from "../../../cluster/store/StoreShape.ts"
 import type { ConfigStore } from "../../../config/ConfigStore.ts"
-import type { Json } from "../../../domain/Conversation.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
+import type { Json } from "../../../domain/json.ts"
 import type { OpenResponse, ResponsesStoreShape, StoredResponse } from "./StoredResponse.ts"
 
 /** Seconds until a response in progress expires. */

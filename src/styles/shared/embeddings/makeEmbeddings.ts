@@ -18,7 +18,7 @@ import { estimateTokens } from "../../../domain/estimateTokens.ts"
 import type { ServerFields } from "../../../domain/families/Family.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
 import { type Cooperative, Slice } from "../../../domain/stream/cooperative.ts"
-import { OwnWork } from "../../../http/OwnWork.ts"
+import { WorkLimit } from "../../../http/WorkLimit.ts"
 import { KeyLimits } from "../../../usage/KeyLimits.ts"
 import { type Input, inputTokens, pieceSize } from "./inputs.ts"
 import { defaultDimensions, makeVectorizer, type Vectorizer } from "./vector.ts"
@@ -111,11 +111,11 @@ export const streamVectors = (
 }
 
 /** Makes the embeddings of all styles. Build it once, not per request. */
-export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accounts | OwnWork> = Effect.gen(
+export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accounts | WorkLimit> = Effect.gen(
   function*() {
     const keyLimits = yield* KeyLimits
     const accounts = yield* Accounts
-    const { inTurn } = yield* OwnWork
+    const { inTurn } = yield* WorkLimit
 
     const fromUpstream = Effect.fnUntraced(
       function*({ caller, config, dimensions, fields, inputs, model, stats }: EmbeddingsRequest) {

@@ -2,7 +2,8 @@
  * A captured round with the upstream: the request that was sent, and the bytes of the reply.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
-import type { FailureCause } from "../../domain/FailureCause.ts"
+import type { FailureCause } from "../domain/FailureCause.ts"
+import type { UpstreamProtocol } from "../domain/Native.ts"
 
 export interface CapturedRound {
   readonly id: string
@@ -12,7 +13,7 @@ export interface CapturedRound {
   readonly createdAt: number
   /** `completion` or `continue`. */
   readonly label: string
-  readonly protocol: "session" | "openai"
+  readonly protocol: UpstreamProtocol
   /** Without credentials and query. */
   readonly url: string
   /** The account's identifier; empty if the caller's own token was used. */

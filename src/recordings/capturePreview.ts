@@ -1,12 +1,12 @@
 /**
  * The text of a capture chain for lists and search: the last user message, and the reply decoded from its event streams.
  */
-import { shorten } from "../../domain/redact.ts"
-import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
-import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
-import { chunkDecoder } from "../../upstream/openai/decodeChunks.ts"
-import { ReplyDecoder } from "../../upstream/session/decodeReply.ts"
-import { readPrompt } from "../../upstream/session/prompt.ts"
+import { shorten } from "../domain/redact.ts"
+import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
+import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
+import { chunkDecoder } from "../upstream/openai/decodeChunks.ts"
+import { ReplyDecoder } from "../upstream/session/decodeReply.ts"
+import { readPrompt } from "../upstream/session/prompt.ts"
 import { type CaptureChain, type CapturedRound, responseText } from "./CapturedRound.ts"
 
 /** Characters of a preview. */

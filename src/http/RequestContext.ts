@@ -11,8 +11,8 @@ import type { RequestStats } from "../completion/RequestStats.ts"
 export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()("model-gateway/http/CurrentCaller") {}
 
 /** The request's stats for log line, timing and metrics; provided by the middleware of every endpoint. */
-export class CurrentRequest extends Context.Service<CurrentRequest, RequestStats>()(
-  "model-gateway/http/CurrentRequest"
+export class CurrentRequestStats extends Context.Service<CurrentRequestStats, RequestStats>()(
+  "model-gateway/http/CurrentRequestStats"
 ) {}
 
 const bearer = /^bearer\s+(.*)$/i

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
-import { decodePieces, type Pieces } from "../../src/http/decodePieces.ts"
+import { type DecodePlan, planDecoder } from "../../src/http/planDecoder.ts"
 import { ChatRequest } from "../../src/styles/chat/Api.ts"
 import { chatPlan } from "../../src/styles/chat/readRequest.ts"
 import { GenerateRequest } from "../../src/styles/generate/Api.ts"
@@ -17,7 +17,7 @@ import { hostileBodies } from "../support/wrongTypes.ts"
 const schema = { type: "object", properties: { a: { type: "string" } } }
 
 interface Style {
-  readonly pieces: Pieces
+  readonly pieces: DecodePlan
   readonly schema: Schema.ConstraintDecoder<unknown>
   readonly body: Parameters<typeof hostileBodies>[0]
 }
@@ -130,7 +130,7 @@ const watched = (value: unknown, enumerated: () => void, field = ""): unknown =>
 
 describe.each(Object.entries(styles))("a %s body that is taken apart", (_, { body, pieces, schema }) => {
   const whole = Schema.decodeUnknownResult(schema)
-  const inPieces = decodePieces(schema, pieces)
+  const inPieces = planDecoder(schema, pieces)
 
   it("decodes in slices to the result of the whole Schema, faults included", () => {
     assert.isTrue(Result.isSuccess(whole(body)))

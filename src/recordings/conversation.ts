@@ -1,7 +1,7 @@
 /**
  * A conversation as records show it: the text and calls of each turn.
  */
-import type { Conversation, Part, ResultPart, Turn } from "../../domain/Conversation.ts"
+import type { Conversation, Part, ResultPart, Turn } from "../domain/Conversation.ts"
 
 /** A turn, or a tool result. */
 interface ShownTurn {

@@ -6,10 +6,10 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { Callers } from "../accounts/Callers.ts"
 import type { Model } from "../domain/models.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
-import { credentialOf } from "./Request.ts"
+import { credentialOf } from "./RequestContext.ts"
 
 /** Makes the filter of models for the current request's caller. Lists need no credential. */
-export const shownModels = Effect.gen(function*() {
+export const visibleModels = Effect.gen(function*() {
   const callers = yield* Callers
   const limits = yield* KeyLimits
   return Effect.map(HttpServerRequest.HttpServerRequest, (request) => {

@@ -67,32 +67,32 @@ const decoderOf = (schema: Schema.ConstraintDecoder<unknown>): Decoder => ({
 /** How one field of an object is decoded. */
 export type FieldPlan =
   /** A list whose elements are decoded one by one; a value that is not a list is left to the Schema. */
-  | { readonly _tag: "Items"; readonly element: Decoder; readonly plan: Pieces | undefined }
+  | { readonly _tag: "Items"; readonly element: Decoder; readonly plan: DecodePlan | undefined }
   /** An object with a plan of its own. */
-  | { readonly _tag: "Fields"; readonly plan: Pieces }
+  | { readonly _tag: "Fields"; readonly plan: DecodePlan }
   /** Caller-defined JSON: an object or a list is taken as parsed. */
   | { readonly _tag: "Opaque" }
 
 /**
  * How the fields of an object are decoded; fields without an entry are left to the Schema. A function chooses the plan by the
- * object. `own` takes the object as parsed, except for its `type`.
+ * object. `opaque` takes the object as parsed, except for its `type`.
  */
-export type Pieces =
+export type DecodePlan =
   | { readonly [field: string]: FieldPlan }
-  | ((value: JsonRecord) => { readonly [field: string]: FieldPlan } | "own")
+  | ((value: JsonRecord) => { readonly [field: string]: FieldPlan } | "opaque")
 
 /** A list of what a Schema decodes; its elements may have a plan of their own. */
-export const each = (element: Schema.ConstraintDecoder<unknown>, plan?: Pieces): FieldPlan => ({
+export const items = (element: Schema.ConstraintDecoder<unknown>, plan?: DecodePlan): FieldPlan => ({
   _tag: "Items",
   element: decoderOf(element),
   plan
 })
 
 /** An object whose fields follow a plan of their own. */
-export const within = (plan: Pieces): FieldPlan => ({ _tag: "Fields", plan })
+export const fields = (plan: DecodePlan): FieldPlan => ({ _tag: "Fields", plan })
 
 /** Caller-defined JSON, accepted as parsed. */
-export const own: FieldPlan = { _tag: "Opaque" }
+export const opaque: FieldPlan = { _tag: "Opaque" }
 
 /** A fault and the path of the value that it is in. */
 interface DecodeFault {
@@ -100,9 +100,9 @@ interface DecodeFault {
   readonly issue: SchemaIssue.Issue
 }
 
-type ChosenPlan = { readonly [field: string]: FieldPlan } | "own" | undefined
+type ChosenPlan = { readonly [field: string]: FieldPlan } | "opaque" | undefined
 
-const planOf = (plan: Pieces | undefined, value: unknown): ChosenPlan =>
+const planOf = (plan: DecodePlan | undefined, value: unknown): ChosenPlan =>
   !isRecord(value) || plan === undefined ? undefined : typeof plan === "function" ? plan(value) : plan
 
 const noTypes: Types = []
@@ -122,10 +122,10 @@ const pruneField = (field: FieldPlan, value: unknown, types: Types): unknown => 
 }
 
 /** Returns the fields that a Schema of these types reads, without what is decoded separately. */
-const prune = (value: unknown, plan: Pieces | undefined, types: Types): unknown => {
+const prune = (value: unknown, plan: DecodePlan | undefined, types: Types): unknown => {
   const chosen = planOf(plan, value)
   if (chosen === undefined || !isRecord(value)) return value
-  if (chosen === "own") return { type: value["type"] }
+  if (chosen === "opaque") return { type: value["type"] }
   const { named, others } = fieldsRead(types)
   const pruned: Record<PropertyKey, unknown> = others ? { ...value } : {}
   for (const name of others ? [] : named.keys()) {
@@ -142,7 +142,7 @@ type Decoded = Result.Result<unknown, DecodeFault>
 /** True if no field holds anything that is decoded separately. */
 const isWhole = (value: unknown, chosen: ChosenPlan): boolean => {
   if (chosen === undefined || !isRecord(value)) return true
-  if (chosen === "own") return false
+  if (chosen === "opaque") return false
   for (const name in chosen) {
     const field = value[name]
     if (typeof field === "object" && field !== null) return false
@@ -160,11 +160,11 @@ const behind = (keys: ReadonlyArray<PropertyKey>, { issue, path }: DecodeFault):
 function* graft(
   decoded: unknown,
   value: unknown,
-  plan: Pieces | undefined,
+  plan: DecodePlan | undefined,
   slice: Slice
 ): Cooperative<Decoded> {
   const chosen = planOf(plan, value)
-  if (chosen === "own") return Result.succeed(value)
+  if (chosen === "opaque") return Result.succeed(value)
   if (chosen === undefined || !isRecord(value) || !isRecord(decoded)) return Result.succeed(decoded)
   for (const [name, field] of Object.entries(chosen)) {
     const given = value[name]
@@ -192,7 +192,7 @@ function* graft(
 function* decodeValue(
   { decode, types }: Decoder,
   value: unknown,
-  plan: Pieces | undefined,
+  plan: DecodePlan | undefined,
   slice: Slice
 ): Cooperative<Decoded> {
   // An element costs more than a plain item.
@@ -204,7 +204,7 @@ function* decodeValue(
 }
 
 /** Makes a decoder by a Schema that works in slices; its result equals the Schema's result for the whole value. */
-export const decodePieces = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, plan: Pieces) => {
+export const planDecoder = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, plan: DecodePlan) => {
   const decoder = decoderOf(schema)
   return function*(value: unknown): Cooperative<Result.Result<S["Type"], DecodeFault>> {
     const decoded = yield* decodeValue(decoder, value, plan, new Slice())

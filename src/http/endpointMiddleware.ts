@@ -31,14 +31,14 @@ import {
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
-import { recordedHead, recordedHeaders } from "../recordings/captures/blot.ts"
-import { Requests } from "../recordings/requests/Requests.ts"
+import { recordedHead, recordedHeaders } from "../recordings/redactRound.ts"
+import { Requests } from "../recordings/Requests.ts"
 import { rateLimitHeaders } from "../usage/rateLimits.ts"
-import type { EdgeFacts } from "./edgeFacts.ts"
+import type { EndpointPolicy } from "./EndpointPolicy.ts"
 import type { ErrorShape } from "./errorShapes.ts"
 import { schemaFault } from "./jsonBody.ts"
 import { errorResponse } from "./reply.ts"
-import { addressOf, credentialOf, CurrentCaller, CurrentRequest } from "./Request.ts"
+import { addressOf, credentialOf, CurrentCaller, CurrentRequestStats } from "./RequestContext.ts"
 
 const missing = gatewayError(
   "authentication_failed",
@@ -72,7 +72,7 @@ const rendered = (shape: ErrorShape, stats: RequestStats) => (cause: Cause.Cause
   })
 
 /** The endpoint that a middleware protects. */
-export interface EdgeOptions {
+export interface EndpointOptions {
   readonly group: HttpApiGroup.Top
   readonly endpoint: HttpApiEndpoint.Top
 }
@@ -138,7 +138,7 @@ const answered = (
  * Runs `stats.ended` once. The stats may outlive the request in a recording, so they drop the function, which references the
  * request and its response.
  */
-export const endRecord = (stats: RequestStats): Effect.Effect<void> => {
+export const endRecording = (stats: RequestStats): Effect.Effect<void> => {
   const { ended } = stats
   stats.ended = undefined
   return ended?.() ?? Effect.void
@@ -180,7 +180,7 @@ type Adds<R> = (context: Context.Context<never>) => Context.Context<R>
  * in the family's shape. `admit` authenticates the request and provides the handler's services.
  */
 const endpointMiddleware = <R>(
-  { errors, idHeader, style }: EdgeFacts,
+  { errors, idHeader, style }: EndpointPolicy,
   recorder: UsageRecorder["Service"] | undefined,
   admit: (
     request: HttpServerRequest.HttpServerRequest,
@@ -190,8 +190,8 @@ const endpointMiddleware = <R>(
 ) =>
 <E, R2>(
   httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R2>,
-  { endpoint, group }: EdgeOptions
-): Effect.Effect<HttpServerResponse.HttpServerResponse, never, Exclude<R2, R | CurrentRequest>> =>
+  { endpoint, group }: EndpointOptions
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, Exclude<R2, R | CurrentRequestStats>> =>
   Effect.withFiber((fiber) => {
     const { context } = fiber
     const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
@@ -199,7 +199,7 @@ const endpointMiddleware = <R>(
     const clock = fiber.getRef(Clock.Clock)
     const watch = fiber.getRef(CurrentRequestWatch)
     // The server's middleware for every request has created the stats, if it is in use.
-    const begun = Context.getOrUndefined(context, CurrentRequest)
+    const begun = Context.getOrUndefined(context, CurrentRequestStats)
     const stats = begun ?? makeRequestStats(crypto.randomUUID(), monotonicMillis(clock))
     stats.style = style ?? group.identifier
     const outer = Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers))
@@ -215,7 +215,7 @@ const endpointMiddleware = <R>(
                 httpEffect as Effect.Effect<HttpServerResponse.HttpServerResponse, E>,
                 (context: Context.Context<never>) => {
                   const admitted = adds(context)
-                  const known = begun === undefined ? Context.add(admitted, CurrentRequest, stats) : admitted
+                  const known = begun === undefined ? Context.add(admitted, CurrentRequestStats, stats) : admitted
                   return parent === undefined ? known : Context.add(known, Tracer.ParentSpan, parent)
                 }
               )
@@ -235,17 +235,17 @@ const endpointMiddleware = <R>(
       ? Effect.flatMap(requestSpan(outer, endpoint, stats), handled)
       : handled(undefined)
     return begun === undefined
-      ? Effect.andThen(Scope.addFinalizerExit(scope, () => endRecord(stats)), run)
+      ? Effect.andThen(Scope.addFinalizerExit(scope, () => endRecording(stats)), run)
       : run
   })
 
 const nothing = Effect.succeed<Adds<never>>((context) => context)
 
 /** Middleware without a business key: public endpoints, and those that authenticate in another way. */
-export const publicEdge = (facts: EdgeFacts) => endpointMiddleware(facts, undefined, () => nothing)
+export const publicMiddleware = (facts: EndpointPolicy) => endpointMiddleware(facts, undefined, () => nothing)
 
 /** Middleware of business endpoints: checks the business key before the body is read. */
-export const businessEdge = (facts: EdgeFacts) =>
+export const businessMiddleware = (facts: EndpointPolicy) =>
   Effect.map(
     // An embedding application may leave recordings out.
     Effect.all([Callers, UsageRecorder, Effect.serviceOption(Requests)]),

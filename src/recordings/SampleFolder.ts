@@ -17,10 +17,10 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { hash, randomBytes } from "node:crypto"
-import { ConfigStore } from "../../config/ConfigStore.ts"
-import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { type Recording, Recordings } from "../../upstream/embedded/recordings.ts"
-import type { CaptureChain } from "../captures/CapturedRound.ts"
+import { ConfigStore } from "../config/ConfigStore.ts"
+import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { type Recording, Recordings } from "../upstream/embedded/recordings.ts"
+import type { CaptureChain } from "./CapturedRound.ts"
 
 /** Bounds the characters of a sample id. */
 const longestId = 64
@@ -89,7 +89,7 @@ const SampleMeta = Schema.Struct({
   sample_id: Schema.String,
   /** ISO 8601. */
   created_at: Schema.String.check(Schema.makeFilter((text) => Number.isFinite(Date.parse(text)))),
-  protocol: Schema.Literals(["session", "openai"]),
+  protocol: Schema.Literals(["session", "openai", "messages", "generate"]),
   chain_key: Schema.String,
   capture_ids: Schema.Array(Schema.String),
   round_count: Schema.Int,

@@ -6,25 +6,25 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { type EdgeOptions, type Handled, publicEdge } from "../http/edge.ts"
-import { addressOf, type CurrentRequest } from "../http/Request.ts"
+import { type EndpointOptions, type Handled, publicMiddleware } from "../http/endpointMiddleware.ts"
+import { addressOf, type CurrentRequestStats } from "../http/RequestContext.ts"
 import { AdminAuth } from "./auth/AdminAuth.ts"
 import { adminCredential } from "./auth/sessionCookie.ts"
-import { AdminEdge, AdminOpenEdge, CurrentOperator, type Operator } from "./edges.ts"
+import { AdminMiddleware, AdminOpenMiddleware, CurrentOperator, type Operator } from "./middleware.ts"
 
 const missing = gatewayError("authentication_failed", "Send Authorization: Bearer <JWT or admin key>")
 
 /** Keeps a reply of the admin API out of every cache. */
 export const uncached = HttpServerResponse.setHeader("cache-control", "no-store")
 
-const openEdge = publicEdge(AdminOpenEdge.facts)
+const openMiddleware = publicMiddleware(AdminOpenMiddleware.facts)
 
 /** Runs the handler with the operator that `authorize` returns. */
-const guardedEdge =
+const guardedMiddleware =
   (authorize: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Operator, GatewayError>) =>
-  (httpEffect: Handled<CurrentRequest | CurrentOperator>, options: EdgeOptions) =>
+  (httpEffect: Handled<CurrentRequestStats | CurrentOperator>, options: EndpointOptions) =>
     Effect.map(
-      openEdge(
+      openMiddleware(
         HttpServerRequest.HttpServerRequest.pipe(
           Effect.flatMap(authorize),
           Effect.flatMap((operator) => Effect.provideService(httpEffect, CurrentOperator, operator))
@@ -35,11 +35,11 @@ const guardedEdge =
     )
 
 /** The middleware of all admin groups. */
-export const AdminEdges = Layer.mergeAll(
+export const AdminMiddlewares = Layer.mergeAll(
   Layer.effect(
-    AdminEdge,
+    AdminMiddleware,
     Effect.map(AdminAuth, (auth) =>
-      guardedEdge((request) => {
+      guardedMiddleware((request) => {
         const credential = adminCredential(request)
         // A cookie holds a JWT, never the admin key.
         return credential === undefined || (credential._tag === "Cookie" && !auth.isLogin(credential.token))
@@ -48,7 +48,8 @@ export const AdminEdges = Layer.mergeAll(
       }))
   ),
   Layer.succeed(
-    AdminOpenEdge,
-    (httpEffect: Handled<CurrentRequest>, options: EdgeOptions) => Effect.map(openEdge(httpEffect, options), uncached)
+    AdminOpenMiddleware,
+    (httpEffect: Handled<CurrentRequestStats>, options: EndpointOptions) =>
+      Effect.map(openMiddleware(httpEffect, options), uncached)
   )
 )

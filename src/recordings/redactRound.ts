@@ -20,7 +20,7 @@ const formsOf = (secrets: Iterable<string>): ReadonlySet<string> => {
 }
 
 /** Overwrites every occurrence of the secrets in `bytes`, and returns the same array. */
-export const blotBytes = (bytes: Uint8Array, secrets: Iterable<string>): Uint8Array => {
+export const redactBytes = (bytes: Uint8Array, secrets: Iterable<string>): Uint8Array => {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   for (const secret of formsOf(secrets)) {
     const wanted = Buffer.from(secret)
@@ -32,7 +32,7 @@ export const blotBytes = (bytes: Uint8Array, secrets: Iterable<string>): Uint8Ar
 }
 
 /** Returns the text with every occurrence of the secrets overwritten. */
-export const blotText = (text: string, secrets: Iterable<string>): string => {
+export const redactText = (text: string, secrets: Iterable<string>): string => {
   let redacted = text
   for (const secret of formsOf(secrets)) redacted = redacted.replaceAll(secret, "*".repeat(secret.length))
   return redacted

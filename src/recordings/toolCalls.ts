@@ -1,7 +1,7 @@
 /**
  * The tool calls of a recorded reply, read from the frames of its style.
  */
-import { isRecord } from "../../domain/json.ts"
+import { isRecord } from "../domain/json.ts"
 import type { Frame } from "./frames.ts"
 
 /** A call, and the time of its last frame: milliseconds since the request began. */

@@ -13,7 +13,7 @@ import type { ErrorShape } from "./errorShapes.ts"
 export type Access = "none" | "business" | "generate" | "admin" | "key" | "jwt"
 
 /** The policy of a middleware. */
-export interface EdgeFacts {
+export interface EndpointPolicy {
   readonly errors: ErrorShape
   readonly access: Access
   /** The response header in which the family's SDK expects the request id. */
@@ -26,13 +26,13 @@ export interface EdgeFacts {
 
 /** The class of a middleware. */
 interface MiddlewareClass {
-  readonly facts: EdgeFacts
+  readonly facts: EndpointPolicy
 }
 
 const hasPolicy = (middleware: unknown): middleware is MiddlewareClass => hasProperty(middleware, "facts")
 
 /** The policy of an endpoint. Throws for an endpoint without one, which is a bug in the contract. */
-export const edgeOf = ({ identifier, middlewares }: HttpApiEndpoint.Top): EdgeFacts => {
+export const policyOf = ({ identifier, middlewares }: HttpApiEndpoint.Top): EndpointPolicy => {
   for (const middleware of middlewares) {
     if (hasPolicy(middleware)) return middleware.facts
   }

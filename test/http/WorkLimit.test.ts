@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { type BufferedBytes, CurrentBufferedBytes, CurrentLimits } from "../../src/config/limits.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
-import { beforeReply, inTurn, largeReply } from "../../src/http/OwnWork.ts"
+import { beforeReply, inTurn, largeReply } from "../../src/http/WorkLimit.ts"
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 

@@ -4,13 +4,13 @@
  * Recording is synchronous and cheap. The bytes are interpreted only when an operator opens the record.
  */
 import * as Redacted from "effect/Redacted"
-import type { Account } from "../../config/Account.ts"
-import type { Conversation } from "../../domain/Conversation.ts"
-import type { FinishReason, Usage } from "../../domain/ReplyEvent.ts"
-import { directKey } from "../../usage/UsageEntry.ts"
-import { plainUrl, type RequestHead } from "../captures/blot.ts"
-import type { RoundsWatch } from "../captures/Captures.ts"
-import type { Evictable, MemoryBudget } from "../MemoryBudget.ts"
+import type { Account } from "../config/Account.ts"
+import type { Conversation } from "../domain/Conversation.ts"
+import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
+import { directKey } from "../usage/UsageEntry.ts"
+import type { RoundsWatch } from "./Captures.ts"
+import { conversationSize } from "./conversation.ts"
+import type { Evictable, MemoryBudget } from "./MemoryBudget.ts"
 import {
   type Chunk,
   type Hold,
@@ -20,8 +20,8 @@ import {
   RecordedBody,
   type RecordedBytes,
   type Spares
-} from "../RecordedBytes.ts"
-import { conversationSize } from "./conversation.ts"
+} from "./RecordedBytes.ts"
+import { plainUrl, type RequestHead } from "./redactRound.ts"
 
 /** The stats of a request that its record shows, current while the request runs. Times are monotonic milliseconds. */
 export interface RequestFacts {

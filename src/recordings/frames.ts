@@ -1,7 +1,7 @@
 /**
  * Frames: the events of a recorded stream with the arrival of their last byte. The concatenated frames equal the stream.
  */
-import type { RecordedBytes } from "../RecordedBytes.ts"
+import type { RecordedBytes } from "./RecordedBytes.ts"
 
 /** An event with its lines and terminator as sent, or a whole body. */
 export interface Frame {

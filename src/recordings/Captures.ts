@@ -11,14 +11,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
-import { ConfigStore } from "../../config/ConfigStore.ts"
-import type { FailureCause } from "../../domain/FailureCause.ts"
-import { monotonicMillis } from "../../domain/time.ts"
-import type { Recorder, RoundRecorder } from "../../upstream/Upstream.ts"
-import { type Hold, type HoldLimit, RecordedBody, Spares } from "../RecordedBytes.ts"
-import { blotBytes, blotText, plainUrl } from "./blot.ts"
+import { ConfigStore } from "../config/ConfigStore.ts"
+import type { FailureCause } from "../domain/FailureCause.ts"
+import { monotonicMillis } from "../domain/time.ts"
+import type { Recorder, RoundRecorder } from "../upstream/Upstream.ts"
 import type { CaptureChain, CapturedRound, RoundSummary } from "./CapturedRound.ts"
-import { chainHolds } from "./chainText.ts"
+import { chainHolds } from "./capturePreview.ts"
+import { type Hold, type HoldLimit, RecordedBody, Spares } from "./RecordedBytes.ts"
+import { plainUrl, redactBytes, redactText } from "./redactRound.ts"
 
 /** The driver's description of a round, known before it starts. */
 type RoundInfo = Parameters<Recorder["round"]>[0]
@@ -83,8 +83,8 @@ const shown = (entry: Entry): CapturedRound => {
   const token = entry.info.secret === undefined ? "" : Redacted.value(entry.info.secret)
   return {
     ...headOf(entry),
-    requestBody: blotText(entry.request?.text() ?? "", [token]),
-    bytes: blotBytes(entry.log?.bytes() ?? new Uint8Array(0), [token])
+    requestBody: redactText(entry.request?.text() ?? "", [token]),
+    bytes: redactBytes(entry.log?.bytes() ?? new Uint8Array(0), [token])
   }
 }
 

@@ -1,13 +1,13 @@
 /**
- * The contract of the admin groups' middleware: who may call, `{detail}` errors, and the operator who calls. `edgeLayers.ts`
+ * The contract of the admin groups' middleware: who may call, `{detail}` errors, and the operator who calls. `middlewareLayers.ts`
  * implements it.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
-import type { EdgeFacts } from "../http/edgeFacts.ts"
+import type { EndpointPolicy } from "../http/EndpointPolicy.ts"
 import { detailErrors } from "../http/errorShapes.ts"
-import type { CurrentRequest } from "../http/Request.ts"
+import type { CurrentRequestStats } from "../http/RequestContext.ts"
 
 /** An authenticated operator. */
 export interface Operator {
@@ -21,17 +21,21 @@ export class CurrentOperator extends Context.Service<CurrentOperator, Operator>(
 const family = { errors: detailErrors, uncached: true } as const
 
 /** Accepts a JWT, the admin key or a browser's session cookie. */
-export class AdminEdge extends HttpApiMiddleware.Service<AdminEdge, { provides: CurrentRequest | CurrentOperator }>()(
-  "model-gateway/admin/AdminEdge",
-  { error: detailErrors.errors }
-) {
-  static readonly facts: EdgeFacts = { ...family, access: "admin" }
+export class AdminMiddleware
+  extends HttpApiMiddleware.Service<AdminMiddleware, { provides: CurrentRequestStats | CurrentOperator }>()(
+    "model-gateway/admin/AdminMiddleware",
+    { error: detailErrors.errors }
+  )
+{
+  static readonly facts: EndpointPolicy = { ...family, access: "admin" }
 }
 
 /** Asks for no credential: login, sessions, and verification, which checks its own. */
-export class AdminOpenEdge extends HttpApiMiddleware.Service<AdminOpenEdge, { provides: CurrentRequest }>()(
-  "model-gateway/admin/AdminOpenEdge",
-  { error: detailErrors.errors }
-) {
-  static readonly facts: EdgeFacts = { ...family, access: "none" }
+export class AdminOpenMiddleware
+  extends HttpApiMiddleware.Service<AdminOpenMiddleware, { provides: CurrentRequestStats }>()(
+    "model-gateway/admin/AdminOpenMiddleware",
+    { error: detailErrors.errors }
+  )
+{
+  static readonly facts: EndpointPolicy = { ...family, access: "none" }
 }

@@ -15,12 +15,12 @@ import { tooMuchHeld } from "./receiveBody.ts"
 export const mostAtWork = 64
 
 /** Runs embeddings and token counts, `mostAtWork` at a time; others wait in order. */
-export class OwnWork extends Context.Service<OwnWork, {
+export class WorkLimit extends Context.Service<WorkLimit, {
   readonly inTurn: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-}>()("model-gateway/http/OwnWork") {
-  static readonly layer: Layer.Layer<OwnWork> = Layer.effect(
-    OwnWork,
-    Effect.map(Semaphore.make(mostAtWork), (turns) => OwnWork.of({ inTurn: turns.withPermit }))
+}>()("model-gateway/http/WorkLimit") {
+  static readonly layer: Layer.Layer<WorkLimit> = Layer.effect(
+    WorkLimit,
+    Effect.map(Semaphore.make(mostAtWork), (turns) => WorkLimit.of({ inTurn: turns.withPermit }))
   )
 }
 
