@@ -1,0 +1,247 @@
+/**
+ * The calls of a driver whose server answers one HTTP request with one reply: the request, its recording, and refusals as failures.
+ * The drivers of the vendors' protocols share it and differ in addresses, headers, bodies and decoders.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import { keyless } from "../config/Account.ts"
+import { refusesModel } from "../domain/classifyUpstreamFailure.ts"
+import { isRecord } from "../domain/json.ts"
+import type { UpstreamProtocol } from "../domain/Native.ts"
+import { fromPullOnce } from "../domain/stream/transduce.ts"
+import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
+import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { type BodyDecoder, decodeBody } from "./decodeBody.ts"
+import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "./Exchange.ts"
+import { parseJson } from "./json.ts"
+import type { CompletionReply, CompletionRequest, Driver, RoundRecorder } from "./Upstream.ts"
+
+/** Bytes, and milliseconds, that are read of a body other than a reply. */
+export const longestBody = 1024 * 1024
+export const slowestBody = 5_000
+
+/** True for a page, which no API sends. */
+export const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
+
+/** True for a key to send; accounts of servers without keys have a placeholder. */
+export const isKey = (token: string | undefined): token is string => token !== undefined && token !== keyless
+
+/** The requested model: the caller's id, and the name sent to the server. */
+export interface RequestedModel {
+  readonly id: string
+  readonly name: string
+}
+
+/** What an error of the server says. */
+type ErrorFacts = Partial<Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">>
+
+/** How the servers of one protocol are called. */
+export interface ServerProtocol {
+  readonly name: UpstreamProtocol
+  /** Without a trailing slash. */
+  readonly baseUrl: string
+  readonly limits: ExchangeLimits
+  /** Headers of every request; `token` is `undefined` without a key. */
+  readonly headers: (token: string | undefined) => { readonly [name: string]: string }
+  /** Reads the JSON of an error; unreadable parts yield no facts. */
+  readonly errorFacts: (body: unknown) => ErrorFacts
+  /** True if a body without an error status is an error all the same. */
+  readonly isError: (body: { readonly [name: string]: unknown }) => boolean
+  /** The prefix that an address of such a server ends with, such as `/v1`; absent if the driver adds it. */
+  readonly versionPrefix?: string
+}
+
+/** One completion at the server. */
+interface CompletionCall {
+  readonly request: CompletionRequest
+  readonly model: RequestedModel
+  readonly token: string | undefined
+  /** Below the base address, with its query. */
+  readonly path: string
+  readonly body: string
+  /** Headers of this request beside those of the protocol. */
+  readonly headers?: { readonly [name: string]: string }
+  /** The id of the reply, until the server says one. */
+  readonly id: string
+  readonly decoder: (exchange: Exchange, round: RoundRecorder | undefined) => BodyDecoder<UpstreamEvent>
+}
+
+/** Closing the connection stops the server, so leaving takes no time. */
+const leavesAtOnce = () => true
+
+/** Makes the client of one server. */
+export const makeServerClient = (exchanges: Exchanges["Service"], protocol: ServerProtocol) => {
+  const { baseUrl, errorFacts, isError, limits, name, versionPrefix } = protocol
+  const { origin, pathname } = new URL(baseUrl)
+  const base = pathname === "/" ? "" : pathname
+  const isVersioned = versionPrefix === undefined || /\/v\d[^/]*(?:\/|$)/.test(pathname)
+
+  /** Advice for the operator, if a refusal looks like a configuration mistake. */
+  const advice = (failure: UpstreamFailure, token: string | undefined, model: RequestedModel | undefined) => {
+    const { kind, message = "", status = 0 } = failure
+    if (status === 401 && !isKey(token)) {
+      return "add an account with the key as its token"
+    }
+    if (status >= 300 && status < 400) return "it redirects; upstream.base_url must be the address itself"
+    if (model !== undefined && refusesModel(failure)) {
+      const own = message.trim().replace(/\.$/, "") || `it has no model ${model.name}`
+      return `${own}; upstream.models.${model.id} says which model of the server is meant`
+    }
+    const isUnknown = kind === "malformed" || status === 405 || (status === 404 && !refusesModel(failure)) ||
+      /unexpected endpoint/i.test(message)
+    return isUnknown && !isVersioned
+      ? `upstream.base_url may lack its version prefix, such as ${versionPrefix}`
+      : undefined
+  }
+
+  const readBody = (exchange: Exchange, round?: RoundRecorder) =>
+    Effect.map(exchange.text(longestBody, slowestBody), (text) => {
+      round?.bytes(Buffer.from(text))
+      return text
+    })
+
+  /** The failure of an answer: its JSON error, otherwise its status. Pages are never quoted. */
+  const refusal = Effect.fnUntraced(function*(
+    phase: FailurePhase,
+    exchange: Exchange,
+    text: string,
+    token: string | undefined,
+    model?: RequestedModel
+  ) {
+    const { status } = exchange
+    const retryAfter = exchange.retryAfter(yield* Clock.currentTimeMillis)
+    const body = parseJson(text)
+    const stated = errorFacts(body)
+    const facts = {
+      phase,
+      kind: isPage(exchange.header("content-type")) && status < 300 ? "malformed" : "refused",
+      ...stated,
+      ...(status < 300 ? {} : { status }),
+      ...(retryAfter === undefined ? {} : { retryAfter }),
+      ...(isKey(token) ? {} : { anonymous: true }),
+      // A page or plain text comes from something other than the server.
+      ...(isRecord(body) || Array.isArray(body)
+        ? {}
+        : { cause: exchange.unexpectedAnswer(text, isKey(token) ? [token] : []) })
+    } as const
+    const failure = new UpstreamFailure(facts)
+    const message = advice(failure, token, model)
+    return message === undefined ? failure : new UpstreamFailure({ ...facts, message })
+  })
+
+  const isAnswer = (exchange: Exchange): boolean =>
+    exchange.status >= 200 && exchange.status < 300 && !isPage(exchange.header("content-type"))
+
+  /** Sends a request and waits for the head of the response. The scope owns the connection. */
+  const start = Effect.fnUntraced(function*(
+    method: "GET" | "POST",
+    path: string,
+    token: string | undefined,
+    phase: FailurePhase,
+    body?: string
+  ) {
+    const exchange = yield* exchanges.start({
+      method,
+      origin,
+      path: `${base}${path}`,
+      headers: {
+        accept: "application/json",
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...protocol.headers(isKey(token) ? token : undefined)
+      },
+      body
+    }, { phase, limits })
+    yield* Effect.addFinalizer(() => Effect.sync(exchange.leave))
+    yield* exchange.head
+    return exchange
+  })
+
+  /** Sends a completion and waits for the head of the response. */
+  const complete = (
+    { body, decoder, headers, id, model, path, request, token }: CompletionCall,
+    scope: Scope.Scope
+  ): Effect.Effect<CompletionReply, UpstreamFailure> => {
+    const { budget, recorder } = request
+    const round = recorder?.round({
+      label: "completion",
+      protocol: name,
+      url: `${baseUrl}${path}`,
+      requestBody: body,
+      sessionId: id,
+      secret: isKey(token) ? Redacted.make(token) : undefined
+    })
+    const post: ExchangeRequest = {
+      method: "POST",
+      origin,
+      path: `${base}${path}`,
+      headers: {
+        accept: "text/event-stream, application/json",
+        "content-type": "application/json",
+        ...protocol.headers(isKey(token) ? token : undefined),
+        ...headers
+      },
+      body
+    }
+    let running: Exchange | undefined
+    // Added before the request is sent, so that every end of the scope stops it.
+    const leave = Effect.sync(() => {
+      running?.leave()
+      round?.closed(running?.cause)
+    })
+    return Effect.flatMap(
+      Scope.addFinalizer(scope, leave),
+      () =>
+        Effect.flatMap(exchanges.start(post, { phase: "completion", limits, budget }), (exchange) => {
+          running = exchange
+          return Effect.flatMap(exchange.head, (): Effect.Effect<CompletionReply, UpstreamFailure> => {
+            round?.opened(exchange.status, exchange.header("content-type"))
+            if (!isAnswer(exchange)) {
+              return Effect.flatMap(
+                readBody(exchange, round),
+                (answer) => Effect.flip(refusal("completion", exchange, answer, token, model))
+              )
+            }
+            const events = fromPullOnce(Effect.suspend(decodeBody(exchange, decoder(exchange, round))))
+            return Effect.succeed({ id, events, isOver: leavesAtOnce })
+          })
+        })
+    )
+  }
+
+  /**
+   * Asks for the list of models at a path, which costs nothing. Without a list at a plausible address, the key is assumed to be valid.
+   */
+  const verify = (path: string) =>
+    Effect.fnUntraced(function*(token: string | undefined) {
+      const exchange = yield* start("GET", path, token, "session")
+      const text = yield* readBody(exchange)
+      const body = parseJson(text)
+      const { status } = exchange
+      const hasNoList = status === 404 || status === 405 || status === 501
+      if (isAnswer(exchange) && !(isRecord(body) && isError(body))) return
+      if (hasNoList && isVersioned) return
+      return yield* yield* refusal("session", exchange, text, token)
+    }, Effect.scoped)
+
+  return { complete, isAnswer, readBody, refusal, start, verify }
+}
+
+/** The members of a driver whose server has keys instead of logins, and no sessions. */
+export const sessionless = (verify: Driver["verify"]) => ({
+  login: () =>
+    Effect.fail(
+      new UpstreamFailure({
+        phase: "login",
+        kind: "refused",
+        status: 403,
+        message: "the upstream knows no logins; configure an API key as the account's token"
+      })
+    ),
+  verify,
+  createSession: (token: string | undefined) => Effect.as(verify(token), ""),
+  listSessions: () => Effect.succeed([]),
+  deleteSession: () => Effect.void,
+  deleteAllSessions: () => Effect.void
+} satisfies Partial<Driver>)
