@@ -8,11 +8,10 @@ import { parseSync, Visitor } from "rolldown/utils"
 const floors: Readonly<Record<string, number>> = {
   domain: 0,
   sieve: 0,
-  "cluster/store": 1,
+  cluster: 1,
   config: 1,
   upstream: 2,
   accounts: 3,
-  "cluster/nodes": 3,
   recordings: 3,
   usage: 3,
   completion: 4,

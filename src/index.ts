@@ -16,7 +16,7 @@ export type { AccountPool, Caller, Lease, LeaseOptions, QueueStatus } from "./ac
 export { Callers } from "./accounts/Callers.ts"
 export { AdminAuth } from "./admin/auth/AdminAuth.ts"
 export { AdminSecrets } from "./admin/auth/AdminSecrets.ts"
-export { Nodes } from "./cluster/nodes/Nodes.ts"
+export { Nodes } from "./admin/nodes/Nodes.ts"
 export { Store } from "./cluster/store/Store.ts"
 export type { StoreOptions } from "./cluster/store/Store.ts"
 export { StoreInvalid, StoreUnavailable } from "./cluster/store/StoreShape.ts"

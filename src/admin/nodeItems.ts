@@ -2,9 +2,9 @@
  * Recordings of each node shown as one list: ids that name the node, and lists merged over all nodes.
  */
 import * as Effect from "effect/Effect"
-import { Nodes } from "../cluster/nodes/Nodes.ts"
-import { longestReply } from "../cluster/nodes/peers.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import { Nodes } from "./nodes/Nodes.ts"
+import { longestReply } from "./nodes/peers.ts"
 
 /** An item of a list, as JSON. */
 export interface NodeItem {

@@ -11,10 +11,10 @@ import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { makeMarks } from "../cluster/store/marks.ts"
 import type { StoreShape } from "../cluster/store/Store.ts"
 import { retryUntilDone } from "./clock/retry.ts"
 import { makeConfigFile } from "./ConfigFile.ts"
+import { makeMarks } from "./marks.ts"
 
 /** The claims of a login token; times in Unix seconds. */
 export interface LoginToken {

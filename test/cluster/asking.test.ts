@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { makePeers } from "../../src/cluster/nodes/peers.ts"
+import { makePeers } from "../../src/admin/nodes/peers.ts"
 import { pieceBytes } from "../../src/cluster/store/encryption.ts"
 import { sentDuring, settledServer, storeNode } from "./support.ts"
 

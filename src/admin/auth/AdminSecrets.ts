@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import { createHmac, randomBytes } from "node:crypto"
-import { makeMarks } from "../../cluster/store/marks.ts"
 import { Store } from "../../cluster/store/Store.ts"
+import { makeMarks } from "../../config/marks.ts"
 import type { SharedLogins } from "./LoginThrottle.ts"
 
 /** Milliseconds that a right credential is kept. */

@@ -3,10 +3,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as SemVer from "effect/SemVer"
-import { Nodes } from "../../cluster/nodes/Nodes.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { adminBodyOf } from "../adminBody.ts"
 import { adminHandlers } from "../handlers.ts"
+import { Nodes } from "../nodes/Nodes.ts"
 import { chatRequest, SelfClient } from "../SelfClient.ts"
 import { AdminNodesGroup, AdminSelfTestGroup, AdminVersionGroup } from "./Api.ts"
 import { buildInfo, currentVersion, runtime, versionSource } from "./build.ts"

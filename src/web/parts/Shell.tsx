@@ -17,7 +17,7 @@ const loaders: Readonly<Record<Exclude<Page, "overview">, () => Promise<PageView
   requests: () => import("../pages/requests/Requests.tsx").then((module) => module.Requests),
   playground: () => import("../playground/Playground.tsx").then((module) => module.Playground),
   keys: () => import("../pages/keys/Keys.tsx").then((module) => module.Keys),
-  accounts: () => import("../pages/accounts/Accounts.tsx").then((module) => module.Accounts),
+  accounts: () => import("../pages/accounts/AccountsPage.tsx").then((module) => module.Accounts),
   settings: () => import("../pages/settings/Settings.tsx").then((module) => module.Settings),
   usage: () => import("../pages/usage/Usage.tsx").then((module) => module.Usage),
   samples: () => import("../pages/Samples.tsx").then((module) => module.Samples),

@@ -7,10 +7,10 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { randomBytes } from "node:crypto"
+import { piecesOf } from "../../cluster/store/encryption.ts"
+import type { StoreShape } from "../../cluster/store/Store.ts"
+import type { StoreUnavailable } from "../../cluster/store/StoreShape.ts"
 import { errorTable, type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
-import { piecesOf } from "../store/encryption.ts"
-import type { StoreShape } from "../store/Store.ts"
-import type { StoreUnavailable } from "../store/StoreShape.ts"
 
 /** Timeouts in milliseconds: of a query to all nodes and of a query to one node. */
 const allTimeout = 1_000

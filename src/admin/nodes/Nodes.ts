@@ -9,8 +9,8 @@ import * as Layer from "effect/Layer"
 import { hostname } from "node:os"
 import { Accounts } from "../../accounts/Accounts.ts"
 import { asList, readStatus } from "../../accounts/shared/poolScripts.ts"
+import { Store } from "../../cluster/store/Store.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { Store } from "../store/Store.ts"
 import { makePeers, noPeers, type Peers } from "./peers.ts"
 
 /** The state of a node. Times are Unix milliseconds. */

@@ -7,8 +7,8 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import type * as Scope from "effect/Scope"
-import { retryUntilDone } from "../../config/clock/retry.ts"
-import type { StoreShape, StoreUnavailable } from "./StoreShape.ts"
+import type { StoreShape, StoreUnavailable } from "../cluster/store/StoreShape.ts"
+import { retryUntilDone } from "./clock/retry.ts"
 
 /** A name with its expiry, in Unix milliseconds of the store. */
 export type Mark = readonly [name: string, until: number]
