@@ -113,7 +113,7 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
           yield* Effect.raceFirst(Effect.timeoutOption(lifecycle.drain, limit), wasForced)
           if (lifecycle.active() > 0) {
             yield* Effect.logWarning(`Ending ${lifecycle.active()} requests that are still active`)
-            shutdown.now()
+            shutdown.force()
             yield* Effect.timeoutOption(lifecycle.drain, notifyTime)
           }
           node.closeIdleConnections()

@@ -90,7 +90,7 @@ describe("a lease on an account", () => {
       const { pool } = yield* Effect.provideService(buildPool(config), CurrentShutdown, shutdown)
       const held = yield* hold(pool)
       const waiting = yield* ask(pool)
-      shutdown.now()
+      shutdown.force()
       assert.strictEqual(yield* errorOf(Fiber.join(waiting)), "shutting_down")
       const late = yield* ask(pool)
       yield* Effect.yieldNow

@@ -265,7 +265,7 @@ describe("a pool that two nodes share", () => {
       yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 1))
       const waiting = yield* ask(other.pool)
       yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 2))
-      shutdown.now()
+      shutdown.force()
       assert.strictEqual(yield* errorOf(Fiber.join(told)), "shutting_down")
       yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 1))
       // New requests are not queued.

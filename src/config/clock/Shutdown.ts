@@ -29,7 +29,7 @@ export class Shutdown {
   }
 
   /** Gives the signal. */
-  now(): void {
+  force(): void {
     if (this.over) return
     this.over = true
     // A listener may remove other listeners.

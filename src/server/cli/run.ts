@@ -54,7 +54,7 @@ const signalled = (forced: Shutdown): Effect.Effect<void> =>
         return
       }
       forget()
-      if (ended) forced.now()
+      if (ended) forced.force()
       else resume(Effect.void)
     }
     for (const signal of signals) process.on(signal, stop)

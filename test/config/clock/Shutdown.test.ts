@@ -24,8 +24,8 @@ describe("Shutdown", () => {
         }
         assert.strictEqual(shutdown.hasListeners, watching.size > 0)
       }
-      shutdown.now()
-      shutdown.now()
+      shutdown.force()
+      shutdown.force()
       for (const leave of leaves) leave()
       assert.deepStrictEqual(told.toSorted((a, b) => a - b), [...watching].toSorted((a, b) => a - b))
       assert.isTrue(shutdown.isOver)
@@ -45,7 +45,7 @@ describe("Shutdown", () => {
     }
     watch("first", "second")
     watch("second", "first")
-    shutdown.now()
+    shutdown.force()
     assert.lengthOf(told, 1)
   })
 })
