@@ -154,10 +154,15 @@ export interface Driver {
    */
   readonly saysThinking?: ((model: UpstreamModel, thinking: Thinking) => boolean) | undefined
   /**
-   * True for a field of `Conversation.serverFields` that the driver sends. Drivers without it send none. `x-gateway-ignored` lists
-   * the others.
+   * True for a field of `Conversation.serverFields` that the driver sends, which it does not where the conversation itself says
+   * something else by that name. Drivers without it send none. `x-gateway-ignored` lists the others.
    */
-  readonly carries?: ((name: string) => boolean) | undefined
+  readonly carries?: ((name: string, conversation?: Conversation) => boolean) | undefined
+  /**
+   * True for a vendor's own field, or an element of a kind, that the driver sends if its family is the driver's. `path` is the element's,
+   * and empty for the request. Drivers without it send all of their family.
+   */
+  readonly sendsNative?: ((name: string, path: string) => boolean) | undefined
   /** Logs in and returns a token. */
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   /** Checks that a token works. */

@@ -12,6 +12,7 @@ const gateways = new Map<string, RunningGateway>()
 const configs = {
   pass: { upstream: {} },
   drop: { upstream: { fields: "drop" } },
+  prompt: { upstream: { tools: "prompt" } },
   list: { upstream: { fields: ["min_p", "input_type", "messages"] } },
   embedded: { upstream: { driver: "embedded" } }
 }
@@ -133,6 +134,21 @@ describe.each(styleNames)("a field that the vendor of the %s style does not have
     assert.include(ignored, "functions")
   })
 
+  it("is reported as ignored if the request itself says something else by its name", async () => {
+    const limits = {
+      chat: { max_tokens: 5 },
+      responses: { max_output_tokens: 5 },
+      messages: { max_tokens: 5 },
+      generate: { generationConfig: { maxOutputTokens: 5 } }
+    }[style]
+    const { ignored, sent } = await ask(style, { ...limits, ...(style === "chat" ? {} : { max_tokens: 7 }), min_p: 1 })
+    assert.strictEqual(ignored, style === "responses" || style === "generate" ? "max_tokens" : null)
+    assert.deepInclude(sent, { max_tokens: style === "messages" ? 7 : 5, min_p: 1 })
+    if (style === "chat" || style === "messages") return
+    const same = await ask(style, { ...limits, max_tokens: 5 })
+    assert.isNull(same.ignored)
+  })
+
   it("counts as absent if it is null", async () => {
     const { ignored, sent } = await ask(style, { min_p: null }, { gateway: "drop" })
     assert.isNull(ignored)
@@ -229,6 +245,41 @@ describe("a field of the vendor that the gateway does not model", () => {
     assert.deepInclude(sent, { verbosity: "low", service_tier: "flex" })
   })
 
+  it("is reported by the caller's own name for it", async () => {
+    const fields = { text: { verbosity: "low" }, include: ["message.output_text.logprobs"], top_logprobs: 3 }
+    const { ignored, sent } = await ask("responses", fields)
+    assert.isNull(ignored)
+    assert.deepInclude(sent, { verbosity: "low", logprobs: true, top_logprobs: 3 })
+    const embedded = await ask("responses", fields, { gateway: "embedded" })
+    assert.strictEqual(embedded.ignored, "include,text.verbosity,top_logprobs")
+    const others = await ask("responses", { include: [...fields.include, "reasoning.encrypted_content"] })
+    assert.strictEqual(others.ignored, "include")
+    assert.deepInclude(others.sent, { logprobs: true })
+  })
+
+  it("is not echoed by a Responses reply if no server gets it", async () => {
+    const fields = {
+      max_tool_calls: 3,
+      truncation: "auto",
+      prompt_cache_key: "k",
+      safety_identifier: "s",
+      user: "u",
+      service_tier: "flex",
+      max_output_tokens: 9
+    }
+    const { text } = await ask("responses", fields)
+    assert.deepInclude(JSON.parse(text), {
+      max_tool_calls: null,
+      truncation: "disabled",
+      prompt_cache_key: null,
+      safety_identifier: null,
+      top_logprobs: 0,
+      service_tier: "flex",
+      max_output_tokens: 9
+    })
+    assert.doesNotHaveAnyKeys(JSON.parse(text), ["user"])
+  })
+
   it("is otherwise reported as ignored, by its path", async () => {
     const told = async (style: StyleName, fields: object) => (await ask(style, fields)).ignored
     assert.strictEqual(
@@ -269,6 +320,169 @@ describe("a field of the vendor that the gateway does not model", () => {
     )
     assert.isNull(await told("messages", { metadata: { user_id: "u" }, service_tier: "auto", speed: "standard" }))
     assert.isNull(await told("generate", { labels: { a: "b" }, generationConfig: { responseModalities: ["TEXT"] } }))
+  })
+})
+
+describe("what a chat request says of single elements", () => {
+  const mark = { cache_control: { type: "ephemeral" } }
+  const tool = { type: "function", function: { name: "f", parameters: { type: "object" }, cost: 2 }, ...mark }
+  const messages = [
+    { role: "system", content: "Be kind.", ...mark },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "Look", ...mark },
+        { type: "image_url", image_url: { url: "https://example.com/a.png", fps: 2 }, max_pixels: 9 },
+        { type: "hologram", data: "x", text: "A hologram" }
+      ]
+    },
+    {
+      role: "assistant",
+      content: null,
+      audio: { id: "a" },
+      tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: "{}" }, weight: 1 }]
+    },
+    { role: "tool", tool_call_id: "c1", content: [{ type: "text", text: "ok", ...mark }], trust: "high" },
+    { role: "user", content: "Hi", prefix: true }
+  ]
+  const fields = {
+    messages,
+    tools: [tool],
+    stream_options: { include_usage: true, continuous_usage_stats: true },
+    response_format: { type: "json_schema", json_schema: { name: "a", schema: { type: "object" }, dialect: "b" } }
+  }
+  const paths = [
+    "messages[1].content[1].image_url.fps",
+    "messages[1].content[1].max_pixels",
+    "messages[1].content[2]",
+    "messages[2].audio",
+    "messages[2].tool_calls[0].weight",
+    "messages[3].trust",
+    "messages[4].prefix",
+    "tools[0].function.cost",
+    "stream_options.continuous_usage_stats",
+    "response_format.json_schema.dialect"
+  ]
+
+  for (const stream of [false, true]) {
+    it(`reaches the server as it stands, ${stream ? "streamed" : "whole"}`, async () => {
+      const { ignored, sent, status } = await ask("chat", fields, { stream })
+      assert.deepStrictEqual([status, ignored], [200, null])
+      assert.deepStrictEqual(sent["messages"], messages)
+      assert.deepStrictEqual(sent["tools"], [tool])
+      assert.deepInclude(sent, { stream_options: fields.stream_options, response_format: fields.response_format })
+    })
+  }
+
+  it("is reported as ignored by its path where no server gets it, unless it is a hint", async () => {
+    for (const gateway of ["embedded", "drop"]) {
+      const { ignored, status } = await ask("chat", fields, { gateway })
+      assert.deepStrictEqual([status, ignored], [200, paths.join(",")])
+    }
+  })
+
+  it("does not reach the server if upstream.fields drops it", async () => {
+    const { sent } = await ask("chat", fields, { gateway: "drop" })
+    const text = JSON.stringify(sent)
+    for (const name of ["cache_control", "max_pixels", "fps", "weight", "trust", "cost", "dialect", "continuous"]) {
+      assert.notInclude(text, name)
+    }
+    assert.include(text, "A hologram")
+  })
+
+  it("reaches the server if upstream.fields lists its name", async () => {
+    const { ignored, sent } = await ask("chat", { messages: [{ role: "user", content: "Hi", min_p: 1, other: 2 }] }, {
+      gateway: "list"
+    })
+    assert.strictEqual(ignored, "messages[0].other")
+    assert.deepStrictEqual(sent["messages"], [{ role: "user", content: "Hi", min_p: 1 }])
+  })
+
+  it("is reported as ignored where tools are declared as text, but for the request's own", async () => {
+    const { ignored, sent } = await ask("chat", fields, { gateway: "prompt" })
+    assert.strictEqual(ignored, paths.slice(0, -2).join(","))
+    assert.deepInclude(sent, { stream_options: fields.stream_options })
+  })
+
+  it("never replaces what the gateway reads", async () => {
+    const sneaky = { role: "user", content: [{ type: "text", text: "a", mark: 1 }], extra: { a: 1 } }
+    const { sent } = await ask("chat", { messages: [sneaky] })
+    assert.deepStrictEqual(sent["messages"], [sneaky])
+  })
+})
+
+describe("what a Responses request says of single elements", () => {
+  const breakpoint = { prompt_cache_breakpoint: { mode: "explicit" } }
+  const input = [
+    {
+      role: "user",
+      content: [
+        { type: "input_text", text: "Look", ...breakpoint },
+        { type: "input_image", image_url: "https://example.com/a.png", detail: "low" },
+        { type: "input_file", file_data: "data:text/plain;base64,QQ==", detail: "high" },
+        { type: "input_hologram", data: "x" }
+      ]
+    },
+    { type: "message", role: "assistant", content: "Hm", phase: "commentary", status: "completed", tone: "dry" },
+    { type: "reasoning", summary: [{ type: "summary_text", text: "So" }], encrypted_content: "x" },
+    { type: "function_call", call_id: "c1", name: "f", arguments: "{}", async: true },
+    { type: "function_call_output", call_id: "c1", output: [{ type: "input_text", text: "ok", ...breakpoint }] },
+    { type: "web_search_call", id: "ws", status: "completed", action: { type: "search", query: "x" } },
+    { type: "new_item", data: "x" }
+  ]
+  const tools = [
+    { type: "function", name: "f", parameters: { type: "object" }, strict: true, defer_loading: true },
+    { type: "web_search", search_context_size: "low" },
+    { type: "local_shell" },
+    { type: "namespace", name: "n", description: "N", tools: [{ type: "custom", name: "g", output_schema: {} }] }
+  ]
+
+  for (const stream of [false, true]) {
+    it(`reaches the server where it has a place, and is reported as ignored elsewhere, ${stream ? "streamed" : "whole"}`, async () => {
+      const { ignored, sent, status } = await ask("responses", { input, tools }, { stream })
+      assert.strictEqual(status, 200)
+      assert.deepStrictEqual(ignored?.split(",").toSorted(), [
+        "input[0].content[2].detail",
+        "input[0].content[3]",
+        "input[1].tone",
+        "input[2].encrypted_content",
+        "input[3].async",
+        "input[6]",
+        "tools[0].defer_loading",
+        "tools[1]",
+        "tools[3].tools[0].output_schema"
+      ])
+      const [look, , , result] = sent["messages"] as ReadonlyArray<{ readonly content: unknown }>
+      const parts: ReadonlyArray<unknown> = Array.isArray(look?.content) ? look.content : []
+      assert.deepStrictEqual(parts.slice(0, 2), [
+        { type: "text", text: "Look", ...breakpoint },
+        { type: "image_url", image_url: { url: "https://example.com/a.png", detail: "low" } }
+      ])
+      assert.deepStrictEqual(result?.content, [{ type: "text", text: "ok", ...breakpoint }])
+    })
+  }
+})
+
+describe("a count of tokens", () => {
+  const count = async (path: string, body: object) => {
+    const response = await post("pass", path, body)
+    return { status: response.status, ignored: response.headers.get("x-gateway-ignored"), text: await response.text() }
+  }
+
+  it("reports what had no effect, as its request does", async () => {
+    const messages = { model: "upstream-chat", messages: question, context_management: { edits: [] } }
+    assert.deepInclude(await count("/v1/messages/count_tokens", messages), {
+      status: 200,
+      ignored: "context_management"
+    })
+    const path = "/v1beta/models/upstream-chat:countTokens"
+    const generate = { contents: [{ role: "user", parts: [{ text: "Hi" }] }], safetySettings: [{}] }
+    for (const body of [generate, { generateContentRequest: generate }]) {
+      assert.deepInclude(await count(path, body), { status: 200, ignored: "safetySettings" })
+    }
+    const { status, text } = await count(path, { ...generate, cachedContent: "cachedContents/a" })
+    assert.strictEqual(status, 400)
+    assert.match(messageOf(text), /^cachedContent: /)
   })
 })
 

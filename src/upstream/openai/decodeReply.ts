@@ -135,7 +135,6 @@ export const replyDecoder = (
       const from = out.length
       const last = decoder ?? decide(undefined)
       last.end(out)
-      if (chunks.hasMedia()) budget.isEmpty = false
       isFull = budget.admit(out, from)
     },
     failure: () => {
