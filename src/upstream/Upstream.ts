@@ -158,6 +158,10 @@ export interface Driver {
    * the others.
    */
   readonly carries?: ((name: string) => boolean) | undefined
+  /** The server's own names of its models, if it lists them; bounded in number, bytes and time. */
+  readonly listModels?:
+    | ((token: string | undefined) => Effect.Effect<ReadonlyArray<string>, UpstreamFailure>)
+    | undefined
   /** Logs in and returns a token. */
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   /** Checks that a token works. */
