@@ -17,6 +17,7 @@ import {
 } from "../../domain/Conversation.ts"
 import type { Json } from "../../domain/json.ts"
 import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
+import { isFields } from "../../domain/replyExtras.ts"
 import {
   type Cooperative,
   eachCooperatively,
@@ -53,11 +54,21 @@ const withoutSystemEnd = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
 /** The name of the participant, as a field of the message. */
 const nameOf = ({ name }: Turn): { readonly name?: string } => name === undefined ? {} : { name }
 
+/** Signatures that clients of the content-generation API invent for a call without one. Strict servers refuse the field. */
+const placeholders: ReadonlySet<Json | undefined> = new Set([
+  "skip_thought_signature_validator",
+  "context_engineering_is_the_way_to_go"
+])
+
+const isPlaceholder = (
+  extra: Json
+): boolean => (isFields(extra) && isFields(extra["google"]) && placeholders.has(extra["google"]["thought_signature"]))
+
 const nativeCall = ({ arguments: text, id, name, sealed }: CallPart): Json => {
   const call = { id, type: "function", function: { name, arguments: text } }
   if (sealed === undefined) return call
-  const { reasoning_details: _, ...own } = sealed
-  return { ...own, ...call }
+  const { extra_content, reasoning_details: _, ...own } = sealed
+  return { ...(extra_content === undefined || isPlaceholder(extra_content) ? {} : { extra_content }), ...own, ...call }
 }
 
 /** How the thinking of earlier turns goes back. */
