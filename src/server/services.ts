@@ -43,7 +43,7 @@ export const InProcessState = Nodes.layer(currentVersion).pipe(
 /** State shared by the nodes of a cluster. Needs a `Store` and the shared configuration (`ConfigStore.layerShared`). */
 export const SharedState = Nodes.layerShared(currentVersion).pipe(
   Layer.provideMerge(Accounts.layerShared),
-  Layer.merge(ResponsesStore.layerShared),
+  Layer.merge(Layer.provideMerge(ResponsesStore.layerSharedCalls, ResponsesStore.layerShared)),
   Layer.merge(AdminSecrets.layerShared),
   Layer.merge(KeyLimits.layerShared)
 )
