@@ -110,7 +110,7 @@ interface ConfigStoreShape {
   ) => Effect.Effect<Imported, UpdateError>
   /**
    * Adds the models that the upstream's server lists to the model table. They hold until the next call or a change of the
-   * `upstream` group, and are not part of the raw configuration. Without effect if the group is no longer `upstream`.
+   * server's address, and are not part of the raw configuration. Without effect if the group is no longer `upstream`.
    */
   readonly setListedModels: (upstream: UpstreamConfig, names: ReadonlyArray<string>) => Effect.Effect<void>
   readonly exportConfig: Effect.Effect<Exported>

@@ -269,7 +269,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
       groups.auth.removed_keys.includes(sha256Hex(options.generatedKey))
     ? undefined
     : options.generatedKey
-  const listed = before?.upstream === upstream ? before?.model_table.listed : undefined
+  const listed = before?.upstream.base_url === upstream.base_url ? before.model_table.listed : undefined
   const model_table = listed === undefined ? table : { ...table, listed }
   const runtime = toRuntime(groups.runtime, accounts.value.accounts, upstream.driver)
   const config: GatewayConfig = {

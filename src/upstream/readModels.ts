@@ -1,6 +1,7 @@
 /**
  * Reads which models the upstream's server lists, so that its own names mean its own models.
  */
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -12,6 +13,9 @@ import { Upstream } from "./Upstream.ts"
 
 const interval = "10 minutes"
 
+/** The longest that the start waits for the first list. */
+const longestWait = "2 seconds"
+
 /** Accounts whose tokens are tried for one list. */
 const mostTokens = 3
 
@@ -22,18 +26,21 @@ const tokensOf = ({ accounts }: GatewayConfig): ReadonlyArray<string | undefined
 }
 
 /**
- * Reads the list at start, after a change of the upstream or of the accounts, and every ten minutes, in the background. Requests
- * do not wait for it. A failed read keeps the last list. An upstream without lists is not asked.
+ * Reads the list at start, after a change of the upstream or of the accounts, and every ten minutes. The start waits for the first
+ * read, so that the first requests find the server's models; later reads run in the background. A failed read keeps the last list. An
+ * upstream without lists is not asked.
  */
 export const startReadingModels = Effect.gen(function*() {
   const config = yield* ConfigStore
   const upstream = yield* Upstream
+  const first = yield* Deferred.make<void>()
   const reads = (current: GatewayConfig) =>
     Stream.unwrap(Effect.map(upstream.driver, ({ listModels }) => {
-      if (listModels === undefined) return Stream.empty
+      if (listModels === undefined) return Stream.fromEffect(Deferred.succeed(first, undefined))
       const read = Effect.firstSuccessOf(tokensOf(current).map((token) => listModels(token))).pipe(
         Effect.flatMap((names) => config.setListedModels(current.upstream, names)),
-        Effect.catch((failure) => Effect.logDebug("The server's list of models could not be read", failure.message))
+        Effect.catch((failure) => Effect.logDebug("The server's list of models could not be read", failure.message)),
+        Effect.andThen(Deferred.succeed(first, undefined))
       )
       return Stream.fromEffectSchedule(read, Schedule.spaced(interval))
     }))
@@ -43,6 +50,7 @@ export const startReadingModels = Effect.gen(function*() {
     Stream.runDrain,
     Effect.forkScoped
   )
+  yield* Effect.timeoutOption(Deferred.await(first), longestWait)
 })
 
 /** The reading as a part of the gateway's services. */

@@ -1,6 +1,7 @@
 /** Which of a server's models a name means, over sockets, in every style. */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
-import { Logger } from "effect"
+import { Context, Effect, Logger } from "effect"
+import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { sha256Hex } from "../../../src/config/json.ts"
 import { keyId } from "../../../src/domain/identity.ts"
 import { adminKey, businessKey, type GatewayOptions, type RunningGateway, startGateway } from "../../support/gateway.ts"
@@ -49,6 +50,26 @@ describe("a name in the server's list", () => {
       assert.strictEqual(text, "I am gpt-4o.")
     }
     assert.strictEqual((await ask(gateway.url, style, false, "other/model-8b")).text, "I am Other/Model-8B.")
+  })
+
+  it("is known to the first request", async () => {
+    server.list(() => modelList("qwen3:8b"))
+    await start()
+    assert.strictEqual(await say("qwen3:8b"), "I am qwen3:8b.")
+  })
+
+  it("stays known after a change of other settings of the upstream", async () => {
+    server.list(() => server.lists.length === 1 ? modelList("qwen3:8b") : { after: "hang", headless: true })
+    await start()
+    const config = Context.get(gateway.services, ConfigStore)
+    const upstream = { driver: "openai", base_url: server.baseUrl, models, timeouts: { silence: 60 } }
+    await Effect.runPromise(config.update((raw) => Effect.succeed({ ...raw, upstream })))
+    await server.until(() => server.lists.length === 2)
+    assert.strictEqual(await say("qwen3:8b"), "I am qwen3:8b.")
+    await Effect.runPromise(
+      config.update((raw) => Effect.succeed({ ...raw, upstream: { ...upstream, base_url: `${server.baseUrl}/other` } }))
+    )
+    assert.strictEqual((await shown("qwen3:8b")).status, 400)
   })
 
   it("is not listed by the gateway, and can be read", async () => {
