@@ -13,7 +13,7 @@ import { promisify } from "node:util"
 import { decodeConfig } from "../src/config/decodeConfig.ts"
 import { isJsonObject } from "../src/config/json.ts"
 import { adminKey, businessKey, startGateway } from "./support/gateway.ts"
-import { json, startOpenAiServer, streamed } from "./support/openaiServer.ts"
+import { json, modelList, startOpenAiServer, streamed } from "./support/openaiServer.ts"
 import { service, serviceEnvironment } from "./support/service.ts"
 import { allSnippets, pageText } from "./support/snippets.ts"
 
@@ -47,9 +47,12 @@ describe("the README and the pages", () => {
 const defaultModels = [
   ["/v1/messages", "claude-sonnet-4-5-20250929", "fast"],
   ["/v1/messages", "claude-haiku-4-5-20251001", "fast"],
+  ["/v1/messages", "claude-haiku-5-5", "fast"],
   ["/v1/messages", "claude-opus-4-6", "thinking"],
+  ["/v1/messages", "claude-opus-5-5", "thinking"],
   ["/v1/responses", "gpt-5-codex", "thinking"],
-  ["/v1/responses", "gpt-5", "fast"]
+  ["/v1/responses", "gpt-5", "fast"],
+  ["/v1/responses", "gpt-6.1-sol", "fast"]
 ] as const
 
 describe("the recipes for servers", () => {
@@ -64,6 +67,7 @@ describe("the recipes for servers", () => {
     assert.isAtLeast(recipes.length, 6)
     const known = new Set(Object.values(models).map((model) => isJsonObject(model) ? model["model"] : model))
     const server = await startOpenAiServer()
+    server.list(() => modelList(...[...known].map(String)))
     server.answer(({ body }) =>
       known.has(String(body["model"]))
         ? streamed({ reasoning_content: "Let me think." }, { content: "Hello" })

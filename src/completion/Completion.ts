@@ -25,7 +25,7 @@ import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
 import type { CompletedReply, CompletionInput, CompletionOutput } from "./CompletionInput.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
-import { SealedCalls } from "./SealedCalls.ts"
+import { CurrentSharedCalls, SealedCalls } from "./SealedCalls.ts"
 import { replyStarter } from "./startReply.ts"
 
 export type { CompletedReply, CompletionInput, CompletionOutput }
@@ -52,7 +52,7 @@ export class Completion extends Context.Service<Completion, {
     const keyLimits = yield* KeyLimits
     const deadlines = yield* Deadlines
     const clock = yield* Clock.Clock
-    const sealed = new SealedCalls(() => monotonicMillis(clock))
+    const sealed = new SealedCalls(() => monotonicMillis(clock), yield* CurrentSharedCalls)
     const startReply = replyStarter(captures, sealed)
 
     /** Validates `tool_choice` and applies the limits of the key. */
@@ -107,15 +107,19 @@ export class Completion extends Context.Service<Completion, {
           fiber.getRef(CurrentBufferedBytes),
           fiber.getRef(CurrentLimits)
         )
-        const { caller: { owner }, config: { responses }, conversation } = input
+        const { caller: { owner }, config: { model_table, responses }, conversation } = input
         const run = (conversation: Conversation) =>
           opened({ ...input, conversation }, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
-        const opening = sealed.isEmpty(owner)
-          ? opened(input, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
-          : Effect.flatMap(
-            startCooperatively(sealed.restored(owner, conversation, responses.store_ttl_seconds * 1000)),
-            run
-          )
+        const restored = () =>
+          sealed.isEmpty(owner)
+            ? opened(input, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
+            : Effect.flatMap(
+              startCooperatively(sealed.restored(owner, conversation, responses.store_ttl_seconds * 1000)),
+              run
+            )
+        // Only servers have such fields.
+        const lookUp = model_table.mapped === undefined ? undefined : sealed.lookUp(owner, conversation)
+        const opening = lookUp === undefined ? restored() : Effect.flatMap(lookUp, restored)
         return traced
           ? Effect.withSpan("Completion.open", {}, { captureStackTrace: false })(opening)
           : opening

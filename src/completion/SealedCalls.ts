@@ -2,9 +2,14 @@
  * What only the upstream reads of its calls, such as signatures of thinking, for callers whose style or client drops it: kept by
  * the caller and the call's id, and put back where the call returns without it.
  *
- * In this process only. At most `mostCalls` calls of `mostBytes` in all, and none for longer than stored responses live. A full
- * store forgets the oldest call of the caller that has the most, which takes a look at each caller.
+ * In memory: at most `mostCalls` calls of `mostBytes` in all, and none for longer than stored responses live. A full memory forgets
+ * the oldest call of the caller that has the most, which takes a look at each caller.
+ *
+ * Nodes of a shared store also write each call there, before the reply's events with it leave, and look up the calls that they do
+ * not know. A node looks up a call once, and at most `mostLookedUp` calls of a request, those of the latest turns first.
  */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import type { Conversation, Part, Turn } from "../domain/Conversation.ts"
 import type { JsonFields } from "../domain/json.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
@@ -13,6 +18,28 @@ const mostCalls = 10_000
 const mostBytes = 32 * 1024 * 1024
 /** What is larger is not kept. */
 const largest = 1024 * 1024
+
+const mostLookedUp = 32
+/** Turns at the end of a conversation in which calls are looked for. */
+const mostTurns = 1_000
+const lookedUpAtOnce = 8
+/** Characters of an id that is looked up. */
+const longestId = 200
+
+/** Sealed fields of calls that all nodes read, by caller and call. */
+export interface SharedCalls {
+  /** Succeeds also if the store does not answer. */
+  readonly put: (owner: string, callId: string, text: string) => Effect.Effect<void>
+  readonly get: (owner: string, callId: string) => Effect.Effect<string | undefined, unknown>
+}
+
+/** The shared store's part; `undefined` without a shared store. */
+export const CurrentSharedCalls = Context.Reference<SharedCalls | undefined>("model-gateway/completion/SharedCalls", {
+  defaultValue: () => undefined
+})
+
+// A node wrote and encrypted it, so it needs no check.
+const decodeFields = (text: string): JsonFields => JSON.parse(text)
 
 interface Kept {
   readonly sealed: JsonFields
@@ -31,16 +58,62 @@ export class SealedCalls {
   private count = 0
   private bytes = 0
   private readonly now: () => number
+  private readonly shared: SharedCalls | undefined
+  /** Calls that need no look-up, oldest first; at most `mostCalls`. */
+  private readonly known = new Set<string>()
 
   /** `now` is the monotonic clock's milliseconds. */
-  constructor(now: () => number) {
+  constructor(now: () => number, shared?: SharedCalls) {
     this.now = now
+    this.shared = shared
   }
 
-  /** Keeps what belongs to a call; replaces what was kept of it. */
-  keep(owner: string, callId: string, sealed: JsonFields): void {
-    const bytes = 2 * JSON.stringify(sealed).length
-    if (bytes > largest) return
+  /**
+   * Keeps what belongs to a call; replaces what was kept of it. With a shared store returns the effect that writes it there, which
+   * has to run before the client sees the call.
+   */
+  keep(owner: string, callId: string, sealed: JsonFields): Effect.Effect<void> | undefined {
+    const text = JSON.stringify(sealed)
+    if (2 * text.length > largest) return undefined
+    this.insert(owner, callId, sealed, 2 * text.length)
+    if (this.shared === undefined) return undefined
+    this.know(owner, callId)
+    return this.shared.put(owner, callId, text)
+  }
+
+  /** The effect that looks up the unknown calls of a conversation. Returns `undefined` if all are known, or without a shared store. */
+  lookUp(owner: string, { turns }: Conversation): Effect.Effect<void> | undefined {
+    const { shared } = this
+    if (shared === undefined) return undefined
+    const unknown: Array<string> = []
+    const first = Math.max(0, turns.length - mostTurns)
+    for (let i = turns.length - 1; i >= first && unknown.length < mostLookedUp; i--) {
+      for (const part of turns[i]!.parts) {
+        if (part._tag !== "Call" || part.id.length > longestId || unknown.length >= mostLookedUp) continue
+        if (!this.known.has(`${owner}\n${part.id}`)) unknown.push(part.id)
+      }
+    }
+    if (unknown.length === 0) return undefined
+    return Effect.forEach(
+      unknown,
+      (callId) =>
+        Effect.matchEager(shared.get(owner, callId), {
+          onFailure: () => undefined,
+          onSuccess: (text) => {
+            this.know(owner, callId)
+            if (text !== undefined) this.insert(owner, callId, decodeFields(text), 2 * text.length)
+          }
+        }),
+      { concurrency: lookedUpAtOnce, discard: true }
+    )
+  }
+
+  private know(owner: string, callId: string): void {
+    this.known.add(`${owner}\n${callId}`)
+    if (this.known.size > mostCalls) { for (const oldest of this.known) return void this.known.delete(oldest) }
+  }
+
+  private insert(owner: string, callId: string, sealed: JsonFields, bytes: number): void {
     this.forget(owner, callId)
     let of = this.owners.get(owner)
     if (of === undefined) {
@@ -71,6 +144,11 @@ export class SealedCalls {
       turns.push(isSame ? turn : { ...turn, parts })
     }
     return isChanged ? { ...conversation, turns } : conversation
+  }
+
+  /** True with a shared store. */
+  get isShared(): boolean {
+    return this.shared !== undefined
   }
 
   /** Nothing is kept for the caller. */

@@ -3,6 +3,7 @@
  * events of a turn pass through the reply's machines: calls, markers, stop sequences, usage, tool policy.
  */
 import * as Effect from "effect/Effect"
+import { flow } from "effect/Function"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -177,6 +178,23 @@ const countingBeforeEnd =
       })))
   }
 
+/** Writes of a reply to the shared store. They end before the events that follow from them leave. */
+class Writes {
+  private pending: Effect.Effect<void> | undefined
+
+  add(write: Effect.Effect<void> | undefined): void {
+    if (write !== undefined) this.pending = this.pending === undefined ? write : Effect.andThen(this.pending, write)
+  }
+
+  readonly before = <A, E, R>(events: Stream.Stream<A, E, R>): Stream.Stream<A, E, R> =>
+    Stream.transformPull(events, (pull) =>
+      Effect.succeed(Effect.flatMap(pull, (chunk) => {
+        const { pending } = this
+        this.pending = undefined
+        return pending === undefined ? Effect.succeed(chunk) : Effect.as(pending, chunk)
+      })))
+}
+
 export type ReplyStarter = ReturnType<typeof replyStarter>
 
 /** Makes the function that starts a reply on a lease, within the scope that holds the upstream's connections. */
@@ -207,6 +225,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         // A stop sequence or a single call may end the reply within a chunk, too late to estimate in slices.
         const isLate = isLong(conversation) && conversation.stop.length === 0 && !singleCall
         const callId = callIds()
+        const writes = new Writes()
         const assembly = assembleReply({
           sieve: enabled ? sieve({ tools, callId }) : undefined,
           reasoningCalls: enabled ? () => new ReasoningCalls(tools) : undefined,
@@ -216,11 +235,12 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           showReasoning: model.reasoning !== false,
           addCall: () => budget.addCall(),
           callId,
-          keepSealed: (callId, fields) => sealed.keep(caller.owner, callId, fields),
+          keepSealed: (callId, fields) => writes.add(sealed.keep(caller.owner, callId, fields)),
           promptTokens: () => estimateConversation(conversation)
         })
         stats.soFar = assembly
-        const turn = transduce<UpstreamEvent, ReplyEvent, Turn>(once(new Turn(assembly, policy, budget)), isDone)
+        const assembled = transduce<UpstreamEvent, ReplyEvent, Turn>(once(new Turn(assembly, policy, budget)), isDone)
+        const turn = sealed.isShared ? flow(assembled, writes.before) : assembled
         const estimate = estimateCooperatively(conversation)
         if (isLate) {
           const counting = countingBeforeEnd(() => assembly.promptReported(), runCooperatively(estimate))

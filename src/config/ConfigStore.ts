@@ -7,6 +7,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -19,6 +20,7 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Store } from "../cluster/store/Store.ts"
 import { retryWhileUnavailable, type StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
+import { withListed } from "../domain/models.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { shareRuns } from "./clock/cooperative.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
@@ -26,7 +28,7 @@ import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
 import { type EndedLogins, loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
 import { Environment, type EnvironmentShape, namedFolder } from "./Environment.ts"
-import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
+import type { GatewayConfig, Snapshot, UpstreamConfig } from "./GatewayConfig.ts"
 import { applyImport, type ImportMode } from "./importConfig.ts"
 import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import { keptName, makeKeptDocument } from "./keptDocument.ts"
@@ -106,6 +108,11 @@ interface ConfigStoreShape {
     mode: ImportMode,
     options?: UpdateOptions
   ) => Effect.Effect<Imported, UpdateError>
+  /**
+   * Adds the models that the upstream's server lists to the model table. They hold until the next call or a change of the
+   * server's address, and are not part of the raw configuration. Without effect if the group is no longer `upstream`.
+   */
+  readonly setListedModels: (upstream: UpstreamConfig, names: ReadonlyArray<string>) => Effect.Effect<void>
   readonly exportConfig: Effect.Effect<Exported>
   /** SHA-256 of the canonical configuration, without instance state (`withoutOwnFields`). */
   readonly configHash: Effect.Effect<string>
@@ -313,6 +320,15 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     return { ...result, ...counts, warnings }
   })
 
+  const setListedModels = (upstream: UpstreamConfig, names: ReadonlyArray<string>) =>
+    writer.withPermit(Effect.suspend(() => {
+      const { config, raw } = SubscriptionRef.getUnsafe(state)
+      const model_table = withListed(config.model_table, names)
+      return config.upstream !== upstream || Equal.equals(config.model_table.listed, model_table.listed)
+        ? Effect.void
+        : SubscriptionRef.set(state, { raw, config: { ...config, model_table } })
+    }))
+
   yield* backing.edits.pipe(
     Stream.runForEach(() =>
       Effect.matchEffect(writer.withPermit(meetEdit), {
@@ -347,6 +363,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     changes: Stream.map(SubscriptionRef.changes(state), (snapshot) => snapshot.config),
     update,
     importConfig,
+    setListedModels,
     exportConfig: Effect.gen(function*() {
       const config = withoutOwnFields(SubscriptionRef.getUnsafe(state).raw)
       const json = yield* stringifyConfig(config, "compact")

@@ -96,9 +96,23 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
 /** Without this check, an address without a driver would silently use the embedded upstream. */
 const namesDriver = (group: Schema.Json | undefined): boolean => isJsonObject(group) && Object.hasOwn(group, "driver")
 
+const toModel = ({ id, reasoning, search }: ConfiguredModel): Model => ({ id, reasoning, search })
+
+/** True for a driver whose server has names of its own for its models. */
+const hasServer = (upstream: UpstreamConfig | undefined): upstream is UpstreamConfig =>
+  upstream !== undefined && upstream.driver !== "embedded" && upstream.driver !== "session"
+
+/** The models of the server by its own names. Of several entries for one, a further model is chosen, then the first. */
+const mappedNames = ({ models }: UpstreamConfig): ReadonlyMap<string, Model> =>
+  new Map(
+    [...models].reverse().sort((one, other) => Number(natives.has(other.id)) - Number(natives.has(one.id)))
+      .map((entry) => [normalizeModelName(entry.model), toModel(entry)])
+  )
+
 const toModelTable = (
   aliases: ReadonlyMap<string, string>,
   upstream: UpstreamConfig | undefined,
+  families: boolean,
   faults: Array<Fault>
 ): ModelTable => {
   const known = targets(upstream)
@@ -113,8 +127,8 @@ const toModelTable = (
     normalized.set(name, target)
   }
   const models = (upstream?.models ?? []).filter((model) => !natives.has(model.id))
-    .map(({ id, reasoning, search }): Model => ({ id, reasoning, search }))
-  return { models, aliases: normalized }
+    .map(toModel)
+  return { models, aliases: normalized, families, ...(hasServer(upstream) ? { mapped: mappedNames(upstream) } : {}) }
 }
 
 const checkMapping = (mapping: MessagesMapping, upstream: UpstreamConfig | undefined, faults: Array<Fault>): void => {
@@ -245,7 +259,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     faults.push(fault("upstream.driver", "is required with a base_url: session or openai"))
   }
   const model_aliases = new Map(Object.entries(groups.model_aliases ?? {}))
-  const model_table = toModelTable(model_aliases, upstream, faults)
+  const table = toModelTable(model_aliases, upstream, groups.compat?.family_models ?? true, faults)
   if (groups.msgcompat_mapping !== undefined) checkMapping(groups.msgcompat_mapping, upstream, faults)
   if (upstream === undefined || !areComplete(groups, faults)) {
     return yield* ConfigInvalid.of(faults, options.source)
@@ -255,6 +269,8 @@ export const decodeConfig = Effect.fnUntraced(function*(
       groups.auth.removed_keys.includes(sha256Hex(options.generatedKey))
     ? undefined
     : options.generatedKey
+  const listed = before?.upstream.base_url === upstream.base_url ? before.model_table.listed : undefined
+  const model_table = listed === undefined ? table : { ...table, listed }
   const runtime = toRuntime(groups.runtime, accounts.value.accounts, upstream.driver)
   const config: GatewayConfig = {
     ...keepGroups(groups, before),

@@ -139,7 +139,10 @@ export const unknownModels = Effect.fnUntraced(function*(
   yield* forEachCooperatively(config.key_records, ([id, { models = [] }]) => {
     models.forEach((name, place) => {
       if (modelsNamed(config, name).length === 0) {
-        warnings.push(`key_records.${id}.models[${place}] names no model and allows nothing`)
+        const what = config.model_table.mapped === undefined
+          ? "names no model and allows nothing"
+          : "names no configured model and allows nothing unless the server lists it"
+        warnings.push(`key_records.${id}.models[${place}] ${what}`)
       }
     })
     return models.length * modelWeight

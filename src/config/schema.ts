@@ -172,6 +172,13 @@ export const Compat = group({
   strip_reference_markers: withDefault(
     described(flag, "Take reference markers out of the replies of search models."),
     true
+  ),
+  family_models: withDefault(
+    described(
+      flag,
+      "Names of well-known families (`gpt-…`, `claude-…`, `gemini-…`) stand for a native model; off: they are unknown."
+    ),
+    true
   )
 })
 

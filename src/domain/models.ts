@@ -24,14 +24,35 @@ export const nativeModels: ReadonlyArray<Model> = [
 /** The `created` of every list entry, in Unix seconds: models have no date. */
 export const modelsCreated = 1_735_689_600
 
-/** The configured models and aliases. Alias keys are in the form of `normalizeModelName`; their values are as configured. */
+/** The configured models and aliases. Keys of maps are in the form of `normalizeModelName`; aliases' values are as configured. */
 export interface ModelTable {
   readonly models: ReadonlyArray<Model>
   readonly aliases: ReadonlyMap<string, string>
+  /** The server's own names that the configuration maps. Absent if the upstream is not a server with names of its own. */
+  readonly mapped?: ReadonlyMap<string, Model>
+  /** The models that the server lists, as last read. */
+  readonly listed?: ReadonlyMap<string, Model>
+  /** Names of well-known families resolve to native models; the default is true. */
+  readonly families?: boolean
 }
 
-const families = "gpt- chatgpt- o1 o3 o4 claude- msgcompat- gemini- llama- qwen mistral- command- grok- kimi- glm-"
-  .split(" ")
+/** Families that vendors serve, and families of open models, whose names servers use as their own. */
+const vendorFamilies = "gpt- chatgpt- o1 o3 o4 claude- msgcompat- gemini- grok-".split(" ")
+const openFamilies = "gpt-oss llama- qwen mistral- command- kimi- glm-".split(" ")
+
+/** The form of servers' own names: with a publisher (`Qwen/…`), a tag (`qwen3:8b`), a size (`-8b`) or a file's ending. */
+const serverForm = /[/:]|[-_x]\d+(?:\.\d+)?b(?![a-z0-9])|\.gguf$/
+
+const isOf = (families: ReadonlyArray<string>, name: string): boolean =>
+  families.some((prefix) => name.startsWith(prefix))
+
+/** A server's own name of an open model means that model, so another one must not answer for it. */
+const namesFamily = ({ families = true, mapped }: ModelTable, name: string): boolean => {
+  if (!families) return false
+  if (!isOf(openFamilies, name)) return isOf(vendorFamilies, name)
+  return mapped === undefined || !serverForm.test(name)
+}
+
 const reasoningWords = ["reason", "think", "opus", "slow", "codex", "-r1"]
 const reasoningFamilies = ["o1", "o3", "o4"]
 
@@ -44,19 +65,25 @@ const findById = (table: ModelTable, name: string): Model | undefined =>
   nativeModels.find((model) => model.id === name) ??
     table.models.find((model) => normalizeModelName(model.id) === name)
 
+/** The server's own model. Without a tag, a name means `latest`, as servers with tags read it. */
+const served = ({ listed, mapped }: ModelTable, name: string): Model | undefined => {
+  const latest = `${name}:latest`
+  return mapped?.get(name) ?? listed?.get(name) ?? mapped?.get(latest) ?? listed?.get(latest)
+}
+
 const configured = (table: ModelTable, name: string): Model | undefined => {
   const model = findById(table, name)
   if (model !== undefined) return model
   const target = table.aliases.get(name)
-  return target === undefined ? undefined : findById(table, normalizeModelName(target))
+  return target === undefined ? served(table, name) : findById(table, normalizeModelName(target))
 }
 
-/** Resolves a requested name: a native or configured id, then an alias, then the well-known families. */
+/** Resolves a requested name: a native or configured id, an alias, the server's own name, then the well-known families. */
 export const resolveModel = (table: ModelTable, requested: string): Model | undefined => {
   const name = normalizeModelName(requested)
   const found = configured(table, name)
   if (found !== undefined) return found
-  if (!families.some((prefix) => name.startsWith(prefix))) return undefined
+  if (!namesFamily(table, name)) return undefined
   const reasoning = reasoningWords.some((word) => name.includes(word)) ||
     reasoningFamilies.some((prefix) => name.startsWith(prefix))
   return native(reasoning, name.includes("search"))
@@ -114,6 +141,12 @@ export const resolveMessagesModel = (
   return findById(table, normalizeModelName(isSlowMessagesModel(name) ? mapping.slow : mapping.fast))
 }
 
+/** The table with the models that the server lists. */
+export const withListed = (table: ModelTable, names: ReadonlyArray<string>): ModelTable => ({
+  ...table,
+  listed: new Map(names.map((id) => [normalizeModelName(id), { id, reasoning: "auto", search: false }]))
+})
+
 /** The models that are listed: the native ones, then the configured ones. */
 export const listedModels = (table: ModelTable): ReadonlyArray<Model> => [...nativeModels, ...table.models]
 
@@ -121,8 +154,12 @@ export const listedModels = (table: ModelTable): ReadonlyArray<Model> => [...nat
 const mostSuggested = 3
 
 /** The error for an unknown model name; it suggests the nearest known names. */
-export const modelNotFound = (requested: string, { aliases, models }: ModelTable, param = "model"): GatewayError => {
-  const names = [...nativeModels, ...models].map(({ id }) => id)
+export const modelNotFound = (
+  requested: string,
+  { aliases, listed, models }: ModelTable,
+  param = "model"
+): GatewayError => {
+  const names = [...nativeModels, ...models, ...listed?.values() ?? []].map(({ id }) => id)
   const near = nearest(requested.trim(), [...names, ...aliases.keys()], mostSuggested).map((name) => `"${name}"`)
   const suggestion = near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`
   return gatewayError("model_not_found", `The model "${requested.slice(0, 200)}" does not exist${suggestion}`, {

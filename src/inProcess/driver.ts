@@ -37,6 +37,7 @@ export const makeDriver = (
   const name = driver.name ?? "custom"
   const embed = driver.embed?.bind(driver)
   const carries = driver.carries?.bind(driver)
+  const listModels = driver.listModels?.bind(driver)
   // A spread would miss the methods of a class, and members set to undefined would hide the defaults.
   return {
     name,
@@ -50,6 +51,7 @@ export const makeDriver = (
     deleteAllSessions: (token) => driver.deleteAllSessions?.(token) ?? noSessions,
     ...(embed === undefined ? {} : { embed }),
     ...(carries === undefined ? {} : { carries }),
+    ...(listModels === undefined ? {} : { listModels }),
     complete: (request) =>
       Effect.map(
         Effect.catchCause(driver.complete(request), illFormed(name)),

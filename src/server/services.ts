@@ -21,6 +21,7 @@ import { Requests } from "../recordings/Requests.ts"
 import { SampleFolder } from "../recordings/SampleFolder.ts"
 import { ResponsesStore } from "../styles/responses/store/ResponsesStore.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
+import { layerReadModels } from "../upstream/readModels.ts"
 import { layerHttpClient } from "../upstream/transports/httpClient.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
@@ -42,7 +43,7 @@ export const InProcessState = Nodes.layer(currentVersion).pipe(
 /** State shared by the nodes of a cluster. Needs a `Store` and the shared configuration (`ConfigStore.layerShared`). */
 export const SharedState = Nodes.layerShared(currentVersion).pipe(
   Layer.provideMerge(Accounts.layerShared),
-  Layer.merge(ResponsesStore.layerShared),
+  Layer.merge(Layer.provideMerge(ResponsesStore.layerSharedCalls, ResponsesStore.layerShared)),
   Layer.merge(AdminSecrets.layerShared),
   Layer.merge(KeyLimits.layerShared)
 )
@@ -51,7 +52,7 @@ const servicesOver = <E, R, E2, R2>(
   upstream: Layer.Layer<Upstream, E, R>,
   state: Layer.Layer<GatewayState, E2, R2>
 ) =>
-  Layer.mergeAll(Completion.layer, Gauges.layer).pipe(
+  Layer.mergeAll(Completion.layer, Gauges.layer, layerReadModels).pipe(
     Layer.provideMerge(
       Layer.mergeAll(Captures.layer, Requests.layer, AdminAuth.layer).pipe(Layer.provideMerge(state))
     ),

@@ -22,6 +22,11 @@ import type { CompletionReply, CompletionRequest, Driver, RoundRecorder } from "
 export const longestBody = 1024 * 1024
 export const slowestBody = 5_000
 
+/** Bytes of a list of models, and the names and characters of a name that are taken from it. */
+const longestList = 4 * 1024 * 1024
+const mostNames = 1_000
+const longestName = 200
+
 /** True for a page, which no API sends. */
 export const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
 
@@ -225,7 +230,24 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       return yield* yield* refusal("session", exchange, text, token)
     }, Effect.scoped)
 
-  return { complete, isAnswer, readBody, refusal, start, verify }
+  /** Reads the server's list of models at a path. `namesOf` finds the names in its JSON. */
+  const listModels = (path: string, namesOf: (body: unknown) => ReadonlyArray<unknown> | undefined) =>
+    Effect.fnUntraced(function*(token: string | undefined) {
+      const exchange = yield* start("GET", path, token, "session")
+      const text = yield* exchange.text(longestList, slowestBody)
+      const body = parseJson(text)
+      if (!isAnswer(exchange) || (isRecord(body) && isError(body))) {
+        return yield* yield* refusal("session", exchange, text, token)
+      }
+      const names = namesOf(body)
+      if (names === undefined) {
+        return yield* new UpstreamFailure({ phase: "session", kind: "malformed", message: "it answered with no list" })
+      }
+      return names.filter((name) => typeof name === "string")
+        .filter((name) => name.trim() !== "" && name.length <= longestName).slice(0, mostNames)
+    }, Effect.scoped)
+
+  return { complete, isAnswer, listModels, readBody, refusal, start, verify }
 }
 
 /** The members of a driver whose server has keys instead of logins, and no sessions. */

@@ -163,6 +163,10 @@ export interface Driver {
    * and empty for the request. Drivers without it send all of their family.
    */
   readonly sendsNative?: ((name: string, path: string) => boolean) | undefined
+  /** The server's own names of its models, if it lists them; bounded in number, bytes and time. */
+  readonly listModels?:
+    | ((token: string | undefined) => Effect.Effect<ReadonlyArray<string>, UpstreamFailure>)
+    | undefined
   /** Logs in and returns a token. */
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   /** Checks that a token works. */

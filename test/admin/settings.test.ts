@@ -61,7 +61,7 @@ const defaults = {
     token_refresh_interval_hours: 6,
     key_max_inflight: null
   },
-  compat: { wide_input_strict_output: true, strip_reference_markers: true },
+  compat: { wide_input_strict_output: true, strip_reference_markers: true, family_models: true },
   responses: { store_ttl_seconds: 900 },
   embeddings: { provider: "" },
   auto_delete: { mode: "none" },
@@ -80,7 +80,7 @@ const chosen = {
     token_refresh_interval_hours: 12,
     key_max_inflight: 7
   },
-  compat: { wide_input_strict_output: false, strip_reference_markers: false },
+  compat: { wide_input_strict_output: false, strip_reference_markers: false, family_models: false },
   responses: { store_ttl_seconds: 30 },
   embeddings: { provider: "builtin" },
   auto_delete: { mode: "single" },

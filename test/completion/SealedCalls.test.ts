@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { SealedCalls } from "../../src/completion/SealedCalls.ts"
 import type { Conversation } from "../../src/domain/Conversation.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
@@ -54,4 +55,61 @@ describe("what is kept of calls", () => {
     calls.keep("a", "1", { x: "x".repeat(1024 * 1024) })
     assert.isTrue(calls.isEmpty("a"))
   })
+})
+
+describe("calls that other nodes may know", () => {
+  const start = () => {
+    const kept = new Map<string, string>()
+    const asked: Array<string> = []
+    const state = { isDown: false }
+    const calls = new SealedCalls(() => 0, {
+      put: (owner, callId, text) => Effect.sync(() => void kept.set(`${owner} ${callId}`, text)),
+      get: (owner, callId) =>
+        Effect.suspend(() => {
+          asked.push(callId)
+          return state.isDown ? Effect.fail("down") : Effect.succeed(kept.get(`${owner} ${callId}`))
+        })
+    })
+    const restored = (owner: string, id: string) =>
+      runSync(calls.restored(owner, conversation(id), minute)).turns[0]!.parts[0]!
+    return { asked, calls, kept, restored, state }
+  }
+
+  it.effect("are looked up once, by their caller", () =>
+    Effect.gen(function*() {
+      const { asked, calls, kept, restored } = start()
+      kept.set("a 1", "{\"x\":1}")
+      yield* calls.lookUp("a", conversation("1", "2"))!
+      assert.deepInclude(restored("a", "1"), { sealed: { x: 1 } })
+      assert.isUndefined(calls.lookUp("a", conversation("1", "2")))
+      yield* calls.lookUp("b", conversation("1"))!
+      assert.isTrue(calls.isEmpty("b"))
+      assert.deepStrictEqual(asked, ["1", "2", "1"])
+    }))
+
+  it.effect("are looked up again if the store did not answer", () =>
+    Effect.gen(function*() {
+      const { asked, calls, state } = start()
+      state.isDown = true
+      yield* calls.lookUp("a", conversation("1"))!
+      state.isDown = false
+      yield* calls.lookUp("a", conversation("1"))!
+      assert.isUndefined(calls.lookUp("a", conversation("1")))
+      assert.deepStrictEqual(asked, ["1", "1"])
+    }))
+
+  it.effect("are looked up to a bound for each request", () =>
+    Effect.gen(function*() {
+      const { asked, calls } = start()
+      yield* calls.lookUp("a", conversation(...Array.from({ length: 100 }, (_, i) => `${i}`), "x".repeat(201)))!
+      assert.lengthOf(asked, 32)
+    }))
+
+  it.effect("are written by the node that keeps them, and need no look-up there", () =>
+    Effect.gen(function*() {
+      const { calls, kept } = start()
+      yield* calls.keep("a", "1", { x: 1 })!
+      assert.strictEqual(kept.get("a 1"), "{\"x\":1}")
+      assert.isUndefined(calls.lookUp("a", conversation("1")))
+    }))
 })

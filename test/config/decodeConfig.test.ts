@@ -39,6 +39,7 @@ const seconds: ReadonlyArray<readonly [field: string, minimum: number]> = [
 const flags = [
   "compat.wide_input_strict_output",
   "compat.strip_reference_markers",
+  "compat.family_models",
   "auto_delete.sessions",
   "captures.enabled",
   "auth.direct_tokens",
@@ -88,7 +89,11 @@ describe("decodeConfig", () => {
       assert.strictEqual(config.admin.password_hash, undefined)
       assert.strictEqual(config.runtime.account_max_inflight, 2)
       assert.strictEqual(config.runtime.token_refresh_interval_hours, 6)
-      assert.deepStrictEqual(config.compat, { wide_input_strict_output: true, strip_reference_markers: true })
+      assert.deepStrictEqual(config.compat, {
+        wide_input_strict_output: true,
+        strip_reference_markers: true,
+        family_models: true
+      })
       assert.deepStrictEqual(config.responses, { store_ttl_seconds: 900 })
       assert.deepStrictEqual(config.embeddings, { provider: "" })
       assert.deepStrictEqual(config.auto_delete, { mode: "none" })

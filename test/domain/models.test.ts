@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { resolveMessagesModel, resolveModel } from "../../src/domain/models.ts"
+import { modelNotFound, resolveMessagesModel, resolveModel, withListed } from "../../src/domain/models.ts"
 
 const table = {
   models: [{ id: "Local-70B", reasoning: false, search: false }],
@@ -32,6 +32,63 @@ describe("model names", () => {
 
   it("do not resolve when unknown", () => {
     for (const name of ["", "davinci", "upstream", "my-model-2"]) assert.strictEqual(resolved(name), undefined, name)
+  })
+})
+
+describe("names of a server's own form", () => {
+  const small = { id: "small", reasoning: false, search: false }
+  const server = withListed({ ...table, mapped: new Map([["qwen2.5-coder:7b", small]]) }, [
+    "Qwen/Qwen3-8B",
+    "llava:latest"
+  ])
+  const of = (name: string) => resolveModel(server, name)?.id
+
+  it("mean the server's models", () => {
+    assert.strictEqual(of("qwen/qwen3-8b"), "Qwen/Qwen3-8B")
+    assert.strictEqual(of("llava"), "llava:latest")
+    assert.strictEqual(of("qwen2.5-coder:7b"), "small")
+  })
+
+  it("do not resolve by the family of an open model", () => {
+    for (
+      const name of [
+        "qwen3:32b",
+        "Qwen/Qwen3-32B",
+        "gpt-oss:20b",
+        "gpt-oss-120b",
+        "llama-3.3-70b-instruct",
+        "glm-4.5:latest",
+        "qwen3-0.6b-q4_k_m.gguf"
+      ]
+    ) {
+      assert.strictEqual(of(name), undefined, name)
+      assert.isDefined(resolveModel(table, name), `${name} where the upstream is not a server`)
+    }
+    assert.strictEqual(of("qwen-max"), "upstream-chat")
+    assert.strictEqual(of("claude-sonnet-4-5@20250929"), "upstream-chat")
+  })
+
+  it("come after the configuration's ids and aliases, and before the families", () => {
+    const listed = withListed(server, ["upstream-chat", "LOCAL-70B", "gpt-4o", "gpt-4o-mini"])
+    assert.strictEqual(resolveModel(listed, "local-70b")?.id, "Local-70B")
+    assert.strictEqual(resolveModel(listed, "gpt-4o")?.id, "upstream-chat-search")
+    assert.strictEqual(resolveModel(listed, "gpt-4o-mini")?.id, "gpt-4o-mini")
+  })
+
+  it("are suggested for a misspelled one", () => {
+    assert.include(modelNotFound("lava:latest", server).message, "\"llava:latest\"")
+  })
+})
+
+describe("names of families", () => {
+  it("are unknown where they are off, except by the mapping of the messages style", () => {
+    const strict = { ...table, families: false }
+    for (const name of ["gpt-4.1", "claude-opus-4", "qwen-max", "o3"]) {
+      assert.strictEqual(resolveModel(strict, name), undefined, name)
+    }
+    const mapping = { fast: "upstream-chat", slow: "upstream-reasoner" }
+    assert.strictEqual(resolveMessagesModel(strict, mapping, "claude-opus-4")?.id, "upstream-reasoner")
+    assert.strictEqual(resolveMessagesModel(strict, mapping, "gpt-4.1"), undefined)
   })
 })
 

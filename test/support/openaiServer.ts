@@ -38,6 +38,10 @@ export interface OpenAiServer {
   readonly accepted: () => number
   /** Sets the responses from now on, and forgets the requests received so far. */
   readonly answer: (reply: (request: SeenRequest, index: number) => Answer) => void
+  /** Sets the response to `GET /models` from now on, and forgets such requests. Without it there is no list. */
+  readonly list: (reply: (request: SeenRequest) => Answer) => void
+  /** The requests for the list of models; they are not among `requests`. */
+  readonly lists: ReadonlyArray<SeenRequest>
   /** Resolves once the condition holds. It is evaluated after each change of the requests. */
   readonly until: (condition: (requests: ReadonlyArray<SeenRequest>) => boolean) => Promise<void>
   readonly stop: () => Promise<void>
@@ -104,8 +108,14 @@ const play = async (answer: Answer, response: ServerResponse): Promise<void> => 
   response.socket?.resetAndDestroy()
 }
 
+/** A list of models. */
+export const modelList = (...ids: ReadonlyArray<string>): Answer =>
+  json(200, { object: "list", data: ids.map((id) => ({ id, object: "model" })) })
+
 /** Starts a server on a free port. */
 export const startOpenAiServer = async (): Promise<OpenAiServer> => {
+  let listReply: (request: SeenRequest) => Answer = () => json(404, { detail: "Not Found" })
+  let lists: Array<SeenRequest> = []
   let reply: (request: SeenRequest, index: number) => Answer = () => streamed({ content: "Hello" })
   let requests: Array<SeenRequest> = []
   let accepted = 0
@@ -121,6 +131,11 @@ export const startOpenAiServer = async (): Promise<OpenAiServer> => {
         body,
         key: request.headers.authorization?.replace(/^Bearer /, ""),
         outcome: "open"
+      }
+      if (seen.method === "GET" && seen.path.endsWith("/models")) {
+        lists.push(seen)
+        changed()
+        return play(listReply(seen), response)
       }
       const index = requests.push(seen) - 1
       response.on("close", () => {
@@ -141,6 +156,13 @@ export const startOpenAiServer = async (): Promise<OpenAiServer> => {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     get requests() {
       return requests
+    },
+    get lists() {
+      return lists
+    },
+    list: (reply) => {
+      listReply = reply
+      lists = []
     },
     accepted: () => accepted,
     answer: (next) => {

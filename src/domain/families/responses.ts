@@ -216,6 +216,7 @@ export const responsesFamily: Family = {
     safety_identifier: hint("Identifies the caller to the vendor."),
     prompt_cache_key: hint("Groups requests in the vendor's cache."),
     prompt_cache_options: hint("Belongs to the vendor's cache."),
-    prompt_cache_retention: hint("Belongs to the vendor's cache.")
+    prompt_cache_retention: hint("Belongs to the vendor's cache."),
+    client_metadata: hint("Agents describe their session and turn to the vendor.")
   }))
 }

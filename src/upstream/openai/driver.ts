@@ -36,6 +36,12 @@ export interface OpenAiOptions {
 /** Bytes of vectors. */
 const longestVectors = 64 * 1024 * 1024
 
+/** The names in a list of models: `{"data": [{"id": …}]}`, or the array alone. */
+const listedNames = (body: unknown): ReadonlyArray<unknown> | undefined => {
+  const list = isRecord(body) ? body["data"] : body
+  return Array.isArray(list) ? list.map((entry: unknown) => isRecord(entry) ? entry["id"] : undefined) : undefined
+}
+
 /** Makes the driver. */
 export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenAiOptions): Driver => {
   const { baseUrl, historyReasoning, limits } = options
@@ -119,6 +125,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     name: "openai",
     family: "openai",
     embed,
+    listModels: client.listModels("/models", listedNames),
     carries,
     sendsNative: sendsNative(policy, options.tools),
     // Most self-hosted servers need no key; others refuse by themselves.

@@ -17,6 +17,7 @@ import {
 } from "../../domain/Conversation.ts"
 import type { Json } from "../../domain/json.ts"
 import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
+import { isFields } from "../../domain/replyExtras.ts"
 import {
   type Cooperative,
   eachCooperatively,
@@ -56,12 +57,23 @@ const withoutSystemEnd = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
 /** The name of the participant, as a field of the message. */
 const nameOf = ({ name }: Turn): { readonly name?: string } => name === undefined ? {} : { name }
 
+/** Signatures that clients of the content-generation API invent for a call without one. Strict servers refuse the field. */
+const placeholders: ReadonlySet<Json | undefined> = new Set([
+  "skip_thought_signature_validator",
+  "context_engineering_is_the_way_to_go"
+])
+
+const isPlaceholder = (
+  extra: Json
+): boolean => (isFields(extra) && isFields(extra["google"]) && placeholders.has(extra["google"]["thought_signature"]))
+
 const nativeCall = (part: CallPart, sends: Sends): Json => {
   const { arguments: text, id, name, sealed } = part
   const call = { id, type: "function", function: { name, arguments: text } }
   if (sealed === undefined) return withNativeOf(part, call, sends)
-  const { reasoning_details: _, ...own } = sealed
-  return withNativeOf(part, { ...own, ...call }, sends)
+  const { extra_content: extra, reasoning_details: _, ...own } = sealed
+  const signed = extra === undefined || isPlaceholder(extra) ? {} : { extra_content: extra }
+  return withNativeOf(part, { ...own, ...signed, ...call }, sends)
 }
 
 /** How earlier turns go back. */

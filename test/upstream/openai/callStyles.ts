@@ -13,6 +13,8 @@ export interface Said {
   /** The stream ended as the style says that one does. */
   readonly ended: boolean
   readonly retryAfter: string | null
+  /** The header that says whether a retry may succeed. */
+  readonly shouldRetry: string | null
 }
 
 interface Style {
@@ -69,7 +71,8 @@ export const styles = {
     done: false
   },
   generate: {
-    path: (model, stream) => `/v1beta/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+    path: (model, stream) =>
+      `/v1beta/models/${encodeURIComponent(model)}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
     body: () => ({ contents: [{ role: "user", parts: [{ text: "Hi" }] }] }),
     text: (value) => value.text("candidates", 0, "content", "parts", 0, "text"),
     error: (value) => value.at("error"),
@@ -106,6 +109,7 @@ export const ask = async (
     text: values.map(style.text).join(""),
     error: values.map(style.error).find(isError),
     ended: !isStream || (frames.at(-1) === "[DONE]") === style.done,
-    retryAfter: response.headers.get("retry-after")
+    retryAfter: response.headers.get("retry-after"),
+    shouldRetry: response.headers.get("x-should-retry")
   }
 }

@@ -249,6 +249,7 @@ describe("in every style, streamed and not", () => {
         error: undefined,
         ended: true,
         retryAfter: null,
+        shouldRetry: null,
         asked: 2
       })
       assert.notStrictEqual(server.requests[0]?.key, server.requests[1]?.key)

@@ -377,6 +377,7 @@ describe("keys", () => {
   })
 
   it("are tested by the list of models; there are no sessions to care for", async () => {
+    server.list(() => json(404, {}))
     const gateway = await start({ accounts })
     const admin = async (path: string, body?: object): Promise<unknown> => {
       const response = await fetch(`${gateway.url}/admin/${path}`, {
@@ -386,9 +387,11 @@ describe("keys", () => {
       })
       return response.json()
     }
-    server.answer(({ key }) => key === "sk-b" ? json(401, {}) : json(200, { object: "list", data: [] }))
+    // The gateway reads the list at its start.
+    await server.until(() => server.lists.length === keys.length)
+    server.list(({ key }) => key === "sk-b" ? json(401, {}) : json(200, { object: "list", data: [] }))
     assert.deepInclude(await admin("accounts/test-all", {}), { total: 3, success: 2, failed: 1 })
-    assert.sameMembers(keysOf(server.requests), keys)
+    assert.sameMembers(keysOf(server.lists), keys)
     const { items } = await admin("accounts") as { items: ReadonlyArray<{ identifier: string; test_status: string }> }
     const { identifier } = items.find(({ test_status }) => test_status === "ok")!
     const deleted = await admin("accounts/sessions/delete-all", { identifier }) as { success: boolean; note: string }

@@ -140,6 +140,23 @@ describe.each([false, true])("what only the server reads of a call, streamed: %s
 })
 
 describe("what a caller sends of a call", () => {
+  it.each(["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"])(
+    "stays out of the request if it only stands for a missing signature: %s",
+    async (thoughtSignature) => {
+      callThenText()
+      const parts = [{ functionCall: { name: "get_time", args: {} }, thoughtSignature }]
+      const result = { functionResponse: { name: "get_time", response: { output: "12:00" } } }
+      const contents = [
+        { role: "user", parts: [{ text: "Time?" }] },
+        { role: "model", parts },
+        { role: "user", parts: [result] }
+      ]
+      await post(gateway.url, `/v1beta/models/${model}:generateContent`, { contents })
+      const messages = server.requests[0]?.body["messages"]
+      assert.hasAllKeys(at(messages, 1, "tool_calls", 0), ["id", "type", "function"])
+    }
+  )
+
   it("goes to the server before what is kept", async () => {
     const id = callThenText()
     const messages = [

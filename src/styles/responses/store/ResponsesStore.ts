@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { Heap, type HeapEntry, heapEntry } from "../../../accounts/heap.ts"
 import { Store } from "../../../cluster/store/Store.ts"
+import { CurrentSharedCalls } from "../../../completion/SealedCalls.ts"
 import { ConfigStore } from "../../../config/ConfigStore.ts"
 import type { Json } from "../../../domain/json.ts"
 import { monotonicMillis } from "../../../domain/time.ts"
@@ -186,6 +187,18 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
       const store = yield* Store
       return ResponsesStore.of(makeSharedResponses(store, yield* ConfigStore, store.countLostWrite))
     })
+  )
+
+  /**
+   * Keeps sealed fields of calls beside the stored responses of a shared store: encrypted like them, within the same limits and
+   * lifetime, and as a part of their caller's share. The owner's name differs, so that no response has their id.
+   */
+  static readonly layerSharedCalls: Layer.Layer<never, never, ResponsesStore> = Layer.effect(
+    CurrentSharedCalls,
+    Effect.map(ResponsesStore, (responses) => ({
+      put: (owner, id, body) => responses.put(`calls ${owner}`, { id, body, items: [] }, owner),
+      get: (owner, id) => Effect.map(responses.get(`calls ${owner}`, id), (found) => found?.body)
+    }))
   )
 
   /** A store with the given limits. */
