@@ -14,15 +14,12 @@ import { isShown } from "../domain/ReplyEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
-import { attemptOverdue, type AttemptWork } from "./attempts.ts"
+import { attemptOverdue, type AttemptWork, progressEvery } from "./attempts.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { ReplyStarter } from "./startReply.ts"
 import { noteUnsent } from "./unsentFields.ts"
-
-/** An attempt may exceed its time limit while it makes progress within this interval, in milliseconds. */
-export const progressEvery = 5_000
 
 /** How a completion is attempted. */
 interface CompletionAttemptOptions<A> {

@@ -36,6 +36,9 @@ export const retryDelay = (count: number): Effect.Effect<void> =>
     (random) => pause(delays[Math.min(count, delays.length) - 1]! * (1 + jitter * random))
   )
 
+/** An attempt may exceed its time limit while it makes progress within this interval, in milliseconds. */
+export const progressEvery = 5_000
+
 /** What the attempts of one kind of request do. One object serves all attempts of a request. */
 export interface AttemptWork<B, A> {
   readonly caller: Caller
@@ -53,6 +56,8 @@ export interface AttemptWork<B, A> {
     attempt: Scope.Scope,
     most: number
   ) => Effect.Effect<B, UpstreamFailure | GatewayError, Scope.Scope>
+  /** True if the request cannot be sent again. */
+  readonly isSpent?: () => boolean
   /** Makes the result. The attempt's scope holds the lease. */
   readonly output: (begun: B, lease: Lease, attempt: Scope.Closeable, span: AttemptSpan) => Effect.Effect<A>
 }
@@ -196,7 +201,7 @@ export class Attempts<B, A> {
     span.failed(judged.error.code)
     const refresh = judged.retry === "here_after_refresh"
     this.before = judged.error
-    const isLast = judged.retry === "no" || this.count >= mostAttempts ||
+    const isLast = judged.retry === "no" || this.count >= mostAttempts || this.work.isSpent?.() === true ||
       this.spent >= this.options.config.upstream.timeouts.attempts * 1000
     const isPinned = caller._tag === "Managed" && caller.target !== undefined
     const next = Effect.suspend((): Effect.Effect<A, GatewayError> => {

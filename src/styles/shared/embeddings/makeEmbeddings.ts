@@ -134,7 +134,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
           const counted = tokens ?? (yield* inTurn(runCooperatively(inputTokens(inputs))))
           stats.usage = usageOf(counted)
           const end = () => {
-            stats.embedding = "done"
+            stats.progress = "done"
             return counted
           }
           return { vectors: Stream.rechunk(Stream.fromIterable(vectors), 1), end }
@@ -157,7 +157,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
         )
         const end = () => {
           stats.usage = usageOf(tokens)
-          stats.embedding = "done"
+          stats.progress = "done"
           return tokens
         }
         return { vectors, end }
@@ -168,7 +168,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
           provider === "upstream" || ownProviders.has(provider) ? undefined : noProvider,
         embed: Effect.fnUntraced(function*(asked) {
           const { caller, config, inputs, stats } = asked
-          stats.embedding = "begun"
+          stats.progress = "begun"
           const estimate = keyLimits.countsTokens(keyOf(caller))
             ? yield* inTurn(runCooperatively(inputTokens(inputs)))
             : 0
