@@ -71,6 +71,9 @@ export { exchangesOf, layerHttpClient as httpClientExchanges } from "./upstream/
 export { layerUndici as undiciExchanges } from "./upstream/transports/undici.ts"
 export { Upstream } from "./upstream/Upstream.ts"
 export type {
+  CarriedBody,
+  CarriedReply,
+  CarriedRequest,
   CompletionReply,
   CompletionRequest,
   Credential,

@@ -30,7 +30,16 @@ describe("the README", () => {
 describe("the README and the pages", () => {
   it("have no block that no test knows, except for other programs' configuration", () => {
     const here = ["sh run", "ts client", "json"]
-    const inOtherTests = ["ts run", "sh nodes", "sh gemini-cli", "sh qwen-code", "sh messages", "toml", "yaml"]
+    const inOtherTests = [
+      "ts run",
+      "sh nodes",
+      "sh gemini-cli",
+      "sh qwen-code",
+      "sh messages",
+      "sh carried",
+      "toml",
+      "yaml"
+    ]
     const untested = ["text", "nginx", "ini", "sh docker", "json opencode", "json pi"]
     for (const { info, name } of snippets) assert.include([...here, ...inOtherTests, ...untested], info, name)
   })

@@ -23,6 +23,7 @@ import { RequestBudget } from "../upstream/budget.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
+import { CompletionAttempt } from "./CompletionAttempt.ts"
 import type { CompletedReply, CompletionInput, CompletionOutput } from "./CompletionInput.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
 import { CurrentSharedCalls, SealedCalls } from "./SealedCalls.ts"
@@ -81,17 +82,16 @@ export class Completion extends Context.Service<Completion, {
       admitted(input, () => {
         if (!held.add(0)) return Effect.fail(tooMuchHeld)
         const keepsReply = whole || input.kept === true
-        return new Attempts(input, {
-          accounts,
+        const { config } = input
+        const work = new CompletionAttempt(input, {
           startReply,
           deadlines,
-          config: input.config,
-          makeBudget: () => new RequestBudget(input.config.limits, clock, held, keepsReply),
+          makeBudget: () => new RequestBudget(config.limits, clock, held, keepsReply),
           scope,
-          traced,
           whole,
           output
-        }).open()
+        })
+        return new Attempts(work, { accounts, deadlines, config, scope, traced }).open()
       })
 
     const open = <A>(

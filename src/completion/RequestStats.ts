@@ -61,8 +61,8 @@ export interface RequestStats {
   calls: number
   /** Calls that were cut off or could not be repaired. */
   brokenCalls: number
-  /** Progress of an embeddings request; `undefined` for other requests. */
-  embedding: "begun" | "done" | undefined
+  /** Progress of a request whose reply is no conversation: embeddings, carried requests; `undefined` for others. */
+  progress: "begun" | "done" | undefined
   /** Paths of the request's fields that had no effect, as far as they are named, and the number of the others (`ignored.ts`). */
   ignored: Array<string> | undefined
   ignoredMore: number
@@ -105,7 +105,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   continues: 0,
   calls: 0,
   brokenCalls: 0,
-  embedding: undefined,
+  progress: undefined,
   ignored: undefined,
   ignoredMore: 0,
   recording: undefined,
@@ -114,8 +114,8 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
 })
 
 /** True if the reply started and did not finish. */
-const isCutShort = ({ attempts, embedding, finish }: RequestStats): boolean =>
-  embedding === undefined ? attempts > 0 && finish === undefined : embedding === "begun"
+const isCutShort = ({ attempts, finish, progress }: RequestStats): boolean =>
+  progress === undefined ? attempts > 0 && finish === undefined : progress === "begun"
 
 /** How a request ended: its error code, `client_left`, the reply's finish reason, or `ok`. */
 export const outcomeOf = (stats: RequestStats): string =>

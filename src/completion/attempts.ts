@@ -1,34 +1,27 @@
 /**
  * The attempts of one request: the account of each, the consequences of a failure, and the end of retrying.
  *
- * Nothing has been sent before an attempt's first event, so an earlier failure may be retried on another account. Decisions
- * depend on this module's own counters; the request's stats are written and never read.
+ * Completions, embeddings and carried requests go by the same attempts. Nothing has been sent before an attempt's output, so an
+ * earlier failure may be retried on another account. Decisions depend on this module's own counters; the request's stats are written
+ * and never read.
  */
-import type * as Cause from "effect/Cause"
-import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Pull from "effect/Pull"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
-import type { AccountPool, Lease } from "../accounts/Accounts.ts"
-import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
+import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
+import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { pause } from "../config/clock/retry.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { isShown } from "../domain/ReplyEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import type { RequestBudget } from "../upstream/budget.ts"
-import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
-import type { Batch, CompletionInput } from "./CompletionInput.ts"
-import { collectReply, type OpenReply } from "./openReply.ts"
-import type { ReplyStarter } from "./startReply.ts"
-import { noteUnsent } from "./unsentFields.ts"
+import type { Driver } from "../upstream/Upstream.ts"
+import { type AttemptSpan, untraced } from "./attemptSpan.ts"
+import type { RequestStats } from "./RequestStats.ts"
 
 /** Most attempts of one request, the first included (behaviour: failover). */
-export const mostAttempts = 3
+const mostAttempts = 3
 
 /** Milliseconds before the first and the second retry. */
 const delays = [100, 400]
@@ -44,54 +37,56 @@ export const retryDelay = (count: number): Effect.Effect<void> =>
   )
 
 /** An attempt may exceed its time limit while it makes progress within this interval, in milliseconds. */
-const progressEvery = 5_000
+export const progressEvery = 5_000
+
+/** What the attempts of one kind of request do. One object serves all attempts of a request. */
+export interface AttemptWork<B, A> {
+  readonly caller: Caller
+  readonly stats: RequestStats
+  /** Notes what the driver does not send. Returns the error if the driver cannot serve the request. */
+  readonly refuse: (driver: Driver) => GatewayError | undefined
+  /** Starts the span of an attempt, counted from 1, while tracing is on. Without it, attempts have no spans. */
+  readonly span?: (lease: Lease, count: number) => Effect.Effect<AttemptSpan, never, Scope.Scope>
+  /**
+   * Makes one attempt, up to the point from which failures are not retried; reports to the lease if the account works. `most` is the
+   * attempt's time limit in milliseconds.
+   */
+  readonly begin: (
+    lease: Lease,
+    attempt: Scope.Scope,
+    most: number
+  ) => Effect.Effect<B, UpstreamFailure | GatewayError, Scope.Scope>
+  /** True if the request cannot be sent again. */
+  readonly isSpent?: () => boolean
+  /** Makes the result. The attempt's scope holds the lease. */
+  readonly output: (begun: B, lease: Lease, attempt: Scope.Closeable, span: AttemptSpan) => Effect.Effect<A>
+}
 
 /** Options of a request's attempts. */
-interface AttemptOptions<A> {
+export interface AttemptOptions {
   readonly accounts: AccountPool
-  readonly startReply: ReplyStarter
   readonly deadlines: Deadlines["Service"]
   /** The configuration when the request started. */
   readonly config: GatewayConfig
-  /** Makes the request's budget, at the first lease. */
-  readonly makeBudget: () => RequestBudget
   /** Holds the attempts. */
   readonly scope: Scope.Scope
   /** Attempts are spans of a trace. */
   readonly traced: boolean
-  /** The reply is sent as a whole: nothing is sent before its end, so every failure may be retried. */
-  readonly whole: boolean
-  /** Makes the result from a reply that has started. */
-  readonly output: (reply: OpenReply) => Effect.Effect<A>
 }
 
-/** A started reply of an attempt. */
-type Begun = Pick<OpenReply, "id" | "first" | "next" | "isOver">
-
-const empty = Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
-
-/** Fails a reply that ended without content, or was withdrawn before any content. */
-const checkFirst = (batch: Batch, isEmpty: boolean): Effect.Effect<Batch, UpstreamFailure> => {
-  const last = batch[batch.length - 1]!
-  if (last._tag !== "Finish" || batch.some(isShown)) return Effect.succeed(batch)
-  if (last.reason === "content_filter") {
-    return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "withdrawn" }))
-  }
-  // A stop sequence at the very start, and an output limit within hidden reasoning, make a complete reply without text.
-  return isEmpty && last.reason === "stop" ? empty : Effect.succeed(batch)
-}
+/** The failure of an attempt at its time limit. */
+export const attemptOverdue = () => new UpstreamFailure({ phase: "completion", kind: "timeout" })
 
 /** One request's attempts. */
-export class Attempts<A> {
-  private readonly input: CompletionInput
-  private readonly options: AttemptOptions<A>
+export class Attempts<B, A> {
+  private readonly work: AttemptWork<B, A>
+  private readonly options: AttemptOptions
   /** Accounts on which this request has failed. */
   private readonly avoid = new Set<string>()
   /** The account to lease again, after its token was replaced. */
   private stay: string | undefined
   /** Accounts whose token was replaced, once each. */
   private readonly refreshed = new Set<string | undefined>()
-  private budget: RequestBudget | undefined
   private count = 0
   /** Attempts repeated on the same server. */
   private retries = 0
@@ -100,15 +95,15 @@ export class Attempts<A> {
   /** Error of the previous attempt: the cause to report if no other account is available. */
   private before: GatewayError | undefined
 
-  constructor(input: CompletionInput, options: AttemptOptions<A>) {
-    this.input = input
+  constructor(work: AttemptWork<B, A>, options: AttemptOptions) {
+    this.work = work
     this.options = options
   }
 
-  /** Attempts until a reply starts or no further attempt is allowed. */
+  /** Attempts until one succeeds or no further attempt is allowed. */
   open(): Effect.Effect<A, GatewayError> {
     const { accounts, config, deadlines, scope } = this.options
-    const { caller, stats } = this.input
+    const { caller, stats } = this.work
     // A request that is over can release nothing.
     if (scope.state._tag === "Closed") return Effect.interrupt
     const attempt = Scope.forkUnsafe(scope)
@@ -139,15 +134,16 @@ export class Attempts<A> {
     lease: Lease,
     attempt: Scope.Closeable
   ): Effect.Effect<A, GatewayError, Scope.Scope> {
-    const { config, deadlines, scope } = this.options
-    const { caller, conversation, model, stats } = this.input
+    const { config, deadlines, traced } = this.options
+    const { work } = this
+    const { stats } = work
     stats.queued += lease.waited
     stats.driver = lease.driver.name
     stats.accountHash = lease.accountHash
     stats.recording?.leased(lease.identifier)
     // A request has the same driver in all of its attempts.
-    const unsent = this.count > 1 ? undefined : noteUnsent(conversation, model, lease.driver, stats)
-    if (unsent !== undefined) return Effect.fail(unsent)
+    const refused = this.count > 1 ? undefined : work.refuse(lease.driver)
+    if (refused !== undefined) return Effect.fail(refused)
     stats.upstreamCalled = true
     const began = deadlines.now()
     stats.waiting = { for: "upstream", since: began }
@@ -157,85 +153,21 @@ export class Attempts<A> {
       stats.upstream += took
       this.spent += took
     }
+    const most = Math.max(1, config.upstream.timeouts.attempts * 1000 - this.spent)
     const run = (span: AttemptSpan) =>
-      Effect.matchEffect(span.inSpan(this.begin(lease, attempt)), {
+      Effect.matchEffect(span.inSpan(work.begin(lease, attempt, most)), {
         onSuccess: (begun) => {
           over()
-          return this.options.output({
-            ...begun,
-            next: span.inSpan(begun.next),
-            driver: lease.driver.name,
-            lease,
-            attempt,
-            scope,
-            direct: caller._tag === "Direct",
-            stats,
-            span
-          })
+          return work.output(begun, lease, attempt, span)
         },
         onFailure: (failure) => {
           over()
           return this.failed(failure, lease, attempt, span)
         }
       })
-    if (!this.options.traced) return run(untraced)
-    const span = attemptSpan({
-      model,
-      conversation,
-      driver: lease.driver.name,
-      accountHash: lease.accountHash,
-      attempt: this.count,
-      captureContent: config.telemetry.capture_content
-    })
-    return Effect.flatMap(Scope.provide(span, attempt), run)
-  }
-
-  /** Starts the reply on a lease, up to its first content, or to the end of a whole reply. */
-  private begin(
-    lease: Lease,
-    attempt: Scope.Scope
-  ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> {
-    const { config, deadlines, makeBudget, startReply, whole } = this.options
-    const { input } = this
-    const budget = this.budget ??= makeBudget()
-    budget.isEmpty = true
-    const most = Math.max(1, config.upstream.timeouts.attempts * 1000 - this.spent)
-    let produced = 0
-    const first = Effect.flatMap(
-      startReply({ ...input, budget, config }, lease, attempt),
-      ({ events, id, isOver }) =>
-        // `Stream.toPull` would add a lock, which costs five steps per chunk.
-        Effect.flatMap(Channel.toPullScoped(Stream.toChannel(events), attempt), (next) =>
-          Effect.matchCauseEffect(next, {
-            onSuccess: (batch) =>
-              Effect.flatMapEager(checkFirst(batch, budget.isEmpty), (first) => {
-                input.stats.firstEventAt = deadlines.now()
-                input.stats.recording?.progressed()
-                return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, next }))
-              }),
-            onFailure: (cause) =>
-              Pull.isDoneCause(cause)
-                ? empty
-                : Effect.failCause(cause as Cause.Cause<UpstreamFailure | GatewayError>)
-          }))
-    )
-    const begun = withDeadline(
-      first,
-      deadlines,
-      most,
-      () => new UpstreamFailure({ phase: "completion", kind: "timeout" }),
-      // Output that is not sent, such as hidden reasoning, counts as progress.
-      () => {
-        const isGrowing = budget.produced > produced
-        produced = budget.produced
-        return isGrowing ? progressEvery : 0
-      }
-    )
-    if (!whole) return begun
-    return Effect.flatMap(
-      begun,
-      (begun) => Effect.mapEager(collectReply(begun.first, begun.next), (first): Begun => ({ ...begun, first }))
-    )
+    return traced && work.span !== undefined
+      ? Effect.flatMap(Scope.provide(work.span(lease, this.count), attempt), run)
+      : run(untraced)
   }
 
   /** True if there is at most one account: another attempt would repeat the same request. */
@@ -251,7 +183,7 @@ export class Attempts<A> {
     attempt: Scope.Closeable,
     span: AttemptSpan
   ): Effect.Effect<A, GatewayError> {
-    const { caller, stats } = this.input
+    const { caller, stats } = this.work
     // The client has disconnected, which may have caused the failure.
     if (attempt.state._tag === "Closed") return Effect.interrupt
     // Nothing of the failed reply was sent, so its tokens do not count.
@@ -270,7 +202,7 @@ export class Attempts<A> {
     span.failed(judged.error.code)
     const refresh = judged.retry === "here_after_refresh"
     this.before = judged.error
-    const isLast = judged.retry === "no" || this.count >= mostAttempts ||
+    const isLast = judged.retry === "no" || this.count >= mostAttempts || this.work.isSpent?.() === true ||
       this.spent >= this.options.config.upstream.timeouts.attempts * 1000
     const isPinned = caller._tag === "Managed" && caller.target !== undefined
     const next = Effect.suspend((): Effect.Effect<A, GatewayError> => {

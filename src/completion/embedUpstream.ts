@@ -1,21 +1,25 @@
 /**
- * Embeddings from the upstream, on an account of the pool, with the failover of completions.
+ * Embeddings from the upstream, on an account of the pool, by the attempts of all requests.
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
 import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
+import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { ServerFields } from "../domain/families/Family.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
-import type { EmbeddingsReply } from "../upstream/Upstream.ts"
-import { mostAttempts, retryDelay } from "./attempts.ts"
+import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { Driver, EmbeddingsReply } from "../upstream/Upstream.ts"
+import { attemptOverdue, Attempts, type AttemptWork } from "./attempts.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import { noteUncarried } from "./unsentFields.ts"
 
 /** A request for vectors. */
 interface EmbedInput {
   readonly caller: Caller
+  readonly config: GatewayConfig
   readonly model: Model
   /** Texts, or texts as token ids. */
   readonly inputs: ReadonlyArray<string | ReadonlyArray<number>>
@@ -30,61 +34,59 @@ const unsupported = gatewayError(
   "The upstream makes no embeddings: embeddings.provider upstream needs an OpenAI-compatible server"
 )
 
+/** The attempts of one request for vectors. */
+class EmbedAttempt implements AttemptWork<EmbeddingsReply, EmbeddingsReply> {
+  readonly caller: Caller
+  readonly stats: RequestStats
+  private readonly input: EmbedInput
+  private readonly deadlines: Deadlines["Service"]
+
+  constructor(input: EmbedInput, deadlines: Deadlines["Service"]) {
+    this.input = input
+    this.deadlines = deadlines
+    this.caller = input.caller
+    this.stats = input.stats
+  }
+
+  refuse(driver: Driver): GatewayError | undefined {
+    const { fields, stats } = this.input
+    if (driver.embed === undefined) return unsupported
+    if (fields !== undefined) noteUncarried(fields, driver, stats)
+    return undefined
+  }
+
+  begin(lease: Lease, _: Scope.Scope, most: number): Effect.Effect<EmbeddingsReply, UpstreamFailure> {
+    const { dimensions, fields, inputs, model } = this.input
+    const { embed } = lease.driver
+    const embedded = Effect.flatMap(
+      lease.credential.token,
+      (token) => embed!({ model, inputs, dimensions, fields, token })
+    )
+    return withDeadline(
+      Effect.tap(embedded, () => lease.report(undefined, undefined)),
+      this.deadlines,
+      most,
+      attemptOverdue
+    )
+  }
+
+  output(reply: EmbeddingsReply, _: Lease, attempt: Scope.Closeable): Effect.Effect<EmbeddingsReply> {
+    return Effect.as(Scope.close(attempt, Exit.void), reply)
+  }
+}
+
 /** Requests the vectors of all inputs. Fails with the error to send. */
 export const embedUpstream = (
   accounts: AccountPool,
-  config: GatewayConfig,
-  { caller, dimensions, fields, inputs, model, stats }: EmbedInput
-): Effect.Effect<EmbeddingsReply, GatewayError> => {
-  const avoid = new Set<string>()
-  const { account_max_inflight, recommended_concurrency } = config.runtime
-  const alone = recommended_concurrency <= account_max_inflight
-  const direct = caller._tag === "Direct"
-
-  /** Makes one attempt on a lease; a failure is reported to the pool and returned. */
-  const on = (lease: Lease) =>
-    Effect.suspend(() => {
-      stats.queued += lease.waited
-      stats.driver = lease.driver.name
-      stats.accountHash = lease.accountHash
-      const embed = lease.driver.embed
-      if (embed === undefined) return Effect.fail(unsupported)
-      if (fields !== undefined) noteUncarried(fields, lease.driver, stats)
-      stats.upstreamCalled = true
-      return Effect.flatMap(lease.credential.token, (token) => embed({ model, inputs, dimensions, fields, token }))
-        .pipe(
-          Effect.tap(() => lease.report(undefined, undefined)),
-          Effect.map((reply) => ({ reply, judged: undefined })),
-          Effect.catch((failure) => {
-            const judged = classify(failure, {
-              direct,
-              mayRefresh: false,
-              shown: false,
-              alone,
-              secrets: lease.secrets()
-            })
-            if (lease.account !== undefined) avoid.add(lease.account)
-            return Effect.as(lease.report(judged.health, judged.retryAfter), { reply: undefined, judged })
-          })
-        )
-    })
-
-  const attempt: Effect.Effect<EmbeddingsReply, GatewayError> = Effect.suspend(() => {
-    stats.attempts++
-    return Effect.flatMap(
-      Effect.scoped(Effect.flatMap(accounts.lease(caller, { avoid, style: stats.style }), on)),
-      ({ judged, reply }) => {
-        if (reply !== undefined) return Effect.succeed(reply)
-        const isPinned = caller._tag === "Managed" && caller.target !== undefined
-        if (judged.retry === "no" || isPinned || stats.attempts >= mostAttempts) return Effect.fail(judged.error)
-        if (!alone) {
-          stats.failovers++
-          return attempt
-        }
-        stats.retries++
-        return judged.health === "none" ? Effect.andThen(retryDelay(stats.retries), attempt) : attempt
-      }
-    )
-  })
-  return attempt
-}
+  deadlines: Deadlines["Service"],
+  input: EmbedInput
+): Effect.Effect<EmbeddingsReply, GatewayError> =>
+  Effect.scopedWith((scope) =>
+    new Attempts(new EmbedAttempt(input, deadlines), {
+      accounts,
+      deadlines,
+      config: input.config,
+      scope,
+      traced: false
+    }).open()
+  )

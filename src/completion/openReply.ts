@@ -73,6 +73,12 @@ const closeAttempt = <A, E>(
       (closing) => then(Effect.timeoutOption(Fiber.await(closing), longestWait))
     )
 
+/** Reports a failure within a reply to the pool; returns the error to send. */
+export const brokenOff = (lease: Lease, direct: boolean, failure: UpstreamFailure): Effect.Effect<GatewayError> => {
+  const judged = classify(failure, { direct, mayRefresh: false, shown: true, secrets: lease.secrets() })
+  return Effect.as(lease.report(judged.health, judged.retryAfter), judged.error)
+}
+
 /** Pulls the events up to the end or the failure. The attempt is closed with the last events. */
 const eventsOf = (reply: OpenReply): Pull.Pull<Batch, GatewayError> => {
   const { direct, first, lease, next, span, stats } = reply
@@ -99,8 +105,7 @@ const eventsOf = (reply: OpenReply): Pull.Pull<Batch, GatewayError> => {
       if (failure._tag === "None") return close(Exit.failCause(cause), Effect.failCause(cause as Cause.Cause<never>))
       if (Cause.isDone(failure.value)) return close(Exit.void, Cause.done())
       if (failure.value._tag === "GatewayError") return fail(failure.value)
-      const judged = classify(failure.value, { direct, mayRefresh: false, shown: true, secrets: lease.secrets() })
-      return Effect.andThen(lease.report(judged.health, judged.retryAfter), Effect.suspend(() => fail(judged.error)))
+      return Effect.flatMap(brokenOff(lease, direct, failure.value), fail)
     }
   })
   return Effect.suspend(() => {

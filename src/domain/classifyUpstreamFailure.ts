@@ -339,6 +339,14 @@ export const rules: ReadonlyArray<Rule> = [
     because: "an invalid request stays invalid"
   },
   {
+    class: "caller_mistake",
+    when: (failure) => plain(failure) && failure.status === 415,
+    retry: "no",
+    code: "unsupported_media_type",
+    message: "The upstream refused the content type",
+    because: "a file or body of the wrong kind stays wrong"
+  },
+  {
     class: "overdue",
     when: (failure) => failure.kind === "overdue",
     retry: "no",

@@ -24,14 +24,23 @@ const keepAliveEvery = 5_000
 /** Most bytes per read, except for a single longer chunk, so that the progress of a slow client is visible. */
 const mostAtOnce = 64 * 1024
 
-const responseOptions = {
-  contentType: "text/event-stream",
-  headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
+/** The headers of event streams. */
+export const streamHeaders = { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
+
+/** The head of a streamed response. */
+export interface StreamHead {
+  readonly status?: number
+  readonly contentType: string
+  readonly contentLength?: number | undefined
+  readonly headers: { readonly [name: string]: string }
 }
+
+const eventStream: StreamHead = { contentType: "text/event-stream", headers: streamHeaders }
 
 const nothing = new Uint8Array()
 
-const comment = (): string => ": keep-alive\n\n"
+/** The keep-alive of event streams. */
+export const comment = (): string => ": keep-alive\n\n"
 
 /** Options of a buffer. */
 interface ResponseBufferOptions {
@@ -50,8 +59,10 @@ interface ResponseBufferOptions {
 
 /** A bounded buffer for one writer and one reader. */
 export class ResponseBuffer {
-  /** Makes the keep-alive: a comment until the style provides its own. */
-  keepAliveText: () => string = comment
+  /** Makes the keep-alive: a comment until the style provides its own. `undefined` for replies without keep-alives. */
+  keepAliveText: (() => string) | undefined = comment
+  /** The head of the response: that of an event stream until the reply has its own. */
+  head = eventStream
   /** The reply's last frames follow: the writer no longer waits. */
   private isLast = false
   private readonly options: ResponseBufferOptions
@@ -72,14 +83,14 @@ export class ResponseBuffer {
     this.quiet = options.deadlines.add(Infinity, () => this.keepAlive())
   }
 
-  /** Sends text to the client, at once or through the buffer. */
-  write(text: string): void {
+  /** Sends text or bytes to the client, at once or through the buffer. */
+  write(content: string | Uint8Array): void {
     const { deadlines, sendNow, sent, sum } = this.options
     const now = deadlines.now()
     this.quiet.at = now + keepAliveEvery
     // The reader waits, so the connection has the response head and everything written before.
-    if (this.reader !== undefined && sendNow?.(text) === true) return sent(text)
-    const piece = Buffer.from(text)
+    if (this.reader !== undefined && typeof content === "string" && sendNow?.(content) === true) return sent(content)
+    const piece = typeof content === "string" ? Buffer.from(content) : content
     this.pieces.push(piece)
     this.bytes += piece.length
     sum.used += piece.length
@@ -88,9 +99,9 @@ export class ResponseBuffer {
     } else this.wakeReader()
   }
 
-  /** Writes text, and waits while the buffer is full. */
-  readonly offer = (text: string): Effect.Effect<void> => {
-    if (text !== "") this.write(text)
+  /** Writes text or bytes, and waits while the buffer is full. */
+  readonly offer = (content: string | Uint8Array): Effect.Effect<void> => {
+    if (content.length > 0) this.write(content)
     return this.hasRoom ? Effect.void : this.room
   }
 
@@ -128,7 +139,7 @@ export class ResponseBuffer {
 
   /** The response with the buffer's stream. */
   response(): HttpServerResponse.HttpServerResponse {
-    return HttpServerResponse.stream(this.stream, responseOptions)
+    return HttpServerResponse.stream(this.stream, this.head)
   }
 
   private get hasRoom(): boolean {
@@ -187,6 +198,7 @@ export class ResponseBuffer {
 
   /** Sends a keep-alive, unless buffered bytes keep the connection alive already. */
   private keepAlive(): void {
+    if (this.keepAliveText === undefined) return
     if (this.bytes === 0) this.write(this.keepAliveText())
     else this.quiet.at = this.options.deadlines.now() + keepAliveEvery
   }

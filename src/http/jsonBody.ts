@@ -29,7 +29,7 @@ import type { Limits } from "../domain/limits.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
 import { type CountedFields, itemCounter, nestsTooDeep } from "./bodyLimits.ts"
 import { type DecodePlan, planDecoder } from "./planDecoder.ts"
-import { receiveBody, smallBody, tooMuchHeld } from "./receiveBody.ts"
+import { encodingFault, receiveBody, smallBody, tooMuchHeld } from "./receiveBody.ts"
 import { CurrentRequestStats } from "./RequestContext.ts"
 
 /** Options of one kind of body. */
@@ -46,6 +46,8 @@ export interface BodyOptions {
   readonly normalize?: (body: unknown) => Cooperative<unknown>
   /** How a large body is decoded in slices. */
   readonly pieces?: DecodePlan
+  /** The decoded body has its text too. */
+  readonly keepsText?: boolean
   /** The vendor's contract, whose table says what becomes of fields that the Schema does not read. */
   readonly family?: Family
   /** Returns the vendor's request within a body; by default the body itself. */
@@ -58,8 +60,15 @@ export const serverFields: unique symbol = Symbol("model-gateway/http/serverFiel
 /** The key of what a body says in its vendor's own words. */
 export const natives: unique symbol = Symbol("model-gateway/http/natives")
 
+/** The key of a body's text as it was received. */
+export const bodyText: unique symbol = Symbol("model-gateway/http/bodyText")
+
 /** A decoded body. */
-export type Body<A> = A & { readonly [serverFields]?: ServerFields; readonly [natives]?: Natives }
+export type Body<A> = A & {
+  readonly [serverFields]?: ServerFields
+  readonly [natives]?: Natives
+  readonly [bodyText]?: string
+}
 
 /** The conversation of a body, with the fields that only some drivers send. */
 export const withRest = (conversation: Conversation, body: Body<object>): Conversation => {
@@ -159,7 +168,17 @@ const itself = (body: unknown): unknown => body
 
 /** Makes a reader of one kind of body. Build it once, not per request. */
 export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options: BodyOptions = {}) => {
-  const { family, limit, mayBeEmpty = false, normalize, outline, pieces, refuse, requestIn = itself } = options
+  const {
+    family,
+    keepsText = false,
+    limit,
+    mayBeEmpty = false,
+    normalize,
+    outline,
+    pieces,
+    refuse,
+    requestIn = itself
+  } = options
   const count = outline === undefined ? undefined : itemCounter(outline)
   const decodeWhole = Schema.decodeUnknownResult(schema)
   const decodeLarge = pieces === undefined ? undefined : planDecoder(schema, pieces)
@@ -195,6 +214,13 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
       : Result.fail(schemaFault(decoded.failure.issue, decoded.failure.path))
   }
 
+  function* decodeWithText(
+    text: string,
+    ...rest: [contentType: string | undefined, limits: Limits, stats: RequestStats | undefined]
+  ): Cooperative<Result.Result<Body<S["Type"]>, GatewayError>> {
+    return Result.map(yield* decode(text, ...rest), (body) => ({ ...body, [bodyText]: text }))
+  }
+
   const read = (
     received: string,
     contentType: string | undefined,
@@ -202,21 +228,19 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     stats: RequestStats | undefined
   ): Effect.Effect<Body<S["Type"]>, GatewayError, Scope.Scope> => {
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
-    const work = decode(text, contentType, limits, stats)
+    const work = keepsText
+      ? decodeWithText(text, contentType, limits, stats)
+      : decode(text, contentType, limits, stats)
     if (text.length <= smallBody) return Effect.fromResult(runSync(work))
     const sliced = Effect.flatMap(runCooperatively(work), Effect.fromResult)
-    return outline === undefined ? sliced : Effect.andThen(holdPrompt(text.length), sliced)
+    return outline === undefined && !keepsText ? sliced : Effect.andThen(holdPrompt(text.length), sliced)
   }
 
   return (
     request: HttpServerRequest.HttpServerRequest
   ): Effect.Effect<Body<S["Type"]>, GatewayError, Scope.Scope> => {
-    const encoding = request.headers["content-encoding"]
-    if (encoding !== undefined && encoding !== "" && encoding !== "identity") {
-      return Effect.fail(
-        gatewayError("unsupported_media_type", `The content encoding "${encoding.slice(0, 100)}" is not supported`)
-      )
-    }
+    const encoded = encodingFault(request)
+    if (encoded !== undefined) return Effect.fail(encoded)
     return Effect.withFiber((fiber) => {
       const limits = fiber.getRef(CurrentLimits)
       const deadlines = Context.getOrUndefined(fiber.context, Deadlines)

@@ -23,11 +23,14 @@ const sizeOf = (bytes: number): string => {
   return bytes % unit === 0 ? `${bytes / unit} ${name}` : `${bytes} bytes`
 }
 
-const tooLarge = (limit: number) =>
+/** The error for a body beyond the limit of bytes. */
+export const tooLarge = (limit: number) =>
   gatewayError("request_too_large", `The request body is larger than the limit of ${sizeOf(limit)}`)
-const tooSlow = (seconds: number) =>
+/** The error for a body that stops coming. */
+export const tooSlow = (seconds: number) =>
   gatewayError("request_timeout", `The request body did not arrive: nothing came for ${seconds} seconds`)
-const notReadable = invalidRequest("The request body could not be read")
+/** The error for a body whose connection broke. */
+export const notReadable = invalidRequest("The request body could not be read")
 
 /** The error for requests that exceed `buffered_bytes` in sum. */
 export const tooMuchHeld = gatewayError(
@@ -35,6 +38,14 @@ export const tooMuchHeld = gatewayError(
   "Too many large requests are being handled (limits.buffered_bytes)",
   { retryAfter: 5 }
 )
+
+/** The error for an encoded body; `undefined` for a plain one. */
+export const encodingFault = ({ headers }: HttpServerRequest.HttpServerRequest): GatewayError | undefined => {
+  const encoding = headers["content-encoding"]
+  return encoding === undefined || encoding === "" || encoding === "identity"
+    ? undefined
+    : gatewayError("unsupported_media_type", `The content encoding "${encoding.slice(0, 100)}" is not supported`)
+}
 
 const decoder = new TextDecoder()
 

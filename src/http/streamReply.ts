@@ -1,10 +1,11 @@
 /**
- * A reply as a server-sent event stream:
+ * A reply as a stream:
  *
  *     reply.events |> frames of the style |> ResponseBuffer |> HttpServerResponse.stream
  *
  * A fiber of its own runs the reply, so that a slow client delays it only when the buffer is full. The response starts with the
- * reply, or after ten seconds; a failure before that has its own status. A later failure is sent as the last frame.
+ * reply; that of an event stream after ten seconds at the latest. A failure before that has its own status. A later failure is sent as
+ * the last frame.
  */
 import type * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
@@ -26,7 +27,7 @@ import { once, transduce } from "../domain/stream/transduce.ts"
 import { toGatewayError } from "./endpointMiddleware.ts"
 import { type FrameRenderer, Rendering } from "./FrameRenderer.ts"
 import { CurrentRequestStats } from "./RequestContext.ts"
-import { ResponseBuffer, sendNow } from "./ResponseBuffer.ts"
+import { comment, ResponseBuffer, sendNow } from "./ResponseBuffer.ts"
 
 /** Milliseconds of upstream silence before the headers are sent without an event (behaviour §4). */
 const headersAfter = 10_000
@@ -50,6 +51,37 @@ const send = (
   )
 }
 
+/** What a stream needs of the renderer of its reply. */
+interface ReplyRenderer {
+  /** An effect that must finish before rendered frames are sent. */
+  readonly pending?: () => Effect.Effect<void> | undefined
+  /** The last frames of a reply that fails after its first frame; `undefined` breaks the response off. */
+  readonly failure: (error: GatewayError) => string | undefined
+}
+
+/** How a kind of reply is streamed. The functions are those of a module, since V8 keeps what others reference. */
+export interface StreamKind<Output, Renderer extends ReplyRenderer> {
+  /** Prepares the buffer for the reply. */
+  readonly prepare: (renderer: Renderer, buffer: ResponseBuffer) => void
+  /** Sends the reply up to its end or failure; `scope` holds the stream. */
+  readonly send: (
+    output: Output,
+    renderer: Renderer,
+    buffer: ResponseBuffer,
+    scope: Scope.Scope
+  ) => Pull.Pull<never, GatewayError>
+  /** Whether the recording keeps what is sent. */
+  readonly isRecorded: (renderer: Renderer | undefined) => boolean
+}
+
+const eventFrames: StreamKind<CompletionOutput, FrameRenderer> = {
+  prepare: (renderer, buffer) => {
+    buffer.keepAliveText = renderer.keepAlive
+  },
+  send,
+  isRecorded: () => true
+}
+
 /**
  * Opens a completion and responds with its stream.
  *
@@ -63,12 +95,22 @@ export const streamReply = <R>(
   failureBefore: (error: GatewayError) => string,
   deadlines: Deadlines["Service"],
   client: number
+) => streamOutput(eventFrames, open, render, failureBefore, deadlines, client)
+
+/** As `streamReply`, for any kind of reply. Without `failureBefore` the headers wait for the reply. */
+export const streamOutput = <Output, Renderer extends ReplyRenderer, R>(
+  { isRecorded, prepare, send }: StreamKind<Output, Renderer>,
+  open: Effect.Effect<Output, GatewayError, R>,
+  render: (output: Output) => Renderer,
+  failureBefore: ((error: GatewayError) => string) | undefined,
+  deadlines: Deadlines["Service"],
+  client: number
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, R | CurrentRequestStats | Scope.Scope> =>
   Effect.withFiber((fiber: Fiber.Fiber<unknown, unknown>) => {
     const { context } = fiber
     const stats = Context.getUnsafe(context, CurrentRequestStats)
     const attempts = Scope.makeUnsafe()
-    let renderer: FrameRenderer | undefined
+    let renderer: Renderer | undefined
     /** The response, or the failure in its place. */
     let answer: Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError> | undefined
     let answered: (() => void) | undefined
@@ -83,7 +125,9 @@ export const streamReply = <R>(
       },
       limits: fiber.getRef(CurrentLimits),
       sum: fiber.getRef(CurrentBufferedBytes),
-      sent: (frames) => stats.recording?.sent(frames),
+      sent: (frames) => {
+        if (isRecorded(renderer)) stats.recording?.sent(frames)
+      },
       sendNow: sendNow(Context.getOrUndefined(context, HttpServerRequest.HttpServerRequest))
     })
     const respond = (known: NonNullable<typeof answer>) => {
@@ -94,7 +138,7 @@ export const streamReply = <R>(
 
     const run = Effect.flatMap(open, (output) => {
       renderer = render(output)
-      buffer.keepAliveText = renderer.keepAlive
+      prepare(renderer, buffer)
       if (answer === undefined) begin()
       return send(output, renderer, buffer, attempts)
     })
@@ -115,7 +159,8 @@ export const streamReply = <R>(
         if (error === undefined) return over(true)
         stats.error = error.code
         stats.cause = error.cause
-        const frames = renderer === undefined ? failureBefore(error) : renderer.failure(error)
+        const frames = renderer === undefined ? failureBefore?.(error) : renderer.failure(error)
+        if (frames === undefined) return over(true)
         return Effect.flatMap(renderer?.pending?.() ?? Effect.void, () => {
           buffer.write(frames)
           return over(false)
@@ -131,8 +176,9 @@ export const streamReply = <R>(
       })
     }
     const wait = Effect.callback<HttpServerResponse.HttpServerResponse, GatewayError>((resume) => {
-      const late = deadlines.add(deadlines.now() + headersAfter, () => {
-        buffer.write(buffer.keepAliveText())
+      const latest = failureBefore === undefined ? Infinity : deadlines.now() + headersAfter
+      const late = deadlines.add(latest, () => {
+        buffer.write(comment())
         begin()
       })
       answered = () => {

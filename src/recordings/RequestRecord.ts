@@ -41,16 +41,16 @@ export interface RequestFacts {
   readonly status: number | undefined
   readonly error: string | undefined
   readonly calls: number
-  /** Progress of an embeddings request; `undefined` for other requests. */
-  readonly embedding: "begun" | "done" | undefined
+  /** Progress of a request whose reply is no conversation: embeddings, carried requests; `undefined` for others. */
+  readonly progress: "begun" | "done" | undefined
   /** Paths of the fields without effect, and the number of those that are not named. */
   readonly ignored: ReadonlyArray<string> | undefined
   readonly ignoredMore: number
 }
 
 /** True if the client disconnected before the end of the reply. */
-const hasLeft = ({ attempts, embedding, error, finish, status }: RequestFacts): boolean => {
-  const isCutShort = embedding === undefined ? attempts > 0 && finish === undefined : embedding === "begun"
+const hasLeft = ({ attempts, error, finish, progress, status }: RequestFacts): boolean => {
+  const isCutShort = progress === undefined ? attempts > 0 && finish === undefined : progress === "begun"
   return error === undefined && (status === undefined || (status === 200 && isCutShort))
 }
 

@@ -137,6 +137,30 @@ const fitting = (path: string): ReadonlyArray<Known> => {
 export const asksMethod = (method: string, path: string): boolean =>
   (method === "GET" || method === "HEAD") && path.includes(":") && fitting(path).some((route) => route.calls)
 
+/** Paths of vendors' contracts that the gateway does not serve, with what it has instead. */
+const elsewhere: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
+  [
+    /^\/v1\/responses\/compact\/?$/,
+    "the gateway compacts no conversations; send the history, or previous_response_id, to /v1/responses"
+  ],
+  [
+    /^\/v1\/conversations(?:\/|$)/,
+    "the gateway keeps no conversations; send the history, or previous_response_id, to /v1/responses"
+  ],
+  [
+    /^\/v1\/files(?:\/|$)/,
+    "the gateway keeps no files; send a file within the request to /v1/chat/completions or /v1/responses"
+  ],
+  [
+    /^\/v1\/batches(?:\/|$)/,
+    "the gateway runs no batches; send each request to its own endpoint, such as /v1/chat/completions"
+  ],
+  [
+    /^\/v1\/realtime(?:\/|$)/,
+    "the gateway has no realtime sessions; use /v1/responses with stream, /v1/audio/transcriptions and /v1/audio/speech"
+  ]
+]
+
 /** A word instead of a response id: an operation of the vendor's API, such as `compact`. */
 const unknownOperation = /^\/v1\/responses\/(?!resp_)[^/]+\/?$/
 
@@ -156,6 +180,8 @@ const prefixes = [...new Set(styles.flatMap(({ basePaths }) => basePaths))]
 
 /** A hint for a client whose base address seems wrong. */
 const addressHint = (path: string): string => {
+  const other = elsewhere.find(([pattern]) => pattern.test(path))
+  if (other !== undefined) return `: ${other[1]}`
   for (const prefix of prefixes) {
     if (path.startsWith(`${prefix}/`) && fitting(path.slice(prefix.length)).length > 0) {
       return `: the client adds ${prefix} to its base address itself; drop it there`

@@ -10,7 +10,7 @@ export const playedStyles = ["chat", "responses", "messages", "generate"] as con
 export type PlayedStyle = typeof playedStyles[number]
 
 /** Names of the styles whose requests are recorded. */
-export const recordedStyles = ["chat", "responses", "embeddings", "messages", "generate"] as const
+export const recordedStyles = ["chat", "responses", "embeddings", "carried", "messages", "generate"] as const
 
 /** A request for one reply, independent of the style. */
 export interface SamplePrompt {
@@ -28,7 +28,7 @@ export const sampleFunctions = ({ tools }: SamplePrompt) =>
 export type SampleRequest = readonly [path: string, body: unknown]
 
 /** The operation of a style's requests, in the terms of OpenTelemetry's GenAI conventions. */
-export type Operation = "chat" | "generate_content" | "embeddings"
+export type Operation = "chat" | "generate_content" | "embeddings" | "carried"
 
 /** A style. */
 export interface Style {

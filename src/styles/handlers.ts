@@ -3,6 +3,7 @@
  * without them; a style without handlers here is a compile error in `server/Gateway.ts`.
  */
 import * as Layer from "effect/Layer"
+import { CarriedHandlers } from "./carried/Handlers.ts"
 import { ChatHandlers } from "./chat/Handlers.ts"
 import { EmbeddingsHandlers } from "./embeddings/Handlers.ts"
 import { GenerateHandlers } from "./generate/Handlers.ts"
@@ -14,6 +15,7 @@ export const StyleHandlers = Layer.mergeAll(
   ChatHandlers,
   ResponsesHandlers,
   EmbeddingsHandlers,
+  CarriedHandlers,
   MessagesHandlers,
   GenerateHandlers,
   ModelsHandlers

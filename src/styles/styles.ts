@@ -2,6 +2,7 @@
  * The client API styles, in the order of the API documents. The contract, the errors of paths without a route, hints for
  * wrong addresses, replayed samples and metrics are made from this list; `handlers.ts` lists their handlers.
  */
+import { CarriedGroup } from "./carried/Api.ts"
 import { ChatGroup } from "./chat/Api.ts"
 import { EmbeddingsGroup } from "./embeddings/Api.ts"
 import { GenerateGroup } from "./generate/Api.ts"
@@ -36,6 +37,8 @@ const responses = {
 
 const embeddings = { group: EmbeddingsGroup, basePaths: ["/v1"], operation: "embeddings" } as const
 
+const carried = { group: CarriedGroup, basePaths: ["/v1"], operation: "carried" } as const
+
 const messages = {
   group: MessagesGroup,
   basePaths: ["/v1"],
@@ -66,7 +69,7 @@ const generate = {
 
 const models = { group: ModelsGroup, basePaths: ["/v1"], operation: "chat" } as const
 
-export const styles = [chat, responses, embeddings, messages, generate, models] as const satisfies Styles
+export const styles = [chat, responses, embeddings, carried, messages, generate, models] as const satisfies Styles
 
 /** The names of the styles' groups. */
 export type StyleId = (typeof styles)[number]["group"]["identifier"]

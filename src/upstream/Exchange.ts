@@ -16,6 +16,16 @@ import { codeOf, excerptOf, type FailureCause } from "../domain/FailureCause.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
 
+/** A body of bytes that come while they are sent, for one reader. */
+export type ArrivingBody = AsyncIterable<Uint8Array>
+
+/** A request body. */
+export type RequestBody = string | Uint8Array | ArrivingBody
+
+/** True for a body that can be sent only once. */
+export const isArriving = (body: RequestBody): body is ArrivingBody =>
+  typeof body !== "string" && !(body instanceof Uint8Array)
+
 /** An HTTP request. */
 export interface ExchangeRequest {
   readonly method: "GET" | "POST"
@@ -25,12 +35,12 @@ export interface ExchangeRequest {
   readonly path: string
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | undefined
+  readonly body: RequestBody | undefined
 }
 
 /** Time limits in milliseconds. */
 export interface ExchangeLimits {
-  /** From the request to the head of the response, and from there to its first byte. */
+  /** From the last bytes of the request to the head of the response, and from there to its first byte. */
   readonly firstByte: number
   /** Between two reads of the body. */
   readonly silence: number
@@ -121,6 +131,14 @@ export class Exchange {
   attach(transport: Transport): void {
     if (this.isOver()) transport.abort()
     else this.transport = transport
+  }
+
+  /** More of the request's body leaves: the wait for the head begins anew. */
+  sending(): void {
+    if (this.state !== "head") return
+    this.budget?.progressed()
+    this.waitingSince = this.deadlines.now()
+    this.deadline.at = this.waitingSince + this.timeLeft(this.waitingSince)
   }
 
   /** The head of the response arrived. */
@@ -405,6 +423,14 @@ export class Exchange {
 }
 
 const doneExit: Exit.Exit<never, Cause.Done<void>> = Exit.fail(Cause.Done())
+
+/** The body for a transport; bytes that leave are reported to the exchange. */
+export const leavingBody = async function*(body: ArrivingBody, exchange: Exchange): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    exchange.sending()
+    yield chunk
+  }
+}
 
 /** Returned to a reader that reads after `leave()`. */
 const leftFailure = new UpstreamFailure({ phase: "stream", kind: "transport" })

@@ -4,6 +4,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { keyless } from "../config/Account.ts"
@@ -13,10 +14,20 @@ import type { UpstreamProtocol } from "../domain/Native.ts"
 import { fromPullOnce } from "../domain/stream/transduce.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { RequestBudget } from "./budget.ts"
+import { errorIn, firstBytes, isText } from "./carriedReply.ts"
 import { type BodyDecoder, decodeBody } from "./decodeBody.ts"
-import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "./Exchange.ts"
+import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges, RequestBody } from "./Exchange.ts"
 import { parseJson } from "./json.ts"
-import type { CompletionReply, CompletionRequest, Driver, RoundRecorder } from "./Upstream.ts"
+import type {
+  CarriedReply,
+  CarriedRequest,
+  CompletionReply,
+  CompletionRequest,
+  Driver,
+  Recorder,
+  RoundRecorder
+} from "./Upstream.ts"
 
 /** Bytes, and milliseconds, that are read of a body other than a reply. */
 export const longestBody = 1024 * 1024
@@ -58,13 +69,28 @@ export interface ServerProtocol {
   readonly versionPrefix?: string
 }
 
-/** One completion at the server. */
-interface CompletionCall {
-  readonly request: CompletionRequest
+/** One request at the server. */
+interface ServerCall {
+  /** The kind of the request in recordings. */
+  readonly label: "completion" | "carried"
+  readonly request: { readonly budget: RequestBudget; readonly recorder?: Recorder | undefined }
   readonly model: RequestedModel
   readonly token: string | undefined
   /** Below the base address, with its query. */
   readonly path: string
+  readonly body: RequestBody
+  /** What recordings keep of the body. */
+  readonly recorded: string
+  /** The id of the upstream's session or reply, by which recordings belong together. */
+  readonly session: string | undefined
+  readonly limits: ExchangeLimits
+  /** Headers of this request beside those of the protocol. */
+  readonly headers: { readonly [name: string]: string }
+}
+
+/** One completion at the server. */
+interface CompletionCall extends Omit<ServerCall, "label" | "body" | "recorded" | "session" | "limits" | "headers"> {
+  readonly request: CompletionRequest
   readonly body: string
   /** Headers of this request beside those of the protocol. */
   readonly headers?: { readonly [name: string]: string }
@@ -163,30 +189,26 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     return exchange
   })
 
-  /** Sends a completion and waits for the head of the response. */
-  const complete = (
-    { body, decoder, headers, id, model, path, request, token }: CompletionCall,
-    scope: Scope.Scope
-  ): Effect.Effect<CompletionReply, UpstreamFailure> => {
+  /** Sends a request, waits for the head of the response, and continues with an answer. The scope owns the connection. */
+  const call = <A>(
+    { body, headers, label, limits, model, path, recorded, request, session, token }: ServerCall,
+    scope: Scope.Scope,
+    answered: (exchange: Exchange, round: RoundRecorder | undefined) => Effect.Effect<A, UpstreamFailure>
+  ): Effect.Effect<A, UpstreamFailure> => {
     const { budget, recorder } = request
     const round = recorder?.round({
-      label: "completion",
+      label,
       protocol: name,
       url: `${baseUrl}${path}`,
-      requestBody: body,
-      sessionId: id,
+      requestBody: recorded,
+      sessionId: session,
       secret: isKey(token) ? Redacted.make(token) : undefined
     })
     const post: ExchangeRequest = {
       method: "POST",
       origin,
       path: `${base}${path}`,
-      headers: {
-        accept: "text/event-stream, application/json",
-        "content-type": "application/json",
-        ...protocol.headers(isKey(token) ? token : undefined),
-        ...headers
-      },
+      headers: { ...protocol.headers(isKey(token) ? token : undefined), ...headers },
       body
     }
     let running: Exchange | undefined
@@ -200,18 +222,85 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       () =>
         Effect.flatMap(exchanges.start(post, { phase: "completion", limits, budget }), (exchange) => {
           running = exchange
-          return Effect.flatMap(exchange.head, (): Effect.Effect<CompletionReply, UpstreamFailure> => {
+          return Effect.flatMap(exchange.head, (): Effect.Effect<A, UpstreamFailure> => {
             round?.opened(exchange.status, exchange.header("content-type"))
-            if (!isAnswer(exchange)) {
-              return Effect.flatMap(
-                readBody(exchange, round),
-                (answer) => Effect.flip(refusal("completion", exchange, answer, token, model))
-              )
-            }
-            const events = fromPullOnce(Effect.suspend(decodeBody(exchange, decoder(exchange, round))))
-            return Effect.succeed({ id, events, isOver: leavesAtOnce })
+            if (isAnswer(exchange)) return answered(exchange, round)
+            return Effect.flatMap(
+              readBody(exchange, round),
+              (answer) => Effect.flip(refusal("completion", exchange, answer, token, model))
+            )
           })
         })
+    )
+  }
+
+  /** Sends a completion and waits for the head of the response. */
+  const complete = (
+    { body, decoder, headers, id, model, path, request, token }: CompletionCall,
+    scope: Scope.Scope
+  ): Effect.Effect<CompletionReply, UpstreamFailure> =>
+    call(
+      {
+        label: "completion",
+        request,
+        model,
+        token,
+        path,
+        body,
+        recorded: body,
+        session: id,
+        limits,
+        headers: { accept: "text/event-stream, application/json", "content-type": "application/json", ...headers }
+      },
+      scope,
+      (exchange, round) => {
+        const events = fromPullOnce(Effect.suspend(decodeBody(exchange, decoder(exchange, round))))
+        return Effect.succeed({ id, events, isOver: leavesAtOnce })
+      }
+    )
+
+  /** Carries a request and waits for the first bytes of the reply. */
+  const carry = (
+    { accept, body, budget, path, recorder, token }: CarriedRequest,
+    model: RequestedModel,
+    scope: Scope.Scope
+  ): Effect.Effect<CarriedReply, UpstreamFailure> => {
+    const { content, contentType, length, recorded } = body(model.name)
+    return call(
+      {
+        label: "carried",
+        request: { budget, recorder },
+        model,
+        token,
+        path,
+        body: content,
+        recorded,
+        session: undefined,
+        // The head of a reply that is not streamed comes with its last word.
+        limits: { ...limits, firstByte: Math.max(limits.firstByte, limits.silence) },
+        headers: {
+          accept,
+          "content-type": contentType,
+          ...(length === undefined ? {} : { "content-length": String(length) })
+        }
+      },
+      scope,
+      (exchange, round) => {
+        const type = exchange.header("content-type") ?? ""
+        const isRecorded = isText(type)
+        const next: Pull.Pull<Uint8Array, UpstreamFailure> = Effect.flatMap(exchange.bytes, (bytes) => {
+          if (isRecorded) round?.bytes(bytes)
+          budget.progressed()
+          return budget.addBytes(bytes.length) ? Effect.succeed(bytes) : Effect.fail(budget.tooManyBytes("stream"))
+        })
+        return Effect.flatMap(firstBytes(next, type, budget), (first): Effect.Effect<CarriedReply, UpstreamFailure> => {
+          const error = errorIn(first, type)
+          if (error !== undefined && isError(error)) {
+            return Effect.flip(refusal("completion", exchange, JSON.stringify(error), token, model))
+          }
+          return Effect.succeed({ status: exchange.status, header: (name) => exchange.header(name), first, next })
+        })
+      }
     )
   }
 
@@ -247,7 +336,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
         .filter((name) => name.trim() !== "" && name.length <= longestName).slice(0, mostNames)
     }, Effect.scoped)
 
-  return { complete, isAnswer, listModels, readBody, refusal, start, verify }
+  return { carry, complete, isAnswer, listModels, readBody, refusal, start, verify }
 }
 
 /** The members of a driver whose server has keys instead of logins, and no sessions. */

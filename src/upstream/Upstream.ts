@@ -5,6 +5,7 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
@@ -15,6 +16,7 @@ import type { FamilyName, UpstreamProtocol } from "../domain/Native.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
+import type { RequestBody } from "./Exchange.ts"
 
 /** The model that a request resolved to. `id` is a native id, or another id of `upstream.models`. */
 export interface UpstreamModel {
@@ -58,7 +60,7 @@ export interface RoundRecorder {
 /** Records every round of a completion: the first request and each continue. Must be cheap and must not throw. */
 export interface Recorder {
   readonly round: (info: {
-    /** `completion` or `continue`. */
+    /** `completion`, `continue` or `carried`. */
     readonly label: string
     /** The protocol of the response's bytes. */
     readonly protocol: UpstreamProtocol
@@ -127,6 +129,40 @@ export interface EmbeddingsReply {
   readonly tokens: number | undefined
 }
 
+/** A body that the server gets as it is. */
+export interface CarriedBody {
+  readonly content: RequestBody
+  readonly contentType: string
+  /** The length of a body that arrives while it is sent, if it is known. */
+  readonly length?: number | undefined
+  /** What recordings keep of it; empty for pictures and sound. */
+  readonly recorded: string
+}
+
+/** A request that the server gets as it is. Only the model's name is the server's own. */
+export interface CarriedRequest {
+  readonly model: UpstreamModel
+  readonly token: string | undefined
+  /** Below the address of the API's version: `/rerank`. */
+  readonly path: string
+  readonly accept: string
+  /** Makes the body with the server's name of the model. */
+  readonly body: (model: string) => CarriedBody
+  readonly budget: RequestBudget
+  readonly recorder?: Recorder | undefined
+}
+
+/** A reply that callers get as it is, once its first bytes are there and are no error. */
+export interface CarriedReply {
+  readonly status: number
+  /** A header of the reply, by its name in lower case. */
+  readonly header: (name: string) => string | undefined
+  /** The first bytes; never empty. */
+  readonly first: Uint8Array
+  /** The bytes that follow. */
+  readonly next: Pull.Pull<Uint8Array, UpstreamFailure>
+}
+
 /** What each driver implements. */
 export interface Driver {
   /** Callers see the name `embedded`; other drivers may have any other name. */
@@ -177,6 +213,8 @@ export interface Driver {
   ) => Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope>
   /** Makes embeddings, if the upstream can. */
   readonly embed?: ((request: EmbeddingsRequest) => Effect.Effect<EmbeddingsReply, UpstreamFailure>) | undefined
+  /** Carries a request of another endpoint of the family, if the upstream may have it. The scope owns the connection. */
+  readonly carry?: ((request: CarriedRequest) => Effect.Effect<CarriedReply, UpstreamFailure, Scope.Scope>) | undefined
   readonly createSession: (token: string | undefined) => Effect.Effect<string, UpstreamFailure>
   /** Sessions of an account, `count` at most. */
   readonly listSessions: (

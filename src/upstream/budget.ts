@@ -175,6 +175,11 @@ export class RequestBudget {
     return true
   }
 
+  /** Something new came that is not counted in characters. */
+  progressed(): void {
+    this.waited = 0
+  }
+
   /** Counts time that the reader waited for the upstream; other time does not count as lack of progress. */
   addWaiting(millis: number): void {
     this.waited += millis

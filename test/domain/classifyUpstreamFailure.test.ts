@@ -221,6 +221,7 @@ const table: ReadonlyArray<Row> = [
   ["a filtered prompt", { status: 400, reason: "content_filter" }, "withdrawn", "no", "none", "content_filter", 400],
   mistake("400", { status: 400, message: "temperature must be at most 2" }),
   mistake("422", { status: 422 }),
+  ["415", { status: 415 }, "caller_mistake", "no", "none", "unsupported_media_type", 415],
   ["too large a request", { status: 413 }, "request_too_large", "no", "none", "request_too_large", 413],
   [
     "no such model",

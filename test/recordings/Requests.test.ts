@@ -254,9 +254,9 @@ describe("the ring of records", () => {
   })
 
   it("shows vectors from the upstream as a success, and as cancelled if the client left before them", () => {
-    const outcomes = (["done", "begun"] as const).map((embedding) => {
+    const outcomes = (["done", "begun"] as const).map((progress) => {
       const running = begin(makeRing({}))!
-      Object.assign(running.stats, { attempts: 1, status: 200, embedding })
+      Object.assign(running.stats, { attempts: 1, status: 200, progress })
       running.record.ended()
       return running.record.outcome
     })

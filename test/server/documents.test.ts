@@ -53,7 +53,8 @@ const credentials: Readonly<Record<string, Record<string, string>>> = {
 }
 
 const payloadReader = (operation: OpenApi.OpenAPISpecOperation): unknown => {
-  const media: object | undefined = operation.requestBody?.content["application/json"]
+  const content = operation.requestBody?.content
+  const media: object | undefined = content?.["application/json"] ?? content?.["multipart/form-data"]
   return media === undefined || !("example" in media) ? undefined : media.example
 }
 
@@ -87,6 +88,10 @@ describe("/openapi.json", () => {
     assert.sameMembers(streams.map(({ path }) => path), [
       "/v1/chat/completions",
       "/v1/responses",
+      "/v1/completions",
+      "/v1/images/generations",
+      "/v1/images/edits",
+      "/v1/audio/transcriptions",
       "/msgcompat/v1/messages",
       "/v1/messages",
       "/messages",

@@ -101,16 +101,45 @@ describe("a request without a route", () => {
   })
 
   it("gets 404 for an unknown operation on responses", async () => {
-    for (const operation of ["compact", "input_tokens"]) {
+    const hints = {
+      compact: ": the gateway compacts no conversations; send the history, or previous_response_id, to /v1/responses",
+      input_tokens: ""
+    }
+    for (const [operation, hint] of Object.entries(hints)) {
       const response = await send("POST", `/v1/responses/${operation}`)
       assert.strictEqual(response.status, 404)
       assert.strictEqual(response.headers.get("x-should-retry"), "false")
       const { error } = await response.json() as { readonly error: Record<string, unknown> }
-      assert.deepInclude(error, { code: "not_found", message: `There is no route POST /v1/responses/${operation}` })
+      assert.deepInclude(error, {
+        code: "not_found",
+        message: `There is no route POST /v1/responses/${operation}${hint}`
+      })
     }
     const stored = await send("POST", "/v1/responses/resp_00000000000000000000000000000002")
     assert.strictEqual(stored.status, 405)
     assert.strictEqual(stored.headers.get("allow"), "GET, DELETE, HEAD")
+  })
+
+  it("gets 404 with what there is instead, for a vendor's API that the gateway does not serve", async () => {
+    const instead = {
+      "/v1/conversations": "/v1/responses",
+      "/v1/conversations/conv_1/items": "/v1/responses",
+      "/v1/files": "/v1/chat/completions",
+      "/v1/files/file-1/content": "/v1/chat/completions",
+      "/v1/batches": "/v1/chat/completions",
+      "/v1/realtime": "/v1/responses",
+      "/v1/realtime/sessions": "/v1/responses"
+    }
+    for (const [path, other] of Object.entries(instead)) {
+      for (const method of ["GET", "POST"]) {
+        const response = await send(method, path)
+        const { error } = await response.json() as {
+          readonly error: { readonly code: string; readonly message: string }
+        }
+        assert.deepStrictEqual([response.status, error.code], [404, "not_found"])
+        assert.include(error.message, ` ${other}`)
+      }
+    }
   })
 
   it("gets 405 with Allow if the path has another method", async () => {

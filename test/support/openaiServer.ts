@@ -4,12 +4,13 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 
-/** A received request; `body` is its JSON. */
+/** A received request; `body` is its JSON, and empty for other bodies. */
 export interface SeenRequest {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: { readonly [key: string]: unknown }
+  readonly bytes: Buffer
   /** The API key, if the request has one. */
   readonly key: string | undefined
   /** State of the response: `open` while it runs, `aborted` if the client left before its end. */
@@ -83,11 +84,13 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
   pieces: [typeof body === "string" ? body : JSON.stringify(body)]
 })
 
-const readBody = async (request: IncomingMessage): Promise<{ readonly [key: string]: unknown }> => {
+const readBody = async (request: IncomingMessage): Promise<Buffer> => {
   const pieces: Array<Buffer> = []
   for await (const piece of request) pieces.push(piece as Buffer)
-  return pieces.length === 0 ? {} : JSON.parse(Buffer.concat(pieces).toString())
+  return Buffer.concat(pieces)
 }
+
+const isForm = (request: IncomingMessage) => request.headers["content-type"]?.startsWith("multipart/") === true
 
 const play = async (answer: Answer, response: ServerResponse): Promise<void> => {
   if (answer.headless !== true) {
@@ -123,12 +126,14 @@ export const startOpenAiServer = async (): Promise<OpenAiServer> => {
   const changed = () => listeners.forEach((listener) => listener())
 
   const server = createServer((request, response) => {
-    void readBody(request).then((body) => {
+    const receive = (bytes: Buffer) => {
+      const body = bytes.length === 0 || isForm(request) ? {} : JSON.parse(bytes.toString())
       const seen: SeenRequest = {
         method: request.method ?? "",
         path: request.url ?? "",
         headers: request.headers,
         body,
+        bytes,
         key: request.headers.authorization?.replace(/^Bearer /, ""),
         outcome: "open"
       }
@@ -144,7 +149,9 @@ export const startOpenAiServer = async (): Promise<OpenAiServer> => {
       })
       changed()
       return play(reply(seen, index), response)
-    })
+    }
+    // A request whose body breaks off gets no answer.
+    void readBody(request).then(receive, () => {})
   })
   server.on("connection", (socket: Socket) => {
     accepted++

@@ -30,8 +30,8 @@ const operations = new Map<string | undefined, Operation>(
 )
 
 /** The GenAI operation name of a request. */
-export const operationOf = ({ embedding, style }: RequestStats): Operation =>
-  embedding === undefined ? operations.get(style) ?? "chat" : "embeddings"
+export const operationOf = ({ progress, style }: RequestStats): Operation =>
+  style === "generate" && progress !== undefined ? "embeddings" : operations.get(style) ?? "chat"
 
 const labels = (model: string, operation: Operation) => ({
   gen_ai_operation_name: operation,

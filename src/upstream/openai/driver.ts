@@ -10,7 +10,14 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
 import { longestBody, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
-import type { CompletionReply, CompletionRequest, Driver, EmbeddingsRequest, UpstreamModel } from "../Upstream.ts"
+import type {
+  CarriedRequest,
+  CompletionReply,
+  CompletionRequest,
+  Driver,
+  EmbeddingsRequest,
+  UpstreamModel
+} from "../Upstream.ts"
 import { readEmbeddings, replyDecoder } from "./decodeReply.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import type { ToolMode } from "./messages.ts"
@@ -120,11 +127,19 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     })
   }, Effect.scoped)
 
+  const carry = (request: CarriedRequest) =>
+    Effect.flatMap(Effect.scope, (scope) => {
+      const { id } = request.model
+      if (!request.budget.takeCall()) return Effect.fail(request.budget.noCallLeft("completion"))
+      return client.carry(request, { id, name: names.get(id) ?? id }, scope)
+    })
+
   return {
     ...sessionless(client.verify("/models")),
     name: "openai",
     family: "openai",
     embed,
+    carry,
     listModels: client.listModels("/models", listedNames),
     carries,
     sendsNative: sendsNative(policy, options.tools),

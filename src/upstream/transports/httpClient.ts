@@ -11,20 +11,25 @@ import * as Stream from "effect/Stream"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { Exchange, type ExchangeRequest, Exchanges } from "../Exchange.ts"
+import { Exchange, type ExchangeRequest, Exchanges, isArriving, leavingBody } from "../Exchange.ts"
 import { traced } from "./traced.ts"
 
-const toClientRequest = ({ body, headers, method, origin, path }: ExchangeRequest) => {
+const toClientRequest = ({ body, headers, method, origin, path }: ExchangeRequest, exchange: Exchange) => {
   const request = HttpClientRequest.make(method)(`${origin}${path}`).pipe(HttpClientRequest.setHeaders(headers))
-  return body === undefined
-    ? request
-    : HttpClientRequest.bodyText(request, body, headers["content-type"] ?? "application/json")
+  const contentType = headers["content-type"] ?? "application/json"
+  if (body === undefined) return request
+  if (typeof body === "string") return HttpClientRequest.bodyText(request, body, contentType)
+  if (!isArriving(body)) return HttpClientRequest.bodyUint8Array(request, body, contentType)
+  const arriving = Stream.fromAsyncIterable(leavingBody(body, exchange), (error) => error)
+  const length = headers["content-length"]
+  const contentLength = length === undefined ? undefined : Number(length)
+  return HttpClientRequest.bodyStream(request, arriving, { contentType, contentLength })
 }
 
 /** Runs a request and reports to the exchange. */
 const carry = (client: HttpClient.HttpClient, request: ExchangeRequest, exchange: Exchange, open: Latch.Latch) =>
   Effect.gen(function*() {
-    const response = yield* HttpClient.withScope(client).execute(toClientRequest(request))
+    const response = yield* HttpClient.withScope(client).execute(toClientRequest(request, exchange))
     exchange.began(response.status, response.headers)
     yield* Stream.runForEachArray(response.stream, (chunks) => {
       for (const chunk of chunks) exchange.received(chunk)

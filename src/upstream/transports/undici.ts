@@ -8,10 +8,11 @@ import { type Agent, buildConnector, type Dispatcher, errors } from "@effect/pla
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Socket } from "node:net"
+import { Readable } from "node:stream"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { Exchange, type ExchangeRequest, Exchanges, type Transport } from "../Exchange.ts"
+import { Exchange, type ExchangeRequest, Exchanges, isArriving, leavingBody, type Transport } from "../Exchange.ts"
 import { traced } from "./traced.ts"
 
 /** Bytes of the head of a response. */
@@ -85,8 +86,9 @@ const dispatch = (
   exchange: Exchange
 ) => {
   try {
+    const sent = body === undefined ? null : isArriving(body) ? Readable.from(leavingBody(body, exchange)) : body
     dispatcher.dispatch(
-      { origin, path, method, headers, body: body ?? null, headersTimeout: 0, bodyTimeout: 0 },
+      { origin, path, method, headers, body: sent, headersTimeout: 0, bodyTimeout: 0 },
       new Handler(exchange)
     )
   } catch (error) {

@@ -35,6 +35,7 @@ const styleNames: Readonly<Record<string, string>> = {
   chat: "Chat completions",
   responses: "Responses",
   embeddings: "Embeddings",
+  carried: "Carried",
   messages: "Messages",
   generate: "Content generation"
 }

@@ -34,6 +34,7 @@ const styleNames: Readonly<Record<string, string>> = {
   chat: "聊天补全",
   responses: "Responses",
   embeddings: "向量嵌入",
+  carried: "透传",
   messages: "Messages",
   generate: "内容生成"
 }

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Layer, Pull } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { createServer, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
 import type { ConfigInvalid } from "../../../src/config/ConfigError.ts"
@@ -126,6 +126,20 @@ describe("an exchange", () => {
       assert.strictEqual(yield* Fiber.join(silence), "y!timeout")
     }).pipe(Effect.provide(Deadlines.layer)))
 
+  it.effect("waits for the head from the last bytes of its body on", () =>
+    Effect.gen(function*() {
+      const { exchange } = yield* carried
+      const head = yield* Effect.forkChild(Effect.flip(exchange.head))
+      for (let i = 0; i < 3; i++) {
+        yield* TestClock.adjust(29_000)
+        exchange.sending()
+      }
+      yield* TestClock.adjust(29_000)
+      assert.isUndefined(head.pollUnsafe())
+      yield* TestClock.adjust(1_100)
+      assert.strictEqual((yield* Fiber.join(head)).kind, "timeout")
+    }).pipe(Effect.provide(Deadlines.layer)))
+
   it.effect("ends after a short silence once it is settled", () =>
     Effect.gen(function*() {
       const { exchange, log } = yield* carried
@@ -159,10 +173,10 @@ describe("an exchange", () => {
 })
 
 /** A server whose replies the test plays. */
-const serve = (play: (path: string, response: ServerResponse) => void) =>
+const serve = (play: (path: string, response: ServerResponse, request: IncomingMessage) => void) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly origin: string; readonly close: () => void }>((resume) => {
-      const server = createServer((request, response) => play(request.url!, response))
+      const server = createServer((request, response) => play(request.url!, response, request))
       server.listen(0, "127.0.0.1", () =>
         resume(Effect.succeed({
           origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -214,6 +228,63 @@ describe.each(Object.entries(carriers))("exchanges on %s", (_, layer) => {
       const broken = yield* start(origin, "/broken")
       yield* broken.head
       assert.match(yield* readAll(broken), /^(?:one )?!transport$/)
+    }).pipe(Effect.scoped, Effect.provide(layer)))
+
+  const send = (origin: string, body: AsyncIterable<Uint8Array>, headers: { readonly [name: string]: string }) =>
+    Effect.flatMap(
+      Exchanges,
+      (exchanges) => exchanges.start({ method: "POST", origin, path: "/", headers, body }, { phase: "session", limits })
+    )
+
+  it.live.each([{ "content-length": "8" }, {}])(
+    "send a body while it arrives, with the headers %j",
+    (headers) =>
+      Effect.gen(function*() {
+        const arrived = Promise.withResolvers<void>()
+        const { origin } = yield* serve((_, response, request) => {
+          let text = ""
+          request.on("data", (bytes: Buffer) => {
+            text += bytes.toString()
+            arrived.resolve()
+          })
+          request.on("end", () => response.end(`${text} ${request.headers["content-length"] ?? "?"}`))
+        })
+        const body = async function*() {
+          yield Buffer.from("one ")
+          await arrived.promise
+          yield Buffer.from("two.")
+        }
+        const exchange = yield* send(origin, body(), { "content-type": "text/plain", ...headers })
+        yield* exchange.head
+        assert.strictEqual(yield* readAll(exchange), `one two. ${headers["content-length"] ?? "?"}.`)
+      }).pipe(Effect.scoped, Effect.provide(layer))
+  )
+
+  it.live("fail when their body does, and end it when they are left", () =>
+    Effect.gen(function*() {
+      const { origin } = yield* serve((_, response, request) => {
+        request.on("error", () => {})
+        request.once("data", () => response.flushHeaders())
+      })
+      const failing = async function*() {
+        yield Buffer.from("one")
+        await Promise.resolve()
+        throw new Error("the client has left")
+      }
+      const failed = yield* send(origin, failing(), { "content-length": "9" })
+      assert.match(yield* Effect.andThen(Effect.ignore(failed.head), readAll(failed)), /!transport$/)
+      const ended = Promise.withResolvers<void>()
+      const endless = async function*() {
+        try {
+          for (;;) yield Buffer.alloc(64 * 1024)
+        } finally {
+          ended.resolve()
+        }
+      }
+      const left = yield* send(origin, endless(), {})
+      yield* left.head
+      left.leave()
+      yield* Effect.promise(() => ended.promise)
     }).pipe(Effect.scoped, Effect.provide(layer)))
 
   it.live("fail at a port without a server", () =>

@@ -13,6 +13,7 @@ import { admitRequest, type Asked, keyOf } from "../../../completion/admission.t
 import { embedUpstream } from "../../../completion/embedUpstream.ts"
 import { noteUncarried } from "../../../completion/unsentFields.ts"
 import { runCooperatively } from "../../../config/clock/cooperative.ts"
+import { Deadlines } from "../../../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../../../config/GatewayConfig.ts"
 import { estimateTokens } from "../../../domain/estimateTokens.ts"
 import type { ServerFields } from "../../../domain/families/Family.ts"
@@ -111,70 +112,73 @@ export const streamVectors = (
 }
 
 /** Makes the embeddings of all styles. Build it once, not per request. */
-export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accounts | WorkLimit> = Effect.gen(
-  function*() {
-    const keyLimits = yield* KeyLimits
-    const accounts = yield* Accounts
-    const { inTurn } = yield* WorkLimit
+export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accounts | Deadlines | WorkLimit> = Effect
+  .gen(
+    function*() {
+      const keyLimits = yield* KeyLimits
+      const accounts = yield* Accounts
+      const deadlines = yield* Deadlines
+      const { inTurn } = yield* WorkLimit
 
-    const fromUpstream = Effect.fnUntraced(
-      function*({ caller, config, dimensions, fields, inputs, model, stats }: EmbeddingsRequest) {
-        const { tokens, vectors } = yield* embedUpstream(accounts, config, {
-          caller,
-          model,
-          inputs,
-          dimensions,
-          fields,
-          stats
-        })
-        const counted = tokens ?? (yield* inTurn(runCooperatively(inputTokens(inputs))))
-        stats.usage = usageOf(counted)
-        const end = () => {
-          stats.embedding = "done"
-          return counted
-        }
-        return { vectors: Stream.rechunk(Stream.fromIterable(vectors), 1), end }
-      }
-    )
-
-    const fromGateway = ({ dimensions, fields, inputs, stats }: EmbeddingsRequest): Embedded => {
-      if (fields !== undefined) noteUncarried(fields, {}, stats)
-      const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
-      let tokens = 0
-      stats.soFar = { usage: () => usageOf(tokens), estimated: () => true }
-      const vectors = Stream.fromIterable(inputs).pipe(
-        Stream.rechunk(1),
-        Stream.mapEffect((input) =>
-          Effect.map(inTurn(runCooperatively(embedOne(vectorizer, input))), (one) => {
-            tokens += one.tokens
-            return rounded(one.vector)
+      const fromUpstream = Effect.fnUntraced(
+        function*({ caller, config, dimensions, fields, inputs, model, stats }: EmbeddingsRequest) {
+          const { tokens, vectors } = yield* embedUpstream(accounts, deadlines, {
+            caller,
+            config,
+            model,
+            inputs,
+            dimensions,
+            fields,
+            stats
           })
-        )
+          const counted = tokens ?? (yield* inTurn(runCooperatively(inputTokens(inputs))))
+          stats.usage = usageOf(counted)
+          const end = () => {
+            stats.progress = "done"
+            return counted
+          }
+          return { vectors: Stream.rechunk(Stream.fromIterable(vectors), 1), end }
+        }
       )
-      const end = () => {
-        stats.usage = usageOf(tokens)
-        stats.embedding = "done"
-        return tokens
-      }
-      return { vectors, end }
-    }
 
-    return {
-      unavailable: ({ embeddings: { provider } }) =>
-        provider === "upstream" || ownProviders.has(provider) ? undefined : noProvider,
-      embed: Effect.fnUntraced(function*(asked) {
-        const { caller, config, inputs, stats } = asked
-        stats.embedding = "begun"
-        const estimate = keyLimits.countsTokens(keyOf(caller))
-          ? yield* inTurn(runCooperatively(inputTokens(inputs)))
-          : 0
-        return yield* admitRequest(
-          keyLimits,
-          asked,
-          () => estimate,
-          () => config.embeddings.provider === "upstream" ? fromUpstream(asked) : Effect.succeed(fromGateway(asked))
+      const fromGateway = ({ dimensions, fields, inputs, stats }: EmbeddingsRequest): Embedded => {
+        if (fields !== undefined) noteUncarried(fields, {}, stats)
+        const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
+        let tokens = 0
+        stats.soFar = { usage: () => usageOf(tokens), estimated: () => true }
+        const vectors = Stream.fromIterable(inputs).pipe(
+          Stream.rechunk(1),
+          Stream.mapEffect((input) =>
+            Effect.map(inTurn(runCooperatively(embedOne(vectorizer, input))), (one) => {
+              tokens += one.tokens
+              return rounded(one.vector)
+            })
+          )
         )
-      })
+        const end = () => {
+          stats.usage = usageOf(tokens)
+          stats.progress = "done"
+          return tokens
+        }
+        return { vectors, end }
+      }
+
+      return {
+        unavailable: ({ embeddings: { provider } }) =>
+          provider === "upstream" || ownProviders.has(provider) ? undefined : noProvider,
+        embed: Effect.fnUntraced(function*(asked) {
+          const { caller, config, inputs, stats } = asked
+          stats.progress = "begun"
+          const estimate = keyLimits.countsTokens(keyOf(caller))
+            ? yield* inTurn(runCooperatively(inputTokens(inputs)))
+            : 0
+          return yield* admitRequest(
+            keyLimits,
+            asked,
+            () => estimate,
+            () => config.embeddings.provider === "upstream" ? fromUpstream(asked) : Effect.succeed(fromGateway(asked))
+          )
+        })
+      }
     }
-  }
-)
+  )

@@ -1,0 +1,146 @@
+/**
+ * The attempts of a completion: each starts the reply on a lease, up to its first content, or to the end of a whole reply.
+ */
+import type * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
+import * as Effect from "effect/Effect"
+import * as Pull from "effect/Pull"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { Lease } from "../accounts/Accounts.ts"
+import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import { isShown } from "../domain/ReplyEvent.ts"
+import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { RequestBudget } from "../upstream/budget.ts"
+import type { Driver } from "../upstream/Upstream.ts"
+import { attemptOverdue, type AttemptWork, progressEvery } from "./attempts.ts"
+import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
+import type { Batch, CompletionInput } from "./CompletionInput.ts"
+import { collectReply, type OpenReply } from "./openReply.ts"
+import type { ReplyStarter } from "./startReply.ts"
+import { noteUnsent } from "./unsentFields.ts"
+
+/** How a completion is attempted. */
+interface CompletionAttemptOptions<A> {
+  readonly startReply: ReplyStarter
+  readonly deadlines: Deadlines["Service"]
+  /** Makes the request's budget, at the first lease. */
+  readonly makeBudget: () => RequestBudget
+  /** The request's own scope. */
+  readonly scope: Scope.Scope
+  /** The reply is sent as a whole: nothing is sent before its end, so every failure may be retried. */
+  readonly whole: boolean
+  /** Makes the result from a reply that has started. */
+  readonly output: (reply: OpenReply) => Effect.Effect<A>
+}
+
+/** A started reply of an attempt. */
+type Begun = Pick<OpenReply, "id" | "first" | "next" | "isOver">
+
+const empty = Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
+
+/** Fails a reply that ended without content, or was withdrawn before any content. */
+const checkFirst = (batch: Batch, isEmpty: boolean): Effect.Effect<Batch, UpstreamFailure> => {
+  const last = batch[batch.length - 1]!
+  if (last._tag !== "Finish" || batch.some(isShown)) return Effect.succeed(batch)
+  if (last.reason === "content_filter") {
+    return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "withdrawn" }))
+  }
+  // A stop sequence at the very start, and an output limit within hidden reasoning, make a complete reply without text.
+  return isEmpty && last.reason === "stop" ? empty : Effect.succeed(batch)
+}
+
+/** The attempts of one completion. */
+export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
+  readonly caller: CompletionInput["caller"]
+  readonly stats: CompletionInput["stats"]
+  private readonly input: CompletionInput
+  private readonly options: CompletionAttemptOptions<A>
+  private budget: RequestBudget | undefined
+
+  constructor(input: CompletionInput, options: CompletionAttemptOptions<A>) {
+    this.input = input
+    this.options = options
+    this.caller = input.caller
+    this.stats = input.stats
+  }
+
+  refuse(driver: Driver): GatewayError | undefined {
+    const { conversation, model, stats } = this.input
+    return noteUnsent(conversation, model, driver, stats)
+  }
+
+  span(lease: Lease, count: number): Effect.Effect<AttemptSpan, never, Scope.Scope> {
+    const { config, conversation, model } = this.input
+    return attemptSpan({
+      model,
+      conversation,
+      driver: lease.driver.name,
+      accountHash: lease.accountHash,
+      attempt: count,
+      captureContent: config.telemetry.capture_content
+    })
+  }
+
+  begin(
+    lease: Lease,
+    attempt: Scope.Scope,
+    most: number
+  ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> {
+    const { deadlines, makeBudget, startReply, whole } = this.options
+    const { input } = this
+    const budget = this.budget ??= makeBudget()
+    budget.isEmpty = true
+    let produced = 0
+    const first = Effect.flatMap(
+      startReply({ ...input, budget }, lease, attempt),
+      ({ events, id, isOver }) =>
+        // `Stream.toPull` would add a lock, which costs five steps per chunk.
+        Effect.flatMap(Channel.toPullScoped(Stream.toChannel(events), attempt), (next) =>
+          Effect.matchCauseEffect(next, {
+            onSuccess: (batch) =>
+              Effect.flatMapEager(checkFirst(batch, budget.isEmpty), (first) => {
+                input.stats.firstEventAt = deadlines.now()
+                input.stats.recording?.progressed()
+                return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, next }))
+              }),
+            onFailure: (cause) =>
+              Pull.isDoneCause(cause)
+                ? empty
+                : Effect.failCause(cause as Cause.Cause<UpstreamFailure | GatewayError>)
+          }))
+    )
+    const begun = withDeadline(
+      first,
+      deadlines,
+      most,
+      attemptOverdue,
+      // Output that is not sent, such as hidden reasoning, counts as progress.
+      () => {
+        const isGrowing = budget.produced > produced
+        produced = budget.produced
+        return isGrowing ? progressEvery : 0
+      }
+    )
+    if (!whole) return begun
+    return Effect.flatMap(
+      begun,
+      (begun) => Effect.mapEager(collectReply(begun.first, begun.next), (first): Begun => ({ ...begun, first }))
+    )
+  }
+
+  output(begun: Begun, lease: Lease, attempt: Scope.Closeable, span: AttemptSpan): Effect.Effect<A> {
+    return this.options.output({
+      ...begun,
+      next: span.inSpan(begun.next),
+      driver: lease.driver.name,
+      lease,
+      attempt,
+      scope: this.options.scope,
+      direct: this.caller._tag === "Direct",
+      stats: this.stats,
+      span
+    })
+  }
+}

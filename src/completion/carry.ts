@@ -1,0 +1,170 @@
+/**
+ * Carried requests: the server gets them as they are, on an account of the pool, by the attempts of all requests. A failure before the first
+ * bytes of the reply may be retried; later ones end the reply.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
+import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
+import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import type { Model } from "../domain/models.ts"
+import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { Captures } from "../recordings/Captures.ts"
+import type { RequestBudget } from "../upstream/budget.ts"
+import type { CarriedBody, CarriedReply, Driver } from "../upstream/Upstream.ts"
+import { attemptOverdue, Attempts, type AttemptWork, progressEvery } from "./attempts.ts"
+import { brokenOff } from "./openReply.ts"
+import type { RequestStats } from "./RequestStats.ts"
+
+/** The body of a carried request. */
+export interface CarriedSource {
+  /** The body with the server's name of the model. */
+  readonly body: (model: string) => CarriedBody
+  /** The error of a body that turned out to be wrong while it was sent. */
+  readonly fault?: GatewayError | undefined
+  /** Bytes of a body that can be sent only once have left. */
+  readonly isSpent?: boolean
+  /** Bytes that have left so far. */
+  readonly sent?: number
+  /** The body is not sent again. */
+  readonly release?: () => void
+}
+
+/** A carried request. */
+export interface CarryInput {
+  readonly caller: Caller
+  readonly config: GatewayConfig
+  readonly model: Model
+  readonly stats: RequestStats
+  /** Below the address of the API's version: `/rerank`. */
+  readonly path: string
+  readonly accept: string
+  readonly source: CarriedSource
+  /** Makes the request's budget, at the first lease. */
+  readonly makeBudget: () => RequestBudget
+}
+
+/** The services of carried requests. */
+export interface CarryServices {
+  readonly accounts: AccountPool
+  readonly captures: Captures["Service"]
+  readonly deadlines: Deadlines["Service"]
+}
+
+/** A carried reply that has started. */
+export interface OpenCarried extends Omit<CarriedReply, "next"> {
+  readonly budget: RequestBudget
+  /** The bytes after the first ones. The account is released with the last bytes, or with the failure. */
+  readonly next: Pull.Pull<Uint8Array, GatewayError>
+}
+
+/** The error of a driver that carries nothing. */
+export const notCarried = (driver: string, path: string): GatewayError =>
+  gatewayError(
+    "not_found",
+    `The upstream has no /v1${path}: the driver "${driver}" does not carry it; upstream.driver openai does, if the server has it`
+  )
+
+/** The attempts of one carried request. */
+class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
+  readonly caller: Caller
+  readonly stats: RequestStats
+  private readonly input: CarryInput
+  private readonly services: CarryServices
+  private budget: RequestBudget | undefined
+
+  constructor(input: CarryInput, services: CarryServices) {
+    this.input = input
+    this.services = services
+    this.caller = input.caller
+    this.stats = input.stats
+  }
+
+  refuse(driver: Driver): GatewayError | undefined {
+    return driver.carry === undefined ? notCarried(driver.name, this.input.path) : undefined
+  }
+
+  isSpent(): boolean {
+    return this.input.source.isSpent === true
+  }
+
+  begin(
+    lease: Lease,
+    attempt: Scope.Scope,
+    most: number
+  ): Effect.Effect<CarriedReply, UpstreamFailure | GatewayError> {
+    const { accept, makeBudget, model, path, source, stats } = this.input
+    const { captures, deadlines } = this.services
+    const { carry } = lease.driver
+    const budget = this.budget ??= makeBudget()
+    let sent = 0
+    budget.startReply()
+    const carried = Effect.flatMap(lease.credential.token, (token) =>
+      Scope.provide(
+        carry!({
+          model,
+          token,
+          path,
+          accept,
+          body: (name) => source.body(name),
+          budget,
+          recorder: captures.recorder(lease.identifier, stats.id, stats.recording)
+        }),
+        attempt
+      ))
+    const reply = withDeadline(carried, deadlines, most, attemptOverdue, () => {
+      const isGrowing = (source.sent ?? 0) > sent
+      sent = source.sent ?? 0
+      return isGrowing ? progressEvery : 0
+    })
+    return Effect.matchEffect(reply, {
+      onSuccess: (reply) => {
+        stats.firstEventAt = deadlines.now()
+        stats.recording?.progressed()
+        source.release?.()
+        return Effect.as(lease.report(undefined, undefined), reply)
+      },
+      // The caller's fault has ended the exchange.
+      onFailure: (failure) => Effect.fail(source.fault ?? failure)
+    })
+  }
+
+  output({ next, ...reply }: CarriedReply, lease: Lease, attempt: Scope.Closeable): Effect.Effect<OpenCarried> {
+    const direct = this.caller._tag === "Direct"
+    const close = (exit: Exit.Exit<unknown, unknown>, end: Pull.Pull<never, GatewayError>) =>
+      Effect.andThen(Scope.close(attempt, exit), end)
+    const read: Pull.Pull<Uint8Array, GatewayError> = Pull.matchEffect(next, {
+      onSuccess: (bytes): Pull.Pull<Uint8Array, GatewayError> => Effect.succeed(bytes),
+      onFailure: (cause) => {
+        const failure = Cause.findErrorOption(cause)
+        if (failure._tag === "None") return Effect.failCause(cause as Cause.Cause<never>)
+        return Effect.flatMap(
+          brokenOff(lease, direct, failure.value),
+          (error) => close(Exit.fail(error), Effect.fail(error))
+        )
+      },
+      onDone: () => close(Exit.void, Cause.done())
+    })
+    return Effect.succeed({ ...reply, next: read, budget: this.budget! })
+  }
+}
+
+/** Carries a request until its reply starts. Fails with the error to send. The scope holds the account and the connection. */
+export const carry = (
+  services: CarryServices,
+  input: CarryInput
+): Effect.Effect<OpenCarried, GatewayError, Scope.Scope> =>
+  Effect.flatMap(Effect.scope, (scope) => {
+    const { accounts, deadlines } = services
+    return new Attempts(new CarryAttempt(input, services), {
+      accounts,
+      deadlines,
+      config: input.config,
+      scope,
+      traced: false
+    }).open()
+  })

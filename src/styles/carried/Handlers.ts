@@ -1,0 +1,209 @@
+/**
+ * Handlers of the carried endpoints.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Layer from "effect/Layer"
+import * as Pull from "effect/Pull"
+import type * as Scope from "effect/Scope"
+import { Accounts } from "../../accounts/Accounts.ts"
+import { admitRequest } from "../../completion/admission.ts"
+import { type CarriedSource, carry, notCarried, type OpenCarried } from "../../completion/carry.ts"
+import { startCooperatively } from "../../config/clock/cooperative.ts"
+import { Deadlines } from "../../config/clock/Deadlines.ts"
+import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../../config/limits.ts"
+import { GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { resolveCarriedModel, resolveModel } from "../../domain/models.ts"
+import { type Cooperative, pieceChars, Slice } from "../../domain/stream/cooperative.ts"
+import { modelPlace } from "../../domain/stream/FormScan.ts"
+import { TopLevel } from "../../domain/stream/TopLevel.ts"
+import { modelFault } from "../../http/bodyLimits.ts"
+import { businessMiddleware } from "../../http/endpointMiddleware.ts"
+import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
+import { bodyText, jsonBody } from "../../http/jsonBody.ts"
+import { isForm, noForm, receiveForm } from "../../http/receiveForm.ts"
+import type { CurrentRequestStats } from "../../http/RequestContext.ts"
+import type { ResponseBuffer } from "../../http/ResponseBuffer.ts"
+import { type StreamKind, streamOutput } from "../../http/streamReply.ts"
+import { Captures } from "../../recordings/Captures.ts"
+import { RequestBudget } from "../../upstream/budget.ts"
+import { Upstream } from "../../upstream/Upstream.ts"
+import { KeyLimits } from "../../usage/KeyLimits.ts"
+import { inputTokens } from "../shared/embeddings/inputs.ts"
+import { OpenAiMiddleware } from "../shared/middleware.ts"
+import { findModel, makeResponder, type ResolveModel } from "../shared/responder.ts"
+import { CarriedBody, CarriedGroup } from "./Api.ts"
+import { CarriedRenderer } from "./CarriedRenderer.ts"
+import { type CarriedEndpoint, carriedEndpoints } from "./endpoints.ts"
+
+/** A request body with the model that it asks for. */
+interface ReadRequest {
+  readonly isStream: boolean
+  readonly model: string
+  readonly source: CarriedSource
+  /** Text of which the tokens are estimated. */
+  readonly text: string
+}
+
+const readBody = jsonBody(CarriedBody, { keepsText: true })
+
+/** The text around the model's name. */
+function* piecesOf(text: string): Cooperative<ReadonlyArray<string | typeof modelPlace>> {
+  const slice = new Slice()
+  const out: Array<string | typeof modelPlace> = []
+  const scan = new TopLevel(modelPlace)
+  for (let from = 0; from < text.length; from += pieceChars) {
+    scan.push(text.slice(from, from + pieceChars), out)
+    if (slice.add(1, pieceChars)) yield slice.end()
+  }
+  return out
+}
+
+const readJson = Effect.fnUntraced(function*(
+  request: HttpServerRequest.HttpServerRequest,
+  endpoint: CarriedEndpoint
+): Effect.fn.Return<ReadRequest, GatewayError, CurrentRequestStats | Scope.Scope> {
+  const body = yield* readBody(request)
+  const text = body[bodyText] ?? ""
+  const model = body.model ?? endpoint.model
+  if (model === undefined) return yield* invalidRequest("model: is required", "model")
+  const { limits } = yield* currentLimits
+  const long = modelFault(model, limits)
+  if (long !== undefined) return yield* long
+  const pieces = yield* startCooperatively(piecesOf(text))
+  const rest = text.slice(text.indexOf("{") + 1)
+  const named = pieces.includes(modelPlace)
+    ? pieces
+    : ["{\"model\":", modelPlace, /^\s*\}/.test(rest) ? rest : `,${rest}`]
+  const source: CarriedSource = {
+    body: (name) => {
+      const content = named.map((piece) => piece === modelPlace ? JSON.stringify(name) : piece).join("")
+      return { content, contentType: "application/json", recorded: content }
+    }
+  }
+  return { isStream: body.stream === true, model, source, text: endpoint.isText === true ? text : "" }
+})
+
+const currentLimits = Effect.withFiberSucceed((fiber) => ({ limits: fiber.getRef(CurrentLimits)() }))
+
+const read = Effect.fnUntraced(function*(
+  request: HttpServerRequest.HttpServerRequest,
+  endpoint: CarriedEndpoint
+): Effect.fn.Return<ReadRequest, GatewayError, CurrentRequestStats | Scope.Scope> {
+  const contentType = request.headers["content-type"]
+  if (!isForm(contentType)) return yield* readJson(request, endpoint)
+  if (endpoint.hasFiles !== true) return yield* noForm
+  const { limits } = yield* currentLimits
+  const form = yield* receiveForm(request, contentType, limits)
+  return { isStream: false, model: form.model, source: form, text: "" }
+})
+
+/** Sends a part of the reply, or fails with its error. */
+const offer = (
+  content: string | Uint8Array | GatewayError,
+  buffer: ResponseBuffer
+): Effect.Effect<void, GatewayError> => content instanceof GatewayError ? Effect.fail(content) : buffer.offer(content)
+
+/** Sends a reply up to its end or failure. */
+const send = ({ first, next }: OpenCarried, renderer: CarriedRenderer, buffer: ResponseBuffer) => {
+  const rest: Pull.Pull<never, GatewayError> = Pull.matchEffect(next, {
+    onSuccess: (bytes) => Effect.flatMap(offer(renderer.push(bytes), buffer), () => rest),
+    onFailure: (cause) => Effect.failCause(cause),
+    onDone: () => Effect.flatMap(offer(renderer.end(), buffer), () => Cause.done())
+  })
+  return Effect.flatMap(offer(renderer.push(first), buffer), () => rest)
+}
+
+const carriedReply: StreamKind<OpenCarried, CarriedRenderer> = {
+  prepare: (renderer, buffer) => {
+    buffer.keepAliveText = renderer.keepAlive
+    buffer.head = renderer.head
+  },
+  send,
+  isRecorded: (renderer) => renderer?.isRecorded === true
+}
+
+const byFamily: ResolveModel = ({ model_table }, requested) =>
+  resolveCarriedModel(model_table, requested) ?? resolveModel(model_table, requested)
+
+const byList: ResolveModel = ({ model_table }, requested) => resolveCarriedModel(model_table, requested)
+
+export const CarriedHandlers = groupRoutes(
+  CarriedGroup,
+  Effect.gen(function*() {
+    const responder = yield* makeResponder
+    const keyLimits = yield* KeyLimits
+    const accounts = yield* Accounts
+    const captures = yield* Captures
+    const deadlines = yield* Deadlines
+    const upstream = yield* Upstream
+    const services = { accounts, captures, deadlines }
+
+    const handle = (endpoint: CarriedEndpoint) =>
+      Effect.fnUntraced(function*({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) {
+        const current = yield* responder.currentRequest
+        const { caller, config, stats } = current
+        const driver = yield* upstream.driver
+        if (driver.carry === undefined) return yield* notCarried(driver.name, endpoint.path)
+        const { isStream, model: requested, source, text } = yield* read(request, endpoint)
+        stats.stream = isStream
+        const model = findModel(current, requested, endpoint.takesFamilies === true ? byFamily : byList)
+        if (model instanceof GatewayError) return yield* model
+        stats.progress = "begun"
+        const estimate = yield* startCooperatively(inputTokens([text]))
+        return yield* Effect.withFiber((fiber) => {
+          const clock = fiber.getRef(Clock.Clock)
+          const held = stats.held ??= new HeldBytes(fiber.getRef(CurrentBufferedBytes), fiber.getRef(CurrentLimits))
+          const opening = carry(services, {
+            caller,
+            config,
+            model,
+            stats,
+            path: endpoint.path,
+            accept: request.headers["accept"] ?? "*/*",
+            source,
+            makeBudget: () => new RequestBudget(config.limits, clock, held)
+          })
+          const render = (output: OpenCarried) => {
+            const renderer = new CarriedRenderer(output, {
+              stats,
+              requested,
+              estimate,
+              hasChoices: endpoint.hasChoices === true,
+              limits: config.limits
+            })
+            stats.soFar = renderer
+            return renderer
+          }
+          return admitRequest(
+            keyLimits,
+            { caller, model, stats },
+            () => estimate,
+            () =>
+              streamOutput(
+                carriedReply,
+                opening,
+                render,
+                undefined,
+                deadlines,
+                config.upstream.timeouts.client * 1000
+              )
+          )
+        })
+      })
+
+    return {
+      completions: handle(carriedEndpoints.completions),
+      rerank: handle(carriedEndpoints.rerank),
+      score: handle(carriedEndpoints.score),
+      moderations: handle(carriedEndpoints.moderations),
+      images: handle(carriedEndpoints.images),
+      edits: handle(carriedEndpoints.edits),
+      speech: handle(carriedEndpoints.speech),
+      transcriptions: handle(carriedEndpoints.transcriptions),
+      translations: handle(carriedEndpoints.translations)
+    } satisfies HandlersOf<typeof CarriedGroup>
+  })
+).pipe(Layer.provide(Layer.effect(OpenAiMiddleware, businessMiddleware(OpenAiMiddleware.facts))))

@@ -1,0 +1,31 @@
+/**
+ * The endpoints that are carried: what the gateway has to know of each. Everything else of their requests and replies is the server's.
+ */
+
+/** A carried endpoint. */
+export interface CarriedEndpoint {
+  /** Below the API's version. */
+  readonly path: string
+  /** Requests may be forms with files. */
+  readonly hasFiles?: true
+  /** The request is text, of which its tokens are estimated where the server counts none. */
+  readonly isText?: true
+  /** Replies have their text in `choices`, of which its tokens are estimated where the server counts none. */
+  readonly hasChoices?: true
+  /** Names of model families stand for the native models, as in chat. */
+  readonly takesFamilies?: true
+  /** The vendor's model for requests without one. */
+  readonly model?: string
+}
+
+export const carriedEndpoints = {
+  completions: { path: "/completions", isText: true, hasChoices: true, takesFamilies: true },
+  rerank: { path: "/rerank", isText: true },
+  score: { path: "/score", isText: true },
+  moderations: { path: "/moderations", isText: true, model: "omni-moderation-latest" },
+  images: { path: "/images/generations", isText: true, model: "dall-e-2" },
+  edits: { path: "/images/edits", hasFiles: true },
+  speech: { path: "/audio/speech", isText: true },
+  transcriptions: { path: "/audio/transcriptions", hasFiles: true },
+  translations: { path: "/audio/translations", hasFiles: true }
+} as const satisfies { readonly [name: string]: CarriedEndpoint }
