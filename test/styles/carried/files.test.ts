@@ -327,9 +327,10 @@ describe("a form that is still arriving", () => {
   it("is refused with 408 when nothing more comes for limits.body_seconds", async () => {
     const clock = makeMovedClock({ still: true })
     const begun = Promise.withResolvers<void>()
-    const raw = createServer((request) => {
+    const raw = createServer((request, response) => {
       request.on("error", () => {})
       request.once("data", () => begun.resolve())
+      if (request.method === "GET") response.writeHead(404).end()
     })
     const close = await listen(raw, { limits: { body_seconds: 5 } }, { clock })
     const request = beginForm()
