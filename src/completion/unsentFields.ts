@@ -5,6 +5,7 @@
 import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts"
 import { carriedHints, isRequired } from "../domain/families/families.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import type { FamilyName } from "../domain/Native.ts"
 import type { Driver, UpstreamModel } from "../upstream/Upstream.ts"
 import { noteIgnored } from "./ignored.ts"
 import type { RequestStats } from "./RequestStats.ts"
@@ -22,10 +23,10 @@ const samplingFields = {
 
 const samplingKeys = Object.keys(samplingFields) as ReadonlyArray<keyof typeof samplingFields>
 
-/** Notes the sampling parameters of a request whose driver applies none. */
-const noteUnsampled = (sampling: Sampling, stats: RequestStats): void => {
+/** Notes the sampling parameters of a request that its driver does not send. */
+const noteUnsampled = (sampling: Sampling, { capabilities, unsampled = [] }: Driver, stats: RequestStats): void => {
   for (const key of samplingKeys) {
-    if (sampling[key] === undefined) continue
+    if (sampling[key] === undefined || (capabilities.sampling && !unsampled.includes(key))) continue
     noteIgnored(stats, stats.style === "generate" ? `generationConfig.${key}` : samplingFields[key])
   }
 }
@@ -34,10 +35,11 @@ const noteUnsampled = (sampling: Sampling, stats: RequestStats): void => {
 export const noteUncarried = (
   fields: NonNullable<Conversation["serverFields"]>,
   driver: Pick<Driver, "carries">,
-  stats: RequestStats
+  stats: RequestStats,
+  from?: FamilyName
 ): GatewayError | undefined => {
   for (const name of Object.keys(fields)) {
-    if (driver.carries?.(name) === true) continue
+    if (driver.carries?.(name, from) === true) continue
     if (isRequired(name)) return invalidRequest(`${name}: the upstream makes replies of text only`, name)
     if (!carriedHints.has(name)) noteIgnored(stats, name)
   }
@@ -57,12 +59,13 @@ export const noteUnsaidThinking = (
 
 /** Notes all parts of a conversation that the driver does not send. Returns the error of the first that the reply depends on. */
 export const noteUnsent = (
-  { sampling, serverFields, thinking }: Conversation,
+  { native, sampling, serverFields, thinking }: Conversation,
   model: UpstreamModel,
   driver: Driver,
   stats: RequestStats
 ): GatewayError | undefined => {
-  if (thinking !== undefined) noteUnsaidThinking(thinking, model, driver, stats)
-  if (!driver.capabilities.sampling) noteUnsampled(sampling, stats)
-  return serverFields === undefined ? undefined : noteUncarried(serverFields, driver, stats)
+  const isOwn = native !== undefined && native.family === driver.family
+  if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, stats)
+  noteUnsampled(sampling, driver, stats)
+  return serverFields === undefined ? undefined : noteUncarried(serverFields, driver, stats, native?.family)
 }

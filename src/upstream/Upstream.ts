@@ -8,7 +8,7 @@ import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
-import type { Conversation, Thinking } from "../domain/Conversation.ts"
+import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { ServerFields } from "../domain/families/Family.ts"
 import type { FamilyName, UpstreamProtocol } from "../domain/Native.ts"
@@ -155,9 +155,11 @@ export interface Driver {
   readonly saysThinking?: ((model: UpstreamModel, thinking: Thinking) => boolean) | undefined
   /**
    * True for a field of `Conversation.serverFields` that the driver sends. Drivers without it send none. `x-gateway-ignored` lists
-   * the others.
+   * the others. `from` is the contract of a request that has words of its own.
    */
-  readonly carries?: ((name: string) => boolean) | undefined
+  readonly carries?: ((name: string, from?: FamilyName) => boolean) | undefined
+  /** Parameters that the driver's contract lacks, although it has others. */
+  readonly unsampled?: ReadonlyArray<keyof Sampling> | undefined
   /** Logs in and returns a token. */
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   /** Checks that a token works. */
