@@ -155,9 +155,14 @@ export interface Driver {
   readonly saysThinking?: ((model: UpstreamModel, thinking: Thinking) => boolean) | undefined
   /**
    * True for a field of `Conversation.serverFields` that the driver sends. Drivers without it send none. `x-gateway-ignored` lists
-   * the others. `from` is the contract of a request that has words of its own.
+   * the others.
    */
-  readonly carries?: ((name: string, from?: FamilyName) => boolean) | undefined
+  readonly carries?: ((name: string) => boolean) | undefined
+  /**
+   * True for a vendor's own field, or an element of a kind, that the driver sends if its family is the driver's. Drivers without it send
+   * all of their family.
+   */
+  readonly sendsNative?: ((name: string) => boolean) | undefined
   /** Parameters that the driver's contract lacks, although it has others. */
   readonly unsampled?: ReadonlyArray<keyof Sampling> | undefined
   /** Logs in and returns a token. */

@@ -52,7 +52,6 @@ const makeDriver = (
         baseUrl: config.base_url,
         models: config.models,
         furtherModels: furtherModels(config),
-        fields: config.fields,
         limits: limits(config)
       }))
   }

@@ -9,7 +9,6 @@ import { type Sampling, type Thinking, thinkingWords } from "../../domain/Conver
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { errorFacts } from "../openai/errorFacts.ts"
-import { carriesField, type FieldPolicy } from "../openai/requestBody.ts"
 import { saysThinking, type ThinkingWords } from "../openai/thinking.ts"
 import { replyDecoder } from "../replyDecoder.ts"
 import { makeServerClient, sessionless } from "../ServerClient.ts"
@@ -27,8 +26,6 @@ export interface MessagesOptions {
   >
   /** Model ids beyond the native ones. */
   readonly furtherModels: ReadonlyArray<UpstreamModel>
-  /** What becomes of fields that neither the gateway nor the vendor has, in requests of this contract. Default: all pass. */
-  readonly fields?: FieldPolicy | undefined
   readonly limits: ExchangeLimits
 }
 
@@ -51,7 +48,6 @@ const saidWords: ReadonlySet<string> = new Set(thinkingWords.filter((name) => na
 /** Makes the driver. */
 export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: MessagesOptions): Driver => {
   const { limits } = options
-  const carriesOwn = carriesField(options.fields ?? "pass")
   const entries = new Map(options.models.map((model) => [model.id, model]))
   const client = makeServerClient(exchanges, {
     name: "messages",
@@ -75,7 +71,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
         if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
         const { model, options } = asked(request.model)
         return Effect.flatMapEager(
-          startCooperatively(messagesRequest(model.name, conversation, options, carriesOwn)),
+          startCooperatively(messagesRequest(model.name, conversation, options)),
           (body) =>
             client.complete({
               request,
@@ -98,7 +94,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
     // Self-hosted servers need no key; others refuse by themselves.
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     unsampled,
-    carries: (name, from) => from === "messages" ? carriesOwn(name) : saidWords.has(name),
+    carries: (name) => saidWords.has(name),
     models: options.furtherModels,
     saysThinking: (model, thinking: Thinking) => saysThinking(thinking, asked(model).options.thinking ?? "budget"),
     complete

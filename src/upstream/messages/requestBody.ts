@@ -4,7 +4,6 @@
 import type { Conversation, StructuredOutput, ToolChoice, ToolDeclaration } from "../../domain/Conversation.ts"
 import type { Json } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import { carriedFields, carriesField } from "../openai/requestBody.ts"
 import type { ThinkingWords } from "../openai/thinking.ts"
 import { type Block, ownFields, withOwn } from "./blocks.ts"
 import { sayThinking } from "./thinking.ts"
@@ -81,10 +80,9 @@ interface Said {
 function* say(
   model: string,
   conversation: Conversation,
-  options: ModelOptions,
-  carries: (name: string) => boolean
+  options: ModelOptions
 ): Cooperative<Said> {
-  const { native, output, parallelToolCalls, sampling, serverFields, toolChoice: choice } = conversation
+  const { native, output, parallelToolCalls, sampling, toolChoice: choice } = conversation
   const own = ownFields(native) ?? {}
   const isCallers = isOwn(conversation)
   const { hasUnsealedCalls, messages, system } = yield* messagesOf(conversation)
@@ -99,12 +97,7 @@ function* say(
       limit,
       options.maxTokens ?? defaultMaxTokens
     )
-  const fields: Record<string, Json> = {
-    ...(isCallers && serverFields !== undefined ? carriedFields(serverFields, carries) : {}),
-    ...own,
-    model,
-    messages
-  }
+  const fields: Record<string, Json> = { ...own, model, messages }
   const prompt = output?._tag === "JsonObject" ? withInstruction(system, jsonOnly) : system
   if (prompt !== undefined) fields["system"] = prompt
   if (tools.length > 0) {
@@ -130,10 +123,9 @@ const isThinking = (thinking: Json): boolean =>
 export function* messagesRequest(
   model: string,
   conversation: Conversation,
-  options: ModelOptions = {},
-  carries = carriesField("pass")
+  options: ModelOptions = {}
 ): Cooperative<string> {
-  const { fields, maxTokens, thinks } = yield* say(model, conversation, options, carries)
+  const { fields, maxTokens, thinks } = yield* say(model, conversation, options)
   const isCallers = isOwn(conversation)
   const { temperature, topK, topP } = conversation.sampling
   // The vendor rejects blank sequences, which the gateway finds by itself.
@@ -170,9 +162,8 @@ const notCounted: ReadonlySet<string> = new Set([
 export function* countRequest(
   model: string,
   conversation: Conversation,
-  options: ModelOptions = {},
-  carries = carriesField("pass")
+  options: ModelOptions = {}
 ): Cooperative<string> {
-  const { fields } = yield* say(model, conversation, options, carries)
+  const { fields } = yield* say(model, conversation, options)
   return JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([name]) => !notCounted.has(name))))
 }
