@@ -361,6 +361,57 @@ describe("what a chat request says of single elements", () => {
   })
 })
 
+describe("what a Responses request says of single elements", () => {
+  const breakpoint = { prompt_cache_breakpoint: { mode: "explicit" } }
+  const input = [
+    {
+      role: "user",
+      content: [
+        { type: "input_text", text: "Look", ...breakpoint },
+        { type: "input_image", image_url: "https://example.com/a.png", detail: "low" },
+        { type: "input_file", file_data: "data:text/plain;base64,QQ==", detail: "high" },
+        { type: "input_hologram", data: "x" }
+      ]
+    },
+    { type: "message", role: "assistant", content: "Hm", phase: "commentary", status: "completed", tone: "dry" },
+    { type: "reasoning", summary: [{ type: "summary_text", text: "So" }], encrypted_content: "x" },
+    { type: "function_call", call_id: "c1", name: "f", arguments: "{}", async: true },
+    { type: "function_call_output", call_id: "c1", output: [{ type: "input_text", text: "ok", ...breakpoint }] },
+    { type: "web_search_call", id: "ws", status: "completed", action: { type: "search", query: "x" } },
+    { type: "new_item", data: "x" }
+  ]
+  const tools = [
+    { type: "function", name: "f", parameters: { type: "object" }, strict: true, defer_loading: true },
+    { type: "web_search", search_context_size: "low" },
+    { type: "local_shell" },
+    { type: "namespace", name: "n", description: "N", tools: [{ type: "custom", name: "g", output_schema: {} }] }
+  ]
+
+  for (const stream of [false, true]) {
+    it(`reaches the server where it has a place, and is reported as ignored elsewhere, ${stream ? "streamed" : "whole"}`, async () => {
+      const { ignored, sent, status } = await ask("responses", { input, tools }, { stream })
+      assert.strictEqual(status, 200)
+      assert.deepStrictEqual(ignored?.split(",").toSorted(), [
+        "input[0].content[2].detail",
+        "input[0].content[3]",
+        "input[1].tone",
+        "input[2].encrypted_content",
+        "input[3].async",
+        "input[6]",
+        "tools[0].defer_loading",
+        "tools[1]",
+        "tools[3].tools[0].output_schema"
+      ])
+      const [look, , , result] = sent["messages"] as ReadonlyArray<{ readonly content: unknown }>
+      assert.deepStrictEqual((look?.content as ReadonlyArray<unknown>).slice(0, 2), [
+        { type: "text", text: "Look", ...breakpoint },
+        { type: "image_url", image_url: { url: "https://example.com/a.png", detail: "low" } }
+      ])
+      assert.deepStrictEqual(result?.content, [{ type: "text", text: "ok", ...breakpoint }])
+    })
+  }
+})
+
 describe("a count of tokens", () => {
   const count = async (path: string, body: object) => {
     const response = await post("pass", path, body)

@@ -41,6 +41,7 @@ const filePart = object({
   file_id: modelled,
   file_url: modelled,
   filename: modelled,
+  detail: told("The server decides how it reads files."),
   ...cacheMarks
 })
 
