@@ -6,7 +6,6 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
-import { noteUnsentFields } from "../../completion/unsentFields.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
@@ -95,9 +94,9 @@ export const MessagesHandlers = groupRoutes(
         request.headers
       )
       for (const path of faults.ignored) noteIgnored(current.stats, path)
-      const unsent = noteUnsentFields(conversation, current.stats)
-      if (unsent !== undefined) return yield* unsent
-      return respond(endpoints.countTokens, { input_tokens: yield* responder.countTokens(conversation) })
+      return respond(endpoints.countTokens, {
+        input_tokens: yield* responder.countTokens(current, model, conversation)
+      })
     })
 
     return {

@@ -4,7 +4,7 @@
  * The vendor accepts results only at the beginning of the user's message after their calls, rejects blank text, and seals the thinking of
  * its models: it goes back with its signature or not at all. The caller's own messages in this contract are sent as they are.
  */
-import { type CallPart, type Conversation, type Part, type ResultPart, type Turn } from "../../domain/Conversation.ts"
+import type { CallPart, Conversation, Part, ResultPart, Turn } from "../../domain/Conversation.ts"
 import { exactArguments, isRecord, type Json } from "../../domain/json.ts"
 import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
