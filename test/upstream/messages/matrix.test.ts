@@ -518,7 +518,7 @@ describe("a failure of the server", () => {
     for (const each of single) await each.stop()
   })
 
-  it.each(failures)("is told in every style, streamed and not: %s", async (_, answer, status, words) => {
+  it.each(failures)("is reported in every style, streamed and not: %s", async (_, answer, status, words) => {
     const alone = await startGateway({
       accounts: [{ token: "sk-a" }, { token: "sk-b" }, { token: "sk-c" }],
       upstream: { driver: "messages", base_url: server.url, timeouts: { queue: 0 } }
