@@ -5,7 +5,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
-import { type Sampling, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
+import { type Sampling, thinkingWords } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
@@ -16,7 +16,7 @@ import { replyDecoder } from "../replyDecoder.ts"
 import { makeServerClient, sessionless } from "../ServerClient.ts"
 import type { CompletionReply, CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
 import { eventDecoder, isError } from "./decodeEvents.ts"
-import { countRequest, messagesRequest } from "./requestBody.ts"
+import { countRequest, mayThink, messagesRequest } from "./requestBody.ts"
 
 /** Settings of the driver. */
 export interface MessagesOptions {
@@ -109,7 +109,9 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
     unsampled,
     carries: (name) => saidWords.has(name),
     models: options.furtherModels,
-    saysThinking: (model, thinking: Thinking) => saysThinking(thinking, asked(model).options.thinking ?? "budget"),
+    saysThinking: (model, thinking, conversation) =>
+      saysThinking(thinking, asked(model).options.thinking ?? "budget") &&
+      (thinking.mode === "off" || conversation === undefined || mayThink(conversation)),
     complete,
     countTokens
   }

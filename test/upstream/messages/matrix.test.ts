@@ -338,6 +338,25 @@ const sent: { readonly [name: string]: Sent } = {
     },
     arrives: { max_tokens: 3000, thinking: { type: "enabled", budget_tokens: 2999 } }
   },
+  "no budget where the limit leaves no room": {
+    requests: {
+      chat: { messages: [{ role: "user", content: "Hi" }], reasoning_effort: "high", max_completion_tokens: 1000 }
+    },
+    arrives: { max_tokens: 1000 },
+    ignored: { chat: "reasoning_effort" }
+  },
+  "no budget with a forced tool": {
+    requests: {
+      chat: {
+        messages: [{ role: "user", content: "Hi" }],
+        reasoning_effort: "high",
+        tools: [chatTool],
+        tool_choice: "required"
+      }
+    },
+    arrives: { max_tokens: 16_000, tool_choice: { type: "any" } },
+    ignored: { chat: "reasoning_effort" }
+  },
   "no thinking": {
     requests: {
       chat: { messages: [{ role: "user", content: "Hi" }], reasoning_effort: "none" },
@@ -371,6 +390,7 @@ describe("a request arrives in the vendor's words", () => {
       const arrived = server.requests[0]?.body
       assert.deepInclude(arrived, { model: "server-thinker", ...arrives } as never)
       assert.strictEqual(response.headers.get("x-gateway-ignored"), ignored[style] ?? null)
+      if (!("thinking" in arrives)) assert.notProperty(arrived, "thinking")
       for (const field of ["seed", "frequency_penalty", "reasoning_effort"]) assert.notProperty(arrived, field)
       if ("thinking" in arrives && JSON.stringify(arrives).includes("enabled")) {
         assert.notProperty(arrived, "temperature")
