@@ -207,6 +207,36 @@ const sent: { readonly [name: string]: Sent } = {
       ]
     }
   },
+  "no blank text, and no message without words": {
+    requests: {
+      chat: {
+        messages: [
+          { role: "user", content: "A" },
+          { role: "assistant", content: "" },
+          { role: "user", content: [{ type: "text", text: "  " }, { type: "text", text: "B" }] }
+        ]
+      }
+    },
+    arrives: { messages: [{ role: "user", content: [textBlock("A"), textBlock("B")] }] }
+  },
+  "a system message in the midst": {
+    requests: {
+      chat: {
+        messages: [
+          { role: "user", content: "A" },
+          { role: "assistant", content: "B" },
+          { role: "system", content: "Be brief." }
+        ]
+      }
+    },
+    arrives: {
+      messages: [
+        { role: "user", content: "A" },
+        { role: "assistant", content: "B" },
+        { role: "user", content: "Be brief." }
+      ]
+    }
+  },
   "a tool loop, with results first": {
     requests: {
       chat: {
@@ -437,6 +467,7 @@ describe("sealed thinking", () => {
         {
           input: [
             { role: "user", content: "Hi" },
+            { role: "assistant", content: "Asking." },
             { type: "function_call", call_id: id, name: "f", arguments: "{}" },
             { type: "function_call_output", call_id: id, output: "sunny" }
           ],
@@ -466,7 +497,8 @@ describe("sealed thinking", () => {
       assert.strictEqual((await post(paths[style], body)).status, 200)
     }
     const messages = server.requests[1]?.body["messages"] as ReadonlyArray<{ readonly content: unknown }>
-    assert.deepStrictEqual(messages[1]?.content, [...thinking, { type: "tool_use", id, name: "f", input: {} }])
+    const said = style === "responses" ? [textBlock("Asking.")] : []
+    assert.deepStrictEqual(messages[1]?.content, [...thinking, ...said, { type: "tool_use", id, name: "f", input: {} }])
     assert.deepInclude(server.requests[1]?.body, { thinking: { type: "enabled", budget_tokens: 2048 } })
   })
 
