@@ -13,6 +13,7 @@ import { promisify } from "node:util"
 import { decodeConfig } from "../src/config/decodeConfig.ts"
 import { isJsonObject } from "../src/config/json.ts"
 import { adminKey, businessKey, startGateway } from "./support/gateway.ts"
+import { textBlock, wholeMessage } from "./support/messagesServer.ts"
 import { json, modelList, startOpenAiServer, streamed } from "./support/openaiServer.ts"
 import { service, serviceEnvironment } from "./support/service.ts"
 import { allSnippets, pageText } from "./support/snippets.ts"
@@ -77,9 +78,12 @@ describe("the recipes for servers", () => {
     const known = new Set(Object.values(models).map((model) => isJsonObject(model) ? model["model"] : model))
     const server = await startOpenAiServer()
     server.list(() => modelList(...[...known].map(String)))
+    const thought = { type: "thinking", thinking: "Let me think.", signature: "" }
     server.answer(({ body }) =>
       known.has(String(body["model"]))
-        ? streamed({ reasoning_content: "Let me think." }, { content: "Hello" })
+        ? upstream["driver"] === "messages"
+          ? wholeMessage([thought, textBlock("Hello")])
+          : streamed({ reasoning_content: "Let me think." }, { content: "Hello" })
         : json(404, { error: { message: "The model does not exist.", code: "model_not_found" } })
     )
     const gateway = await startGateway({

@@ -16,18 +16,22 @@ import { Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
-import { type GatewayError, gatewayError, invalidRequest, shortenName } from "../domain/GatewayError.ts"
+import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { RequestBudget } from "../upstream/budget.ts"
+import { Upstream } from "../upstream/Upstream.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
 import { CompletionAttempt } from "./CompletionAttempt.ts"
 import type { CompletedReply, CompletionInput, CompletionOutput } from "./CompletionInput.ts"
+import { countUpstream } from "./countUpstream.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
 import { CurrentSharedCalls, SealedCalls } from "./SealedCalls.ts"
 import { replyStarter } from "./startReply.ts"
+import { toolChoiceFault } from "./toolPolicy.ts"
+import { noteUnsentFields } from "./unsentFields.ts"
 
 export type { CompletedReply, CompletionInput, CompletionOutput }
 
@@ -46,9 +50,12 @@ export class Completion extends Context.Service<Completion, {
   readonly stream: (input: CompletionInput) => Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
   /** Makes a whole reply: every failure up to its end may be retried. */
   readonly whole: (input: CompletionInput) => Effect.Effect<CompletedReply, GatewayError, Scope.Scope>
+  /** Counts the tokens of a conversation; `undefined` if the upstream counts none. */
+  readonly count: (input: CompletionInput) => Effect.Effect<number | undefined, GatewayError>
 }>()("model-gateway/completion/Completion") {
   static readonly make = Effect.gen(function*() {
     const accounts = yield* Accounts
+    const upstream = yield* Upstream
     const captures = yield* Captures
     const keyLimits = yield* KeyLimits
     const deadlines = yield* Deadlines
@@ -62,7 +69,8 @@ export class Completion extends Context.Service<Completion, {
       then: () => Effect.Effect<A, GatewayError, R>
     ): Effect.Effect<A, GatewayError, R | Scope.Scope> => {
       const { caller, conversation } = input
-      const fault = toolChoiceFault(conversation)
+      // An attempt knows whether the upstream has tools of its own.
+      const fault = conversation.vendorTools === undefined ? toolChoiceFault(conversation) : undefined
       if (fault !== undefined) return Effect.fail(fault)
       const admit = () => admitRequest(keyLimits, input, () => estimateConversation(conversation), then)
       return keyLimits.countsTokens(keyOf(caller))
@@ -127,26 +135,23 @@ export class Completion extends Context.Service<Completion, {
 
     return Completion.of({
       stream: (input) => open(input, false, (reply) => Effect.succeed(streamOf(reply))),
-      whole: (input) => open(input, true, wholeOf)
+      whole: (input) => open(input, true, wholeOf),
+      count: (input) =>
+        Effect.flatMap(upstream.driver, (driver) => {
+          const counts = driver.countTokens !== undefined
+          const unsent = noteUnsentFields(input.conversation, input.stats, counts ? driver : {})
+          if (unsent !== undefined) return Effect.fail(unsent)
+          return counts ? countUpstream(accounts, deadlines, input) : Effect.succeed(undefined)
+        })
     })
   })
 
-  static readonly layer: Layer.Layer<Completion, never, Accounts | Captures | Deadlines | KeyLimits> = Layer.effect(
+  static readonly layer: Layer.Layer<
+    Completion,
+    never,
+    Accounts | Captures | Deadlines | KeyLimits | Upstream
+  > = Layer.effect(
     Completion,
     Completion.make
   )
-}
-
-const toolChoiceFault = (conversation: Conversation): GatewayError | undefined => {
-  const choice = conversation.toolChoice
-  if (choice._tag === "Required" && conversation.tools.length === 0) {
-    return invalidRequest("tool_choice requires a call but no tools are declared", "tool_choice")
-  }
-  if (choice._tag === "Function" && !conversation.tools.some((tool) => tool.name === choice.name)) {
-    return invalidRequest(
-      `tool_choice names "${shortenName(choice.name)}", which is not declared in tools`,
-      "tool_choice"
-    )
-  }
-  return undefined
 }

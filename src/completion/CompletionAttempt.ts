@@ -19,6 +19,7 @@ import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { ReplyStarter } from "./startReply.ts"
+import { judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsent } from "./unsentFields.ts"
 
 /** How a completion is attempted. */
@@ -68,7 +69,9 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
 
   refuse(driver: Driver): GatewayError | undefined {
     const { conversation, model, stats } = this.input
-    return noteUnsent(conversation, model, driver, stats)
+    const unsent = noteUnsent(conversation, model, driver, stats)
+    if (unsent !== undefined || conversation.vendorTools === undefined) return unsent
+    return judgesChoice(conversation, driver.family) ? undefined : toolChoiceFault(conversation)
   }
 
   span(lease: Lease, count: number): Effect.Effect<AttemptSpan, never, Scope.Scope> {

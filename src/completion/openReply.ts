@@ -148,7 +148,8 @@ class Joined {
       case "CallArguments":
         return this.add(event, event.delta)
       case "ReplyExtra":
-        // Does not divide the text that it belongs to.
+        // Fields do not divide the text that they belong to.
+        if (event.at === "block" || event.at === "reasoning") this.close()
         this.events.push(event)
         return
       default:

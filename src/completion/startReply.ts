@@ -15,7 +15,7 @@ import { estimateConversation, estimateCooperatively } from "../domain/estimateC
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
-import { isContentPlace } from "../domain/replyExtras.ts"
+import { isOrderedPlace } from "../domain/replyExtras.ts"
 import { pieceChars } from "../domain/stream/cooperative.ts"
 import { compileStopSequences } from "../domain/stream/stopSequences.ts"
 import { once, transduce } from "../domain/stream/transduce.ts"
@@ -30,7 +30,7 @@ import type { RequestBudget } from "../upstream/budget.ts"
 import { assembleReply, type ReplyMachine } from "./assembleReply.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
-import { demandsCall, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
+import { demandsCall, judgesChoice, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
 
 /** A reply that the upstream has started. */
 interface StartedReply {
@@ -107,7 +107,7 @@ const isContent = (event: UpstreamEvent): boolean => {
       return true
     case "UpstreamExtra":
       // Pictures, sound, a refusal, sealed thinking.
-      return isContentPlace(event.at)
+      return isOrderedPlace(event.at)
     case "UpstreamUsage":
     case "UpstreamFinish":
       return false
@@ -286,7 +286,8 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
     scope: Scope.Scope
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
     const { conversation } = input
-    return toolsEnabled(conversation) && demandsCall(conversation.toolChoice)
+    const { toolChoice } = conversation
+    return toolsEnabled(conversation) && demandsCall(toolChoice) && !judgesChoice(conversation, lease.driver.family)
       ? startWithReminder(input, lease, scope)
       : startTurn(input, lease, conversation, undefined)
   }

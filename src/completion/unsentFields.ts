@@ -23,10 +23,10 @@ const samplingFields = {
 
 const samplingKeys = Object.keys(samplingFields) as ReadonlyArray<keyof typeof samplingFields>
 
-/** Notes the sampling parameters of a request whose driver applies none. */
-const noteUnsampled = (sampling: Sampling, stats: RequestStats): void => {
+/** Notes the sampling parameters of a request that its driver does not send. */
+const noteUnsampled = (sampling: Sampling, { capabilities, unsampled = [] }: Driver, stats: RequestStats): void => {
   for (const key of samplingKeys) {
-    if (sampling[key] === undefined) continue
+    if (sampling[key] === undefined || (capabilities.sampling && !unsampled.includes(key))) continue
     noteIgnored(stats, stats.style === "generate" ? `generationConfig.${key}` : samplingFields[key])
   }
 }
@@ -67,9 +67,10 @@ export const noteUnsaidThinking = (
   thinking: Thinking,
   model: UpstreamModel,
   { saysThinking }: Pick<Driver, "saysThinking">,
-  stats: Pick<RequestStats, "ignored" | "ignoredMore">
+  stats: Pick<RequestStats, "ignored" | "ignoredMore">,
+  conversation?: Conversation
 ): void => {
-  if (saysThinking?.(model, thinking) === true) return
+  if (saysThinking?.(model, thinking, conversation) === true) return
   for (const field of thinking.fields ?? []) noteIgnored(stats, field)
 }
 
@@ -100,8 +101,9 @@ export const noteUnsent = (
   driver: Driver,
   stats: RequestStats
 ): GatewayError | undefined => {
-  const { sampling, thinking } = conversation
-  if (thinking !== undefined) noteUnsaidThinking(thinking, model, driver, stats)
-  if (!driver.capabilities.sampling) noteUnsampled(sampling, stats)
+  const { native, sampling, thinking } = conversation
+  const isOwn = native !== undefined && native.family === driver.family
+  if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, stats, conversation)
+  noteUnsampled(sampling, driver, stats)
   return noteUnsentFields(conversation, stats, driver)
 }

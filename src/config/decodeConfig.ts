@@ -58,9 +58,18 @@ const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => 
 const targets = (upstream: UpstreamConfig | undefined): ReadonlySet<string> =>
   new Set([...nativeModels, ...(upstream?.models ?? [])].map((model) => normalizeModelName(model.id)))
 
+/** The end of an address that names the call instead of the base. */
+const pastedCalls: { readonly [driver: string]: RegExp } = {
+  openai: /(?:\/chat\/completions)?\/*$/,
+  messages: /(?:\/v1)?(?:\/messages)?\/*$/
+}
+
+/** True for a driver of servers with keys, or without. */
+const takesKeys = (driver: UpstreamConfig["driver"]): boolean => driver !== "embedded" && driver !== "session"
+
 const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault>): UpstreamConfig => {
   // Operators often paste the full endpoint address in place of the base address.
-  const call = group.driver === "openai" ? /(?:\/chat\/completions)?\/*$/ : /\/+$/
+  const call = pastedCalls[group.driver] ?? /\/+$/
   const base_url = (group.base_url ?? "").trim().replace(call, "")
   if (base_url === "") {
     if (group.driver !== "embedded") {
@@ -72,21 +81,22 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
   const models = Object.entries(group.models).map(([id, entry]): ConfiguredModel => {
     if (id.trim() === "") faults.push(fault("upstream.models", "must not have an empty id"))
     const native = natives.get(normalizeModelName(id))
-    const { model, reasoning, search, thinking } = typeof entry === "string" ? { model: entry } : entry
+    const { max_tokens, model, reasoning, search, thinking } = typeof entry === "string" ? { model: entry } : entry
     if (model.trim() === "") faults.push(fault(`upstream.models.${id}`, "must name a model"))
     return {
       id: native === undefined ? id.trim() : normalizeModelName(id),
       model: model.trim(),
       reasoning: reasoning ?? native?.reasoning ?? "auto",
       search: search ?? native?.search ?? false,
-      ...(thinking === undefined ? {} : { thinking })
+      ...(thinking === undefined ? {} : { thinking }),
+      ...(max_tokens === undefined ? {} : { max_tokens })
     }
   })
   return {
     driver: group.driver,
     base_url,
     models,
-    tools: group.tools ?? (group.driver === "openai" ? "native" : "prompt"),
+    tools: group.tools ?? (takesKeys(group.driver) ? "native" : "prompt"),
     history_reasoning: group.history_reasoning,
     fields: group.fields,
     timeouts: group.timeouts
@@ -158,7 +168,7 @@ const toRuntime = (
   const enabled = accounts.filter((account) => !account.disabled)
   const [only] = enabled
   const total = accounts.length === 0 && driver !== "session" ? 1 : enabled.length
-  const asksForNoKey = driver === "openai" && total === 1 &&
+  const asksForNoKey = takesKeys(driver) && total === 1 &&
     (only === undefined || (only.token !== undefined && Redacted.value(only.token) === keyless))
   const account_max_inflight = group.account_max_inflight ?? (asksForNoKey ? keylessInflight : accountInflight)
   const recommended_concurrency = total * account_max_inflight
@@ -289,7 +299,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     auto_delete: keep(before?.auto_delete, toAutoDelete(groups.auto_delete)),
     upstream,
     auth: keep(before?.auth, {
-      direct_tokens: groups.auth.direct_tokens ?? upstream.driver !== "openai",
+      direct_tokens: groups.auth.direct_tokens ?? !takesKeys(upstream.driver),
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),
       removed_keys: groups.auth.removed_keys
     })

@@ -21,6 +21,10 @@ export interface Native {
    * element itself is what other drivers send, such as its words as text.
    */
   readonly whole?: true
+  /** Of a turn: it belongs to the same message as the turn before it. */
+  readonly continues?: true
+  /** Of a whole request: headers of the vendor's contract that a driver of the family sends too, by their names in lower case. */
+  readonly headers?: { readonly [name: string]: string }
 }
 
 /** An element as a driver writes it, with the fields of its native beneath. The element's own fields win, at every depth. */

@@ -16,6 +16,9 @@ export type FoldedPlace = "chunk" | "choice" | "message" | "usage"
 /** True for a place whose fields are content of the reply. */
 export const isContentPlace = (at: ExtraPlace): boolean => at === "message" || at === "block"
 
+/** True for a place whose fields belong between the pieces of the reply where they arrive. */
+export const isOrderedPlace = (at: ExtraPlace): boolean => isContentPlace(at) || at === "reasoning"
+
 /** The extra fields of a whole reply, by place. */
 export type ReplyExtras = { readonly [At in FoldedPlace]?: JsonFields }
 
@@ -62,6 +65,12 @@ const grow = (into: Grown, more: JsonFields): Grown => {
   return into
 }
 
+/** The fields without those that have no value now and had one before. */
+const said = (known: Grown, value: JsonFields): JsonFields =>
+  Object.values(value).includes(null)
+    ? Object.fromEntries(Object.entries(value).filter(([name, field]) => field !== null || known[name] === undefined))
+    : value
+
 /** Joins the extra fields of one reply. What is said of the whole reply, and of its usage, is said again in full. */
 export class ExtraFold {
   private readonly fields: { [At in FoldedPlace]?: Grown } = {}
@@ -69,7 +78,7 @@ export class ExtraFold {
   push({ at, value }: { readonly at: ExtraPlace; readonly value: JsonFields }): void {
     if (at === "reasoning" || at === "block") return
     const known = this.fields[at] ?? {}
-    this.fields[at] = at === "chunk" || at === "usage" ? Object.assign(known, value) : grow(known, value)
+    this.fields[at] = at === "chunk" || at === "usage" ? Object.assign(known, said(known, value)) : grow(known, value)
   }
 
   get extras(): ReplyExtras {

@@ -93,7 +93,7 @@ interface CompletionCall extends Omit<ServerCall, "label" | "body" | "recorded" 
   readonly request: CompletionRequest
   readonly body: string
   /** Headers of this request beside those of the protocol. */
-  readonly headers?: { readonly [name: string]: string }
+  readonly headers?: { readonly [name: string]: string } | undefined
   /** The id of the reply, until the server says one. */
   readonly id: string
   readonly decoder: (exchange: Exchange, round: RoundRecorder | undefined) => BodyDecoder<UpstreamEvent>
@@ -171,7 +171,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     path: string,
     token: string | undefined,
     phase: FailurePhase,
-    body?: string
+    body?: string,
+    headers?: { readonly [name: string]: string } | undefined
   ) {
     const exchange = yield* exchanges.start({
       method,
@@ -180,7 +181,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       headers: {
         accept: "application/json",
         ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...protocol.headers(isKey(token) ? token : undefined)
+        ...protocol.headers(isKey(token) ? token : undefined),
+        ...headers
       },
       body
     }, { phase, limits })

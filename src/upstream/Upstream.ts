@@ -9,7 +9,7 @@ import type * as Pull from "effect/Pull"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
-import type { Conversation, Thinking } from "../domain/Conversation.ts"
+import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { ServerFields } from "../domain/families/Family.ts"
 import type { FamilyName, UpstreamProtocol } from "../domain/Native.ts"
@@ -163,6 +163,13 @@ export interface CarriedReply {
   readonly next: Pull.Pull<Uint8Array, UpstreamFailure>
 }
 
+/** A conversation whose tokens the upstream counts. */
+export interface CountRequest {
+  readonly model: UpstreamModel
+  readonly conversation: Conversation
+  readonly token: string | undefined
+}
+
 /** What each driver implements. */
 export interface Driver {
   /** Callers see the name `embedded`; other drivers may have any other name. */
@@ -188,7 +195,9 @@ export interface Driver {
    * True if the upstream receives all that the caller's fields say about thinking. A driver without it passes none of them on, and
    * `x-gateway-ignored` lists them.
    */
-  readonly saysThinking?: ((model: UpstreamModel, thinking: Thinking) => boolean) | undefined
+  readonly saysThinking?:
+    | ((model: UpstreamModel, thinking: Thinking, conversation?: Conversation) => boolean)
+    | undefined
   /**
    * True for a field of `Conversation.serverFields` that the driver sends, which it does not where the conversation itself says
    * something else by that name. Drivers without it send none. `x-gateway-ignored` lists the others.
@@ -203,6 +212,8 @@ export interface Driver {
   readonly listModels?:
     | ((token: string | undefined) => Effect.Effect<ReadonlyArray<string>, UpstreamFailure>)
     | undefined
+  /** Parameters that the driver's contract lacks, although it has others. */
+  readonly unsampled?: ReadonlyArray<keyof Sampling> | undefined
   /** Logs in and returns a token. */
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   /** Checks that a token works. */
@@ -215,6 +226,8 @@ export interface Driver {
   readonly embed?: ((request: EmbeddingsRequest) => Effect.Effect<EmbeddingsReply, UpstreamFailure>) | undefined
   /** Carries a request of another endpoint of the family, if the upstream may have it. The scope owns the connection. */
   readonly carry?: ((request: CarriedRequest) => Effect.Effect<CarriedReply, UpstreamFailure, Scope.Scope>) | undefined
+  /** Counts the tokens of a conversation, if the upstream can. */
+  readonly countTokens?: ((request: CountRequest) => Effect.Effect<number, UpstreamFailure>) | undefined
   readonly createSession: (token: string | undefined) => Effect.Effect<string, UpstreamFailure>
   /** Sessions of an account, `count` at most. */
   readonly listSessions: (

@@ -165,7 +165,7 @@ describe("decodeConfig", () => {
         "auto_delete.mode must be one of none, single, all"
       ])
       assert.deepStrictEqual(yield* faults({ upstream: { driver: "other", tools: 1 } }), [
-        "upstream.driver must be one of embedded, session, openai",
+        "upstream.driver must be one of embedded, session, openai, messages",
         "upstream.tools must be one of native, prompt"
       ])
       assert.deepStrictEqual(yield* faults({ keys: ["ok", 1, " "] }), [
@@ -183,7 +183,7 @@ describe("decodeConfig", () => {
         ]
       )
       assert.deepStrictEqual(yield* faults({ upstream: { models: { a: 1, b: { model: 2 }, c: "" } } }), [
-        "upstream.models.a must be a model's name or an object with model, reasoning, search and thinking",
+        "upstream.models.a must be a model's name or an object with model, reasoning, search, thinking and max_tokens",
         "upstream.models.b.model must be a string"
       ])
     }))

@@ -51,14 +51,15 @@ const missingKinds = (shape: Shape, { by, rows }: Kinds, at: string): ReadonlyAr
     const row = rows.get(kind)
     return row === undefined ? [`${at}[${kind}]`] : missingOf(part, row, `${at}[${kind}]`)
   }
+  const type = shape.fields.get(typeof by === "string" ? by : "type")
+  const kinds = type === undefined ? [] : literalsOf(type)
   if (typeof by !== "string") {
+    if (kinds.length > 0) return kinds.flatMap((kind) => check(by({ type: kind }) ?? "", shape))
     return [...shape.fields].flatMap(([name, type]) => {
       const kind = by({ [name]: {} })
       return kind === undefined ? [] : check(kind, { name: shape.name, fields: new Map([[name, type]]) })
     })
   }
-  const type = shape.fields.get(by)
-  const kinds = type === undefined ? [] : literalsOf(type)
   return (kinds.length === 0 ? [""] : kinds).flatMap((kind) => check(kind, shape))
 }
 
@@ -87,7 +88,9 @@ describe("the tables name every field of the requests of", () => {
   const whole: Types = [
     [chat, "ChatCompletionCreateParamsBase", [chatFamily.fields]],
     ["openai/resources/embeddings.d.ts", "EmbeddingCreateParams", [embeddingsFamily.fields]],
-    [responses, "ResponseCreateParamsBase", [responsesFamily.fields]]
+    [responses, "ResponseCreateParamsBase", [responsesFamily.fields]],
+    [messages, "MessageCreateParamsBase", [messagesFamily.fields]],
+    [betaMessages, "MessageCreateParamsBase", [messagesFamily.fields]]
   ]
 
   it.each(whole)("%s: %s, with all that they contain", (file, type, tables) => {
@@ -97,10 +100,6 @@ describe("the tables name every field of the requests of", () => {
   })
 
   const flat: Types = [
-    [messages, "MessageCreateParamsBase", [messagesFamily.fields]],
-    [messages, "OutputConfig", [inner(messagesFamily, "output_config")]],
-    [betaMessages, "MessageCreateParamsBase", [messagesFamily.fields]],
-    [betaMessages, "BetaOutputConfig", [inner(messagesFamily, "output_config")]],
     // The SDK spreads one object over the body and its `generationConfig`.
     [genai, "GenerateContentConfig", [generateFamily.fields, inner(generateFamily, "generationConfig")]],
     [genai, "GenerationConfig", [inner(generateFamily, "generationConfig")]],

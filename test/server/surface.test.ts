@@ -103,7 +103,7 @@ describe("a request without a route", () => {
   it("gets 404 for an unknown operation on responses", async () => {
     const hints = {
       compact: ": the gateway compacts no conversations; send the history, or previous_response_id, to /v1/responses",
-      input_tokens: ""
+      cancel: ""
     }
     for (const [operation, hint] of Object.entries(hints)) {
       const response = await send("POST", `/v1/responses/${operation}`)

@@ -4,11 +4,7 @@
  */
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import { type UpstreamEvent, UpstreamExtra } from "../../domain/UpstreamEvent.ts"
-import { asString, writeJson } from "../json.ts"
-
-/** Fields that are kept of one object, and the depth to which their values may be nested. */
-const mostFields = 64
-const deepest = 64
+import { asString, isShallow, mostFields, otherFields, writeJson } from "../json.ts"
 
 const names = (text: string): ReadonlySet<string> => new Set(text.split(" "))
 
@@ -22,26 +18,8 @@ const ofUsage = names("prompt_tokens completion_tokens total_tokens __proto__")
 const says = (value: unknown): boolean =>
   value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0)
 
-const isShallow = (value: unknown, depth: number): boolean => {
-  if (typeof value !== "object" || value === null) return true
-  if (depth === 0) return false
-  for (const field of Object.values(value)) if (!isShallow(field, depth - 1)) return false
-  return true
-}
-
 /** The fields of an object that are not modelled; `undefined` without any. */
-const others = (value: JsonRecord, modelled: ReadonlySet<string>): JsonFields | undefined => {
-  let found: Record<string, Json> | undefined
-  let count = 0
-  for (const name of Object.keys(value)) {
-    if (modelled.has(name)) continue
-    const field = value[name]
-    if (!says(field) || count++ >= mostFields || !isShallow(field, deepest)) continue
-    found ??= {}
-    found[name] = field as Json
-  }
-  return found
-}
+const others = (value: JsonRecord, modelled: ReadonlySet<string>) => otherFields(value, modelled, says)
 
 const isImage = (part: JsonRecord): boolean => isRecord(part["image_url"]) || typeof part["image_url"] === "string"
 
@@ -49,7 +27,7 @@ const isImage = (part: JsonRecord): boolean => isRecord(part["image_url"]) || ty
 const partsOf = (content: unknown): JsonFields | undefined => {
   if (!Array.isArray(content)) return undefined
   const parts = content.filter((part: unknown): part is JsonRecord =>
-    isRecord(part) && typeof part["text"] !== "string" && part["type"] !== "thinking" && isShallow(part, deepest)
+    isRecord(part) && typeof part["text"] !== "string" && part["type"] !== "thinking" && isShallow(part)
   ) as ReadonlyArray<JsonRecord & JsonFields>
   const images = parts.filter(isImage)
   const others = parts.filter((part) => !isImage(part))

@@ -98,7 +98,10 @@ const sentThinking = (
   const after = history === "current" ? turns.findLastIndex(({ role }) => role === "user") : -1
   return {
     isSent: (index) => history !== "none" && index > after,
-    fields: (parts) => parts.length === 0 ? {} : historyFields(parts.map(({ text }) => text).join(""), names)
+    fields: (parts) => {
+      const text = parts.map(({ text }) => text).join("")
+      return text === "" ? {} : historyFields(text, names)
+    }
   }
 }
 
@@ -262,7 +265,7 @@ function* promptMessages(
     for (const part of turn.parts) {
       if (slice.add(1)) yield slice.end()
       if (part._tag === "Reasoning") {
-        if (thinking.isSent(i)) messageFor("assistant").thoughts.push(part)
+        if (thinking.isSent(i) && part.text !== "") messageFor("assistant").thoughts.push(part)
       } else {
         add(turn.role === "tool" ? "user" : turn.role, yield* asContent(part, slice))
       }
