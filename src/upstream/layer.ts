@@ -52,6 +52,7 @@ const makeDriver = (
         baseUrl: config.base_url,
         models: config.models,
         furtherModels: furtherModels(config),
+        fields: config.fields,
         limits: limits(config)
       }))
   }

@@ -6,11 +6,13 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { type Conversation, type Sampling, thinkingWords } from "../../domain/Conversation.ts"
+import { messagesFamily } from "../../domain/families/messages.ts"
 import { isRecord } from "../../domain/json.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { asCount, parseJson } from "../json.ts"
 import { errorFacts } from "../openai/errorFacts.ts"
+import { carriesField, type FieldPolicy } from "../openai/requestBody.ts"
 import { saysThinking, type ThinkingWords } from "../openai/thinking.ts"
 import { replyDecoder } from "../replyDecoder.ts"
 import { makeServerClient, sessionless } from "../ServerClient.ts"
@@ -28,6 +30,8 @@ export interface MessagesOptions {
   >
   /** Model ids beyond the native ones. */
   readonly furtherModels: ReadonlyArray<UpstreamModel>
+  /** What becomes of fields that neither the gateway nor the vendor has, in requests of this contract. Default: all pass. */
+  readonly fields?: FieldPolicy | undefined
   readonly limits: ExchangeLimits
 }
 
@@ -53,6 +57,8 @@ const saidWords: ReadonlySet<string> = new Set(thinkingWords.filter((name) => na
 /** Makes the driver. */
 export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: MessagesOptions): Driver => {
   const { limits } = options
+  const passes = carriesField(options.fields ?? "pass")
+  const sends = (name: string) => messagesFamily.fields.has(name) || passes(name)
   const entries = new Map(options.models.map((model) => [model.id, model]))
   const client = makeServerClient(exchanges, {
     name: "messages",
@@ -64,7 +70,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
   })
   const asked = ({ id }: UpstreamModel) => {
     const { max_tokens: maxTokens, model: name = id, thinking } = entries.get(id) ?? {}
-    return { model: { id, name }, options: { maxTokens, thinking } }
+    return { model: { id, name }, options: { maxTokens, thinking, sends } }
   }
 
   const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
@@ -116,6 +122,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
     // Self-hosted servers need no key; others refuse by themselves.
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     unsampled,
+    sendsNative: (name, path) => path !== "" || sends(name),
     carries: (name) => saidWords.has(name),
     models: options.furtherModels,
     saysThinking: (model, thinking, conversation) =>

@@ -2,7 +2,7 @@
  * From the canonical conversation to the body of a request to a messages server.
  */
 import type { Conversation, StructuredOutput, ToolChoice, ToolDeclaration } from "../../domain/Conversation.ts"
-import type { Json } from "../../domain/json.ts"
+import type { Json, JsonFields } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { ThinkingWords } from "../openai/thinking.ts"
 import { type Block, isBlock, ownFields, withOwn } from "./blocks.ts"
@@ -17,7 +17,14 @@ export interface ModelOptions {
   readonly thinking?: ThinkingWords | undefined
   /** The limit of output if the caller has none. */
   readonly maxTokens?: number | undefined
+  /** Tells which of the caller's own fields of the request are sent. Default: all. */
+  readonly sends?: ((name: string) => boolean) | undefined
 }
+
+const sent = (fields: JsonFields, sends: ((name: string) => boolean) | undefined): JsonFields =>
+  sends === undefined || Object.keys(fields).every(sends)
+    ? fields
+    : Object.fromEntries(Object.entries(fields).filter(([name]) => sends(name)))
 
 const emptySchema = { type: "object", properties: {} }
 
@@ -90,7 +97,7 @@ function* say(
   options: ModelOptions
 ): Cooperative<Said> {
   const { native, output, parallelToolCalls, sampling, toolChoice: choice } = conversation
-  const own = ownFields(native) ?? {}
+  const own = sent(ownFields(native) ?? {}, options.sends)
   const isCallers = isOwn(conversation)
   const { hasUnsealedCalls, messages, system } = yield* messagesOf(conversation)
   const tools = toolBlocks(conversation)

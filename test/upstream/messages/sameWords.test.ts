@@ -261,6 +261,28 @@ describe("a request of the official client arrives at a server of its contract a
   })
 })
 
+describe("a field that neither the gateway nor the vendor has", () => {
+  it("is left out and reported if upstream.fields drops such fields; the vendor's own fields pass", async () => {
+    const strict = await startGateway({
+      accounts: [{ token: "sk-server" }],
+      upstream: { driver: "messages", base_url: server.url, fields: "drop" }
+    })
+    try {
+      server.answer(() => wholeMessage([textBlock("Hello")]))
+      const { response } = await new Anthropic({ baseURL: strict.url, apiKey: businessKey, maxRetries: 0 })
+        .post("/v1/messages", {
+          body: { model: "upstream-chat", max_tokens: 9, messages: question, future: 1, metadata: { user_id: "u" } }
+        })
+        .withResponse()
+      assert.strictEqual(response.headers.get("x-gateway-ignored"), "future")
+      assert.notProperty(server.requests[0]?.body, "future")
+      assert.deepInclude(server.requests[0]?.body, { metadata: { user_id: "u" } })
+    } finally {
+      await strict.stop()
+    }
+  })
+})
+
 /** Replies with what the contract has. */
 const replies: {
   readonly [name: string]: readonly [content: ReadonlyArray<Anthropic.Beta.BetaContentBlock>, MessageOptions]
