@@ -15,6 +15,7 @@ import {
 } from "../../domain/Conversation.ts"
 import { type GatewayError, shortenName } from "../../domain/GatewayError.ts"
 import { isRecord, type Json, type JsonRecord } from "../../domain/json.ts"
+import { sealedBy } from "../../domain/sealed.ts"
 import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
 import {
@@ -28,7 +29,6 @@ import {
   result,
   toolChoices
 } from "../shared/conversation.ts"
-import { sealedBy } from "../shared/sealed.ts"
 import { budgetSaid, effortSaid, thinkingFields } from "../shared/thinking.ts"
 import { type Content, type GenerateRequest, type Part as RequestPart, partAttributes } from "./Api.ts"
 import { isSchemaObject, toJsonSchema } from "./jsonSchema.ts"

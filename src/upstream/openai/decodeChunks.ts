@@ -5,7 +5,6 @@
  * separate chunk, the sentinel is omitted. Unambiguous content is accepted; unreadable content fails the reply.
  */
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
-import type { SseEvent } from "../../domain/stream/sse.ts"
 import { endsWithin, WholeCharacters } from "../../domain/stream/text.ts"
 import {
   UpstreamCall,
@@ -16,34 +15,13 @@ import {
 } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { asCount, asString, parseJson, writeJson } from "../json.ts"
+import type { ChunkDecoder } from "../replyDecoder.ts"
 import { callIndexes } from "./callIndexes.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { Extras, refusalOf, sealedOf } from "./extras.ts"
 import { inlineReasoning } from "./inlineReasoning.ts"
 import { type ReasoningNames, unknownNames } from "./thinking.ts"
 import { timingsUsage, usageIn, usageOf } from "./usage.ts"
-
-/** A decoder of one reply. */
-export interface ChunkDecoder {
-  /** Decodes one event and appends the results. */
-  readonly push: (event: SseEvent, out: Array<UpstreamEvent>) => void
-  /** Decodes an event without its final blank line, if its data is complete. */
-  readonly pushUnterminated: (event: SseEvent, out: Array<UpstreamEvent>) => void
-  /** Decodes the JSON object of a server that does not stream. */
-  readonly pushWhole: (body: string, out: Array<UpstreamEvent>) => void
-  /** The stream is over: appends the end, unless the reply has failed or was cut off. */
-  readonly end: (out: Array<UpstreamEvent>) => void
-  /** The failure of the reply. */
-  readonly failure: () => UpstreamFailure | undefined
-  /** The finish reason was the last part of the reply: only usage and the sentinel may follow. */
-  readonly finishing: () => boolean
-  /** The content filter ended the reply: everything that follows is ignored. */
-  readonly withdrawn: () => boolean
-  /** The sentinel was seen: nothing follows. */
-  readonly done: () => boolean
-  /** The reply has pictures or sound. */
-  readonly hasMedia: () => boolean
-}
 
 /** Characters of a call's id, which every frame of the call repeats. */
 const longestId = 256

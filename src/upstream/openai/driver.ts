@@ -9,9 +9,11 @@ import { isRecord } from "../../domain/json.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
+import { replyDecoder } from "../replyDecoder.ts"
 import { longestBody, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
 import type { CompletionReply, CompletionRequest, Driver, EmbeddingsRequest, UpstreamModel } from "../Upstream.ts"
-import { readEmbeddings, replyDecoder } from "./decodeReply.ts"
+import { chunkDecoder } from "./decodeChunks.ts"
+import { readEmbeddings } from "./embeddings.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import type { ToolMode } from "./messages.ts"
 import { carriedFields, carriesField, chatRequest, type FieldPolicy } from "./requestBody.ts"
@@ -79,7 +81,12 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
               body,
               id: `chatcmpl-${crypto.randomUUID().replaceAll("-", "")}`,
               decoder: (exchange, round) =>
-                replyDecoder(stop, (millis) => exchange.expectEnd(millis), budget, round?.bytes, reasoningNames)
+                replyDecoder(
+                  chunkDecoder(stop, reasoningNames),
+                  (millis) => exchange.expectEnd(millis),
+                  budget,
+                  round?.bytes
+                )
             }, scope)
         )
       }))

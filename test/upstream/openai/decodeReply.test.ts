@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { RequestBudget } from "../../../src/upstream/budget.ts"
-import { replyDecoder } from "../../../src/upstream/openai/decodeReply.ts"
+import { chunkDecoder } from "../../../src/upstream/openai/decodeChunks.ts"
+import { replyDecoder } from "../../../src/upstream/replyDecoder.ts"
 
 const encoder = new TextEncoder()
 
@@ -10,7 +11,7 @@ const encoder = new TextEncoder()
 const decode = (pieces: Iterable<Uint8Array>) => {
   const settled: Array<number | undefined> = []
   const budget = new RequestBudget(defaultLimits, { monotonicTimeNanosUnsafe: () => 0n })
-  const decoder = replyDecoder([], (millis) => settled.push(millis), budget, undefined)
+  const decoder = replyDecoder(chunkDecoder([]), (millis) => settled.push(millis), budget, undefined)
   const out: Array<UpstreamEvent> = []
   for (const piece of pieces) decoder.push(piece, out)
   decoder.end(out)

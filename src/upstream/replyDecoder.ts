@@ -3,17 +3,35 @@
  *
  * Content types are unreliable here; the first byte that is not a blank decides.
  */
-import { isRecord } from "../../domain/json.ts"
-import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
-import { clear } from "../../domain/stream/transducer.ts"
-import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
-import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import type { RequestBudget } from "../budget.ts"
-import type { BodyDecoder } from "../decodeBody.ts"
-import type { Exchange } from "../Exchange.ts"
-import type { EmbeddingsReply } from "../Upstream.ts"
-import { type ChunkDecoder, chunkDecoder } from "./decodeChunks.ts"
-import type { ReasoningNames } from "./thinking.ts"
+import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
+import { clear } from "../domain/stream/transducer.ts"
+import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
+import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { RequestBudget } from "./budget.ts"
+import type { BodyDecoder } from "./decodeBody.ts"
+import type { Exchange } from "./Exchange.ts"
+
+/** A decoder of one reply. */
+export interface ChunkDecoder {
+  /** Decodes one event and appends the results. */
+  readonly push: (event: SseEvent, out: Array<UpstreamEvent>) => void
+  /** Decodes an event without its final blank line, if its data is complete. */
+  readonly pushUnterminated: (event: SseEvent, out: Array<UpstreamEvent>) => void
+  /** Decodes the JSON object of a server that does not stream. */
+  readonly pushWhole: (body: string, out: Array<UpstreamEvent>) => void
+  /** The stream is over: appends the end, unless the reply has failed or was cut off. */
+  readonly end: (out: Array<UpstreamEvent>) => void
+  /** The failure of the reply. */
+  readonly failure: () => UpstreamFailure | undefined
+  /** The finish reason was the last part of the reply: only usage and the sentinel may follow. */
+  readonly finishing: () => boolean
+  /** The content filter ended the reply: everything that follows is ignored. */
+  readonly withdrawn: () => boolean
+  /** The sentinel was seen: nothing follows. */
+  readonly done: () => boolean
+  /** The reply has content that the events do not show as such. */
+  readonly hasMedia?: () => boolean
+}
 
 /** Milliseconds of silence that end the body. After the finish reason only usage and the sentinel may follow; then nothing. */
 const endAfterFinish = 2_000
@@ -81,18 +99,15 @@ const isJson = (byte: number): boolean => byte === 0x7b || byte === 0x5b
 const mark = [0xef, 0xbb, 0xbf]
 
 /**
- * Starts the decoder of a reply; `stop` are the stop sequences of the request, `seen` receives every byte, and `names` learns the names
- * by which the server sends thinking. A reply with too
- * many characters for the `budget` ends by length; a reply with too many bytes fails.
+ * Starts the decoder of a reply's body; `chunks` decodes its events, and `seen` receives every byte. A reply with too many characters
+ * for the `budget` ends by length; a reply with too many bytes fails.
  */
 export const replyDecoder = (
-  stop: ReadonlyArray<string>,
+  chunks: ChunkDecoder,
   expectEnd: Exchange["expectEnd"],
   budget: RequestBudget,
-  seen: ((bytes: Uint8Array) => void) | undefined,
-  names?: ReasoningNames
+  seen: ((bytes: Uint8Array) => void) | undefined
 ): BodyDecoder<UpstreamEvent> => {
-  const chunks = chunkDecoder(stop, names)
   let decoder: BodyDecoder<UpstreamEvent> | undefined
   let tooMany: UpstreamFailure | undefined
   let isFull = false
@@ -135,7 +150,7 @@ export const replyDecoder = (
       const from = out.length
       const last = decoder ?? decide(undefined)
       last.end(out)
-      if (chunks.hasMedia()) budget.isEmpty = false
+      if (chunks.hasMedia?.() === true) budget.isEmpty = false
       isFull = budget.admit(out, from)
     },
     failure: () => {
@@ -145,23 +160,4 @@ export const replyDecoder = (
     done: () => isFull || decoder?.done() === true,
     complete: () => decoder?.complete() === true
   }
-}
-
-const isVector = (value: unknown): value is ReadonlyArray<number> =>
-  Array.isArray(value) && value.length > 0 && value.every((number) => typeof number === "number")
-
-/** Reads the reply to an embeddings request; `undefined` unless it has one vector per input. */
-export const readEmbeddings = (body: unknown, inputs: number): EmbeddingsReply | undefined => {
-  if (!isRecord(body) || !Array.isArray(body["data"]) || body["data"].length !== inputs) return undefined
-  const vectors: Array<ReadonlyArray<number>> = []
-  for (const [place, item] of body["data"].entries()) {
-    if (!isRecord(item) || !isVector(item["embedding"])) return undefined
-    // Servers that omit the index answer in order.
-    const index = typeof item["index"] === "number" ? item["index"] : place
-    if (!Number.isInteger(index) || index < 0 || index >= inputs || vectors[index] !== undefined) return undefined
-    vectors[index] = item["embedding"]
-  }
-  const usage = body["usage"]
-  const tokens = isRecord(usage) ? usage["prompt_tokens"] : undefined
-  return { vectors, tokens: typeof tokens === "number" && Number.isFinite(tokens) ? tokens : undefined }
 }

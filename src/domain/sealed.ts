@@ -2,8 +2,8 @@
  * What only the upstream reads of a call, in the form of an OpenAI-compatible server, and the content-generation style's place
  * for it.
  */
-import type { Json, JsonFields } from "../../domain/json.ts"
-import { isFields } from "../../domain/replyExtras.ts"
+import type { Json, JsonFields } from "./json.ts"
+import { isFields } from "./replyExtras.ts"
 
 /** The signature of a call, which the content-generation style has beside the call. */
 export const signatureOf = (sealed: JsonFields | undefined): string | undefined => {
