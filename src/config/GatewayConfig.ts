@@ -56,7 +56,7 @@ export interface ConfiguredModel extends Model {
 }
 
 export interface UpstreamConfig {
-  readonly driver: "embedded" | "session" | "openai"
+  readonly driver: "embedded" | "session" | "openai" | "generate"
   /** Without a trailing slash; empty with the embedded driver. */
   readonly base_url: string
   readonly models: ReadonlyArray<ConfiguredModel>

@@ -58,9 +58,20 @@ const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => 
 const targets = (upstream: UpstreamConfig | undefined): ReadonlySet<string> =>
   new Set([...nativeModels, ...(upstream?.models ?? [])].map((model) => normalizeModelName(model.id)))
 
+/** True for a driver whose accounts are the API keys of a server. */
+const usesKeys = (driver: UpstreamConfig["driver"]): boolean => driver !== "embedded" && driver !== "session"
+
+/** What addresses may end with beyond the base address. */
+const endpoints: { readonly [Name in UpstreamConfig["driver"]]: RegExp } = {
+  embedded: /\/+$/,
+  session: /\/+$/,
+  openai: /(?:\/chat\/completions)?\/*$/,
+  generate: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/
+}
+
 const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault>): UpstreamConfig => {
   // Operators often paste the full endpoint address in place of the base address.
-  const call = group.driver === "openai" ? /(?:\/chat\/completions)?\/*$/ : /\/+$/
+  const call = endpoints[group.driver]
   const base_url = (group.base_url ?? "").trim().replace(call, "")
   if (base_url === "") {
     if (group.driver !== "embedded") {
@@ -86,7 +97,7 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
     driver: group.driver,
     base_url,
     models,
-    tools: group.tools ?? (group.driver === "openai" ? "native" : "prompt"),
+    tools: group.tools ?? (usesKeys(group.driver) ? "native" : "prompt"),
     history_reasoning: group.history_reasoning,
     fields: group.fields,
     timeouts: group.timeouts
@@ -144,7 +155,7 @@ const toRuntime = (
   const enabled = accounts.filter((account) => !account.disabled)
   const [only] = enabled
   const total = accounts.length === 0 && driver !== "session" ? 1 : enabled.length
-  const asksForNoKey = driver === "openai" && total === 1 &&
+  const asksForNoKey = usesKeys(driver) && total === 1 &&
     (only === undefined || (only.token !== undefined && Redacted.value(only.token) === keyless))
   const account_max_inflight = group.account_max_inflight ?? (asksForNoKey ? keylessInflight : accountInflight)
   const recommended_concurrency = total * account_max_inflight
@@ -273,7 +284,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     auto_delete: keep(before?.auto_delete, toAutoDelete(groups.auto_delete)),
     upstream,
     auth: keep(before?.auth, {
-      direct_tokens: groups.auth.direct_tokens ?? upstream.driver !== "openai",
+      direct_tokens: groups.auth.direct_tokens ?? !usesKeys(upstream.driver),
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),
       removed_keys: groups.auth.removed_keys
     })

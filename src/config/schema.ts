@@ -226,7 +226,7 @@ const ModelEntry = Schema.Union([
 
 export const UpstreamGroup = group({
   driver: withDefault(
-    described(oneOf(["embedded", "session", "openai"]), "How the upstream is spoken to."),
+    described(oneOf(["embedded", "session", "openai", "generate"]), "How the upstream is spoken to."),
     "embedded"
   ),
   base_url: Schema.optionalKey(described(text, "Address of the upstream.")),

@@ -50,7 +50,7 @@ const withoutCredentials = (address: string): string => {
 const upstreamOf = ({ accounts, driver, upstream }: StartFacts): string => {
   if (driver === "embedded") return "embedded: deterministic, no network, not a model"
   const pool = accounts === 0
-    ? driver === "openai" ? "no accounts: nothing is sent as a key" : "no accounts yet"
+    ? driver !== "session" ? "no accounts: nothing is sent as a key" : "no accounts yet"
     : `${accounts} account${accounts === 1 ? "" : "s"}`
   return `${driver} at ${withoutCredentials(upstream)}, ${pool}`
 }

@@ -22,6 +22,9 @@ import type { CompletionReply, CompletionRequest, Driver, RoundRecorder } from "
 export const longestBody = 1024 * 1024
 export const slowestBody = 5_000
 
+/** Bytes of vectors. */
+export const longestVectors = 64 * 1024 * 1024
+
 /** True for a page, which no API sends. */
 export const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
 

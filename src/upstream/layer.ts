@@ -10,6 +10,7 @@ import { nativeModels } from "../domain/models.ts"
 import { makeEmbeddedDriver } from "./embedded/driver.ts"
 import { Recordings } from "./embedded/recordings.ts"
 import { type ExchangeLimits, Exchanges } from "./Exchange.ts"
+import { makeGenerateDriver } from "./generate/driver.ts"
 import { makeOpenAiDriver } from "./openai/driver.ts"
 import { makeSessionDriver } from "./session/driver.ts"
 import { type Driver, Upstream, type UpstreamModel } from "./Upstream.ts"
@@ -44,6 +45,14 @@ const makeDriver = (
         tools: config.tools,
         historyReasoning: config.history_reasoning,
         fields: config.fields,
+        limits: limits(config)
+      }))
+    case "generate":
+      return Effect.succeed(makeGenerateDriver(exchanges, {
+        baseUrl: config.base_url,
+        models: config.models,
+        furtherModels: furtherModels(config),
+        historyReasoning: config.history_reasoning,
         limits: limits(config)
       }))
   }

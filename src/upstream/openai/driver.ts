@@ -10,7 +10,7 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
 import { replyDecoder } from "../replyDecoder.ts"
-import { longestBody, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
+import { longestBody, longestVectors, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
 import type { CompletionReply, CompletionRequest, Driver, EmbeddingsRequest, UpstreamModel } from "../Upstream.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { readEmbeddings } from "./embeddings.ts"
@@ -34,9 +34,6 @@ export interface OpenAiOptions {
   readonly fields?: FieldPolicy | undefined
   readonly limits: ExchangeLimits
 }
-
-/** Bytes of vectors. */
-const longestVectors = 64 * 1024 * 1024
 
 /** Makes the driver. */
 export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenAiOptions): Driver => {

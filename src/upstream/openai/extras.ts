@@ -4,13 +4,8 @@
  */
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import { type UpstreamEvent, UpstreamExtra } from "../../domain/UpstreamEvent.ts"
-import { asString, writeJson } from "../json.ts"
-
-/** Fields that are kept of one object, and the depth to which their values may be nested. */
-const mostFields = 64
-const deepest = 64
-
-const names = (text: string): ReadonlySet<string> => new Set(text.split(" "))
+import { Changed, isShallow, names, others } from "../extraFields.ts"
+import { asString } from "../json.ts"
 
 /** Modelled fields by place. `obfuscation` is padding that hides the length of a chunk; the gateway cuts chunks anew. */
 const ofChunk = names("id object created model choices usage error obfuscation __proto__")
@@ -19,35 +14,11 @@ const ofMessage = names("role content reasoning_content reasoning tool_calls fun
 const ofCall = names("index id type function __proto__")
 const ofUsage = names("prompt_tokens completion_tokens total_tokens __proto__")
 
-const says = (value: unknown): boolean =>
-  value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0)
-
-const isShallow = (value: unknown, depth: number): boolean => {
-  if (typeof value !== "object" || value === null) return true
-  if (depth === 0) return false
-  for (const field of Object.values(value)) if (!isShallow(field, depth - 1)) return false
-  return true
-}
-
-/** The fields of an object that are not modelled; `undefined` without any. */
-const others = (value: JsonRecord, modelled: ReadonlySet<string>): JsonFields | undefined => {
-  let found: Record<string, Json> | undefined
-  let count = 0
-  for (const name of Object.keys(value)) {
-    if (modelled.has(name)) continue
-    const field = value[name]
-    if (!says(field) || count++ >= mostFields || !isShallow(field, deepest)) continue
-    found ??= {}
-    found[name] = field as Json
-  }
-  return found
-}
-
 /** The pictures among the parts of a message's content. */
 const imagesOf = (content: unknown): ReadonlyArray<Json> | undefined => {
   if (!Array.isArray(content)) return undefined
   const images = content.filter((part: unknown) => isRecord(part) && isRecord(part["image_url"]))
-  return images.length === 0 ? undefined : images.filter((part) => isShallow(part, deepest)) as ReadonlyArray<Json>
+  return images.length === 0 ? undefined : images.filter((part) => isShallow(part)) as ReadonlyArray<Json>
 }
 
 /** Fields of a call that only the server reads. */
@@ -55,24 +26,13 @@ export const sealedOf = (call: JsonRecord): JsonFields | undefined => others(cal
 
 /** The extra fields of one reply. */
 export class Extras {
-  /** Values of the chunk's own fields, which servers repeat in every chunk. At most `mostFields`. */
-  private readonly known = new Map<string, Json>()
+  /** Servers repeat the chunk's own fields in every chunk. */
+  private readonly ofReply = new Changed()
 
   /** What a chunk says of the whole reply, unless an earlier chunk said the same. */
   chunk(value: JsonRecord, out: Array<UpstreamEvent>): void {
-    const fields = others(value, ofChunk)
-    if (fields === undefined) return
-    let fresh: Record<string, Json> | undefined
-    for (const name of Object.keys(fields)) {
-      const field = fields[name]!
-      // Objects are compared by their text.
-      const mark = isRecord(field) || Array.isArray(field) ? writeJson({ field }) ?? "" : field
-      if (this.known.get(name) === mark || (!this.known.has(name) && this.known.size >= mostFields)) continue
-      this.known.set(name, mark)
-      fresh ??= {}
-      fresh[name] = field
-    }
-    if (fresh !== undefined) out.push(UpstreamExtra("openai", "chunk", fresh))
+    const fields = this.ofReply.changed(others(value, ofChunk))
+    if (fields !== undefined) out.push(UpstreamExtra("openai", "chunk", fields))
   }
 
   choice(value: JsonRecord, out: Array<UpstreamEvent>): void {

@@ -1,0 +1,117 @@
+/**
+ * The `generate` driver: any server with `POST {base_url}/v1beta/models/{model}:streamGenerateContent`.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
+import { startCooperatively } from "../../config/clock/cooperative.ts"
+import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
+import { parseJson } from "../json.ts"
+import { replyDecoder } from "../replyDecoder.ts"
+import { longestBody, longestVectors, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
+import type { CompletionReply, CompletionRequest, Driver, EmbeddingsRequest, UpstreamModel } from "../Upstream.ts"
+import type { HistoryReasoning } from "./contents.ts"
+import { chunkDecoder } from "./decodeChunks.ts"
+import { embedBody, readEmbeddings } from "./embeddings.ts"
+import { errorFacts, isError } from "./errorFacts.ts"
+import { generateRequest } from "./requestBody.ts"
+import type { ThinkingWords } from "./thinking.ts"
+
+/** Settings of the driver. */
+export interface GenerateOptions {
+  /** Without a trailing slash; the version prefix is added if it has none. */
+  readonly baseUrl: string
+  /** The ids that callers use, with the server's names. Other ids are sent unchanged. */
+  readonly models: ReadonlyArray<UpstreamModel & { readonly model: string; readonly thinking?: ThinkingWords }>
+  /** Model ids beyond the native ones. */
+  readonly furtherModels: ReadonlyArray<UpstreamModel>
+  /** The turns whose thinking goes back; the default is all. */
+  readonly historyReasoning?: HistoryReasoning | undefined
+  readonly limits: ExchangeLimits
+}
+
+/** The name of a model as a resource: names with a collection, such as `tunedModels/mine`, are resources already. */
+const resourceOf = (name: string): string =>
+  (name.includes("/") ? name : `models/${name}`).split("/").map(encodeURIComponent).join("/")
+
+/** True for an address with a version, such as `/v1beta`. */
+const isVersioned = (baseUrl: string): boolean => /\/v\d[^/]*(?:\/|$)/.test(new URL(baseUrl).pathname)
+
+/** Makes the driver. */
+export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: GenerateOptions): Driver => {
+  const { historyReasoning, limits } = options
+  const entries = new Map(options.models.map((model) => [model.id, model]))
+  const client = makeServerClient(exchanges, {
+    name: "generate",
+    baseUrl: isVersioned(options.baseUrl) ? options.baseUrl : `${options.baseUrl}/v1beta`,
+    limits,
+    headers: (token): { readonly [name: string]: string } => token === undefined ? {} : { "x-goog-api-key": token },
+    errorFacts,
+    isError
+  })
+  const asked = ({ id }: UpstreamModel) => ({ id, name: entries.get(id)?.model ?? id })
+
+  const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
+    Effect.flatMapEager(request.credential.token, (token) =>
+      Effect.withFiber((fiber) => {
+        const scope = Context.getUnsafe(fiber.context, Scope.Scope)
+        const { budget, conversation, model } = request
+        budget.startReply()
+        if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
+        const requested = asked(model)
+        const words = entries.get(model.id)?.thinking
+        return Effect.flatMapEager(
+          startCooperatively(
+            generateRequest(conversation, { model, name: requested.name, words }, historyReasoning)
+          ),
+          (body) =>
+            client.complete({
+              request,
+              model: requested,
+              token,
+              path: `/${resourceOf(requested.name)}:streamGenerateContent?alt=sse`,
+              body: JSON.stringify(body),
+              id: crypto.randomUUID().replaceAll("-", ""),
+              decoder: (exchange, round) =>
+                replyDecoder(chunkDecoder(), (millis) => exchange.expectEnd(millis), budget, round?.bytes)
+            }, scope)
+        )
+      }))
+
+  /** Makes embeddings in one call. */
+  const embed = Effect.fnUntraced(function*(request: EmbeddingsRequest) {
+    const requested = asked(request.model)
+    const resource = resourceOf(requested.name)
+    const body = embedBody(resource, request)
+    if (body === undefined) {
+      return yield* new UpstreamFailure({
+        phase: "completion",
+        kind: "refused",
+        status: 400,
+        message: "it embeds texts, not token ids",
+        param: "input"
+      })
+    }
+    const path = `/${resource}:batchEmbedContents`
+    const exchange = yield* client.start("POST", path, request.token, "completion", JSON.stringify(body))
+    const isRefusal = !client.isAnswer(exchange)
+    const text = yield* exchange.text(
+      isRefusal ? longestBody : longestVectors,
+      isRefusal ? slowestBody : limits.firstByte
+    )
+    const reply = isRefusal ? undefined : readEmbeddings(parseJson(text), request.inputs.length)
+    return reply ?? (yield* yield* client.refusal("completion", exchange, text, request.token, requested))
+  }, Effect.scoped)
+
+  return {
+    ...sessionless(client.verify("/models")),
+    name: "generate",
+    family: "generate",
+    embed,
+    capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
+    models: options.furtherModels,
+    saysThinking: (model) => entries.get(model.id)?.thinking !== "none",
+    complete
+  }
+}
