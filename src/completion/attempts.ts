@@ -145,7 +145,8 @@ export class Attempts<A> {
     stats.driver = lease.driver.name
     stats.accountHash = lease.accountHash
     stats.recording?.leased(lease.identifier)
-    const unsent = noteUnsent(conversation, model, lease.driver, stats)
+    // A request has the same driver in all of its attempts.
+    const unsent = this.count > 1 ? undefined : noteUnsent(conversation, model, lease.driver, stats)
     if (unsent !== undefined) return Effect.fail(unsent)
     stats.upstreamCalled = true
     const began = deadlines.now()

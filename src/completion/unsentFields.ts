@@ -4,9 +4,10 @@
  */
 import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts"
 import { carriedHints, isRequired } from "../domain/families/families.ts"
+import type { Natives } from "../domain/families/Natives.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Driver, UpstreamModel } from "../upstream/Upstream.ts"
-import { noteIgnored } from "./ignored.ts"
+import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
 /** Parameters that a driver without sampling leaves to its upstream, with their fields in the styles but content generation. */
@@ -30,14 +31,24 @@ const noteUnsampled = (sampling: Sampling, stats: RequestStats): void => {
   }
 }
 
+const all = () => true
+
+/** Tells which natives of a family the driver sends; `undefined` for those of other families. */
+const sendsOf = (
+  { family, sendsNative = all }: Pick<Driver, "family" | "sendsNative">,
+  natives: Natives | undefined
+): ((name: string) => boolean) | undefined =>
+  natives !== undefined && natives.family === family ? sendsNative : undefined
+
 /** Notes the fields that the driver does not send. Returns the error of the first that the reply depends on. */
 export const noteUncarried = (
   fields: NonNullable<Conversation["serverFields"]>,
   driver: Pick<Driver, "carries">,
-  stats: RequestStats
+  stats: RequestStats,
+  sends?: (name: string) => boolean
 ): GatewayError | undefined => {
   for (const name of Object.keys(fields)) {
-    if (driver.carries?.(name) === true) continue
+    if (driver.carries?.(name) === true || sends?.(name) === true) continue
     if (isRequired(name)) return invalidRequest(`${name}: the upstream makes replies of text only`, name)
     if (!carriedHints.has(name)) noteIgnored(stats, name)
   }
@@ -55,14 +66,34 @@ export const noteUnsaidThinking = (
   for (const field of thinking.fields ?? []) noteIgnored(stats, field)
 }
 
+/**
+ * Notes the vendor's fields and elements, and the server's fields, that the driver does not send. Returns the error of the first that the
+ * reply depends on. Without a driver, nothing is sent.
+ */
+export const noteUnsentFields = (
+  { natives, serverFields }: Pick<Conversation, "natives" | "serverFields">,
+  stats: RequestStats,
+  driver: Pick<Driver, "carries" | "family" | "sendsNative"> = {}
+): GatewayError | undefined => {
+  const sends = sendsOf(driver, natives)
+  if (natives !== undefined) {
+    const { more, paths, refused } = natives.unsent(sends)
+    if (refused !== undefined) return refused
+    for (const path of paths) noteIgnored(stats, path)
+    noteMoreIgnored(stats, more)
+  }
+  return serverFields === undefined ? undefined : noteUncarried(serverFields, driver, stats, sends)
+}
+
 /** Notes all parts of a conversation that the driver does not send. Returns the error of the first that the reply depends on. */
 export const noteUnsent = (
-  { sampling, serverFields, thinking }: Conversation,
+  conversation: Conversation,
   model: UpstreamModel,
   driver: Driver,
   stats: RequestStats
 ): GatewayError | undefined => {
+  const { sampling, thinking } = conversation
   if (thinking !== undefined) noteUnsaidThinking(thinking, model, driver, stats)
   if (!driver.capabilities.sampling) noteUnsampled(sampling, stats)
-  return serverFields === undefined ? undefined : noteUncarried(serverFields, driver, stats)
+  return noteUnsentFields(conversation, stats, driver)
 }

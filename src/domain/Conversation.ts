@@ -4,6 +4,7 @@
  * It covers everything that a style can express. A driver that cannot send a part names it in the prompt instead of dropping it.
  */
 
+import type { Natives } from "./families/Natives.ts"
 import type { Json } from "./json.ts"
 import type { Native } from "./Native.ts"
 
@@ -162,11 +163,17 @@ export interface Conversation {
   readonly native?: Native | undefined
   /** Tools that the vendor's own servers run, whole, with their places among all tools of the request. */
   readonly vendorTools?: ReadonlyArray<{ readonly index: number; readonly native: Native }> | undefined
+  /** All natives of the request, for the report of those that are not sent. */
+  readonly natives?: Natives
   /** Top-level fields of the caller's body that its family's contract does not have, for a driver of the openai family. */
   readonly serverFields?: { readonly [name: string]: Json }
 }
 
 export const Text = (text: string): TextPart => ({ _tag: "Text", text })
+
+/** The element with its native, if it has one. */
+export const withNative = <A extends object>(element: A, native: Native | undefined): A =>
+  native === undefined ? element : { ...element, native }
 
 /** True when tools are declared and the model may call them; only then are they sent and is the reply sieved. */
 export const toolsEnabled = (conversation: Conversation): boolean =>

@@ -20,7 +20,9 @@ import { runCooperatively } from "../config/clock/cooperative.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentLimits, holdBytes } from "../config/limits.ts"
 import type { Conversation } from "../domain/Conversation.ts"
-import { type Family, type Rest, restOf, type ServerFields } from "../domain/families/Family.ts"
+import type { Family, ServerFields } from "../domain/families/Family.ts"
+import type { Natives } from "../domain/families/Natives.ts"
+import { type Rest, restOf } from "../domain/families/restOf.ts"
 import { fieldName, type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { isRecord, readExactly } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
@@ -46,20 +48,31 @@ export interface BodyOptions {
   readonly pieces?: DecodePlan
   /** The vendor's contract, whose table says what becomes of fields that the Schema does not read. */
   readonly family?: Family
+  /** Returns the vendor's request within a body; by default the body itself. */
+  readonly requestIn?: (body: unknown) => unknown
 }
 
 /** The key of the fields of a body that go to the server as they stand. */
 export const serverFields: unique symbol = Symbol("model-gateway/http/serverFields")
 
-/** A decoded body. */
-export type Body<A> = A & { readonly [serverFields]?: ServerFields }
+/** The key of what a body says in its vendor's own words. */
+export const natives: unique symbol = Symbol("model-gateway/http/natives")
 
-/** The conversation of a body, with the fields that go to the server as they stand. */
-export const withServerFields = (conversation: Conversation, body: Body<object>): Conversation => {
+/** A decoded body. */
+export type Body<A> = A & { readonly [serverFields]?: ServerFields; readonly [natives]?: Natives }
+
+/** The conversation of a body, with the fields that only some drivers send. */
+export const withRest = (conversation: Conversation, body: Body<object>): Conversation => {
   const fields = body[serverFields]
-  return fields === undefined
-    ? conversation
-    : { ...conversation, serverFields: { ...conversation.serverFields, ...fields } }
+  const said = body[natives]
+  if (fields === undefined && said === undefined) return conversation
+  const native = said?.take("")
+  return {
+    ...conversation,
+    ...(fields === undefined ? {} : { serverFields: { ...conversation.serverFields, ...fields } }),
+    ...(said === undefined ? {} : { natives: said }),
+    ...(native === undefined ? {} : { native })
+  }
 }
 
 const isJsonType = (contentType: string | undefined): boolean =>
@@ -121,7 +134,7 @@ export const holdPrompt = (chars: number): Effect.Effect<void, GatewayError, Sco
   Effect.flatMap(holdBytes, (held) => held.add(2 * chars) ? Effect.void : Effect.fail(tooMuchHeld))
 
 /** Adds what a body says beyond its Schema, and notes what of it has no effect. */
-const withRest = <A>(
+const addRest = <A>(
   value: A,
   rest: Rest | undefined,
   stats: RequestStats | undefined
@@ -133,12 +146,20 @@ const withRest = <A>(
     for (const path of rest.ignored) noteIgnored(stats, path)
     noteMoreIgnored(stats, rest.more)
   }
-  return Result.succeed(rest.serverFields === undefined ? decoded : { ...decoded, [serverFields]: rest.serverFields })
+  return Result.succeed(
+    rest.serverFields === undefined && rest.natives === undefined ? decoded : {
+      ...decoded,
+      ...(rest.serverFields === undefined ? {} : { [serverFields]: rest.serverFields }),
+      ...(rest.natives === undefined ? {} : { [natives]: rest.natives })
+    }
+  )
 }
+
+const itself = (body: unknown): unknown => body
 
 /** Makes a reader of one kind of body. Build it once, not per request. */
 export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options: BodyOptions = {}) => {
-  const { family, limit, mayBeEmpty = false, normalize, outline, pieces, refuse } = options
+  const { family, limit, mayBeEmpty = false, normalize, outline, pieces, refuse, requestIn = itself } = options
   const count = outline === undefined ? undefined : itemCounter(outline)
   const decodeWhole = Schema.decodeUnknownResult(schema)
   const decodeLarge = pieces === undefined ? undefined : planDecoder(schema, pieces)
@@ -157,7 +178,7 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     const refused = refuse === undefined ? undefined : yield* refuse(body.success)
     if (refused !== undefined) return Result.fail(refused)
     yield* restoreIntegers(body.success, text, outline?.turns ?? [])
-    const rest = family === undefined ? undefined : yield* restOf(family, body.success)
+    const rest = family === undefined ? undefined : yield* restOf(family, requestIn(body.success))
     const value = normalize === undefined ? body.success : yield* normalize(body.success)
     const tooMany = count === undefined ? undefined : yield* count(value, limits)
     if (tooMany !== undefined) return Result.fail(tooMany)
@@ -165,12 +186,12 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     if (text.length <= smallBody || decodeLarge === undefined) {
       const whole = decodeWhole(value)
       return Result.isSuccess(whole)
-        ? withRest(whole.success, rest, stats)
+        ? addRest(whole.success, rest, stats)
         : Result.fail(schemaFault(whole.failure.issue))
     }
     const decoded = yield* decodeLarge(value)
     return Result.isSuccess(decoded)
-      ? withRest(decoded.success, rest, stats)
+      ? addRest(decoded.success, rest, stats)
       : Result.fail(schemaFault(decoded.failure.issue, decoded.failure.path))
   }
 

@@ -158,6 +158,11 @@ export interface Driver {
    * the others.
    */
   readonly carries?: ((name: string) => boolean) | undefined
+  /**
+   * True for a vendor's own field, or an element of a kind, that the driver sends if its family is the driver's. Drivers without it send
+   * all of their family.
+   */
+  readonly sendsNative?: ((name: string) => boolean) | undefined
   /** Logs in and returns a token. */
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   /** Checks that a token works. */

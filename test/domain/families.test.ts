@@ -6,11 +6,12 @@ import { readFileSync } from "node:fs"
 import path from "node:path"
 import { parseSync, Visitor } from "rolldown/utils"
 import { carriedHints, families } from "../../src/domain/families/families.ts"
-import { type Family, type Fields, restOf } from "../../src/domain/families/Family.ts"
+import type { Family, Fields } from "../../src/domain/families/Family.ts"
 import { embedFamily, generateFamily } from "../../src/domain/families/generate.ts"
 import { messagesFamily } from "../../src/domain/families/messages.ts"
 import { chatFamily, embeddingsFamily } from "../../src/domain/families/openai.ts"
 import { responsesFamily } from "../../src/domain/families/responses.ts"
+import { restOf } from "../../src/domain/families/restOf.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 
 const modules = path.join(import.meta.dirname, "../../node_modules")
@@ -100,18 +101,20 @@ describe("the table of a family", () => {
     const rest = (body: object) => runSync(restOf(family, body))
     for (const [name, row] of family.fields) {
       const value = { said: true }
-      const { ignored, refused, serverFields } = rest({ [name]: value })
+      const { ignored, natives, refused, serverFields } = rest({ [name]: value })
+      const unsent = natives?.unsent()
       const isSilent = row.isSilent?.(value) === true
+      const isRefused = !isSilent && (row.fate === "refused" || row.required === true && row.fate === "told")
       assert.deepStrictEqual(
-        ignored,
+        [...ignored, ...unsent?.paths ?? []],
         row.fields !== undefined
           ? [`${name}.said`]
-          : row.fate === "told" && !isSilent
+          : row.fate === "told" && !isSilent && !isRefused
           ? [name]
           : [],
         name
       )
-      assert.strictEqual(refused?.param, row.fate === "refused" && !isSilent ? name : undefined, name)
+      assert.strictEqual((refused ?? unsent?.refused)?.param, isRefused ? name : undefined, name)
       assert.deepStrictEqual(serverFields, row.fate === "carried" ? { [row.as ?? name]: value } : undefined, name)
     }
   })

@@ -272,6 +272,29 @@ describe("a field of the vendor that the gateway does not model", () => {
   })
 })
 
+describe("a count of tokens", () => {
+  const count = async (path: string, body: object) => {
+    const response = await post("pass", path, body)
+    return { status: response.status, ignored: response.headers.get("x-gateway-ignored"), text: await response.text() }
+  }
+
+  it("reports what had no effect, as its request does", async () => {
+    const messages = { model: "upstream-chat", messages: question, context_management: { edits: [] } }
+    assert.deepInclude(await count("/v1/messages/count_tokens", messages), {
+      status: 200,
+      ignored: "context_management"
+    })
+    const path = "/v1beta/models/upstream-chat:countTokens"
+    const generate = { contents: [{ role: "user", parts: [{ text: "Hi" }] }], safetySettings: [{}] }
+    for (const body of [generate, { generateContentRequest: generate }]) {
+      assert.deepInclude(await count(path, body), { status: 200, ignored: "safetySettings" })
+    }
+    const { status, text } = await count(path, { ...generate, cachedContent: "cachedContents/a" })
+    assert.strictEqual(status, 400)
+    assert.match(messageOf(text), /^cachedContent: /)
+  })
+})
+
 describe("a sampling parameter", () => {
   const sampling = { temperature: 0.5, top_p: 0.9, seed: 7 }
 

@@ -1,5 +1,5 @@
 /** The requests of the `generate` contract: content generation and its embeddings. */
-import { type Family, hint, modelled, object, refused, refusedByDecoder, told, toldByDecoder } from "./Family.ts"
+import { type Family, hint, modelled, object, refusedByDecoder, required, told, toldByDecoder } from "./Family.ts"
 
 /** Longer keys, in characters, name no field; renaming them would be slow. */
 const longestField = 64
@@ -16,6 +16,7 @@ const noMedia = "Replies are text."
 
 export const generateFamily: Family = {
   name: "generate",
+  vendor: "generate",
   open: true,
   spelling: camelCase,
   fields: new Map(Object.entries({
@@ -56,7 +57,7 @@ export const generateFamily: Family = {
       routingConfig: told("The model is the one in the path."),
       modelSelectionConfig: told("The model is the one in the path.")
     }),
-    cachedContent: refused("the gateway stores no cached contents"),
+    cachedContent: required("the upstream stores no content; send it in contents instead"),
     safetySettings: told("The server's own filters apply."),
     serviceTier: told(vendorOnly),
     modelArmorConfig: told(vendorOnly),

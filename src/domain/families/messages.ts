@@ -5,6 +5,7 @@ const vendorOnly = "Belongs to the vendor's own servers."
 
 export const messagesFamily: Family = {
   name: "messages",
+  vendor: "messages",
   open: true,
   fields: new Map(Object.entries({
     model: modelled,

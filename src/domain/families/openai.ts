@@ -1,10 +1,11 @@
 /** The requests of the `openai` contract: chat completions and embeddings. */
-import { carried, type Family, hint, modelled, object, oneOf, refusedByDecoder, told } from "./Family.ts"
+import { carried, type Family, hint, local, modelled, object, oneOf, refusedByDecoder, told } from "./Family.ts"
 
 const isTextOnly = (value: unknown): boolean => Array.isArray(value) && value.every((kind) => kind === "text")
 
 export const chatFamily: Family = {
   name: "openai chat",
+  vendor: "openai",
   open: true,
   fields: new Map(Object.entries({
     model: modelled,
@@ -12,7 +13,7 @@ export const chatFamily: Family = {
     stream: modelled,
     stream_options: object({
       include_usage: modelled,
-      include_obfuscation: hint("The gateway pads no events.")
+      include_obfuscation: local(hint("The gateway pads no events."))
     }),
     tools: modelled,
     tool_choice: modelled,
@@ -46,8 +47,8 @@ export const chatFamily: Family = {
     prompt_cache_key: carried(),
     prompt_cache_options: carried(),
     prompt_cache_retention: carried(),
-    functions: told("The format before tools: declare tools instead."),
-    function_call: told("The format before tools: use tool_choice instead.", "auto", "none")
+    functions: local(told("The format before tools: declare tools instead.")),
+    function_call: local(told("The format before tools: use tool_choice instead.", "auto", "none"))
   }))
 }
 

@@ -1,10 +1,22 @@
 /** The request of the `responses` contract. */
-import { carried, type Family, hint, modelled, object, oneOf, refused, refusedByDecoder, told } from "./Family.ts"
+import {
+  carried,
+  type Family,
+  hint,
+  local,
+  modelled,
+  object,
+  oneOf,
+  refused,
+  refusedByDecoder,
+  told
+} from "./Family.ts"
 
 const vendorTools = "The gateway runs none of the vendor's tools."
 
 export const responsesFamily: Family = {
   name: "responses",
+  vendor: "responses",
   open: true,
   fields: new Map(Object.entries({
     model: modelled,
@@ -12,7 +24,7 @@ export const responsesFamily: Family = {
     messages: modelled,
     instructions: modelled,
     stream: modelled,
-    stream_options: object({ include_obfuscation: hint("The gateway pads no events.") }),
+    stream_options: object({ include_obfuscation: local(hint("The gateway pads no events.")) }),
     store: modelled,
     previous_response_id: modelled,
     conversation: refusedByDecoder("The gateway stores no conversations."),

@@ -11,7 +11,7 @@ import { replyOf } from "../../domain/Reply.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { withServerFields } from "../../http/jsonBody.ts"
+import { natives, withRest } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
@@ -34,11 +34,11 @@ export const ChatHandlers = groupRoutes(
         current.stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
-        const faults = new Faults()
+        const faults = new Faults(body[natives])
         const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeChat(body, faults)))
         for (const path of faults.ignored) noteIgnored(current.stats, path)
         const info = ({ id }: Pick<CompletionOutput, "id">) => ({ id, created: current.created, model: body.model })
-        return yield* responder.respond(current, model, withServerFields(conversation, body), {
+        return yield* responder.respond(current, model, withRest(conversation, body), {
           whole: (output) => Effect.succeed(respond(completions, chatCompletion(info(output), replyOf(output.events)))),
           frames: (output) => chatFrames(info(output), body.stream_options?.include_usage === true),
           failure: chatFailure

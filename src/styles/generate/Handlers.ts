@@ -6,6 +6,7 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
+import { noteUnsentFields } from "../../completion/unsentFields.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { ServerFields } from "../../domain/families/Family.ts"
@@ -16,7 +17,7 @@ import { modelFault } from "../../http/bodyLimits.ts"
 import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { serverFields, withServerFields } from "../../http/jsonBody.ts"
+import { natives, serverFields, withRest } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { visibleModels } from "../../http/visibleModels.ts"
 import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
@@ -56,7 +57,7 @@ export const GenerateHandlers = groupRoutes(
         const model = resolve(current, requested, findModel)
         if (model instanceof GatewayError) return yield* model
         const body = yield* readGenerateRequest(request)
-        const faults = new Faults()
+        const faults = new Faults(body[natives])
         const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body, faults)))
         for (const path of faults.ignored) noteIgnored(current.stats, path)
         const info = ({ id }: Pick<CompletionOutput, "id">): GenerateReplyInfo => ({
@@ -64,7 +65,7 @@ export const GenerateHandlers = groupRoutes(
           model: requested,
           thoughts: showsThoughts(body)
         })
-        return yield* responder.respond(current, model, withServerFields(conversation, body), {
+        return yield* responder.respond(current, model, withRest(conversation, body), {
           whole: (output) =>
             Effect.succeed(
               respond(endpoints.generateContent, generateResponse(info(output), replyOf(output.events)))
@@ -77,10 +78,18 @@ export const GenerateHandlers = groupRoutes(
     const stream = generating(true)
 
     const count = Effect.fnUntraced(function*({ params, request }: Raw) {
-      const model = resolve(yield* responder.currentRequest, modelName(params.model), responder.findAllowedModel)
+      const current = yield* responder.currentRequest
+      const model = resolve(current, modelName(params.model), responder.findAllowedModel)
       if (model instanceof GatewayError) return yield* model
       const body = yield* readCountRequest(request)
-      const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body)))
+      const faults = new Faults(body[natives])
+      const conversation = withRest(
+        yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body, faults))),
+        body
+      )
+      for (const path of faults.ignored) noteIgnored(current.stats, path)
+      const unsent = noteUnsentFields(conversation, current.stats)
+      if (unsent !== undefined) return yield* unsent
       return respond(endpoints.countTokens, { totalTokens: yield* responder.countTokens(conversation) })
     })
 

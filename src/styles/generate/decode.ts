@@ -251,9 +251,6 @@ export function* decodeGenerate(
     faults.at(`generationConfig.responseModalities[${i}]`, "only TEXT is supported")
     break
   }
-  if (request.cachedContent) {
-    faults.at("cachedContent", "the upstream stores no content; send it in contents instead")
-  }
   const system = yield* systemTurns(request.systemInstruction, faults, slice)
   const turns = yield* flatMapCooperatively(
     slice,

@@ -136,11 +136,15 @@ export function* normalizeRequest(body: unknown): Cooperative<unknown> {
   return yield* generateRequest(yield* renamed(body, slice), slice)
 }
 
-/** The request of a token count, which the body may wrap in `generateContentRequest`. */
+/** The request of a token count, which the body may wrap. */
+export const wrappedRequest = (body: unknown): unknown =>
+  isRecord(body) ? body["generateContentRequest"] ?? body["generate_content_request"] ?? body : body
+
+/** `normalizeRequest` of a token count. */
 export function* normalizeCountRequest(body: unknown): Cooperative<unknown> {
   const slice = new Slice()
   const request = yield* renamed(body, slice)
-  return yield* generateRequest(isRecord(request) ? request["generateContentRequest"] ?? request : request, slice)
+  return yield* generateRequest(wrappedRequest(request), slice)
 }
 
 /** The body of one embedding or of a batch, in the form of `EmbedContentRequest` or `BatchEmbedContentsRequest`. */

@@ -16,7 +16,7 @@ import {
   MediaPart,
   Part
 } from "./Api.ts"
-import { normalizeCountRequest, normalizeEmbedRequest, normalizeRequest } from "./normalizeRequest.ts"
+import { normalizeCountRequest, normalizeEmbedRequest, normalizeRequest, wrappedRequest } from "./normalizeRequest.ts"
 
 const { endpoints } = GenerateGroup
 
@@ -55,7 +55,10 @@ const generateReader = (normalize: (body: unknown) => Cooperative<unknown>, opti
 export const readGenerateRequest = generateReader(normalizeRequest, { family: generateFamily })
 
 /** Reads the body of a token count as a content generation. */
-export const readCountRequest = generateReader(normalizeCountRequest)
+export const readCountRequest = generateReader(normalizeCountRequest, {
+  family: generateFamily,
+  requestIn: wrappedRequest
+})
 
 /** Counts the requests of a batch as turns and the content of a single request as parts. */
 const embedCountedFields: CountedFields = { turns: ["requests"], parts: ["content"], stops: "" }

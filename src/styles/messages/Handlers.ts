@@ -6,6 +6,7 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
+import { noteUnsentFields } from "../../completion/unsentFields.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
@@ -15,7 +16,7 @@ import { replyOf } from "../../domain/Reply.ts"
 import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { withServerFields } from "../../http/jsonBody.ts"
+import { natives, withRest } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { visibleModels } from "../../http/visibleModels.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
@@ -49,7 +50,7 @@ export const MessagesHandlers = groupRoutes(
       stats.stream = body.stream === true
       const model = findModel(current, body.model, resolve)
       if (model instanceof GatewayError) return yield* model
-      const faults = new Faults()
+      const faults = new Faults(body[natives])
       const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults)))
       for (const path of faults.ignored) noteIgnored(stats, path)
       const promptTokens = stats.stream ? yield* startCooperatively(estimateCooperatively(conversation)) : 0
@@ -59,7 +60,7 @@ export const MessagesHandlers = groupRoutes(
         thinking: showsMessagesThinking(body.model, model, asksForThinking(body)),
         requestId: stats.id
       })
-      return yield* responder.respond(current, model, withServerFields(conversation, body), {
+      return yield* responder.respond(current, model, withRest(conversation, body), {
         whole: (output) =>
           Effect.succeed(respond(endpoints.create, messageObject(info(output), replyOf(output.events)))),
         frames: (output) => messagesFrames(info(output), promptTokens),
@@ -69,9 +70,17 @@ export const MessagesHandlers = groupRoutes(
 
     const count = Effect.fnUntraced(function*({ request }: Raw) {
       const body = yield* readCountRequest(request)
-      const model = responder.findAllowedModel(yield* responder.currentRequest, body.model, resolve)
+      const current = yield* responder.currentRequest
+      const model = responder.findAllowedModel(current, body.model, resolve)
       if (model instanceof GatewayError) return yield* model
-      const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body)))
+      const faults = new Faults(body[natives])
+      const conversation = withRest(
+        yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))),
+        body
+      )
+      for (const path of faults.ignored) noteIgnored(current.stats, path)
+      const unsent = noteUnsentFields(conversation, current.stats)
+      if (unsent !== undefined) return yield* unsent
       return respond(endpoints.countTokens, { input_tokens: yield* responder.countTokens(conversation) })
     })
 

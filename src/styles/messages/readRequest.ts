@@ -51,11 +51,8 @@ export const messagesPlan: DecodePlan = {
   output_format: fields({ schema: opaque })
 }
 
-const options = { outline: messagesCountedFields, pieces: messagesPlan }
+const options = { family: messagesFamily, outline: messagesCountedFields, pieces: messagesPlan }
 
-export const readMessagesRequest = payloadReader(MessagesGroup.endpoints.create, {
-  ...options,
-  family: messagesFamily
-})
+export const readMessagesRequest = payloadReader(MessagesGroup.endpoints.create, options)
 
 export const readCountRequest = payloadReader(MessagesGroup.endpoints.countTokens, options)

@@ -12,7 +12,7 @@ import { runCooperatively, startCooperatively } from "../../config/clock/coopera
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { holdPrompt, withServerFields } from "../../http/jsonBody.ts"
+import { holdPrompt, natives, withRest } from "../../http/jsonBody.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/RequestContext.ts"
 import { beforeReply } from "../../http/WorkLimit.ts"
@@ -64,6 +64,7 @@ export const ResponsesHandlers = groupRoutes(
         if (model instanceof GatewayError) return yield* model
         const { conversation, ignored, items, taken, targets } = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, {
+            natives: body[natives],
             wideInput: config.compat.wide_input_strict_output,
             stored: yield* referenced(caller.owner, body),
             limits: config.limits
@@ -112,7 +113,7 @@ export const ResponsesHandlers = groupRoutes(
         return yield* responder.respond(
           current,
           model,
-          withServerFields(conversation, body),
+          withRest(conversation, body),
           { whole, frames: start, failure: (error) => start().failure(error), keepsText: true },
           // This error concerns the model's reply, not the request, so the stream reports it (spec "States and transitions").
           Effect.catchIf(

@@ -42,7 +42,7 @@ export function* decodeResponse(
   options: DecodeOptions
 ): Cooperative<Result.Result<DecodedRequest, GatewayError>> {
   const slice = new Slice()
-  const faults = new Faults()
+  const faults = new Faults(options.natives)
   for (const param of ["conversation", "prompt"] as const) {
     if (request[param]) {
       faults.add(gatewayError("unknown_reference", `${param}: the gateway stores no ${param}s`, { param }))

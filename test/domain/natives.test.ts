@@ -1,0 +1,200 @@
+/** The walk through a body by its family's table: what drivers of the family send of it, and what others report. */
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import {
+  type Family,
+  hint,
+  listOf,
+  local,
+  modelled,
+  object,
+  objectBy,
+  required,
+  told,
+  translated
+} from "../../src/domain/families/Family.ts"
+import { restOf } from "../../src/domain/families/restOf.ts"
+import { runSync, sliceItems } from "../../src/domain/stream/cooperative.ts"
+import { Faults } from "../../src/http/Faults.ts"
+
+const no = told("Unknown to others.")
+const mark = hint("Changes nothing.")
+
+const source = objectBy("type", {
+  url: object({ type: modelled, url: modelled, region: no }),
+  file: required("the upstream reads no files")
+})
+
+const part = objectBy("type", {
+  text: object({ type: modelled, text: modelled, mark, citations: no }),
+  picture: object({ type: modelled, source, sizes: object({ width: modelled, dpi: no }) }),
+  result: object({ type: modelled, content: listOf(object({ text: modelled, mark })) }),
+  search: translated("Its words stay.")
+})
+
+const family: Family = {
+  name: "toy",
+  vendor: "messages",
+  open: true,
+  spelling: (name) => name === "Messages" ? "messages" : name,
+  fields: new Map(Object.entries({
+    messages: listOf(object({ role: modelled, content: listOf(part), weight: no })),
+    input: listOf(part, { isAlone: true }),
+    system: listOf(object({ text: modelled, mark }), {
+      form: (value) => typeof value === "string" ? { text: value } : value
+    }),
+    tools: listOf(object({ name: modelled, schema: modelled })),
+    choice: objectBy("type", { any: object({ type: modelled, most: no }) }),
+    own: local(no),
+    editing: no,
+    speed: told("Unknown to others.", "standard"),
+    cached: required("the upstream keeps nothing"),
+    labels: mark
+  }))
+}
+
+const rest = (body: object) => runSync(restOf(family, body))
+
+const said = (body: object) => rest(body).natives
+
+/** What a driver of another family reports. */
+const reported = (body: object): ReadonlyArray<string> => said(body)?.unsent().paths ?? []
+
+describe("the natives of a body", () => {
+  it("are absent from a body that says what the gateway models", () => {
+    const body = {
+      messages: [
+        { role: "user", content: "Hi" },
+        { role: "user", content: [{ type: "text", text: "Hi", citations: [], mark: null }] }
+      ],
+      tools: [{ name: "f", schema: { mark: 1 } }]
+    }
+    assert.deepStrictEqual(rest(body), {
+      serverFields: undefined,
+      natives: undefined,
+      ignored: [],
+      more: 0,
+      refused: undefined
+    })
+  })
+
+  it("have the fields of one element, by its path", () => {
+    const body = {
+      Messages: [
+        {
+          role: "user",
+          weight: 2,
+          content: [{ type: "text" }, { type: "text", text: "Hi", mark: 1, citations: { a: 1 } }]
+        }
+      ],
+      tools: [{ name: "f" }, { name: "g", later: true }]
+    }
+    const natives = said(body)!
+    assert.deepStrictEqual(natives.take("messages[0]"), { family: "messages", fields: { weight: 2 } })
+    assert.deepStrictEqual(natives.take("messages[0].content[1]"), {
+      family: "messages",
+      fields: { mark: 1, citations: { a: 1 } }
+    })
+    assert.deepStrictEqual(natives.take("tools[1]"), { family: "messages", fields: { later: true } })
+    assert.isUndefined(natives.take("messages[0].content[0]"))
+    assert.deepStrictEqual(natives.unsent().paths, [
+      "messages[0].weight",
+      "messages[0].content[1].citations",
+      "tools[1].later"
+    ])
+  })
+
+  it("keep the objects that fields are in", () => {
+    const body = { input: { type: "picture", source: { type: "url", region: "eu" }, sizes: { width: 1, dpi: 2 } } }
+    assert.deepStrictEqual(said(body)?.take("input")?.fields, { source: { region: "eu" }, sizes: { dpi: 2 } })
+    assert.deepStrictEqual(reported(body), ["input.source.region", "input.sizes.dpi"])
+  })
+
+  it("have an element of another kind as a whole", () => {
+    const strange = { type: "hologram", text: "Hi" }
+    const natives = said({ messages: [{ role: "user", content: [strange] }] })!
+    assert.deepStrictEqual(natives.take("messages[0].content[0]"), { family: "messages", fields: strange, whole: true })
+    assert.deepStrictEqual(natives.unsent().paths, ["messages[0].content[0]"])
+  })
+
+  it("have an element as a whole if an object within it is of another kind", () => {
+    const strange = { type: "picture", source: { type: "cloud", id: 1 }, sizes: { dpi: 2 } }
+    const natives = said({ messages: [{ content: [strange] }] })!
+    assert.deepStrictEqual(natives.take("messages[0].content[0]"), { family: "messages", fields: strange, whole: true })
+    assert.deepStrictEqual(natives.unsent().paths, ["messages[0].content[0].source"])
+  })
+
+  it("report an element that the gateway translates only if its decoder says so", () => {
+    const body = { input: [{ type: "search", query: "x" }, { type: "search" }] }
+    assert.deepStrictEqual(reported(body), [])
+    const natives = said(body)!
+    const faults = new Faults(natives)
+    faults.noteIgnored("input[1]")
+    faults.noteIgnored("input[2]")
+    assert.deepStrictEqual(faults.ignored, ["input[2]"])
+    assert.deepStrictEqual(natives.unsent().paths, ["input[1]"])
+  })
+
+  it("of the top level include objects of another kind, and fields of the server", () => {
+    const { natives, serverFields } = rest({ choice: { type: "new" }, min_p: 1, editing: { a: 1 }, labels: {}, own: 1 })
+    assert.deepStrictEqual(natives?.take("")?.fields, {
+      choice: { type: "new" },
+      min_p: 1,
+      editing: { a: 1 },
+      labels: {}
+    })
+    assert.deepStrictEqual(natives?.unsent().paths, ["choice", "editing"])
+    assert.deepStrictEqual(serverFields, { min_p: 1 })
+  })
+
+  it("read a single value in the place of a list, and other forms", () => {
+    assert.deepStrictEqual(reported({ messages: { weight: 1 } }), ["messages[0].weight"])
+    assert.deepStrictEqual(reported({ input: { type: "text", citations: 1 } }), ["input.citations"])
+    assert.deepStrictEqual(reported({ input: [{ type: "text", citations: 1 }] }), ["input[0].citations"])
+    assert.isUndefined(said({ system: "Hi" }))
+  })
+
+  it("are not reported by a driver of the family, as far as the conversation has them and the driver sends them", () => {
+    const natives = said({ editing: 1, tools: [{ name: "f", later: true }] })!
+    const sends = () => true
+    natives.take("")
+    assert.deepStrictEqual(natives.unsent(sends).paths, ["tools[0].later"])
+    natives.take("tools[0]")
+    assert.deepStrictEqual(natives.unsent(sends).paths, [])
+    assert.deepStrictEqual(natives.unsent((name) => name !== "editing").paths, ["editing"])
+  })
+
+  it("refuse what the reply depends on, where it is not sent", () => {
+    const natives = said({ cached: "x" })!
+    natives.take("")
+    assert.strictEqual(natives.unsent().refused?.message, "cached: the upstream keeps nothing")
+    assert.isUndefined(natives.unsent(() => true).refused)
+    const nested = said({ input: [{ type: "picture", source: { type: "file", id: "f" } }] })
+    assert.strictEqual(nested?.unsent().refused?.param, "input[0].source")
+  })
+
+  it("report no values that ask for nothing, but have them", () => {
+    const natives = said({ speed: "standard" })
+    assert.deepStrictEqual(natives?.take("")?.fields, { speed: "standard" })
+    assert.deepStrictEqual(natives?.unsent().paths, [])
+  })
+
+  it("name a hundred paths and count the others", () => {
+    const { more, paths } = said({ tools: Array.from({ length: 250 }, () => ({ later: true })) })!.unsent()
+    assert.deepStrictEqual([paths.length, more], [100, 150])
+  })
+
+  it("have no field by the name of the prototype", () => {
+    const body: object = JSON.parse(`{"tools":[{"__proto__":{"later":1}}]}`)
+    assert.deepStrictEqual([rest(body).natives, rest(body).ignored], [undefined, ["tools[0].__proto__"]])
+  })
+
+  it("are found in slices, in any body", () => {
+    for (const { items } of restOf(family, { messages: Array.from({ length: 9_000 }, () => ({ content: [{}] })) })) {
+      assert.isAtMost(items, sliceItems)
+    }
+    fc.assert(fc.property(fc.json(), (json) => {
+      for (const field of ["messages", "input", "system", "choice"]) rest({ [field]: JSON.parse(json) as unknown })
+    }))
+  })
+})
