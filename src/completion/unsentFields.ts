@@ -23,10 +23,10 @@ const samplingFields = {
 
 const samplingKeys = Object.keys(samplingFields) as ReadonlyArray<keyof typeof samplingFields>
 
-/** Notes the sampling parameters of a request whose driver applies none. */
-const noteUnsampled = (sampling: Sampling, stats: RequestStats): void => {
+/** Notes the sampling parameters of a request that its driver does not send. */
+const noteUnsampled = (sampling: Sampling, { capabilities, unsampled = [] }: Driver, stats: RequestStats): void => {
   for (const key of samplingKeys) {
-    if (sampling[key] === undefined) continue
+    if (sampling[key] === undefined || (capabilities.sampling && !unsampled.includes(key))) continue
     noteIgnored(stats, stats.style === "generate" ? `generationConfig.${key}` : samplingFields[key])
   }
 }
@@ -94,6 +94,6 @@ export const noteUnsent = (
 ): GatewayError | undefined => {
   const { sampling, thinking } = conversation
   if (thinking !== undefined) noteUnsaidThinking(thinking, model, driver, stats)
-  if (!driver.capabilities.sampling) noteUnsampled(sampling, stats)
+  noteUnsampled(sampling, driver, stats)
   return noteUnsentFields(conversation, stats, driver)
 }

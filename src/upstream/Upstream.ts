@@ -8,7 +8,7 @@ import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
-import type { Conversation, Thinking } from "../domain/Conversation.ts"
+import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { ServerFields } from "../domain/families/Family.ts"
 import type { FamilyName, UpstreamProtocol } from "../domain/Native.ts"
@@ -163,6 +163,8 @@ export interface Driver {
    * all of their family.
    */
   readonly sendsNative?: ((name: string) => boolean) | undefined
+  /** Parameters that the driver's contract lacks, although it has others. */
+  readonly unsampled?: ReadonlyArray<keyof Sampling> | undefined
   /** Logs in and returns a token. */
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   /** Checks that a token works. */

@@ -53,6 +53,7 @@ const makeDriver = (
         models: config.models,
         furtherModels: furtherModels(config),
         historyReasoning: config.history_reasoning,
+        fields: config.fields,
         limits: limits(config)
       }))
   }

@@ -33,7 +33,10 @@ export interface Row {
   readonly items?: Row
   /** A single value in the place of a list has no index in its path. */
   readonly isAlone?: boolean
-  /** As a kind: the element is sent whole to a server of the same contract. Other drivers send what the gateway makes of it. */
+  /**
+   * The element of this kind, or the field, is sent whole to a server of the same contract. Other drivers send what the gateway makes of
+   * it.
+   */
   readonly whole?: boolean
   /** Brings a value to the form that the table describes. */
   readonly form?: (value: unknown) => unknown
@@ -85,7 +88,7 @@ export const listOf = (items: Row, options: Pick<Row, "isAlone" | "form"> = {}):
   ...options
 })
 
-/** A kind that the gateway translates for servers of other contracts. Those of its own get the element whole. */
+/** A kind or a field that the gateway translates for servers of other contracts. Those of its own get it whole. */
 export const translated = (why?: string): Row => ({
   fate: "modelled",
   whole: true,

@@ -28,17 +28,6 @@ const FileData = Schema.Struct({
 /** A part of a function's response. */
 export const MediaPart = Schema.Struct({ inlineData: optional(Blob), fileData: optional(FileData) })
 
-/** Fields that describe a part; they are not its content. */
-export const partAttributes: ReadonlySet<string> = new Set([
-  "thought",
-  "thoughtSignature",
-  "videoMetadata",
-  "mediaResolution",
-  "mediaProcessing",
-  "partMetadata",
-  "speechMetadata"
-])
-
 /** A part of a content. Unknown fields are kept, so that the decoder can name the part's kind. */
 export const Part = Schema.StructWithRest(
   Schema.Struct({
@@ -98,7 +87,9 @@ export const GenerationConfig = Schema.Struct({
   frequencyPenalty: optional(Schema.Finite),
   candidateCount: optional(Schema.Int),
   responseMimeType: optional(Schema.String),
-  responseModalities: optional(Schema.Array(Schema.String)).annotate({ description: "Only `TEXT`." }),
+  responseModalities: optional(Schema.Array(Schema.String)).annotate({
+    description: "Only `TEXT`, except at a server of this contract."
+  }),
   responseSchema: optional(ParsedObject),
   responseJsonSchema: optional(ParsedObject),
   thinkingConfig: optional(Schema.Struct({
@@ -116,7 +107,7 @@ export const GenerateRequest = Schema.Struct({
     description: "Function declarations that the model may call."
   }),
   toolConfig: optional(ToolConfig),
-  cachedContent: optional(Schema.String).annotate({ description: "Refused: the upstream stores no content." }),
+  cachedContent: optional(Schema.String).annotate({ description: "Refused, except at a server of this contract." }),
   generationConfig: optional(GenerationConfig)
 }).annotate({ identifier: "GenerateRequest" })
 

@@ -14,7 +14,7 @@ import {
   type Turn
 } from "../../domain/Conversation.ts"
 import { exactArguments, isRecord, type Json, type JsonFields } from "../../domain/json.ts"
-import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
+import { isMadeId, linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import type { Native } from "../../domain/Native.ts"
 import { signatureOf } from "../../domain/sealed.ts"
 import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
@@ -23,9 +23,8 @@ import { parseJson } from "../json.ts"
 /** The turns whose thinking goes back: all, those since the last question, or none. */
 export type HistoryReasoning = "all" | "current" | "none"
 
-/** The vendor's own fields of an element of this family. */
-export const nativeOf = (element: { readonly native?: Native | undefined }): Native | undefined =>
-  element.native?.family === "generate" ? element.native : undefined
+/** Returns the vendor's own fields of an element, as far as they are sent; `undefined` for elements of other families. */
+export type OwnFields = (element: { readonly native?: Native | undefined }) => Native | undefined
 
 const media = (data: string | undefined, uri: string | undefined, mimeType: string | undefined): JsonFields => {
   if (data !== undefined) return { inlineData: { mimeType: mimeType ?? "application/octet-stream", data } }
@@ -46,10 +45,13 @@ const filePart = ({ data, id, kind, mediaType, name, url }: FilePart): JsonField
 /** The arguments as an object; other text is kept under a name. */
 const argumentsOf = (text: string): JsonFields => isRecord(parseJson(text)) ? exactArguments(text) : { arguments: text }
 
+/** The id of a call. Servers that send none match results by order and name. */
+const idOf = (id: string): JsonFields => isMadeId(id) ? {} : { id }
+
 const callPart = ({ arguments: text, id, name, sealed }: CallPart): JsonFields => {
   const signature = signatureOf(sealed)
   return {
-    functionCall: { id, name, args: argumentsOf(text) },
+    functionCall: { ...idOf(id), name, args: argumentsOf(text) },
     ...(signature === undefined ? {} : { thoughtSignature: signature })
   }
 }
@@ -58,7 +60,7 @@ const callPart = ({ arguments: text, id, name, sealed }: CallPart): JsonFields =
 const resultParts = ({ callId, content, isError, name }: ResultPart): ReadonlyArray<JsonFields> => {
   const text = content.flatMap((part) => part._tag === "Text" ? [part.text] : []).join("\n\n")
   return [
-    { functionResponse: { id: callId, name: name ?? "", response: { [isError ? "error" : "output"]: text } } },
+    { functionResponse: { ...idOf(callId), name: name ?? "", response: { [isError ? "error" : "output"]: text } } },
     ...content.flatMap((part) =>
       part._tag === "Image" ? [imagePart(part)] : part._tag === "File" ? [filePart(part)] : []
     )
@@ -83,16 +85,18 @@ const partsOf = (part: Part): ReadonlyArray<JsonFields> => {
 }
 
 /** The parts of an element, with the vendor's own fields if it has them. */
-const sentParts = (part: Part): ReadonlyArray<JsonFields> => {
-  const native = nativeOf(part)
+const sentParts = (part: Part, native: Native | undefined): ReadonlyArray<JsonFields> => {
   if (native === undefined) return partsOf(part)
-  if (native.whole !== true) return partsOf(part).map((sent, i) => i === 0 ? { ...native.fields, ...sent } : sent)
-  const signature = part._tag === "Call" ? signatureOf(part.sealed) : undefined
-  return [signature === undefined ? native.fields : { thoughtSignature: signature, ...native.fields }]
+  if (native.whole === true) return [native.fields]
+  if (part._tag === "Text") return [{ text: part.text, ...native.fields }]
+  const [first, ...others] = partsOf(part)
+  // The caller's own words of a result have its pictures and files too.
+  return [{ ...first, ...native.fields }, ...(Object.hasOwn(native.fields, "functionResponse") ? [] : others)]
 }
 
 interface Content {
   readonly role: "user" | "model"
+  /** All but the parts. */
   readonly fields: JsonFields
   readonly parts: Array<JsonFields>
 }
@@ -103,7 +107,7 @@ const isModels = (part: JsonFields): boolean => "executableCode" in part || "cod
 /** The contents and the system instruction of a request. */
 export interface Contents {
   readonly contents: ReadonlyArray<Json>
-  readonly systemInstruction: Json | undefined
+  readonly systemInstruction: JsonFields | undefined
 }
 
 class ContentList {
@@ -118,7 +122,7 @@ class ContentList {
       if (!isFirst && last?.role === of) {
         last.parts.push(part)
       } else {
-        this.list.push({ role: of, fields: own !== undefined && of === role ? own : {}, parts: [part] })
+        this.list.push({ fields: own !== undefined && of === role ? own : { role: of }, role: of, parts: [part] })
       }
       isFirst = false
     }
@@ -128,16 +132,25 @@ class ContentList {
 const headed = (turn: Turn): ReadonlyArray<Part> =>
   turn.name === undefined ? turn.parts : [Text(`${turn.name}:`), ...turn.parts]
 
-function* partsOfTurn(turn: Turn, sendsThoughts: boolean, slice: Slice): Cooperative<ReadonlyArray<JsonFields>> {
+function* partsOfTurn(
+  turn: Turn,
+  sendsThoughts: boolean,
+  own: OwnFields,
+  slice: Slice
+): Cooperative<ReadonlyArray<JsonFields>> {
   return yield* flatMapCooperatively(
     slice,
     headed(turn),
-    (part) => part._tag === "Reasoning" && !sendsThoughts ? [] : sentParts(part)
+    (part) => part._tag === "Reasoning" && !sendsThoughts ? [] : sentParts(part, own(part))
   )
 }
 
 /** The contents of a conversation. Calls get the ids that their results name. */
-export function* contentsOf(conversation: Conversation, history: HistoryReasoning = "all"): Cooperative<Contents> {
+export function* contentsOf(
+  conversation: Conversation,
+  own: OwnFields,
+  history: HistoryReasoning = "all"
+): Cooperative<Contents> {
   const slice = new Slice()
   const { turns } = yield* linkCallsCooperatively(conversation, slice)
   const other = turns.findIndex(({ role }) => role !== "system")
@@ -148,15 +161,15 @@ export function* contentsOf(conversation: Conversation, history: HistoryReasonin
   const system: Array<JsonFields> = []
   for (const [i, turn] of turns.entries()) {
     if (slice.add(1)) yield slice.end()
-    const parts = yield* partsOfTurn(turn, history !== "none" && i > after, slice)
+    const parts = yield* partsOfTurn(turn, history !== "none" && i > after, own, slice)
     if (i < leading) {
       for (const part of parts) system.push(part)
     } else {
-      all.add(turn.role === "assistant" ? "model" : "user", parts, nativeOf(turn)?.fields)
+      all.add(turn.role === "assistant" ? "model" : "user", parts, own(turn)?.fields)
     }
   }
   return {
-    contents: all.list.map(({ fields, parts, role }) => ({ role, ...fields, parts })),
-    systemInstruction: system.length === 0 ? undefined : { ...nativeOf(turns[0]!)?.fields, parts: system }
+    contents: all.list.map(({ fields, parts }) => ({ ...fields, parts })),
+    systemInstruction: system.length === 0 ? undefined : { parts: system }
   }
 }

@@ -8,10 +8,11 @@ import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
+import type { FieldPolicy } from "../openai/requestBody.ts"
 import { replyDecoder } from "../replyDecoder.ts"
 import { longestBody, longestVectors, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
 import type { CompletionReply, CompletionRequest, Driver, EmbeddingsRequest, UpstreamModel } from "../Upstream.ts"
-import type { HistoryReasoning } from "./contents.ts"
+import type { HistoryReasoning, OwnFields } from "./contents.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { embedBody, readEmbeddings } from "./embeddings.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
@@ -28,6 +29,8 @@ export interface GenerateOptions {
   readonly furtherModels: ReadonlyArray<UpstreamModel>
   /** The turns whose thinking goes back; the default is all. */
   readonly historyReasoning?: HistoryReasoning | undefined
+  /** What becomes of fields that the gateway does not model. Default: all pass. */
+  readonly fields?: FieldPolicy | undefined
   readonly limits: ExchangeLimits
 }
 
@@ -38,9 +41,33 @@ const resourceOf = (name: string): string =>
 /** True for an address with a version, such as `/v1beta`. */
 const isVersioned = (baseUrl: string): boolean => /\/v\d[^/]*(?:\/|$)/.test(new URL(baseUrl).pathname)
 
+/** The fields that the gateway translates for servers of other contracts; they are not subject to `upstream.fields`. */
+const translatedFields: ReadonlySet<string> = new Set(
+  ("tools toolConfig generationConfig systemInstruction role thoughtSignature inlineData fileData functionResponse " +
+    "executableCode codeExecutionResult").split(" ")
+)
+
+/** Tells whether a field of the vendor is sent. */
+const sendsField = (policy: FieldPolicy): (name: string) => boolean => {
+  if (policy === "pass") return () => true
+  const allowed = new Set(policy === "drop" ? [] : policy)
+  return (name) => translatedFields.has(name) || allowed.has(name)
+}
+
+const ownFields = (policy: FieldPolicy): OwnFields => {
+  const sends = sendsField(policy)
+  return ({ native }) => {
+    if (native?.family !== "generate" || policy === "pass") return native?.family === "generate" ? native : undefined
+    const fields = Object.fromEntries(Object.entries(native.fields).filter(([name]) => sends(name)))
+    return native.whole === true && Object.keys(fields).length === 0 ? undefined : { ...native, fields }
+  }
+}
+
 /** Makes the driver. */
 export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: GenerateOptions): Driver => {
   const { historyReasoning, limits } = options
+  const policy = options.fields ?? "pass"
+  const own = ownFields(policy)
   const entries = new Map(options.models.map((model) => [model.id, model]))
   const client = makeServerClient(exchanges, {
     name: "generate",
@@ -63,7 +90,11 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
         const words = entries.get(model.id)?.thinking
         return Effect.flatMapEager(
           startCooperatively(
-            generateRequest(conversation, { model, name: requested.name, words }, historyReasoning)
+            generateRequest(conversation, {
+              model: { model, name: requested.name, words },
+              own,
+              history: historyReasoning
+            })
           ),
           (body) =>
             client.complete({
@@ -108,6 +139,8 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
     ...sessionless(client.verify("/models")),
     name: "generate",
     family: "generate",
+    sendsNative: sendsField(policy),
+    unsampled: ["logitBias"],
     embed,
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     models: options.furtherModels,

@@ -10,8 +10,9 @@ import type {
   ToolDeclaration
 } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
+import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import { contentsOf, type HistoryReasoning, nativeOf } from "./contents.ts"
+import { contentsOf, type HistoryReasoning, type OwnFields } from "./contents.ts"
 import { thinkingConfig, type ThinkingModel } from "./thinking.ts"
 
 /** Stop sequences that the vendor accepts; the gateway applies the others. */
@@ -72,44 +73,50 @@ const samplingFields = (sampling: Sampling): Record<string, Json> => {
   return fields
 }
 
-const generationConfig = (conversation: Conversation, model: ThinkingModel): JsonFields => {
-  const { output, sampling, stop } = conversation
-  const thinking = thinkingConfig(conversation, model)
+const stopFields = (stop: ReadonlyArray<string>): JsonFields =>
+  stop.length === 0 ? {} : { stopSequences: stop.slice(0, mostStops) }
+
+/** The caller's own words win where there are any: the canonical forms of what they say are left out. */
+const generationConfig = (
+  conversation: Conversation,
+  model: ThinkingModel,
+  own: JsonFields | undefined
+): JsonFields => {
+  const { output, sampling, stop, thinking } = conversation
+  const ownConfig = own?.["generationConfig"]
+  const said = isFields(ownConfig) ? ownConfig : {}
+  const wanted = own === undefined ? thinkingConfig(thinking, model) : thinkingConfig(undefined, model)
   return {
     ...samplingFields(sampling),
-    ...(stop.length === 0 ? {} : { stopSequences: stop.slice(0, mostStops) }),
-    ...(output === undefined ? {} : outputFields(output)),
-    ...(thinking === undefined ? {} : { thinkingConfig: thinking })
+    ...stopFields(stop),
+    ...(output === undefined || own !== undefined ? {} : outputFields(output)),
+    ...(wanted === undefined ? {} : { thinkingConfig: wanted }),
+    ...said
   }
 }
 
-/** A caller's own words, but for stop sequences that the server would refuse. */
-const ownConfig = (own: JsonFields): JsonFields => {
-  const stop = own["stopSequences"]
-  return Array.isArray(stop) && stop.length > mostStops ? { ...own, stopSequences: stop.slice(0, mostStops) } : own
+/** What a driver knows of a request beside the conversation. */
+export interface RequestOptions {
+  readonly model: ThinkingModel
+  readonly own: OwnFields
+  readonly history?: HistoryReasoning | undefined
 }
-
-const isObject = (value: Json | undefined): value is JsonFields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The request of a conversation, as an object to send. */
 export function* generateRequest(
   conversation: Conversation,
-  model: ThinkingModel,
-  history?: HistoryReasoning
+  { history, model, own }: RequestOptions
 ): Cooperative<JsonFields> {
-  const { contents, systemInstruction } = yield* contentsOf(conversation, history)
-  const own = nativeOf(conversation)?.fields
-  const ownGeneration = own?.["generationConfig"]
-  const config = own === undefined
-    ? generationConfig(conversation, model)
-    : isObject(ownGeneration)
-    ? ownConfig(ownGeneration)
-    : {}
+  const { contents, systemInstruction } = yield* contentsOf(conversation, own, history)
+  const fields = own(conversation)?.fields
+  const ownSystem = fields?.["systemInstruction"]
+  const config = generationConfig(conversation, model, fields)
   return {
-    ...(own ?? declaredTools(conversation)),
+    ...(fields ?? declaredTools(conversation)),
     contents,
-    ...(systemInstruction === undefined ? {} : { systemInstruction }),
-    ...(Object.keys(config).length === 0 && ownGeneration === undefined ? {} : { generationConfig: config })
+    ...(systemInstruction === undefined
+      ? {}
+      : { systemInstruction: { ...(isFields(ownSystem) ? ownSystem : {}), ...systemInstruction } }),
+    ...(Object.keys(config).length === 0 ? {} : { generationConfig: config })
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Thinking in the words of a content-generation server: `thinkingConfig`.
  */
-import type { Conversation, Thinking } from "../../domain/Conversation.ts"
+import type { Thinking } from "../../domain/Conversation.ts"
 import type { JsonFields } from "../../domain/json.ts"
 import type { UpstreamModel } from "../Upstream.ts"
 
@@ -49,7 +49,7 @@ export interface ThinkingModel {
  * are shown, since servers refuse the request for models without thinking.
  */
 export const thinkingConfig = (
-  { thinking }: Pick<Conversation, "thinking">,
+  thinking: Thinking | undefined,
   { model, name, words }: ThinkingModel
 ): JsonFields | undefined => {
   if (words === "none") return undefined
