@@ -40,10 +40,16 @@ const partOf = (part: Part): object => {
   }
 }
 
-const blockOf = (block: ReplyBlock): object =>
-  block._tag === "Call"
-    ? { type: "tool_call", id: block.id, name: block.name, arguments: block.arguments }
-    : { type: block._tag === "Text" ? "text" : "reasoning", content: block.text }
+const blockOf = (block: ReplyBlock): object => {
+  switch (block._tag) {
+    case "Call":
+      return { type: "tool_call", id: block.id, name: block.name, arguments: block.arguments }
+    case "Extra":
+      return { type: block.at === "reasoning" ? "reasoning" : "other", content: "" }
+    default:
+      return { type: block._tag === "Text" ? "text" : "reasoning", content: block.text }
+  }
+}
 
 const input = ({ turns }: Conversation): string =>
   JSON.stringify(turns.map(({ parts, role }) => ({ role, parts: parts.map(partOf) })))

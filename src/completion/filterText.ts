@@ -3,7 +3,7 @@
  * sequence on. Held text is released as soon as something other than text follows.
  */
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
-import { isContentPlace } from "../domain/replyExtras.ts"
+import { isOrderedPlace } from "../domain/replyExtras.ts"
 import { markerMachine } from "../domain/stream/referenceMarkers.ts"
 import { stopMachine, type StopSequences } from "../domain/stream/stopSequences.ts"
 import { TextPieces } from "../domain/stream/text.ts"
@@ -92,7 +92,15 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
   end(): void {}
 
   private extra(part: UpstreamExtra, out: Array<ReplyPart>): void {
-    if (isContentPlace(part.at) && this.inCall) {
+    if (part.at === "block") {
+      // Text does not continue after another block of the content.
+      this.sieve?.interrupt(this.sieved)
+      this.fromSieve(out)
+      if (!this.ended) this.flush(out)
+      if (!this.ended) out.push(part)
+      return
+    }
+    if (isOrderedPlace(part.at) && this.inCall) {
       this.content.push(part)
       return
     }
@@ -167,11 +175,10 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
         case "CallCutOff":
           this.inCall = false
           out.push(CallOver(event._tag === "CallFinished", event.arguments))
+          if (this.reasoning !== undefined) out.push(Reasoning(this.reasoning.toString()))
+          this.reasoning = undefined
           for (const part of this.content) out.push(part)
           clear(this.content)
-          if (this.reasoning === undefined) break
-          out.push(Reasoning(this.reasoning.toString()))
-          this.reasoning = undefined
       }
     }
     clear(this.sieved)

@@ -78,8 +78,9 @@ class ReplyFinisher implements FinishMachine {
   private current = noCall
   /** The first call, with what only the upstream reads of it. */
   private first: (Call & { sealed: JsonFields | undefined }) | undefined
-  /** What only the upstream reads of the message that has the calls. */
+  /** What only the upstream reads of the message that has the calls, and its characters. */
   private details: ExtraFold | undefined
+  private sealedChars = 0
   /** Extra fields that wait for something to show. */
   private extras: Array<UpstreamExtra> | undefined
   private hasShown = false
@@ -95,7 +96,7 @@ class ReplyFinisher implements FinishMachine {
   }
 
   get held(): number {
-    return this.reasoningCalls?.held ?? 0
+    return (this.reasoningCalls?.held ?? 0) + this.sealedChars
   }
 
   estimated(): boolean {
@@ -174,7 +175,10 @@ class ReplyFinisher implements FinishMachine {
   private extra(part: UpstreamExtra, out: Array<ReplyEvent>): void {
     const { at, family, value } = part
     if (isContentPlace(at)) return this.content(part, out)
-    if (at === "reasoning" && !this.options.showReasoning) return
+    if (at === "reasoning") {
+      if (family === "messages") this.keepDetails({ thinking_blocks: [value] })
+      if (!this.options.showReasoning) return
+    }
     if (this.hasShown) out.push(Reply.ReplyExtra(family, at, value))
     else {
       this.extras ??= []
@@ -183,16 +187,18 @@ class ReplyFinisher implements FinishMachine {
   }
   private content({ at, family, value }: UpstreamExtra, out: Array<ReplyEvent>): void {
     const { reasoning_details: details, ...rest } = value
-    if (details !== undefined) {
-      this.details ??= new ExtraFold()
-      this.details.push({ at: "message", value: { reasoning_details: details } })
-    }
+    if (details !== undefined) this.keepDetails({ reasoning_details: details })
     const shown = details === undefined || !this.options.showReasoning ? rest : { ...rest, reasoning_details: details }
     if (Object.keys(shown).length === 0) return
     if (rest["refusal"] !== undefined) this.written.push(String(rest["refusal"]))
     this.leaveReasoning()
     this.show(out)
     out.push(Reply.ReplyExtra(family, at, shown))
+  }
+  private keepDetails(value: JsonFields): void {
+    this.details ??= new ExtraFold()
+    this.details.push({ at: "message", value })
+    this.sealedChars += JSON.stringify(value).length
   }
   /** Keeps what only the upstream reads of the calls. */
   private seal(): void {

@@ -6,7 +6,7 @@
  * and a tool must not run without its arguments. The calls behind it wait as long.
  */
 import type { JsonFields } from "../domain/json.ts"
-import { addSealed, isContentPlace } from "../domain/replyExtras.ts"
+import { addSealed, isOrderedPlace } from "../domain/replyExtras.ts"
 import type { Meter } from "../domain/stream/cooperative.ts"
 import { ObjectScan } from "../domain/stream/ObjectScan.ts"
 import { TextPieces } from "../domain/stream/text.ts"
@@ -219,9 +219,9 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
     this.advance(out)
   }
 
-  /** Content waits as text does. */
+  /** Content and sealed reasoning wait as text does. */
   private extra(event: UpstreamExtra, out: Array<ReplyPart>): void {
-    if (!isContentPlace(event.at) || (this.open === undefined && this.turn === this.waiting.length)) {
+    if (!isOrderedPlace(event.at) || (this.open === undefined && this.turn === this.waiting.length)) {
       out.push(event)
       return
     }

@@ -14,7 +14,7 @@ import { estimateConversation, estimateCooperatively } from "../domain/estimateC
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
-import { isContentPlace } from "../domain/replyExtras.ts"
+import { isOrderedPlace } from "../domain/replyExtras.ts"
 import { pieceChars } from "../domain/stream/cooperative.ts"
 import { compileStopSequences } from "../domain/stream/stopSequences.ts"
 import { once, transduce } from "../domain/stream/transduce.ts"
@@ -106,7 +106,7 @@ const isContent = (event: UpstreamEvent): boolean => {
       return true
     case "UpstreamExtra":
       // Pictures, sound, a refusal, sealed thinking.
-      return isContentPlace(event.at)
+      return isOrderedPlace(event.at)
     case "UpstreamUsage":
     case "UpstreamFinish":
       return false

@@ -92,8 +92,9 @@ export const noteUnsent = (
   driver: Driver,
   stats: RequestStats
 ): GatewayError | undefined => {
-  const { sampling, thinking } = conversation
-  if (thinking !== undefined) noteUnsaidThinking(thinking, model, driver, stats)
+  const { native, sampling, thinking } = conversation
+  const isOwn = native !== undefined && native.family === driver.family
+  if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, stats)
   noteUnsampled(sampling, driver, stats)
   return noteUnsentFields(conversation, stats, driver)
 }

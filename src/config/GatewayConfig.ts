@@ -53,10 +53,12 @@ export interface ConfiguredModel extends Model {
   readonly model: string
   /** The words in which the server reads whether and how much to think. */
   readonly thinking?: "effort" | "template" | "budget" | "none"
+  /** The limit of output that a `messages` server gets if the caller has none. */
+  readonly max_tokens?: number
 }
 
 export interface UpstreamConfig {
-  readonly driver: "embedded" | "session" | "openai" | "generate"
+  readonly driver: "embedded" | "session" | "openai" | "messages" | "generate"
   /** Without a trailing slash; empty with the embedded driver. */
   readonly base_url: string
   readonly models: ReadonlyArray<ConfiguredModel>

@@ -66,6 +66,7 @@ const endpoints: { readonly [Name in UpstreamConfig["driver"]]: RegExp } = {
   embedded: /\/+$/,
   session: /\/+$/,
   openai: /(?:\/chat\/completions)?\/*$/,
+  messages: /(?:\/v1)?(?:\/messages)?\/*$/,
   generate: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/
 }
 
@@ -83,14 +84,15 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
   const models = Object.entries(group.models).map(([id, entry]): ConfiguredModel => {
     if (id.trim() === "") faults.push(fault("upstream.models", "must not have an empty id"))
     const native = natives.get(normalizeModelName(id))
-    const { model, reasoning, search, thinking } = typeof entry === "string" ? { model: entry } : entry
+    const { max_tokens, model, reasoning, search, thinking } = typeof entry === "string" ? { model: entry } : entry
     if (model.trim() === "") faults.push(fault(`upstream.models.${id}`, "must name a model"))
     return {
       id: native === undefined ? id.trim() : normalizeModelName(id),
       model: model.trim(),
       reasoning: reasoning ?? native?.reasoning ?? "auto",
       search: search ?? native?.search ?? false,
-      ...(thinking === undefined ? {} : { thinking })
+      ...(thinking === undefined ? {} : { thinking }),
+      ...(max_tokens === undefined ? {} : { max_tokens })
     }
   })
   return {

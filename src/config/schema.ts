@@ -220,13 +220,14 @@ const ModelEntry = Schema.Union([
     model: text,
     reasoning: Schema.optionalKey(flag),
     search: Schema.optionalKey(flag),
-    thinking: Schema.optionalKey(oneOf(["effort", "template", "budget", "none"]))
+    thinking: Schema.optionalKey(oneOf(["effort", "template", "budget", "none"])),
+    max_tokens: Schema.optionalKey(integer(1, 10_000_000))
   })
-]).annotate({ message: "must be a model's name or an object with model, reasoning, search and thinking" })
+]).annotate({ message: "must be a model's name or an object with model, reasoning, search, thinking and max_tokens" })
 
 export const UpstreamGroup = group({
   driver: withDefault(
-    described(oneOf(["embedded", "session", "openai", "generate"]), "How the upstream is spoken to."),
+    described(oneOf(["embedded", "session", "openai", "messages", "generate"]), "How the upstream is spoken to."),
     "embedded"
   ),
   base_url: Schema.optionalKey(described(text, "Address of the upstream.")),

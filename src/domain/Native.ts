@@ -20,4 +20,6 @@ export interface Native {
    * element itself is what other drivers send, such as its words as text.
    */
   readonly whole?: true
+  /** Of a whole request: headers of the vendor's contract that a driver of the family sends too, by their names in lower case. */
+  readonly headers?: { readonly [name: string]: string }
 }

@@ -2,7 +2,8 @@
  * A whole reply: the fold of its events, from which every style renders its non-stream object.
  */
 import type { JsonFields } from "./json.ts"
-import type { FinishReason, ReplyEvent, Usage } from "./ReplyEvent.ts"
+import type { FamilyName } from "./Native.ts"
+import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "./ReplyEvent.ts"
 import { ExtraFold, type ReplyExtras } from "./replyExtras.ts"
 
 /** A part of a reply; adjacent text, and adjacent reasoning, is one block. */
@@ -16,6 +17,13 @@ export type ReplyBlock =
     readonly arguments: string
     readonly sealed?: JsonFields | undefined
   }
+  /** Sealed reasoning that ends here, or a block of content, in the words of a family: for the renderers of that family. */
+  | {
+    readonly _tag: "Extra"
+    readonly family: FamilyName
+    readonly at: "reasoning" | "block"
+    readonly value: JsonFields
+  }
 
 /** A call with its complete arguments. */
 type ReplyCall = Extract<ReplyBlock, { readonly _tag: "Call" }>
@@ -26,8 +34,10 @@ export interface Reply {
   readonly usage: Usage
   readonly finish: FinishReason
   readonly stopSequence: string | undefined
-  /** Fields of the server's reply that nothing else models. */
+  /** Fields of the server's reply that nothing else models, in the words of OpenAI-compatible servers. */
   readonly extras?: ReplyExtras | undefined
+  /** The same in the words of another family, for the renderers of that family. */
+  readonly own?: { readonly family: FamilyName; readonly extras: ReplyExtras } | undefined
 }
 
 /** Collects events into a reply, without calls that were cut off, since these must not look runnable. */
@@ -44,6 +54,7 @@ export const foldReply = (): ReplyFold => {
   let kind: "Reasoning" | "Text" | undefined
   let text = ""
   let extras: ExtraFold | undefined
+  let own: { readonly family: FamilyName; readonly fold: ExtraFold } | undefined
   let usage = noUsage
   let finish: FinishReason = "stop"
   let stopSequence: string | undefined
@@ -58,6 +69,18 @@ export const foldReply = (): ReplyFold => {
       kind = of
     }
     text += piece
+  }
+  const extra = ({ at, family, value }: ReplyExtra) => {
+    if (at === "reasoning" || at === "block") {
+      close()
+      blocks.push({ _tag: "Extra", family, at, value })
+    } else if (family === "openai") {
+      extras ??= new ExtraFold()
+      extras.push({ at, value })
+    } else {
+      own ??= { family, fold: new ExtraFold() }
+      own.fold.push({ at, value })
+    }
   }
   return {
     push(event) {
@@ -77,9 +100,7 @@ export const foldReply = (): ReplyFold => {
           })
           return
         case "ReplyExtra":
-          extras ??= new ExtraFold()
-          extras.push(event)
-          return
+          return extra(event)
         case "UsageReported":
           usage = event.usage
           return
@@ -95,8 +116,14 @@ export const foldReply = (): ReplyFold => {
     },
     reply() {
       close()
-      const reply = { blocks, usage, finish, stopSequence }
-      return extras === undefined ? reply : { ...reply, extras: extras.extras }
+      return {
+        blocks,
+        usage,
+        finish,
+        stopSequence,
+        ...(extras === undefined ? {} : { extras: extras.extras }),
+        ...(own === undefined ? {} : { own: { family: own.family, extras: own.fold.extras } })
+      }
     }
   }
 }

@@ -16,6 +16,9 @@ export type FoldedPlace = "chunk" | "choice" | "message" | "usage"
 /** True for a place whose fields are content of the reply. */
 export const isContentPlace = (at: ExtraPlace): boolean => at === "message" || at === "block"
 
+/** True for a place whose fields belong between the pieces of the reply where they arrive. */
+export const isOrderedPlace = (at: ExtraPlace): boolean => isContentPlace(at) || at === "reasoning"
+
 /** The extra fields of a whole reply, by place. */
 export type ReplyExtras = { readonly [At in FoldedPlace]?: JsonFields }
 

@@ -181,14 +181,16 @@ export const makeLanguageModel = Effect.fnUntraced(function*(options: LanguageMo
         Effect.mapError(failure("generateText")),
         Effect.map(({ blocks, finish, id, usage }): Array<Response.PartEncoded> => [
           { type: "response-metadata", id, modelId: options.model, timestamp: undefined },
-          ...blocks.map((block): Response.PartEncoded => {
+          ...blocks.flatMap((block): Array<Response.PartEncoded> => {
             switch (block._tag) {
               case "Reasoning":
-                return { type: "reasoning", text: block.text }
+                return [{ type: "reasoning", text: block.text }]
               case "Text":
-                return { type: "text", text: block.text }
+                return [{ type: "text", text: block.text }]
               case "Call":
-                return callPart(block.id, block.name, block.arguments)
+                return [callPart(block.id, block.name, block.arguments)]
+              case "Extra":
+                return []
             }
           }),
           finishPart(finish, usage)

@@ -2,11 +2,7 @@
  * Fields of a server's reply that the gateway does not model, bounded in number and depth. Values that say nothing are left out.
  */
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../domain/json.ts"
-import { writeJson } from "./json.ts"
-
-/** Fields that are kept of one object, and the depth to which their values may be nested. */
-const mostFields = 64
-const deepest = 64
+import { mostFields, otherFields, writeJson } from "./json.ts"
 
 /** The words of a text. */
 export const names = (text: string): ReadonlySet<string> => new Set(text.split(" "))
@@ -14,29 +10,9 @@ export const names = (text: string): ReadonlySet<string> => new Set(text.split("
 const says = (value: unknown): boolean =>
   value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0)
 
-const isShallowTo = (value: unknown, depth: number): boolean => {
-  if (typeof value !== "object" || value === null) return true
-  if (depth === 0) return false
-  for (const field of Object.values(value)) if (!isShallowTo(field, depth - 1)) return false
-  return true
-}
-
-/** True for a value that is not nested too deeply to be kept. */
-export const isShallow = (value: unknown): boolean => isShallowTo(value, deepest)
-
 /** The fields of an object that are not modelled; `undefined` without any. */
-export const others = (value: JsonRecord, modelled: ReadonlySet<string>): JsonFields | undefined => {
-  let found: Record<string, Json> | undefined
-  let count = 0
-  for (const name of Object.keys(value)) {
-    if (modelled.has(name)) continue
-    const field = value[name]
-    if (!says(field) || count++ >= mostFields || !isShallow(field)) continue
-    found ??= {}
-    found[name] = field as Json
-  }
-  return found
-}
+export const others = (value: JsonRecord, modelled: ReadonlySet<string>): JsonFields | undefined =>
+  otherFields(value, modelled, says)
 
 /** Finds what is new in fields that a server repeats in every chunk. Keeps at most `mostFields` values. */
 export class Changed {

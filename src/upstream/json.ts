@@ -1,7 +1,7 @@
 /**
  * Reads untrusted JSON: a value that is missing or of another type is `undefined`.
  */
-import type { JsonRecord } from "../domain/json.ts"
+import type { Json, JsonFields, JsonRecord } from "../domain/json.ts"
 
 /** A string that is not empty. */
 export const asString = (value: unknown): string | undefined =>
@@ -27,4 +27,34 @@ export const parseJson = (text: string): unknown => {
   } catch {
     return undefined
   }
+}
+
+/** Fields that are kept of one object, and the depth to which their values may be nested. */
+export const mostFields = 64
+const deepest = 64
+
+/** True for a value that is nested no deeper than what is kept of a server's words. */
+export const isShallow = (value: unknown, depth = deepest): boolean => {
+  if (typeof value !== "object" || value === null) return true
+  if (depth === 0) return false
+  for (const field of Object.values(value)) if (!isShallow(field, depth - 1)) return false
+  return true
+}
+
+/** The fields of an object that are not modelled and that `isKept`; `undefined` without any. */
+export const otherFields = (
+  value: JsonRecord,
+  modelled: ReadonlySet<string>,
+  isKept: (field: unknown, name: string) => boolean
+): JsonFields | undefined => {
+  let found: Record<string, Json> | undefined
+  let count = 0
+  for (const name of Object.keys(value)) {
+    if (modelled.has(name)) continue
+    const field = value[name]
+    if (!isKept(field, name) || count++ >= mostFields || !isShallow(field)) continue
+    found ??= {}
+    found[name] = field as Json
+  }
+  return found
 }

@@ -11,6 +11,7 @@ import { makeEmbeddedDriver } from "./embedded/driver.ts"
 import { Recordings } from "./embedded/recordings.ts"
 import { type ExchangeLimits, Exchanges } from "./Exchange.ts"
 import { makeGenerateDriver } from "./generate/driver.ts"
+import { makeMessagesDriver } from "./messages/driver.ts"
 import { makeOpenAiDriver } from "./openai/driver.ts"
 import { makeSessionDriver } from "./session/driver.ts"
 import { type Driver, Upstream, type UpstreamModel } from "./Upstream.ts"
@@ -54,6 +55,13 @@ const makeDriver = (
         furtherModels: furtherModels(config),
         historyReasoning: config.history_reasoning,
         fields: config.fields,
+        limits: limits(config)
+      }))
+    case "messages":
+      return Effect.succeed(makeMessagesDriver(exchanges, {
+        baseUrl: config.base_url,
+        models: config.models,
+        furtherModels: furtherModels(config),
         limits: limits(config)
       }))
   }

@@ -69,7 +69,7 @@ const streamDecoder = (chunks: ChunkDecoder, expectEnd: Exchange["expectEnd"]): 
     failure: () => sse.overflowed ? malformed : chunks.failure(),
     // Reading the body to its end keeps the connection usable; a body that continues after the sentinel is left.
     done: () => over || chunks.withdrawn(),
-    complete: chunks.finishing
+    complete: () => chunks.finishing()
   }
 }
 

@@ -119,7 +119,8 @@ export const startOpenAiServer = async (): Promise<OpenAiServer> => {
         path: request.url ?? "",
         headers: request.headers,
         body,
-        key: request.headers.authorization?.replace(/^Bearer /, "") ?? request.headers["x-goog-api-key"]?.toString(),
+        key: request.headers.authorization?.replace(/^Bearer /, "") ??
+          (request.headers["x-goog-api-key"] ?? request.headers["x-api-key"])?.toString(),
         outcome: "open"
       }
       const index = requests.push(seen) - 1

@@ -169,6 +169,7 @@ export const chatFrames = (info: ChatReplyInfo, includeUsage: boolean): FrameRen
     failure: chatFailure,
     frames: {
       push(event: ReplyEvent, out) {
+        if (event._tag === "ReplyExtra" && event.family !== "openai") return
         if (event._tag === "ReplyExtra" && extras.push(event)) {
           head = `${begin}${extras.repeated}`
           deltaHead = `data: ${head},"choices":[{"index":0,"delta":{`

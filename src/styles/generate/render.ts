@@ -73,7 +73,7 @@ const partsOf = (reply: Reply, thoughts: boolean): ReadonlyArray<typeof ReplyPar
   for (const block of reply.blocks) {
     if (block._tag === "Call") parts.push(callPart(block))
     else if (block._tag === "Text") parts.push({ text: block.text })
-    else if (thoughts) parts.push({ text: block.text, thought: true })
+    else if (block._tag === "Reasoning" && thoughts) parts.push({ text: block.text, thought: true })
   }
   for (const part of extraParts(reply.extras?.message)) parts.push(part)
   return parts.length === 0 ? [emptyPart] : parts
@@ -122,7 +122,7 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
             out.push(chunk(callPart(event)))
             return
           case "ReplyExtra":
-            if (event.at !== "message") return
+            if (event.at !== "message" || event.family !== "openai") return
             refusal += refusalIn(event.value)
             for (const part of extraParts(event.value)) out.push(chunk(part))
             return

@@ -4,13 +4,14 @@
  * Blank text has a block of its own only if the reply has nothing else.
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import { exactArguments, type JsonFields } from "../../domain/json.ts"
+import { exactArguments, isRecord, type JsonFields } from "../../domain/json.ts"
 import type { Reply } from "../../domain/Reply.ts"
-import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
+import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { imageText, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
 import type { Message, MessagesUsage, ReplyBlock } from "./Api.ts"
+import { type OwnMessage, ownOf, ownStop, ownUsage } from "./own.ts"
 
 type Block = typeof ReplyBlock.Type
 
@@ -68,50 +69,82 @@ const messagesUsage = (usage: Usage): typeof MessagesUsage.Type => ({
 
 const textBlock = (text: string): Block => ({ type: "text", text, citations: null })
 const thinkingBlock = (thinking: string): Block => ({ type: "thinking", thinking, signature: "" })
-const toolUseBlock = (id: string, name: string, input: Extract<Block, { type: "tool_use" }>["input"]): Block => ({
-  type: "tool_use",
-  id,
-  name,
-  input,
-  caller: { type: "direct" }
-})
+const toolUseBlock = (
+  id: string,
+  name: string,
+  input: Extract<Block, { type: "tool_use" }>["input"],
+  own?: JsonFields
+): Block => ({ type: "tool_use", id, name, input, caller: { type: "direct" }, ...own })
+
+/** A block in the words of the server, whose contract has more kinds than the gateway's. */
+const asBlock = (block: JsonFields): Block => block as unknown as Block
 
 const isBlank = (text: string): boolean => text.trim() === ""
 
 const isBlankText = (block: Block): boolean => block.type === "text" && isBlank(block.text)
 
 /** The blocks of a whole reply. Hidden reasoning does not split the text around it. */
-const contentOf = (reply: Reply, thinking: boolean): ReadonlyArray<Block> => {
+const contentOf = (reply: Reply, thinking: boolean, own: OwnMessage | undefined): ReadonlyArray<Block> => {
   const blocks: Array<Block> = []
   let isAfterHidden = false
   for (const block of reply.blocks) {
-    if (block._tag === "Text") {
-      const before = isAfterHidden && blocks.at(-1)?.type === "text" ? blocks.pop() : undefined
-      blocks.push(textBlock((before?.type === "text" ? before.text : "") + block.text))
-    } else if (block._tag === "Call") {
-      blocks.push(toolUseBlock(block.id, block.name, exactArguments(block.arguments)))
-    } else if (thinking) {
-      blocks.push(thinkingBlock(block.text))
+    switch (block._tag) {
+      case "Text": {
+        const before = isAfterHidden && blocks.at(-1)?.type === "text" ? blocks.pop() : undefined
+        blocks.push(textBlock((before?.type === "text" ? before.text : "") + block.text))
+        break
+      }
+      case "Call":
+        blocks.push(
+          toolUseBlock(
+            block.id,
+            block.name,
+            exactArguments(block.arguments),
+            own === undefined ? undefined : block.sealed
+          )
+        )
+        break
+      case "Reasoning":
+        if (thinking) blocks.push(thinkingBlock(block.text))
+        break
+      case "Extra":
+        if (block.family === "messages") addOwn(block.value, blocks)
     }
     isAfterHidden = block._tag === "Reasoning" && !thinking
   }
+  if (own !== undefined) return blocks
   const text = extraText(reply.extras?.message)
   if (text !== "") blocks.push(textBlock(text))
   const notBlank = blocks.filter((block) => !isBlankText(block))
   return notBlank.length > 0 ? notBlank : blocks
 }
 
+/** Adds a block in the server's words: the end of the last text or thinking, or a further one. */
+const addOwn = (value: JsonFields, blocks: Array<Block>): void => {
+  const last = blocks.at(-1)
+  const continues = value["type"] === "text" ||
+    (value["type"] === "thinking" && last?.type === "thinking" && !last.signature)
+  if (!continues) blocks.push(asBlock(value))
+  else if (last?.type === value["type"]) blocks.splice(-1, 1, asBlock({ ...last, ...value }))
+}
+
 /** Renders a reply that is not streamed. */
-export const messageObject = (info: MessagesReplyInfo, reply: Reply): typeof Message.Type => ({
-  id: info.id,
-  type: "message",
-  role: "assistant",
-  model: info.model,
-  content: contentOf(reply, info.thinking),
-  ...stopFields(reply.finish, reply.stopSequence, refusalIn(reply.extras?.message)),
-  diagnostics: null,
-  usage: messagesUsage(reply.usage)
-})
+export const messageObject = (info: MessagesReplyInfo, reply: Reply): typeof Message.Type => {
+  const own = ownOf(reply)
+  const stop = stopFields(reply.finish, reply.stopSequence, refusalIn(reply.extras?.message))
+  return {
+    id: info.id,
+    type: "message",
+    role: "assistant",
+    model: info.model,
+    content: contentOf(reply, info.thinking || own !== undefined, own),
+    ...stop,
+    ...ownStop(own?.end, stop.stop_reason),
+    diagnostics: null,
+    ...own?.message,
+    usage: ownUsage(messagesUsage(reply.usage), own?.usage, reply.usage)
+  }
+}
 
 const frame = (event: string, data: string): string => `event: ${event}\ndata: ${data}\n\n`
 
@@ -126,7 +159,7 @@ const promptUsage = (promptTokens: number): Usage => ({
   cachedTokens: 0
 })
 
-const messageStart = (info: MessagesReplyInfo, inputTokens: number): string => {
+const messageStart = (info: MessagesReplyInfo, inputTokens: number, own: OwnStream): string => {
   const message: typeof Message.Type = {
     id: info.id,
     type: "message",
@@ -138,7 +171,8 @@ const messageStart = (info: MessagesReplyInfo, inputTokens: number): string => {
     stop_details: null,
     container: null,
     diagnostics: null,
-    usage: { ...messagesUsage(promptUsage(inputTokens)), output_tokens_details: null }
+    ...own.message,
+    usage: { ...messagesUsage(promptUsage(inputTokens)), output_tokens_details: null, ...own.usage }
   }
   return frame("message_start", JSON.stringify({ type: "message_start", message }))
 }
@@ -146,6 +180,13 @@ const messageStart = (info: MessagesReplyInfo, inputTokens: number): string => {
 const comment = ": keep-alive\n\n"
 const ping = frame("ping", `{"type":"ping"}`)
 const messageStop = frame("message_stop", `{"type":"message_stop"}`)
+
+/** What a messages server says beside the events: of the whole message, of its end, and of its token counts. */
+interface OwnStream {
+  message?: JsonFields
+  end?: JsonFields
+  usage?: JsonFields
+}
 
 /** The field that each type of delta grows. */
 const deltaFields = { text_delta: "text", thinking_delta: "thinking", input_json_delta: "partial_json" } as const
@@ -160,15 +201,18 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
   let usage = promptUsage(inputTokens)
   /** The text by which the model refuses. */
   let refusal = ""
+  const own: OwnStream = {}
+  /** The upstream speaks this contract. */
+  let isOwn = false
 
   const closeBlock = (out: Array<string>) => {
     if (open === undefined) return
     open = undefined
     out.push(frame("content_block_stop", `{"type":"content_block_stop","index":${index}}`))
   }
-  const openBlock = (block: Block, out: Array<string>) => {
+  const openBlock = (block: Block | JsonFields, out: Array<string>) => {
     closeBlock(out)
-    open = block.type
+    open = block.type as Block["type"]
     index++
     blank = ""
     const content = JSON.stringify(block)
@@ -187,8 +231,37 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
 
   const text = (text: string, out: Array<string>) => {
     if (open === "text") grow("text_delta", text, out)
-    else if (isBlank(text)) blank += text
+    else if (isBlank(text) && !isOwn) blank += text
     else openText(blank + text, out)
+  }
+  const delta = (delta: JsonFields, out: Array<string>) =>
+    out.push(
+      frame(
+        "content_block_delta",
+        `{"type":"content_block_delta","index":${index},"delta":${JSON.stringify(delta)}}`
+      )
+    )
+  /** A block in the server's words: the end of the open text or thinking, or a further one. */
+  const ownBlock = (value: JsonFields, out: Array<string>) => {
+    const { citations, input, signature, type } = value
+    if (type === "text") {
+      if (open !== "text") return
+      if (Array.isArray(citations)) {
+        for (const citation of citations) delta({ type: "citations_delta", citation }, out)
+      }
+    } else if (type === "thinking") {
+      if (open !== "thinking") openBlock({ ...value, thinking: "", signature: "" }, out)
+      if (typeof signature === "string") delta({ type: "signature_delta", signature }, out)
+    } else {
+      openBlock(isRecord(input) ? { ...value, input: {} } : value, out)
+      if (isRecord(input)) delta({ type: "input_json_delta", partial_json: JSON.stringify(input) }, out)
+    }
+    closeBlock(out)
+  }
+  const ownFields = ({ at, value }: ReplyExtra) => {
+    if (at === "chunk") own.message = { ...own.message, ...value }
+    else if (at === "choice") own.end = { ...own.end, ...value }
+    else if (at === "usage") own.usage = { ...own.usage, ...value }
   }
 
   return {
@@ -197,28 +270,35 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
     failure: messagesFailure(info.requestId),
     frames: {
       push(event: ReplyEvent, out) {
+        if (event._tag === "ReplyExtra" && event.family === "messages") {
+          isOwn = true
+          if (event.at !== "reasoning" && event.at !== "block") return ownFields(event)
+        }
         if (!started) {
           started = true
-          out.push(messageStart(info, inputTokens))
+          out.push(messageStart(info, inputTokens, own))
+          delete own.message
+          delete own.usage
         }
         switch (event._tag) {
           case "TextDelta":
             text(event.text, out)
             return
           case "ReplyExtra": {
-            if (event.at !== "message") return
+            if (event.family === "messages") return ownBlock(event.value, out)
+            if (event.at !== "message" || event.family !== "openai") return
             refusal += refusalIn(event.value)
-            const shown = extraText(event.value)
+            const shown = isOwn ? "" : extraText(event.value)
             if (shown !== "") text(shown, out)
             return
           }
           case "ReasoningDelta":
-            if (!info.thinking) return
+            if (!info.thinking && !isOwn) return
             if (open !== "thinking") openBlock(thinkingBlock(""), out)
             grow("thinking_delta", event.text, out)
             return
           case "CallStarted":
-            openBlock(toolUseBlock(event.id, event.name, {}), out)
+            openBlock(toolUseBlock(event.id, event.name, {}, isOwn ? event.sealed : undefined), out)
             return
           case "CallArguments":
             grow("input_json_delta", event.delta, out)
@@ -233,9 +313,14 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
           case "Finish": {
             if (index === -1 && blank !== "") openText(blank, out)
             closeBlock(out)
-            const delta = JSON.stringify(stopFields(event.reason, event.stopSequence, refusal))
-            const data = `{"type":"message_delta","delta":${delta},"usage":${JSON.stringify(counts(usage))}}`
-            out.push(frame("message_delta", data), messageStop)
+            const stop = stopFields(event.reason, event.stopSequence, refusal)
+            const last = {
+              type: "message_delta",
+              delta: { ...stop, ...ownStop(own.end, stop.stop_reason) },
+              usage: ownUsage(counts(usage), own.usage, usage),
+              ...own.message
+            }
+            out.push(frame("message_delta", JSON.stringify(last)), messageStop)
           }
         }
       },

@@ -351,6 +351,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     },
     frames: {
       push(event: ReplyEvent, out) {
+        if (event._tag === "ReplyExtra" && event.family !== "openai") return
         if (event._tag === "ReplyExtra" && event.at !== "message") {
           const tier = event.at === "chunk" ? event.value["service_tier"] : undefined
           if (typeof tier === "string") serviceTier = tier

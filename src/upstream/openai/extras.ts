@@ -4,8 +4,8 @@
  */
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import { type UpstreamEvent, UpstreamExtra } from "../../domain/UpstreamEvent.ts"
-import { Changed, isShallow, names, others } from "../extraFields.ts"
-import { asString } from "../json.ts"
+import { Changed, names, others } from "../extraFields.ts"
+import { asString, isShallow } from "../json.ts"
 
 /** Modelled fields by place. `obfuscation` is padding that hides the length of a chunk; the gateway cuts chunks anew. */
 const ofChunk = names("id object created model choices usage error obfuscation __proto__")

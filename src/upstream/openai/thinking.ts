@@ -29,11 +29,18 @@ const budgets: ReadonlyMap<string, number> = new Map([
 ])
 const highBudget = 16_384
 
-const budgetOf = ({ budget, effort, mode }: Thinking): Json | undefined => {
-  if (mode === "off") return { type: "disabled" }
-  const tokens = budget ?? (effort === undefined ? undefined : budgets.get(effort.toLowerCase()) ?? highBudget)
-  if (tokens !== undefined) return { type: "enabled", budget_tokens: tokens }
-  return mode === "on" ? { type: "enabled", budget_tokens: mediumBudget } : undefined
+/** The tokens to think with; `undefined` if neither an amount nor thinking is asked for. */
+export const budgetTokens = ({ budget, effort, mode }: Thinking): number | undefined =>
+  budget ?? (effort !== undefined
+    ? budgets.get(effort.toLowerCase()) ?? highBudget
+    : mode === "on"
+    ? mediumBudget
+    : undefined)
+
+const budgetOf = (thinking: Thinking): Json | undefined => {
+  if (thinking.mode === "off") return { type: "disabled" }
+  const tokens = budgetTokens(thinking)
+  return tokens === undefined ? undefined : { type: "enabled", budget_tokens: tokens }
 }
 
 /**

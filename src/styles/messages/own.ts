@@ -1,0 +1,49 @@
+/**
+ * Replies of servers that speak this contract themselves: what they say beside the events goes back in their own words.
+ */
+import type { JsonFields } from "../../domain/json.ts"
+import type { Reply } from "../../domain/Reply.ts"
+import type { Usage } from "../../domain/ReplyEvent.ts"
+
+/** What a server says of a whole message beside its content. */
+export interface OwnMessage {
+  /** Fields of the message, its id included. */
+  readonly message: JsonFields
+  readonly end: JsonFields | undefined
+  readonly usage: JsonFields | undefined
+}
+
+/** What a messages server says of a whole reply; `undefined` for replies of other servers. */
+export const ownOf = ({ own }: Reply): OwnMessage | undefined =>
+  own?.family === "messages"
+    ? { message: own.extras.chunk ?? {}, end: own.extras.choice, usage: own.extras.usage }
+    : undefined
+
+/** Stop reasons of the server that one of the gateway's stands for. */
+const wider: { readonly [reason: string]: ReadonlySet<unknown> } = {
+  max_tokens: new Set(["model_context_window_exceeded"])
+}
+
+const ofOthers: ReadonlySet<unknown> = new Set([
+  "stop_sequence",
+  "tool_use",
+  "max_tokens",
+  "refusal",
+  "model_context_window_exceeded"
+])
+
+/** The server's reason holds unless the gateway has ended the reply otherwise, or has found calls in its text. */
+const holds = (said: unknown, reason: string): boolean =>
+  said === reason || wider[reason]?.has(said) === true ||
+  (reason === "end_turn" && typeof said === "string" && !ofOthers.has(said))
+
+/** The fields by which the server ended the message, as far as its end is that of the reply. */
+export const ownStop = (end: JsonFields | undefined, reason: string): JsonFields | undefined => {
+  if (end === undefined || holds(end["stop_reason"], reason)) return end
+  const { stop_details: _, stop_reason: __, stop_sequence: ___, ...rest } = end
+  return rest
+}
+
+/** The server's token counts over the gateway's, of the whole reply. */
+export const ownUsage = <A extends object>(counts: A, own: JsonFields | undefined, usage: Usage): A =>
+  own === undefined ? counts : { ...counts, ...own, output_tokens: usage.completionTokens }

@@ -1,0 +1,80 @@
+/**
+ * Text, pictures and files as blocks of a messages request.
+ */
+import type { FilePart, ImagePart, Part, TextPart } from "../../domain/Conversation.ts"
+import type { Json, JsonFields } from "../../domain/json.ts"
+import type { Native } from "../../domain/Native.ts"
+
+/** A block of content, of a tool or of a message. */
+export type Block = { readonly [field: string]: Json }
+
+/** Content of a message or of a result. */
+export type Content = TextPart | ImagePart | FilePart
+
+export const isContent = (part: Part): part is Content =>
+  part._tag === "Text" || part._tag === "Image" || part._tag === "File"
+
+/** The vendor's own words of an element, if it has any. */
+export const ownFields = (native: Native | undefined): JsonFields | undefined =>
+  native?.family === "messages" ? native.fields : undefined
+
+/** Adds the vendor's own fields to a block; an element of a kind that is not modelled is sent as the caller wrote it. */
+export const withOwn = (block: Block, native: Native | undefined): Block => {
+  const own = ownFields(native)
+  if (own === undefined) return block
+  return native?.whole === true ? own : { ...own, ...block }
+}
+
+const textBlock = (text: string): Block => ({ type: "text", text })
+
+const imageBlock = ({ data, mediaType, url }: ImagePart): Block => ({
+  type: "image",
+  source: data === undefined
+    ? { type: "url", url: url ?? "" }
+    : { type: "base64", media_type: mediaType ?? "image/png", data }
+})
+
+const textTypes = /^text\/|[/+](?:json|xml|yaml|x-yaml|javascript|x-sh|toml|csv|markdown)\b/i
+
+/** The Base64 form of `%PDF-`. */
+const pdfMark = "JVBERi0"
+
+const isPdf = ({ data, mediaType, name }: FilePart): boolean =>
+  mediaType === "application/pdf" ||
+  ((mediaType === undefined || mediaType === "application/octet-stream") &&
+    (data?.startsWith(pdfMark) === true || /\.pdf$/i.test(name ?? "")))
+
+/** The source of a document; `undefined` for what the vendor has no source for. */
+const documentSource = (part: FilePart): Block | undefined => {
+  const { data, id, kind, mediaType, url } = part
+  if (kind !== "file") return undefined
+  if (data === undefined) {
+    return id !== undefined ? { type: "file", file_id: id } : url !== undefined ? { type: "url", url } : undefined
+  }
+  if (isPdf(part)) return { type: "base64", media_type: "application/pdf", data }
+  return textTypes.test(mediaType ?? "")
+    ? { type: "text", media_type: "text/plain", data: Buffer.from(data, "base64").toString() }
+    : undefined
+}
+
+const fileBlock = (part: FilePart): Block => {
+  const { data, kind, mediaType = "", name, url } = part
+  if (data !== undefined && /^image\//i.test(mediaType)) {
+    return { type: "image", source: { type: "base64", media_type: mediaType, data } }
+  }
+  const source = documentSource(part)
+  if (source === undefined) return textBlock(`[${kind} omitted: ${name ?? url ?? "no content"}]`)
+  return { type: "document", source, ...(name === undefined ? {} : { title: name }) }
+}
+
+/** The block of a part. */
+export const contentBlock = (part: Content): Block => {
+  switch (part._tag) {
+    case "Text":
+      return withOwn(textBlock(part.text), part.native)
+    case "Image":
+      return withOwn(imageBlock(part), part.native)
+    case "File":
+      return withOwn(fileBlock(part), part.native)
+  }
+}

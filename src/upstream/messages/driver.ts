@@ -1,0 +1,102 @@
+/**
+ * The `messages` driver: any server with `POST {base_url}/v1/messages`.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
+import { startCooperatively } from "../../config/clock/cooperative.ts"
+import { type Sampling, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
+import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
+import { errorFacts } from "../openai/errorFacts.ts"
+import { saysThinking, type ThinkingWords } from "../openai/thinking.ts"
+import { replyDecoder } from "../replyDecoder.ts"
+import { makeServerClient, sessionless } from "../ServerClient.ts"
+import type { CompletionReply, CompletionRequest, Driver, UpstreamModel } from "../Upstream.ts"
+import { eventDecoder, isError } from "./decodeEvents.ts"
+import { messagesRequest } from "./requestBody.ts"
+
+/** Settings of the driver. */
+export interface MessagesOptions {
+  /** Without a trailing slash; with or without the version prefix `/v1`. */
+  readonly baseUrl: string
+  /** The ids that callers use, with the server's names. Other ids are sent unchanged. */
+  readonly models: ReadonlyArray<
+    UpstreamModel & { readonly model: string; readonly thinking?: ThinkingWords; readonly max_tokens?: number }
+  >
+  /** Model ids beyond the native ones. */
+  readonly furtherModels: ReadonlyArray<UpstreamModel>
+  readonly limits: ExchangeLimits
+}
+
+const version = "2023-06-01"
+
+/** Tokens of the vendor's own logins, and tokens that are configured with their scheme, are bearer tokens; others are keys. */
+const credential = (token: string): { readonly [name: string]: string } =>
+  /^Bearer\s/i.test(token)
+    ? { authorization: token }
+    : token.startsWith("sk-ant-oat")
+    ? { authorization: `Bearer ${token}` }
+    : { "x-api-key": token }
+
+/** Sampling parameters that the vendor does not have. */
+const unsampled: ReadonlyArray<keyof Sampling> = ["seed", "presencePenalty", "frequencyPenalty", "logitBias"]
+
+/** Words of other servers for thinking, which is said in the vendor's words. */
+const saidWords: ReadonlySet<string> = new Set(thinkingWords.filter((name) => name !== "chat_template_kwargs"))
+
+/** Makes the driver. */
+export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: MessagesOptions): Driver => {
+  const { limits } = options
+  const entries = new Map(options.models.map((model) => [model.id, model]))
+  const client = makeServerClient(exchanges, {
+    name: "messages",
+    baseUrl: options.baseUrl.replace(/\/v1$/, ""),
+    limits,
+    headers: (token) => ({ "anthropic-version": version, ...(token === undefined ? {} : credential(token)) }),
+    errorFacts,
+    isError
+  })
+  const asked = ({ id }: UpstreamModel) => {
+    const { max_tokens: maxTokens, model: name = id, thinking } = entries.get(id) ?? {}
+    return { model: { id, name }, options: { maxTokens, thinking } }
+  }
+
+  const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
+    Effect.flatMapEager(request.credential.token, (token) =>
+      Effect.withFiber((fiber) => {
+        const scope = Context.getUnsafe(fiber.context, Scope.Scope)
+        const { budget, conversation } = request
+        budget.startReply()
+        if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
+        const { model, options } = asked(request.model)
+        return Effect.flatMapEager(
+          startCooperatively(messagesRequest(model.name, conversation, options)),
+          (body) =>
+            client.complete({
+              request,
+              model,
+              token,
+              path: "/v1/messages",
+              body,
+              headers: conversation.native?.headers ?? {},
+              id: crypto.randomUUID().replaceAll("-", ""),
+              decoder: (exchange, round) =>
+                replyDecoder(eventDecoder(), (millis) => exchange.expectEnd(millis), budget, round?.bytes)
+            }, scope)
+        )
+      }))
+
+  return {
+    ...sessionless(client.verify("/v1/models")),
+    name: "messages",
+    family: "messages",
+    // Self-hosted servers need no key; others refuse by themselves.
+    capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
+    unsampled,
+    carries: (name) => saidWords.has(name),
+    models: options.furtherModels,
+    saysThinking: (model, thinking: Thinking) => saysThinking(thinking, asked(model).options.thinking ?? "budget"),
+    complete
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * From the canonical conversation to the body of a request to a messages server.
+ */
+import type { Conversation, StructuredOutput, ToolChoice, ToolDeclaration } from "../../domain/Conversation.ts"
+import type { Json } from "../../domain/json.ts"
+import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import type { ThinkingWords } from "../openai/thinking.ts"
+import { type Block, ownFields, withOwn } from "./blocks.ts"
+import { sayThinking } from "./thinking.ts"
+import { isOwn, messagesOf, withInstruction } from "./turns.ts"
+
+/** The limit of output, in tokens, that is sent if the caller and the model's entry have none: the vendor requires one. */
+export const defaultMaxTokens = 8_192
+
+/** How a model is asked. */
+export interface ModelOptions {
+  readonly thinking?: ThinkingWords | undefined
+  /** The limit of output if the caller has none. */
+  readonly maxTokens?: number | undefined
+}
+
+const emptySchema = { type: "object", properties: {} }
+
+const toolBlock = ({ description, name, native, parameters, strict }: ToolDeclaration): Block =>
+  withOwn({
+    name,
+    ...(description === undefined ? {} : { description }),
+    input_schema: parameters === undefined
+      ? emptySchema
+      : Object.hasOwn(parameters, "type")
+      ? parameters
+      : { type: "object", ...parameters },
+    ...(strict === undefined ? {} : { strict })
+  }, native)
+
+/** The tools, with those that the vendor runs at their places. */
+const toolBlocks = ({ tools, vendorTools = [] }: Conversation): Array<Block> => {
+  const blocks = tools.map(toolBlock)
+  for (const { index, native } of vendorTools) {
+    const own = ownFields(native)
+    if (own !== undefined) blocks.splice(index, 0, own)
+  }
+  return blocks
+}
+
+const choices = { Auto: "auto", None: "none", Required: "any", Function: "tool" } as const
+
+const toolChoice = (choice: ToolChoice, isParallel: boolean): Block => ({
+  type: choices[choice._tag],
+  ...(choice._tag === "Function" ? { name: choice.name } : {}),
+  ...(isParallel || choice._tag === "None" ? {} : { disable_parallel_tool_use: true })
+})
+
+const isForced = ({ _tag }: ToolChoice): boolean => _tag === "Required" || _tag === "Function"
+
+const jsonOnly = "Reply with one JSON object and nothing else."
+
+const format = (output: StructuredOutput): Block | undefined =>
+  output._tag === "JsonSchema" ? { type: "json_schema", schema: output.schema } : undefined
+
+/** The vendor's temperatures end at 1, others' at 2. */
+const warmest = 1
+/** The least `top_p` that the vendor accepts while its model thinks. */
+const leastTopP = 0.95
+
+/** Sampling within the vendor's range. A model that thinks accepts neither a temperature nor `top_k`. */
+const sampling = ({ temperature, topK, topP }: Conversation["sampling"], thinks: boolean): Record<string, Json> => ({
+  ...(temperature === undefined || thinks ? {} : { temperature: Math.min(warmest, temperature) }),
+  ...(topP === undefined || (thinks && topP < leastTopP) ? {} : { top_p: topP }),
+  ...(topK === undefined || thinks ? {} : { top_k: topK })
+})
+
+/** The conversation in the vendor's words, as far as both a reply and a count of tokens depend on it. */
+interface Said {
+  readonly fields: Record<string, Json>
+  readonly maxTokens: number
+  readonly thinks: boolean
+}
+
+function* say(
+  model: string,
+  conversation: Conversation,
+  options: ModelOptions
+): Cooperative<Said> {
+  const { native, output, parallelToolCalls, sampling, toolChoice: choice } = conversation
+  const own = ownFields(native) ?? {}
+  const isCallers = isOwn(conversation)
+  const { hasUnsealedCalls, messages, system } = yield* messagesOf(conversation)
+  const tools = toolBlocks(conversation)
+  const limit = sampling.maxCompletionTokens ?? sampling.maxTokens
+  const mayThink = !hasUnsealedCalls && !(tools.length > 0 && isForced(choice))
+  const { effort, maxTokens, thinking } = isCallers
+    ? { effort: undefined, thinking: undefined, maxTokens: limit ?? options.maxTokens ?? defaultMaxTokens }
+    : sayThinking(
+      mayThink ? conversation.thinking : undefined,
+      options.thinking,
+      limit,
+      options.maxTokens ?? defaultMaxTokens
+    )
+  const fields: Record<string, Json> = { ...own, model, messages }
+  const prompt = output?._tag === "JsonObject" ? withInstruction(system, jsonOnly) : system
+  if (prompt !== undefined) fields["system"] = prompt
+  if (tools.length > 0) {
+    fields["tools"] = tools
+    if (choice._tag !== "Auto" || !parallelToolCalls) fields["tool_choice"] ??= toolChoice(choice, parallelToolCalls)
+  }
+  if (thinking !== undefined) fields["thinking"] ??= thinking
+  const schema = output === undefined || own["output_format"] !== undefined ? undefined : format(output)
+  if (effort !== undefined || schema !== undefined) {
+    fields["output_config"] ??= {
+      ...(effort === undefined ? {} : { effort }),
+      ...(schema === undefined ? {} : { format: schema })
+    }
+  }
+  return { fields, maxTokens, thinks: thinking !== undefined && effort === undefined && isThinking(thinking) }
+}
+
+const isThinking = (thinking: Json): boolean =>
+  typeof thinking === "object" && thinking !== null && !Array.isArray(thinking) &&
+  Reflect.get(thinking, "type") !== "disabled"
+
+/** The request of a conversation, with the server's name of the model. Always streamed. */
+export function* messagesRequest(
+  model: string,
+  conversation: Conversation,
+  options: ModelOptions = {}
+): Cooperative<string> {
+  const { fields, maxTokens, thinks } = yield* say(model, conversation, options)
+  const isCallers = isOwn(conversation)
+  const { temperature, topK, topP } = conversation.sampling
+  // The vendor rejects blank sequences, which the gateway finds by itself.
+  const stop = isCallers ? conversation.stop : conversation.stop.filter((sequence) => sequence.trim() !== "")
+  return JSON.stringify({
+    ...fields,
+    max_tokens: maxTokens,
+    stream: true,
+    ...(isCallers
+      ? {
+        ...(temperature === undefined ? {} : { temperature }),
+        ...(topP === undefined ? {} : { top_p: topP }),
+        ...(topK === undefined ? {} : { top_k: topK })
+      }
+      : sampling(conversation.sampling, thinks)),
+    ...(stop.length === 0 ? {} : { stop_sequences: stop })
+  })
+}
+
+/** Fields that a count of tokens does not accept. */
+const notCounted: ReadonlySet<string> = new Set([
+  "max_tokens",
+  "metadata",
+  "service_tier",
+  "container",
+  "inference_geo",
+  "diagnostics",
+  "fallbacks",
+  "fallback_credit_token",
+  "thread"
+])
+
+/** The request for the count of a conversation's tokens. */
+export function* countRequest(
+  model: string,
+  conversation: Conversation,
+  options: ModelOptions = {}
+): Cooperative<string> {
+  const { fields } = yield* say(model, conversation, options)
+  return JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([name]) => !notCounted.has(name))))
+}

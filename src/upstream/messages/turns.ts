@@ -1,0 +1,182 @@
+/**
+ * The conversation as the messages of a request to a messages server.
+ *
+ * The vendor accepts results only at the beginning of the user's message after their calls, rejects blank text, and seals the thinking of
+ * its models: it goes back with its signature or not at all. The caller's own messages in this contract are sent as they are.
+ */
+import {
+  type CallPart,
+  type Conversation,
+  type Part,
+  type ResultPart,
+  Text,
+  type Turn
+} from "../../domain/Conversation.ts"
+import { exactArguments, isRecord, type Json } from "../../domain/json.ts"
+import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
+import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
+import { parseJson } from "../json.ts"
+import { type Block, contentBlock, isContent, ownFields, withOwn } from "./blocks.ts"
+
+/** The system prompt and the messages of a request. */
+export interface Messages {
+  readonly system: Json | undefined
+  readonly messages: ReadonlyArray<Block>
+  /** The open tool loop has calls that do not begin with sealed thinking; then the vendor rejects a request to think. */
+  readonly hasUnsealedCalls: boolean
+}
+
+/** True for the caller's own words in this contract. */
+export const isOwn = ({ native }: Conversation): boolean => native?.family === "messages"
+
+const isBlank = (part: Part): boolean => part._tag === "Text" && part.native === undefined && part.text.trim() === ""
+
+/** The vendor accepts these characters in the id of a call. */
+const callId = (id: string): string => id.replace(/[^\w-]/g, "_")
+
+const inputOf = (text: string): Block => isRecord(parseJson(text)) ? exactArguments(text) : text === "" ? {} : { text }
+
+const callBlock = ({ arguments: text, id, name, native }: CallPart): Block =>
+  withOwn({ type: "tool_use", id: callId(id), name, input: inputOf(text) }, native)
+
+/** The only text of a list that was not a list in the caller's words. */
+const onlyText = (parts: ReadonlyArray<Part>): string | undefined => {
+  const first = parts[0]
+  return parts.length === 1 && first?._tag === "Text" && ownFields(first.native) === undefined ? first.text : undefined
+}
+
+const resultBlock = (part: ResultPart): Block => {
+  const { content, isError, native } = part
+  const text = onlyText(content)
+  const blocks = content.filter((each) => !isBlank(each))
+  return withOwn({
+    type: "tool_result",
+    tool_use_id: callId(part.callId),
+    ...(text !== undefined ? { content: text } : blocks.length === 0 ? {} : { content: blocks.map(contentBlock) }),
+    ...(isError ? { is_error: true } : {})
+  }, native)
+}
+
+/** The block of a part; `undefined` for thinking that is not sealed. */
+const blockOf = (part: Part): Block | undefined => {
+  switch (part._tag) {
+    case "Call":
+      return callBlock(part)
+    case "Result":
+      return resultBlock(part)
+    case "Reasoning":
+      return ownFields(part.native) === undefined
+        ? undefined
+        : withOwn({ type: "thinking", thinking: part.text }, part.native)
+    default:
+      return contentBlock(part)
+  }
+}
+
+const isSealed = (block: unknown): block is Block =>
+  isRecord(block) && (block["type"] === "thinking" || block["type"] === "redacted_thinking")
+
+/** The sealed thinking that came with the calls of a turn, unless the caller sends it too. */
+const sealedThinking = (parts: ReadonlyArray<Part>): ReadonlyArray<Block> => {
+  if (parts.some((part) => part._tag === "Reasoning" && ownFields(part.native) !== undefined)) return []
+  for (const part of parts) {
+    const blocks = part._tag === "Call" ? part.sealed?.["thinking_blocks"] : undefined
+    if (Array.isArray(blocks)) return blocks.filter(isSealed)
+  }
+  return []
+}
+
+/** A message in progress. */
+interface Message {
+  readonly role: "user" | "assistant" | "system"
+  readonly results: Array<Block>
+  readonly blocks: Array<Block>
+  /** The whole content, if the caller wrote a string. */
+  text: string | undefined
+  readonly own: Block | undefined
+}
+
+/** Blocks of one message: the results first, as the vendor demands, unless the caller ordered them. */
+const contentOf = ({ blocks, results, text }: Message): Json => text ?? [...results, ...blocks]
+
+const roleOf = (turn: Turn): Message["role"] =>
+  turn.role === "assistant" ? "assistant" : ownFields(turn.native)?.["role"] === "system" ? "system" : "user"
+
+/** Thinking may be asked for only if the calls of the open loop begin with thinking. */
+const hasUnsealedCalls = (messages: ReadonlyArray<Message>): boolean => {
+  const last = messages.findLast(({ role }) => role === "assistant")
+  if (last === undefined || !last.blocks.some(({ type }) => type === "tool_use")) return false
+  const [next] = messages.slice(messages.indexOf(last) + 1)
+  return next !== undefined && next.results.length > 0 && !isSealed(last.blocks[0])
+}
+
+/** The messages of a conversation, and its system prompt: the system turns before all others. */
+export function* messagesOf(conversation: Conversation): Cooperative<Messages> {
+  const slice = new Slice()
+  const isCallers = isOwn(conversation)
+  const { turns } = yield* linkCallsCooperatively(conversation, slice)
+  const leading = turns.findIndex(({ native, role }) => role !== "system" || ownFields(native) !== undefined)
+  const system = turns.slice(0, leading === -1 ? turns.length : leading)
+  const messages: Array<Message> = []
+  for (const turn of turns.slice(system.length)) {
+    const role = roleOf(turn)
+    const own = ownFields(turn.native)
+    const { name, parts } = turn
+    const before = messages.at(-1)
+    const isNew = before === undefined || before.role !== role || own !== undefined
+    const text = isCallers && isNew && name === undefined ? onlyText(parts) : undefined
+    const message: Message = isNew ? { role, results: [], blocks: [], text, own } : before
+    if (isNew) messages.push(message)
+    if (text !== undefined) continue
+    if (message.text !== undefined) {
+      message.blocks.push({ type: "text", text: message.text })
+      message.text = undefined
+    }
+    if (name !== undefined) message.blocks.push({ type: "text", text: `${name}:` })
+    if (role === "assistant") { for (const block of sealedThinking(parts)) message.blocks.push(block) }
+    for (const part of parts) {
+      if (slice.add(1)) yield slice.end()
+      if (!isCallers && isBlank(part)) continue
+      const block = blockOf(part)
+      if (block === undefined) continue
+      if (part._tag === "Result" && !isCallers) message.results.push(block)
+      else message.blocks.push(block)
+    }
+  }
+  const said = isCallers
+    ? messages
+    : messages.filter(({ blocks, results }) => blocks.length > 0 || results.length > 0)
+  const prompt = systemOf(system, isCallers)
+  const rendered = said.map((message): Block => ({
+    ...message.own,
+    role: message.role,
+    content: simple(message, isCallers) ?? contentOf(message)
+  }))
+  return rendered.length === 0 && prompt !== undefined
+    ? { system: undefined, messages: [{ role: "user", content: prompt }], hasUnsealedCalls: false }
+    : { system: prompt, messages: rendered, hasUnsealedCalls: !isCallers && hasUnsealedCalls(said) }
+}
+
+/** A single plain text as a string, in messages that the gateway composes. */
+const simple = ({ blocks: [first, ...others], results }: Message, isCallers: boolean): string | undefined => {
+  if (isCallers || first === undefined || others.length > 0 || results.length > 0) return undefined
+  const { text, type } = first
+  return type === "text" && typeof text === "string" && Object.keys(first).length === 2 ? text : undefined
+}
+
+const systemOf = (turns: ReadonlyArray<Turn>, isCallers: boolean): Json | undefined => {
+  const parts = turns.flatMap(({ parts }) => parts).filter(isContent).filter((part) => isCallers || !isBlank(part))
+  if (parts.length === 0) return undefined
+  return onlyText(parts) ??
+    (isCallers || parts.some(({ _tag, native }) => _tag !== "Text" || native !== undefined)
+      ? parts.map(contentBlock)
+      : parts.map((part) => part._tag === "Text" ? part.text : "").join("\n\n"))
+}
+
+/** A further instruction at the end of the system prompt. */
+export const withInstruction = (system: Json | undefined, instruction: string): Json =>
+  system === undefined
+    ? instruction
+    : typeof system === "string"
+    ? `${system}\n\n${instruction}`
+    : [...(Array.isArray(system) ? system : []), contentBlock(Text(instruction))]

@@ -1,0 +1,57 @@
+/** The gateway between the official client and a messages server: requests arrive, and replies return, in the same words. */
+import Anthropic from "@anthropic-ai/sdk"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
+import {
+  type MessagesServer,
+  startMessagesServer,
+  streamedMessage,
+  textBlock,
+  wholeMessage
+} from "../../support/messagesServer.ts"
+
+let server: MessagesServer
+let gateway: RunningGateway
+beforeAll(async () => {
+  server = await startMessagesServer()
+  gateway = await startGateway({
+    accounts: [{ token: "sk-server" }],
+    upstream: { driver: "messages", base_url: server.url, models: { mine: "server-model" } }
+  })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await server.stop()
+})
+
+const through = () => new Anthropic({ baseURL: gateway.url, apiKey: businessKey, maxRetries: 0 })
+
+const ask = (): Anthropic.MessageCreateParamsNonStreaming => ({
+  model: "mine",
+  max_tokens: 99,
+  messages: [{ role: "user", content: "Hi" }]
+})
+
+describe("a text completion of the official client", () => {
+  it.each([["whole", wholeMessage], ["streamed", streamedMessage]] as const)(
+    "arrives at a server whose replies are %s",
+    async (_, answer) => {
+      server.answer(() => answer([textBlock("Hello there")]))
+      const whole = await through().messages.create(ask())
+      const streamed = await through().messages.stream(ask()).finalMessage()
+      for (const reply of [whole, streamed]) {
+        assert.deepInclude(reply.content[0], { type: "text", text: "Hello there" })
+        assert.strictEqual(reply.model, "mine")
+        assert.strictEqual(reply.id, "msg_server_1")
+        assert.deepInclude(reply.usage, { input_tokens: 11, output_tokens: 7, cache_read_input_tokens: 5 })
+      }
+      for (const { headers, key, path } of server.requests) {
+        assert.deepInclude({ key, path, version: headers["anthropic-version"] }, {
+          key: "sk-server",
+          path: "/v1/messages",
+          version: "2023-06-01"
+        })
+      }
+    }
+  )
+})
