@@ -143,7 +143,8 @@ class Joined {
       case "CallArguments":
         return this.add(event, event.delta)
       case "ReplyExtra":
-        // Does not divide the text that it belongs to.
+        // A field does not divide the text that it belongs to; a block does.
+        if (event.at === "block" || event.at === "reasoning") this.close()
         this.events.push(event)
         return
       default:

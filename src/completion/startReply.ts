@@ -27,6 +27,7 @@ import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import { sieve } from "../sieve/sieve.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import { assembleReply, type ReplyMachine } from "./assembleReply.ts"
+import { inOtherStyles } from "./foreignExtras.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { demandsCall, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
@@ -120,10 +121,14 @@ class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   private readonly budget: RequestBudget
   private readonly assembled: Array<ReplyEvent> = []
 
-  constructor(assembly: ReplyMachine, policy: PolicyMachine | undefined, budget: RequestBudget) {
+  /** The style has the words of content-generation servers. */
+  private readonly isGenerate: boolean
+
+  constructor(assembly: ReplyMachine, policy: PolicyMachine | undefined, budget: RequestBudget, isGenerate: boolean) {
     this.assembly = assembly
     this.policy = policy
     this.budget = budget
+    this.isGenerate = isGenerate
   }
 
   /** True after `Finish`, when the upstream is no longer needed. */
@@ -132,6 +137,10 @@ class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   }
 
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
+    if (event._tag === "UpstreamExtra" && event.family === "generate" && !this.isGenerate) {
+      for (const translated of inOtherStyles(event)) this.push(translated, out)
+      return
+    }
     const { assembly, budget, policy } = this
     if (budget.isEmpty && isContent(event)) budget.isEmpty = false
     const to = policy === undefined ? out : this.assembled
@@ -220,7 +229,10 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           promptTokens: () => estimateConversation(conversation)
         })
         stats.soFar = assembly
-        const turn = transduce<UpstreamEvent, ReplyEvent, Turn>(once(new Turn(assembly, policy, budget)), isDone)
+        const turn = transduce<UpstreamEvent, ReplyEvent, Turn>(
+          once(new Turn(assembly, policy, budget, stats.style === "generate")),
+          isDone
+        )
         const estimate = estimateCooperatively(conversation)
         if (isLate) {
           const counting = countingBeforeEnd(() => assembly.promptReported(), runCooperatively(estimate))

@@ -127,6 +127,13 @@ export interface EmbeddingsReply {
   readonly tokens: number | undefined
 }
 
+/** A conversation whose tokens the upstream counts. */
+export interface CountRequest {
+  readonly model: UpstreamModel
+  readonly conversation: Conversation
+  readonly token: string | undefined
+}
+
 /** What each driver implements. */
 export interface Driver {
   /** Callers see the name `embedded`; other drivers may have any other name. */
@@ -175,6 +182,8 @@ export interface Driver {
   ) => Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope>
   /** Makes embeddings, if the upstream can. */
   readonly embed?: ((request: EmbeddingsRequest) => Effect.Effect<EmbeddingsReply, UpstreamFailure>) | undefined
+  /** Counts the tokens of a conversation, if the upstream can. */
+  readonly countTokens?: ((request: CountRequest) => Effect.Effect<number, UpstreamFailure>) | undefined
   readonly createSession: (token: string | undefined) => Effect.Effect<string, UpstreamFailure>
   /** Sessions of an account, `count` at most. */
   readonly listSessions: (

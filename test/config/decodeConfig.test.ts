@@ -178,7 +178,7 @@ describe("decodeConfig", () => {
         ]
       )
       assert.deepStrictEqual(yield* faults({ upstream: { models: { a: 1, b: { model: 2 }, c: "" } } }), [
-        "upstream.models.a must be a model's name or an object with model, reasoning, search and thinking",
+        "upstream.models.a must be a model's name or an object with model, reasoning, search, thinking and max_tokens",
         "upstream.models.b.model must be a string"
       ])
     }))

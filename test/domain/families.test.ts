@@ -100,6 +100,8 @@ describe("the table of a family", () => {
   it.each(families)("says of each field what the reader of bodies does with it ($name)", (family) => {
     const rest = (body: object) => runSync(restOf(family, body))
     for (const [name, row] of family.fields) {
+      // A value in the place of a content is a part of its own kind.
+      if (family === generateFamily && ["contents", "systemInstruction", "tools"].includes(name)) continue
       const value = { said: true }
       const { ignored, natives, refused, serverFields } = rest({ [name]: value })
       const unsent = natives?.unsent()

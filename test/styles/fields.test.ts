@@ -213,8 +213,9 @@ describe("a field of the vendor that the gateway does not model", () => {
         [
           "generate",
           { generationConfig: { responseModalities: ["TEXT", "IMAGE"] } },
-          "generationConfig.responseModalities[1]"
-        ]
+          "generationConfig.responseModalities"
+        ],
+        ["generate", { generationConfig: { responseMimeType: "text/x.enum" } }, "generationConfig.responseMimeType"]
       ] as const
     ) {
       const { status, text } = await ask(style, fields)

@@ -65,8 +65,8 @@ const partRows: { readonly [kind: string]: Row } = {
   // A part without content: only the vendor's own servers read what describes it.
   "": translated(),
   text: object({ text: modelled, ...attributes }),
-  inlineData: object({ inlineData: whole(object({ data: modelled, ...blob })), ...attributes }),
-  fileData: object({ fileData: whole(object({ fileUri: modelled, ...blob })), ...attributes }),
+  inlineData: object({ inlineData: object({ data: modelled, ...blob }), ...attributes }),
+  fileData: object({ fileData: object({ fileUri: modelled, ...blob }), ...attributes }),
   functionCall: object({
     functionCall: object({
       id: modelled,

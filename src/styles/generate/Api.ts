@@ -141,7 +141,8 @@ const FinishReason = Schema.Literals(["STOP", "MAX_TOKENS", "SAFETY"])
 
 /** Reply of a content generation. */
 export const GenerateResponse = Schema.Struct({
-  candidates: Schema.Array(Schema.Struct({ ...candidate, finishReason: FinishReason })),
+  /** Absent if the server blocked the prompt. */
+  candidates: Schema.optionalKey(Schema.Array(Schema.Struct({ ...candidate, finishReason: FinishReason }))),
   usageMetadata: UsageMetadata,
   modelVersion: Schema.String,
   responseId: Schema.String
@@ -149,7 +150,9 @@ export const GenerateResponse = Schema.Struct({
 
 /** One chunk of a streamed reply; the last chunk has the finish reason and the token counts. */
 export const GenerateChunk = Schema.Struct({
-  candidates: Schema.Array(Schema.Struct({ ...candidate, finishReason: Schema.optionalKey(FinishReason) })),
+  candidates: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ ...candidate, finishReason: Schema.optionalKey(FinishReason) }))
+  ),
   usageMetadata: Schema.optionalKey(UsageMetadata),
   modelVersion: Schema.String,
   responseId: Schema.String

@@ -164,14 +164,13 @@ const contentParts = (
 const isEmpty = (content: typeof Content.Type): boolean =>
   (content.parts ?? []).every((part) => Object.keys(part).length === 0)
 
-/** A content that would be joined with the one before it, or whose role is another word: its own words. */
-const ownContent = (
-  content: typeof Content.Type,
-  before: typeof Content.Type | undefined
-): Native | undefined => {
-  const role = content.role ?? undefined
-  const isOwn = role !== "system" && (role === undefined || !["user", "model"].includes(role) || before?.role === role)
-  return isOwn ? { family: "generate", fields: role === undefined ? {} : { role } } : undefined
+/** A content that would be joined with the one before it stays one of its own where the server has contents too. */
+const ownContent = (content: typeof Content.Type, before: typeof Content.Type | undefined): Native | undefined => {
+  const side = ({ role }: typeof Content.Type) => role === "model" || role === "system" ? role : "user"
+  const role = side(content)
+  return role !== "system" && before !== undefined && side(before) === role
+    ? { family: "generate", fields: { role } }
+    : undefined
 }
 
 function* contentTurns(

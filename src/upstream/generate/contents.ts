@@ -16,6 +16,7 @@ import {
 import { exactArguments, isRecord, type Json, type JsonFields } from "../../domain/json.ts"
 import { isMadeId, linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import type { Native } from "../../domain/Native.ts"
+import { isFields } from "../../domain/replyExtras.ts"
 import { signatureOf } from "../../domain/sealed.ts"
 import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { parseJson } from "../json.ts"
@@ -84,14 +85,24 @@ const partsOf = (part: Part): ReadonlyArray<JsonFields> => {
   }
 }
 
+/** Fields of a part, and of the object that holds its content, beside those that the gateway models. */
+const merged = (part: JsonFields, own: JsonFields): JsonFields => {
+  const all: Record<string, Json> = { ...part }
+  for (const name of Object.keys(own)) {
+    const [before, more] = [part[name], own[name]!]
+    all[name] = isFields(before) && isFields(more) ? { ...before, ...more } : more
+  }
+  return all
+}
+
 /** The parts of an element, with the vendor's own fields if it has them. */
 const sentParts = (part: Part, native: Native | undefined): ReadonlyArray<JsonFields> => {
   if (native === undefined) return partsOf(part)
   if (native.whole === true) return [native.fields]
   if (part._tag === "Text") return [{ text: part.text, ...native.fields }]
-  const [first, ...others] = partsOf(part)
+  const [first = {}, ...others] = partsOf(part)
   // The caller's own words of a result have its pictures and files too.
-  return [{ ...first, ...native.fields }, ...(Object.hasOwn(native.fields, "functionResponse") ? [] : others)]
+  return [merged(first, native.fields), ...(Object.hasOwn(native.fields, "functionResponse") ? [] : others)]
 }
 
 interface Content {

@@ -18,7 +18,7 @@ import {
 } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { Changed, names, others } from "../extraFields.ts"
-import { asString, parseJson, writeJson } from "../json.ts"
+import { asString, isShallow, parseJson, writeJson } from "../json.ts"
 import type { ChunkDecoder } from "../replyDecoder.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { usageOf } from "./usage.ts"
@@ -27,7 +27,7 @@ import { usageOf } from "./usage.ts"
 const longestId = 256
 
 /** Modelled fields by place. `modelVersion` names the server's model, which callers know by another name. */
-const ofChunk = names("candidates usageMetadata modelVersion error __proto__")
+const ofChunk = names("candidates usageMetadata modelVersion error promptFeedback __proto__")
 const ofCandidate = names("content finishReason index __proto__")
 const ofText = names("text thought __proto__")
 
@@ -65,6 +65,7 @@ export const chunkDecoder = (): ChunkDecoder => {
   /** A reason of the end was the last that the server said. */
   let isComplete = false
   let began = false
+  let hasContent = false
   let done = false
   let calls = 0
   const texts = new WholeCharacters()
@@ -88,7 +89,12 @@ export const chunkDecoder = (): ChunkDecoder => {
     }
     const fields = others(part, ofText)
     if (fields === undefined) return
-    out.push(UpstreamExtra("generate", "reasoning", part["thought"] === true ? { thought: true, ...fields } : fields))
+    // The vendor too sends a signature in a part without text.
+    out.push(
+      part["thought"] === true
+        ? UpstreamExtra("generate", "reasoning", { text: "", thought: true, ...fields })
+        : UpstreamExtra("generate", "block", { text: "", ...fields })
+    )
   }
 
   const takeCall = (call: JsonRecord, signature: unknown, out: Array<UpstreamEvent>) => {
@@ -107,7 +113,9 @@ export const chunkDecoder = (): ChunkDecoder => {
 
   const takePart = (part: unknown, out: Array<UpstreamEvent>) => {
     if (!isRecord(part)) return
-    if (isComplete && isContent(part)) isComplete = false
+    const isSaid = isContent(part)
+    if (isComplete && isSaid) isComplete = false
+    hasContent ||= isSaid
     const text = part["text"]
     const call = part["functionCall"]
     if (typeof text === "string") return takeText(part, text, out)
@@ -122,7 +130,10 @@ export const chunkDecoder = (): ChunkDecoder => {
     const modelled = modelledReasons.get(reason)
     finish = modelled ?? (filterReasons.has(reason) ? "content_filter" : "stop")
     isComplete = true
-    if (modelled === undefined) out.push(UpstreamExtra("generate", "choice", { finishReason: reason }))
+    // Without content, the reason is all that the reply has.
+    if (!hasContent && reason !== "STOP" && reason !== "MAX_TOKENS") {
+      out.push(UpstreamExtra("generate", "message", { finishReason: reason }))
+    } else if (modelled === undefined) out.push(UpstreamExtra("generate", "choice", { finishReason: reason }))
   }
 
   const takeCandidate = (candidate: JsonRecord, out: Array<UpstreamEvent>) => {
@@ -143,12 +154,18 @@ export const chunkDecoder = (): ChunkDecoder => {
       out.push(UpstreamUsage(usageOf(usage)))
     }
     if (finish === "content_filter") return
+    const feedback = value["promptFeedback"]
+    if (isRecord(feedback) && isShallow(feedback)) {
+      out.push(
+        UpstreamExtra("generate", isBlocked(feedback) ? "message" : "chunk", { promptFeedback: feedback as JsonFields })
+      )
+    }
     const fields = ofReply.changed(others(value, ofChunk))
     if (fields !== undefined) out.push(UpstreamExtra("generate", "chunk", fields))
     const candidates = value["candidates"]
     const candidate: unknown = Array.isArray(candidates) ? candidates[0] : undefined
     if (isRecord(candidate)) takeCandidate(candidate, out)
-    else if (isBlocked(value["promptFeedback"])) {
+    else if (isBlocked(feedback)) {
       finish = "content_filter"
       isComplete = true
     }

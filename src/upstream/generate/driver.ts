@@ -5,13 +5,22 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
+import type { Conversation } from "../../domain/Conversation.ts"
+import { isRecord } from "../../domain/json.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
-import { parseJson } from "../json.ts"
+import { asCount, parseJson } from "../json.ts"
 import type { FieldPolicy } from "../openai/requestBody.ts"
 import { replyDecoder } from "../replyDecoder.ts"
 import { longestBody, longestVectors, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
-import type { CompletionReply, CompletionRequest, Driver, EmbeddingsRequest, UpstreamModel } from "../Upstream.ts"
+import type {
+  CompletionReply,
+  CompletionRequest,
+  CountRequest,
+  Driver,
+  EmbeddingsRequest,
+  UpstreamModel
+} from "../Upstream.ts"
 import type { HistoryReasoning, OwnFields } from "./contents.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { embedBody, readEmbeddings } from "./embeddings.ts"
@@ -79,6 +88,14 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
   })
   const asked = ({ id }: UpstreamModel) => ({ id, name: entries.get(id)?.model ?? id })
 
+  /** The body of a request for a model. */
+  const bodyOf = (conversation: Conversation, model: UpstreamModel, name: string) =>
+    generateRequest(conversation, {
+      model: { model, name, words: entries.get(model.id)?.thinking },
+      own,
+      history: historyReasoning
+    })
+
   const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
     Effect.flatMapEager(request.credential.token, (token) =>
       Effect.withFiber((fiber) => {
@@ -87,15 +104,8 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
         budget.startReply()
         if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
         const requested = asked(model)
-        const words = entries.get(model.id)?.thinking
         return Effect.flatMapEager(
-          startCooperatively(
-            generateRequest(conversation, {
-              model: { model, name: requested.name, words },
-              own,
-              history: historyReasoning
-            })
-          ),
+          startCooperatively(bodyOf(conversation, model, requested.name)),
           (body) =>
             client.complete({
               request,
@@ -135,6 +145,18 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
     return reply ?? (yield* yield* client.refusal("completion", exchange, text, request.token, requested))
   }, Effect.scoped)
 
+  const countTokens = Effect.fnUntraced(function*({ conversation, model, token }: CountRequest) {
+    const requested = asked(model)
+    const resource = resourceOf(requested.name)
+    const request = yield* startCooperatively(bodyOf(conversation, model, requested.name))
+    const body = JSON.stringify({ generateContentRequest: { model: resource, ...request } })
+    const exchange = yield* client.start("POST", `/${resource}:countTokens`, token, "completion", body)
+    const text = yield* client.readBody(exchange)
+    const parsed = client.isAnswer(exchange) ? parseJson(text) : undefined
+    const count = asCount(isRecord(parsed) ? parsed["totalTokens"] : undefined)
+    return count ?? (yield* yield* client.refusal("completion", exchange, text, token, requested))
+  }, Effect.scoped)
+
   return {
     ...sessionless(client.verify("/models")),
     name: "generate",
@@ -142,6 +164,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
     sendsNative: sendsField(policy),
     unsampled: ["logitBias"],
     embed,
+    countTokens,
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     models: options.furtherModels,
     saysThinking: (model) => entries.get(model.id)?.thinking !== "none",
