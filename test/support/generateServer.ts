@@ -5,7 +5,13 @@ export { type Answer, frames, json, type SeenRequest } from "./openaiServer.ts"
 
 export type GenerateServer = OpenAiServer
 
-export const usageMetadata = { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 }
+export const usageMetadata = {
+  promptTokenCount: 11,
+  candidatesTokenCount: 7,
+  totalTokenCount: 18,
+  thoughtsTokenCount: 0,
+  cachedContentTokenCount: 0
+}
 
 /** A chunk of a reply. */
 export const chunk = (parts: ReadonlyArray<object>, candidate: object = {}, rest: object = {}) => ({
