@@ -33,7 +33,7 @@ import {
   toolChoices
 } from "../shared/conversation.ts"
 import { budgetSaid, effortSaid, thinkingFields } from "../shared/thinking.ts"
-import { type Content, type GenerateRequest, type Part as RequestPart } from "./Api.ts"
+import type { Content, GenerateRequest, Part as RequestPart } from "./Api.ts"
 import { isSchemaObject, toJsonSchema } from "./jsonSchema.ts"
 
 type Request = typeof GenerateRequest.Type
