@@ -20,13 +20,16 @@ import { type GatewayError, gatewayError, invalidRequest, shortenName } from "..
 import { monotonicMillis } from "../domain/time.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { RequestBudget } from "../upstream/budget.ts"
+import { Upstream } from "../upstream/Upstream.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
 import type { CompletedReply, CompletionInput, CompletionOutput } from "./CompletionInput.ts"
+import { countUpstream } from "./countUpstream.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
 import { SealedCalls } from "./SealedCalls.ts"
 import { replyStarter } from "./startReply.ts"
+import { noteUnsentFields } from "./unsentFields.ts"
 
 export type { CompletedReply, CompletionInput, CompletionOutput }
 
@@ -45,9 +48,12 @@ export class Completion extends Context.Service<Completion, {
   readonly stream: (input: CompletionInput) => Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
   /** Makes a whole reply: every failure up to its end may be retried. */
   readonly whole: (input: CompletionInput) => Effect.Effect<CompletedReply, GatewayError, Scope.Scope>
+  /** Counts the tokens of a conversation; `undefined` if the upstream counts none. */
+  readonly count: (input: CompletionInput) => Effect.Effect<number | undefined, GatewayError>
 }>()("model-gateway/completion/Completion") {
   static readonly make = Effect.gen(function*() {
     const accounts = yield* Accounts
+    const upstream = yield* Upstream
     const captures = yield* Captures
     const keyLimits = yield* KeyLimits
     const deadlines = yield* Deadlines
@@ -123,11 +129,22 @@ export class Completion extends Context.Service<Completion, {
 
     return Completion.of({
       stream: (input) => open(input, false, (reply) => Effect.succeed(streamOf(reply))),
-      whole: (input) => open(input, true, wholeOf)
+      whole: (input) => open(input, true, wholeOf),
+      count: (input) =>
+        Effect.flatMap(upstream.driver, (driver) => {
+          const counts = driver.countTokens !== undefined
+          const unsent = noteUnsentFields(input.conversation, input.stats, counts ? driver : {})
+          if (unsent !== undefined) return Effect.fail(unsent)
+          return counts ? countUpstream(accounts, input.config, input) : Effect.succeed(undefined)
+        })
     })
   })
 
-  static readonly layer: Layer.Layer<Completion, never, Accounts | Captures | Deadlines | KeyLimits> = Layer.effect(
+  static readonly layer: Layer.Layer<
+    Completion,
+    never,
+    Accounts | Captures | Deadlines | KeyLimits | Upstream
+  > = Layer.effect(
     Completion,
     Completion.make
   )
@@ -135,6 +152,8 @@ export class Completion extends Context.Service<Completion, {
 
 const toolChoiceFault = (conversation: Conversation): GatewayError | undefined => {
   const choice = conversation.toolChoice
+  // The server judges a choice among tools that the gateway does not know.
+  if (conversation.vendorTools !== undefined) return undefined
   if (choice._tag === "Required" && conversation.tools.length === 0) {
     return invalidRequest("tool_choice requires a call but no tools are declared", "tool_choice")
   }

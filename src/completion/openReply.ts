@@ -143,7 +143,7 @@ class Joined {
       case "CallArguments":
         return this.add(event, event.delta)
       case "ReplyExtra":
-        // A field does not divide the text that it belongs to; a block does.
+        // Fields do not divide the text that they belong to.
         if (event.at === "block" || event.at === "reasoning") this.close()
         this.events.push(event)
         return

@@ -278,7 +278,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
     scope: Scope.Scope
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
     const { conversation } = input
-    return toolsEnabled(conversation) && demandsCall(conversation.toolChoice)
+    return toolsEnabled(conversation) && conversation.vendorTools === undefined && demandsCall(conversation.toolChoice)
       ? startWithReminder(input, lease, scope)
       : startTurn(input, lease, conversation, undefined)
   }

@@ -37,18 +37,17 @@ const all = () => true
 const sendsOf = (
   { family, sendsNative = all }: Pick<Driver, "family" | "sendsNative">,
   natives: Natives | undefined
-): ((name: string) => boolean) | undefined =>
-  natives !== undefined && natives.family === family ? sendsNative : undefined
+): Driver["sendsNative"] => natives !== undefined && natives.family === family ? sendsNative : undefined
 
 /** Notes the fields that the driver does not send. Returns the error of the first that the reply depends on. */
 export const noteUncarried = (
   fields: NonNullable<Conversation["serverFields"]>,
   driver: Pick<Driver, "carries">,
   stats: RequestStats,
-  sends?: (name: string) => boolean
+  sends?: Driver["sendsNative"]
 ): GatewayError | undefined => {
   for (const name of Object.keys(fields)) {
-    if (driver.carries?.(name) === true || sends?.(name) === true) continue
+    if (driver.carries?.(name) === true || sends?.(name, "") === true) continue
     if (isRequired(name)) return invalidRequest(`${name}: the upstream makes replies of text only`, name)
     if (!carriedHints.has(name)) noteIgnored(stats, name)
   }

@@ -2,7 +2,8 @@
  * What a caller or a server says in the words of a vendor's contract and the canonical forms do not model. A driver of the same
  * family sends it back word for word; for other drivers `x-gateway-ignored` lists it, unless it is a hint.
  */
-import type { JsonFields } from "./json.ts"
+import type { Json, JsonFields } from "./json.ts"
+import { isFields } from "./replyExtras.ts"
 
 /** The vendor contracts that styles and drivers speak. */
 export type FamilyName = "openai" | "responses" | "messages" | "generate"
@@ -20,6 +21,20 @@ export interface Native {
    * element itself is what other drivers send, such as its words as text.
    */
   readonly whole?: true
+  /** Of a turn: it belongs to the same message as the turn before it. */
+  readonly continues?: true
   /** Of a whole request: headers of the vendor's contract that a driver of the family sends too, by their names in lower case. */
   readonly headers?: { readonly [name: string]: string }
+}
+
+/** An element as a driver writes it, with the fields of its native beneath. The element's own fields win, at every depth. */
+export const mergeFields = (element: JsonFields, fields: JsonFields): JsonFields => {
+  const merged: { [name: string]: Json } = { ...element }
+  for (const name of Object.keys(fields)) {
+    const own = merged[name]
+    const value = fields[name]!
+    if (own === undefined) merged[name] = value
+    else if (isFields(own) && isFields(value)) merged[name] = mergeFields(own, value)
+  }
+  return merged
 }

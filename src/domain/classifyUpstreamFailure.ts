@@ -19,6 +19,7 @@ export type FailureClass =
   | "token_refused"
   | "key_missing"
   | "account_busy"
+  | "overloaded"
   | "prompt_too_long"
   | "session_gone"
   | "forbidden"
@@ -100,8 +101,8 @@ const limitReason = hasWord(
   "rate_limit_reached rate_limit_exceeded rate_limit_error too_many_requests RATE_LIMIT_EXCEEDED RESOURCE_EXHAUSTED"
 )
 const quotaReason = hasWord(
-  "insufficient_quota insufficient_balance billing_hard_limit_reached billing_not_active quota_exceeded QUOTA_EXCEEDED " +
-    "BILLING_DISABLED"
+  "insufficient_quota insufficient_balance billing_hard_limit_reached billing_not_active billing_error quota_exceeded " +
+    "QUOTA_EXCEEDED BILLING_DISABLED"
 )
 const keyReason = hasWord(
   "invalid_api_key authentication_error invalid_authentication invalid_authentication_error token_expired API_KEY_INVALID " +
@@ -269,6 +270,15 @@ export const rules: ReadonlyArray<Rule> = [
     because: "another client uses the account too; it is healthy and soon free"
   },
   {
+    class: "overloaded",
+    when: (failure) => failure.status === 529 || (plain(failure) && failure.reason === "overloaded_error"),
+    retry: "elsewhere",
+    health: "busy",
+    code: "upstream_rate_limited",
+    message: "The upstream is overloaded",
+    because: "the server is soon free, and says so by a status of its own"
+  },
+  {
     class: "prompt_too_long",
     when: (failure) =>
       (inReply(failure) && failure.bizCode === 9) || lengthReason(failure.reason) ||
@@ -304,7 +314,7 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "request_too_large",
-    when: (failure) => plain(failure) && failure.status === 413,
+    when: (failure) => plain(failure) && (failure.status === 413 || failure.reason === "request_too_large"),
     retry: "no",
     code: "request_too_large",
     message: "The request is too large for the upstream",

@@ -69,6 +69,12 @@ const grow = (into: Grown, more: JsonFields): Grown => {
   return into
 }
 
+/** The fields without those that have no value now and had one before. */
+const said = (known: Grown, value: JsonFields): JsonFields =>
+  Object.values(value).includes(null)
+    ? Object.fromEntries(Object.entries(value).filter(([name, field]) => field !== null || known[name] === undefined))
+    : value
+
 /** Joins the extra fields of one reply. What is said of the whole reply, and of its usage, is said again in full. */
 export class ExtraFold {
   private readonly fields: { [At in FoldedPlace]?: Grown } = {}
@@ -76,7 +82,7 @@ export class ExtraFold {
   push({ at, value }: { readonly at: ExtraPlace; readonly value: JsonFields }): void {
     if (at === "reasoning" || at === "block") return
     const known = this.fields[at] ?? {}
-    this.fields[at] = at === "chunk" || at === "usage" ? Object.assign(known, value) : grow(known, value)
+    this.fields[at] = at === "chunk" || at === "usage" ? Object.assign(known, said(known, value)) : grow(known, value)
   }
 
   get extras(): ReplyExtras {

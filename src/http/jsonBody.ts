@@ -66,7 +66,7 @@ export const withRest = (conversation: Conversation, body: Body<object>): Conver
   const fields = body[serverFields]
   const said = body[natives]
   if (fields === undefined && said === undefined) return conversation
-  const native = said?.take("")
+  const native = conversation.native ?? said?.take("")
   return {
     ...conversation,
     ...(fields === undefined ? {} : { serverFields: { ...conversation.serverFields, ...fields } }),

@@ -143,7 +143,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     path: string,
     token: string | undefined,
     phase: FailurePhase,
-    body?: string
+    body?: string,
+    headers?: { readonly [name: string]: string }
   ) {
     const exchange = yield* exchanges.start({
       method,
@@ -152,7 +153,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       headers: {
         accept: "application/json",
         ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...protocol.headers(isKey(token) ? token : undefined)
+        ...protocol.headers(isKey(token) ? token : undefined),
+        ...headers
       },
       body
     }, { phase, limits })

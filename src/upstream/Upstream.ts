@@ -166,10 +166,10 @@ export interface Driver {
    */
   readonly carries?: ((name: string) => boolean) | undefined
   /**
-   * True for a vendor's own field, or an element of a kind, that the driver sends if its family is the driver's. Drivers without it send
-   * all of their family.
+   * True for a vendor's own field, or an element of a kind, that the driver sends if its family is the driver's. `path` is the element's,
+   * and empty for the request. Drivers without it send all of their family.
    */
-  readonly sendsNative?: ((name: string) => boolean) | undefined
+  readonly sendsNative?: ((name: string, path: string) => boolean) | undefined
   /** Parameters that the driver's contract lacks, although it has others. */
   readonly unsampled?: ReadonlyArray<keyof Sampling> | undefined
   /** Logs in and returns a token. */

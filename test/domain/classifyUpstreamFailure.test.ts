@@ -112,6 +112,16 @@ const table: ReadonlyArray<Row> = [
   trouble("biz code 5 elsewhere", { bizCode: 5 }),
   ["no such session", { bizCode: 3 }, "session_gone", "elsewhere", "none", "upstream_error", 503],
   ["too many completions running", { bizCode: 6 }, "account_busy", "elsewhere", "busy", "upstream_rate_limited", 429],
+  ["an overloaded server", { status: 529 }, "overloaded", "elsewhere", "busy", "upstream_rate_limited", 429],
+  [
+    "an overloaded server within a stream",
+    { phase: "stream", reason: "overloaded_error" },
+    "overloaded",
+    "elsewhere",
+    "busy",
+    "upstream_rate_limited",
+    429
+  ],
   trouble("biz code 6 of another call", { bizCode: 6, phase: "session" }),
   tooLong("prompt too long", { bizCode: 9, status: 400 }),
   trouble("an unknown biz code", { bizCode: 77 }),

@@ -2,39 +2,15 @@
  * The tables of the vendors' fields against the request types of the vendors' SDKs: a field that an SDK can send and no row names fails.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { readFileSync } from "node:fs"
-import path from "node:path"
-import { parseSync, Visitor } from "rolldown/utils"
 import { carriedHints, families } from "../../src/domain/families/families.ts"
-import type { Family, Fields } from "../../src/domain/families/Family.ts"
+import { type Family, type Fields, type Kinds, modelled, type Row } from "../../src/domain/families/Family.ts"
 import { embedFamily, generateFamily } from "../../src/domain/families/generate.ts"
 import { messagesFamily } from "../../src/domain/families/messages.ts"
 import { chatFamily, embeddingsFamily } from "../../src/domain/families/openai.ts"
 import { responsesFamily } from "../../src/domain/families/responses.ts"
 import { restOf } from "../../src/domain/families/restOf.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
-
-const modules = path.join(import.meta.dirname, "../../node_modules")
-
-/** The fields of the interfaces of a declaration file, by the interface's name. */
-const interfacesOf = (file: string): ReadonlyMap<string, ReadonlyArray<string>> => {
-  const text = readFileSync(path.join(modules, file), "utf8")
-  const { errors, program } = parseSync(file, text)
-  assert.deepStrictEqual(errors, [])
-  const found = new Map<string, Array<string>>()
-  new Visitor({
-    TSInterfaceDeclaration: ({ body, id }) => {
-      const fields = found.get(id.name) ?? []
-      for (const member of body.body) {
-        if (member.type !== "TSPropertySignature") continue
-        if (member.key.type === "Identifier") fields.push(member.key.name)
-        else if (member.key.type === "Literal") fields.push(String(member.key.value))
-      }
-      found.set(id.name, fields)
-    }
-  }).visit(program)
-  return found
-}
+import { literalsOf, type Placed, sdkType, type Shape, variantsOf } from "../support/sdkTypes.ts"
 
 const chat = "openai/resources/chat/completions/completions.d.ts"
 const responses = "openai/resources/responses/responses.d.ts"
@@ -57,31 +33,119 @@ const inner = ({ fields }: Family, name: string): Fields => {
   return found
 }
 
+/** The row of a field in the first table that has it. */
+const rowIn = (tables: ReadonlyArray<Fields>, name: string): Row | undefined =>
+  tables.map((table) => table.get(name)).find((row) => row !== undefined)
+
+/** The paths of fields and kinds without a row. A modelled object needs rows, unless it is opaque or sent whole. */
+const missingFields = (shape: Shape, tables: ReadonlyArray<Fields>, at: string): ReadonlyArray<string> =>
+  [...shape.fields].flatMap(([name, type]) => {
+    const path = `${at}${name}`
+    if (at === "" && notInBody.has(name)) return []
+    const row = rowIn(tables, name)
+    return row === undefined ? [path] : missingIn(type, row, path)
+  })
+
+const missingKinds = (shape: Shape, { by, rows }: Kinds, at: string): ReadonlyArray<string> => {
+  const check = (kind: string, part: Shape): ReadonlyArray<string> => {
+    const row = rows.get(kind)
+    return row === undefined ? [`${at}[${kind}]`] : missingOf(part, row, `${at}[${kind}]`)
+  }
+  const type = shape.fields.get(typeof by === "string" ? by : "type")
+  const kinds = type === undefined ? [] : literalsOf(type)
+  if (typeof by !== "string") {
+    if (kinds.length > 0) return kinds.flatMap((kind) => check(by({ type: kind }) ?? "", shape))
+    return [...shape.fields].flatMap(([name, type]) => {
+      const kind = by({ [name]: {} })
+      return kind === undefined ? [] : check(kind, { name: shape.name, fields: new Map([[name, type]]) })
+    })
+  }
+  return (kinds.length === 0 ? [""] : kinds).flatMap((kind) => check(kind, shape))
+}
+
+/** The kinds of a part of the content-generation contract. */
+const partKinds: Kinds["rows"] = generateFamily.fields.get("contents")!.items!.fields!.get("parts")!.items!.kinds!.rows
+
+const isLeaf = ({ fate, isOpaque, whole }: Row): boolean => fate !== "modelled" || isOpaque === true || whole === true
+
+const missingOf = (shape: Shape, row: Row, at: string): ReadonlyArray<string> => {
+  const { fields, items, kinds } = row
+  if (isLeaf(row)) return []
+  if (fields !== undefined) return missingFields(shape, [fields], `${at}.`)
+  if (kinds !== undefined) return missingKinds(shape, kinds, at)
+  return items === undefined ? [`${at} (${shape.name})`] : missingOf(shape, items, `${at}[]`)
+}
+
+const missingIn = (type: Placed, row: Row, at: string): ReadonlyArray<string> => {
+  if (isLeaf(row)) return []
+  const { elements, shapes } = variantsOf(type)
+  return [
+    ...shapes.flatMap((shape) => missingOf(shape, row, at)),
+    ...elements.flatMap((element) => missingIn(element, row.items ?? modelled, `${at}[]`))
+  ]
+}
+
 describe("the tables name every field of the requests of", () => {
-  const types: ReadonlyArray<readonly [file: string, type: string, tables: ReadonlyArray<Fields>]> = [
+  type Types = ReadonlyArray<readonly [file: string, type: string, tables: ReadonlyArray<Fields>]>
+
+  const whole: Types = [
     [chat, "ChatCompletionCreateParamsBase", [chatFamily.fields]],
-    [chat, "ChatCompletionStreamOptions", [inner(chatFamily, "stream_options")]],
     ["openai/resources/embeddings.d.ts", "EmbeddingCreateParams", [embeddingsFamily.fields]],
     [responses, "ResponseCreateParamsBase", [responsesFamily.fields]],
-    [responses, "ResponseTextConfig", [inner(responsesFamily, "text")]],
-    ["openai/resources/shared.d.ts", "Reasoning", [inner(responsesFamily, "reasoning")]],
     [messages, "MessageCreateParamsBase", [messagesFamily.fields]],
-    [messages, "OutputConfig", [inner(messagesFamily, "output_config")]],
-    [betaMessages, "MessageCreateParamsBase", [messagesFamily.fields]],
-    [betaMessages, "BetaOutputConfig", [inner(messagesFamily, "output_config")]],
+    [betaMessages, "MessageCreateParamsBase", [messagesFamily.fields]]
+  ]
+
+  it.each(whole)("%s: %s, with all that they contain", (file, type, tables) => {
+    const shape = sdkType(file, type)
+    assert.isAbove(shape.fields.size, 0)
+    assert.deepStrictEqual([...new Set(missingFields(shape, tables, ""))], [])
+  })
+
+  const itemsOf = (name: string): Row => generateFamily.fields.get(name)!.items!
+
+  // The types of the SDK's parameters are those of its functions, not of the body.
+  const elements: ReadonlyArray<readonly [type: string, row: Row]> = [
+    ["Content", itemsOf("contents")],
+    ["Tool", itemsOf("tools")],
+    [
+      "FunctionDeclaration",
+      itemsOf("tools").kinds!.rows.get("functionDeclarations")!.fields!.get("functionDeclarations")!.items!
+    ],
+    ["FunctionCall", partKinds.get("functionCall")!.fields!.get("functionCall")!],
+    ["FunctionResponse", { ...partKinds.get("functionResponse")!.fields!.get("functionResponse")!, whole: false }],
+    ["FileData", partKinds.get("fileData")!.fields!.get("fileData")!],
+    ["Blob_2", partKinds.get("inlineData")!.fields!.get("inlineData")!]
+  ]
+
+  it.each(elements)("%s of the content-generation SDK, with all that it contains", (type, row) => {
+    const shape = sdkType(genai, type)
+    assert.isAbove(shape.fields.size, 0)
+    assert.deepStrictEqual([...new Set(missingOf(shape, row, type))], [])
+  })
+
+  it.each([...partKinds.values()].filter(({ fields }) => fields !== undefined))(
+    "all that describes a part, of each kind",
+    ({ fields }) => {
+      const { fields: all } = sdkType(genai, "Part")
+      const described = [...all.keys()].filter((name) => !partKinds.has(name))
+      assert.deepStrictEqual(described.filter((name) => !fields!.has(name)), [])
+    }
+  )
+
+  const flat: Types = [
     // The SDK spreads one object over the body and its `generationConfig`.
     [genai, "GenerateContentConfig", [generateFamily.fields, inner(generateFamily, "generationConfig")]],
     [genai, "GenerationConfig", [inner(generateFamily, "generationConfig")]],
     [genai, "ToolConfig", [inner(generateFamily, "toolConfig")]],
     [genai, "EmbedContentConfig", [embedFamily.fields]]
   ]
-  const read = new Map([...new Set(types.map(([file]) => file))].map((file) => [file, interfacesOf(file)]))
 
-  it.each(types)("%s: %s", (file, type, tables) => {
-    const fields = read.get(file)?.get(type) ?? []
-    assert.isAbove(fields.length, 0)
+  it.each(flat)("%s: %s", (file, type, tables) => {
+    const names = [...sdkType(file, type).fields.keys()]
+    assert.isAbove(names.length, 0)
     assert.deepStrictEqual(
-      fields.filter((name) => !notInBody.has(name) && !tables.some((table) => table.has(name))),
+      names.filter((name) => !notInBody.has(name) && rowIn(tables, name) === undefined),
       []
     )
   })
@@ -89,20 +153,22 @@ describe("the tables name every field of the requests of", () => {
 
 describe("the table of a family", () => {
   it.each(families)("gives a reason for whatever has no effect ($name)", ({ fields }) => {
-    const without = (table: Fields): ReadonlyArray<string> =>
-      [...table].flatMap(([name, { fate, fields: inner, why }]) => [
-        ...((fate === "told" || fate === "hint" || fate === "refused") && why === undefined ? [name] : []),
-        ...(inner === undefined ? [] : without(inner))
-      ])
+    const withoutIn = (name: string, { fate, fields: inner, items, kinds, why }: Row): ReadonlyArray<string> => [
+      ...((fate === "told" || fate === "hint" || fate === "refused") && why === undefined ? [name] : []),
+      ...(inner === undefined ? [] : without(inner)),
+      ...(kinds === undefined ? [] : without(kinds.rows)),
+      ...(items === undefined ? [] : withoutIn(`${name}[]`, items))
+    ]
+    const without = (table: Fields): ReadonlyArray<string> => [...table].flatMap(([name, row]) => withoutIn(name, row))
     assert.deepStrictEqual(without(fields), [])
   })
 
   it.each(families)("says of each field what the reader of bodies does with it ($name)", (family) => {
     const rest = (body: object) => runSync(restOf(family, body))
     for (const [name, row] of family.fields) {
-      // A value in the place of a content is a part of its own kind.
-      if (family === generateFamily && ["contents", "systemInstruction", "tools"].includes(name)) continue
-      const value = { said: true }
+      // Another name than that of a part or a tool is a kind of its own.
+      if (family === generateFamily && name === "systemInstruction") continue
+      const value = row.items === undefined ? { said: true } : "said"
       const { ignored, natives, refused, serverFields } = rest({ [name]: value })
       const unsent = natives?.unsent()
       const isSilent = row.isSilent?.(value) === true

@@ -78,6 +78,7 @@ describe("an app that decorates a service:", () => {
         Completion,
         Effect.map(Completion, (completion) =>
           Completion.of({
+            ...completion,
             stream: (input) =>
               Effect.map(
                 completion.stream(input),

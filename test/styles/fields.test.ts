@@ -12,6 +12,7 @@ const gateways = new Map<string, RunningGateway>()
 const configs = {
   pass: { upstream: {} },
   drop: { upstream: { fields: "drop" } },
+  prompt: { upstream: { tools: "prompt" } },
   list: { upstream: { fields: ["min_p", "input_type", "messages"] } },
   embedded: { upstream: { driver: "embedded" } }
 }
@@ -271,6 +272,145 @@ describe("a field of the vendor that the gateway does not model", () => {
     assert.isNull(await told("messages", { metadata: { user_id: "u" }, service_tier: "auto", speed: "standard" }))
     assert.isNull(await told("generate", { labels: { a: "b" }, generationConfig: { responseModalities: ["TEXT"] } }))
   })
+})
+
+describe("what a chat request says of single elements", () => {
+  const mark = { cache_control: { type: "ephemeral" } }
+  const tool = { type: "function", function: { name: "f", parameters: { type: "object" }, cost: 2 }, ...mark }
+  const messages = [
+    { role: "system", content: "Be kind.", ...mark },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "Look", ...mark },
+        { type: "image_url", image_url: { url: "https://example.com/a.png", fps: 2 }, max_pixels: 9 },
+        { type: "hologram", data: "x", text: "A hologram" }
+      ]
+    },
+    {
+      role: "assistant",
+      content: null,
+      audio: { id: "a" },
+      tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: "{}" }, weight: 1 }]
+    },
+    { role: "tool", tool_call_id: "c1", content: [{ type: "text", text: "ok", ...mark }], trust: "high" },
+    { role: "user", content: "Hi", prefix: true }
+  ]
+  const fields = {
+    messages,
+    tools: [tool],
+    stream_options: { include_usage: true, continuous_usage_stats: true },
+    response_format: { type: "json_schema", json_schema: { name: "a", schema: { type: "object" }, dialect: "b" } }
+  }
+  const paths = [
+    "messages[1].content[1].image_url.fps",
+    "messages[1].content[1].max_pixels",
+    "messages[1].content[2]",
+    "messages[2].audio",
+    "messages[2].tool_calls[0].weight",
+    "messages[3].trust",
+    "messages[4].prefix",
+    "tools[0].function.cost",
+    "stream_options.continuous_usage_stats",
+    "response_format.json_schema.dialect"
+  ]
+
+  for (const stream of [false, true]) {
+    it(`reaches the server as it stands, ${stream ? "streamed" : "whole"}`, async () => {
+      const { ignored, sent, status } = await ask("chat", fields, { stream })
+      assert.deepStrictEqual([status, ignored], [200, null])
+      assert.deepStrictEqual(sent["messages"], messages)
+      assert.deepStrictEqual(sent["tools"], [tool])
+      assert.deepInclude(sent, { stream_options: fields.stream_options, response_format: fields.response_format })
+    })
+  }
+
+  it("is reported as ignored by its path where no server gets it, unless it is a hint", async () => {
+    for (const gateway of ["embedded", "drop"]) {
+      const { ignored, status } = await ask("chat", fields, { gateway })
+      assert.deepStrictEqual([status, ignored], [200, paths.join(",")])
+    }
+  })
+
+  it("does not reach the server if upstream.fields drops it", async () => {
+    const { sent } = await ask("chat", fields, { gateway: "drop" })
+    const text = JSON.stringify(sent)
+    for (const name of ["cache_control", "max_pixels", "fps", "weight", "trust", "cost", "dialect", "continuous"]) {
+      assert.notInclude(text, name)
+    }
+    assert.include(text, "A hologram")
+  })
+
+  it("reaches the server if upstream.fields lists its name", async () => {
+    const { ignored, sent } = await ask("chat", { messages: [{ role: "user", content: "Hi", min_p: 1, other: 2 }] }, {
+      gateway: "list"
+    })
+    assert.strictEqual(ignored, "messages[0].other")
+    assert.deepStrictEqual(sent["messages"], [{ role: "user", content: "Hi", min_p: 1 }])
+  })
+
+  it("is reported as ignored where tools are declared as text, but for the request's own", async () => {
+    const { ignored, sent } = await ask("chat", fields, { gateway: "prompt" })
+    assert.strictEqual(ignored, paths.slice(0, -2).join(","))
+    assert.deepInclude(sent, { stream_options: fields.stream_options })
+  })
+
+  it("never replaces what the gateway reads", async () => {
+    const sneaky = { role: "user", content: [{ type: "text", text: "a", mark: 1 }], extra: { a: 1 } }
+    const { sent } = await ask("chat", { messages: [sneaky] })
+    assert.deepStrictEqual(sent["messages"], [sneaky])
+  })
+})
+
+describe("what a Responses request says of single elements", () => {
+  const breakpoint = { prompt_cache_breakpoint: { mode: "explicit" } }
+  const input = [
+    {
+      role: "user",
+      content: [
+        { type: "input_text", text: "Look", ...breakpoint },
+        { type: "input_image", image_url: "https://example.com/a.png", detail: "low" },
+        { type: "input_file", file_data: "data:text/plain;base64,QQ==", detail: "high" },
+        { type: "input_hologram", data: "x" }
+      ]
+    },
+    { type: "message", role: "assistant", content: "Hm", phase: "commentary", status: "completed", tone: "dry" },
+    { type: "reasoning", summary: [{ type: "summary_text", text: "So" }], encrypted_content: "x" },
+    { type: "function_call", call_id: "c1", name: "f", arguments: "{}", async: true },
+    { type: "function_call_output", call_id: "c1", output: [{ type: "input_text", text: "ok", ...breakpoint }] },
+    { type: "web_search_call", id: "ws", status: "completed", action: { type: "search", query: "x" } },
+    { type: "new_item", data: "x" }
+  ]
+  const tools = [
+    { type: "function", name: "f", parameters: { type: "object" }, strict: true, defer_loading: true },
+    { type: "web_search", search_context_size: "low" },
+    { type: "local_shell" },
+    { type: "namespace", name: "n", description: "N", tools: [{ type: "custom", name: "g", output_schema: {} }] }
+  ]
+
+  for (const stream of [false, true]) {
+    it(`reaches the server where it has a place, and is reported as ignored elsewhere, ${stream ? "streamed" : "whole"}`, async () => {
+      const { ignored, sent, status } = await ask("responses", { input, tools }, { stream })
+      assert.strictEqual(status, 200)
+      assert.deepStrictEqual(ignored?.split(",").toSorted(), [
+        "input[0].content[2].detail",
+        "input[0].content[3]",
+        "input[1].tone",
+        "input[2].encrypted_content",
+        "input[3].async",
+        "input[6]",
+        "tools[0].defer_loading",
+        "tools[1]",
+        "tools[3].tools[0].output_schema"
+      ])
+      const [look, , , result] = sent["messages"] as ReadonlyArray<{ readonly content: unknown }>
+      assert.deepStrictEqual((look?.content as ReadonlyArray<unknown>).slice(0, 2), [
+        { type: "text", text: "Look", ...breakpoint },
+        { type: "image_url", image_url: { url: "https://example.com/a.png", detail: "low" } }
+      ])
+      assert.deepStrictEqual(result?.content, [{ type: "text", text: "ok", ...breakpoint }])
+    })
+  }
 })
 
 describe("a count of tokens", () => {

@@ -83,7 +83,7 @@ const rows: ReadonlyArray<Row> = [
     { role: "assistant", name: "bot", content: "Hello" },
     go
   ], [["system rules", "Be brief."], ["user ann", "Hi"], ["assistant bot", "Hello"], ["user", "Go"]]],
-  ["audio, video and unknown parts with text", "chat", [{
+  ["audio, video and parts of other types", "chat", [{
     role: "user",
     content: [
       { type: "video_url", video_url: { url: "https://example.org/a.mp4" } },
@@ -95,7 +95,7 @@ const rows: ReadonlyArray<Row> = [
     [
       { type: "video_url", video_url: { url: "https://example.org/a.mp4" } },
       { type: "audio_url", audio_url: { url: "https://example.org/a.mp3" } },
-      { type: "text", text: "A caption" }
+      { type: "caption", text: "A caption" }
     ]
   ]]],
   ["a call of MCP at the vendor", "responses", [

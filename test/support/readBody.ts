@@ -19,3 +19,18 @@ export const conversationReader = <A>(
     Effect.scoped
   )
 }
+
+/** What every driver reads of a conversation: without the vendor's own words, which are of use to servers of one contract only. */
+export const withoutNatives = (conversation: Conversation): Conversation =>
+  structured(conversation) as unknown as Conversation
+
+const ownWords: ReadonlySet<string> = new Set(["native", "vendorTools"])
+
+const structured = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? value.map(structured)
+    : typeof value === "object" && value !== null
+    ? Object.fromEntries(
+      Object.entries(value).flatMap(([name, field]) => ownWords.has(name) ? [] : [[name, structured(field)]])
+    )
+    : value

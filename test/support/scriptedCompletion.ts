@@ -6,6 +6,7 @@ import { Completion } from "../../src/completion/Completion.ts"
 export const scriptedCompletion = (stream: Completion["Service"]["stream"]): Completion["Service"] =>
   Completion.of({
     stream,
+    count: () => Effect.succeed(undefined),
     whole: (input) =>
       Effect.flatMap(stream(input), ({ events, ...output }) =>
         Effect.flatMap(Stream.runCollect(events), (all) =>

@@ -25,6 +25,8 @@ export interface Row {
   readonly isSilent?: (value: unknown) => boolean
   /** A field that no server gets, because it concerns what the gateway does itself. */
   readonly local?: boolean
+  /** Nothing within the value is the vendor's, or all of it is modelled. */
+  readonly isOpaque?: boolean
   /** The fields of an object. */
   readonly fields?: Fields
   /** The kinds of an object whose fields depend on its kind. */
@@ -67,6 +69,9 @@ export interface Family {
 const same = (...values: ReadonlyArray<unknown>) => (value: unknown): boolean => values.includes(value)
 
 export const modelled: Row = { fate: "modelled" }
+
+/** A modelled value whose inside the caller defines, or which the decoder reads as a whole. */
+export const opaque: Row = { fate: "modelled", isOpaque: true }
 
 interface Table {
   readonly [name: string]: Row

@@ -75,13 +75,14 @@ export class Natives {
     return true
   }
 
-  /** What a driver does not send. `sends`: whether it sends a field, or an element of a kind; absent for other families. */
-  unsent(sends?: (name: string) => boolean): Unsent {
+  /** What a driver does not send. `sends`: whether it sends a field, or an element of a kind, at the element's path; absent for
+   * other families. */
+  unsent(sends?: (name: string, path: string) => boolean): Unsent {
     const paths: Array<string> = []
     let more = 0
     for (const [path, { isTaken, notes }] of this.#entries) {
       for (const { name, path: inner, required } of notes) {
-        if (isTaken && sends?.(name) === true) continue
+        if (isTaken && sends?.(name, path) === true) continue
         if (required === undefined && paths.length >= mostPaths) more++
         else {
           const full = path === "" || inner === "" ? path + inner : `${path}.${inner}`

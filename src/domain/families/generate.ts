@@ -8,6 +8,7 @@ import {
   modelled,
   object,
   objectBy,
+  opaque,
   refusedByDecoder,
   required,
   type Row,
@@ -71,7 +72,7 @@ const partRows: { readonly [kind: string]: Row } = {
     functionCall: object({
       id: modelled,
       name: modelled,
-      args: modelled,
+      args: opaque,
       partialArgs: told(noPieces),
       willContinue: told(noPieces, false)
     }),
@@ -82,15 +83,18 @@ const partRows: { readonly [kind: string]: Row } = {
     functionResponse: whole(object({
       id: modelled,
       name: modelled,
-      response: modelled,
-      parts: modelled,
+      response: opaque,
+      parts: opaque,
       scheduling: told("Other servers answer when the results are there."),
       willContinue: told("Results are whole.", false)
     })),
     ...attributes
   }),
   executableCode: translated(),
-  codeExecutionResult: translated()
+  codeExecutionResult: translated(),
+  toolCall: told("The gateway runs none of the vendor's tools."),
+  toolResponse: told("The gateway runs none of the vendor's tools."),
+  audioTranscription: told(noMedia)
 }
 
 const part: Row = {
@@ -117,16 +121,7 @@ const instruction: Row = {
 
 const vendorTool = told("The gateway runs none of the vendor's tools.")
 
-const functions = object({
-  functionDeclarations: listOf(object({
-    name: modelled,
-    description: modelled,
-    parameters: modelled,
-    parametersJsonSchema: modelled,
-    response: told("Other servers have no schema of results."),
-    responseJsonSchema: told("Other servers have no schema of results."),
-    behavior: told("Other servers wait for results.", "UNSPECIFIED", "BLOCKING")
-  })),
+const vendorTools = {
   retrieval: vendorTool,
   googleMaps: vendorTool,
   mcpServers: vendorTool,
@@ -139,6 +134,19 @@ const functions = object({
   parallelAiSearch: vendorTool,
   urlContext: vendorTool,
   fileSearch: vendorTool
+}
+
+const functions = object({
+  functionDeclarations: listOf(object({
+    name: modelled,
+    description: modelled,
+    parameters: opaque,
+    parametersJsonSchema: opaque,
+    response: told("Other servers have no schema of results."),
+    responseJsonSchema: told("Other servers have no schema of results."),
+    behavior: told("Other servers wait for results.", "UNSPECIFIED", "BLOCKING")
+  })),
+  ...vendorTools
 })
 
 /** A tool of functions, or one that the vendor runs. */
@@ -159,7 +167,7 @@ export const generateFamily: Family = {
   fields: new Map(Object.entries({
     contents: listOf(content),
     systemInstruction: instruction,
-    tools: whole(listOf(objectBy(toolKind, { functionDeclarations: functions }))),
+    tools: whole(listOf(objectBy(toolKind, { functionDeclarations: functions, ...vendorTools }))),
     toolConfig: object({
       functionCallingConfig: whole(object({
         mode: modelled,

@@ -146,8 +146,8 @@ class Walk {
     if (kinds === undefined) return parent
     const kind = kindOf(kinds, value)
     const own = kinds.rows.get(kind ?? "")
-    // Decoders report objects without the field that names their kind.
-    if (own === undefined && kind === undefined) return parent
+    // Decoders refuse these, and objects without the field that names their kind.
+    if ((own === undefined && kind === undefined) || own?.fate === "refused") return parent
     if (own?.fate === "modelled" && own.whole !== true) return this.object(parent, key, own, value, isElement)
     if (isElement) {
       // The place of the element, of which nothing else is looked at.

@@ -9,9 +9,11 @@ import {
   type StructuredOutput,
   Text,
   type ToolChoice,
-  type Turn
+  type Turn,
+  withNative
 } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
+import type { Native } from "../../domain/Native.ts"
 import { type Cooperative, mapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
 import { commonSampling, contentParts, messageReasoning, stopSequences } from "../shared/chatFamily.ts"
@@ -50,7 +52,10 @@ function* assistantParts(
     slice,
     tool_calls ?? [],
     (sent, i) =>
-      call(sent.id, sent.function.name, sent.function.arguments, sealedOf(sent, i === 0 ? message : undefined))
+      withNative(
+        call(sent.id, sent.function.name, sent.function.arguments, sealedOf(sent, i === 0 ? message : undefined)),
+        faults.nativeAt(`${field}.tool_calls[${i}]`)
+      )
   )
   // A message with both fields repeats the same call.
   if (function_call?.name && calls.length === 0) calls.push(call("", function_call.name, function_call.arguments))
@@ -95,6 +100,12 @@ function* turn(message: Message, field: string, faults: Faults, slice: Slice): C
   }
 }
 
+/** The turn with the message's own words; those of a result are its part's. */
+const withOwn = (turn: Turn, native: Native | undefined): Turn =>
+  native === undefined || turn.role !== "tool"
+    ? withNative(turn, native)
+    : { ...turn, parts: turn.parts.map((part) => withNative(part, native)) }
+
 const toolChoice = (choice: Request["tool_choice"]): ToolChoice =>
   typeof choice === "object" && choice !== null
     ? { _tag: "Function", name: choice.function.name }
@@ -115,12 +126,15 @@ export function* decodeChat(
   for (let i = 0; i < request.messages.length; i++) {
     const message = request.messages[i]!
     if (slice.add(1)) yield slice.end()
-    turns.push(plainTurn(message) ?? (yield* turn(message, `messages[${i}]`, faults, slice)))
+    const decoded = plainTurn(message) ?? (yield* turn(message, `messages[${i}]`, faults, slice))
+    turns.push(faults.hasNatives ? withOwn(decoded, faults.nativeAt(`messages[${i}]`)) : decoded)
   }
   if ((request.n ?? 1) !== 1) faults.at("n", "only 1 choice is supported")
   return faults.result<Conversation>({
     turns,
-    tools: (request.tools ?? []).map((tool) => declaration(tool.function)),
+    tools: (request.tools ?? []).map((tool, i) =>
+      withNative(declaration(tool.function), faults.nativeAt(`tools[${i}]`))
+    ),
     toolChoice: toolChoice(request.tool_choice),
     parallelToolCalls: request.parallel_tool_calls !== false,
     stop: stopSequences(request.stop),

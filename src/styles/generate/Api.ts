@@ -9,7 +9,7 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional, ParsedJson, ParsedObject } from "../../domain/schemas.ts"
-import { always, calling, completing, documented, embedding } from "../../http/documented.ts"
+import { always, completing, documented, embedding } from "../../http/documented.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import { dimensionsRange } from "../shared/embeddings/inputs.ts"
 import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middleware.ts"
@@ -243,8 +243,8 @@ const generateDocs = (summary: string) =>
 const countDocs = (summary: string) =>
   documented({
     summary,
-    description: "An estimate by the gateway; needs no account and never waits.",
-    errors: [...calling, "not_found"],
+    description: "By the upstream if it counts tokens, otherwise an estimate by the gateway.",
+    errors: [...completing, "not_found"],
     example: { contents }
   })
 

@@ -6,7 +6,6 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
-import { noteUnsentFields } from "../../completion/unsentFields.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { ServerFields } from "../../domain/families/Family.ts"
@@ -88,9 +87,7 @@ export const GenerateHandlers = groupRoutes(
         body
       )
       for (const path of faults.ignored) noteIgnored(current.stats, path)
-      const unsent = noteUnsentFields(conversation, current.stats)
-      if (unsent !== undefined) return yield* unsent
-      return respond(endpoints.countTokens, { totalTokens: yield* responder.countTokens(conversation) })
+      return respond(endpoints.countTokens, { totalTokens: yield* responder.countTokens(current, model, conversation) })
     })
 
     const requestForEmbeddings = Effect.flatMap(responder.currentRequest, (current) => {

@@ -9,7 +9,7 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
-import { always, calling, completing, documented } from "../../http/documented.ts"
+import { always, completing, documented } from "../../http/documented.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
 import { serverWords } from "../shared/thinking.ts"
@@ -237,8 +237,8 @@ const countTokens = { headers: versionHeaders, payload: CountTokensRequest, succ
 const countDocs = (summary: string) =>
   documented({
     summary,
-    description: "An estimate by the gateway; needs no account and never waits.",
-    errors: calling,
+    description: "By the upstream if it counts tokens, otherwise an estimate by the gateway.",
+    errors: completing,
     example
   })
 

@@ -6,9 +6,9 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
-import { noteUnsentFields } from "../../completion/unsentFields.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { modelNotFound, resolveMessagesModel, showsMessagesThinking } from "../../domain/models.ts"
@@ -33,6 +33,18 @@ interface Raw {
 
 const { endpoints } = MessagesGroup
 
+/** The conversation with the caller's choice of the vendor's unfinished features, which a server of the same contract gets. */
+const withHeaders = (
+  conversation: Conversation,
+  headers: HttpServerRequest.HttpServerRequest["headers"]
+): Conversation => {
+  const betas = headers["anthropic-beta"]
+  const { native } = conversation
+  return betas === undefined || native === undefined
+    ? conversation
+    : { ...conversation, native: { ...native, headers: { "anthropic-beta": betas } } }
+}
+
 export const MessagesHandlers = groupRoutes(
   MessagesGroup,
   Effect.gen(function*() {
@@ -51,7 +63,10 @@ export const MessagesHandlers = groupRoutes(
       const model = findModel(current, body.model, resolve)
       if (model instanceof GatewayError) return yield* model
       const faults = new Faults(body[natives])
-      const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults)))
+      const conversation = withHeaders(
+        yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))),
+        request.headers
+      )
       for (const path of faults.ignored) noteIgnored(stats, path)
       const promptTokens = stats.stream ? yield* startCooperatively(estimateCooperatively(conversation)) : 0
       const info = ({ id }: Pick<CompletionOutput, "id">): MessagesReplyInfo => ({
@@ -74,14 +89,14 @@ export const MessagesHandlers = groupRoutes(
       const model = responder.findAllowedModel(current, body.model, resolve)
       if (model instanceof GatewayError) return yield* model
       const faults = new Faults(body[natives])
-      const conversation = withRest(
-        yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))),
-        body
+      const conversation = withHeaders(
+        withRest(yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))), body),
+        request.headers
       )
       for (const path of faults.ignored) noteIgnored(current.stats, path)
-      const unsent = noteUnsentFields(conversation, current.stats)
-      if (unsent !== undefined) return yield* unsent
-      return respond(endpoints.countTokens, { input_tokens: yield* responder.countTokens(conversation) })
+      return respond(endpoints.countTokens, {
+        input_tokens: yield* responder.countTokens(current, model, conversation)
+      })
     })
 
     return {

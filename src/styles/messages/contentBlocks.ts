@@ -61,7 +61,7 @@ const DocumentBlock = Schema.Struct({
     Base64Source,
     UrlSource,
     FileSource,
-    Schema.Struct({ type: Schema.Literal("text"), data: Schema.String }),
+    Schema.Struct({ type: Schema.Literal("text"), media_type: optional(Schema.String), data: Schema.String }),
     Schema.Struct({
       type: Schema.Literal("content"),
       content: Schema.Union([

@@ -10,9 +10,11 @@ import {
   type ToolChoice,
   type ToolDeclaration,
   type Turn,
-  userTurns
+  userTurns,
+  withNative
 } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
+import type { Native } from "../../domain/Native.ts"
 import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
 import {
@@ -37,6 +39,7 @@ import {
   type ResultBlock,
   type SystemBlock
 } from "./contentBlocks.ts"
+import { asList, continued, inWords, ownRequest, ownSystem, wholeOf } from "./natives.ts"
 import { answeredCalls, serverBlock } from "./serverBlocks.ts"
 
 type Request = typeof MessagesRequest.Type
@@ -81,9 +84,8 @@ const documentContent = (block: DocumentBlock): ReadonlyArray<Content> => {
 /** A block of a type without a Schema: its words, or its name if it has none. */
 const otherContent = (block: OtherBlock, field: string, faults: Faults): ReadonlyArray<Part> => {
   const parts = serverBlock(block, new Set())
-  if (parts !== undefined) return parts
-  faults.noteIgnored(field)
-  return [omitted(block.type)]
+  if (parts === undefined) faults.noteIgnored(field)
+  return inWords(parts ?? [omitted(block.type)], wholeOf(block, faults.nativeAt(field)))
 }
 
 /** The content of a block that both messages and tool results may have. */
@@ -99,9 +101,20 @@ const contentOf = (block: KnownContent): ReadonlyArray<Content> => {
   }
 }
 
+/** The content of a block, with the caller's own words of it. */
+const ownContent = (block: KnownContent, field: string, faults: Faults): ReadonlyArray<Content> => {
+  const native = faults.nativeAt(field)
+  const parts = contentOf(block)
+  if (block.type === "text") return native === undefined ? parts : parts.map((part) => withNative(part, native))
+  // Several sources of a block have the same parts.
+  return block.type === "image" && !("file_id" in block.source)
+    ? parts.map((part) => withNative(part, native))
+    : inWords(parts, wholeOf(block, native))
+}
+
 /** The content of a block of a tool's result. */
 const resultContent = (block: typeof ResultBlock.Type, field: string, faults: Faults): ReadonlyArray<Content> =>
-  isOtherBlock(block) ? otherContent(block, field, faults).filter(isContent) : contentOf(block)
+  isOtherBlock(block) ? otherContent(block, field, faults).filter(isContent) : ownContent(block, field, faults)
 
 function* blockParts(
   block: Block,
@@ -116,70 +129,121 @@ function* blockParts(
   }
   if (isOtherBlock(block)) {
     const parts = role === "assistant" ? serverBlock(block, answered) : undefined
-    return parts ?? otherContent(block, field, faults)
+    return parts === undefined
+      ? otherContent(block, field, faults)
+      : inWords(parts, wholeOf(block, faults.nativeAt(field)))
   }
   if ("thinking" in block) {
     onlyIn("assistant")
-    return block.thinking === "" ? [] : [{ _tag: "Reasoning", text: block.thinking }]
+    return [{ _tag: "Reasoning", text: block.thinking, native: faults.nativeAt(field) ?? asList }]
   }
   if ("name" in block) {
     onlyIn("assistant")
-    return [call(block.id, block.name, block.input)]
+    return [withNative(call(block.id, block.name, block.input), faults.nativeAt(field))]
   }
   if ("tool_use_id" in block) {
     onlyIn("user")
     const { content: sent, is_error: isError, tool_use_id: callId } = block
-    const content = typeof sent === "string" ? [Text(sent)] : yield* flatMapCooperatively(
-      slice,
-      sent ?? [],
-      (each, i) => resultContent(each, `${field}.content[${i}]`, faults)
+    const content = typeof sent === "string" ? [Text(sent)] : listed(
+      yield* flatMapCooperatively(
+        slice,
+        sent ?? [],
+        (each, i) => resultContent(each, `${field}.content[${i}]`, faults)
+      )
     )
-    return [result({ callId, content, isError })]
+    return [withNative(result({ callId, content, isError }), faults.nativeAt(field))]
   }
   // Only the vendor can decrypt redacted thinking.
-  return block.type === "redacted_thinking" ? [] : contentOf(block)
+  return block.type === "redacted_thinking"
+    ? [{ _tag: "Reasoning", text: "", native: wholeOf(block, faults.nativeAt(field)) }]
+    : ownContent(block, field, faults)
 }
+
+/** Marks a single text that stands in a list, which is otherwise a string. */
+const listed = <A extends Part>(parts: ReadonlyArray<A>): ReadonlyArray<A> => {
+  const [first, ...others] = parts
+  return first?._tag === "Text" && first.native === undefined && others.length === 0
+    ? [{ ...first, native: asList }]
+    : parts
+}
+
+/** The turns of one message, with the message's own words. */
+const asMessage = (turns: ReadonlyArray<Turn>, native: Native | undefined): ReadonlyArray<Turn> =>
+  turns.length === 1 && native === undefined
+    ? turns
+    : turns.map((turn, i) => withNative(turn, i === 0 ? native : continued))
 
 function* messageTurns(
   { content, role }: Message,
-  field: string,
+  path: string,
   faults: Faults,
   slice: Slice
 ): Cooperative<ReadonlyArray<Turn>> {
-  if (typeof content === "string") return [{ role, parts: content === "" ? [] : [Text(content)] }]
+  const field = `${path}.content`
+  const said = faults.nativeAt(path)
+  const native = role === "system" ? ownSystem(said) : said
+  if (typeof content === "string") {
+    return asMessage([{ role, parts: content === "" ? [] : [Text(content)] }], native)
+  }
   const answered = role === "assistant" ? answeredCalls(content) : none
-  const parts = yield* flatMapCooperatively(
-    slice,
-    content,
-    (block, i) => blockParts(block, role, answered, `${field}[${i}]`, faults, slice)
+  const parts = listed(
+    yield* flatMapCooperatively(
+      slice,
+      content,
+      (block, i) => blockParts(block, role, answered, `${field}[${i}]`, faults, slice)
+    )
   )
-  if (role === "user") return userTurns(parts)
+  if (role === "user") return asMessage(userTurns(parts), native)
   // The results of the vendor's own tools stand in the assistant's message.
-  return role === "assistant" && answered.size > 0
-    ? userTurns(parts).map((turn) => turn.role === "user" ? { role, parts: turn.parts } : turn)
-    : [{ role, parts }]
+  return asMessage(
+    role === "assistant" && answered.size > 0
+      ? userTurns(parts).map((turn) => turn.role === "user" ? { role, parts: turn.parts } : turn)
+      : [{ role, parts }],
+    native
+  )
 }
 
-const systemTurns = (system: string | ReadonlyArray<typeof SystemBlock.Type> | null | undefined): Array<Turn> => {
+const systemTurns = (
+  system: string | ReadonlyArray<typeof SystemBlock.Type> | null | undefined,
+  faults: Faults
+): Array<Turn> => {
   const parts = typeof system === "string"
     ? [Text(system)]
-    : (system ?? []).map((block) => "text" in block ? Text(block.text) : omitted(block.type))
+    : listed((system ?? []).map((block, i) => {
+      const native = faults.nativeAt(`system[${i}]`)
+      return "text" in block ? withNative(Text(block.text), native) : withNative(omitted(block.type), native)
+    }))
   return parts.every((part) => part.text === "") ? [] : [{ role: "system", parts }]
 }
 
-/** Declares the tools that the caller runs. Tools that the vendor runs have another `type`; they are accepted and ignored. */
-const tools = (sent: Request["tools"], faults: Faults): ReadonlyArray<ToolDeclaration> =>
-  (sent ?? []).flatMap((tool, i) => {
+/** The tools that the caller runs, and those that the vendor runs, which have another `type`. */
+const tools = (sent: Request["tools"], faults: Faults): Pick<Conversation, "tools" | "vendorTools"> => {
+  const declared: Array<ToolDeclaration> = []
+  let vendorTools: Array<{ readonly index: number; readonly native: Native }> | undefined
+  for (const [index, tool] of (sent ?? []).entries()) {
+    const field = `tools[${index}]`
     const { description, input_schema: parameters, name, strict, type } = tool
-    if ((type ?? "custom") !== "custom") {
-      const own = clientTool(type ?? "", tool)
-      if (own === undefined) faults.noteIgnored(`tools[${i}]`)
-      return own === undefined ? [] : [declaration({ ...own, name: name || own.name, strict })]
+    if ((type ?? "custom") === "custom") {
+      if (!name) faults.at(`${field}.name`, "is required")
+      if (!parameters) faults.at(`${field}.input_schema`, "is required")
+      declared.push(
+        withNative(declaration({ name: name ?? "", description, parameters, strict }), faults.nativeAt(field))
+      )
+      continue
     }
-    if (!name) faults.at(`tools[${i}].name`, "is required")
-    if (!parameters) faults.at(`tools[${i}].input_schema`, "is required")
-    return [declaration({ name: name ?? "", description, parameters, strict })]
-  })
+    const own = clientTool(type ?? "", tool)
+    if (own !== undefined) {
+      declared.push(
+        withNative(declaration({ ...own, name: name || own.name, strict }), wholeOf(tool, faults.nativeAt(field)))
+      )
+      continue
+    }
+    faults.noteIgnored(field)
+    vendorTools ??= []
+    vendorTools.push({ index, native: wholeOf(tool, faults.nativeAt(field)) })
+  }
+  return vendorTools === undefined ? { tools: declared } : { tools: declared, vendorTools }
+}
 
 const toolChoice = (choice: Request["tool_choice"], faults: Faults): ToolChoice => {
   switch (choice?.type) {
@@ -217,11 +281,11 @@ export function* decodeMessages(
   const turns = yield* flatMapCooperatively(
     slice,
     request.messages,
-    (message, i) => messageTurns(message, `messages[${i}].content`, faults, slice)
+    (message, i) => messageTurns(message, `messages[${i}]`, faults, slice)
   )
   return faults.result<Conversation>({
-    turns: systemTurns(request.system).concat(turns),
-    tools: tools(request.tools, faults),
+    turns: systemTurns(request.system, faults).concat(turns),
+    ...tools(request.tools, faults),
     toolChoice: toolChoice(request.tool_choice, faults),
     parallelToolCalls: request.tool_choice?.disable_parallel_tool_use !== true,
     stop: request.stop_sequences ?? [],
@@ -232,6 +296,7 @@ export function* decodeMessages(
       maxTokens: request.max_tokens ?? undefined
     },
     output: output(request),
+    native: ownRequest(request, faults.nativeAt("")),
     ...thinkingFields(request, [
       typeSaid(request.thinking?.type, request.thinking?.budget_tokens, "thinking"),
       effortSaid(request.output_config?.effort, "output_config.effort")

@@ -44,6 +44,12 @@ export const ownStop = (end: JsonFields | undefined, reason: string): JsonFields
   return rest
 }
 
-/** The server's token counts over the gateway's, of the whole reply. */
-export const ownUsage = <A extends object>(counts: A, own: JsonFields | undefined, usage: Usage): A =>
-  own === undefined ? counts : { ...counts, ...own, output_tokens: usage.completionTokens }
+/** The server's own token counts of the whole reply, if it has any. */
+export const ownUsage = <A extends { readonly input_tokens: number }>(
+  counts: A,
+  own: JsonFields | undefined,
+  usage: Usage
+): A =>
+  own === undefined
+    ? counts
+    : { input_tokens: counts.input_tokens, ...own, output_tokens: usage.completionTokens } as unknown as A

@@ -172,7 +172,9 @@ const messageStart = (info: MessagesReplyInfo, inputTokens: number, own: OwnStre
     container: null,
     diagnostics: null,
     ...own.message,
-    usage: { ...messagesUsage(promptUsage(inputTokens)), output_tokens_details: null, ...own.usage }
+    usage: own.usage === undefined
+      ? { ...messagesUsage(promptUsage(inputTokens)), output_tokens_details: null }
+      : { input_tokens: inputTokens, output_tokens: 0, ...own.usage } as unknown as typeof MessagesUsage.Type
   }
   return frame("message_start", JSON.stringify({ type: "message_start", message }))
 }
@@ -202,6 +204,8 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
   /** The text by which the model refuses. */
   let refusal = ""
   const own: OwnStream = {}
+  /** The token counts of the first frame. */
+  let first: JsonFields | undefined
   /** The upstream speaks this contract. */
   let isOwn = false
 
@@ -277,6 +281,7 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
         if (!started) {
           started = true
           out.push(messageStart(info, inputTokens, own))
+          first = own.usage
           delete own.message
           delete own.usage
         }
@@ -317,7 +322,7 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
             const last = {
               type: "message_delta",
               delta: { ...stop, ...ownStop(own.end, stop.stop_reason) },
-              usage: ownUsage(counts(usage), own.usage, usage),
+              usage: ownUsage(counts(usage), own.usage ?? first, usage),
               ...own.message
             }
             out.push(frame("message_delta", JSON.stringify(last)), messageStop)

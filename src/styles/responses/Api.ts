@@ -143,6 +143,15 @@ export class ResponsesGroup extends HttpApiGroup.make("responses").add(
     errors: completing,
     example: { model: "upstream-chat", instructions: "You are brief.", input: "Say hello in one short sentence." }
   })),
+  HttpApiEndpoint.post("countTokens", "/v1/responses/input_tokens", {
+    payload: ResponseRequest,
+    success: Schema.Struct({ object: Schema.Literal("response.input_tokens"), input_tokens: Schema.Int })
+  }).annotateMerge(documented({
+    summary: "Count the input tokens of a response",
+    description: "By the upstream if it counts tokens, otherwise an estimate by the gateway.",
+    errors: completing,
+    example: { model: "upstream-chat", input: "Say hello in one short sentence." }
+  })),
   HttpApiEndpoint.get("retrieve", "/v1/responses/:id", {
     params,
     query: { stream: Schema.optionalKey(Schema.String) },

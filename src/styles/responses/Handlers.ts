@@ -22,7 +22,7 @@ import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
 import { decodeResponse } from "./decode.ts"
 import { responseId, responseSeed } from "./ids.ts"
 import { listInputItems } from "./listItems.ts"
-import { readResponseRequest } from "./readRequest.ts"
+import { readCountRequest, readResponseRequest } from "./readRequest.ts"
 import { responseFrames } from "./render.ts"
 import { storedReferences } from "./requestItems.ts"
 import { inProgressText, responseInfo } from "./responseText.ts"
@@ -55,6 +55,27 @@ export const ResponsesHandlers = groupRoutes(
     })
 
     return {
+      countTokens: Effect.fnUntraced(function*({ endpoint, request }) {
+        const body = yield* readCountRequest(request)
+        const current = yield* responder.currentRequest
+        const { caller, config, stats } = current
+        const model = responder.findAllowedModel(current, body.model)
+        if (model instanceof GatewayError) return yield* model
+        const { conversation, ignored, taken } = yield* Effect.fromResult(
+          yield* startCooperatively(decodeResponse(body, {
+            natives: body[natives],
+            wideInput: config.compat.wide_input_strict_output,
+            stored: yield* referenced(caller.owner, body),
+            limits: config.limits
+          }))
+        )
+        for (const path of ignored) noteIgnored(stats, path)
+        if (taken > 0) yield* holdPrompt(taken)
+        return respond(endpoint, {
+          object: "response.input_tokens",
+          input_tokens: yield* responder.countTokens(current, model, withRest(conversation, body))
+        })
+      }),
       create: Effect.fnUntraced(function*({ request }) {
         const body = yield* readResponseRequest(request)
         const current = yield* responder.currentRequest

@@ -52,8 +52,8 @@ const withItem = { ...pieces, input: fields(itemPlan) }
 
 export const responsesPlan: DecodePlan = ({ input }) => Array.isArray(input) ? withList : withItem
 
-export const readResponseRequest = payloadReader(ResponsesGroup.endpoints.create, {
-  family: responsesFamily,
-  outline: responsesCountedFields,
-  pieces: responsesPlan
-})
+const options = { family: responsesFamily, outline: responsesCountedFields, pieces: responsesPlan }
+
+export const readResponseRequest = payloadReader(ResponsesGroup.endpoints.create, options)
+
+export const readCountRequest = payloadReader(ResponsesGroup.endpoints.countTokens, options)

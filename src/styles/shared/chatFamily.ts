@@ -3,7 +3,7 @@
  * part types of both.
  */
 import * as Schema from "effect/Schema"
-import { dataUrl, type FilePart, type ImagePart, type Sampling, Text } from "../../domain/Conversation.ts"
+import { dataUrl, type FilePart, type ImagePart, type Sampling, Text, withNative } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
@@ -129,8 +129,8 @@ const mediaPart = (part: ContentPart, kind: "audio" | "video", field: string, fa
   return file({ kind, ...(dataUrl(url ?? "") ?? { url }) })
 }
 
-/** Decodes a content part; `field` is its path in the request. */
-export const contentPart = (part: ContentPart, field: string, faults: Faults): Content => {
+/** Decodes what all contracts have of a content part; `field` is its path in the request. */
+const contentPart = (part: ContentPart, field: string, faults: Faults): Content => {
   switch (part.type) {
     case "text":
     case "input_text":
@@ -160,6 +160,10 @@ export const contentPart = (part: ContentPart, field: string, faults: Faults): C
   }
 }
 
+/** Decodes a content part, with what the body says of it in its vendor's own words. */
+export const nativePart = (part: ContentPart, field: string, faults: Faults): Content =>
+  withNative(contentPart(part, field, faults), faults.nativeAt(field))
+
 /** Decodes a message's content; empty text has no parts. */
 export function* contentParts(
   content: MessageContent | null | undefined,
@@ -170,7 +174,7 @@ export function* contentParts(
   if (content === undefined || content === null || content === "") return []
   return typeof content === "string"
     ? [Text(content)]
-    : yield* mapCooperatively(slice, content, (part, i) => contentPart(part, `${field}[${i}]`, faults))
+    : yield* mapCooperatively(slice, content, (part, i) => nativePart(part, `${field}[${i}]`, faults))
 }
 
 /** The sequences of `stop`. */

@@ -110,8 +110,17 @@ export const makeResponder = Effect.gen(function*() {
       return streamReply(around === undefined ? opening : around(opening), frames, failure, deadlines, timeout)
     },
 
-    /** Estimates a conversation's tokens. The work waits for its turn among all work on the gateway's own processor. */
-    countTokens: (conversation: Conversation): Effect.Effect<number> =>
-      inTurn(runCooperatively(estimateCooperatively(conversation)))
+    /**
+     * Counts a conversation's tokens, by the upstream if it can. Otherwise they are estimated, which waits for its turn among all work on
+     * the gateway's own processor.
+     */
+    countTokens: Effect.fnUntraced(function*(
+      { caller, config, stats }: RunningRequest,
+      model: Model,
+      conversation: Conversation
+    ) {
+      const count = yield* completion.count({ caller, model, conversation, stats, config })
+      return count ?? (yield* inTurn(runCooperatively(estimateCooperatively(conversation))))
+    })
   }
 })

@@ -3,7 +3,7 @@
  */
 import type { FilePart, ImagePart, Part, TextPart } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
-import type { Native } from "../../domain/Native.ts"
+import { mergeFields, type Native } from "../../domain/Native.ts"
 
 /** A block of content, of a tool or of a message. */
 export type Block = { readonly [field: string]: Json }
@@ -18,11 +18,15 @@ export const isContent = (part: Part): part is Content =>
 export const ownFields = (native: Native | undefined): JsonFields | undefined =>
   native?.family === "messages" ? native.fields : undefined
 
-/** Adds the vendor's own fields to a block; an element of a kind that is not modelled is sent as the caller wrote it. */
-export const withOwn = (block: Block, native: Native | undefined): Block => {
-  const own = ownFields(native)
-  if (own === undefined) return block
-  return native?.whole === true ? own : { ...own, ...block }
+/**
+ * A block with the caller's own fields, or as the caller wrote it where the conversation has it in other words; `undefined` if the block
+ * before it has the words of both.
+ */
+export const withOwn = (block: Block, native: Native | undefined): Block | undefined => {
+  if (native === undefined || native.family !== "messages") return block
+  const { fields, whole } = native
+  if (whole !== true) return mergeFields(block, fields)
+  return Object.keys(fields).length === 0 ? undefined : fields
 }
 
 const textBlock = (text: string): Block => ({ type: "text", text })
@@ -67,8 +71,8 @@ const fileBlock = (part: FilePart): Block => {
   return { type: "document", source, ...(name === undefined ? {} : { title: name }) }
 }
 
-/** The block of a part. */
-export const contentBlock = (part: Content): Block => {
+/** The block of a part, if it has one. */
+export const contentBlock = (part: Content): Block | undefined => {
   switch (part._tag) {
     case "Text":
       return withOwn(textBlock(part.text), part.native)
@@ -78,3 +82,5 @@ export const contentBlock = (part: Content): Block => {
       return withOwn(fileBlock(part), part.native)
   }
 }
+
+export const isBlock = (block: Block | undefined): block is Block => block !== undefined

@@ -111,13 +111,13 @@ class EventDecoder implements ChunkDecoder {
     this.began = true
     const { usage, ...message } = value
     this.startMessage(message, out)
+    this.takeUsage(usage, true, out)
     for (const block of value["content"]) {
       if (isRecord(block)) {
         this.startBlock(block, out)
         this.endBlock(out)
       }
     }
-    this.takeUsage(usage, true, out)
     this.takeEnd(Object.fromEntries(Object.entries(value).filter(([name]) => lastFields.has(name))), out)
     this.isDone = true
   }

@@ -6,15 +6,17 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { type Sampling, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
+import { isRecord } from "../../domain/json.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
+import { asCount, parseJson } from "../json.ts"
 import { errorFacts } from "../openai/errorFacts.ts"
 import { saysThinking, type ThinkingWords } from "../openai/thinking.ts"
 import { replyDecoder } from "../replyDecoder.ts"
 import { makeServerClient, sessionless } from "../ServerClient.ts"
-import type { CompletionReply, CompletionRequest, Driver, UpstreamModel } from "../Upstream.ts"
+import type { CompletionReply, CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
 import { eventDecoder, isError } from "./decodeEvents.ts"
-import { messagesRequest } from "./requestBody.ts"
+import { countRequest, messagesRequest } from "./requestBody.ts"
 
 /** Settings of the driver. */
 export interface MessagesOptions {
@@ -87,6 +89,17 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
         )
       }))
 
+  const countTokens = Effect.fnUntraced(function*({ conversation, model: requested, token }: CountRequest) {
+    const { model, options } = asked(requested)
+    const body = yield* startCooperatively(countRequest(model.name, conversation, options))
+    const { headers } = conversation.native ?? {}
+    const exchange = yield* client.start("POST", "/v1/messages/count_tokens", token, "completion", body, headers)
+    const text = yield* client.readBody(exchange)
+    const parsed = client.isAnswer(exchange) ? parseJson(text) : undefined
+    const count = asCount(isRecord(parsed) ? parsed["input_tokens"] : undefined)
+    return count ?? (yield* yield* client.refusal("completion", exchange, text, token, model))
+  }, Effect.scoped)
+
   return {
     ...sessionless(client.verify("/v1/models")),
     name: "messages",
@@ -97,6 +110,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
     carries: (name) => saidWords.has(name),
     models: options.furtherModels,
     saysThinking: (model, thinking: Thinking) => saysThinking(thinking, asked(model).options.thinking ?? "budget"),
-    complete
+    complete,
+    countTokens
   }
 }

@@ -5,7 +5,7 @@ import type { Conversation, StructuredOutput, ToolChoice, ToolDeclaration } from
 import type { Json } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { ThinkingWords } from "../openai/thinking.ts"
-import { type Block, ownFields, withOwn } from "./blocks.ts"
+import { type Block, isBlock, ownFields, withOwn } from "./blocks.ts"
 import { sayThinking } from "./thinking.ts"
 import { isOwn, messagesOf, withInstruction } from "./turns.ts"
 
@@ -21,7 +21,7 @@ export interface ModelOptions {
 
 const emptySchema = { type: "object", properties: {} }
 
-const toolBlock = ({ description, name, native, parameters, strict }: ToolDeclaration): Block =>
+const toolBlock = ({ description, name, native, parameters, strict }: ToolDeclaration): Block | undefined =>
   withOwn({
     name,
     ...(description === undefined ? {} : { description }),
@@ -35,7 +35,7 @@ const toolBlock = ({ description, name, native, parameters, strict }: ToolDeclar
 
 /** The tools, with those that the vendor runs at their places. */
 const toolBlocks = ({ tools, vendorTools = [] }: Conversation): Array<Block> => {
-  const blocks = tools.map(toolBlock)
+  const blocks = tools.map(toolBlock).filter(isBlock)
   for (const { index, native } of vendorTools) {
     const own = ownFields(native)
     if (own !== undefined) blocks.splice(index, 0, own)

@@ -4,19 +4,12 @@
  * The vendor accepts results only at the beginning of the user's message after their calls, rejects blank text, and seals the thinking of
  * its models: it goes back with its signature or not at all. The caller's own messages in this contract are sent as they are.
  */
-import {
-  type CallPart,
-  type Conversation,
-  type Part,
-  type ResultPart,
-  Text,
-  type Turn
-} from "../../domain/Conversation.ts"
+import type { CallPart, Conversation, Part, ResultPart, Turn } from "../../domain/Conversation.ts"
 import { exactArguments, isRecord, type Json } from "../../domain/json.ts"
 import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { parseJson } from "../json.ts"
-import { type Block, contentBlock, isContent, ownFields, withOwn } from "./blocks.ts"
+import { type Block, contentBlock, isBlock, isContent, ownFields, withOwn } from "./blocks.ts"
 
 /** The system prompt and the messages of a request. */
 export interface Messages {
@@ -36,7 +29,7 @@ const callId = (id: string): string => id.replace(/[^\w-]/g, "_")
 
 const inputOf = (text: string): Block => isRecord(parseJson(text)) ? exactArguments(text) : text === "" ? {} : { text }
 
-const callBlock = ({ arguments: text, id, name, native }: CallPart): Block =>
+const callBlock = ({ arguments: text, id, name, native }: CallPart): Block | undefined =>
   withOwn({ type: "tool_use", id: callId(id), name, input: inputOf(text) }, native)
 
 /** The only text of a list that was not a list in the caller's words. */
@@ -45,14 +38,18 @@ const onlyText = (parts: ReadonlyArray<Part>): string | undefined => {
   return parts.length === 1 && first?._tag === "Text" && ownFields(first.native) === undefined ? first.text : undefined
 }
 
-const resultBlock = (part: ResultPart): Block => {
+const resultBlock = (part: ResultPart): Block | undefined => {
   const { content, isError, native } = part
   const text = onlyText(content)
   const blocks = content.filter((each) => !isBlank(each))
   return withOwn({
     type: "tool_result",
     tool_use_id: callId(part.callId),
-    ...(text !== undefined ? { content: text } : blocks.length === 0 ? {} : { content: blocks.map(contentBlock) }),
+    ...(text !== undefined
+      ? { content: text }
+      : blocks.length === 0
+      ? {}
+      : { content: blocks.map(contentBlock).filter(isBlock) }),
     ...(isError ? { is_error: true } : {})
   }, native)
 }
@@ -99,8 +96,10 @@ interface Message {
 /** Blocks of one message: the results first, as the vendor demands, unless the caller ordered them. */
 const contentOf = ({ blocks, results, text }: Message): Json => text ?? [...results, ...blocks]
 
+const isSystem = ({ native }: Turn): boolean => ownFields(native)?.["role"] === "system"
+
 const roleOf = (turn: Turn): Message["role"] =>
-  turn.role === "assistant" ? "assistant" : ownFields(turn.native)?.["role"] === "system" ? "system" : "user"
+  turn.role === "assistant" ? "assistant" : isSystem(turn) ? "system" : "user"
 
 /** Thinking may be asked for only if the calls of the open loop begin with thinking. */
 const hasUnsealedCalls = (messages: ReadonlyArray<Message>): boolean => {
@@ -115,7 +114,7 @@ export function* messagesOf(conversation: Conversation): Cooperative<Messages> {
   const slice = new Slice()
   const isCallers = isOwn(conversation)
   const { turns } = yield* linkCallsCooperatively(conversation, slice)
-  const leading = turns.findIndex(({ native, role }) => role !== "system" || ownFields(native) !== undefined)
+  const leading = turns.findIndex((turn) => turn.role !== "system" || isSystem(turn))
   const system = turns.slice(0, leading === -1 ? turns.length : leading)
   const messages: Array<Message> = []
   for (const turn of turns.slice(system.length)) {
@@ -123,7 +122,7 @@ export function* messagesOf(conversation: Conversation): Cooperative<Messages> {
     const own = ownFields(turn.native)
     const { name, parts } = turn
     const before = messages.at(-1)
-    const isNew = before === undefined || before.role !== role || own !== undefined
+    const isNew = before === undefined || (isCallers ? turn.native?.continues !== true : before.role !== role)
     const text = isCallers && isNew && name === undefined ? onlyText(parts) : undefined
     const message: Message = isNew ? { role, results: [], blocks: [], text, own } : before
     if (isNew) messages.push(message)
@@ -169,7 +168,7 @@ const systemOf = (turns: ReadonlyArray<Turn>, isCallers: boolean): Json | undefi
   if (parts.length === 0) return undefined
   return onlyText(parts) ??
     (isCallers || parts.some(({ _tag, native }) => _tag !== "Text" || native !== undefined)
-      ? parts.map(contentBlock)
+      ? parts.map(contentBlock).filter(isBlock)
       : parts.map((part) => part._tag === "Text" ? part.text : "").join("\n\n"))
 }
 
@@ -179,4 +178,4 @@ export const withInstruction = (system: Json | undefined, instruction: string): 
     ? instruction
     : typeof system === "string"
     ? `${system}\n\n${instruction}`
-    : [...(Array.isArray(system) ? system : []), contentBlock(Text(instruction))]
+    : [...(Array.isArray(system) ? system : []), { type: "text", text: instruction }]

@@ -2,8 +2,9 @@
  * Text, images and files as the content of a chat message.
  */
 import type { FilePart, ImagePart, TextPart } from "../../domain/Conversation.ts"
-import type { Json } from "../../domain/json.ts"
+import type { Json, JsonFields } from "../../domain/json.ts"
 import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
+import { hasNative, type Sends, withNativeOf } from "./natives.ts"
 
 /** A part of the content of a message. */
 export type Content = TextPart | ImagePart | FilePart
@@ -28,7 +29,7 @@ const audioFormat = (mediaType: string | undefined): string => {
   return audioFormats.get(subtype) ?? subtype
 }
 
-const imagePart = ({ data, detail, mediaType, url }: ImagePart): Json => ({
+const imagePart = ({ data, detail, mediaType, url }: ImagePart): JsonFields => ({
   type: "image_url",
   image_url: {
     url: data === undefined ? url ?? "" : dataUrl(data, mediaType ?? "image/png"),
@@ -36,7 +37,7 @@ const imagePart = ({ data, detail, mediaType, url }: ImagePart): Json => ({
   }
 })
 
-const filePart = ({ data, id, kind, mediaType, name, url }: FilePart): Json => {
+const filePart = ({ data, id, kind, mediaType, name, url }: FilePart): JsonFields => {
   if (kind === "audio" && data !== undefined) {
     return { type: "input_audio", input_audio: { data, format: audioFormat(mediaType) } }
   }
@@ -59,7 +60,7 @@ const filePart = ({ data, id, kind, mediaType, name, url }: FilePart): Json => {
   }
 }
 
-const contentPart = (part: Content): Json => {
+const contentPart = (part: Content): JsonFields => {
   switch (part._tag) {
     case "Text":
       return { type: "text", text: part.text }
@@ -70,12 +71,17 @@ const contentPart = (part: Content): Json => {
   }
 }
 
-/** A string for text alone, which every server accepts; otherwise a list of parts. In slices, because there may be many. */
-export function* contentOf(parts: ReadonlyArray<Content>, slice: Slice): Cooperative<Json> {
+/**
+ * A string for text alone, which every server accepts; otherwise a list of parts, with what they say in the server's own words. In
+ * slices, because there may be many.
+ */
+export function* contentOf(parts: ReadonlyArray<Content>, slice: Slice, sends: Sends): Cooperative<Json> {
   const texts: Array<string> = []
   for (const part of parts) {
     if (slice.add(1)) yield slice.end()
-    if (part._tag !== "Text") return yield* mapCooperatively(slice, parts, contentPart)
+    if (part._tag !== "Text" || hasNative(part, sends)) {
+      return yield* mapCooperatively(slice, parts, (each) => withNativeOf(each, contentPart(each), sends))
+    }
     texts.push(part.text)
   }
   return texts.join("\n\n")

@@ -16,7 +16,7 @@ import { chunkDecoder } from "./decodeChunks.ts"
 import { readEmbeddings } from "./embeddings.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import type { ToolMode } from "./messages.ts"
-import { carriedFields, carriesField, chatRequest, type FieldPolicy } from "./requestBody.ts"
+import { carriedFields, carriesField, chatRequest, type FieldPolicy, sendsNative } from "./requestBody.ts"
 import { type HistoryReasoning, saysThinking, type ThinkingWords, unknownNames } from "./thinking.ts"
 
 /** Settings of the driver. */
@@ -41,7 +41,8 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
   const names = new Map(options.models.map((model) => [model.id, model.model]))
   const thinkingWords = new Map(options.models.map((model) => [model.id, model.thinking]))
   const reasoningNames = unknownNames()
-  const carries = carriesField(options.fields ?? "pass")
+  const policy = options.fields ?? "pass"
+  const carries = carriesField(policy)
   const client = makeServerClient(exchanges, {
     name: "openai",
     baseUrl,
@@ -67,7 +68,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
               words: thinkingWords.get(model.id),
               history: historyReasoning,
               names: reasoningNames
-            }, carries)
+            }, policy)
           ),
           ({ body, stop }) =>
             client.complete({
@@ -123,6 +124,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     family: "openai",
     embed,
     carries,
+    sendsNative: sendsNative(policy, options.tools),
     // Most self-hosted servers need no key; others refuse by themselves.
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     models: options.furtherModels,

@@ -28,6 +28,7 @@ import { declareToolsCooperatively } from "../../sieve/declaration.ts"
 import { disarmCooperatively } from "../../sieve/disarm.ts"
 import { renderCallCooperatively, renderResultCooperatively } from "../../sieve/history.ts"
 import { type Content, contentOf } from "./contentParts.ts"
+import { type Sends, withNativeOf } from "./natives.ts"
 import { historyFields, type HistoryReasoning, type ReasoningNames, unknownNames } from "./thinking.ts"
 
 /** How tools reach the model: by the server's API, or declared in the prompt. */
@@ -35,6 +36,8 @@ export type ToolMode = "native" | "prompt"
 
 /** A JSON object to send. */
 export type JsonObject = { readonly [key: string]: Json }
+
+const never: Sends = () => false
 
 const isText = (part: Part): part is TextPart => part._tag === "Text"
 const isContent = (part: Part): part is Content => part._tag === "Text" || part._tag === "Image" || part._tag === "File"
@@ -53,15 +56,18 @@ const withoutSystemEnd = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
 /** The name of the participant, as a field of the message. */
 const nameOf = ({ name }: Turn): { readonly name?: string } => name === undefined ? {} : { name }
 
-const nativeCall = ({ arguments: text, id, name, sealed }: CallPart): Json => {
+const nativeCall = (part: CallPart, sends: Sends): Json => {
+  const { arguments: text, id, name, sealed } = part
   const call = { id, type: "function", function: { name, arguments: text } }
-  if (sealed === undefined) return call
+  if (sealed === undefined) return withNativeOf(part, call, sends)
   const { reasoning_details: _, ...own } = sealed
-  return { ...own, ...call }
+  return withNativeOf(part, { ...own, ...call }, sends)
 }
 
-/** How the thinking of earlier turns goes back. */
+/** How earlier turns go back. */
 export interface HistoryOptions {
+  /** Tells which natives are sent; absent if none are. */
+  readonly sends?: Sends | undefined
   readonly history?: HistoryReasoning | undefined
   readonly names?: ReasoningNames | undefined
 }
@@ -80,7 +86,10 @@ const sentThinking = (
   const after = history === "current" ? turns.findLastIndex(({ role }) => role === "user") : -1
   return {
     isSent: (index) => history !== "none" && index > after,
-    fields: (parts) => parts.length === 0 ? {} : historyFields(parts.map(({ text }) => text).join(""), names)
+    fields: (parts) => {
+      const text = parts.map(({ text }) => text).join("")
+      return text === "" ? {} : historyFields(text, names)
+    }
   }
 }
 
@@ -88,6 +97,7 @@ function* assistantMessage(
   turn: Turn,
   index: number,
   { fields, isSent }: SentThinking,
+  sends: Sends,
   slice: Slice
 ): Cooperative<JsonObject> {
   const name = nameOf(turn)
@@ -95,31 +105,42 @@ function* assistantMessage(
   const said = yield* filterCooperatively(slice, turn.parts, isContent)
   const calls = yield* filterCooperatively(slice, turn.parts, isCall)
   const details = calls[0]?.sealed?.["reasoning_details"]
-  if (calls.length === 0) return { role: "assistant", ...name, content: yield* contentOf(said, slice), ...thinking }
+  if (calls.length === 0) {
+    return { role: "assistant", ...name, content: yield* contentOf(said, slice, sends), ...thinking }
+  }
   return {
     role: "assistant",
     ...name,
-    content: said.length === 0 ? null : yield* contentOf(said, slice),
+    content: said.length === 0 ? null : yield* contentOf(said, slice, sends),
     ...thinking,
     ...(details === undefined ? {} : { reasoning_details: details }),
-    tool_calls: yield* mapCooperatively(slice, calls, nativeCall)
+    tool_calls: yield* mapCooperatively(slice, calls, (part) => nativeCall(part, sends))
   }
 }
 
 /** The text of a turn that has a single text part, as most have. */
-const onlyText = ({ parts }: Turn): string | undefined => {
+const onlyText = ({ native, parts }: Turn): string | undefined => {
   const first = parts[0]
-  return parts.length === 1 && first?._tag === "Text" ? first.text : undefined
+  return parts.length === 1 && first?._tag === "Text" && first.native === undefined && native === undefined
+    ? first.text
+    : undefined
 }
 
-function* turnMessage(turn: Turn, index: number, thinking: SentThinking, slice: Slice): Cooperative<JsonObject> {
-  return turn.role === "assistant"
-    ? yield* assistantMessage(turn, index, thinking, slice)
+function* turnMessage(
+  turn: Turn,
+  index: number,
+  thinking: SentThinking,
+  sends: Sends,
+  slice: Slice
+): Cooperative<JsonObject> {
+  const message = turn.role === "assistant"
+    ? yield* assistantMessage(turn, index, thinking, sends, slice)
     : {
       role: turn.role,
       ...nameOf(turn),
-      content: yield* contentOf(yield* filterCooperatively(slice, turn.parts, isContent), slice)
+      content: yield* contentOf(yield* filterCooperatively(slice, turn.parts, isContent), slice, sends)
     }
+  return withNativeOf(turn, message, sends)
 }
 
 /** The texts of a failed call. `tool` messages have no field for this, so the text says it. */
@@ -131,12 +152,15 @@ function* resultMessages(
   { parts }: Turn,
   messages: Array<JsonObject>,
   shown: Array<Content>,
+  sends: Sends,
   slice: Slice
 ): Cooperative<void> {
-  for (const { callId, content, isError } of yield* filterCooperatively(slice, parts, isResult)) {
+  for (const part of yield* filterCooperatively(slice, parts, isResult)) {
+    const { callId, content, isError } = part
     const said = yield* filterCooperatively(slice, content, isText)
     const texts = isError ? asError(said) : said
-    messages.push({ role: "tool", tool_call_id: callId, content: yield* contentOf(texts, slice) })
+    const message = { role: "tool", tool_call_id: callId, content: yield* contentOf(texts, slice, sends) }
+    messages.push(withNativeOf(part, message, sends))
     yield* eachCooperatively(content, (part) => void (part._tag !== "Text" && shown.push(part)), slice)
   }
   yield* eachCooperatively(parts, (part) => void (isContent(part) && shown.push(part)), slice)
@@ -146,6 +170,7 @@ function* resultMessages(
 function* nativeMessages(
   turns: ReadonlyArray<Turn>,
   thinking: SentThinking,
+  sends: Sends,
   slice: Slice
 ): Cooperative<ReadonlyArray<JsonObject>> {
   const messages: Array<JsonObject> = []
@@ -154,21 +179,21 @@ function* nativeMessages(
     const turn = turns[i]!
     if (slice.add(1)) yield slice.end()
     if (turn.role === "tool") {
-      yield* resultMessages(turn, messages, shown, slice)
+      yield* resultMessages(turn, messages, shown, sends, slice)
       continue
     }
     if (shown.length > 0) {
-      messages.push({ role: "user", content: yield* contentOf(shown, slice) })
+      messages.push({ role: "user", content: yield* contentOf(shown, slice, sends) })
       shown = []
     }
     const content = onlyText(turn)
     messages.push(
       content === undefined
-        ? yield* turnMessage(turn, i, thinking, slice)
+        ? yield* turnMessage(turn, i, thinking, sends, slice)
         : { role: turn.role, ...nameOf(turn), content }
     )
   }
-  if (shown.length > 0) messages.push({ role: "user", content: yield* contentOf(shown, slice) })
+  if (shown.length > 0) messages.push({ role: "user", content: yield* contentOf(shown, slice, sends) })
   return messages
 }
 
@@ -228,7 +253,7 @@ function* promptMessages(
     for (const part of turn.parts) {
       if (slice.add(1)) yield slice.end()
       if (part._tag === "Reasoning") {
-        if (thinking.isSent(i)) messageFor("assistant").thoughts.push(part)
+        if (thinking.isSent(i) && part.text !== "") messageFor("assistant").thoughts.push(part)
       } else {
         add(turn.role === "tool" ? "user" : turn.role, yield* asContent(part, slice))
       }
@@ -238,7 +263,7 @@ function* promptMessages(
   const messages: Array<JsonObject> = []
   for (const { parts, role, thoughts } of merged) {
     if (slice.add(1)) yield slice.end()
-    messages.push({ role, content: yield* contentOf(parts, slice), ...thinking.fields(thoughts) })
+    messages.push({ role, content: yield* contentOf(parts, slice, never), ...thinking.fields(thoughts) })
   }
   return messages
 }
@@ -253,7 +278,7 @@ export function* messagesOf(
   const { turns } = yield* linkCallsCooperatively(conversation, slice)
   const enabled = toolsEnabled(conversation)
   if (mode === "native" || !(enabled || turns.some((turn) => turn.parts.some(isCall) || turn.parts.some(isResult)))) {
-    return yield* nativeMessages(turns, sentThinking(turns, options), slice)
+    return yield* nativeMessages(turns, sentThinking(turns, options), options.sends ?? never, slice)
   }
   const { parallelToolCalls, toolChoice, tools } = conversation
   const declaration = enabled ? yield* declareToolsCooperatively(tools, toolChoice, parallelToolCalls, slice) : ""

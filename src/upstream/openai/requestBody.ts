@@ -6,12 +6,16 @@ import {
   type Sampling,
   type StructuredOutput,
   type ToolChoice,
+  type ToolDeclaration,
   toolsEnabled
 } from "../../domain/Conversation.ts"
 import type { ServerFields } from "../../domain/families/Family.ts"
 import type { Json } from "../../domain/json.ts"
+import { mergeFields } from "../../domain/Native.ts"
+import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
+import { type Sends, withNativeOf } from "./natives.ts"
 import { addThinking, type ThinkingWords } from "./thinking.ts"
 
 const toolChoice = (choice: ToolChoice): Json => {
@@ -27,8 +31,9 @@ const toolChoice = (choice: ToolChoice): Json => {
   }
 }
 
-const nativeTools = ({ parallelToolCalls, toolChoice: choice, tools }: Conversation): JsonObject => ({
-  tools: tools.map(({ description, name, parameters, strict }) => ({
+const nativeTool = (tool: ToolDeclaration, sends: Sends): Json => {
+  const { description, name, parameters, strict } = tool
+  const declared = {
     type: "function",
     function: {
       name,
@@ -36,7 +41,15 @@ const nativeTools = ({ parallelToolCalls, toolChoice: choice, tools }: Conversat
       parameters: parameters ?? { type: "object", properties: {} },
       ...(strict === undefined ? {} : { strict })
     }
-  })),
+  }
+  return withNativeOf(tool, declared, sends)
+}
+
+const nativeTools = (
+  { parallelToolCalls, toolChoice: choice, tools }: Conversation,
+  sends: Sends
+): JsonObject => ({
+  tools: tools.map((tool) => nativeTool(tool, sends)),
   ...(choice._tag === "Auto" ? {} : { tool_choice: toolChoice(choice) }),
   ...(parallelToolCalls ? {} : { parallel_tool_calls: false })
 })
@@ -95,12 +108,24 @@ const ownFields: ReadonlySet<string> = new Set([
   "function_call"
 ])
 
+/** Tells whether the policy lets a name pass. */
+const passes = (policy: FieldPolicy): (name: string) => boolean => {
+  if (policy === "drop") return () => false
+  if (policy === "pass") return () => true
+  const allowed = new Set(policy)
+  return (name) => allowed.has(name)
+}
+
 /** Tells whether a field that the gateway does not model is sent. */
 export const carriesField = (policy: FieldPolicy): (name: string) => boolean => {
-  if (policy === "drop") return () => false
-  if (policy === "pass") return (name) => !ownFields.has(name)
-  const allowed = new Set(policy)
-  return (name) => allowed.has(name) && !ownFields.has(name)
+  const isPassed = passes(policy)
+  return (name) => isPassed(name) && !ownFields.has(name)
+}
+
+/** Tells whether natives are sent, by the path of their element. Messages that declare tools as text have no natives. */
+export const sendsNative = (policy: FieldPolicy, mode: ToolMode): (name: string, path: string) => boolean => {
+  const isPassed = passes(policy)
+  return mode === "native" ? isPassed : (name, path) => path === "" && isPassed(name)
 }
 
 /** The fields that are sent, as a new object. */
@@ -121,6 +146,13 @@ export interface ThinkingOptions extends HistoryOptions {
   readonly words?: ThinkingWords | undefined
 }
 
+/** The request with the vendor's own fields of those of its objects that the gateway models. */
+const withOptions = (request: JsonObject, { native }: Conversation, sends: Sends): JsonObject => {
+  if (native?.family !== "openai") return request
+  const inner = Object.entries(native.fields).filter(([name]) => sends(name) && isFields(request[name]))
+  return mergeFields(request, Object.fromEntries(inner))
+}
+
 /**
  * The request of a conversation, with the server's name of the model. Always streamed, with usage at the end. The caller's fields for
  * the server stand below the conversation's.
@@ -130,8 +162,10 @@ export function* chatRequest(
   conversation: Conversation,
   mode: ToolMode,
   thinking: ThinkingOptions = {},
-  carries = carriesField("pass")
+  policy: FieldPolicy = "pass"
 ): Cooperative<ChatRequest> {
+  const carries = carriesField(policy)
+  const sends = passes(policy)
   const enabled = toolsEnabled(conversation)
   // A sequence within the arguments of a call as text would end the call, so the gateway applies the sequences itself.
   const stop = enabled && mode === "prompt" ? [] : conversation.stop
@@ -139,14 +173,14 @@ export function* chatRequest(
   const request: Record<string, Json> = {
     ...(serverFields === undefined ? {} : carriedFields(serverFields, carries)),
     model,
-    messages: yield* messagesOf(conversation, mode, thinking),
+    messages: yield* messagesOf(conversation, mode, mode === "native" ? { ...thinking, sends } : thinking),
     stream: true,
     stream_options: { include_usage: true }
   }
-  if (enabled && mode === "native") Object.assign(request, nativeTools(conversation))
+  if (enabled && mode === "native") Object.assign(request, nativeTools(conversation, sends))
   addSampling(request, conversation.sampling)
   addThinking(request, conversation, thinking.words)
   if (stop.length > 0) request["stop"] = stop
   if (conversation.output !== undefined) request["response_format"] = responseFormat(conversation.output)
-  return { body: JSON.stringify(request), stop }
+  return { body: JSON.stringify(withOptions(request, conversation, sends)), stop }
 }

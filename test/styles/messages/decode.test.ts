@@ -8,10 +8,12 @@ import { jsonBody } from "../../../src/http/jsonBody.ts"
 import { MessagesRequest } from "../../../src/styles/messages/Api.ts"
 import { decodeMessages } from "../../../src/styles/messages/decode.ts"
 import { runs } from "../../support/effort.ts"
-import { conversationReader } from "../../support/readBody.ts"
+import { conversationReader, withoutNatives } from "../../support/readBody.ts"
 import { hostileBodies, wrongTypes } from "../../support/wrongTypes.ts"
 
-const read = conversationReader(jsonBody(MessagesRequest), decodeMessages)
+const readBody = conversationReader(jsonBody(MessagesRequest), decodeMessages)
+
+const read = (body: unknown) => Effect.map(readBody(body), withoutNatives)
 
 const base = { model: "msgcompat-haiku-4-5", messages: [{ role: "user", content: "Hi" }] }
 
@@ -140,6 +142,7 @@ describe("a messages request", () => {
             role: "assistant",
             parts: [
               { _tag: "Reasoning", text: "I should ask." },
+              { _tag: "Reasoning", text: "" },
               { _tag: "Text", text: "Asking." },
               { _tag: "Call", id: "call_1", name: "get_weather", arguments: "{\"city\":\"Paris\"}" },
               { _tag: "Call", id: "call_2", name: "get_weather", arguments: "{}" }
