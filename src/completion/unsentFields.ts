@@ -6,7 +6,7 @@ import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts
 import { carriedHints, isRequired } from "../domain/families/families.ts"
 import type { Natives } from "../domain/families/Natives.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import type { Driver, UpstreamModel } from "../upstream/Upstream.ts"
+import type { Driver, OwnInputs, UpstreamModel } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
@@ -52,6 +52,11 @@ export const noteUncarried = (
     if (!carriedHints.has(name)) noteIgnored(stats, name)
   }
   return undefined
+}
+
+/** Notes the vendor's fields of inputs that are not sent. */
+export const noteOwnInputs = (own: OwnInputs | undefined, stats: RequestStats): void => {
+  for (const path of own?.paths ?? []) noteIgnored(stats, path)
 }
 
 /** Notes the caller's fields about thinking, unless the driver sends all that they say. */

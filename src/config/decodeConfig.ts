@@ -95,6 +95,9 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
       ...(max_tokens === undefined ? {} : { max_tokens })
     }
   })
+  if (group.tools === "prompt" && (group.driver === "messages" || group.driver === "generate")) {
+    faults.push(fault("upstream.tools", `must be native with the ${group.driver} driver`))
+  }
   return {
     driver: group.driver,
     base_url,

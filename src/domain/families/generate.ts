@@ -230,8 +230,11 @@ export const embedFamily: Family = {
     requests: modelled,
     model: modelled,
     outputDimensionality: modelled,
-    taskType: { ...modelled, why: "Sent as input_type if upstream.fields lists that, otherwise told." },
-    title: toldByDecoder("The title is not embedded."),
+    taskType: {
+      ...modelled,
+      why: "Sent to a server of this contract, and as input_type if upstream.fields lists that; otherwise told."
+    },
+    title: toldByDecoder("Sent to a server of this contract only."),
     autoTruncate: told("The server decides what becomes of long texts."),
     mimeType: told("Contents are text."),
     documentOcr: told("Contents are text.", false),

@@ -172,9 +172,12 @@ export const EmbedContentRequest = Schema.Struct({
   model: optional(Schema.String).annotate({ description: "Must be the model of the path when present." }),
   content: Content.annotateKey({ description: "The text, in one or more parts." }),
   taskType: optional(Schema.String).annotate({
-    description: "Sent as `input_type` if `upstream.fields` lists that; otherwise without effect."
+    description:
+      "Sent to a server of this contract, and as `input_type` if `upstream.fields` lists that; otherwise without effect."
   }),
-  title: optional(Schema.String).annotate({ description: "Without effect: the title is not embedded." }),
+  title: optional(Schema.String).annotate({
+    description: "Sent to a server of this contract; otherwise without effect."
+  }),
   outputDimensionality: optional(Schema.Int.check(Schema.isBetween(dimensionsRange))).annotate({
     description: "Length of the vector. The default is 256 for vectors of the gateway, else the upstream's."
   })

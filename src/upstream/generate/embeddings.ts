@@ -6,14 +6,16 @@ import type { EmbeddingsReply, EmbeddingsRequest } from "../Upstream.ts"
 /** The body of a request for the vectors of texts; `undefined` for token ids, which the protocol does not have. */
 export const embedBody = (
   model: string,
-  { dimensions, inputs }: Pick<EmbeddingsRequest, "inputs" | "dimensions">
+  { dimensions, inputs, own }: Pick<EmbeddingsRequest, "inputs" | "dimensions" | "own">
 ): JsonFields | undefined => {
   const requests: Array<Json> = []
-  for (const input of inputs) {
+  const fields = own?.family === "generate" ? own.fields : []
+  for (const [i, input] of inputs.entries()) {
     if (typeof input !== "string") return undefined
     requests.push({
       model,
       content: { parts: [{ text: input }] },
+      ...fields[i],
       ...(dimensions === undefined ? {} : { outputDimensionality: dimensions })
     })
   }

@@ -9,8 +9,8 @@ import { chunk, frames } from "../../support/generateServer.ts"
 
 const encoder = new TextEncoder()
 
-const decode = (pieces: Iterable<Uint8Array>) => {
-  const budget = new RequestBudget(defaultLimits, { monotonicTimeNanosUnsafe: () => 0n })
+const decode = (pieces: Iterable<Uint8Array>, limits: Partial<typeof defaultLimits> = {}) => {
+  const budget = new RequestBudget({ ...defaultLimits, ...limits }, { monotonicTimeNanosUnsafe: () => 0n })
   const decoder = replyDecoder(chunkDecoder(), () => undefined, budget, undefined)
   const out: Array<UpstreamEvent> = []
   for (const piece of pieces) decoder.push(piece, out)
@@ -87,6 +87,15 @@ describe("the decoder of a generate server's reply", () => {
     ))])
     assert.lengthOf(out.filter((event) => event._tag === "UpstreamExtra" && event.at === "choice"), 1)
     assert.lengthOf(out.filter((event) => event._tag === "UpstreamExtra" && event.at === "chunk"), 1)
+  })
+
+  it.each([
+    ["text", { text: "a".repeat(100) }],
+    ["a picture", { inlineData: { mimeType: "image/png", data: "a".repeat(100) } }]
+  ])("ends a reply with too much of %s by length", (_, part) => {
+    const bytes = encoder.encode(frames(chunk([part]), chunk([], { finishReason: "STOP" })))
+    const { out } = decode([bytes], { reply_chars: 50 })
+    assert.deepInclude(out.at(-1), { _tag: "UpstreamFinish", reason: "length" })
   })
 
   it.each([

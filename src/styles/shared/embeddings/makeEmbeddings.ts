@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import { Accounts } from "../../../accounts/Accounts.ts"
 import { admitRequest, type Asked, keyOf } from "../../../completion/admission.ts"
 import { embedUpstream } from "../../../completion/embedUpstream.ts"
-import { noteUncarried } from "../../../completion/unsentFields.ts"
+import { noteOwnInputs, noteUncarried } from "../../../completion/unsentFields.ts"
 import { runCooperatively } from "../../../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../../../config/GatewayConfig.ts"
 import { estimateTokens } from "../../../domain/estimateTokens.ts"
@@ -19,6 +19,7 @@ import type { ServerFields } from "../../../domain/families/Family.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
 import { type Cooperative, Slice } from "../../../domain/stream/cooperative.ts"
 import { WorkLimit } from "../../../http/WorkLimit.ts"
+import type { OwnInputs } from "../../../upstream/Upstream.ts"
 import { KeyLimits } from "../../../usage/KeyLimits.ts"
 import { type Input, inputTokens, pieceSize } from "./inputs.ts"
 import { defaultDimensions, makeVectorizer, type Vectorizer } from "./vector.ts"
@@ -27,6 +28,8 @@ import { defaultDimensions, makeVectorizer, type Vectorizer } from "./vector.ts"
 export interface EmbeddingsRequest extends Asked {
   readonly inputs: ReadonlyArray<Input>
   readonly dimensions: number | undefined
+  /** The vendor's own fields of each input. */
+  readonly own?: OwnInputs | undefined
   /** Fields of the caller's body for the server. */
   readonly fields?: ServerFields | undefined
   readonly config: GatewayConfig
@@ -118,12 +121,13 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
     const { inTurn } = yield* WorkLimit
 
     const fromUpstream = Effect.fnUntraced(
-      function*({ caller, config, dimensions, fields, inputs, model, stats }: EmbeddingsRequest) {
+      function*({ caller, config, dimensions, fields, inputs, model, own, stats }: EmbeddingsRequest) {
         const { tokens, vectors } = yield* embedUpstream(accounts, config, {
           caller,
           model,
           inputs,
           dimensions,
+          own,
           fields,
           stats
         })
@@ -137,7 +141,8 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
       }
     )
 
-    const fromGateway = ({ dimensions, fields, inputs, stats }: EmbeddingsRequest): Embedded => {
+    const fromGateway = ({ dimensions, fields, inputs, own, stats }: EmbeddingsRequest): Embedded => {
+      noteOwnInputs(own, stats)
       if (fields !== undefined) noteUncarried(fields, {}, stats)
       const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
       let tokens = 0
