@@ -217,8 +217,15 @@ const commands = async (): Promise<string> => {
   return [...parts, `### Options of every command${options({ flags: root.globalFlags ?? [] })}`].join("\n\n")
 }
 
+/** Where the first row with the same contents stands, in the table that is being made. */
+let seen = new Map<unknown, string>()
+
 /** The rows of one field and of what it contains. Elements of lists have rows for what the gateway does not read. */
 const rowsOf = (path: string, name: string, field: FieldRow, isElement: boolean): ReadonlyArray<Row> => {
+  const contents = field.items ?? field.kinds ?? field.fields
+  const first = isElement ? seen.get(contents) : undefined
+  if (contents !== undefined && first !== undefined) return [[code(path), field.fate, `As ${code(first)}.`]]
+  seen.set(contents, path)
   const { as, fate, fields, items, kinds, local, required, whole, why } = field
   const said = [
     as === undefined ? undefined : `Sent as ${code(as)}.`,
@@ -255,7 +262,10 @@ const fieldRows = (fields: Fields, path = "", isElement = false): ReadonlyArray<
 
 const vendorFields = Object.fromEntries(families.map(({ fields, name }) => [
   `fields of ${name}`,
-  () => table(["field", "what becomes of it", ""], fieldRows(fields))
+  () => {
+    seen = new Map()
+    return table(["field", "what becomes of it", ""], fieldRows(fields))
+  }
 ]))
 
 const isAdmin = (tag: string): boolean => tag.startsWith("admin-") || tag === "health" || tag === "metrics"

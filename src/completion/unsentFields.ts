@@ -31,6 +31,12 @@ const noteUnsampled = (sampling: Sampling, { capabilities, unsampled = [] }: Dri
   }
 }
 
+/** The fields by which the Responses style asks for what a server knows by another name. */
+const responsesFields: ReadonlyMap<string, string> = new Map([
+  ["verbosity", "text.verbosity"],
+  ["logprobs", "include"]
+])
+
 const all = () => true
 
 /** Tells which natives of a family the driver sends; `undefined` for those of other families. */
@@ -44,12 +50,14 @@ export const noteUncarried = (
   fields: NonNullable<Conversation["serverFields"]>,
   driver: Pick<Driver, "carries">,
   stats: RequestStats,
-  sends?: Driver["sendsNative"]
+  sends?: Driver["sendsNative"],
+  conversation?: Conversation
 ): GatewayError | undefined => {
+  const said = stats.style === "responses" ? responsesFields : undefined
   for (const name of Object.keys(fields)) {
-    if (driver.carries?.(name) === true || sends?.(name, "") === true) continue
+    if (driver.carries?.(name, conversation) === true || sends?.(name, "") === true) continue
     if (isRequired(name)) return invalidRequest(`${name}: the upstream makes replies of text only`, name)
-    if (!carriedHints.has(name)) noteIgnored(stats, name)
+    if (!carriedHints.has(name)) noteIgnored(stats, said?.get(name) ?? name)
   }
   return undefined
 }
@@ -75,10 +83,11 @@ export const noteUnsaidThinking = (
  * reply depends on. Without a driver, nothing is sent.
  */
 export const noteUnsentFields = (
-  { natives, serverFields }: Pick<Conversation, "natives" | "serverFields">,
+  conversation: Conversation,
   stats: RequestStats,
   driver: Pick<Driver, "carries" | "family" | "sendsNative"> = {}
 ): GatewayError | undefined => {
+  const { natives, serverFields } = conversation
   const sends = sendsOf(driver, natives)
   if (natives !== undefined) {
     const { more, paths, refused } = natives.unsent(sends)
@@ -86,7 +95,7 @@ export const noteUnsentFields = (
     for (const path of paths) noteIgnored(stats, path)
     noteMoreIgnored(stats, more)
   }
-  return serverFields === undefined ? undefined : noteUncarried(serverFields, driver, stats, sends)
+  return serverFields === undefined ? undefined : noteUncarried(serverFields, driver, stats, sends, conversation)
 }
 
 /** Notes all parts of a conversation that the driver does not send. Returns the error of the first that the reply depends on. */

@@ -172,10 +172,10 @@ export interface Driver {
    */
   readonly saysThinking?: ((model: UpstreamModel, thinking: Thinking) => boolean) | undefined
   /**
-   * True for a field of `Conversation.serverFields` that the driver sends. Drivers without it send none. `x-gateway-ignored` lists
-   * the others.
+   * True for a field of `Conversation.serverFields` that the driver sends, which it does not where the conversation itself says
+   * something else by that name. Drivers without it send none. `x-gateway-ignored` lists the others.
    */
-  readonly carries?: ((name: string) => boolean) | undefined
+  readonly carries?: ((name: string, conversation?: Conversation) => boolean) | undefined
   /**
    * True for a vendor's own field, or an element of a kind, that the driver sends if its family is the driver's. `path` is the element's,
    * and empty for the request. Drivers without it send all of their family.

@@ -29,8 +29,6 @@ export interface ChunkDecoder {
   readonly withdrawn: () => boolean
   /** The sentinel was seen: nothing follows. */
   readonly done: () => boolean
-  /** The reply has content that the events do not show as such. */
-  readonly hasMedia?: () => boolean
 }
 
 /** Milliseconds of silence that end the body. After the finish reason only usage and the sentinel may follow; then nothing. */
@@ -150,7 +148,6 @@ export const replyDecoder = (
       const from = out.length
       const last = decoder ?? decide(undefined)
       last.end(out)
-      if (chunks.hasMedia?.() === true) budget.isEmpty = false
       isFull = budget.admit(out, from)
     },
     failure: () => {

@@ -134,6 +134,21 @@ describe.each(styleNames)("a field that the vendor of the %s style does not have
     assert.include(ignored, "functions")
   })
 
+  it("is reported as ignored if the request itself says something else by its name", async () => {
+    const limits = {
+      chat: { max_tokens: 5 },
+      responses: { max_output_tokens: 5 },
+      messages: { max_tokens: 5 },
+      generate: { generationConfig: { maxOutputTokens: 5 } }
+    }[style]
+    const { ignored, sent } = await ask(style, { ...limits, ...(style === "chat" ? {} : { max_tokens: 7 }), min_p: 1 })
+    assert.strictEqual(ignored, style === "responses" || style === "generate" ? "max_tokens" : null)
+    assert.deepInclude(sent, { max_tokens: style === "messages" ? 7 : 5, min_p: 1 })
+    if (style === "chat" || style === "messages") return
+    const same = await ask(style, { ...limits, max_tokens: 5 })
+    assert.isNull(same.ignored)
+  })
+
   it("counts as absent if it is null", async () => {
     const { ignored, sent } = await ask(style, { min_p: null }, { gateway: "drop" })
     assert.isNull(ignored)
@@ -229,6 +244,41 @@ describe("a field of the vendor that the gateway does not model", () => {
     const { ignored, sent } = await ask("responses", { text: { verbosity: "low" }, service_tier: "flex" })
     assert.isNull(ignored)
     assert.deepInclude(sent, { verbosity: "low", service_tier: "flex" })
+  })
+
+  it("is reported by the caller's own name for it", async () => {
+    const fields = { text: { verbosity: "low" }, include: ["message.output_text.logprobs"], top_logprobs: 3 }
+    const { ignored, sent } = await ask("responses", fields)
+    assert.isNull(ignored)
+    assert.deepInclude(sent, { verbosity: "low", logprobs: true, top_logprobs: 3 })
+    const embedded = await ask("responses", fields, { gateway: "embedded" })
+    assert.strictEqual(embedded.ignored, "include,text.verbosity,top_logprobs")
+    const others = await ask("responses", { include: [...fields.include, "reasoning.encrypted_content"] })
+    assert.strictEqual(others.ignored, "include")
+    assert.deepInclude(others.sent, { logprobs: true })
+  })
+
+  it("is not echoed by a Responses reply if no server gets it", async () => {
+    const fields = {
+      max_tool_calls: 3,
+      truncation: "auto",
+      prompt_cache_key: "k",
+      safety_identifier: "s",
+      user: "u",
+      service_tier: "flex",
+      max_output_tokens: 9
+    }
+    const { text } = await ask("responses", fields)
+    assert.deepInclude(JSON.parse(text), {
+      max_tool_calls: null,
+      truncation: "disabled",
+      prompt_cache_key: null,
+      safety_identifier: null,
+      top_logprobs: 0,
+      service_tier: "flex",
+      max_output_tokens: 9
+    })
+    assert.doesNotHaveAnyKeys(JSON.parse(text), ["user"])
   })
 
   it("is otherwise reported as ignored, by its path", async () => {
@@ -404,7 +454,8 @@ describe("what a Responses request says of single elements", () => {
         "tools[3].tools[0].output_schema"
       ])
       const [look, , , result] = sent["messages"] as ReadonlyArray<{ readonly content: unknown }>
-      assert.deepStrictEqual((look?.content as ReadonlyArray<unknown>).slice(0, 2), [
+      const parts: ReadonlyArray<unknown> = Array.isArray(look?.content) ? look.content : []
+      assert.deepStrictEqual(parts.slice(0, 2), [
         { type: "text", text: "Look", ...breakpoint },
         { type: "image_url", image_url: { url: "https://example.com/a.png", detail: "low" } }
       ])

@@ -126,7 +126,8 @@ export const messageEvents = (
       cache_creation_input_tokens: counts["cache_creation_input_tokens"],
       cache_read_input_tokens: counts["cache_read_input_tokens"],
       output_tokens: counts["output_tokens"],
-      server_tool_use: counts["server_tool_use"]
+      server_tool_use: counts["server_tool_use"],
+      output_tokens_details: counts["output_tokens_details"]
     },
     ...end
   },

@@ -47,10 +47,12 @@ const nameOf = (name: ESTree.TSTypeName | ESTree.Expression): string =>
 const members = (body: ReadonlyArray<ESTree.TSSignature>): ReadonlyMap<string, Node> => {
   const fields = new Map<string, Node>()
   for (const member of body) {
-    if (member.type !== "TSPropertySignature" || member.typeAnnotation == null) continue
+    if (member.type !== "TSPropertySignature") continue
+    const type = member.typeAnnotation?.typeAnnotation
+    if (type === undefined) continue
     const { key } = member
     const name = key.type === "Identifier" ? key.name : key.type === "Literal" ? String(key.value) : undefined
-    if (name !== undefined) fields.set(name, member.typeAnnotation.typeAnnotation)
+    if (name !== undefined) fields.set(name, type)
   }
   return fields
 }
@@ -93,10 +95,9 @@ const read = (file: string): Declarations => {
       if (id === null) return
       const fields = new Map<string, Node>()
       for (const member of body.body) {
-        if (member.type !== "PropertyDefinition" || member.key.type !== "Identifier" || member.typeAnnotation == null) {
-          continue
-        }
-        fields.set(member.key.name, member.typeAnnotation.typeAnnotation)
+        if (member.type !== "PropertyDefinition" || member.key.type !== "Identifier") continue
+        const type = member.typeAnnotation?.typeAnnotation
+        if (type !== undefined) fields.set(member.key.name, type)
       }
       add(id.name, { fields, parents: [], node: undefined })
     }

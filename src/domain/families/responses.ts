@@ -17,6 +17,9 @@ import {
 } from "./Family.ts"
 import { chatMessages, contentKinds } from "./openai.ts"
 
+/** The part of a reply that `include` asks for and servers of chat completions have. */
+export const includedLogprobs = "message.output_text.logprobs"
+
 const vendorTools = "The gateway runs none of the vendor's tools."
 
 const content = listOf(objectBy("type", contentKinds))
@@ -200,8 +203,11 @@ export const responsesFamily: Family = {
     metadata: opaque,
     service_tier: carried({ isSilent: oneOf("auto", "default") }),
     truncation: told("Inputs are never truncated.", "disabled"),
-    top_logprobs: told("Replies have no probabilities in this style.", 0),
-    include: told("Replies have no further parts."),
+    top_logprobs: carried({ isSilent: oneOf(0) }),
+    include: {
+      ...told(`Replies have no further parts than "${includedLogprobs}", which is sent as logprobs.`),
+      isSilent: (value) => Array.isArray(value) && value.every((part) => part === includedLogprobs)
+    },
     context_management: told("Conversations are not compacted."),
     image: told(vendorTools),
     moderation: told("Nothing is moderated."),

@@ -112,6 +112,7 @@ export const ResponseRequest = Schema.Struct({
   presence_penalty: optional(Schema.Finite),
   frequency_penalty: optional(Schema.Finite),
   top_logprobs: optional(Schema.Int),
+  include: optional(Schema.Array(Schema.String)),
   metadata: optional(Schema.Record(Schema.String, Schema.String)),
   prompt_cache_key: optional(Schema.String),
   safety_identifier: optional(Schema.String),

@@ -49,14 +49,14 @@ export const ResponseEcho = Schema.Struct({
   background: Schema.Literal(false),
   instructions: Schema.NullOr(Schema.String),
   max_output_tokens: Schema.NullOr(Schema.Int),
-  max_tool_calls: Schema.NullOr(Schema.Int),
+  max_tool_calls: Schema.Null,
   metadata: Schema.Record(Schema.String, Schema.String),
   model: Schema.String,
   parallel_tool_calls: Schema.Boolean,
   previous_response_id: Schema.NullOr(Schema.String),
-  prompt_cache_key: Schema.NullOr(Schema.String),
+  prompt_cache_key: Schema.Null,
   reasoning: Schema.Struct({ effort: Schema.NullOr(Schema.String), summary: Schema.NullOr(Schema.String) }),
-  safety_identifier: Schema.NullOr(Schema.String),
+  safety_identifier: Schema.Null,
   presence_penalty: Schema.Finite,
   frequency_penalty: Schema.Finite,
   service_tier: Schema.String,
@@ -67,8 +67,7 @@ export const ResponseEcho = Schema.Struct({
   tools: Schema.Array(Schema.Union([FunctionTool, ParsedObject])),
   top_logprobs: Schema.Int,
   top_p: Schema.Finite,
-  truncation: Schema.Literal("disabled"),
-  user: Schema.optionalKey(Schema.String)
+  truncation: Schema.Literal("disabled")
 })
 
 /** A response. */

@@ -3,12 +3,13 @@
  */
 import type * as Result from "effect/Result"
 import { type Conversation, type StructuredOutput, Text, type Turn } from "../../domain/Conversation.ts"
+import { includedLogprobs } from "../../domain/families/responses.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { type Cooperative, mapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
 import { commonSampling, stopSequences } from "../shared/chatFamily.ts"
 import { jsonSchemaOutput } from "../shared/conversation.ts"
-import { effortSaid, thinkingFields } from "../shared/thinking.ts"
+import { effortSaid, type ThinkingFields, thinkingFields } from "../shared/thinking.ts"
 import type { ResponseRequest } from "./Api.ts"
 import type { Item } from "./items.ts"
 import { loadedTools } from "./loadedTools.ts"
@@ -30,11 +31,18 @@ export interface DecodedRequest {
   readonly ignored: ReadonlyArray<string>
 }
 
+const withFields = (said: ThinkingFields, { serverFields }: Pick<Conversation, "serverFields">): ThinkingFields =>
+  serverFields === undefined ? said : { ...said, serverFields: { ...said.serverFields, ...serverFields } }
+
 const structuredOutput = ({ text }: ResponseRequest): StructuredOutput | undefined => {
   const format = text?.format
   if (format?.type === "json_schema") return jsonSchemaOutput(format)
   return format?.type === "json_object" ? { _tag: "JsonObject" } : undefined
 }
+
+/** The fields of the server for what the request says of log probabilities. */
+const logprobFields = ({ include, top_logprobs: most }: ResponseRequest): Pick<Conversation, "serverFields"> =>
+  (most ?? 0) > 0 || include?.includes(includedLogprobs) === true ? { serverFields: { logprobs: true } } : {}
 
 /** Decodes a request; `instructions` become its first turn. Fails with the first fault, which names its field. */
 export function* decodeResponse(
@@ -69,7 +77,10 @@ export function* decodeResponse(
         maxTokens: request.max_output_tokens ?? undefined
       },
       output: structuredOutput(request),
-      ...thinkingFields(request, [effortSaid(request.reasoning?.effort, "reasoning.effort")], ["reasoning"])
+      ...withFields(
+        thinkingFields(request, [effortSaid(request.reasoning?.effort, "reasoning.effort")], ["reasoning"]),
+        logprobFields(request)
+      )
     },
     items: yield* mapCooperatively(slice, items, ({ item }) => item),
     taken,

@@ -3,7 +3,7 @@
  * vendor's SDK). The renderer writes the same frames from prepared strings.
  */
 import * as Schema from "effect/Schema"
-import { OutputItem, OutputRefusal, OutputText, SummaryText, UrlCitation } from "./items.ts"
+import { OutputItem, OutputRefusal, OutputText, SummaryText, TextLogprobs, UrlCitation } from "./items.ts"
 import { ResponseObject } from "./ResponseObject.ts"
 
 const event = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
@@ -38,8 +38,8 @@ export const ResponseEvent = Schema.Union([
   }),
   event("response.refusal.delta", { ...inText, delta: Schema.String }),
   event("response.refusal.done", { ...inText, refusal: Schema.String }),
-  event("response.output_text.delta", { ...inText, delta: Schema.String, logprobs: Schema.Array(Schema.Never) }),
-  event("response.output_text.done", { ...inText, text: Schema.String, logprobs: Schema.Array(Schema.Never) }),
+  event("response.output_text.delta", { ...inText, delta: Schema.String, logprobs: TextLogprobs }),
+  event("response.output_text.done", { ...inText, text: Schema.String, logprobs: TextLogprobs }),
   event("response.reasoning_summary_part.added", { ...inSummary, part: SummaryText }),
   event("response.reasoning_summary_part.done", { ...inSummary, part: SummaryText }),
   event("response.reasoning_summary_text.delta", { ...inSummary, delta: Schema.String }),

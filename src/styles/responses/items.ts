@@ -152,12 +152,19 @@ export const UrlCitation = Schema.Struct({
   url: Schema.String
 })
 
+const tokenFields = { token: Schema.String, bytes: Schema.Array(Schema.Int), logprob: Schema.Finite }
+
+/** Log probabilities of the text's tokens, in the form of this style. */
+export const TextLogprobs = Schema.Array(
+  Schema.Struct({ ...tokenFields, top_logprobs: Schema.Array(Schema.Struct(tokenFields)) })
+)
+
 /** A part of an output message. */
 export const OutputText = Schema.Struct({
   type: Schema.Literal("output_text"),
   text: Schema.String,
   annotations: Schema.Array(UrlCitation),
-  logprobs: Schema.Array(Schema.Never)
+  logprobs: TextLogprobs
 })
 
 /** A part of an output message by which the model refuses. */

@@ -7,7 +7,14 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { JsonRecord } from "../../domain/json.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
-import { citationsIn, imageText, refusalIn, transcriptIn, type UrlCitation } from "../shared/serverExtras.ts"
+import {
+  citationsIn,
+  imageText,
+  logprobsIn,
+  refusalIn,
+  transcriptIn,
+  type UrlCitation
+} from "../shared/serverExtras.ts"
 import { clientTools, type ClientToolType, shellCommands } from "./clientTools.ts"
 import { outputItemId, responseId } from "./ids.ts"
 import { inProgressText, type ResponseInfo, type ResponseState, responseText } from "./responseText.ts"
@@ -16,7 +23,7 @@ import { customInput } from "./tools.ts"
 
 /** How a text item is rendered. All texts are escaped already, as between the quotes of a JSON string. */
 interface TextFormat {
-  readonly part: (text: string, annotations: string) => string
+  readonly part: (text: string, annotations: string, logprobs: string) => string
   readonly item: (id: string, status: string, parts: string) => string
   /** The field with the part's index; every item has one part. */
   readonly index: string
@@ -25,19 +32,20 @@ interface TextFormat {
   /** The field with the text in the text's last event. */
   readonly field: string
   /** Fields that text events have beside their text. */
-  readonly extra: string
+  readonly extra: (logprobs: string) => string
 }
 
 const textFormats = {
   message: {
-    part: (text, annotations) => `{"type":"output_text","text":"${text}","annotations":[${annotations}],"logprobs":[]}`,
+    part: (text, annotations, logprobs) =>
+      `{"type":"output_text","text":"${text}","annotations":[${annotations}],"logprobs":[${logprobs}]}`,
     item: (id, status, parts) =>
       `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${parts}]}`,
     index: "content_index",
     partEvent: "response.content_part",
     textEvent: "response.output_text",
     field: "text",
-    extra: `,"logprobs":[]`
+    extra: (logprobs) => `,"logprobs":[${logprobs}]`
   },
   refusal: {
     part: (text) => `{"type":"refusal","refusal":"${text}"}`,
@@ -47,7 +55,7 @@ const textFormats = {
     partEvent: "response.content_part",
     textEvent: "response.refusal",
     field: "refusal",
-    extra: ""
+    extra: () => ""
   },
   reasoning: {
     part: (text) => `{"type":"summary_text","text":"${text}"}`,
@@ -56,7 +64,7 @@ const textFormats = {
     partEvent: "response.reasoning_summary_part",
     textEvent: "response.reasoning_summary_text",
     field: "text",
-    extra: ""
+    extra: () => ""
   }
 } satisfies { readonly [kind: string]: TextFormat }
 
@@ -79,6 +87,7 @@ interface OpenText extends OpenItem {
   text: string
   /** JSON, separated by commas. */
   annotations: string
+  logprobs: string
 }
 
 /** A call of one of the vendor's tools. Its item needs the complete arguments, so nothing of it is shown before. */
@@ -111,8 +120,8 @@ export interface RenderOptions {
 
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
 
-const textItem = ({ annotations, id, kind, text }: OpenText, status: "completed" | "incomplete"): string =>
-  textFormats[kind].item(id, status, textFormats[kind].part(text, annotations))
+const textItem = ({ annotations, id, kind, logprobs, text }: OpenText, status: "completed" | "incomplete"): string =>
+  textFormats[kind].item(id, status, textFormats[kind].part(text, annotations, logprobs))
 
 const nameFields = ({ name, namespace }: ToolTarget): string =>
   `"name":${JSON.stringify(name)}${namespace === undefined ? "" : `,"namespace":${JSON.stringify(namespace)}`}`
@@ -149,6 +158,8 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
   /** Citations that wait for the text, and the number of those of the open message. */
   const waiting: Array<UrlCitation> = []
   let cited = 0
+  /** Log probabilities that wait for the text, as JSON separated by commas. */
+  let waitingLogprobs = ""
   /** Blank text between items: rendered only together with text that follows, else it would be an empty message. */
   let blank = ""
 
@@ -190,13 +201,14 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
       id,
       inResponse,
       inItem,
-      deltaHead: deltaHead(`${textEvent}.delta`, inItem + extra),
+      deltaHead: deltaHead(`${textEvent}.delta`, inItem + extra("")),
       text: "",
-      annotations: ""
+      annotations: "",
+      logprobs: ""
     }
     out.push(
       itemAdded(open, item(id, "in_progress", "")),
-      frame(`${partEvent}.added`, `${inItem},"part":${part("", "")}`)
+      frame(`${partEvent}.added`, `${inItem},"part":${part("", "", "")}`)
     )
   }
 
@@ -210,8 +222,23 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     const piece = escaped(delta)
     item.text += piece
     if (kind === "message") text += piece
-    out.push(deltaFrame(item, piece))
+    const logprobs = kind === "message" ? takeLogprobs(item) : ""
+    out.push(
+      logprobs === "" ? deltaFrame(item, piece) : frame(
+        `${textFormats[kind].textEvent}.delta`,
+        `${item.inItem}${textFormats[kind].extra(logprobs)},"delta":"${piece}"`
+      )
+    )
     if (waiting.length > 0 && kind === "message") cite(waiting.splice(0), out)
+  }
+
+  /** Adds the log probabilities that wait to the message, and returns them. */
+  const takeLogprobs = (item: OpenText): string => {
+    const taken = waitingLogprobs
+    if (taken === "") return ""
+    item.logprobs += item.logprobs === "" ? taken : `,${taken}`
+    waitingLogprobs = ""
+    return taken
   }
 
   /** Adds citations to the open message; those that come before its text wait for it. */
@@ -233,10 +260,11 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     const item = open
     if (item === undefined || item.kind === "call" || item.kind === "held") return
     open = undefined
+    if (item.kind === "message") takeLogprobs(item)
     const { extra, field, part, partEvent, textEvent } = textFormats[item.kind]
     out.push(
-      frame(`${textEvent}.done`, `${item.inItem},"${field}":"${item.text}"${extra}`),
-      frame(`${partEvent}.done`, `${item.inItem},"part":${part(item.text, item.annotations)}`),
+      frame(`${textEvent}.done`, `${item.inItem},"${field}":"${item.text}"${extra(item.logprobs)}`),
+      frame(`${partEvent}.done`, `${item.inItem},"part":${part(item.text, item.annotations, item.logprobs)}`),
       itemDone(item, textItem(item, status))
     )
   }
@@ -355,6 +383,8 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
         if (event._tag === "ReplyExtra" && event.at !== "message") {
           const tier = event.at === "chunk" ? event.value["service_tier"] : undefined
           if (typeof tier === "string") serviceTier = tier
+          const logprobs = event.at === "choice" && event.family === "openai" ? logprobsIn(event.value) : ""
+          if (logprobs !== "") waitingLogprobs += waitingLogprobs === "" ? logprobs : `,${logprobs}`
           return
         }
         start(out)

@@ -40,19 +40,20 @@ const echoTool = (tool: Tool): (typeof ResponseEcho.Type)["tools"][number] => {
 const tierOf = (asked: string | null | undefined): string =>
   asked === undefined || asked === null || asked === "auto" ? "default" : asked
 
+/** What was asked of the server. Fields that it does not get have the vendor's default, or `null`. */
 const echoOf = (request: ResponseRequest): typeof ResponseEcho.Type => ({
   access_programs: null,
   background: false,
   instructions: request.instructions ?? null,
   max_output_tokens: request.max_output_tokens ?? null,
-  max_tool_calls: request.max_tool_calls ?? null,
+  max_tool_calls: null,
   metadata: request.metadata ?? {},
   model: request.model,
   parallel_tool_calls: request.parallel_tool_calls !== false,
   previous_response_id: request.previous_response_id ?? null,
-  prompt_cache_key: request.prompt_cache_key ?? null,
+  prompt_cache_key: null,
   reasoning: { effort: request.reasoning?.effort ?? null, summary: request.reasoning?.summary ?? null },
-  safety_identifier: request.safety_identifier ?? null,
+  safety_identifier: null,
   presence_penalty: request.presence_penalty ?? 0,
   frequency_penalty: request.frequency_penalty ?? 0,
   service_tier: tierOf(request.service_tier),
@@ -66,8 +67,7 @@ const echoOf = (request: ResponseRequest): typeof ResponseEcho.Type => ({
   tools: (request.tools ?? []).map(echoTool),
   top_logprobs: request.top_logprobs ?? 0,
   top_p: request.top_p ?? 1,
-  truncation: "disabled",
-  ...(request.user ? { user: request.user } : {})
+  truncation: "disabled"
 })
 
 const membersOf = (fields: ReadonlyArray<readonly [string, unknown]>): string =>

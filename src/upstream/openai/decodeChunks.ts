@@ -63,13 +63,6 @@ const reasoningText = (delta: JsonRecord, names: ReasoningNames): string | undef
   return content ?? reasoning ?? structuredReasoning(delta)
 }
 
-const mediaParts: ReadonlySet<unknown> = new Set(["image_url", "output_image", "image", "audio_url", "output_audio"])
-
-/** True if a delta has pictures or sound. */
-const isMedia = ({ audio, content, images }: JsonRecord): boolean =>
-  (Array.isArray(images) && images.length > 0) || isRecord(audio) ||
-  (Array.isArray(content) && content.some((part: unknown) => isRecord(part) && mediaParts.has(part["type"])))
-
 type Finish = UpstreamFinish["reason"]
 
 /** Finish reasons, also of other vendors. Unknown ones count as `stop`. */
@@ -121,7 +114,6 @@ export const chunkDecoder = (stop: ReadonlyArray<string>, names = unknownNames()
   let lastUsage: JsonRecord | undefined
   let began = false
   let done = false
-  let hasMedia = false
 
   const fail = (facts: Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">) => {
     // A complete reply stays complete, whatever follows it.
@@ -178,7 +170,6 @@ export const chunkDecoder = (stop: ReadonlyArray<string>, names = unknownNames()
 
   const takeDelta = (delta: JsonRecord, out: Array<UpstreamEvent>) => {
     const reasoning = reasoningText(delta, names)
-    hasMedia ||= isMedia(delta)
     const text = contentText(delta["content"])
     // Blanks after the finish reason do not continue the reply.
     if (isComplete && ((reasoning ?? "").trim() !== "" || text.trim() !== "" || refusalOf(delta) !== "")) goOn()
@@ -265,7 +256,6 @@ export const chunkDecoder = (stop: ReadonlyArray<string>, names = unknownNames()
     failure: () => failure,
     finishing: () => isComplete || done,
     withdrawn: () => finish === "content_filter",
-    done: () => done,
-    hasMedia: () => hasMedia
+    done: () => done
   }
 }

@@ -2,7 +2,7 @@
  * What OpenAI-compatible servers say beyond the fields that the gateway models: logprobs, annotations, pictures, audio,
  * refusals, fingerprints, costs, signatures. Values that say nothing are left out.
  */
-import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
+import { isRecord, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import { type UpstreamEvent, UpstreamExtra } from "../../domain/UpstreamEvent.ts"
 import { Changed, names, others } from "../extraFields.ts"
 import { asString, isShallow } from "../json.ts"
@@ -14,11 +14,20 @@ const ofMessage = names("role content reasoning_content reasoning tool_calls fun
 const ofCall = names("index id type function __proto__")
 const ofUsage = names("prompt_tokens completion_tokens total_tokens __proto__")
 
-/** The pictures among the parts of a message's content. */
-const imagesOf = (content: unknown): ReadonlyArray<Json> | undefined => {
+const isImage = (part: JsonRecord): boolean => isRecord(part["image_url"]) || typeof part["image_url"] === "string"
+
+/** Parts of a message's content that are not text or thinking: pictures, and parts of other kinds. */
+const partsOf = (content: unknown): JsonFields | undefined => {
   if (!Array.isArray(content)) return undefined
-  const images = content.filter((part: unknown) => isRecord(part) && isRecord(part["image_url"]))
-  return images.length === 0 ? undefined : images.filter((part) => isShallow(part)) as ReadonlyArray<Json>
+  const parts = content.filter((part: unknown): part is JsonRecord =>
+    isRecord(part) && typeof part["text"] !== "string" && part["type"] !== "thinking" && isShallow(part)
+  ) as ReadonlyArray<JsonRecord & JsonFields>
+  const images = parts.filter(isImage)
+  const others = parts.filter((part) => !isImage(part))
+  return parts.length === 0 ? undefined : {
+    ...(images.length === 0 ? {} : { images }),
+    ...(others.length === 0 ? {} : { content_parts: others })
+  }
 }
 
 /** Fields of a call that only the server reads. */
@@ -42,9 +51,9 @@ export class Extras {
 
   message(value: JsonRecord, out: Array<UpstreamEvent>): void {
     const fields = others(value, ofMessage)
-    const images = imagesOf(value["content"])
+    const parts = partsOf(value["content"])
     if (fields !== undefined) out.push(UpstreamExtra("openai", "message", fields))
-    if (images !== undefined) out.push(UpstreamExtra("openai", "message", { images }))
+    if (parts !== undefined) out.push(UpstreamExtra("openai", "message", parts))
   }
 
   /** What the last usage of the reply says beyond the counts. */

@@ -14,6 +14,7 @@ import type { Json } from "../../domain/json.ts"
 import { mergeFields } from "../../domain/Native.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import type { Driver } from "../Upstream.ts"
 import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
 import { type Sends, withNativeOf } from "./natives.ts"
 import { addThinking, type ThinkingWords } from "./thinking.ts"
@@ -89,6 +90,13 @@ const addSampling = (request: Record<string, Json>, given: Sampling): void => {
   }
 }
 
+/** Tells whether a conversation says another thing than its server field of this name, which the server then does not get. */
+const overrides = ({ output, sampling, serverFields, stop }: Conversation, name: string): boolean => {
+  const key = samplingKeys.find((key) => fieldNames[key] === name)
+  if (key !== undefined) return sampling[key] !== undefined && sampling[key] !== serverFields?.[name]
+  return name === "stop" ? stop.length > 0 : name === "response_format" && output !== undefined
+}
+
 /** What becomes of fields that the gateway does not model: all pass, none, or those of a list. */
 export type FieldPolicy = "pass" | "drop" | ReadonlyArray<string>
 
@@ -117,9 +125,10 @@ const passes = (policy: FieldPolicy): (name: string) => boolean => {
 }
 
 /** Tells whether a field that the gateway does not model is sent. */
-export const carriesField = (policy: FieldPolicy): (name: string) => boolean => {
+export const carriesField = (policy: FieldPolicy): NonNullable<Driver["carries"]> => {
   const isPassed = passes(policy)
-  return (name) => isPassed(name) && !ownFields.has(name)
+  return (name, conversation) =>
+    isPassed(name) && !ownFields.has(name) && (conversation === undefined || !overrides(conversation, name))
 }
 
 /** Tells whether natives are sent, by the path of their element. Messages that declare tools as text have no natives. */

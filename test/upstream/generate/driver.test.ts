@@ -3,7 +3,7 @@ import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { type GenerateOptions, makeGenerateDriver } from "../../../src/upstream/generate/driver.ts"
-import { chunk, frames, json, refused, said, startGenerateServer, streamed } from "../../support/generateServer.ts"
+import { chunk, frames, json, refused, said, startGenerateServer } from "../../support/generateServer.ts"
 import { complete, facts, fixedToken, itOnClient, makeWatch, request, start, timeLimits } from "../session/support.ts"
 
 const stand = Effect.acquireRelease(Effect.promise(startGenerateServer), (server) => Effect.promise(server.stop))
