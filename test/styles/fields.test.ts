@@ -229,7 +229,7 @@ describe("a field of the vendor that the gateway does not model", () => {
         [
           "generate",
           { generationConfig: { responseModalities: ["TEXT", "IMAGE"] } },
-          "generationConfig.responseModalities"
+          "generationConfig.responseModalities[1]"
         ],
         ["generate", { generationConfig: { responseMimeType: "text/x.enum" } }, "generationConfig.responseMimeType"]
       ] as const

@@ -21,6 +21,8 @@ export interface Row {
   readonly as?: string
   /** A field without which the reply would be another one: refused where it is not sent. */
   readonly required?: boolean
+  /** The path within a value that errors and the header name; by default the field itself is named. */
+  readonly faultIn?: (value: unknown) => string
   /** True for values that ask for nothing: no header names them. */
   readonly isSilent?: (value: unknown) => boolean
   /** A field that no server gets, because it concerns what the gateway does itself. */

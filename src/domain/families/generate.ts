@@ -155,9 +155,14 @@ const toolKind = (value: JsonRecord): string | undefined => {
   return kinds.includes("functionDeclarations") ? "functionDeclarations" : kinds[0]
 }
 
-const isTextOnly = (value: unknown): boolean =>
-  Array.isArray(value) &&
-  value.every((modality) => typeof modality === "string" && /^(?:text|modality_unspecified)$/i.test(modality))
+const isText = (modality: unknown): boolean =>
+  typeof modality === "string" && /^(?:text|modality_unspecified)$/i.test(modality)
+
+/** The modalities of a reply, of which servers of other contracts have text only. */
+const modalities: Row = {
+  ...requiredUnless("only TEXT is supported", (value) => Array.isArray(value) && value.every(isText)),
+  faultIn: (value) => Array.isArray(value) ? `[${value.findIndex((modality) => !isText(modality))}]` : ""
+}
 
 export const generateFamily: Family = {
   name: "generate",
@@ -194,7 +199,7 @@ export const generateFamily: Family = {
       responseSchema: translated(),
       responseJsonSchema: translated(),
       thinkingConfig: translated(),
-      responseModalities: requiredUnless("only TEXT is supported", isTextOnly),
+      responseModalities: modalities,
       responseFormat: told("Use responseMimeType and responseJsonSchema."),
       responseLogprobs: told(noProbabilities, false),
       logprobs: told(noProbabilities, 0),

@@ -222,7 +222,7 @@ class Walk {
         if (row?.local !== true && this.say(place, name, value)) {
           if (!isSilent) {
             this.entryOf(elementOf(place))?.notes.push({
-              path: this.within(place, known),
+              path: this.within(place, known) + (row?.faultIn?.(value) ?? ""),
               name: this.topName(place, name),
               required: row?.required === true ? row.why : undefined
             })
