@@ -72,9 +72,10 @@ export const noteUnsaidThinking = (
   thinking: Thinking,
   model: UpstreamModel,
   { saysThinking }: Pick<Driver, "saysThinking">,
-  stats: Pick<RequestStats, "ignored" | "ignoredMore">
+  stats: Pick<RequestStats, "ignored" | "ignoredMore">,
+  conversation?: Conversation
 ): void => {
-  if (saysThinking?.(model, thinking) === true) return
+  if (saysThinking?.(model, thinking, conversation) === true) return
   for (const field of thinking.fields ?? []) noteIgnored(stats, field)
 }
 
@@ -107,7 +108,7 @@ export const noteUnsent = (
 ): GatewayError | undefined => {
   const { native, sampling, thinking } = conversation
   const isOwn = native !== undefined && native.family === driver.family
-  if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, stats)
+  if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, stats, conversation)
   noteUnsampled(sampling, driver, stats)
   return noteUnsentFields(conversation, stats, driver)
 }

@@ -65,7 +65,7 @@ interface CompletionCall {
   readonly path: string
   readonly body: string
   /** Headers of this request beside those of the protocol. */
-  readonly headers?: { readonly [name: string]: string }
+  readonly headers?: { readonly [name: string]: string } | undefined
   /** The id of the reply, until the server says one. */
   readonly id: string
   readonly decoder: (exchange: Exchange, round: RoundRecorder | undefined) => BodyDecoder<UpstreamEvent>
@@ -144,7 +144,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     token: string | undefined,
     phase: FailurePhase,
     body?: string,
-    headers?: { readonly [name: string]: string }
+    headers?: { readonly [name: string]: string } | undefined
   ) {
     const exchange = yield* exchanges.start({
       method,

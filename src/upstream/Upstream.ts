@@ -170,7 +170,9 @@ export interface Driver {
    * True if the upstream receives all that the caller's fields say about thinking. A driver without it passes none of them on, and
    * `x-gateway-ignored` lists them.
    */
-  readonly saysThinking?: ((model: UpstreamModel, thinking: Thinking) => boolean) | undefined
+  readonly saysThinking?:
+    | ((model: UpstreamModel, thinking: Thinking, conversation?: Conversation) => boolean)
+    | undefined
   /**
    * True for a field of `Conversation.serverFields` that the driver sends, which it does not where the conversation itself says
    * something else by that name. Drivers without it send none. `x-gateway-ignored` lists the others.

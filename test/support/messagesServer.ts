@@ -42,7 +42,8 @@ export const head: Fields = {
   role: "assistant",
   model: "server-model",
   stop_sequence: null,
-  container: null
+  container: null,
+  diagnostics: null
 }
 
 const empty: { readonly [type: string]: Fields } = {

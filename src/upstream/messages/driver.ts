@@ -5,7 +5,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
-import { type Sampling, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
+import { type Conversation, type Sampling, thinkingWords } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
@@ -16,7 +16,7 @@ import { replyDecoder } from "../replyDecoder.ts"
 import { makeServerClient, sessionless } from "../ServerClient.ts"
 import type { CompletionReply, CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
 import { eventDecoder, isError } from "./decodeEvents.ts"
-import { countRequest, messagesRequest } from "./requestBody.ts"
+import { countRequest, mayThink, messagesRequest } from "./requestBody.ts"
 
 /** Settings of the driver. */
 export interface MessagesOptions {
@@ -40,6 +40,9 @@ const credential = (token: string): { readonly [name: string]: string } =>
     : token.startsWith("sk-ant-oat")
     ? { authorization: `Bearer ${token}` }
     : { "x-api-key": token }
+
+/** The headers of a caller of this contract. */
+const headersOf = ({ native }: Conversation) => native?.family === "messages" ? native.headers : undefined
 
 /** Sampling parameters that the vendor does not have. */
 const unsampled: ReadonlyArray<keyof Sampling> = ["seed", "presencePenalty", "frequencyPenalty", "logitBias"]
@@ -81,7 +84,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
               token,
               path: "/v1/messages",
               body,
-              headers: conversation.native?.headers ?? {},
+              headers: headersOf(conversation),
               id: crypto.randomUUID().replaceAll("-", ""),
               decoder: (exchange, round) =>
                 replyDecoder(eventDecoder(), (millis) => exchange.expectEnd(millis), budget, round?.bytes)
@@ -92,8 +95,14 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
   const countTokens = Effect.fnUntraced(function*({ conversation, model: requested, token }: CountRequest) {
     const { model, options } = asked(requested)
     const body = yield* startCooperatively(countRequest(model.name, conversation, options))
-    const { headers } = conversation.native ?? {}
-    const exchange = yield* client.start("POST", "/v1/messages/count_tokens", token, "completion", body, headers)
+    const exchange = yield* client.start(
+      "POST",
+      "/v1/messages/count_tokens",
+      token,
+      "completion",
+      body,
+      headersOf(conversation)
+    )
     const text = yield* client.readBody(exchange)
     const parsed = client.isAnswer(exchange) ? parseJson(text) : undefined
     const count = asCount(isRecord(parsed) ? parsed["input_tokens"] : undefined)
@@ -109,7 +118,9 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
     unsampled,
     carries: (name) => saidWords.has(name),
     models: options.furtherModels,
-    saysThinking: (model, thinking: Thinking) => saysThinking(thinking, asked(model).options.thinking ?? "budget"),
+    saysThinking: (model, thinking, conversation) =>
+      saysThinking(thinking, asked(model).options.thinking ?? "budget") &&
+      (thinking.mode === "off" || conversation === undefined || mayThink(conversation)),
     complete,
     countTokens
   }

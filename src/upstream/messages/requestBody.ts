@@ -6,7 +6,7 @@ import type { Json } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { ThinkingWords } from "../openai/thinking.ts"
 import { type Block, isBlock, ownFields, withOwn } from "./blocks.ts"
-import { sayThinking } from "./thinking.ts"
+import { leastBudget, sayThinking } from "./thinking.ts"
 import { isOwn, messagesOf, withInstruction } from "./turns.ts"
 
 /** The limit of output, in tokens, that is sent if the caller and the model's entry have none: the vendor requires one. */
@@ -53,6 +53,13 @@ const toolChoice = (choice: ToolChoice, isParallel: boolean): Block => ({
 
 const isForced = ({ _tag }: ToolChoice): boolean => _tag === "Required" || _tag === "Function"
 
+/** False for a forced tool, and for a limit of output that leaves no room: the vendor rejects thinking with either. */
+export const mayThink = (conversation: Conversation): boolean => {
+  const { sampling: { maxCompletionTokens, maxTokens }, toolChoice: choice, tools } = conversation
+  const limit = maxCompletionTokens ?? maxTokens
+  return !(tools.length > 0 && isForced(choice)) && (limit === undefined || limit > leastBudget)
+}
+
 const jsonOnly = "Reply with one JSON object and nothing else."
 
 const format = (output: StructuredOutput): Block | undefined =>
@@ -88,11 +95,12 @@ function* say(
   const { hasUnsealedCalls, messages, system } = yield* messagesOf(conversation)
   const tools = toolBlocks(conversation)
   const limit = sampling.maxCompletionTokens ?? sampling.maxTokens
-  const mayThink = !hasUnsealedCalls && !(tools.length > 0 && isForced(choice))
+  const isOff = conversation.thinking?.mode === "off"
+  const said = isOff || (!hasUnsealedCalls && mayThink(conversation)) ? conversation.thinking : undefined
   const { effort, maxTokens, thinking } = isCallers
     ? { effort: undefined, thinking: undefined, maxTokens: limit ?? options.maxTokens ?? defaultMaxTokens }
     : sayThinking(
-      mayThink ? conversation.thinking : undefined,
+      said,
       options.thinking,
       limit,
       options.maxTokens ?? defaultMaxTokens

@@ -6,7 +6,7 @@ import type { Json } from "../../domain/json.ts"
 import { budgetTokens, type ThinkingWords } from "../openai/thinking.ts"
 
 /** The least budget that the vendor accepts, in tokens. */
-const leastBudget = 1_024
+export const leastBudget = 1_024
 
 /** Efforts by the vendor's names. */
 const efforts: ReadonlyMap<string, string> = new Map([["minimal", "low"]])
@@ -20,7 +20,7 @@ export interface SaidThinking {
 
 /**
  * Says it with a budget, which every model that thinks accepts, or with `effort` by the vendor's newer words. `limit` is the caller's
- * limit of output: a budget has to be below it, so that a smaller limit leaves less or no thinking. Without a limit of the caller's the
+ * limit of output: a budget has to be below it. Without a limit of the caller's the
  * budget is added to the default.
  */
 export const sayThinking = (
@@ -47,7 +47,5 @@ export const sayThinking = (
   if (limit === undefined) {
     return { ...nothing, thinking: { type: "enabled", budget_tokens: budget }, maxTokens: defaultLimit + budget }
   }
-  return limit <= leastBudget
-    ? nothing
-    : { ...nothing, thinking: { type: "enabled", budget_tokens: Math.min(budget, limit - 1) } }
+  return { ...nothing, thinking: { type: "enabled", budget_tokens: Math.min(budget, limit - 1) } }
 }

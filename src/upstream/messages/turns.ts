@@ -89,12 +89,15 @@ interface Message {
   readonly results: Array<Block>
   readonly blocks: Array<Block>
   /** The whole content, if the caller wrote a string. */
-  text: string | undefined
+  readonly text: string | undefined
   readonly own: Block | undefined
 }
 
 /** Blocks of one message: the results first, as the vendor demands, unless the caller ordered them. */
-const contentOf = ({ blocks, results, text }: Message): Json => text ?? [...results, ...blocks]
+const contentOf = ({ blocks, results, text }: Message): Json =>
+  blocks.length === 0 && text !== undefined
+    ? text
+    : [...results, ...(text === undefined ? [] : [{ type: "text", text }]), ...blocks]
 
 const isSystem = ({ native }: Turn): boolean => ownFields(native)?.["role"] === "system"
 
@@ -119,41 +122,35 @@ export function* messagesOf(conversation: Conversation): Cooperative<Messages> {
   const messages: Array<Message> = []
   for (const turn of turns.slice(system.length)) {
     const role = roleOf(turn)
-    const own = ownFields(turn.native)
     const { name, parts } = turn
     const before = messages.at(-1)
     const isNew = before === undefined || (isCallers ? turn.native?.continues !== true : before.role !== role)
     const text = isCallers && isNew && name === undefined ? onlyText(parts) : undefined
-    const message: Message = isNew ? { role, results: [], blocks: [], text, own } : before
-    if (isNew) messages.push(message)
-    if (text !== undefined) continue
-    if (message.text !== undefined) {
-      message.blocks.push({ type: "text", text: message.text })
-      message.text = undefined
+    const message: Message = isNew ? { role, results: [], blocks: [], text, own: ownFields(turn.native) } : before
+    // The vendor's models begin with their thinking.
+    if (role === "assistant") message.blocks.unshift(...sealedThinking(parts))
+    if (name !== undefined && !parts.every(isBlank)) message.blocks.push({ type: "text", text: `${name}:` })
+    if (text === undefined) {
+      for (const part of parts) {
+        if (slice.add(1)) yield slice.end()
+        const block = !isCallers && isBlank(part) ? undefined : blockOf(part)
+        if (block === undefined) continue
+        if (part._tag === "Result" && !isCallers) message.results.push(block)
+        else message.blocks.push(block)
+      }
     }
-    if (name !== undefined) message.blocks.push({ type: "text", text: `${name}:` })
-    if (role === "assistant") { for (const block of sealedThinking(parts)) message.blocks.push(block) }
-    for (const part of parts) {
-      if (slice.add(1)) yield slice.end()
-      if (!isCallers && isBlank(part)) continue
-      const block = blockOf(part)
-      if (block === undefined) continue
-      if (part._tag === "Result" && !isCallers) message.results.push(block)
-      else message.blocks.push(block)
-    }
+    const isEmpty = message.blocks.length === 0 && message.results.length === 0
+    if (isNew && (isCallers || !isEmpty)) messages.push(message)
   }
-  const said = isCallers
-    ? messages
-    : messages.filter(({ blocks, results }) => blocks.length > 0 || results.length > 0)
   const prompt = systemOf(system, isCallers)
-  const rendered = said.map((message): Block => ({
+  const rendered = messages.map((message): Block => ({
     ...message.own,
     role: message.role,
     content: simple(message, isCallers) ?? contentOf(message)
   }))
   return rendered.length === 0 && prompt !== undefined
     ? { system: undefined, messages: [{ role: "user", content: prompt }], hasUnsealedCalls: false }
-    : { system: prompt, messages: rendered, hasUnsealedCalls: !isCallers && hasUnsealedCalls(said) }
+    : { system: prompt, messages: rendered, hasUnsealedCalls: !isCallers && hasUnsealedCalls(messages) }
 }
 
 /** A single plain text as a string, in messages that the gateway composes. */

@@ -207,6 +207,36 @@ const sent: { readonly [name: string]: Sent } = {
       ]
     }
   },
+  "no blank text, and no message without words": {
+    requests: {
+      chat: {
+        messages: [
+          { role: "user", content: "A" },
+          { role: "assistant", content: "" },
+          { role: "user", content: [{ type: "text", text: "  " }, { type: "text", text: "B" }] }
+        ]
+      }
+    },
+    arrives: { messages: [{ role: "user", content: [textBlock("A"), textBlock("B")] }] }
+  },
+  "a system message in the midst": {
+    requests: {
+      chat: {
+        messages: [
+          { role: "user", content: "A" },
+          { role: "assistant", content: "B" },
+          { role: "system", content: "Be brief." }
+        ]
+      }
+    },
+    arrives: {
+      messages: [
+        { role: "user", content: "A" },
+        { role: "assistant", content: "B" },
+        { role: "user", content: "Be brief." }
+      ]
+    }
+  },
   "a tool loop, with results first": {
     requests: {
       chat: {
@@ -338,6 +368,25 @@ const sent: { readonly [name: string]: Sent } = {
     },
     arrives: { max_tokens: 3000, thinking: { type: "enabled", budget_tokens: 2999 } }
   },
+  "no budget where the limit leaves no room": {
+    requests: {
+      chat: { messages: [{ role: "user", content: "Hi" }], reasoning_effort: "high", max_completion_tokens: 1000 }
+    },
+    arrives: { max_tokens: 1000 },
+    ignored: { chat: "reasoning_effort" }
+  },
+  "no budget with a forced tool": {
+    requests: {
+      chat: {
+        messages: [{ role: "user", content: "Hi" }],
+        reasoning_effort: "high",
+        tools: [chatTool],
+        tool_choice: "required"
+      }
+    },
+    arrives: { max_tokens: 16_000, tool_choice: { type: "any" } },
+    ignored: { chat: "reasoning_effort" }
+  },
   "no thinking": {
     requests: {
       chat: { messages: [{ role: "user", content: "Hi" }], reasoning_effort: "none" },
@@ -371,6 +420,7 @@ describe("a request arrives in the vendor's words", () => {
       const arrived = server.requests[0]?.body
       assert.deepInclude(arrived, { model: "server-thinker", ...arrives } as never)
       assert.strictEqual(response.headers.get("x-gateway-ignored"), ignored[style] ?? null)
+      if (!("thinking" in arrives)) assert.notProperty(arrived, "thinking")
       for (const field of ["seed", "frequency_penalty", "reasoning_effort"]) assert.notProperty(arrived, field)
       if ("thinking" in arrives && JSON.stringify(arrives).includes("enabled")) {
         assert.notProperty(arrived, "temperature")
@@ -417,6 +467,7 @@ describe("sealed thinking", () => {
         {
           input: [
             { role: "user", content: "Hi" },
+            { role: "assistant", content: "Asking." },
             { type: "function_call", call_id: id, name: "f", arguments: "{}" },
             { type: "function_call_output", call_id: id, output: "sunny" }
           ],
@@ -446,7 +497,8 @@ describe("sealed thinking", () => {
       assert.strictEqual((await post(paths[style], body)).status, 200)
     }
     const messages = server.requests[1]?.body["messages"] as ReadonlyArray<{ readonly content: unknown }>
-    assert.deepStrictEqual(messages[1]?.content, [...thinking, { type: "tool_use", id, name: "f", input: {} }])
+    const said = style === "responses" ? [textBlock("Asking.")] : []
+    assert.deepStrictEqual(messages[1]?.content, [...thinking, ...said, { type: "tool_use", id, name: "f", input: {} }])
     assert.deepInclude(server.requests[1]?.body, { thinking: { type: "enabled", budget_tokens: 2048 } })
   })
 
@@ -518,7 +570,7 @@ describe("a failure of the server", () => {
     for (const each of single) await each.stop()
   })
 
-  it.each(failures)("is told in every style, streamed and not: %s", async (_, answer, status, words) => {
+  it.each(failures)("is reported in every style, streamed and not: %s", async (_, answer, status, words) => {
     const alone = await startGateway({
       accounts: [{ token: "sk-a" }, { token: "sk-b" }, { token: "sk-c" }],
       upstream: { driver: "messages", base_url: server.url, timeouts: { queue: 0 } }
