@@ -26,7 +26,7 @@ import { chunkDecoder } from "./decodeChunks.ts"
 import { embedBody, readEmbeddings } from "./embeddings.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { generateRequest } from "./requestBody.ts"
-import type { ThinkingWords } from "./thinking.ts"
+import { saidWords, type ThinkingWords } from "./thinking.ts"
 
 /** Settings of the driver. */
 export interface GenerateOptions {
@@ -163,6 +163,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
     family: "generate",
     sendsNative: sendsField(policy),
     unsampled: ["logitBias"],
+    carries: (name) => saidWords.has(name),
     embed,
     countTokens,
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },

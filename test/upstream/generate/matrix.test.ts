@@ -473,6 +473,7 @@ describe("a request in the words of another style arrives as contents:", () => {
         body: JSON.stringify({ model: name, messages: [{ role: "user", content: "Hi" }], ...fields })
       })
       assert.strictEqual(response.status, 200)
+      assert.isNull(response.headers.get("x-gateway-ignored"))
       assert.deepStrictEqual(server.requests[0]?.body["generationConfig"], { thinkingConfig: expected })
     } finally {
       await alone.stop()
