@@ -147,6 +147,12 @@ export type StructuredOutput =
     readonly strict: boolean | undefined
   }
 
+/** A tool that the vendor's own servers run, and its place among all tools of the request. */
+export interface VendorTool {
+  readonly index: number
+  readonly native: Native
+}
+
 /** A whole request of any style. */
 export interface Conversation {
   readonly turns: ReadonlyArray<Turn>
@@ -161,8 +167,8 @@ export interface Conversation {
   readonly thinking?: Thinking
   /** Fields of the request that belong to its vendor's contract and are not modelled. */
   readonly native?: Native | undefined
-  /** Tools that the vendor's own servers run, whole, with their places among all tools of the request. */
-  readonly vendorTools?: ReadonlyArray<{ readonly index: number; readonly native: Native }> | undefined
+  /** Tools that the vendor's own servers run, whole. */
+  readonly vendorTools?: ReadonlyArray<VendorTool> | undefined
   /** All natives of the request, for the report of those that are not sent. */
   readonly natives?: Natives
   /** Top-level fields of the caller's body that its family's contract does not have, for a driver of the openai family. */

@@ -405,6 +405,20 @@ describe("what a chat request says of single elements", () => {
     assert.deepInclude(sent, { stream_options: fields.stream_options })
   })
 
+  it("includes tools that the server runs, in their places", async () => {
+    const search = { type: "web_search", web_search: { enable: true } }
+    for (const tools of [[search], [tool, search], [search, tool]]) {
+      const { ignored, sent, status } = await ask("chat", { tools })
+      assert.deepStrictEqual([status, ignored, sent["tools"]], [200, null, tools])
+      const told = await ask("chat", { tools: [search] }, { gateway: "embedded" })
+      assert.deepStrictEqual([told.status, told.ignored], [200, "tools[0]"])
+    }
+    const dropped = await ask("chat", { tools: [search, tool] }, { gateway: "drop" })
+    assert.strictEqual(dropped.ignored, "tools[0],tools[1].function.cost")
+    assert.lengthOf(dropped.sent["tools"] as ReadonlyArray<unknown>, 1)
+    for (const type of ["custom", 7]) assert.strictEqual((await ask("chat", { tools: [{ type }] })).status, 400)
+  })
+
   it("never replaces what the gateway reads", async () => {
     const sneaky = { role: "user", content: [{ type: "text", text: "a", mark: 1 }], extra: { a: 1 } }
     const { sent } = await ask("chat", { messages: [sneaky] })

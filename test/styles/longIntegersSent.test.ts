@@ -74,6 +74,6 @@ describe("a long integer that a caller sends", () => {
       `{"name":"f","parameters":{"type":"integer","maximum":9223372036854775807}}}]}`
     const request = HttpServerRequest.fromWeb(new Request("http://localhost/", { method: "POST", body }))
     const { tools } = await Effect.runPromise(Effect.scoped(readChat(request)))
-    assert.strictEqual(tools?.[0]?.function.parameters?.["maximum"], Number("9223372036854775807"))
+    assert.nestedPropertyVal(tools?.[0], "function.parameters.maximum", Number("9223372036854775807"))
   })
 })

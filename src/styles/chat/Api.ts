@@ -30,6 +30,18 @@ export const ChatTool = Schema.Struct({
   })
 }).annotate({ identifier: "ChatTool" })
 
+/** A tool of a kind that only some servers have: sent to them as it stands. */
+const ServerTool = Schema.StructWithRest(
+  Schema.Struct({
+    type: Schema.String.check(Schema.makeFilter((type: string) => type !== "function" && type !== "custom")).pipe(
+      Schema.brand("ServerTool")
+    )
+  }),
+  [ParsedObject]
+)
+
+export const AnyChatTool = Schema.Union([ChatTool, ServerTool])
+
 /** `tool_choice` of a chat request. */
 export const ChatToolChoice = Schema.Union([
   Schema.Literals(["auto", "none", "required"]),
@@ -58,7 +70,7 @@ export const ChatRequest = Schema.Struct({
   messages: Schema.NonEmptyArray(ChatMessage).annotate({ description: "The conversation so far." }),
   stream: optional(Schema.Boolean).annotate({ description: "Answer with server-sent events; false by default." }),
   stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) })),
-  tools: optional(Schema.Array(ChatTool)).annotate({ description: "Functions that the model may call." }),
+  tools: optional(Schema.Array(AnyChatTool)).annotate({ description: "Functions that the model may call." }),
   tool_choice: optional(ChatToolChoice).annotate({
     description: "`auto` (the default), `none`, `required`, or one function."
   }),

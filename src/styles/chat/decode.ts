@@ -9,7 +9,9 @@ import {
   type StructuredOutput,
   Text,
   type ToolChoice,
+  type ToolDeclaration,
   type Turn,
+  type VendorTool,
   withNative
 } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
@@ -19,7 +21,7 @@ import { Faults } from "../../http/Faults.ts"
 import { commonSampling, contentParts, messageReasoning, stopSequences } from "../shared/chatFamily.ts"
 import { call, declaration, jsonSchemaOutput, result, toolChoices } from "../shared/conversation.ts"
 import { effortSaid, thinkingFields } from "../shared/thinking.ts"
-import type { ChatMessage, ChatRequest } from "./Api.ts"
+import type { ChatMessage, ChatRequest, ChatTool } from "./Api.ts"
 
 type Request = typeof ChatRequest.Type
 type Message = typeof ChatMessage.Type
@@ -100,6 +102,22 @@ function* turn(message: Message, field: string, faults: Faults, slice: Slice): C
   }
 }
 
+type Tool = NonNullable<Request["tools"]>[number]
+
+const isFunction = (tool: Tool): tool is typeof ChatTool.Type => tool.type === "function"
+
+/** The functions that the caller runs, and the tools of other kinds. */
+const tools = (sent: ReadonlyArray<Tool>, faults: Faults): Pick<Conversation, "tools" | "vendorTools"> => {
+  const functions: Array<ToolDeclaration> = []
+  const others: Array<VendorTool> = []
+  for (const [index, tool] of sent.entries()) {
+    const native = faults.nativeAt(`tools[${index}]`)
+    if (isFunction(tool)) functions.push(withNative(declaration(tool.function), native))
+    else if (native !== undefined) others.push({ index, native })
+  }
+  return { tools: functions, ...(others.length === 0 ? {} : { vendorTools: others }) }
+}
+
 /** The turn with the message's own words; those of a result are its part's. */
 const withOwn = (turn: Turn, native: Native | undefined): Turn =>
   native === undefined || turn.role !== "tool"
@@ -132,9 +150,7 @@ export function* decodeChat(
   if ((request.n ?? 1) !== 1) faults.at("n", "only 1 choice is supported")
   return faults.result<Conversation>({
     turns,
-    tools: (request.tools ?? []).map((tool, i) =>
-      withNative(declaration(tool.function), faults.nativeAt(`tools[${i}]`))
-    ),
+    ...tools(request.tools ?? [], faults),
     toolChoice: toolChoice(request.tool_choice),
     parallelToolCalls: request.parallel_tool_calls !== false,
     stop: stopSequences(request.stop),

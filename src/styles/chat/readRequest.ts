@@ -6,7 +6,7 @@ import type { CountedFields } from "../../http/bodyLimits.ts"
 import { payloadReader } from "../../http/jsonBody.ts"
 import { type DecodePlan, fields, items, opaque } from "../../http/planDecoder.ts"
 import { ContentPart } from "../shared/chatFamily.ts"
-import { ChatGroup, ChatMessage, ChatTool, ToolCall } from "./Api.ts"
+import { AnyChatTool, ChatGroup, ChatMessage, ToolCall } from "./Api.ts"
 
 export const chatCountedFields: CountedFields = {
   turns: ["messages"],
@@ -19,7 +19,10 @@ export const chatPlan: DecodePlan = {
     content: items(ContentPart),
     tool_calls: items(ToolCall, { function: fields({ arguments: opaque }) })
   }),
-  tools: items(ChatTool, { function: fields({ parameters: opaque }) }),
+  tools: items(
+    AnyChatTool,
+    ({ type }) => type === "function" ? { function: fields({ parameters: opaque }) } : "opaque"
+  ),
   response_format: fields({ json_schema: fields({ schema: opaque }) })
 }
 

@@ -7,7 +7,8 @@ import {
   type StructuredOutput,
   type ToolChoice,
   type ToolDeclaration,
-  toolsEnabled
+  toolsEnabled,
+  type VendorTool
 } from "../../domain/Conversation.ts"
 import type { ServerFields } from "../../domain/families/Family.ts"
 import type { Json } from "../../domain/json.ts"
@@ -16,7 +17,7 @@ import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { Driver } from "../Upstream.ts"
 import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
-import { type Sends, withNativeOf } from "./natives.ts"
+import { hasNative, type Sends, withNativeOf } from "./natives.ts"
 import { addThinking, type ThinkingWords } from "./thinking.ts"
 
 const toolChoice = (choice: ToolChoice): Json => {
@@ -46,11 +47,19 @@ const nativeTool = (tool: ToolDeclaration, sends: Sends): Json => {
   return withNativeOf(tool, declared, sends)
 }
 
+/** The tools that the server runs, as far as they are sent. */
+const serverTools = ({ toolChoice: choice, vendorTools = [] }: Conversation, sends: Sends): ReadonlyArray<VendorTool> =>
+  choice._tag === "None" ? [] : vendorTools.filter((tool) => hasNative(tool, sends))
+
 const nativeTools = (
   { parallelToolCalls, toolChoice: choice, tools }: Conversation,
+  served: ReadonlyArray<VendorTool>,
   sends: Sends
 ): JsonObject => ({
-  tools: tools.map((tool) => nativeTool(tool, sends)),
+  tools: served.reduce<ReadonlyArray<Json>>(
+    (list, { index, native }) => list.toSpliced(index, 0, native.fields),
+    tools.map((tool) => nativeTool(tool, sends))
+  ),
   ...(choice._tag === "Auto" ? {} : { tool_choice: toolChoice(choice) }),
   ...(parallelToolCalls ? {} : { parallel_tool_calls: false })
 })
@@ -186,7 +195,10 @@ export function* chatRequest(
     stream: true,
     stream_options: { include_usage: true }
   }
-  if (enabled && mode === "native") Object.assign(request, nativeTools(conversation, sends))
+  const served = mode === "native" ? serverTools(conversation, sends) : []
+  if ((enabled && mode === "native") || served.length > 0) {
+    Object.assign(request, nativeTools(conversation, served, sends))
+  }
   addSampling(request, conversation.sampling)
   addThinking(request, conversation, thinking.words)
   if (stop.length > 0) request["stop"] = stop
