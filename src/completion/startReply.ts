@@ -31,6 +31,7 @@ import { inOtherStyles } from "./foreignExtras.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { demandsCall, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
+import { forDriver } from "./unsentFields.ts"
 
 /** A reply that the upstream has started. */
 interface StartedReply {
@@ -199,7 +200,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
     Effect.flatMap(
       lease.driver.complete({
         model,
-        conversation,
+        conversation: forDriver(conversation, lease.driver),
         credential: lease.credential,
         direct: caller._tag === "Direct",
         recorder: captures.recorder(lease.identifier, stats.id, stats.recording),

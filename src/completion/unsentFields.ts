@@ -2,7 +2,7 @@
  * The parts of a request that the driver of an attempt does not send: noted for the caller, or refused if the reply would be of
  * another kind without them.
  */
-import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts"
+import type { Conversation, Part, Sampling, Thinking, Turn } from "../domain/Conversation.ts"
 import { carriedHints, isRequired } from "../domain/families/families.ts"
 import type { Natives } from "../domain/families/Natives.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
@@ -111,4 +111,18 @@ export const noteUnsent = (
   if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, stats, conversation)
   noteUnsampled(sampling, driver, stats)
   return noteUnsentFields(conversation, stats, driver)
+}
+
+const isForOthers = (part: Part): boolean => part._tag === "Text" && part.text === "" && part.native !== undefined
+
+/** The conversation for a driver: without texts that have nothing but fields of another family, such as a signature alone. */
+export const forDriver = (conversation: Conversation, { family }: Pick<Driver, "family">): Conversation => {
+  const { natives, turns } = conversation
+  if (natives === undefined || natives.family === family) return conversation
+  const spoken = turns.flatMap((turn): ReadonlyArray<Turn> => {
+    if (!turn.parts.some(isForOthers)) return [turn]
+    const parts = turn.parts.filter((part) => !isForOthers(part))
+    return parts.length === 0 ? [] : [{ ...turn, parts }]
+  })
+  return { ...conversation, turns: spoken }
 }

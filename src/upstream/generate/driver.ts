@@ -6,7 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
-import { isRecord } from "../../domain/json.ts"
+import { isRecord, type JsonFields } from "../../domain/json.ts"
+import { isFields } from "../../domain/replyExtras.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { asCount, parseJson } from "../json.ts"
@@ -50,25 +51,37 @@ const resourceOf = (name: string): string =>
 /** True for an address with a version, such as `/v1beta`. */
 const isVersioned = (baseUrl: string): boolean => /\/v\d[^/]*(?:\/|$)/.test(new URL(baseUrl).pathname)
 
-/** The fields that the gateway translates for servers of other contracts; they are not subject to `upstream.fields`. */
+/** Fields that the gateway translates for servers of other contracts; `upstream.fields` does not concern them. */
 const translatedFields: ReadonlySet<string> = new Set(
-  ("tools toolConfig generationConfig systemInstruction role thoughtSignature inlineData fileData functionResponse " +
-    "executableCode codeExecutionResult").split(" ")
+  ("systemInstruction role thoughtSignature inlineData fileData functionResponse executableCode codeExecutionResult")
+    .split(" ")
+)
+const translatedSettings: ReadonlySet<string> = new Set(
+  "responseMimeType response_mime_type responseSchema responseJsonSchema thinkingConfig".split(" ")
 )
 
-/** Tells whether a field of the vendor is sent. */
+/** Tells whether a field of the vendor is sent as it stands. */
 const sendsField = (policy: FieldPolicy): (name: string) => boolean => {
   if (policy === "pass") return () => true
   const allowed = new Set(policy === "drop" ? [] : policy)
   return (name) => translatedFields.has(name) || allowed.has(name)
 }
 
+const only = (fields: JsonFields, isKept: (name: string) => boolean): JsonFields =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => isKept(name)))
+
+/** Reads the vendor's own fields of elements, as far as `upstream.fields` lets them pass. */
 const ownFields = (policy: FieldPolicy): OwnFields => {
   const sends = sendsField(policy)
   return ({ native }) => {
-    if (native?.family !== "generate" || policy === "pass") return native?.family === "generate" ? native : undefined
-    const fields = Object.fromEntries(Object.entries(native.fields).filter(([name]) => sends(name)))
-    return native.whole === true && Object.keys(fields).length === 0 ? undefined : { ...native, fields }
+    if (native?.family !== "generate") return undefined
+    if (policy === "pass") return native
+    const fields = only(native.fields, sends)
+    const config = native.fields["generationConfig"]
+    if (native.whole === true) return Object.keys(fields).length === 0 ? undefined : { ...native, fields }
+    return isFields(config) && fields["generationConfig"] === undefined
+      ? { ...native, fields: { ...fields, generationConfig: only(config, (name) => translatedSettings.has(name)) } }
+      : { ...native, fields }
   }
 }
 

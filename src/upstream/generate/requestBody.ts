@@ -112,7 +112,8 @@ export function* generateRequest(
   const ownSystem = fields?.["systemInstruction"]
   const config = generationConfig(conversation, model, fields)
   return {
-    ...(fields ?? declaredTools(conversation)),
+    ...fields,
+    ...(fields?.["tools"] === undefined ? declaredTools(conversation) : {}),
     contents,
     ...(systemInstruction === undefined
       ? {}

@@ -12,6 +12,7 @@ import {
 } from "@google/genai"
 import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
 import { chunk, type GenerateServer, said, startGenerateServer, streamed } from "../../support/generateServer.ts"
+import { startOpenAiServer } from "../../support/openaiServer.ts"
 import { parseFrames } from "../../support/sse.ts"
 
 let server: GenerateServer
@@ -328,4 +329,38 @@ describe("the reply of a generate server", () => {
       assert.deepInclude(frames.at(-1), { finishReason, finishMessage: "why" })
     }
   )
+})
+
+describe("what only a generate server reads of a history", () => {
+  it("is no text for a server of another contract", async () => {
+    const chat = await startOpenAiServer()
+    const other = await startGateway({ upstream: { driver: "openai", base_url: chat.baseUrl } })
+    try {
+      const response = await fetch(`${other.url}/v1beta/models/upstream-chat:generateContent`, {
+        method: "POST",
+        headers: { "x-goog-api-key": businessKey, "content-type": "application/json" },
+        body: JSON.stringify({
+          contents: [
+            { role: "user", parts: [{ text: "Hi" }] },
+            {
+              role: "model",
+              parts: [{ text: "Hello", thoughtSignature: "c2ln" }, { text: "", thoughtSignature: "ZW5k" }]
+            },
+            { role: "model", parts: [{ thoughtSignature: "ZW5k" }] },
+            { role: "user", parts: [{ text: "So?" }] }
+          ]
+        })
+      })
+      assert.strictEqual(response.status, 200)
+      assert.isNull(response.headers.get("x-gateway-ignored"))
+      assert.deepStrictEqual(chat.requests[0]?.body["messages"], [
+        { role: "user", content: "Hi" },
+        { role: "assistant", content: "Hello" },
+        { role: "user", content: "So?" }
+      ])
+    } finally {
+      await other.stop()
+      await chat.stop()
+    }
+  })
 })
