@@ -13,6 +13,7 @@ import { promisify } from "node:util"
 import { decodeConfig } from "../src/config/decodeConfig.ts"
 import { isJsonObject } from "../src/config/json.ts"
 import { adminKey, businessKey, startGateway } from "./support/gateway.ts"
+import { textBlock, wholeMessage } from "./support/messagesServer.ts"
 import { json, startOpenAiServer, streamed } from "./support/openaiServer.ts"
 import { service, serviceEnvironment } from "./support/service.ts"
 import { allSnippets, pageText } from "./support/snippets.ts"
@@ -64,9 +65,12 @@ describe("the recipes for servers", () => {
     assert.isAtLeast(recipes.length, 6)
     const known = new Set(Object.values(models).map((model) => isJsonObject(model) ? model["model"] : model))
     const server = await startOpenAiServer()
+    const thought = { type: "thinking", thinking: "Let me think.", signature: "" }
     server.answer(({ body }) =>
       known.has(String(body["model"]))
-        ? streamed({ reasoning_content: "Let me think." }, { content: "Hello" })
+        ? upstream["driver"] === "messages"
+          ? wholeMessage([thought, textBlock("Hello")])
+          : streamed({ reasoning_content: "Let me think." }, { content: "Hello" })
         : json(404, { error: { message: "The model does not exist.", code: "model_not_found" } })
     )
     const gateway = await startGateway({

@@ -16,7 +16,7 @@ import { Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
-import { type GatewayError, gatewayError, invalidRequest, shortenName } from "../domain/GatewayError.ts"
+import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { RequestBudget } from "../upstream/budget.ts"
@@ -29,6 +29,7 @@ import { countUpstream } from "./countUpstream.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
 import { SealedCalls } from "./SealedCalls.ts"
 import { replyStarter } from "./startReply.ts"
+import { toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsentFields } from "./unsentFields.ts"
 
 export type { CompletedReply, CompletionInput, CompletionOutput }
@@ -67,7 +68,8 @@ export class Completion extends Context.Service<Completion, {
       then: () => Effect.Effect<A, GatewayError, R>
     ): Effect.Effect<A, GatewayError, R | Scope.Scope> => {
       const { caller, conversation } = input
-      const fault = toolChoiceFault(conversation)
+      // An attempt knows whether the upstream has tools of its own.
+      const fault = conversation.vendorTools === undefined ? toolChoiceFault(conversation) : undefined
       if (fault !== undefined) return Effect.fail(fault)
       const admit = () => admitRequest(keyLimits, input, () => estimateConversation(conversation), then)
       return keyLimits.countsTokens(keyOf(caller))
@@ -148,20 +150,4 @@ export class Completion extends Context.Service<Completion, {
     Completion,
     Completion.make
   )
-}
-
-const toolChoiceFault = (conversation: Conversation): GatewayError | undefined => {
-  const choice = conversation.toolChoice
-  // The server judges a choice among tools that the gateway does not know.
-  if (conversation.vendorTools !== undefined) return undefined
-  if (choice._tag === "Required" && conversation.tools.length === 0) {
-    return invalidRequest("tool_choice requires a call but no tools are declared", "tool_choice")
-  }
-  if (choice._tag === "Function" && !conversation.tools.some((tool) => tool.name === choice.name)) {
-    return invalidRequest(
-      `tool_choice names "${shortenName(choice.name)}", which is not declared in tools`,
-      "tool_choice"
-    )
-  }
-  return undefined
 }

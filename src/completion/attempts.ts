@@ -25,6 +25,7 @@ import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { ReplyStarter } from "./startReply.ts"
+import { judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsent } from "./unsentFields.ts"
 
 /** Most attempts of one request, the first included (behaviour: failover). */
@@ -148,6 +149,10 @@ export class Attempts<A> {
     // A request has the same driver in all of its attempts.
     const unsent = this.count > 1 ? undefined : noteUnsent(conversation, model, lease.driver, stats)
     if (unsent !== undefined) return Effect.fail(unsent)
+    if (conversation.vendorTools !== undefined && !judgesChoice(conversation, lease.driver.family)) {
+      const fault = toolChoiceFault(conversation)
+      if (fault !== undefined) return Effect.fail(fault)
+    }
     stats.upstreamCalled = true
     const began = deadlines.now()
     stats.waiting = { for: "upstream", since: began }

@@ -30,7 +30,7 @@ import { assembleReply, type ReplyMachine } from "./assembleReply.ts"
 import { inOtherStyles } from "./foreignExtras.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
-import { demandsCall, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
+import { demandsCall, judgesChoice, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
 import { forDriver } from "./unsentFields.ts"
 
 /** A reply that the upstream has started. */
@@ -279,7 +279,8 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
     scope: Scope.Scope
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
     const { conversation } = input
-    return toolsEnabled(conversation) && conversation.vendorTools === undefined && demandsCall(conversation.toolChoice)
+    const { toolChoice } = conversation
+    return toolsEnabled(conversation) && demandsCall(toolChoice) && !judgesChoice(conversation, lease.driver.family)
       ? startWithReminder(input, lease, scope)
       : startTurn(input, lease, conversation, undefined)
   }

@@ -2,7 +2,9 @@
  * Enforces the caller's `tool_choice`: with `required` or a forced function, text waits until a call starts, and a reply without
  * the demanded call is a violation, which is never sent as a finished reply.
  */
-import type { ToolChoice } from "../domain/Conversation.ts"
+import type { Conversation, ToolChoice } from "../domain/Conversation.ts"
+import { type GatewayError, invalidRequest, shortenName } from "../domain/GatewayError.ts"
+import type { FamilyName } from "../domain/Native.ts"
 import { type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
@@ -15,6 +17,24 @@ export interface PolicyMachine extends HoldingMachine<ReplyEvent, ReplyEvent> {
 
 /** True if the choice demands a call. */
 export const demandsCall = (choice: ToolChoice): boolean => choice._tag === "Required" || choice._tag === "Function"
+
+/** The error of a choice that the declared tools cannot meet. */
+export const toolChoiceFault = ({ toolChoice: choice, tools }: Conversation): GatewayError | undefined => {
+  if (choice._tag === "Required" && tools.length === 0) {
+    return invalidRequest("tool_choice requires a call but no tools are declared", "tool_choice")
+  }
+  if (choice._tag === "Function" && !tools.some((tool) => tool.name === choice.name)) {
+    return invalidRequest(
+      `tool_choice names "${shortenName(choice.name)}", which is not declared in tools`,
+      "tool_choice"
+    )
+  }
+  return undefined
+}
+
+/** True if the upstream of this family gets tools that it runs itself: then it judges the choice among all tools. */
+export const judgesChoice = ({ vendorTools }: Conversation, family: FamilyName | undefined): boolean =>
+  vendorTools?.some(({ native }) => native.family === family) === true
 
 /**
  * Starts the machine. A forced function hides the calls of other functions; the remaining calls are numbered from 0.

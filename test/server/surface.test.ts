@@ -101,7 +101,7 @@ describe("a request without a route", () => {
   })
 
   it("gets 404 for an unknown operation on responses", async () => {
-    for (const operation of ["compact", "input_tokens"]) {
+    for (const operation of ["compact", "cancel"]) {
       const response = await send("POST", `/v1/responses/${operation}`)
       assert.strictEqual(response.status, 404)
       assert.strictEqual(response.headers.get("x-should-retry"), "false")

@@ -67,7 +67,20 @@ interface Block {
   readonly call: number
   /** Something of its text or arguments was emitted. */
   hasContent: boolean
+  /** The characters of the reply's text before it. */
+  readonly from: number
 }
+
+/** The pages that a text cites, in the form of OpenAI-compatible servers, which the other styles read. */
+const annotationsOf = (citations: Json | undefined, from: number, to: number): ReadonlyArray<Json> =>
+  (Array.isArray(citations) ? citations : []).flatMap((citation: Json) => {
+    if (!isRecord(citation) || typeof citation["url"] !== "string") return []
+    const { title, url } = citation
+    return [{
+      type: "url_citation",
+      url_citation: { start_index: from, end_index: to, title: typeof title === "string" ? title : "", url }
+    }]
+  })
 
 const kinds: ReadonlySet<string> = new Set(["text", "thinking", "redacted_thinking", "tool_use"])
 
@@ -85,6 +98,8 @@ class EventDecoder implements ChunkDecoder {
   /** The last block was text whose end was not said. */
   private isAfterText = false
   private calls = 0
+  /** Characters of the text so far. */
+  private textLength = 0
   /** The token counts by the server's names; later ones replace earlier ones. */
   private readonly counts: Record<string, unknown> = {}
   private began = false
@@ -227,7 +242,8 @@ class EventDecoder implements ChunkDecoder {
       characters: new WholeCharacters(),
       pieces: new TextPieces(),
       call: kind === "tool_use" ? this.calls++ : -1,
-      hasContent: false
+      hasContent: false,
+      from: this.textLength
     }
     this.block = block
     if (kind === "tool_use") {
@@ -241,6 +257,7 @@ class EventDecoder implements ChunkDecoder {
     const text = block.characters.take(piece)
     if (text === "") return
     block.hasContent = true
+    this.textLength += text.length
     out.push(UpstreamText(text))
   }
 
@@ -298,8 +315,13 @@ class EventDecoder implements ChunkDecoder {
       case "text": {
         if (rest !== "") out.push(UpstreamText(rest))
         const others = otherFields(fields, ofText, isSaid)
-        if (others !== undefined) out.push(UpstreamExtra("messages", "block", { type: "text", ...others }))
-        else this.isAfterText = block.hasContent
+        if (others === undefined) {
+          this.isAfterText = block.hasContent
+          return
+        }
+        const annotations = annotationsOf(others["citations"], block.from, this.textLength)
+        if (annotations.length > 0) out.push(UpstreamExtra("openai", "message", { annotations }))
+        out.push(UpstreamExtra("messages", "block", { type: "text", ...others }))
         return
       }
       case "thinking": {

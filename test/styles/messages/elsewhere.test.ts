@@ -64,6 +64,16 @@ describe("a request of the messages style to a server of another contract", () =
     assert.strictEqual(ignored, "messages[0].content[0].citations,tools[0].input_examples,tools[1]")
   })
 
+  it("that demands a call of a tool that only the vendor runs is refused", async () => {
+    const { status, text } = await ask({
+      ...user({ type: "text", text: "Hi" }),
+      tools: [{ type: "web_search_20250305", name: "web_search" }],
+      tool_choice: { type: "any" }
+    })
+    assert.strictEqual(status, 400)
+    assert.include(text, "tool_choice")
+  })
+
   it("sends thinking without its seal, and nothing of what only the vendor can read", async () => {
     const { ignored, messages } = await ask({
       messages: [

@@ -539,6 +539,31 @@ describe("a refusal of the server", () => {
   })
 })
 
+describe("a citation of a page", () => {
+  const citation = {
+    type: "web_search_result_location",
+    url: "https://example.com",
+    title: "News",
+    cited_text: "news",
+    encrypted_index: "sealed"
+  }
+  const facts = { start_index: 6, end_index: 9, title: "News", url: "https://example.com" }
+
+  it.each(
+    [
+      ["chat", { type: "url_citation", url_citation: facts }],
+      ["responses", { type: "url_citation", ...facts }]
+    ] as const
+  )("is an annotation (%s)", async (style, annotation) => {
+    server.answer(() => streamedMessage([textBlock("Found "), { type: "text", text: "it.", citations: [citation] }]))
+    for (const stream of [false, true]) {
+      const body = styles[style].body("upstream-chat", stream)
+      const reply = await (await post(paths[style], body)).text()
+      assert.include(reply, JSON.stringify(annotation).slice(1, -1))
+    }
+  })
+})
+
 /** Failures of the server: the status in the styles, and the words in the message. */
 const failures: ReadonlyArray<readonly [name: string, answer: Answer, status: number, words: RegExp]> = [
   ["a request that is wrong", failed(400, "invalid_request_error", "messages: too strange"), 400, /too strange/],

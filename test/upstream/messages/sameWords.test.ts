@@ -116,6 +116,10 @@ const requests: { readonly [name: string]: Partial<BetaRequest> } = {
     ],
     tool_choice: { type: "auto", disable_parallel_tool_use: true }
   },
+  "a tool of the vendor's that is forced": {
+    tools: [{ type: "web_search_20250305", name: "web_search" }],
+    tool_choice: { type: "tool", name: "web_search" }
+  },
   "a forced tool": {
     tools: [{ name: "get_weather", input_schema: { type: "object" } }],
     tool_choice: { type: "tool", name: "get_weather" }

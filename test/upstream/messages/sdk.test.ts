@@ -1,8 +1,10 @@
 /** The gateway between the official client and a messages server: requests arrive, and replies return, in the same words. */
 import Anthropic from "@anthropic-ai/sdk"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
+import { adminKey, businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
 import {
+  failed,
+  json,
   type MessagesServer,
   startMessagesServer,
   streamedMessage,
@@ -54,4 +56,32 @@ describe("a text completion of the official client", () => {
       }
     }
   )
+})
+
+describe("accounts and records of a messages server", () => {
+  const admin = async (path: string, body?: object) => {
+    const response = await fetch(`${gateway.url}/admin/${path}`, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    return await response.json() as { readonly [field: string]: unknown }
+  }
+
+  it("are tested by its list of models", async () => {
+    server.answer(() => json(200, { data: [] }))
+    assert.deepInclude(await admin("accounts/test-all", {}), { total: 1, success: 1, failed: 0 })
+    assert.deepInclude(server.requests[0], { method: "GET", path: "/v1/models", key: "sk-server" })
+    server.answer(() => failed(403, "permission_error"))
+    assert.deepInclude(await admin("accounts/test-all", {}), { total: 1, success: 0, failed: 1 })
+  })
+
+  it("name its protocol, and have no key", async () => {
+    server.answer(() => streamedMessage([textBlock("sk-server")]))
+    await through().messages.create(ask())
+    const { items } = await admin("dev/captures") as { readonly items: ReadonlyArray<{ readonly id: string }> }
+    const capture = await admin(`dev/captures/${items[0]?.id}`)
+    assert.include(JSON.stringify(capture), "/v1/messages")
+    assert.notInclude(JSON.stringify(capture), "sk-server")
+  })
 })
