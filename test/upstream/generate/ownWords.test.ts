@@ -217,11 +217,11 @@ const reply = streamed(
   }, { responseId: "server-1", usageMetadata: counts })
 )
 
-const post = async (call: string) => {
+const post = async (call: string, fields: object = {}) => {
   const response = await fetch(`${gateway.url}/v1beta/models/mine:${call}`, {
     method: "POST",
     headers: { "x-goog-api-key": businessKey, "content-type": "application/json" },
-    body: JSON.stringify({ contents: [{ role: "user", parts: [{ text: "Hi" }] }] })
+    body: JSON.stringify({ contents: [{ role: "user", parts: [{ text: "Hi" }] }], ...fields })
   })
   return response.text()
 }
@@ -299,6 +299,19 @@ describe("the reply of a generate server", () => {
         ...(usageMetadata === undefined ? {} : { usageMetadata })
       }))
     )
+  })
+
+  it("has the server's log probabilities, unless a call in its text was found", async () => {
+    const logprobsResult = { chosenCandidates: [{ token: "Hi", logProbability: -1 }] }
+    const leaked = `<tool_call>{"name":"f","arguments":{}}</tool_call>`
+    const declared = { tools: [{ functionDeclarations: [{ name: "f" }] }] }
+    for (const [text, expected] of [["Hi", logprobsResult], [leaked, undefined]] as const) {
+      server.answer(() =>
+        streamed(chunk([{ text }]), chunk([{ text: " So." }], { finishReason: "STOP", logprobsResult }))
+      )
+      const { candidates } = JSON.parse(await post("generateContent", declared))
+      assert.deepStrictEqual(candidates[0].logprobsResult, expected)
+    }
   })
 
   it("has no candidate for a blocked prompt", async () => {
