@@ -8,10 +8,10 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { ServerFields } from "../domain/families/Family.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
-import type { EmbeddingsReply } from "../upstream/Upstream.ts"
+import type { EmbeddingsReply, OwnInputs } from "../upstream/Upstream.ts"
 import { leasedCall } from "./leasedCall.ts"
 import type { RequestStats } from "./RequestStats.ts"
-import { noteUncarried } from "./unsentFields.ts"
+import { noteOwnInputs, noteUncarried } from "./unsentFields.ts"
 
 /** A request for vectors. */
 interface EmbedInput {
@@ -21,6 +21,8 @@ interface EmbedInput {
   /** Texts, or texts as token ids. */
   readonly inputs: ReadonlyArray<string | ReadonlyArray<number>>
   readonly dimensions: number | undefined
+  /** The vendor's own fields of each input. */
+  readonly own?: OwnInputs | undefined
   /** Fields of the caller's body for the server. */
   readonly fields?: ServerFields | undefined
   readonly stats: RequestStats
@@ -35,7 +37,7 @@ const unsupported = gatewayError(
 export const embedUpstream = (
   accounts: AccountPool,
   deadlines: Deadlines["Service"],
-  { caller, config, dimensions, fields, inputs, model, stats }: EmbedInput
+  { caller, config, dimensions, fields, inputs, model, own, stats }: EmbedInput
 ): Effect.Effect<EmbeddingsReply, GatewayError> =>
   leasedCall(accounts, deadlines, {
     caller,
@@ -44,7 +46,8 @@ export const embedUpstream = (
     refuse: (driver) => {
       if (driver.embed === undefined) return unsupported
       if (fields !== undefined) noteUncarried(fields, driver, stats)
+      if (own?.family !== driver.family) noteOwnInputs(own, stats)
       return undefined
     },
-    call: ({ embed }, token) => embed!({ model, inputs, dimensions, fields, token })
+    call: ({ embed }, token) => embed!({ model, inputs, dimensions, own, fields, token })
   })

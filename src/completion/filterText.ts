@@ -104,12 +104,12 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
       this.content.push(part)
       return
     }
-    if (part.at !== "choice" || part.value["logprobs"] === undefined) {
+    const { logprobs, logprobsResult, ...rest } = part.value
+    if (part.at !== "choice" || (logprobs === undefined && logprobsResult === undefined)) {
       out.push(part)
       return
     }
-    this.hasLogprobs = true
-    const { logprobs: _, ...rest } = part.value
+    this.hasLogprobs ||= logprobs !== undefined
     if (!this.isChanged) out.push(part)
     else if (Object.keys(rest).length > 0) out.push(UpstreamExtra(part.family, "choice", rest))
   }

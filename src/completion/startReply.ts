@@ -28,9 +28,11 @@ import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import { sieve } from "../sieve/sieve.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import { assembleReply, type ReplyMachine } from "./assembleReply.ts"
+import { inOtherStyles } from "./foreignExtras.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { demandsCall, judgesChoice, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
+import { forDriver } from "./unsentFields.ts"
 
 /** A reply that the upstream has started. */
 interface StartedReply {
@@ -121,10 +123,14 @@ class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   private readonly budget: RequestBudget
   private readonly assembled: Array<ReplyEvent> = []
 
-  constructor(assembly: ReplyMachine, policy: PolicyMachine | undefined, budget: RequestBudget) {
+  /** The style has the words of content-generation servers. */
+  private readonly isGenerate: boolean
+
+  constructor(assembly: ReplyMachine, policy: PolicyMachine | undefined, budget: RequestBudget, isGenerate: boolean) {
     this.assembly = assembly
     this.policy = policy
     this.budget = budget
+    this.isGenerate = isGenerate
   }
 
   /** True after `Finish`, when the upstream is no longer needed. */
@@ -133,6 +139,10 @@ class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   }
 
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
+    if (event._tag === "UpstreamExtra" && event.family === "generate" && !this.isGenerate) {
+      for (const translated of inOtherStyles(event)) this.push(translated, out)
+      return
+    }
     const { assembly, budget, policy } = this
     if (budget.isEmpty && isContent(event)) budget.isEmpty = false
     const to = policy === undefined ? out : this.assembled
@@ -208,7 +218,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
     Effect.flatMap(
       lease.driver.complete({
         model,
-        conversation,
+        conversation: forDriver(conversation, lease.driver),
         credential: lease.credential,
         direct: caller._tag === "Direct",
         recorder: captures.recorder(lease.identifier, stats.id, stats.recording),
@@ -239,7 +249,8 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           promptTokens: () => estimateConversation(conversation)
         })
         stats.soFar = assembly
-        const assembled = transduce<UpstreamEvent, ReplyEvent, Turn>(once(new Turn(assembly, policy, budget)), isDone)
+        const machine = new Turn(assembly, policy, budget, stats.style === "generate")
+        const assembled = transduce<UpstreamEvent, ReplyEvent, Turn>(once(machine), isDone)
         const turn = sealed.isShared ? flow(assembled, writes.before) : assembled
         const estimate = estimateCooperatively(conversation)
         if (isLate) {

@@ -2,11 +2,11 @@
  * The parts of a request that the driver of an attempt does not send: noted for the caller, or refused if the reply would be of
  * another kind without them.
  */
-import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts"
+import type { Conversation, Part, Sampling, Thinking, Turn } from "../domain/Conversation.ts"
 import { carriedHints, isRequired } from "../domain/families/families.ts"
 import type { Natives } from "../domain/families/Natives.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import type { Driver, UpstreamModel } from "../upstream/Upstream.ts"
+import type { Driver, OwnInputs, UpstreamModel } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
@@ -62,6 +62,11 @@ export const noteUncarried = (
   return undefined
 }
 
+/** Notes the vendor's fields of inputs that are not sent. */
+export const noteOwnInputs = (own: OwnInputs | undefined, stats: RequestStats): void => {
+  for (const path of own?.paths ?? []) noteIgnored(stats, path)
+}
+
 /** Notes the caller's fields about thinking, unless the driver sends all that they say. */
 export const noteUnsaidThinking = (
   thinking: Thinking,
@@ -106,4 +111,18 @@ export const noteUnsent = (
   if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, stats, conversation)
   noteUnsampled(sampling, driver, stats)
   return noteUnsentFields(conversation, stats, driver)
+}
+
+const isForOthers = (part: Part): boolean => part._tag === "Text" && part.text === "" && part.native !== undefined
+
+/** The conversation for a driver: without texts that have nothing but fields of another family, such as a signature alone. */
+export const forDriver = (conversation: Conversation, { family }: Pick<Driver, "family">): Conversation => {
+  const { natives, turns } = conversation
+  if (natives === undefined || natives.family === family) return conversation
+  const spoken = turns.flatMap((turn): ReadonlyArray<Turn> => {
+    if (!turn.parts.some(isForOthers)) return [turn]
+    const parts = turn.parts.filter((part) => !isForOthers(part))
+    return parts.length === 0 ? [] : [{ ...turn, parts }]
+  })
+  return { ...conversation, turns: spoken }
 }

@@ -58,7 +58,7 @@ export interface ConfiguredModel extends Model {
 }
 
 export interface UpstreamConfig {
-  readonly driver: "embedded" | "session" | "openai" | "messages"
+  readonly driver: "embedded" | "session" | "openai" | "messages" | "generate"
   /** Without a trailing slash; empty with the embedded driver. */
   readonly base_url: string
   readonly models: ReadonlyArray<ConfiguredModel>

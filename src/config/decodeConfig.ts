@@ -58,18 +58,21 @@ const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => 
 const targets = (upstream: UpstreamConfig | undefined): ReadonlySet<string> =>
   new Set([...nativeModels, ...(upstream?.models ?? [])].map((model) => normalizeModelName(model.id)))
 
-/** The end of an address that names the call instead of the base. */
-const pastedCalls: { readonly [driver: string]: RegExp } = {
-  openai: /(?:\/chat\/completions)?\/*$/,
-  messages: /(?:\/v1)?(?:\/messages)?\/*$/
-}
+/** True for a driver whose accounts are the API keys of a server. */
+const usesKeys = (driver: UpstreamConfig["driver"]): boolean => driver !== "embedded" && driver !== "session"
 
-/** True for a driver of servers with keys, or without. */
-const takesKeys = (driver: UpstreamConfig["driver"]): boolean => driver !== "embedded" && driver !== "session"
+/** What addresses may end with beyond the base address. */
+const endpoints: { readonly [Name in UpstreamConfig["driver"]]: RegExp } = {
+  embedded: /\/+$/,
+  session: /\/+$/,
+  openai: /(?:\/chat\/completions)?\/*$/,
+  messages: /(?:\/v1)?(?:\/messages)?\/*$/,
+  generate: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/
+}
 
 const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault>): UpstreamConfig => {
   // Operators often paste the full endpoint address in place of the base address.
-  const call = pastedCalls[group.driver] ?? /\/+$/
+  const call = endpoints[group.driver]
   const base_url = (group.base_url ?? "").trim().replace(call, "")
   if (base_url === "") {
     if (group.driver !== "embedded") {
@@ -92,11 +95,14 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
       ...(max_tokens === undefined ? {} : { max_tokens })
     }
   })
+  if (group.tools === "prompt" && (group.driver === "messages" || group.driver === "generate")) {
+    faults.push(fault("upstream.tools", `must be native with the ${group.driver} driver`))
+  }
   return {
     driver: group.driver,
     base_url,
     models,
-    tools: group.tools ?? (takesKeys(group.driver) ? "native" : "prompt"),
+    tools: group.tools ?? (usesKeys(group.driver) ? "native" : "prompt"),
     history_reasoning: group.history_reasoning,
     fields: group.fields,
     timeouts: group.timeouts
@@ -168,7 +174,7 @@ const toRuntime = (
   const enabled = accounts.filter((account) => !account.disabled)
   const [only] = enabled
   const total = accounts.length === 0 && driver !== "session" ? 1 : enabled.length
-  const asksForNoKey = takesKeys(driver) && total === 1 &&
+  const asksForNoKey = usesKeys(driver) && total === 1 &&
     (only === undefined || (only.token !== undefined && Redacted.value(only.token) === keyless))
   const account_max_inflight = group.account_max_inflight ?? (asksForNoKey ? keylessInflight : accountInflight)
   const recommended_concurrency = total * account_max_inflight
@@ -299,7 +305,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     auto_delete: keep(before?.auto_delete, toAutoDelete(groups.auto_delete)),
     upstream,
     auth: keep(before?.auth, {
-      direct_tokens: groups.auth.direct_tokens ?? !takesKeys(upstream.driver),
+      direct_tokens: groups.auth.direct_tokens ?? !usesKeys(upstream.driver),
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),
       removed_keys: groups.auth.removed_keys
     })

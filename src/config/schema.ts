@@ -234,7 +234,7 @@ const ModelEntry = Schema.Union([
 
 export const UpstreamGroup = group({
   driver: withDefault(
-    described(oneOf(["embedded", "session", "openai", "messages"]), "How the upstream is spoken to."),
+    described(oneOf(["embedded", "session", "openai", "messages", "generate"]), "How the upstream is spoken to."),
     "embedded"
   ),
   base_url: Schema.optionalKey(described(text, "Address of the upstream.")),

@@ -7,6 +7,11 @@ import { type Cooperative, runSync, Slice } from "./stream/cooperative.ts"
 /** The longest name that is filled in: the vendors' limit. A longer name would be repeated in every result. */
 const longestName = 64
 
+const madeId = "call_history_"
+
+/** True for an id that was filled in. */
+export const isMadeId = (id: string): boolean => id.startsWith(madeId)
+
 interface OpenCall {
   readonly id: string
   readonly name: string
@@ -41,7 +46,7 @@ class Linker {
   }
 
   #newId(): string {
-    return `call_history_${this.#made++}`
+    return `${madeId}${this.#made++}`
   }
 
   #call(part: CallPart): CallPart {

@@ -29,6 +29,9 @@ interface Grown {
 export const isFields = (value: Json | undefined): value is JsonFields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+/** Lists of which the last one counts: a content-generation server repeats them as they become longer. */
+const replaced: ReadonlySet<string> = new Set(["safetyRatings", "groundingMetadata", "urlContextMetadata"])
+
 /** Strings that a stream sends in pieces; other values of a field replace earlier ones. */
 const growing: ReadonlySet<string> = new Set(["refusal", "transcript", "data", "text", "summary"])
 
@@ -52,7 +55,8 @@ const grow = (into: Grown, more: JsonFields): Grown => {
   for (const name of Object.keys(more)) {
     const before = into[name]
     const value = more[name]!
-    if (Array.isArray(value)) {
+    if (replaced.has(name)) into[name] = value
+    else if (Array.isArray(value)) {
       const list: Array<Json> = Array.isArray(before) ? before : []
       append(name, list, value)
       into[name] = list

@@ -4,7 +4,10 @@
 import { shorten } from "../domain/redact.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
-import { chunkDecoder } from "../upstream/openai/decodeChunks.ts"
+import * as generate from "../upstream/generate/decodeChunks.ts"
+import { eventDecoder } from "../upstream/messages/decodeEvents.ts"
+import * as openai from "../upstream/openai/decodeChunks.ts"
+import type { ChunkDecoder } from "../upstream/replyDecoder.ts"
 import { ReplyDecoder } from "../upstream/session/decodeReply.ts"
 import { readPrompt } from "../upstream/session/prompt.ts"
 import { type CaptureChain, type CapturedRound, responseText } from "./CapturedRound.ts"
@@ -39,11 +42,11 @@ const requestWords = (body: string): string => {
   const request = parse(body)
   const prompt = fieldOf(request, "prompt")
   if (typeof prompt === "string") return readPrompt(prompt).findLast(({ role }) => role === "user")?.text ?? prompt
-  const messages = fieldOf(request, "messages")
+  const messages = fieldOf(request, "messages") ?? fieldOf(request, "contents")
   const last: unknown = Array.isArray(messages)
     ? messages.findLast((message) => fieldOf(message, "role") === "user")
     : undefined
-  return contentText(fieldOf(last, "content")) || body
+  return contentText(fieldOf(last, "content") ?? fieldOf(last, "parts")) || body
 }
 
 const eventStream = /^text\/event-stream\b/i
@@ -73,8 +76,15 @@ const sessionReply = (rounds: ReadonlyArray<CapturedRound>, out: Array<UpstreamE
   })
 }
 
-const openAiReply = (round: CapturedRound, out: Array<UpstreamEvent>): void => {
-  const reply = chunkDecoder([])
+/** The decoders of the protocols whose replies have one round. */
+const decoders = {
+  openai: () => openai.chunkDecoder([]),
+  messages: eventDecoder,
+  generate: generate.chunkDecoder
+}
+
+const singleReply = (decode: () => ChunkDecoder, round: CapturedRound, out: Array<UpstreamEvent>): void => {
+  const reply = decode()
   sseEvents(round, (event) => reply.push(event, out), (event) => reply.pushUnterminated(event, out))
 }
 
@@ -82,8 +92,9 @@ const openAiReply = (round: CapturedRound, out: Array<UpstreamEvent>): void => {
 const replyWords = (chain: CaptureChain): string => {
   const streams = chain.filter(({ contentType }) => eventStream.test(contentType ?? ""))
   const events: Array<UpstreamEvent> = []
-  if (chain[0].protocol === "session") sessionReply(streams, events)
-  else streams.forEach((round) => openAiReply(round, events))
+  const { protocol } = chain[0]
+  if (protocol === "session") sessionReply(streams, events)
+  else for (const round of streams) singleReply(decoders[protocol], round, events)
   const text = { UpstreamText: "", UpstreamReasoning: "" }
   for (const event of events) {
     if (event._tag === "UpstreamText" || event._tag === "UpstreamReasoning") text[event._tag] += event.text

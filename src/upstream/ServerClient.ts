@@ -33,6 +33,9 @@ import type {
 export const longestBody = 1024 * 1024
 export const slowestBody = 5_000
 
+/** Bytes of vectors. */
+export const longestVectors = 64 * 1024 * 1024
+
 /** Bytes of a list of models, and the names and characters of a name that are taken from it. */
 const longestList = 4 * 1024 * 1024
 const mostNames = 1_000

@@ -12,6 +12,7 @@ import type * as Stream from "effect/Stream"
 import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { ServerFields } from "../domain/families/Family.ts"
+import type { JsonFields } from "../domain/json.ts"
 import type { FamilyName, UpstreamProtocol } from "../domain/Native.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -111,12 +112,22 @@ export interface UpstreamSession {
   readonly updatedAt: number
 }
 
+/** What a request for embeddings says of its inputs in the words of a vendor, in their order. */
+export interface OwnInputs {
+  readonly family: FamilyName
+  readonly fields: ReadonlyArray<JsonFields>
+  /** The paths of these fields, which other drivers do not send. */
+  readonly paths: ReadonlyArray<string>
+}
+
 /** A request for the vectors of texts, or of texts as token ids. */
 export interface EmbeddingsRequest {
   readonly model: UpstreamModel
   readonly inputs: ReadonlyArray<string | ReadonlyArray<number>>
   /** `undefined` is the default of the model. */
   readonly dimensions: number | undefined
+  /** The vendor's own fields of each input, for a driver of the family. */
+  readonly own?: OwnInputs | undefined
   /** Fields of the caller's body that the gateway does not model; a driver sends those that it carries. */
   readonly fields?: ServerFields | undefined
   readonly token: string | undefined

@@ -10,6 +10,7 @@ import { nativeModels } from "../domain/models.ts"
 import { makeEmbeddedDriver } from "./embedded/driver.ts"
 import { Recordings } from "./embedded/recordings.ts"
 import { type ExchangeLimits, Exchanges } from "./Exchange.ts"
+import { makeGenerateDriver } from "./generate/driver.ts"
 import { makeMessagesDriver } from "./messages/driver.ts"
 import { makeOpenAiDriver } from "./openai/driver.ts"
 import { makeSessionDriver } from "./session/driver.ts"
@@ -43,6 +44,15 @@ const makeDriver = (
         models: config.models,
         furtherModels: furtherModels(config),
         tools: config.tools,
+        historyReasoning: config.history_reasoning,
+        fields: config.fields,
+        limits: limits(config)
+      }))
+    case "generate":
+      return Effect.succeed(makeGenerateDriver(exchanges, {
+        baseUrl: config.base_url,
+        models: config.models,
+        furtherModels: furtherModels(config),
         historyReasoning: config.history_reasoning,
         fields: config.fields,
         limits: limits(config)

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import * as Reference from "../../src/testing/Reference.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { chunk, startGenerateServer, streamed } from "../support/generateServer.ts"
 import { parseFrames } from "../support/sse.ts"
 import { caller } from "./support.ts"
 
@@ -466,6 +467,45 @@ describe("replaying a saved sample", () => {
     } finally {
       await other.stop()
       server.close()
+    }
+  })
+
+  it("of a content-generation server gives that server's reply", async () => {
+    const server = await startGenerateServer()
+    server.answer(() =>
+      streamed(
+        chunk([{ text: "Hm.", thought: true }, { text: "Look: 你好" }]),
+        chunk([{ functionCall: { id: "a", name: "look_up", args: { q: 1 } }, thoughtSignature: "c2ln" }], {
+          finishReason: "STOP"
+        })
+      )
+    )
+    const other = await startGateway({
+      samples: { dir },
+      upstream: { driver: "generate", base_url: server.baseUrl },
+      accounts: [{ token: "some-upstream-key" }]
+    })
+    try {
+      const to = caller(() => other)
+      const sample = await to("POST", "/admin/dev/raw-samples/capture", {
+        body: { message: "hi", sample_id: "generate" }
+      })
+      assert.strictEqual(sample.status, 200)
+      assert.strictEqual(metaOf("generate").protocol, "generate")
+      for (const style of ["chat", "responses", "messages", "generate"] as const) {
+        for (const stream of [false, true]) {
+          assert.deepStrictEqual(
+            await ask(gateway, style, "!replay generate", stream),
+            await ask(other, style, "hi", stream),
+            `${style} ${stream}`
+          )
+        }
+      }
+      const captures = await to("GET", "/admin/dev/captures")
+      assert.include(JSON.stringify(captures.json), "Look: 你好")
+    } finally {
+      await other.stop()
+      await server.stop()
     }
   })
 

@@ -165,7 +165,7 @@ describe("decodeConfig", () => {
         "auto_delete.mode must be one of none, single, all"
       ])
       assert.deepStrictEqual(yield* faults({ upstream: { driver: "other", tools: 1 } }), [
-        "upstream.driver must be one of embedded, session, openai, messages",
+        "upstream.driver must be one of embedded, session, openai, messages, generate",
         "upstream.tools must be one of native, prompt"
       ])
       assert.deepStrictEqual(yield* faults({ keys: ["ok", 1, " "] }), [

@@ -63,6 +63,9 @@ const missingKinds = (shape: Shape, { by, rows }: Kinds, at: string): ReadonlyAr
   return (kinds.length === 0 ? [""] : kinds).flatMap((kind) => check(kind, shape))
 }
 
+/** The kinds of a part of the content-generation contract. */
+const partKinds: Kinds["rows"] = generateFamily.fields.get("contents")!.items!.fields!.get("parts")!.items!.kinds!.rows
+
 const isLeaf = ({ fate, isOpaque, whole }: Row): boolean => fate !== "modelled" || isOpaque === true || whole === true
 
 const missingOf = (shape: Shape, row: Row, at: string): ReadonlyArray<string> => {
@@ -99,6 +102,37 @@ describe("the tables name every field of the requests of", () => {
     assert.deepStrictEqual([...new Set(missingFields(shape, tables, ""))], [])
   })
 
+  const itemsOf = (name: string): Row => generateFamily.fields.get(name)!.items!
+
+  // The types of the SDK's parameters are those of its functions, not of the body.
+  const elements: ReadonlyArray<readonly [type: string, row: Row]> = [
+    ["Content", itemsOf("contents")],
+    ["Tool", itemsOf("tools")],
+    [
+      "FunctionDeclaration",
+      itemsOf("tools").kinds!.rows.get("functionDeclarations")!.fields!.get("functionDeclarations")!.items!
+    ],
+    ["FunctionCall", partKinds.get("functionCall")!.fields!.get("functionCall")!],
+    ["FunctionResponse", { ...partKinds.get("functionResponse")!.fields!.get("functionResponse")!, whole: false }],
+    ["FileData", partKinds.get("fileData")!.fields!.get("fileData")!],
+    ["Blob_2", partKinds.get("inlineData")!.fields!.get("inlineData")!]
+  ]
+
+  it.each(elements)("%s of the content-generation SDK, with all that it contains", (type, row) => {
+    const shape = sdkType(genai, type)
+    assert.isAbove(shape.fields.size, 0)
+    assert.deepStrictEqual([...new Set(missingOf(shape, row, type))], [])
+  })
+
+  it.each([...partKinds.values()].filter(({ fields }) => fields !== undefined))(
+    "all that describes a part, of each kind",
+    ({ fields }) => {
+      const { fields: all } = sdkType(genai, "Part")
+      const described = [...all.keys()].filter((name) => !partKinds.has(name))
+      assert.deepStrictEqual(described.filter((name) => !fields!.has(name)), [])
+    }
+  )
+
   const flat: Types = [
     // The SDK spreads one object over the body and its `generationConfig`.
     [genai, "GenerateContentConfig", [generateFamily.fields, inner(generateFamily, "generationConfig")]],
@@ -132,6 +166,8 @@ describe("the table of a family", () => {
   it.each(families)("says of each field what the reader of bodies does with it ($name)", (family) => {
     const rest = (body: object) => runSync(restOf(family, body))
     for (const [name, row] of family.fields) {
+      // Another name than that of a part or a tool is a kind of its own.
+      if (family === generateFamily && name === "systemInstruction") continue
       const value = row.items === undefined ? { said: true } : "said"
       const { ignored, natives, refused, serverFields } = rest({ [name]: value })
       const unsent = natives?.unsent()

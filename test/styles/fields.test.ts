@@ -230,7 +230,8 @@ describe("a field of the vendor that the gateway does not model", () => {
           "generate",
           { generationConfig: { responseModalities: ["TEXT", "IMAGE"] } },
           "generationConfig.responseModalities[1]"
-        ]
+        ],
+        ["generate", { generationConfig: { responseMimeType: "text/x.enum" } }, "generationConfig.responseMimeType"]
       ] as const
     ) {
       const { status, text } = await ask(style, fields)

@@ -154,7 +154,7 @@ const streams: Readonly<Record<StyleName, (frames: ReadonlyArray<SseFrame>) => s
       const read = generateChunk(data)
       if ("error" in read) return read.error.status
       ids.add(`${read.responseId} ${read.modelVersion}`)
-      const [candidate, ...others] = read.candidates
+      const [candidate, ...others] = read.candidates ?? []
       assert.deepStrictEqual(others, [])
       assert.strictEqual(read.usageMetadata !== undefined, candidate!.finishReason !== undefined)
       return candidate!.finishReason

@@ -154,7 +154,7 @@ const textOf: Readonly<Record<StyleName, (reply: unknown) => string>> = {
   messages: (reply) =>
     Schema.decodeUnknownSync(Message)(reply).content.map((block) => block.type === "text" ? block.text : "").join(""),
   generate: (reply) =>
-    Schema.decodeUnknownSync(GenerateResponse)(reply).candidates[0]!.content.parts
+    Schema.decodeUnknownSync(GenerateResponse)(reply).candidates![0]!.content.parts
       .map((part) => "text" in part ? part.text : "").join("")
 }
 

@@ -134,7 +134,8 @@ export const startOpenAiServer = async (): Promise<OpenAiServer> => {
         headers: request.headers,
         body,
         bytes,
-        key: request.headers.authorization?.replace(/^Bearer /, "") ?? request.headers["x-api-key"]?.toString(),
+        key: request.headers.authorization?.replace(/^Bearer /, "") ??
+          (request.headers["x-goog-api-key"] ?? request.headers["x-api-key"])?.toString(),
         outcome: "open"
       }
       if (seen.method === "GET" && seen.path.endsWith("/models")) {

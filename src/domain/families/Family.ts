@@ -21,6 +21,8 @@ export interface Row {
   readonly as?: string
   /** A field without which the reply would be another one: refused where it is not sent. */
   readonly required?: boolean
+  /** The path within a value that errors and the header name; by default the field itself is named. */
+  readonly faultIn?: (value: unknown) => string
   /** True for values that ask for nothing: no header names them. */
   readonly isSilent?: (value: unknown) => boolean
   /** A field that no server gets, because it concerns what the gateway does itself. */
@@ -35,7 +37,10 @@ export interface Row {
   readonly items?: Row
   /** A single value in the place of a list has no index in its path. */
   readonly isAlone?: boolean
-  /** As a kind: the element is sent whole to a server of the same contract. Other drivers send what the gateway makes of it. */
+  /**
+   * The element of this kind, or the field, is sent whole to a server of the same contract. Other drivers send what the gateway makes of
+   * it.
+   */
   readonly whole?: boolean
   /** Brings a value to the form that the table describes. */
   readonly form?: (value: unknown) => unknown
@@ -90,7 +95,7 @@ export const listOf = (items: Row, options: Pick<Row, "isAlone" | "form"> = {}):
   ...options
 })
 
-/** A kind that the gateway translates for servers of other contracts. Those of its own get the element whole. */
+/** A kind or a field that the gateway translates for servers of other contracts. Those of its own get it whole. */
 export const translated = (why?: string): Row => ({
   fate: "modelled",
   whole: true,

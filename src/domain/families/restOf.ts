@@ -96,7 +96,11 @@ class Walk {
     const known = spelling === undefined ? name : spelling(name)
     const row = place.fields!.get(known)
     const value = (place.value as JsonRecord)[name]
-    if (row?.fate === "modelled") return this.descend(place, known, row, value) ?? place
+    if (row?.fate === "modelled") {
+      const inner = this.descend(place, known, row, value)
+      if (row.whole === true) this.sayWhole(place, known, value, inner)
+      return inner ?? place
+    }
     this.add(place, name, known, row, value)
     return place
   }
@@ -218,7 +222,7 @@ class Walk {
         if (row?.local !== true && this.say(place, name, value)) {
           if (!isSilent) {
             this.entryOf(elementOf(place))?.notes.push({
-              path: this.within(place, known),
+              path: this.within(place, known) + (row?.faultIn?.(value) ?? ""),
               name: this.topName(place, name),
               required: row?.required === true ? row.why : undefined
             })
@@ -235,6 +239,14 @@ class Walk {
     this.recordOf(place)[name] = value as Json
     this.entryOf(elementOf(place))
     return true
+  }
+
+  /** Keeps a field whole, with all that the walk finds within it. */
+  private sayWhole(place: Place, known: string, value: unknown, inner: Place | undefined): void {
+    if (!this.say(place, known, value) || isEmpty(value)) return
+    if (inner !== undefined && inner !== place && inner.items === undefined && !inner.isElement) {
+      inner.said = inner.value as { [name: string]: Json }
+    }
   }
 
   private carry(place: Place, name: string, as: string, value: unknown): void {

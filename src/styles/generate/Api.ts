@@ -28,17 +28,6 @@ const FileData = Schema.Struct({
 /** A part of a function's response. */
 export const MediaPart = Schema.Struct({ inlineData: optional(Blob), fileData: optional(FileData) })
 
-/** Fields that describe a part; they are not its content. */
-export const partAttributes: ReadonlySet<string> = new Set([
-  "thought",
-  "thoughtSignature",
-  "videoMetadata",
-  "mediaResolution",
-  "mediaProcessing",
-  "partMetadata",
-  "speechMetadata"
-])
-
 /** A part of a content. Unknown fields are kept, so that the decoder can name the part's kind. */
 export const Part = Schema.StructWithRest(
   Schema.Struct({
@@ -98,7 +87,9 @@ export const GenerationConfig = Schema.Struct({
   frequencyPenalty: optional(Schema.Finite),
   candidateCount: optional(Schema.Int),
   responseMimeType: optional(Schema.String),
-  responseModalities: optional(Schema.Array(Schema.String)).annotate({ description: "Only `TEXT`." }),
+  responseModalities: optional(Schema.Array(Schema.String)).annotate({
+    description: "Only `TEXT`, except at a server of this contract."
+  }),
   responseSchema: optional(ParsedObject),
   responseJsonSchema: optional(ParsedObject),
   thinkingConfig: optional(Schema.Struct({
@@ -116,7 +107,7 @@ export const GenerateRequest = Schema.Struct({
     description: "Function declarations that the model may call."
   }),
   toolConfig: optional(ToolConfig),
-  cachedContent: optional(Schema.String).annotate({ description: "Refused: the upstream stores no content." }),
+  cachedContent: optional(Schema.String).annotate({ description: "Refused, except at a server of this contract." }),
   generationConfig: optional(GenerationConfig)
 }).annotate({ identifier: "GenerateRequest" })
 
@@ -150,7 +141,8 @@ const FinishReason = Schema.Literals(["STOP", "MAX_TOKENS", "SAFETY"])
 
 /** Reply of a content generation. */
 export const GenerateResponse = Schema.Struct({
-  candidates: Schema.Array(Schema.Struct({ ...candidate, finishReason: FinishReason })),
+  /** Absent if the server blocked the prompt. */
+  candidates: Schema.optionalKey(Schema.Array(Schema.Struct({ ...candidate, finishReason: FinishReason }))),
   usageMetadata: UsageMetadata,
   modelVersion: Schema.String,
   responseId: Schema.String
@@ -158,7 +150,9 @@ export const GenerateResponse = Schema.Struct({
 
 /** One chunk of a streamed reply; the last chunk has the finish reason and the token counts. */
 export const GenerateChunk = Schema.Struct({
-  candidates: Schema.Array(Schema.Struct({ ...candidate, finishReason: Schema.optionalKey(FinishReason) })),
+  candidates: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ ...candidate, finishReason: Schema.optionalKey(FinishReason) }))
+  ),
   usageMetadata: Schema.optionalKey(UsageMetadata),
   modelVersion: Schema.String,
   responseId: Schema.String
@@ -178,9 +172,12 @@ export const EmbedContentRequest = Schema.Struct({
   model: optional(Schema.String).annotate({ description: "Must be the model of the path when present." }),
   content: Content.annotateKey({ description: "The text, in one or more parts." }),
   taskType: optional(Schema.String).annotate({
-    description: "Sent as `input_type` if `upstream.fields` lists that; otherwise without effect."
+    description:
+      "Sent to a server of this contract, and as `input_type` if `upstream.fields` lists that; otherwise without effect."
   }),
-  title: optional(Schema.String).annotate({ description: "Without effect: the title is not embedded." }),
+  title: optional(Schema.String).annotate({
+    description: "Sent to a server of this contract; otherwise without effect."
+  }),
   outputDimensionality: optional(Schema.Int.check(Schema.isBetween(dimensionsRange))).annotate({
     description: "Length of the vector. The default is 256 for vectors of the gateway, else the upstream's."
   })

@@ -110,8 +110,8 @@ export const GenerateHandlers = groupRoutes(
       )
       const model = resolve(current, requested, (request, name) => findModel(request, name, embeddingModel))
       if (model instanceof GatewayError) return yield* model
-      const all = withTask({ requests, field, stats, fields, policy: config.upstream.fields })
-      return yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions, fields: all })
+      const tasks = withTask({ requests, field, fields, policy: config.upstream.fields })
+      return yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions, ...tasks })
     })
 
     const embedContent = Effect.fnUntraced(function*({ params, request }: Raw) {

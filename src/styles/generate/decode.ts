@@ -11,10 +11,13 @@ import {
   type ToolChoice,
   type ToolDeclaration,
   type Turn,
-  userTurns
+  userTurns,
+  withNative
 } from "../../domain/Conversation.ts"
+import { partAttributes } from "../../domain/families/generate.ts"
 import { type GatewayError, shortenName } from "../../domain/GatewayError.ts"
 import { isRecord, type Json, type JsonRecord } from "../../domain/json.ts"
+import type { Native } from "../../domain/Native.ts"
 import { sealedBy } from "../../domain/sealed.ts"
 import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
@@ -30,7 +33,7 @@ import {
   toolChoices
 } from "../shared/conversation.ts"
 import { budgetSaid, effortSaid, thinkingFields } from "../shared/thinking.ts"
-import { type Content, type GenerateRequest, type Part as RequestPart, partAttributes } from "./Api.ts"
+import type { Content, GenerateRequest, Part as RequestPart } from "./Api.ts"
 import { isSchemaObject, toJsonSchema } from "./jsonSchema.ts"
 
 type Request = typeof GenerateRequest.Type
@@ -128,6 +131,21 @@ const partOf = (
   return [omitted(kind)]
 }
 
+/** A part with the vendor's own words of it. */
+const nativePart = (
+  parts: ReadonlyArray<typeof RequestPart.Type>,
+  i: number,
+  isModel: boolean,
+  field: string,
+  faults: Faults
+): ReadonlyArray<Part> => {
+  const decoded = partOf(parts, i, isModel, field, faults)
+  const native = faults.nativeAt(field)
+  if (native === undefined) return decoded
+  const [first = Text(""), ...others] = decoded
+  return [withNative(first, native), ...others]
+}
+
 const contentParts = (
   content: typeof Content.Type,
   field: string,
@@ -139,15 +157,25 @@ const contentParts = (
   return flatMapCooperatively(
     slice,
     parts,
-    (_, i) => partOf(parts, i, isModel, `${field}.parts[${i}]`, faults)
+    (_, i) => nativePart(parts, i, isModel, `${field}.parts[${i}]`, faults)
   )
 }
 
 const isEmpty = (content: typeof Content.Type): boolean =>
   (content.parts ?? []).every((part) => Object.keys(part).length === 0)
 
+/** A content that would be joined with the one before it stays one of its own where the server has contents too. */
+const ownContent = (content: typeof Content.Type, before: typeof Content.Type | undefined): Native | undefined => {
+  const side = ({ role }: typeof Content.Type) => role === "model" || role === "system" ? role : "user"
+  const role = side(content)
+  return role !== "system" && before !== undefined && side(before) === role
+    ? { family: "generate", fields: { role } }
+    : undefined
+}
+
 function* contentTurns(
   content: typeof Content.Type,
+  native: Native | undefined,
   field: string,
   faults: Faults,
   slice: Slice
@@ -155,11 +183,12 @@ function* contentTurns(
   const role = content.role ?? "user"
   if (role === "user" && isEmpty(content)) faults.at(`${field}.parts`, "is required")
   const parts = yield* contentParts(content, field, faults, slice)
-  if (role === "model") {
+  if (role === "system") return [{ role, parts }]
+  const [first, ...others] = userTurns(parts).map((turn): Turn =>
     // The results of code that the vendor ran stand among the model's parts.
-    return userTurns(parts).map((turn) => turn.role === "user" ? { role: "assistant", parts: turn.parts } : turn)
-  }
-  return role === "system" ? [{ role, parts }] : userTurns(parts)
+    role === "model" && turn.role === "user" ? { role: "assistant", parts: turn.parts } : turn
+  )
+  return [withNative(first!, native), ...others]
 }
 
 function* systemTurns(
@@ -172,22 +201,28 @@ function* systemTurns(
   return parts.length === 0 ? [] : [{ role: "system", parts }]
 }
 
-function* declarations(
-  tools: Request["tools"],
-  faults: Faults,
-  slice: Slice
-): Cooperative<ReadonlyArray<ToolDeclaration>> {
+interface Tools {
+  readonly declared: ReadonlyArray<ToolDeclaration>
+  readonly vendorTools: NonNullable<Conversation["vendorTools"]>
+}
+
+function* toolsOf(tools: Request["tools"], faults: Faults, slice: Slice): Cooperative<Tools> {
   const declared: Array<ToolDeclaration> = []
+  const vendorTools: Array<Tools["vendorTools"][number]> = []
   for (const [i, { functionDeclarations }] of (tools ?? []).entries()) {
+    const native = faults.nativeAt(`tools[${i}]`)
+    if (native !== undefined) vendorTools.push({ index: i, native })
     // A tool of another kind is one that the vendor runs.
     if (!functionDeclarations) faults.noteIgnored(`tools[${i}]`)
-    for (const { description, name, parameters, parametersJsonSchema } of functionDeclarations ?? []) {
+    for (const [k, sent] of (functionDeclarations ?? []).entries()) {
       if (slice.add(1)) yield slice.end()
+      const { description, name, parameters, parametersJsonSchema } = sent
       const schema = parametersJsonSchema ?? (parameters ? yield* toJsonSchema(parameters, slice) : undefined)
-      declared.push(declaration({ name, description, parameters: schema }))
+      const tool = declaration({ name, description, parameters: schema })
+      declared.push(withNative(tool, faults.nativeAt(`tools[${i}].functionDeclarations[${k}]`)))
     }
   }
-  return declared
+  return { declared, vendorTools }
 }
 
 const callingField = "toolConfig.functionCallingConfig"
@@ -217,15 +252,11 @@ const calling = (
   return { tools, toolChoice: names.length === 1 ? { _tag: "Function", name: names[0]! } : toolChoices.required }
 }
 
-function* output(config: GenerationConfig, faults: Faults, slice: Slice): Cooperative<StructuredOutput | undefined> {
-  const mimeType = config.responseMimeType ?? "text/plain"
-  if (mimeType !== "text/plain" && mimeType !== "application/json") {
-    faults.at("generationConfig.responseMimeType", "only text/plain and application/json are supported")
-  }
+function* output(config: GenerationConfig, slice: Slice): Cooperative<StructuredOutput | undefined> {
   const schema = config.responseJsonSchema ??
     (config.responseSchema ? yield* toJsonSchema(config.responseSchema, slice) : undefined)
   if (schema !== undefined) return jsonSchemaOutput({ schema })
-  return mimeType === "application/json" ? { _tag: "JsonObject" } : undefined
+  return config.responseMimeType === "application/json" ? { _tag: "JsonObject" } : undefined
 }
 
 const thinkingField = "generationConfig.thinkingConfig"
@@ -246,20 +277,17 @@ export function* decodeGenerate(
   if ((config.candidateCount ?? 1) !== 1) {
     faults.at("generationConfig.candidateCount", "only 1 candidate is supported")
   }
-  for (const [i, modality] of (config.responseModalities ?? []).entries()) {
-    if (modality.toUpperCase() === "TEXT" || modality.toUpperCase() === "MODALITY_UNSPECIFIED") continue
-    faults.at(`generationConfig.responseModalities[${i}]`, "only TEXT is supported")
-    break
-  }
   const system = yield* systemTurns(request.systemInstruction, faults, slice)
   const turns = yield* flatMapCooperatively(
     slice,
     request.contents,
-    (content, i) => contentTurns(content, `contents[${i}]`, faults, slice)
+    (content, i) => contentTurns(content, ownContent(content, request.contents[i - 1]), `contents[${i}]`, faults, slice)
   )
+  const { declared, vendorTools } = yield* toolsOf(request.tools, faults, slice)
   return faults.result<Conversation>({
     turns: system.concat(turns),
-    ...calling(request.toolConfig, yield* declarations(request.tools, faults, slice), faults),
+    ...calling(request.toolConfig, declared, faults),
+    ...(vendorTools.length === 0 ? {} : { vendorTools }),
     parallelToolCalls: true,
     stop: config.stopSequences ?? [],
     sampling: {
@@ -271,7 +299,7 @@ export function* decodeGenerate(
       presencePenalty: config.presencePenalty ?? undefined,
       frequencyPenalty: config.frequencyPenalty ?? undefined
     },
-    output: yield* output(config, faults, slice),
+    output: yield* output(config, slice),
     ...thinkingFields({}, [
       effortSaid(thinkingLevel(config.thinkingConfig), `${thinkingField}.thinkingLevel`),
       budgetSaid(config.thinkingConfig?.thinkingBudget, `${thinkingField}.thinkingBudget`)

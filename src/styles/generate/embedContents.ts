@@ -2,13 +2,13 @@
  * Embeddings in the content-generation style: decodes the texts of contents and renders the replies.
  */
 import * as Result from "effect/Result"
-import { noteIgnored } from "../../completion/ignored.ts"
-import type { RequestStats } from "../../completion/RequestStats.ts"
 import type { UpstreamConfig } from "../../config/GatewayConfig.ts"
 import type { ServerFields } from "../../domain/families/Family.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import type { JsonFields } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
+import type { OwnInputs } from "../../upstream/Upstream.ts"
 import { inputsFault } from "../shared/embeddings/inputs.ts"
 import { type Embedded, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
@@ -90,27 +90,39 @@ const inputTypes: ReadonlyMap<string, string> = new Map([
   ["FACT_VERIFICATION", "query"]
 ])
 
-/** The requests of one body with what is asked of the server. */
+/** What of the requests of one body only some servers read. */
+interface ServerTasks {
+  readonly own: OwnInputs | undefined
+  readonly fields: ServerFields | undefined
+}
+
 interface Tasks extends Pick<EmbedRequests, "requests" | "field"> {
   readonly fields: ServerFields | undefined
   readonly policy: UpstreamConfig["fields"]
-  readonly stats: RequestStats
 }
 
+const isTask = (taskType: string | null | undefined): taskType is string =>
+  taskType !== undefined && taskType !== null && taskType !== "" && taskType !== "TASK_TYPE_UNSPECIFIED"
+
 /**
- * The fields for the server, with the task of the requests as `input_type` where `upstream.fields` lists it: other servers may refuse
- * a field that the caller did not write. Notes tasks and titles that have no effect.
+ * Tasks and titles, for servers of this contract. The task of all requests is `input_type` too where `upstream.fields` lists that: other
+ * servers may refuse a field that the caller did not write.
  */
-export const withTask = ({ field, fields, policy, requests, stats }: Tasks): ServerFields | undefined => {
+export const withTask = ({ field, fields, policy, requests }: Tasks): ServerTasks => {
   const task = requests[0]?.taskType ?? undefined
   const inputType = inputTypes.get(task ?? "")
   const isSent = inputType !== undefined && typeof policy === "object" && policy.includes("input_type") &&
     requests.every(({ taskType }) => (taskType ?? undefined) === task)
-  for (const [i, { taskType, title }] of requests.entries()) {
-    if (!isSent && taskType && taskType !== "TASK_TYPE_UNSPECIFIED") noteIgnored(stats, `${field(i)}taskType`)
-    if (title) noteIgnored(stats, `${field(i)}title`)
+  const paths: Array<string> = []
+  const own = requests.map(({ taskType, title }, i): JsonFields => {
+    if (!isSent && isTask(taskType)) paths.push(`${field(i)}taskType`)
+    if (title) paths.push(`${field(i)}title`)
+    return { ...(isTask(taskType) ? { taskType } : {}), ...(title ? { title } : {}) }
+  })
+  return {
+    own: own.some((fields) => Object.keys(fields).length > 0) ? { family: "generate", fields: own, paths } : undefined,
+    fields: isSent ? { input_type: inputType, ...fields } : fields
   }
-  return isSent ? { input_type: inputType, ...fields } : fields
 }
 
 const values = (vector: ArrayLike<number>): string => `{"values":[${Array.prototype.join.call(vector, ",")}]}`

@@ -2,10 +2,10 @@
  * Brings a content-generation body to the one form that the schemas describe. The vendor accepts field names in camelCase
  * and in snake_case, and a single value in the place of a list. Data of the caller's own stays untouched.
  */
-import { camelCase } from "../../domain/families/generate.ts"
+import { camelCase, partAttributes } from "../../domain/families/generate.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
-import { Part, partAttributes } from "./Api.ts"
+import { Part } from "./Api.ts"
 
 /** Fields with arguments, results or schemas: their keys are the caller's own. */
 const opaque = new Set([

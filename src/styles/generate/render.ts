@@ -4,14 +4,16 @@
  * A call is rendered once it is complete; a call that was cut off is left out.
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import { exactArguments, type JsonFields } from "../../domain/json.ts"
+import { exactArguments, type Json, type JsonFields } from "../../domain/json.ts"
 import type { Reply } from "../../domain/Reply.ts"
-import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
+import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
 import { signatureOf } from "../../domain/sealed.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { imagesIn, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./Api.ts"
+
+type ReplyPartOf = typeof ReplyPart.Type
 
 /** What the chunks of one reply need beside its events. */
 export interface GenerateReplyInfo {
@@ -55,7 +57,7 @@ const callPart = (
 }
 
 /** What of a server's extra fields the style has parts for. */
-const extraParts = (message: JsonFields | undefined): ReadonlyArray<typeof ReplyPart.Type> => {
+const extraParts = (message: JsonFields | undefined): ReadonlyArray<ReplyPartOf> => {
   const text = refusalIn(message) + transcriptIn(message)
   const images = imagesIn(message).map((image) =>
     "url" in image
@@ -68,44 +70,142 @@ const extraParts = (message: JsonFields | undefined): ReadonlyArray<typeof Reply
 /** The part of a reply without content: clients expect at least one part. */
 const emptyPart = { text: "" }
 
-const partsOf = (reply: Reply, thoughts: boolean): ReadonlyArray<typeof ReplyPart.Type> => {
-  const parts: Array<typeof ReplyPart.Type> = []
+/** True for a part with text alone, which the signature of the part may follow. */
+const isPlainText = (part: ReplyPartOf | undefined): part is Extract<ReplyPartOf, { readonly text: string }> =>
+  part !== undefined && "text" in part && !("thoughtSignature" in part)
+
+/** Adds a part in the server's own words. One without text belongs to the text before it. */
+const addOwnPart = (parts: Array<ReplyPartOf>, own: JsonFields): void => {
+  const last = parts.at(-1)
+  if (own["text"] === "" && isPlainText(last) && (last.thought === true) === (own["thought"] === true)) {
+    parts[parts.length - 1] = { ...own, ...last }
+  } else parts.push(own as unknown as ReplyPartOf)
+}
+
+const partsOf = (reply: Reply, thoughts: boolean): ReadonlyArray<ReplyPartOf> => {
+  const parts: Array<ReplyPartOf> = []
   for (const block of reply.blocks) {
-    if (block._tag === "Call") parts.push(callPart(block))
-    else if (block._tag === "Text") parts.push({ text: block.text })
-    else if (block._tag === "Reasoning" && thoughts) parts.push({ text: block.text, thought: true })
+    switch (block._tag) {
+      case "Call":
+        parts.push(callPart(block))
+        break
+      case "Text":
+        parts.push({ text: block.text })
+        break
+      case "Reasoning":
+        if (thoughts) parts.push({ text: block.text, thought: true })
+        break
+      case "Extra":
+        if (block.family === "generate" && (thoughts || block.at === "block")) addOwnPart(parts, block.value)
+    }
   }
   for (const part of extraParts(reply.extras?.message)) parts.push(part)
-  return parts.length === 0 ? [emptyPart] : parts
+  return parts
+}
+
+/** The server's own fields of a candidate, with its reason of the end unless the gateway ended the reply. */
+const ownCandidate = (choice: JsonFields, finish: FinishReason): JsonFields => {
+  const { finishReason, ...fields } = choice
+  return finishReason === undefined || finish === "length" || finish === "stop_sequence"
+    ? fields
+    : { finishReason, ...fields }
 }
 
 /** Renders a reply that is not streamed. */
 export const generateResponse = (info: GenerateReplyInfo, reply: Reply): typeof GenerateResponse.Type => {
   const refusal = refusalIn(reply.extras?.message)
+  const { choice = {}, chunk = {}, message = {}, usage } = reply.own?.family === "generate" ? reply.own.extras : {}
+  const { promptFeedback, ...ended } = message
+  const parts = partsOf(reply, info.thoughts)
+  const candidate = {
+    content: { role: "model" as const, parts: parts.length === 0 ? [emptyPart] : parts },
+    finishReason: refusal === "" ? finishReasons[reply.finish] : "SAFETY" as const,
+    index: 0 as const,
+    ...(refusal === "" ? {} : { finishMessage: refusal }),
+    ...ownCandidate({ ...choice, ...ended }, reply.finish)
+  }
   return {
-    candidates: [{
-      content: { role: "model", parts: partsOf(reply, info.thoughts) },
-      finishReason: refusal === "" ? finishReasons[reply.finish] : "SAFETY",
-      index: 0,
-      ...(refusal === "" ? {} : { finishMessage: refusal })
-    }],
-    usageMetadata: usageMetadata(reply.usage),
+    ...(parts.length === 0 && promptFeedback !== undefined ? { promptFeedback } : { candidates: [candidate] }),
+    usageMetadata: usage === undefined ? usageMetadata(reply.usage) : usage as unknown as typeof UsageMetadata.Type,
     modelVersion: info.model,
-    responseId: info.id
+    responseId: info.id,
+    ...chunk
   }
 }
 
 /** Renders a failure within the stream. */
 export const generateFailure = (error: GatewayError): string => `data: ${generateErrors.text(error)}\n\n`
 
+/** Fields as members of an object that has others before them. */
+const members = (fields: JsonFields): string =>
+  Object.keys(fields).map((name) => `,${JSON.stringify(name)}:${JSON.stringify(fields[name])}`).join("")
+
+/** The server's own fields of a streamed reply, which the next chunk has. */
+class StreamedExtras {
+  /** The reply's id, if the server said it. */
+  id: Json | undefined
+  usage: JsonFields | undefined
+  isBlocked = false
+  private candidate: JsonFields = {}
+  private chunk: JsonFields = {}
+
+  push({ at, value }: ReplyExtra): void {
+    if (at === "usage") this.usage = value
+    else if (at === "choice") this.candidate = { ...this.candidate, ...value }
+    else if (at === "chunk") {
+      const { responseId, ...fields } = value
+      this.id = responseId ?? this.id
+      this.chunk = { ...this.chunk, ...fields }
+    } else if (at === "message") {
+      const { promptFeedback, ...ended } = value
+      this.candidate = { ...this.candidate, ...ended }
+      if (promptFeedback === undefined) return
+      this.isBlocked = true
+      this.chunk = { ...this.chunk, promptFeedback }
+    }
+  }
+
+  /** Members of the next chunk: of its candidate, and of the chunk. The reason of the end waits for the end. */
+  take(): { readonly candidate: string; readonly chunk: string } {
+    const { finishReason, ...fields } = this.candidate
+    const taken = { candidate: members(fields), chunk: members(this.chunk) }
+    this.candidate = finishReason === undefined ? {} : { finishReason }
+    this.chunk = {}
+    return taken
+  }
+
+  /** The server's reason of the end, if the gateway models none for it. */
+  reason(finish: FinishReason): Json | undefined {
+    return ownCandidate(this.candidate, finish)["finishReason"]
+  }
+}
+
 /** Starts the renderer of one streamed reply. */
 export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
-  const tail = `"modelVersion":${JSON.stringify(info.model)},"responseId":${JSON.stringify(info.id)}}\n\n`
+  const extras = new StreamedExtras()
+  const begin = `"modelVersion":${JSON.stringify(info.model)},"responseId":`
+  let tail = `${begin}${JSON.stringify(info.id)}`
   const open = `data: {"candidates":[{"content":{"role":"model","parts":[`
-  const chunk = (part: typeof ReplyPart.Type): string => `${open}${JSON.stringify(part)}]},"index":0}],${tail}`
+  let hasShown = false
+  /** A chunk with a part, and at the end of the reply with its reason and the token counts. */
+  const chunk = (part: ReplyPartOf | JsonFields, end = "", counts = ""): string => {
+    hasShown = true
+    const { candidate, chunk } = extras.take()
+    return `${open}${JSON.stringify(part)}]}${end},"index":0${candidate}}],${counts}${tail}${chunk}}\n\n`
+  }
   let usage = ""
   /** The text by which the model refuses. */
   let refusal = ""
+  const extra = (event: ReplyExtra, out: Array<string>) => {
+    if (event.family === "generate") {
+      extras.push(event)
+      if (event.at === "chunk" && extras.id !== undefined) tail = `${begin}${JSON.stringify(extras.id)}`
+      if (event.at === "block" || (event.at === "reasoning" && info.thoughts)) out.push(chunk(event.value))
+    } else if (event.family === "openai" && event.at === "message") {
+      refusal += refusalIn(event.value)
+      for (const part of extraParts(event.value)) out.push(chunk(part))
+    }
+  }
   return {
     keepAlive: () => ": keep-alive\n\n",
     failure: generateFailure,
@@ -122,19 +222,18 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
             out.push(chunk(callPart(event)))
             return
           case "ReplyExtra":
-            if (event.at !== "message" || event.family !== "openai") return
-            refusal += refusalIn(event.value)
-            for (const part of extraParts(event.value)) out.push(chunk(part))
-            return
+            return extra(event, out)
           case "UsageReported":
-            usage = `"usageMetadata":${JSON.stringify(usageMetadata(event.usage))},`
+            usage = `"usageMetadata":${JSON.stringify(extras.usage ?? usageMetadata(event.usage))},`
             return
           case "Finish": {
-            const reason = refusal === "" ? finishReasons[event.reason] : "SAFETY"
+            if (!hasShown && extras.isBlocked) {
+              out.push(`data: {${usage}${tail}${extras.take().chunk}}\n\n`)
+              return
+            }
+            const reason = refusal === "" ? extras.reason(event.reason) ?? finishReasons[event.reason] : "SAFETY"
             const message = refusal === "" ? "" : `,"finishMessage":${JSON.stringify(refusal)}`
-            out.push(
-              `${open}${JSON.stringify(emptyPart)}]},"finishReason":"${reason}","index":0${message}}],${usage}${tail}`
-            )
+            out.push(chunk(emptyPart, `,"finishReason":${JSON.stringify(reason)}${message}`, usage))
             return
           }
           case "CallStarted":

@@ -10,6 +10,8 @@ import type { Conversation, Turn } from "../../domain/Conversation.ts"
 import type { UpstreamProtocol } from "../../domain/Native.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { Exchange, type ExchangeLimits, type Exchanges } from "../Exchange.ts"
+import { makeGenerateDriver } from "../generate/driver.ts"
+import { makeMessagesDriver } from "../messages/driver.ts"
 import { makeOpenAiDriver } from "../openai/driver.ts"
 import { makeSessionDriver } from "../session/driver.ts"
 import type { Driver } from "../Upstream.ts"
@@ -71,7 +73,7 @@ const replayExchanges = ({ rounds }: Recording, deadlines: Deadlines["Service"])
   let next = 0
   const answer = (exchange: Exchange, path: string): void => {
     const json = { "content-type": "application/json" }
-    const isRound = /\/(?:completion|continue|completions)$/.test(path)
+    const isRound = /\/(?:completion|continue|completions|messages)$|:streamGenerateContent\b/.test(path)
     const round = isRound ? rounds[next++] : undefined
     if (round?.status === 0) return exchange.broke(new Error("no reply was recorded"))
     if (round === undefined) {
@@ -96,9 +98,16 @@ const replayExchanges = ({ rounds }: Recording, deadlines: Deadlines["Service"])
 const replayDriver = (recording: Recording, limits: ExchangeLimits, deadlines: Deadlines["Service"]): Driver => {
   const exchanges = replayExchanges(recording, deadlines)
   const options = { baseUrl: "http://recording/v1", furtherModels: [], limits }
-  return recording.protocol === "session"
-    ? makeSessionDriver(exchanges, options)
-    : makeOpenAiDriver(exchanges, { ...options, models: [], tools: "native" })
+  switch (recording.protocol) {
+    case "session":
+      return makeSessionDriver(exchanges, options)
+    case "openai":
+      return makeOpenAiDriver(exchanges, { ...options, models: [], tools: "native" })
+    case "messages":
+      return makeMessagesDriver(exchanges, { ...options, models: [] })
+    case "generate":
+      return makeGenerateDriver(exchanges, { ...options, models: [] })
+  }
 }
 
 /**

@@ -10,7 +10,7 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
 import { replyDecoder } from "../replyDecoder.ts"
-import { longestBody, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
+import { longestBody, longestVectors, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
 import type {
   CarriedRequest,
   CompletionReply,
@@ -41,9 +41,6 @@ export interface OpenAiOptions {
   readonly fields?: FieldPolicy | undefined
   readonly limits: ExchangeLimits
 }
-
-/** Bytes of vectors. */
-const longestVectors = 64 * 1024 * 1024
 
 /** The names in a list of models: `{"data": [{"id": …}]}`, or the array alone. */
 const listedNames = (body: unknown): ReadonlyArray<unknown> | undefined => {

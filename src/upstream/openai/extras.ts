@@ -2,11 +2,10 @@
  * What OpenAI-compatible servers say beyond the fields that the gateway models: logprobs, annotations, pictures, audio,
  * refusals, fingerprints, costs, signatures. Values that say nothing are left out.
  */
-import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
+import { isRecord, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import { type UpstreamEvent, UpstreamExtra } from "../../domain/UpstreamEvent.ts"
-import { asString, isShallow, mostFields, otherFields, writeJson } from "../json.ts"
-
-const names = (text: string): ReadonlySet<string> => new Set(text.split(" "))
+import { Changed, names, others } from "../extraFields.ts"
+import { asString, isShallow } from "../json.ts"
 
 /** Modelled fields by place. `obfuscation` is padding that hides the length of a chunk; the gateway cuts chunks anew. */
 const ofChunk = names("id object created model choices usage error obfuscation __proto__")
@@ -14,12 +13,6 @@ const ofChoice = names("index delta message finish_reason usage __proto__")
 const ofMessage = names("role content reasoning_content reasoning tool_calls function_call __proto__")
 const ofCall = names("index id type function __proto__")
 const ofUsage = names("prompt_tokens completion_tokens total_tokens __proto__")
-
-const says = (value: unknown): boolean =>
-  value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0)
-
-/** The fields of an object that are not modelled; `undefined` without any. */
-const others = (value: JsonRecord, modelled: ReadonlySet<string>) => otherFields(value, modelled, says)
 
 const isImage = (part: JsonRecord): boolean => isRecord(part["image_url"]) || typeof part["image_url"] === "string"
 
@@ -42,24 +35,13 @@ export const sealedOf = (call: JsonRecord): JsonFields | undefined => others(cal
 
 /** The extra fields of one reply. */
 export class Extras {
-  /** Values of the chunk's own fields, which servers repeat in every chunk. At most `mostFields`. */
-  private readonly known = new Map<string, Json>()
+  /** Servers repeat the chunk's own fields in every chunk. */
+  private readonly ofReply = new Changed()
 
   /** What a chunk says of the whole reply, unless an earlier chunk said the same. */
   chunk(value: JsonRecord, out: Array<UpstreamEvent>): void {
-    const fields = others(value, ofChunk)
-    if (fields === undefined) return
-    let fresh: Record<string, Json> | undefined
-    for (const name of Object.keys(fields)) {
-      const field = fields[name]!
-      // Objects are compared by their text.
-      const mark = isRecord(field) || Array.isArray(field) ? writeJson({ field }) ?? "" : field
-      if (this.known.get(name) === mark || (!this.known.has(name) && this.known.size >= mostFields)) continue
-      this.known.set(name, mark)
-      fresh ??= {}
-      fresh[name] = field
-    }
-    if (fresh !== undefined) out.push(UpstreamExtra("openai", "chunk", fresh))
+    const fields = this.ofReply.changed(others(value, ofChunk))
+    if (fields !== undefined) out.push(UpstreamExtra("openai", "chunk", fields))
   }
 
   choice(value: JsonRecord, out: Array<UpstreamEvent>): void {

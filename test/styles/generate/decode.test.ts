@@ -257,7 +257,6 @@ describe("a content generation", () => {
     ],
     ["tools[0].functionDeclarations[0].name", { ...base, tools: [{ functionDeclarations: [{}] }] }],
     ["generationConfig.candidateCount", { ...base, generation_config: { candidate_count: 2 } }],
-    ["generationConfig.responseMimeType", { ...base, generationConfig: { responseMimeType: "text/x.enum" } }],
     ["toolConfig.functionCallingConfig.mode", { ...base, toolConfig: { functionCallingConfig: { mode: "ANY" } } }],
     ["toolConfig.functionCallingConfig.mode", calling({ mode: "SOMETIMES" })],
     [

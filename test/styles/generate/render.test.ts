@@ -137,10 +137,10 @@ describe("content-generation replies", () => {
           Schema.decodeUnknownSync(GenerateChunk)(JSON.parse(data))
         )
         const last = chunks.pop()
-        assert.isDefined(last?.candidates[0]?.finishReason)
+        assert.isDefined(last?.candidates?.[0]?.finishReason)
         assert.isDefined(last?.usageMetadata)
         for (const chunk of chunks) {
-          assert.isUndefined(chunk.candidates[0]?.finishReason)
+          assert.isUndefined(chunk.candidates?.[0]?.finishReason)
           assert.isUndefined(chunk.usageMetadata)
         }
       }),
@@ -166,7 +166,7 @@ describe("content-generation replies", () => {
   it.each(
     [["stop", "STOP"], ["tool_calls", "STOP"], ["length", "MAX_TOKENS"], ["content_filter", "SAFETY"]] as const
   )("finish %s as %s", (reason, expected) => {
-    assert.strictEqual(object([usage, Reply.Finish(reason)]).candidates[0]?.finishReason, expected)
+    assert.strictEqual(object([usage, Reply.Finish(reason)]).candidates?.[0]?.finishReason, expected)
   })
 
   it("count thoughts apart from the candidates", () => {

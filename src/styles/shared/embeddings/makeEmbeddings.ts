@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import { Accounts } from "../../../accounts/Accounts.ts"
 import { admitRequest, type Asked, keyOf } from "../../../completion/admission.ts"
 import { embedUpstream } from "../../../completion/embedUpstream.ts"
-import { noteUncarried } from "../../../completion/unsentFields.ts"
+import { noteOwnInputs, noteUncarried } from "../../../completion/unsentFields.ts"
 import { runCooperatively } from "../../../config/clock/cooperative.ts"
 import { Deadlines } from "../../../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../../../config/GatewayConfig.ts"
@@ -20,6 +20,7 @@ import type { ServerFields } from "../../../domain/families/Family.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
 import { type Cooperative, Slice } from "../../../domain/stream/cooperative.ts"
 import { WorkLimit } from "../../../http/WorkLimit.ts"
+import type { OwnInputs } from "../../../upstream/Upstream.ts"
 import { KeyLimits } from "../../../usage/KeyLimits.ts"
 import { type Input, inputTokens, pieceSize } from "./inputs.ts"
 import { defaultDimensions, makeVectorizer, type Vectorizer } from "./vector.ts"
@@ -28,6 +29,8 @@ import { defaultDimensions, makeVectorizer, type Vectorizer } from "./vector.ts"
 export interface EmbeddingsRequest extends Asked {
   readonly inputs: ReadonlyArray<Input>
   readonly dimensions: number | undefined
+  /** The vendor's own fields of each input. */
+  readonly own?: OwnInputs | undefined
   /** Fields of the caller's body for the server. */
   readonly fields?: ServerFields | undefined
   readonly config: GatewayConfig
@@ -111,74 +114,77 @@ export const streamVectors = (
   return HttpServerResponse.stream(Stream.encodeText(text), { contentType: "application/json" })
 }
 
+type EmbeddingServices = KeyLimits | Accounts | Deadlines | WorkLimit
+
 /** Makes the embeddings of all styles. Build it once, not per request. */
-export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accounts | Deadlines | WorkLimit> = Effect
-  .gen(
-    function*() {
-      const keyLimits = yield* KeyLimits
-      const accounts = yield* Accounts
-      const deadlines = yield* Deadlines
-      const { inTurn } = yield* WorkLimit
+export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices> = Effect.gen(
+  function*() {
+    const keyLimits = yield* KeyLimits
+    const accounts = yield* Accounts
+    const deadlines = yield* Deadlines
+    const { inTurn } = yield* WorkLimit
 
-      const fromUpstream = Effect.fnUntraced(
-        function*({ caller, config, dimensions, fields, inputs, model, stats }: EmbeddingsRequest) {
-          const { tokens, vectors } = yield* embedUpstream(accounts, deadlines, {
-            caller,
-            config,
-            model,
-            inputs,
-            dimensions,
-            fields,
-            stats
-          })
-          const counted = tokens ?? (yield* inTurn(runCooperatively(inputTokens(inputs))))
-          stats.usage = usageOf(counted)
-          const end = () => {
-            stats.progress = "done"
-            return counted
-          }
-          return { vectors: Stream.rechunk(Stream.fromIterable(vectors), 1), end }
-        }
-      )
-
-      const fromGateway = ({ dimensions, fields, inputs, stats }: EmbeddingsRequest): Embedded => {
-        if (fields !== undefined) noteUncarried(fields, {}, stats)
-        const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
-        let tokens = 0
-        stats.soFar = { usage: () => usageOf(tokens), estimated: () => true }
-        const vectors = Stream.fromIterable(inputs).pipe(
-          Stream.rechunk(1),
-          Stream.mapEffect((input) =>
-            Effect.map(inTurn(runCooperatively(embedOne(vectorizer, input))), (one) => {
-              tokens += one.tokens
-              return rounded(one.vector)
-            })
-          )
-        )
-        const end = () => {
-          stats.usage = usageOf(tokens)
-          stats.progress = "done"
-          return tokens
-        }
-        return { vectors, end }
-      }
-
-      return {
-        unavailable: ({ embeddings: { provider } }) =>
-          provider === "upstream" || ownProviders.has(provider) ? undefined : noProvider,
-        embed: Effect.fnUntraced(function*(asked) {
-          const { caller, config, inputs, stats } = asked
-          stats.progress = "begun"
-          const estimate = keyLimits.countsTokens(keyOf(caller))
-            ? yield* inTurn(runCooperatively(inputTokens(inputs)))
-            : 0
-          return yield* admitRequest(
-            keyLimits,
-            asked,
-            () => estimate,
-            () => config.embeddings.provider === "upstream" ? fromUpstream(asked) : Effect.succeed(fromGateway(asked))
-          )
+    const fromUpstream = Effect.fnUntraced(
+      function*({ caller, config, dimensions, fields, inputs, model, own, stats }: EmbeddingsRequest) {
+        const { tokens, vectors } = yield* embedUpstream(accounts, deadlines, {
+          caller,
+          config,
+          model,
+          inputs,
+          dimensions,
+          own,
+          fields,
+          stats
         })
+        const counted = tokens ?? (yield* inTurn(runCooperatively(inputTokens(inputs))))
+        stats.usage = usageOf(counted)
+        const end = () => {
+          stats.progress = "done"
+          return counted
+        }
+        return { vectors: Stream.rechunk(Stream.fromIterable(vectors), 1), end }
       }
+    )
+
+    const fromGateway = ({ dimensions, fields, inputs, own, stats }: EmbeddingsRequest): Embedded => {
+      noteOwnInputs(own, stats)
+      if (fields !== undefined) noteUncarried(fields, {}, stats)
+      const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
+      let tokens = 0
+      stats.soFar = { usage: () => usageOf(tokens), estimated: () => true }
+      const vectors = Stream.fromIterable(inputs).pipe(
+        Stream.rechunk(1),
+        Stream.mapEffect((input) =>
+          Effect.map(inTurn(runCooperatively(embedOne(vectorizer, input))), (one) => {
+            tokens += one.tokens
+            return rounded(one.vector)
+          })
+        )
+      )
+      const end = () => {
+        stats.usage = usageOf(tokens)
+        stats.progress = "done"
+        return tokens
+      }
+      return { vectors, end }
     }
-  )
+
+    return {
+      unavailable: ({ embeddings: { provider } }) =>
+        provider === "upstream" || ownProviders.has(provider) ? undefined : noProvider,
+      embed: Effect.fnUntraced(function*(asked) {
+        const { caller, config, inputs, stats } = asked
+        stats.progress = "begun"
+        const estimate = keyLimits.countsTokens(keyOf(caller))
+          ? yield* inTurn(runCooperatively(inputTokens(inputs)))
+          : 0
+        return yield* admitRequest(
+          keyLimits,
+          asked,
+          () => estimate,
+          () => config.embeddings.provider === "upstream" ? fromUpstream(asked) : Effect.succeed(fromGateway(asked))
+        )
+      })
+    }
+  }
+)

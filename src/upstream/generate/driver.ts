@@ -1,0 +1,187 @@
+/**
+ * The `generate` driver: any server with `POST {base_url}/v1beta/models/{model}:streamGenerateContent`.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
+import { startCooperatively } from "../../config/clock/cooperative.ts"
+import type { Conversation } from "../../domain/Conversation.ts"
+import { isRecord, type JsonFields } from "../../domain/json.ts"
+import { isFields } from "../../domain/replyExtras.ts"
+import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
+import { asCount, parseJson } from "../json.ts"
+import type { FieldPolicy } from "../openai/requestBody.ts"
+import { replyDecoder } from "../replyDecoder.ts"
+import { longestBody, longestVectors, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
+import type {
+  CompletionReply,
+  CompletionRequest,
+  CountRequest,
+  Driver,
+  EmbeddingsRequest,
+  UpstreamModel
+} from "../Upstream.ts"
+import type { HistoryReasoning, OwnFields } from "./contents.ts"
+import { chunkDecoder } from "./decodeChunks.ts"
+import { embedBody, readEmbeddings } from "./embeddings.ts"
+import { errorFacts, isError } from "./errorFacts.ts"
+import { generateRequest } from "./requestBody.ts"
+import { saidWords, type ThinkingWords } from "./thinking.ts"
+
+/** Settings of the driver. */
+export interface GenerateOptions {
+  /** Without a trailing slash; the version prefix is added if it has none. */
+  readonly baseUrl: string
+  /** The ids that callers use, with the server's names. Other ids are sent unchanged. */
+  readonly models: ReadonlyArray<UpstreamModel & { readonly model: string; readonly thinking?: ThinkingWords }>
+  /** Model ids beyond the native ones. */
+  readonly furtherModels: ReadonlyArray<UpstreamModel>
+  /** The turns whose thinking goes back; the default is all. */
+  readonly historyReasoning?: HistoryReasoning | undefined
+  /** What becomes of fields that the gateway does not model. Default: all pass. */
+  readonly fields?: FieldPolicy | undefined
+  readonly limits: ExchangeLimits
+}
+
+/** The name of a model as a resource: names with a collection, such as `tunedModels/mine`, are resources already. */
+const resourceOf = (name: string): string =>
+  (name.includes("/") ? name : `models/${name}`).split("/").map(encodeURIComponent).join("/")
+
+/** True for an address with a version, such as `/v1beta`. */
+const isVersioned = (baseUrl: string): boolean => /\/v\d[^/]*(?:\/|$)/.test(new URL(baseUrl).pathname)
+
+/** Fields that the gateway translates for servers of other contracts; `upstream.fields` does not concern them. */
+const translatedFields: ReadonlySet<string> = new Set(
+  ("systemInstruction role thoughtSignature inlineData fileData functionResponse executableCode codeExecutionResult")
+    .split(" ")
+)
+const translatedSettings: ReadonlySet<string> = new Set(
+  "responseMimeType response_mime_type responseSchema responseJsonSchema thinkingConfig".split(" ")
+)
+
+/** Tells whether a field of the vendor is sent as it stands. */
+const sendsField = (policy: FieldPolicy): (name: string) => boolean => {
+  if (policy === "pass") return () => true
+  const allowed = new Set(policy === "drop" ? [] : policy)
+  return (name) => translatedFields.has(name) || allowed.has(name)
+}
+
+const only = (fields: JsonFields, isKept: (name: string) => boolean): JsonFields =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => isKept(name)))
+
+/** Reads the vendor's own fields of elements, as far as `upstream.fields` lets them pass. */
+const ownFields = (policy: FieldPolicy): OwnFields => {
+  const sends = sendsField(policy)
+  return ({ native }) => {
+    if (native?.family !== "generate") return undefined
+    if (policy === "pass") return native
+    const fields = only(native.fields, sends)
+    const config = native.fields["generationConfig"]
+    if (native.whole === true) return Object.keys(fields).length === 0 ? undefined : { ...native, fields }
+    return isFields(config) && fields["generationConfig"] === undefined
+      ? { ...native, fields: { ...fields, generationConfig: only(config, (name) => translatedSettings.has(name)) } }
+      : { ...native, fields }
+  }
+}
+
+/** Makes the driver. */
+export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: GenerateOptions): Driver => {
+  const { historyReasoning, limits } = options
+  const policy = options.fields ?? "pass"
+  const own = ownFields(policy)
+  const entries = new Map(options.models.map((model) => [model.id, model]))
+  const client = makeServerClient(exchanges, {
+    name: "generate",
+    baseUrl: isVersioned(options.baseUrl) ? options.baseUrl : `${options.baseUrl}/v1beta`,
+    limits,
+    headers: (token): { readonly [name: string]: string } => token === undefined ? {} : { "x-goog-api-key": token },
+    errorFacts,
+    isError
+  })
+  const asked = ({ id }: UpstreamModel) => ({ id, name: entries.get(id)?.model ?? id })
+
+  /** The body of a request for a model. */
+  const bodyOf = (conversation: Conversation, model: UpstreamModel, name: string) =>
+    generateRequest(conversation, {
+      model: { model, name, words: entries.get(model.id)?.thinking },
+      own,
+      history: historyReasoning
+    })
+
+  const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
+    Effect.flatMapEager(request.credential.token, (token) =>
+      Effect.withFiber((fiber) => {
+        const scope = Context.getUnsafe(fiber.context, Scope.Scope)
+        const { budget, conversation, model } = request
+        budget.startReply()
+        if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
+        const requested = asked(model)
+        return Effect.flatMapEager(
+          startCooperatively(bodyOf(conversation, model, requested.name)),
+          (body) =>
+            client.complete({
+              request,
+              model: requested,
+              token,
+              path: `/${resourceOf(requested.name)}:streamGenerateContent?alt=sse`,
+              body: JSON.stringify(body),
+              id: crypto.randomUUID().replaceAll("-", ""),
+              decoder: (exchange, round) =>
+                replyDecoder(chunkDecoder(), (millis) => exchange.expectEnd(millis), budget, round?.bytes)
+            }, scope)
+        )
+      }))
+
+  /** Makes embeddings in one call. */
+  const embed = Effect.fnUntraced(function*(request: EmbeddingsRequest) {
+    const requested = asked(request.model)
+    const resource = resourceOf(requested.name)
+    const body = embedBody(resource, request)
+    if (body === undefined) {
+      return yield* new UpstreamFailure({
+        phase: "completion",
+        kind: "refused",
+        status: 400,
+        message: "it embeds texts, not token ids",
+        param: "input"
+      })
+    }
+    const path = `/${resource}:batchEmbedContents`
+    const exchange = yield* client.start("POST", path, request.token, "completion", JSON.stringify(body))
+    const isRefusal = !client.isAnswer(exchange)
+    const text = yield* exchange.text(
+      isRefusal ? longestBody : longestVectors,
+      isRefusal ? slowestBody : limits.firstByte
+    )
+    const reply = isRefusal ? undefined : readEmbeddings(parseJson(text), request.inputs.length)
+    return reply ?? (yield* yield* client.refusal("completion", exchange, text, request.token, requested))
+  }, Effect.scoped)
+
+  const countTokens = Effect.fnUntraced(function*({ conversation, model, token }: CountRequest) {
+    const requested = asked(model)
+    const resource = resourceOf(requested.name)
+    const request = yield* startCooperatively(bodyOf(conversation, model, requested.name))
+    const body = JSON.stringify({ generateContentRequest: { model: resource, ...request } })
+    const exchange = yield* client.start("POST", `/${resource}:countTokens`, token, "completion", body)
+    const text = yield* client.readBody(exchange)
+    const parsed = client.isAnswer(exchange) ? parseJson(text) : undefined
+    const count = asCount(isRecord(parsed) ? parsed["totalTokens"] : undefined)
+    return count ?? (yield* yield* client.refusal("completion", exchange, text, token, requested))
+  }, Effect.scoped)
+
+  return {
+    ...sessionless(client.verify("/models")),
+    name: "generate",
+    family: "generate",
+    sendsNative: sendsField(policy),
+    unsampled: ["logitBias"],
+    carries: (name) => saidWords.has(name),
+    embed,
+    countTokens,
+    capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
+    models: options.furtherModels,
+    saysThinking: (model) => entries.get(model.id)?.thinking !== "none",
+    complete
+  }
+}
