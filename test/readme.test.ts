@@ -13,8 +13,9 @@ import { promisify } from "node:util"
 import { decodeConfig } from "../src/config/decodeConfig.ts"
 import { isJsonObject } from "../src/config/json.ts"
 import { adminKey, businessKey, startGateway } from "./support/gateway.ts"
+import { chunk as generated } from "./support/generateServer.ts"
 import { textBlock, wholeMessage } from "./support/messagesServer.ts"
-import { json, modelList, startOpenAiServer, streamed } from "./support/openaiServer.ts"
+import { type Answer, json, modelList, startOpenAiServer, streamed } from "./support/openaiServer.ts"
 import { service, serviceEnvironment } from "./support/service.ts"
 import { allSnippets, pageText } from "./support/snippets.ts"
 
@@ -79,11 +80,17 @@ describe("the recipes for servers", () => {
     const server = await startOpenAiServer()
     server.list(() => modelList(...[...known].map(String)))
     const thought = { type: "thinking", thinking: "Let me think.", signature: "" }
-    server.answer(({ body }) =>
-      known.has(String(body["model"]))
-        ? upstream["driver"] === "messages"
-          ? wholeMessage([thought, textBlock("Hello")])
-          : streamed({ reasoning_content: "Let me think." }, { content: "Hello" })
+    const replies: { readonly [driver: string]: Answer } = {
+      openai: streamed({ reasoning_content: "Let me think." }, { content: "Hello" }),
+      messages: wholeMessage([thought, textBlock("Hello")]),
+      generate: json(
+        200,
+        generated([{ text: "Let me think.", thought: true }, { text: "Hello" }], { finishReason: "STOP" })
+      )
+    }
+    server.answer(({ body, path }) =>
+      known.has(String(body["model"] ?? /models\/([^:]+):/.exec(path)?.[1]))
+        ? replies[String(upstream["driver"])]!
         : json(404, { error: { message: "The model does not exist.", code: "model_not_found" } })
     )
     const gateway = await startGateway({
