@@ -70,7 +70,7 @@ const absent = "throw new Error(\"This module is not in the bundle\")"
 /**
  * Modules of packages, by the end of their paths, that the service needs only in part. Each is a CommonJS module that exports
  * all of its package, so the bundler cannot leave out the rest: browser APIs, mocks, caches and proxies of `undici`; clusters,
- * sentinels and OpenTelemetry of the Redis client.
+ * sentinels, OpenTelemetry and most commands of the Redis client.
  */
 const narrowed: ReadonlyArray<readonly [path: RegExp, code: string]> = [
   [
@@ -91,6 +91,18 @@ const narrowed: ReadonlyArray<readonly [path: RegExp, code: string]> = [
     `
       exports.createClient = require("./lib/client").default.create
       exports.SocketTimeoutError = require("./lib/errors").SocketTimeoutError
+    `
+  ],
+  [
+    // The commands that the client itself sends. The gateway sends its own as texts.
+    /[\\/]@redis[\\/]client[\\/]dist[\\/]lib[\\/]commands[\\/]index\.js$/,
+    `
+      exports.default = {
+        AUTH: require("./AUTH").default,
+        CLIENT_SETNAME: require("./CLIENT_SETNAME").default,
+        READONLY: require("./READONLY").default
+      }
+      exports.NON_STICKY_COMMANDS = {}
     `
   ],
   [/[\\/]@opentelemetry[\\/]api[\\/]/, absent]

@@ -9,7 +9,7 @@ import type { ServeError } from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { createServer, type Server } from "node:http"
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http"
 import { CurrentForcedShutdown, Shutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { watchConnections, withinLimits } from "./connections/Connections.ts"
@@ -61,6 +61,24 @@ const nameAddress = (node: Server, name: string): void => {
   node.address = () => address() ?? name
 }
 
+/**
+ * Keeps the requests that arrive before the gateway serves them: the socket listens before the routes are built, and Node never answers a
+ * request without a listener. They are bounded by the connections of the server.
+ */
+const keepEarlyRequests = (node: Server): void => {
+  const early: Array<[IncomingMessage, ServerResponse<IncomingMessage> & { req: IncomingMessage }]> = []
+  const keep: RequestListener = (...request) => void early.push(request)
+  const serve = (event: string, listener: RequestListener) => {
+    if (event !== "request") return
+    node.off("newListener", serve)
+    node.off("request", keep)
+    // The listener is added after this event.
+    process.nextTick(() => early.forEach(([request, response]) => listener.call(node, request, response)))
+  }
+  node.on("request", keep)
+  node.on("newListener", serve)
+}
+
 /** Makes a listening server and its drain. Build `drain` after the layer that serves, so that it ends first. */
 export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shutdown()) => {
   const node = createServer({
@@ -74,6 +92,7 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
   })
   if (options.descriptor !== undefined) nameAddress(node, `descriptor ${options.descriptor}`)
   const connections = watchConnections(node)
+  keepEarlyRequests(node)
   const listening = NodeHttpServer.layerServer(() => node, {
     ...(options.descriptor === undefined ? { port: options.port, host: options.host } : { fd: options.descriptor }),
     gracefulShutdownTimeout: "1 seconds"

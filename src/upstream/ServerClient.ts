@@ -36,10 +36,18 @@ export const slowestBody = 5_000
 /** Bytes of vectors. */
 export const longestVectors = 64 * 1024 * 1024
 
-/** Bytes of a list of models, and the names and characters of a name that are taken from it. */
+/** The most names of models that are taken from a server's list. */
+export const mostListed = 1_000
+
+/** Bytes of a list of models, and characters of a name in it. */
 const longestList = 4 * 1024 * 1024
-const mostNames = 1_000
 const longestName = 200
+
+/** The names in a list of models: `{"data": [{"id": …}]}`, or the array alone. */
+export const listedIds = (body: unknown): ReadonlyArray<unknown> | undefined => {
+  const list = isRecord(body) ? body["data"] : body
+  return Array.isArray(list) ? list.map((entry: unknown) => isRecord(entry) ? entry["id"] : undefined) : undefined
+}
 
 /** True for a page, which no API sends. */
 export const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
@@ -338,7 +346,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
         return yield* new UpstreamFailure({ phase: "session", kind: "malformed", message: "it answered with no list" })
       }
       return names.filter((name) => typeof name === "string")
-        .filter((name) => name.trim() !== "" && name.length <= longestName).slice(0, mostNames)
+        .filter((name) => name.trim() !== "" && name.length <= longestName).slice(0, mostListed)
     }, Effect.scoped)
 
   return { carry, complete, isAnswer, listModels, readBody, refusal, start, verify }

@@ -35,7 +35,7 @@ describe("the commands of docs/nodes.md", () => {
     const log = path.join(folder, "output.log")
     const output = openSync(log, "w")
     // The shell ends when one of the nodes ends, so that a failing start fails the test.
-    const script = `${begin.replaceAll(/ &$/gm, " || kill $$ &")}\nwait`
+    const script = `${begin.replaceAll(/ &$/gm, () => " || kill $$ &")}\nwait`
     const shell = spawn("sh", ["-euc", script], { cwd: root, env, detached: true, stdio: ["ignore", output, output] })
     let isRunning = true
     const ended = once(shell, "exit").then(() => void (isRunning = false))

@@ -37,11 +37,5 @@ export const refused = (code: number, status: string, message: string, details: 
 export const startGenerateServer = async (): Promise<GenerateServer> => {
   const server = await startOpenAiServer()
   server.answer(() => said("Hello"))
-  return {
-    ...server,
-    get requests() {
-      return server.requests
-    },
-    baseUrl: server.baseUrl.replace(/\/v1$/, "")
-  }
+  return Object.defineProperty(server, "baseUrl", { value: server.baseUrl.replace(/\/v1$/, "") })
 }

@@ -138,7 +138,7 @@ export const startOpenAiServer = async (): Promise<OpenAiServer> => {
           (request.headers["x-goog-api-key"] ?? request.headers["x-api-key"])?.toString(),
         outcome: "open"
       }
-      if (seen.method === "GET" && seen.path.endsWith("/models")) {
+      if (seen.method === "GET" && /\/models(?:\?|$)/.test(seen.path)) {
         lists.push(seen)
         changed()
         return play(listReply(seen), response)

@@ -13,7 +13,7 @@ import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { asCount, parseJson } from "../json.ts"
 import type { FieldPolicy } from "../openai/requestBody.ts"
 import { replyDecoder } from "../replyDecoder.ts"
-import { longestBody, longestVectors, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
+import { longestBody, longestVectors, makeServerClient, mostListed, sessionless, slowestBody } from "../ServerClient.ts"
 import type {
   CompletionReply,
   CompletionRequest,
@@ -83,6 +83,16 @@ const ownFields = (policy: FieldPolicy): OwnFields => {
       ? { ...native, fields: { ...fields, generationConfig: only(config, (name) => translatedSettings.has(name)) } }
       : { ...native, fields }
   }
+}
+
+/** The names in a list of models, without their collection. */
+const listedNames = (body: unknown): ReadonlyArray<unknown> | undefined => {
+  const list = isRecord(body) ? body["models"] : undefined
+  return Array.isArray(list)
+    ? list.map((entry: unknown) =>
+      isRecord(entry) && typeof entry["name"] === "string" ? entry["name"].replace(/^models\//, "") : undefined
+    )
+    : undefined
 }
 
 /** Makes the driver. */
@@ -172,6 +182,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
 
   return {
     ...sessionless(client.verify("/models")),
+    listModels: client.listModels(`/models?pageSize=${mostListed}`, listedNames),
     name: "generate",
     family: "generate",
     sendsNative: sendsField(policy),

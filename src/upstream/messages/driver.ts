@@ -15,7 +15,7 @@ import { errorFacts } from "../openai/errorFacts.ts"
 import { carriesField, type FieldPolicy } from "../openai/requestBody.ts"
 import { saysThinking, type ThinkingWords } from "../openai/thinking.ts"
 import { replyDecoder } from "../replyDecoder.ts"
-import { makeServerClient, sessionless } from "../ServerClient.ts"
+import { listedIds, makeServerClient, mostListed, sessionless } from "../ServerClient.ts"
 import type { CompletionReply, CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
 import { eventDecoder, isError } from "./decodeEvents.ts"
 import { countRequest, mayThink, messagesRequest } from "./requestBody.ts"
@@ -117,6 +117,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
 
   return {
     ...sessionless(client.verify("/v1/models")),
+    listModels: client.listModels(`/v1/models?limit=${mostListed}`, listedIds),
     name: "messages",
     family: "messages",
     // Self-hosted servers need no key; others refuse by themselves.

@@ -10,7 +10,7 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
 import { replyDecoder } from "../replyDecoder.ts"
-import { longestBody, longestVectors, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
+import { listedIds, longestBody, longestVectors, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
 import type {
   CarriedRequest,
   CompletionReply,
@@ -40,12 +40,6 @@ export interface OpenAiOptions {
   /** What becomes of fields that the gateway does not model. Default: all pass. */
   readonly fields?: FieldPolicy | undefined
   readonly limits: ExchangeLimits
-}
-
-/** The names in a list of models: `{"data": [{"id": …}]}`, or the array alone. */
-const listedNames = (body: unknown): ReadonlyArray<unknown> | undefined => {
-  const list = isRecord(body) ? body["data"] : body
-  return Array.isArray(list) ? list.map((entry: unknown) => isRecord(entry) ? entry["id"] : undefined) : undefined
 }
 
 /** Makes the driver. */
@@ -144,7 +138,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     family: "openai",
     embed,
     carry,
-    listModels: client.listModels("/models", listedNames),
+    listModels: client.listModels("/models", listedIds),
     carries,
     sendsNative: sendsNative(policy, options.tools),
     // Most self-hosted servers need no key; others refuse by themselves.

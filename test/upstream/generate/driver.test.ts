@@ -99,20 +99,28 @@ describe("the generate driver", () => {
     itOnClient("a list is a working key", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp()
-        server.answer(() => json(200, { models: [] }))
+        server.list(() => json(200, { models: [] }))
         yield* driver.verify("key-1")
-        assert.deepInclude(server.requests[0], { method: "GET", path: "/v1beta/models", key: "key-1" })
+        assert.deepInclude(server.lists[0], { method: "GET", path: "/v1beta/models", key: "key-1" })
       }))
 
     itOnClient("a refusal is the key's", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp()
-        server.answer(() =>
+        server.list(() =>
           refused(400, "INVALID_ARGUMENT", "API key not valid.", [{ reason: "API_KEY_INVALID", domain: "x" }])
         )
         assert.strictEqual(facts(yield* Effect.flip(driver.verify("key-1"))).class, "token_refused")
       }))
   })
+
+  itOnClient("reads the server's own names of its models", () =>
+    Effect.gen(function*() {
+      const { driver, server } = yield* setUp()
+      server.list(() => json(200, { models: [{ name: "models/gemini-flash" }, { name: "tunedModels/mine" }, {}] }))
+      assert.deepStrictEqual(yield* driver.listModels!("key-1"), ["gemini-flash", "tunedModels/mine"])
+      assert.strictEqual(server.lists[0]?.path, "/v1beta/models?pageSize=1000")
+    }))
 
   describe.concurrent("counts tokens", () => {
     const conversation = request("Hi").conversation

@@ -69,10 +69,10 @@ describe("accounts and records of a messages server", () => {
   }
 
   it("are tested by its list of models", async () => {
-    server.answer(() => json(200, { data: [] }))
+    server.list(() => json(200, { data: [] }))
     assert.deepInclude(await admin("accounts/test-all", {}), { total: 1, success: 1, failed: 0 })
-    assert.deepInclude(server.requests[0], { method: "GET", path: "/v1/models", key: "sk-server" })
-    server.answer(() => failed(403, "permission_error"))
+    assert.deepInclude(server.lists[0], { method: "GET", path: "/v1/models", key: "sk-server" })
+    server.list(() => failed(403, "permission_error"))
     assert.deepInclude(await admin("accounts/test-all", {}), { total: 1, success: 0, failed: 1 })
   })
 
