@@ -31,8 +31,8 @@ const chromium = playwright({
   }
 })
 
-/** All cores: what a test waits for is mostly another process or a socket. */
-const maxWorkers = availableParallelism()
+/** More than the cores: what a test waits for is mostly another process or a socket. */
+const maxWorkers = availableParallelism() * 2
 
 export default defineConfig({
   test: {

@@ -97,6 +97,7 @@ const narrowed: ReadonlyArray<readonly [path: RegExp, code: string]> = [
     // The commands that the client itself sends. The gateway sends its own as texts.
     /[\\/]@redis[\\/]client[\\/]dist[\\/]lib[\\/]commands[\\/]index\.js$/,
     `
+      exports.__esModule = true
       exports.default = {
         AUTH: require("./AUTH").default,
         CLIENT_SETNAME: require("./CLIENT_SETNAME").default,
