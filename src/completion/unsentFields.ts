@@ -24,9 +24,16 @@ const samplingFields = {
 const samplingKeys = Object.keys(samplingFields) as ReadonlyArray<keyof typeof samplingFields>
 
 /** Notes the sampling parameters of a request that its driver does not send. */
-const noteUnsampled = (sampling: Sampling, { capabilities, unsampled = [] }: Driver, stats: RequestStats): void => {
+const noteUnsampled = (
+  conversation: Conversation,
+  model: UpstreamModel,
+  { capabilities, unsampled }: Driver,
+  stats: RequestStats
+): void => {
+  const { sampling } = conversation
+  const unsent = unsampled?.(model, conversation) ?? []
   for (const key of samplingKeys) {
-    if (sampling[key] === undefined || (capabilities.sampling && !unsampled.includes(key))) continue
+    if (sampling[key] === undefined || (capabilities.sampling && !unsent.includes(key))) continue
     noteIgnored(stats, stats.style === "generate" ? `generationConfig.${key}` : samplingFields[key])
   }
 }
@@ -106,10 +113,10 @@ export const noteUnsent = (
   driver: Driver,
   stats: RequestStats
 ): GatewayError | undefined => {
-  const { native, sampling, thinking } = conversation
+  const { native, thinking } = conversation
   const isOwn = native !== undefined && native.family === driver.family
   if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, stats, conversation)
-  noteUnsampled(sampling, driver, stats)
+  noteUnsampled(conversation, model, driver, stats)
   return noteUnsentFields(conversation, stats, driver)
 }
 

@@ -223,8 +223,10 @@ export interface Driver {
   readonly listModels?:
     | ((token: string | undefined) => Effect.Effect<ReadonlyArray<string>, UpstreamFailure>)
     | undefined
-  /** Parameters that the driver's contract lacks, although it has others. */
-  readonly unsampled?: ReadonlyArray<keyof Sampling> | undefined
+  /** Parameters of a request that a driver with sampling does not send. */
+  readonly unsampled?:
+    | ((model: UpstreamModel, conversation: Conversation) => ReadonlyArray<keyof Sampling>)
+    | undefined
   /** Logs in and returns a token. */
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   /** Checks that a token works. */

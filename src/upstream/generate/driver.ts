@@ -186,7 +186,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
     name: "generate",
     family: "generate",
     sendsNative: sendsField(policy),
-    unsampled: ["logitBias"],
+    unsampled: () => ["logitBias"],
     carries: (name) => saidWords.has(name),
     embed,
     countTokens,

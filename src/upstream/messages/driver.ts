@@ -5,7 +5,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
-import { type Conversation, type Sampling, thinkingWords } from "../../domain/Conversation.ts"
+import { type Conversation, thinkingWords } from "../../domain/Conversation.ts"
 import { messagesFamily } from "../../domain/families/messages.ts"
 import { isRecord } from "../../domain/json.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
@@ -18,7 +18,7 @@ import { replyDecoder } from "../replyDecoder.ts"
 import { listedIds, makeServerClient, mostListed, sessionless } from "../ServerClient.ts"
 import type { CompletionReply, CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
 import { eventDecoder, isError } from "./decodeEvents.ts"
-import { countRequest, mayThink, messagesRequest } from "./requestBody.ts"
+import { countRequest, mayThink, messagesRequest, unsampled } from "./requestBody.ts"
 
 /** Settings of the driver. */
 export interface MessagesOptions {
@@ -47,9 +47,6 @@ const credential = (token: string): { readonly [name: string]: string } =>
 
 /** The headers of a caller of this contract. */
 const headersOf = ({ native }: Conversation) => native?.family === "messages" ? native.headers : undefined
-
-/** Sampling parameters that the vendor does not have. */
-const unsampled: ReadonlyArray<keyof Sampling> = ["seed", "presencePenalty", "frequencyPenalty", "logitBias"]
 
 /** Words of other servers for thinking, which is said in the vendor's words. */
 const saidWords: ReadonlySet<string> = new Set(thinkingWords.filter((name) => name !== "chat_template_kwargs"))
@@ -122,7 +119,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
     family: "messages",
     // Self-hosted servers need no key; others refuse by themselves.
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
-    unsampled,
+    unsampled: (model, conversation) => unsampled(conversation, asked(model).options.thinking),
     sendsNative: (name, path) => path !== "" || sends(name),
     carries: (name) => saidWords.has(name),
     models: options.furtherModels,

@@ -1,13 +1,19 @@
 /**
  * From the canonical conversation to the body of a request to a messages server.
  */
-import type { Conversation, StructuredOutput, ToolChoice, ToolDeclaration } from "../../domain/Conversation.ts"
+import type {
+  Conversation,
+  Sampling,
+  StructuredOutput,
+  ToolChoice,
+  ToolDeclaration
+} from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { ThinkingWords } from "../openai/thinking.ts"
 import { type Block, isBlock, ownFields, withOwn } from "./blocks.ts"
 import { leastBudget, sayThinking } from "./thinking.ts"
-import { isOwn, messagesOf, withInstruction } from "./turns.ts"
+import { endsInUnsealedCalls, isOwn, messagesOf, withInstruction } from "./turns.ts"
 
 /** The limit of output, in tokens, that is sent if the caller and the model's entry have none: the vendor requires one. */
 export const defaultMaxTokens = 8_192
@@ -60,11 +66,15 @@ const toolChoice = (choice: ToolChoice, isParallel: boolean): Block => ({
 
 const isForced = ({ _tag }: ToolChoice): boolean => _tag === "Required" || _tag === "Function"
 
-/** False for a forced tool, and for a limit of output that leaves no room: the vendor rejects thinking with either. */
+/**
+ * False for a forced tool, for a limit of output that leaves no room, and in a tool loop that began without thinking: the vendor
+ * rejects thinking with each.
+ */
 export const mayThink = (conversation: Conversation): boolean => {
   const { sampling: { maxCompletionTokens, maxTokens }, toolChoice: choice, tools } = conversation
   const limit = maxCompletionTokens ?? maxTokens
-  return !(tools.length > 0 && isForced(choice)) && (limit === undefined || limit > leastBudget)
+  return !(tools.length > 0 && isForced(choice)) && (limit === undefined || limit > leastBudget) &&
+    !endsInUnsealedCalls(conversation)
 }
 
 const jsonOnly = "Reply with one JSON object and nothing else."
@@ -76,6 +86,22 @@ const format = (output: StructuredOutput): Block | undefined =>
 const warmest = 1
 /** The least `top_p` that the vendor accepts while its model thinks. */
 const leastTopP = 0.95
+
+/** Parameters that the vendor does not have. */
+const unknownSampling: ReadonlyArray<keyof Sampling> = ["seed", "presencePenalty", "frequencyPenalty", "logitBias"]
+
+/** Parameters that the vendor does not have, and those that it rejects while its model thinks. */
+export const unsampled = (
+  conversation: Conversation,
+  words: ThinkingWords | undefined
+): ReadonlyArray<keyof Sampling> => {
+  const { sampling: { topP = 1 }, thinking } = conversation
+  const thinks = !isOwn(conversation) && thinking !== undefined && thinking.mode !== "off" &&
+    words !== "effort" && words !== "none" && mayThink(conversation)
+  return thinks
+    ? [...unknownSampling, "temperature", "topK", ...(topP < leastTopP ? ["topP" as const] : [])]
+    : unknownSampling
+}
 
 /** Sampling within the vendor's range. A model that thinks accepts neither a temperature nor `top_k`. */
 const sampling = ({ temperature, topK, topP }: Conversation["sampling"], thinks: boolean): Record<string, Json> => ({
@@ -99,11 +125,11 @@ function* say(
   const { native, output, parallelToolCalls, sampling, toolChoice: choice } = conversation
   const own = sent(ownFields(native) ?? {}, options.sends)
   const isCallers = isOwn(conversation)
-  const { hasUnsealedCalls, messages, system } = yield* messagesOf(conversation)
+  const { messages, system } = yield* messagesOf(conversation)
   const tools = toolBlocks(conversation)
   const limit = sampling.maxCompletionTokens ?? sampling.maxTokens
   const isOff = conversation.thinking?.mode === "off"
-  const said = isOff || (!hasUnsealedCalls && mayThink(conversation)) ? conversation.thinking : undefined
+  const said = isOff || mayThink(conversation) ? conversation.thinking : undefined
   const { effort, maxTokens, thinking } = isCallers
     ? { effort: undefined, thinking: undefined, maxTokens: limit ?? options.maxTokens ?? defaultMaxTokens }
     : sayThinking(

@@ -15,8 +15,6 @@ import { type Block, contentBlock, isBlock, isContent, ownFields, withOwn } from
 export interface Messages {
   readonly system: Json | undefined
   readonly messages: ReadonlyArray<Block>
-  /** The open tool loop has calls that do not begin with sealed thinking; then the vendor rejects a request to think. */
-  readonly hasUnsealedCalls: boolean
 }
 
 /** True for the caller's own words in this contract. */
@@ -104,12 +102,16 @@ const isSystem = ({ native }: Turn): boolean => ownFields(native)?.["role"] === 
 const roleOf = (turn: Turn): Message["role"] =>
   turn.role === "assistant" ? "assistant" : isSystem(turn) ? "system" : "user"
 
-/** Thinking may be asked for only if the calls of the open loop begin with thinking. */
-const hasUnsealedCalls = (messages: ReadonlyArray<Message>): boolean => {
-  const last = messages.findLast(({ role }) => role === "assistant")
-  if (last === undefined || !last.blocks.some(({ type }) => type === "tool_use")) return false
-  const [next] = messages.slice(messages.indexOf(last) + 1)
-  return next !== undefined && next.results.length > 0 && !isSealed(last.blocks[0])
+/**
+ * True if the open tool loop has calls that do not begin with sealed thinking. The vendor rejects a request to think then.
+ */
+export const endsInUnsealedCalls = ({ turns }: Conversation): boolean => {
+  const last = turns.findLastIndex(({ role }) => role === "assistant")
+  const parts = turns[last]?.parts ?? []
+  return parts.some(({ _tag }) => _tag === "Call") &&
+    turns[last + 1]?.parts.some(({ _tag }) => _tag === "Result") === true &&
+    sealedThinking(parts).length === 0 &&
+    !parts.some((part) => part._tag === "Reasoning" && ownFields(part.native) !== undefined)
 }
 
 /** The messages of a conversation, and its system prompt: the system turns before all others. */
@@ -149,8 +151,8 @@ export function* messagesOf(conversation: Conversation): Cooperative<Messages> {
     content: simple(message, isCallers) ?? contentOf(message)
   }))
   return rendered.length === 0 && prompt !== undefined
-    ? { system: undefined, messages: [{ role: "user", content: prompt }], hasUnsealedCalls: false }
-    : { system: prompt, messages: rendered, hasUnsealedCalls: !isCallers && hasUnsealedCalls(messages) }
+    ? { system: undefined, messages: [{ role: "user", content: prompt }] }
+    : { system: prompt, messages: rendered }
 }
 
 /** A single plain text as a string, in messages that the gateway composes. */

@@ -360,7 +360,8 @@ const sent: { readonly [name: string]: Sent } = {
         generationConfig: { thinkingConfig: { thinkingBudget: 2048 }, temperature: 0.3 }
       }
     },
-    arrives: { max_tokens: 18_048, thinking: { type: "enabled", budget_tokens: 2048 } }
+    arrives: { max_tokens: 18_048, thinking: { type: "enabled", budget_tokens: 2048 } },
+    ignored: { chat: "temperature", responses: "temperature", generate: "generationConfig.temperature" }
   },
   "a budget below the limit of the caller": {
     requests: {
@@ -386,6 +387,29 @@ const sent: { readonly [name: string]: Sent } = {
     },
     arrives: { max_tokens: 16_000, tool_choice: { type: "any" } },
     ignored: { chat: "reasoning_effort" }
+  },
+  "no budget in a tool loop that began without thinking": {
+    requests: {
+      chat: {
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "assistant", tool_calls: [{ id: "t", type: "function", function: { name: "f", arguments: "{}" } }] },
+          { role: "tool", tool_call_id: "t", content: "done" }
+        ],
+        reasoning_effort: "high",
+        temperature: 0.5,
+        tools: [chatTool]
+      }
+    },
+    arrives: { max_tokens: 16_000, temperature: 0.5 },
+    ignored: { chat: "reasoning_effort" }
+  },
+  "no temperature beside thinking": {
+    requests: {
+      chat: { messages: [{ role: "user", content: "Hi" }], reasoning_effort: "low", temperature: 0.5, top_p: 0.5 }
+    },
+    arrives: { thinking: { type: "enabled", budget_tokens: 2048 } },
+    ignored: { chat: "temperature,top_p" }
   },
   "no thinking": {
     requests: {
