@@ -58,6 +58,10 @@ const reply = (prompt: string, response: ServerResponse) => {
 }
 
 const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
+  if (request.method !== "POST") {
+    response.writeHead(404).end()
+    return
+  }
   const chunks: Array<Buffer> = []
   request.on("data", (chunk: Buffer) => chunks.push(chunk))
   request.on("end", () => {

@@ -1,0 +1,140 @@
+/**
+ * Every field of the vendors' tables that the gateway does not read, through the running gateway, whole and streamed: what the table says
+ * of it is what becomes of it.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { carriedHints, isRequired } from "../../src/domain/families/families.ts"
+import type { Family, Fields, Row } from "../../src/domain/families/Family.ts"
+import { generateFamily } from "../../src/domain/families/generate.ts"
+import { messagesFamily } from "../../src/domain/families/messages.ts"
+import { chatFamily } from "../../src/domain/families/openai.ts"
+import { responsesFamily } from "../../src/domain/families/responses.ts"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+
+let server: OpenAiServer
+const gateways = new Map<string, RunningGateway>()
+
+beforeAll(async () => {
+  server = await startOpenAiServer()
+  server.answer(() => streamed({ content: "Hello" }))
+  gateways.set("openai", await startGateway({ upstream: { driver: "openai", base_url: server.baseUrl } }))
+  gateways.set("embedded", await startGateway({ upstream: { driver: "embedded" } }))
+})
+afterAll(async () => {
+  for (const gateway of gateways.values()) await gateway.stop()
+  await server.stop()
+})
+
+const question = [{ role: "user", content: "Hi" }]
+
+interface Style {
+  readonly family: Family
+  readonly path: (stream: boolean) => string
+  readonly body: (stream: boolean) => { readonly [field: string]: unknown }
+}
+
+const styles: { readonly [name: string]: Style } = {
+  chat: {
+    family: chatFamily,
+    path: () => "/v1/chat/completions",
+    body: (stream) => ({ model: "upstream-chat", stream, messages: question })
+  },
+  responses: {
+    family: responsesFamily,
+    path: () => "/v1/responses",
+    body: (stream) => ({ model: "upstream-chat", stream, input: "Hi", store: false })
+  },
+  messages: {
+    family: messagesFamily,
+    path: () => "/v1/messages",
+    body: (stream) => ({ model: "upstream-chat", stream, max_tokens: 9, messages: question })
+  },
+  generate: {
+    family: generateFamily,
+    path: (stream) => `/v1beta/models/upstream-chat:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+    body: () => ({ contents: [{ role: "user", parts: [{ text: "Hi" }] }] })
+  }
+}
+
+interface Field {
+  readonly keys: ReadonlyArray<string>
+  readonly row: Row
+  readonly value: unknown
+}
+
+/** Values of fields that have to be of a type. */
+const typed: { readonly [path: string]: unknown } = {
+  max_tool_calls: 5,
+  top_logprobs: 3,
+  include: ["file_search_call.results"]
+}
+
+/** What has to stand beside a field. */
+const beside: { readonly [path: string]: object } = {
+  "thinking.block_binding": { type: "enabled", budget_tokens: 2048 }
+}
+
+/** Other fields that have no effect either. */
+const alsoIgnored: { readonly [path: string]: ReadonlyArray<string> } = {
+  "thinking.block_binding": ["thinking"],
+  // It asks for what `include` asks for.
+  top_logprobs: ["include"]
+}
+
+/** The rows of a table that are not modelled, those of its objects included, with a value that asks for something. */
+const unread = (fields: Fields, within: ReadonlyArray<string> = []): ReadonlyArray<Field> =>
+  [...fields].flatMap(([name, row]): ReadonlyArray<Field> => {
+    const keys = [...within, name]
+    if (row.fate === "modelled") return row.fields === undefined ? [] : unread(row.fields, keys)
+    const value = [typed[keys.join(".")] ?? "said", { said: true }, true].find((value) =>
+      row.isSilent?.(value) !== true
+    )
+    return value === undefined ? [] : [{ keys, row, value }]
+  })
+
+const nested = (keys: ReadonlyArray<string>, value: unknown): object =>
+  keys.reduceRight<unknown>(
+    (inner, key, i) => i === 0 ? { [key]: inner } : { ...beside[keys.join(".")], [key]: inner },
+    value
+  ) as object
+
+const ask = async ({ body, path }: Style, gateway: string, stream: boolean, { keys, value }: Field) => {
+  const response = await fetch(gateways.get(gateway)!.url + path(stream), {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ ...body(stream), ...nested(keys, value) })
+  })
+  const text = await response.text()
+  return { status: response.status, text, ignored: response.headers.get("x-gateway-ignored")?.split(",") ?? [] }
+}
+
+for (const [name, style] of Object.entries(styles)) {
+  describe.each(["embedded", "openai"])(`a field of the ${name} style in front of the driver %s`, (gateway) => {
+    const fields = unread(style.family.fields)
+
+    it.each(fields.map((field) => [field.keys.join("."), field] as const))("%s", async (path, field) => {
+      const { keys, row, value } = field
+      const top = keys.at(-1)!
+      const isOwn = gateway === "openai" && style.family.vendor === "openai" && row.local !== true
+      const isSent = gateway === "openai" && row.fate === "carried"
+      const server_ = row.as ?? top
+      for (const stream of [false, true]) {
+        const { ignored, status, text } = await ask(style, gateway, stream, field)
+        const sent = server.requests.at(-1)?.body ?? {}
+        const isRefused = row.fate === "refused" ||
+          (!isSent && !isOwn && (row.required === true || isRequired(server_)))
+        assert.strictEqual(status, isRefused ? 400 : 200, text)
+        if (isRefused) {
+          assert.include(text, path)
+          continue
+        }
+        if (isSent) assert.deepStrictEqual(sent[server_], value)
+        else if (isOwn) assert.deepInclude(sent, nested(keys, value))
+        const isNamed = row.fate === "told" ? !isOwn : row.fate === "carried" && !isSent && !carriedHints.has(server_)
+        const others = alsoIgnored[path] ?? []
+        assert.deepStrictEqual(ignored.filter((named) => !others.includes(named)), isNamed ? [path] : [])
+      }
+    })
+  })
+}
