@@ -3,22 +3,25 @@
  * The drivers of the vendors' protocols share it and differ in addresses, headers, bodies and decoders.
  */
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { keyless } from "../config/Account.ts"
+import { startCooperatively } from "../config/clock/cooperative.ts"
 import { refusesModel } from "../domain/classifyUpstreamFailure.ts"
 import { isRecord } from "../domain/json.ts"
 import type { UpstreamProtocol } from "../domain/Native.ts"
+import type { Cooperative } from "../domain/stream/cooperative.ts"
 import { fromPullOnce } from "../domain/stream/transduce.ts"
-import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
 import { errorIn, firstBytes, isText } from "./carriedReply.ts"
-import { type BodyDecoder, decodeBody } from "./decodeBody.ts"
+import { decodeBody } from "./decodeBody.ts"
 import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges, RequestBody } from "./Exchange.ts"
 import { parseJson } from "./json.ts"
+import { type ChunkDecoder, replyDecoder } from "./replyDecoder.ts"
 import type {
   CarriedReply,
   CarriedRequest,
@@ -99,15 +102,18 @@ interface ServerCall {
   readonly headers: { readonly [name: string]: string }
 }
 
-/** One completion at the server. */
-interface CompletionCall extends Omit<ServerCall, "label" | "body" | "recorded" | "session" | "limits" | "headers"> {
-  readonly request: CompletionRequest
+/** One completion in the server's words. */
+export interface CompletionCall {
+  readonly model: RequestedModel
+  /** Below the base address, with its query. */
+  readonly path: string
   readonly body: string
   /** Headers of this request beside those of the protocol. */
   readonly headers?: { readonly [name: string]: string } | undefined
   /** The id of the reply, until the server says one. */
   readonly id: string
-  readonly decoder: (exchange: Exchange, round: RoundRecorder | undefined) => BodyDecoder<UpstreamEvent>
+  /** Decodes the events of the reply. */
+  readonly chunks: ChunkDecoder
 }
 
 /** Closing the connection stops the server, so leaving takes no time. */
@@ -248,8 +254,10 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
   }
 
   /** Sends a completion and waits for the head of the response. */
-  const complete = (
-    { body, decoder, headers, id, model, path, request, token }: CompletionCall,
+  const send = (
+    request: CompletionRequest,
+    token: string | undefined,
+    { body, chunks, headers, id, model, path }: CompletionCall,
     scope: Scope.Scope
   ): Effect.Effect<CompletionReply, UpstreamFailure> =>
     call(
@@ -267,10 +275,25 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       },
       scope,
       (exchange, round) => {
-        const events = fromPullOnce(Effect.suspend(decodeBody(exchange, decoder(exchange, round))))
+        const decoder = replyDecoder(chunks, (millis) => exchange.expectEnd(millis), request.budget, round?.bytes)
+        const events = fromPullOnce(Effect.suspend(decodeBody(exchange, decoder)))
         return Effect.succeed({ id, events, isOver: leavesAtOnce })
       }
     )
+
+  /** Makes the call of a completion, in slices, and sends it. */
+  const complete = (
+    request: CompletionRequest,
+    say: (request: CompletionRequest) => Cooperative<CompletionCall>
+  ): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
+    Effect.flatMapEager(request.credential.token, (token) =>
+      Effect.withFiber((fiber) => {
+        const scope = Context.getUnsafe(fiber.context, Scope.Scope)
+        const { budget } = request
+        budget.startReply()
+        if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
+        return Effect.flatMapEager(startCooperatively(say(request)), (call) => send(request, token, call, scope))
+      }))
 
   /** Carries a request and waits for the first bytes of the reply. */
   const carry = (

@@ -11,6 +11,7 @@ import { chatFamily } from "../../src/domain/families/openai.ts"
 import { responsesFamily } from "../../src/domain/families/responses.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+import { plainRequests } from "../support/plainRequests.ts"
 
 let server: OpenAiServer
 const gateways = new Map<string, RunningGateway>()
@@ -26,36 +27,14 @@ afterAll(async () => {
   await server.stop()
 })
 
-const question = [{ role: "user", content: "Hi" }]
-
-interface Style {
-  readonly family: Family
-  readonly path: (stream: boolean) => string
-  readonly body: (stream: boolean) => { readonly [field: string]: unknown }
+const families: { readonly [Style in keyof typeof plainRequests]: Family } = {
+  chat: chatFamily,
+  responses: responsesFamily,
+  messages: messagesFamily,
+  generate: generateFamily
 }
-
-const styles: { readonly [name: string]: Style } = {
-  chat: {
-    family: chatFamily,
-    path: () => "/v1/chat/completions",
-    body: (stream) => ({ model: "upstream-chat", stream, messages: question })
-  },
-  responses: {
-    family: responsesFamily,
-    path: () => "/v1/responses",
-    body: (stream) => ({ model: "upstream-chat", stream, input: "Hi", store: false })
-  },
-  messages: {
-    family: messagesFamily,
-    path: () => "/v1/messages",
-    body: (stream) => ({ model: "upstream-chat", stream, max_tokens: 9, messages: question })
-  },
-  generate: {
-    family: generateFamily,
-    path: (stream) => `/v1beta/models/upstream-chat:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
-    body: () => ({ contents: [{ role: "user", parts: [{ text: "Hi" }] }] })
-  }
-}
+type StyleName = keyof typeof families
+const styleNames = Object.keys(families) as ReadonlyArray<StyleName>
 
 interface Field {
   readonly keys: ReadonlyArray<string>
@@ -99,7 +78,8 @@ const nested = (keys: ReadonlyArray<string>, value: unknown): object =>
     value
   ) as object
 
-const ask = async ({ body, path }: Style, gateway: string, stream: boolean, { keys, value }: Field) => {
+const ask = async (style: StyleName, gateway: string, stream: boolean, { keys, value }: Field) => {
+  const { body, path } = plainRequests[style]
   const response = await fetch(gateways.get(gateway)!.url + path(stream), {
     method: "POST",
     headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
@@ -109,29 +89,32 @@ const ask = async ({ body, path }: Style, gateway: string, stream: boolean, { ke
   return { status: response.status, text, ignored: response.headers.get("x-gateway-ignored")?.split(",") ?? [] }
 }
 
-for (const [name, style] of Object.entries(styles)) {
-  describe.each(["embedded", "openai"])(`a field of the ${name} style in front of the driver %s`, (gateway) => {
-    const fields = unread(style.family.fields)
+for (const style of styleNames) {
+  const family = families[style]
+  describe.each(["embedded", "openai"])(`a field of the ${style} style in front of the driver %s`, (gateway) => {
+    const fields = unread(family.fields)
 
     it.each(fields.map((field) => [field.keys.join("."), field] as const))("%s", async (path, field) => {
       const { keys, row, value } = field
       const top = keys.at(-1)!
-      const isOwn = gateway === "openai" && style.family.vendor === "openai" && row.local !== true
+      const isOwn = gateway === "openai" && family.vendor === "openai" && row.local !== true
       const isSent = gateway === "openai" && row.fate === "carried"
-      const server_ = row.as ?? top
+      const serverName = row.as ?? top
       for (const stream of [false, true]) {
         const { ignored, status, text } = await ask(style, gateway, stream, field)
         const sent = server.requests.at(-1)?.body ?? {}
         const isRefused = row.fate === "refused" ||
-          (!isSent && !isOwn && (row.required === true || isRequired(server_)))
+          (!isSent && !isOwn && (row.required === true || isRequired(serverName)))
         assert.strictEqual(status, isRefused ? 400 : 200, text)
         if (isRefused) {
           assert.include(text, path)
           continue
         }
-        if (isSent) assert.deepStrictEqual(sent[server_], value)
+        if (isSent) assert.deepStrictEqual(sent[serverName], value)
         else if (isOwn) assert.deepInclude(sent, nested(keys, value))
-        const isNamed = row.fate === "told" ? !isOwn : row.fate === "carried" && !isSent && !carriedHints.has(server_)
+        const isNamed = row.fate === "told"
+          ? !isOwn
+          : row.fate === "carried" && !isSent && !carriedHints.has(serverName)
         const others = alsoIgnored[path] ?? []
         assert.deepStrictEqual(ignored.filter((named) => !others.includes(named)), isNamed ? [path] : [])
       }

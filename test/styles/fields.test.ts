@@ -5,6 +5,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { json, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+import { plainRequests, question } from "../support/plainRequests.ts"
 
 let server: OpenAiServer
 const gateways = new Map<string, RunningGateway>()
@@ -33,30 +34,8 @@ afterAll(async () => {
   await server.stop()
 })
 
-const question = [{ role: "user", content: "Hi" }]
-
-const styles = {
-  chat: {
-    path: () => "/v1/chat/completions",
-    body: (stream: boolean) => ({ model: "upstream-chat", stream, messages: question })
-  },
-  responses: {
-    path: () => "/v1/responses",
-    body: (stream: boolean) => ({ model: "upstream-chat", stream, input: "Hi", store: false })
-  },
-  messages: {
-    path: () => "/v1/messages",
-    body: (stream: boolean) => ({ model: "upstream-chat", stream, max_tokens: 9, messages: question })
-  },
-  generate: {
-    path: (stream: boolean) =>
-      `/v1beta/models/upstream-chat:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
-    body: () => ({ contents: [{ role: "user", parts: [{ text: "Hi" }] }] })
-  }
-}
-
-type StyleName = keyof typeof styles
-const styleNames = Object.keys(styles) as ReadonlyArray<StyleName>
+type StyleName = keyof typeof plainRequests
+const styleNames = Object.keys(plainRequests) as ReadonlyArray<StyleName>
 
 const post = (gateway: string, path: string, body: object) =>
   fetch(gateways.get(gateway)!.url + path, {
@@ -72,7 +51,7 @@ const ask = async (
   { gateway = "pass", stream = false }: { readonly gateway?: string; readonly stream?: boolean } = {}
 ) => {
   server.answer(() => streamed({ content: "Hello" }))
-  const { body, path } = styles[style]
+  const { body, path } = plainRequests[style]
   const response = await post(gateway, path(stream), { ...body(stream), ...fields })
   return {
     status: response.status,
@@ -173,7 +152,7 @@ describe.each(styleNames)("a field that the vendor of the %s style does not have
 
   it("does not reach the server by the name of the prototype", async () => {
     server.answer(() => streamed({ content: "Hello" }))
-    const { body, path } = styles[style]
+    const { body, path } = plainRequests[style]
     const text = JSON.stringify(body(false)).replace(/}$/, ",\"__proto__\":{\"min_p\":1}}")
     const response = await fetch(gateways.get("pass")!.url + path(false), {
       method: "POST",
@@ -539,7 +518,7 @@ describe("what had no effect", () => {
 
   it("is reported as ignored with an error too", async () => {
     server.answer(() => json(400, { error: { message: "no", code: "bad" } }))
-    const response = await post("drop", styles.chat.path(), { ...styles.chat.body(false), min_p: 1 })
+    const response = await post("drop", plainRequests.chat.path(), { ...plainRequests.chat.body(false), min_p: 1 })
     assert.deepStrictEqual([response.status, response.headers.get("x-gateway-ignored")], [400, "min_p"])
   })
 })

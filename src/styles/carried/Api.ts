@@ -60,17 +60,18 @@ const asItIsWithFile =
   "Goes to an OpenAI-compatible server as it is; only the model's name is the server's. With `model` before the file, the file is " +
   "passed on while it arrives."
 
+/** The documents of an endpoint. */
+const carried = (summary: string, example: object, description = asItIs) =>
+  documented({ summary, description, errors: carrying, example })
+
 /** The carried endpoints. */
 export class CarriedGroup extends HttpApiGroup.make("carried").add(
   HttpApiEndpoint.post("completions", at(completions), {
     payload: Schema.Struct({ model, prompt: prompts, stream, max_tokens: optional(Schema.Int) }),
     success: [Reply, Events]
-  }).annotateMerge(documented({
-    summary: "Complete a text",
-    description: asItIs,
-    errors: carrying,
-    example: { model: "gpt-3.5-turbo-instruct", prompt: "Once upon a time", max_tokens: 16 }
-  })),
+  }).annotateMerge(
+    carried("Complete a text", { model: "gpt-3.5-turbo-instruct", prompt: "Once upon a time", max_tokens: 16 })
+  ),
   HttpApiEndpoint.post("rerank", at(rerank), {
     payload: Schema.Struct({
       model,
@@ -79,78 +80,58 @@ export class CarriedGroup extends HttpApiGroup.make("carried").add(
       top_n: optional(Schema.Int)
     }),
     success: Reply
-  }).annotateMerge(documented({
-    summary: "Rank documents",
-    description: asItIs,
-    errors: carrying,
-    example: { model: "bge-reranker-v2-m3", query: "What is a gateway?", documents: ["A door in a wall.", "A fruit."] }
-  })),
+  }).annotateMerge(
+    carried("Rank documents", {
+      model: "bge-reranker-v2-m3",
+      query: "What is a gateway?",
+      documents: ["A door in a wall.", "A fruit."]
+    })
+  ),
   HttpApiEndpoint.post("score", at(score), {
     payload: Schema.Struct({ model, text_1: texts, text_2: texts }),
     success: Reply
-  }).annotateMerge(documented({
-    summary: "Score pairs of texts",
-    description: asItIs,
-    errors: carrying,
-    example: { model: "bge-reranker-v2-m3", text_1: "What is a gateway?", text_2: ["A door in a wall.", "A fruit."] }
-  })),
+  }).annotateMerge(
+    carried("Score pairs of texts", {
+      model: "bge-reranker-v2-m3",
+      text_1: "What is a gateway?",
+      text_2: ["A door in a wall.", "A fruit."]
+    })
+  ),
   HttpApiEndpoint.post("moderations", at(moderations), {
     payload: Schema.Struct({
       model: optional(model),
       input: Schema.Union([texts, Schema.Array(Schema.Record(Schema.String, Schema.Json))])
     }),
     success: Reply
-  }).annotateMerge(documented({
-    summary: "Classify texts and pictures",
-    description: asItIs,
-    errors: carrying,
-    example: { model: "omni-moderation-latest", input: "A friendly text." }
-  })),
+  }).annotateMerge(
+    carried("Classify texts and pictures", { model: "omni-moderation-latest", input: "A friendly text." })
+  ),
   HttpApiEndpoint.post("images", at(images), {
     payload: Schema.Struct({ model: optional(model), prompt: Schema.String, n: optional(Schema.Int), stream }),
     success: [Reply, Events]
-  }).annotateMerge(documented({
-    summary: "Make pictures",
-    description: asItIs,
-    errors: carrying,
-    example: { model: "gpt-image-1", prompt: "A gate in a garden wall" }
-  })),
+  }).annotateMerge(carried("Make pictures", { model: "gpt-image-1", prompt: "A gate in a garden wall" })),
   HttpApiEndpoint.post("edits", at(edits), {
     payload: Schema.Struct({ model, image: file, prompt: Schema.String }).pipe(HttpApiSchema.asMultipart()),
     success: [Reply, Events]
-  }).annotateMerge(documented({
-    summary: "Edit pictures",
-    description: `${asItIsWithFile} JSON with addresses of pictures is accepted too.`,
-    errors: carrying,
-    example: { model: "gpt-image-1", image: "(file)", prompt: "Add a gate" }
-  })),
+  }).annotateMerge(
+    carried(
+      "Edit pictures",
+      { model: "gpt-image-1", image: "(file)", prompt: "Add a gate" },
+      `${asItIsWithFile} JSON with addresses of pictures is accepted too.`
+    )
+  ),
   HttpApiEndpoint.post("speech", at(speech), {
     payload: Schema.Struct({ model, input: Schema.String, voice: Schema.String }),
     success: HttpApiSchema.StreamUint8Array({ contentType: "audio/mpeg" })
-  }).annotateMerge(documented({
-    summary: "Speak a text",
-    description: asItIs,
-    errors: carrying,
-    example: { model: "tts-1", input: "Hello", voice: "alloy" }
-  })),
+  }).annotateMerge(carried("Speak a text", { model: "tts-1", input: "Hello", voice: "alloy" })),
   HttpApiEndpoint.post("transcriptions", at(transcriptions), {
     payload: Schema.Struct({ model, file }).pipe(HttpApiSchema.asMultipart()),
     success: [Reply, Events]
-  }).annotateMerge(documented({
-    summary: "Transcribe speech",
-    description: asItIsWithFile,
-    errors: carrying,
-    example: { model: "whisper-1", file: "(file)" }
-  })),
+  }).annotateMerge(carried("Transcribe speech", { model: "whisper-1", file: "(file)" }, asItIsWithFile)),
   HttpApiEndpoint.post("translations", at(translations), {
     payload: Schema.Struct({ model, file }).pipe(HttpApiSchema.asMultipart()),
     success: Reply
-  }).annotateMerge(documented({
-    summary: "Translate speech",
-    description: asItIsWithFile,
-    errors: carrying,
-    example: { model: "whisper-1", file: "(file)" }
-  }))
+  }).annotateMerge(carried("Translate speech", { model: "whisper-1", file: "(file)" }, asItIsWithFile))
 ).middleware(OpenAiMiddleware).annotate(
   OpenApi.Description,
   "Further endpoints of OpenAI-compatible servers, whose requests and replies go through as they are"

@@ -69,8 +69,7 @@ const readJson = Effect.fnUntraced(function*(
   const text = body[bodyText] ?? ""
   const model = body.model ?? endpoint.model
   if (model === undefined) return yield* invalidRequest("model: is required", "model")
-  const { limits } = yield* currentLimits
-  const long = modelFault(model, limits)
+  const long = modelFault(model, yield* currentLimits)
   if (long !== undefined) return yield* long
   const pieces = yield* startCooperatively(piecesOf(text))
   const rest = text.slice(text.indexOf("{") + 1)
@@ -86,7 +85,7 @@ const readJson = Effect.fnUntraced(function*(
   return { isStream: body.stream === true, model, source, text: endpoint.isText === true ? text : "" }
 })
 
-const currentLimits = Effect.withFiberSucceed((fiber) => ({ limits: fiber.getRef(CurrentLimits)() }))
+const currentLimits = Effect.withFiberSucceed((fiber) => fiber.getRef(CurrentLimits)())
 
 const read = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
@@ -95,8 +94,7 @@ const read = Effect.fnUntraced(function*(
   const contentType = request.headers["content-type"]
   if (!isForm(contentType)) return yield* readJson(request, endpoint)
   if (endpoint.hasFiles !== true) return yield* noForm
-  const { limits } = yield* currentLimits
-  const form = yield* receiveForm(request, contentType, limits)
+  const form = yield* receiveForm(request, contentType, yield* currentLimits)
   return { isStream: false, model: form.model, source: form, text: "" }
 })
 

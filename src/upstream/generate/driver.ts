@@ -1,27 +1,26 @@
 /**
  * The `generate` driver: any server with `POST {base_url}/v1beta/models/{model}:streamGenerateContent`.
  */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Scope from "effect/Scope"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { isRecord, type JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
+import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { asCount, parseJson } from "../json.ts"
 import type { FieldPolicy } from "../openai/requestBody.ts"
-import { replyDecoder } from "../replyDecoder.ts"
-import { longestBody, longestVectors, makeServerClient, mostListed, sessionless, slowestBody } from "../ServerClient.ts"
-import type {
-  CompletionReply,
-  CompletionRequest,
-  CountRequest,
-  Driver,
-  EmbeddingsRequest,
-  UpstreamModel
-} from "../Upstream.ts"
+import {
+  type CompletionCall,
+  longestBody,
+  longestVectors,
+  makeServerClient,
+  mostListed,
+  sessionless,
+  slowestBody
+} from "../ServerClient.ts"
+import type { CompletionRequest, CountRequest, Driver, EmbeddingsRequest, UpstreamModel } from "../Upstream.ts"
 import type { HistoryReasoning, OwnFields } from "./contents.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { embedBody, readEmbeddings } from "./embeddings.ts"
@@ -119,29 +118,16 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
       history: historyReasoning
     })
 
-  const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
-    Effect.flatMapEager(request.credential.token, (token) =>
-      Effect.withFiber((fiber) => {
-        const scope = Context.getUnsafe(fiber.context, Scope.Scope)
-        const { budget, conversation, model } = request
-        budget.startReply()
-        if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
-        const requested = asked(model)
-        return Effect.flatMapEager(
-          startCooperatively(bodyOf(conversation, model, requested.name)),
-          (body) =>
-            client.complete({
-              request,
-              model: requested,
-              token,
-              path: `/${resourceOf(requested.name)}:streamGenerateContent?alt=sse`,
-              body: JSON.stringify(body),
-              id: crypto.randomUUID().replaceAll("-", ""),
-              decoder: (exchange, round) =>
-                replyDecoder(chunkDecoder(), (millis) => exchange.expectEnd(millis), budget, round?.bytes)
-            }, scope)
-        )
-      }))
+  function* say({ conversation, model }: CompletionRequest): Cooperative<CompletionCall> {
+    const requested = asked(model)
+    return {
+      model: requested,
+      path: `/${resourceOf(requested.name)}:streamGenerateContent?alt=sse`,
+      body: JSON.stringify(yield* bodyOf(conversation, model, requested.name)),
+      id: crypto.randomUUID().replaceAll("-", ""),
+      chunks: chunkDecoder()
+    }
+  }
 
   /** Makes embeddings in one call. */
   const embed = Effect.fnUntraced(function*(request: EmbeddingsRequest) {
@@ -193,6 +179,6 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     models: options.furtherModels,
     saysThinking: (model) => entries.get(model.id)?.thinking !== "none",
-    complete
+    complete: (request) => client.complete(request, say)
   }
 }

@@ -1,22 +1,19 @@
 /**
  * The `messages` driver: any server with `POST {base_url}/v1/messages`.
  */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Scope from "effect/Scope"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { type Conversation, thinkingWords } from "../../domain/Conversation.ts"
 import { messagesFamily } from "../../domain/families/messages.ts"
 import { isRecord } from "../../domain/json.ts"
-import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { asCount, parseJson } from "../json.ts"
 import { errorFacts } from "../openai/errorFacts.ts"
 import { carriesField, type FieldPolicy } from "../openai/requestBody.ts"
 import { saysThinking, type ThinkingWords } from "../openai/thinking.ts"
-import { replyDecoder } from "../replyDecoder.ts"
-import { listedIds, makeServerClient, mostListed, sessionless } from "../ServerClient.ts"
-import type { CompletionReply, CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
+import { type CompletionCall, listedIds, makeServerClient, mostListed, sessionless } from "../ServerClient.ts"
+import type { CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
 import { eventDecoder, isError } from "./decodeEvents.ts"
 import { countRequest, mayThink, messagesRequest, unsampled } from "./requestBody.ts"
 
@@ -70,30 +67,17 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
     return { model: { id, name }, options: { maxTokens, thinking, sends } }
   }
 
-  const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
-    Effect.flatMapEager(request.credential.token, (token) =>
-      Effect.withFiber((fiber) => {
-        const scope = Context.getUnsafe(fiber.context, Scope.Scope)
-        const { budget, conversation } = request
-        budget.startReply()
-        if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
-        const { model, options } = asked(request.model)
-        return Effect.flatMapEager(
-          startCooperatively(messagesRequest(model.name, conversation, options)),
-          (body) =>
-            client.complete({
-              request,
-              model,
-              token,
-              path: "/v1/messages",
-              body,
-              headers: headersOf(conversation),
-              id: crypto.randomUUID().replaceAll("-", ""),
-              decoder: (exchange, round) =>
-                replyDecoder(eventDecoder(), (millis) => exchange.expectEnd(millis), budget, round?.bytes)
-            }, scope)
-        )
-      }))
+  function* say({ conversation, model: requested }: CompletionRequest): Cooperative<CompletionCall> {
+    const { model, options } = asked(requested)
+    return {
+      model,
+      path: "/v1/messages",
+      body: yield* messagesRequest(model.name, conversation, options),
+      headers: headersOf(conversation),
+      id: crypto.randomUUID().replaceAll("-", ""),
+      chunks: eventDecoder()
+    }
+  }
 
   const countTokens = Effect.fnUntraced(function*({ conversation, model: requested, token }: CountRequest) {
     const { model, options } = asked(requested)
@@ -126,7 +110,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
     saysThinking: (model, thinking, conversation) =>
       saysThinking(thinking, asked(model).options.thinking ?? "budget") &&
       (thinking.mode === "off" || conversation === undefined || mayThink(conversation)),
-    complete,
+    complete: (request) => client.complete(request, say),
     countTokens
   }
 }

@@ -1,24 +1,22 @@
 /**
  * The `openai` driver: any server with an OpenAI-compatible `POST {base_url}/chat/completions`.
  */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Scope from "effect/Scope"
-import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { isRecord } from "../../domain/json.ts"
+import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
-import { replyDecoder } from "../replyDecoder.ts"
-import { listedIds, longestBody, longestVectors, makeServerClient, sessionless, slowestBody } from "../ServerClient.ts"
-import type {
-  CarriedRequest,
-  CompletionReply,
-  CompletionRequest,
-  Driver,
-  EmbeddingsRequest,
-  UpstreamModel
-} from "../Upstream.ts"
+import {
+  type CompletionCall,
+  listedIds,
+  longestBody,
+  longestVectors,
+  makeServerClient,
+  sessionless,
+  slowestBody
+} from "../ServerClient.ts"
+import type { CarriedRequest, CompletionRequest, Driver, EmbeddingsRequest, UpstreamModel } from "../Upstream.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { readEmbeddings } from "./embeddings.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
@@ -61,40 +59,21 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     versionPrefix: "/v1"
   })
 
-  const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
-    Effect.flatMapEager(request.credential.token, (token) =>
-      Effect.withFiber((fiber) => {
-        const scope = Context.getUnsafe(fiber.context, Scope.Scope)
-        const { budget, conversation, model } = request
-        budget.startReply()
-        if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
-        const asked = { id: model.id, name: names.get(model.id) ?? model.id }
-        return Effect.flatMapEager(
-          startCooperatively(
-            chatRequest(asked.name, conversation, options.tools, {
-              words: thinkingWords.get(model.id),
-              history: historyReasoning,
-              names: reasoningNames
-            }, policy)
-          ),
-          ({ body, stop }) =>
-            client.complete({
-              request,
-              model: asked,
-              token,
-              path: "/chat/completions",
-              body,
-              id: `chatcmpl-${crypto.randomUUID().replaceAll("-", "")}`,
-              decoder: (exchange, round) =>
-                replyDecoder(
-                  chunkDecoder(stop, reasoningNames),
-                  (millis) => exchange.expectEnd(millis),
-                  budget,
-                  round?.bytes
-                )
-            }, scope)
-        )
-      }))
+  function* say({ conversation, model }: CompletionRequest): Cooperative<CompletionCall> {
+    const asked = { id: model.id, name: names.get(model.id) ?? model.id }
+    const { body, stop } = yield* chatRequest(asked.name, conversation, options.tools, {
+      words: thinkingWords.get(model.id),
+      history: historyReasoning,
+      names: reasoningNames
+    }, policy)
+    return {
+      model: asked,
+      path: "/chat/completions",
+      body,
+      id: `chatcmpl-${crypto.randomUUID().replaceAll("-", "")}`,
+      chunks: chunkDecoder(stop, reasoningNames)
+    }
+  }
 
   /** Makes embeddings in one call. */
   const embed = Effect.fnUntraced(function*({ dimensions, fields = {}, inputs, model, token }: EmbeddingsRequest) {
@@ -145,6 +124,6 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     models: options.furtherModels,
     saysThinking: (model, thinking) => saysThinking(thinking, thinkingWords.get(model.id)),
-    complete
+    complete: (request) => client.complete(request, say)
   }
 }

@@ -52,7 +52,7 @@ describe("a third party's generate server through the gateway", () => {
       reasoning_effort: "low",
       messages: [{ role: "user", content: "think" }]
     })
-    // The field is none of the SDK's own.
+    // The types of the SDK lack the field.
     assert.deepInclude(choices[0]?.message as object, { content: "Four.", reasoning_content: "Two and two." })
   })
 

@@ -60,7 +60,7 @@ const lastBody = () => {
   return body as unknown as { readonly [key: string]: unknown }
 }
 
-/** The field is none of the SDK's own. */
+/** The types of the SDK lack the field. */
 const reasoningOf = (message: object | undefined): string => {
   const reasoning: unknown = message === undefined ? undefined : Reflect.get(message, "reasoning_content")
   return typeof reasoning === "string" ? reasoning : ""
