@@ -1,8 +1,9 @@
 /**
- * What a content-generation server says beyond text and calls, in the words that all styles read: pictures, citations, and code
- * that the vendor ran. The rest is seen in the request's record.
+ * What servers say beyond text and calls, in the words that all styles read. Of a content-generation server: pictures, citations, and
+ * code that the vendor ran. The rest is seen in the request's record.
  */
 import type { Json, JsonFields } from "../domain/json.ts"
+import type { FamilyName } from "../domain/Native.ts"
 import { isFields } from "../domain/replyExtras.ts"
 import { type UpstreamEvent, UpstreamExtra, UpstreamText } from "../domain/UpstreamEvent.ts"
 
@@ -54,9 +55,20 @@ const citationsOf = (grounding: JsonFields): ReadonlyArray<Json> => {
 }
 
 /** The events of other styles for an event of a content-generation server. */
-export const inOtherStyles = ({ at, value }: UpstreamExtra): ReadonlyArray<UpstreamEvent> => {
+const fromGenerate = ({ at, value }: UpstreamExtra): ReadonlyArray<UpstreamEvent> => {
   if (at === "block") return blockOf(value)
   const grounding = at === "choice" ? value["groundingMetadata"] : undefined
   const annotations = isFields(grounding) ? citationsOf(grounding) : []
   return annotations.length === 0 ? [] : [UpstreamExtra("openai", "message", { annotations })]
 }
+
+/** By family: the events of styles that do not have its words. */
+const translations: { readonly [Name in FamilyName]?: (event: UpstreamExtra) => ReadonlyArray<UpstreamEvent> } = {
+  generate: fromGenerate
+}
+
+/** The events that a style gets for an extra event; `undefined` if it gets the event itself. */
+export const translatedFor = (
+  style: string | undefined,
+  event: UpstreamExtra
+): ReadonlyArray<UpstreamEvent> | undefined => event.family === style ? undefined : translations[event.family]?.(event)

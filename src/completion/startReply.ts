@@ -28,7 +28,7 @@ import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import { sieve } from "../sieve/sieve.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import { assembleReply, type ReplyMachine } from "./assembleReply.ts"
-import { inOtherStyles } from "./foreignExtras.ts"
+import { translatedFor } from "./foreignExtras.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { demandsCall, judgesChoice, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
@@ -122,15 +122,19 @@ class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   private readonly policy: PolicyMachine | undefined
   private readonly budget: RequestBudget
   private readonly assembled: Array<ReplyEvent> = []
+  /** The style that the reply is for; `undefined` in an app without one. */
+  private readonly style: string | undefined
 
-  /** The style has the words of content-generation servers. */
-  private readonly isGenerate: boolean
-
-  constructor(assembly: ReplyMachine, policy: PolicyMachine | undefined, budget: RequestBudget, isGenerate: boolean) {
+  constructor(
+    assembly: ReplyMachine,
+    policy: PolicyMachine | undefined,
+    budget: RequestBudget,
+    style: string | undefined
+  ) {
     this.assembly = assembly
     this.policy = policy
     this.budget = budget
-    this.isGenerate = isGenerate
+    this.style = style
   }
 
   /** True after `Finish`, when the upstream is no longer needed. */
@@ -139,10 +143,8 @@ class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   }
 
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
-    if (event._tag === "UpstreamExtra" && event.family === "generate" && !this.isGenerate) {
-      for (const translated of inOtherStyles(event)) this.push(translated, out)
-      return
-    }
+    const translated = event._tag === "UpstreamExtra" ? translatedFor(this.style, event) : undefined
+    if (translated !== undefined) return translated.forEach((each) => this.push(each, out))
     const { assembly, budget, policy } = this
     if (budget.isEmpty && isContent(event)) budget.isEmpty = false
     const to = policy === undefined ? out : this.assembled
@@ -249,7 +251,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           promptTokens: () => estimateConversation(conversation)
         })
         stats.soFar = assembly
-        const machine = new Turn(assembly, policy, budget, stats.style === "generate")
+        const machine = new Turn(assembly, policy, budget, stats.style)
         const assembled = transduce<UpstreamEvent, ReplyEvent, Turn>(once(machine), isDone)
         const turn = sealed.isShared ? flow(assembled, writes.before) : assembled
         const estimate = estimateCooperatively(conversation)
