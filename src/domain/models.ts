@@ -51,15 +51,18 @@ const configured = (table: ModelTable, name: string): Model | undefined => {
   return target === undefined ? undefined : findById(table, normalizeModelName(target))
 }
 
-/** Resolves a requested name: a native or configured id, then an alias, then the well-known families. */
-export const resolveModel = (table: ModelTable, requested: string): Model | undefined => {
-  const name = normalizeModelName(requested)
-  const found = configured(table, name)
-  if (found !== undefined) return found
+/** The native model that a name of a well-known family stands for. `name` is in normal form. */
+export const familyModel = (name: string): Model | undefined => {
   if (!families.some((prefix) => name.startsWith(prefix))) return undefined
   const reasoning = reasoningWords.some((word) => name.includes(word)) ||
     reasoningFamilies.some((prefix) => name.startsWith(prefix))
   return native(reasoning, name.includes("search"))
+}
+
+/** Resolves a requested name: a native or configured id, then an alias, then the well-known families. */
+export const resolveModel = (table: ModelTable, requested: string): Model | undefined => {
+  const name = normalizeModelName(requested)
+  return configured(table, name) ?? familyModel(name)
 }
 
 /** Well-known embedding models, by the names that vendors and servers use. A closed list, since model ids label metrics and usage. */
@@ -72,10 +75,13 @@ const embeddingModels: ReadonlyArray<Model> = (
   "snowflake-arctic-embed snowflake-arctic-embed2 qwen3-embedding all-minilm bge-m3 bge-large"
 ).split(" ").map((id) => ({ id, reasoning: false, search: false }))
 
+/** The well-known embedding model of a name in normal form. */
+export const embeddingModel = (name: string): Model | undefined => embeddingModels.find(({ id }) => id === name)
+
 /** Resolves a name in an embeddings request: a configured model, then a well-known embedding model, then the families. */
 export const resolveEmbeddingModel = (table: ModelTable, requested: string): Model | undefined => {
   const name = normalizeModelName(requested)
-  return configured(table, name) ?? embeddingModels.find(({ id }) => id === name) ?? resolveModel(table, name)
+  return configured(table, name) ?? embeddingModel(name) ?? familyModel(name)
 }
 
 /** The models that the messages style's own names stand for. */
@@ -88,6 +94,12 @@ export interface MessagesMapping {
 export const isSlowMessagesModel = (requested: string): boolean => {
   const name = normalizeModelName(requested)
   return name.includes("opus") || name.includes("reasoner") || name.includes("slow")
+}
+
+/** The model that `mapping` has for a name of the messages style or its vendor. `name` is in normal form. */
+export const mappedModel = (mapping: MessagesMapping, name: string): string | undefined => {
+  if (!name.startsWith("msgcompat-") && !name.startsWith("claude-")) return undefined
+  return isSlowMessagesModel(name) ? mapping.slow : mapping.fast
 }
 
 /**
@@ -110,8 +122,8 @@ export const resolveMessagesModel = (
   const name = normalizeModelName(requested)
   const found = configured(table, name)
   if (found !== undefined) return found
-  if (!name.startsWith("msgcompat-") && !name.startsWith("claude-")) return resolveModel(table, name)
-  return findById(table, normalizeModelName(isSlowMessagesModel(name) ? mapping.slow : mapping.fast))
+  const mapped = mappedModel(mapping, name)
+  return mapped === undefined ? familyModel(name) : findById(table, normalizeModelName(mapped))
 }
 
 /** The models that are listed: the native ones, then the configured ones. */
