@@ -18,6 +18,7 @@ import {
   PoolQueue,
   type QueuedPool,
   type Refusal,
+  type Skipped,
   type Slot,
   type SlotState,
   unavailable,
@@ -128,6 +129,9 @@ export class PoolState<A> implements QueuedPool<A> {
   readonly #avoiding = new Map<string, Waiters<A>>()
   readonly #queue: PoolQueue<A>
   readonly #alone: ReadonlyArray<PoolState<A>> = [this]
+  /** Places of waiters that wait elsewhere while this pool is skipped. */
+  readonly #parked = new Set<Place<A>>()
+  skipped: Skipped = "no"
   readonly holding: QueuedPool<A>["holding"] = new Set()
   #open = true
   #waiting = 0
@@ -412,22 +416,48 @@ export class PoolState<A> implements QueuedPool<A> {
   }
 
   join(queue: Waiters<A>, place: Place<A>): void {
-    queue.join(place)
-    place.queue = queue
+    this.#putIn(queue, place)
     this.#waiting++
     this.changes?.queue()
     if (queue === this.#direct) this.#directWaiting++
-    if (queue.purpose._tag === "Any" && queue !== this.#any) this.#avoiding.set(queue.purpose.id, queue)
-    this.#placeQueue(queue)
   }
 
   leave(place: Place<A>): void {
     const queue = place.queue as Waiters<A>
-    queue.leave(place)
+    if (place.parked) {
+      place.parked = false
+      this.#parked.delete(place)
+    } else this.#takeOut(queue, place)
     place.queue = undefined
     this.#waiting--
     this.changes?.queue()
     if (queue === this.#direct) this.#directWaiting--
+  }
+
+  park(place: Place<A>): void {
+    this.#takeOut(place.queue as Waiters<A>, place)
+    place.parked = true
+    this.#parked.add(place)
+  }
+
+  unpark(place: Place<A>): void {
+    place.parked = false
+    this.#parked.delete(place)
+    const { purpose } = place.queue as Waiters<A>
+    // Its queue may have become empty, and been replaced by another one with the same purpose.
+    const known = purpose._tag === "Any" ? this.#avoiding.get(purpose.id) : undefined
+    this.#putIn(known ?? place.queue as Waiters<A>, place)
+  }
+
+  #putIn(queue: Waiters<A>, place: Place<A>): void {
+    queue.join(place)
+    place.queue = queue
+    if (queue.purpose._tag === "Any" && queue !== this.#any) this.#avoiding.set(queue.purpose.id, queue)
+    this.#placeQueue(queue)
+  }
+
+  #takeOut(queue: Waiters<A>, place: Place<A>): void {
+    queue.leave(place)
     if (queue.purpose._tag === "Any" && queue.head === undefined) this.#avoiding.delete(queue.purpose.id)
     this.#placeQueue(queue)
   }
@@ -532,6 +562,10 @@ export class PoolState<A> implements QueuedPool<A> {
     this.#queue.release(this)
     this.#refuse(this.#any)
     for (const queue of this.#avoiding.values()) this.#refuse(queue)
+    for (const place of this.#parked) {
+      const refusal = this.refusalFor(place.queue as Waiters<A>, place.deadline)
+      if (refusal !== undefined) this.#queue.giveUp(place, refusal)
+    }
   }
 
   readonly #servable = (queue: Waiters<A>): boolean =>

@@ -5,7 +5,7 @@
  * slots of all pools together, and a request that waits in several queues counts once.
  */
 import type { Cooperative } from "../domain/stream/cooperative.ts"
-import { type Choice, type Notify, PoolQueue } from "./poolQueue.ts"
+import { type Choice, type Notify, PoolQueue, type Skipped } from "./poolQueue.ts"
 import { type LeaseRequest, type Limits, PoolState, type Refusal, type Slot, type Waiter } from "./PoolState.ts"
 
 /** The pool of one upstream, as configured. */
@@ -112,6 +112,15 @@ export class Pools<A> {
   drop(waiter: Waiter<A>, name: string): void {
     const pool = this.#pools.get(name)
     if (pool !== undefined) this.#queue.drop(waiter, pool)
+  }
+
+  /**
+   * Leaves a pool out, whose upstream is cooled, or takes it in again. Requests that have another pool take no slot of it; their
+   * places there stay. After `probe`, one more request takes a slot of it before it is left out again.
+   */
+  skip(name: string, skipped: Skipped): void {
+    const pool = this.#pools.get(name)
+    if (pool !== undefined) this.#queue.skip(pool, skipped)
   }
 
   /** `PoolState.recover` of all pools. */

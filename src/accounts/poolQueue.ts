@@ -93,9 +93,17 @@ export interface QueuedPool<A> {
   giveBack(slot: Slot<A> | undefined): void
   /** The oldest place that the pool can serve now. */
   next(): Place<A> | undefined
+  /** Whether requests that have another pool leave this one out. `probe`: from the next grant on. */
+  skipped: Skipped
+  /** Takes a place out of its queue without giving it up, and back to where its number belongs. */
+  park(place: Place<A>): void
+  unpark(place: Place<A>): void
   /** The waiters that have their only place here and would take further ones. */
   readonly holding: Set<WaiterNode<A>>
 }
+
+/** Whether a pool is left out; `probe`: it is, once it has granted one more slot. */
+export type Skipped = "no" | "probe" | "yes"
 
 /** Options of a request for several pools. */
 export interface Choice {
@@ -129,6 +137,8 @@ export abstract class Place<A> implements Queued<Place<A>> {
   previous: Place<A> | undefined = undefined
   next: Place<A> | undefined = undefined
   early: HeapEntry<Place<A>> | undefined = undefined
+  /** The pool is skipped, and the waiter has a place in another one. */
+  parked = false
   number = 0
   deadline = 0
   abstract get waiter(): WaiterNode<A>
@@ -225,11 +235,15 @@ export class PoolQueue<A> {
     if (first === undefined || firstQueue === undefined) return refusal ?? unavailable
 
     const waiter = new WaiterNode<A>()
-    const holds = hold && able.length > 1 && first === pools[0] && first.isInRotation(firstQueue) &&
-      !this.#canServe(first, firstQueue) && first.hasPlace(firstQueue)
+    const holds = hold && able.length > 1 && first === pools[0] && first.skipped !== "yes" &&
+      first.isInRotation(firstQueue) && !this.#canServe(first, firstQueue) && first.hasPlace(firstQueue)
     const chosen = holds ? -1 : this.#choose(able, queues, spread)
     if (chosen !== -1) {
-      this.#give(waiter, able[chosen]!, queues[chosen]!)
+      const pool = able[chosen]!
+      const probes = pool.skipped === "probe"
+      this.#give(waiter, pool, queues[chosen]!)
+      // Waiters that have skipped pools alone may use them now.
+      if (probes) this.serve()
       return waiter
     }
     waiter.number = ++this.#numbered
@@ -246,6 +260,7 @@ export class PoolQueue<A> {
       for (let i = 0; i < able.length; i++) {
         if (able[i]!.hasPlace(queues[i]!)) this.#join(waiter, able[i]!, queues[i]!)
       }
+      this.#settle(waiter)
     }
     if (waiter.queue === undefined) return this.#refusalNow(able, queues, now, refusal)
     this.waiters.add(waiter)
@@ -320,12 +335,44 @@ export class PoolQueue<A> {
       if (why !== undefined) waiter.lost = milder(waiter.lost, why)
       else if (queue !== undefined && pool.hasPlace(queue)) this.#join(waiter, pool, queue)
     }
+    this.#settle(waiter)
   }
 
   #forget(waiter: WaiterNode<A>): void {
     if (waiter.later === undefined) return
     waiter.later = undefined
     for (const place of waiter.places()) place.pool!.holding.delete(waiter)
+  }
+
+  /** Leaves a pool out, or takes it in again. Costs O(log n) for each waiter that has a place in it and another one. */
+  skip(pool: QueuedPool<A>, skipped: Skipped): void {
+    this.#skip(pool, skipped)
+    this.serve()
+  }
+
+  #skip(pool: QueuedPool<A>, skipped: Skipped): void {
+    pool.skipped = skipped
+    if (skipped === "yes") this.release(pool)
+    for (const waiter of this.waiters) this.#settle(waiter)
+  }
+
+  /** Parks the places of a waiter in skipped pools while it has a place in another one. */
+  #settle(waiter: WaiterNode<A>): void {
+    if (waiter.further === undefined) return
+    const places = [...waiter.places()]
+    const hasOther = places.some(({ pool }) => pool!.skipped !== "yes")
+    for (const place of places) {
+      const pool = place.pool!
+      const parks = hasOther && pool.skipped === "yes"
+      if (parks === place.parked || place.queue === undefined) continue
+      if (parks) {
+        pool.park(place)
+        continue
+      }
+      const why = pool.refusalFor(place.queue, waiter.deadline)
+      if (why === undefined) pool.unpark(place)
+      else return this.giveUp(place, why)
+    }
   }
 
   /** Gives up the place of a waiter in a pool, or the one that it would take. A waiter without any is refused. */
@@ -349,7 +396,7 @@ export class PoolQueue<A> {
     waiter.lost = milder(waiter.lost, refusal)
     this.#widen(waiter)
     place.pool!.leave(place)
-    if (waiter.places().next().done !== true) return
+    if (waiter.places().next().done !== true) return this.#settle(waiter)
     this.waiters.delete(waiter)
     waiter.state = "closed"
     this.#outcomes.push([waiter, waiter.lost])
@@ -377,20 +424,29 @@ export class PoolQueue<A> {
     waiter.granted = pool
     this.#inUse++
     waiter.slot = pool.take(queue)
+    if (pool.skipped === "probe") this.#skip(pool, "yes")
   }
 
   #canServe(pool: QueuedPool<A>, queue: Places<A>): boolean {
     return this.#inUse < this.limit && pool.canServe(queue)
   }
 
-  /** The index of the pool that serves a request now; -1 if it must wait. */
+  /**
+   * The index of the pool that serves a request now; -1 if it must wait. Skipped pools count only if no other one has a slot or a
+   * place in its queue.
+   */
   #choose(pools: ReadonlyArray<QueuedPool<A>>, queues: ReadonlyArray<Places<A>>, spread: Choice["spread"]): number {
     if (this.#inUse >= this.limit) return -1
+    let hasOther = false
+    for (let i = 0; i < pools.length; i++) {
+      const pool = pools[i]!
+      hasOther ||= pool.skipped !== "yes" && (pool.canServe(queues[i]!) || pool.hasPlace(queues[i]!))
+    }
     let best = -1
     let share = Number.NEGATIVE_INFINITY
     for (let i = 0; i < pools.length; i++) {
       const pool = pools[i]!
-      if (!pool.canServe(queues[i]!)) continue
+      if ((hasOther && pool.skipped === "yes") || !pool.canServe(queues[i]!)) continue
       if (spread === "order") return i
       const free = pool.freeShare()
       if (free > share) {
@@ -417,7 +473,7 @@ export class PoolQueue<A> {
       const place = this.#next()
       if (place === undefined) break
       const { waiter } = place
-      const places = waiter.further === undefined ? [place] : [...waiter.places()]
+      const places = waiter.further === undefined ? [place] : [...waiter.places()].filter(({ parked }) => !parked)
       const pools = places.map((place) => place.pool!)
       const queues = places.map((place) => place.queue!)
       const chosen = this.#choose(pools, queues, waiter.spread)

@@ -18,6 +18,7 @@ type Op =
   | { readonly _tag: "Drop"; readonly nth: number; readonly name: string }
   | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number }
   | { readonly _tag: "Restore"; readonly key: string }
+  | { readonly _tag: "Skip"; readonly name: string; readonly skipped: "no" | "probe" | "yes" }
   | { readonly _tag: "Advance"; readonly by: number }
   | { readonly _tag: "Configure"; readonly pools: ReadonlyMap<string, NaiveConfig>; readonly limit: number }
 
@@ -67,6 +68,14 @@ const op: fc.Arbitrary<Op> = fc.oneof(
     })
   },
   { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Restore" as const), key }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      _tag: fc.constant("Skip" as const),
+      name: fc.constantFrom(...names),
+      skipped: fc.constantFrom("no" as const, "probe" as const, "yes" as const)
+    })
+  },
   { weight: 3, arbitrary: fc.record({ _tag: fc.constant("Advance" as const), by: fc.integer({ min: 1, max: 60 }) }) },
   { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Configure" as const), pools: configured, limit }) }
 )
@@ -152,6 +161,11 @@ const compare = (first: ReadonlyMap<string, NaiveConfig>, firstLimit: number, op
         }
         if (op._tag === "Suspend") naive.setState(name, op.key, op.state, now + op.delay)
         else naive.setState(name, op.key, "ready", 0)
+        break
+      }
+      case "Skip": {
+        pools.skip(op.name, op.skipped)
+        naive.skip(op.name, op.skipped)
         break
       }
       case "Advance": {
@@ -282,6 +296,43 @@ describe("Pools", () => {
     const gpu = pools.get("gpu")!
     gpu.suspend(gpu.get("gpu/a")!, "cooling", 10)
     assert.deepStrictEqual(order, ["held hosted"])
+  })
+
+  it("a skipped pool serves requests without another one, and one request more while it is probed", () => {
+    const { order, pools, request } = poolsOf({ gpu: 4, hosted: 1 })
+    const busy = request("busy", ["hosted"])
+    pools.skip("gpu", "yes")
+    request("both", ["gpu", "hosted"])
+    request("last", ["gpu", "hosted"])
+    assert.strictEqual(request("alone", ["gpu"]).granted?.name, "gpu")
+    assert.deepStrictEqual([order, pools.waiting, pools.get("gpu")?.waiting], [[], 2, 2])
+    pools.skip("gpu", "probe")
+    assert.deepStrictEqual(order, ["both gpu"])
+    pools.close(busy)
+    assert.deepStrictEqual(order, ["both gpu", "last hosted"])
+    request("new", ["gpu", "hosted"])
+    pools.skip("gpu", "no")
+    assert.deepStrictEqual(order, ["both gpu", "last hosted", "new gpu"])
+  })
+
+  it("the grant that ends a probe lets waiters use the pools that are skipped, if these are all that they have", () => {
+    const pools = new Pools<string>()
+    const limits = { perAccount: 1, global: 9, queue: 9, direct: 1 }
+    const config = (...keys: ReadonlyArray<string>) => toConfig({ keys, limits, disabled: [], enabled: true })
+    runSync(pools.configure(new Map([["gpu", config("gpu/a")], ["hosted", config("hosted/a", "hosted/b")]]), 9))
+    const ask = (names: ReadonlyArray<string>, request: LeaseRequest) =>
+      pools.request(
+        { pools: names, request, now: 0, patience, about: "", spread: "order", hold: false },
+        () => {}
+      ) as Waiter<string>
+    ask(["hosted"], { _tag: "Pinned", key: "hosted/b" })
+    pools.skip("gpu", "yes")
+    // It waits for the account that it does not avoid.
+    const waiter = ask(["gpu", "hosted"], { _tag: "Any", avoid: new Set(["hosted/a"]) })
+    pools.skip("hosted", "probe")
+    assert.strictEqual(waiter.state, "waiting")
+    ask(["hosted"], any)
+    assert.strictEqual(waiter.granted?.name, "gpu")
   })
 
   it("a disabled or removed upstream gives up the places, and a request without another one ends", () => {

@@ -6,6 +6,7 @@ import { NaivePool, type Outcomes } from "./naivePool.ts"
 class NaiveMember extends NaivePool {
   readonly name: string
   open = true
+  skipped: "no" | "probe" | "yes" = "no"
 
   constructor(name: string, limits: Limits) {
     super(limits)
@@ -81,7 +82,9 @@ export class NaivePools {
 
   choose(pools: ReadonlyArray<NaiveMember>, { spread, wish }: NaiveRequest): NaiveMember | undefined {
     if (this.inUse >= this.limit) return undefined
-    const able = pools.filter((pool) => pool.pick(wish) !== undefined)
+    const others = pools.filter((pool) => pool.skipped !== "yes")
+    const hasOther = others.some((pool) => pool.pick(wish) !== undefined || pool.hasPlace(wish))
+    const able = (hasOther ? others : pools).filter((pool) => pool.pick(wish) !== undefined)
     if (spread === "order") return able[0]
     return able.find((pool) => able.every((other) => other.freeShare <= pool.freeShare))
   }
@@ -112,6 +115,30 @@ export class NaivePools {
     }
   }
 
+  /** The places that count: those in skipped pools only if there is no other one. */
+  active(waiter: NaiveWaiter): Array<NaiveMember> {
+    const others = waiter.places.filter((pool) => pool.skipped !== "yes")
+    return others.length > 0 ? others : waiter.places
+  }
+
+  give(id: number, pool: NaiveMember, { wish }: NaiveRequest): void {
+    pool.give(id, pool.pick(wish)!, this.outcomes)
+    if (pool.skipped === "probe") this.skipOne(pool, "yes")
+  }
+
+  skipOne(pool: NaiveMember, skipped: NaiveMember["skipped"]): void {
+    pool.skipped = skipped
+    for (const waiter of this.waiters) {
+      if (skipped === "yes" && waiter.later !== undefined && waiter.places.includes(pool)) this.widenOne(waiter)
+    }
+  }
+
+  skip(name: string, skipped: NaiveMember["skipped"]): void {
+    const pool = this.pool(name)
+    if (pool !== undefined) this.skipOne(pool, skipped)
+    this.serve()
+  }
+
   giveUp(waiter: NaiveWaiter, pool: NaiveMember, why: Refusal["_tag"]): void {
     waiter.lost.push(why)
     this.widenOne(waiter)
@@ -137,11 +164,11 @@ export class NaivePools {
   /** Serves the first waiter that can be served, repeatedly. */
   serve(): void {
     for (;;) {
-      const next = this.waiters.find((waiter) => this.choose(waiter.places, waiter.asked) !== undefined)
+      const next = this.waiters.find((waiter) => this.choose(this.active(waiter), waiter.asked) !== undefined)
       if (next === undefined) return
-      const pool = this.choose(next.places, next.asked)!
+      const pool = this.choose(this.active(next), next.asked)!
       this.leaveAll(next)
-      pool.give(next.id, pool.pick(next.asked.wish)!, this.outcomes)
+      this.give(next.id, pool, next.asked)
     }
   }
 
@@ -166,11 +193,13 @@ export class NaivePools {
       )
       : first.accounts.some((account) => first.isReady(account)))
     const isServable = this.choose([first], asked) !== undefined
-    const holds = asked.hold && able.length > 1 && first.name === asked.pools[0] && rotates && !isServable &&
+    const holds = asked.hold && able.length > 1 && first.name === asked.pools[0] && first.skipped !== "yes" &&
+      rotates && !isServable &&
       first.hasPlace(asked.wish)
     const chosen = holds ? undefined : this.choose(able, asked)
     if (chosen !== undefined) {
-      chosen.give(id, chosen.pick(asked.wish)!, this.outcomes)
+      this.give(id, chosen, asked)
+      this.serve()
       return
     }
     const waiter: NaiveWaiter = { id, asked, deadline: now + patience, places: [], later: undefined, lost: [] }
