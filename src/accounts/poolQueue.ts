@@ -252,6 +252,8 @@ export class PoolQueue<A> {
     waiter.about = about
     waiter.notify = notify
     waiter.spread = spread
+    // A pool reports the change of its queue at once, and its receiver may read the waiters.
+    this.waiters.add(waiter)
     if (holds) {
       waiter.later = { request, pools: able.slice(1) }
       first.holding.add(waiter)
@@ -262,9 +264,9 @@ export class PoolQueue<A> {
       }
       this.#settle(waiter)
     }
-    if (waiter.queue === undefined) return this.#refusalNow(able, queues, now, refusal)
-    this.waiters.add(waiter)
-    return waiter
+    if (waiter.queue !== undefined) return waiter
+    this.waiters.delete(waiter)
+    return this.#refusalNow(able, queues, now, refusal)
   }
 
   /** The refusal of a request without a place: `Full` if an account in rotation has a full queue. */
@@ -415,8 +417,8 @@ export class PoolQueue<A> {
 
   #leave(waiter: WaiterNode<A>): void {
     this.#forget(waiter)
-    for (const place of waiter.places()) place.pool!.leave(place)
     this.waiters.delete(waiter)
+    for (const place of waiter.places()) place.pool!.leave(place)
   }
 
   #give(waiter: WaiterNode<A>, pool: QueuedPool<A>, queue: Places<A>): void {
