@@ -3,14 +3,31 @@
  * no clock and no randomness: times are arguments, so that tests compare generated interleavings with a plain model.
  *
  * The one thing to know: after every call, the free capacity can serve no waiter. A new request therefore never overtakes a
- * waiter that could have had its slot, and a freed slot goes to exactly the first waiter that can use it.
+ * waiter that could have had its slot, and a freed slot goes to exactly the first waiter that can use it. `poolQueue.ts` keeps this
+ * also for several pools that share their requests (`Pools.ts`).
  *
  * Rules: behaviour "The pool", spec "Limits". A call costs O(log n) in accounts and waiters; `configure` costs O(n log n),
  * and a call that refuses waiters costs O(log n) for each of them.
  */
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { Heap, type HeapEntry, heapEntry } from "./heap.ts"
-import { type Queued, WaitQueue } from "./waitQueue.ts"
+import {
+  type LeaseRequest,
+  type Notify,
+  type Place,
+  PoolQueue,
+  type QueuedPool,
+  type Refusal,
+  type Skipped,
+  type Slot,
+  type SlotState,
+  unavailable,
+  unknownAccount,
+  type Waiter
+} from "./poolQueue.ts"
+import { WaitQueue } from "./waitQueue.ts"
+
+export type { LeaseRequest, Refusal, Slot, SlotState, Waiter } from "./poolQueue.ts"
 
 /** How many requests may run and wait at once. */
 export interface Limits {
@@ -23,55 +40,6 @@ export interface Limits {
   /** Slots that direct callers hold at once. The operator has not vouched for them. */
   readonly direct: number
 }
-
-/**
- * `ready`: in rotation. `cooling`: not used before a time. `out`: not used until a try shows that the account works again.
- */
-export type SlotState = "ready" | "cooling" | "out"
-
-/** One account of the pool, with as many slots as the limit says. */
-export interface Slot<out A> {
-  readonly key: string
-  /** The account as last configured. */
-  readonly account: A
-  readonly inUse: number
-  readonly state: SlotState
-  /** When a `cooling` account returns, or an `out` account is tried again; in milliseconds. */
-  readonly until: number
-  /** False once the account has left the configuration; its leases run to their end. */
-  readonly member: boolean
-  /** False while the operator has disabled the account: it is never granted, whatever its state. */
-  readonly enabled: boolean
-  /** Whether the account is in rotation with spare capacity. */
-  readonly available: boolean
-}
-
-/** What a request asks for. */
-export type LeaseRequest =
-  /** Any account. Accounts in `avoid` come last, and only while no other account is in rotation. */
-  | { readonly _tag: "Any"; readonly avoid: ReadonlySet<string> }
-  /** Only this account. */
-  | { readonly _tag: "Pinned"; readonly key: string }
-  /** No account, only a share of the global limit: a direct caller. */
-  | { readonly _tag: "Direct" }
-
-/** Why a request gets no slot. */
-export type Refusal =
-  /** All slots are in use and the queue is full. */
-  | { readonly _tag: "Full" }
-  /** Every account that may serve is cooling, and the first one returns too late. */
-  | { readonly _tag: "Cooling"; readonly until: number }
-  /** There is no account, or every account that may serve is out of rotation or disabled. */
-  | { readonly _tag: "Unavailable" }
-  /** The pinned account is not configured, or has left the configuration. */
-  | { readonly _tag: "Unknown" }
-  /** The time in the queue is over. */
-  | { readonly _tag: "Late" }
-  /** The gateway is stopping. */
-  | { readonly _tag: "Closing" }
-
-/** Called once when a waiter is granted (`undefined`) or refused, never after `close`. It may call back. */
-type Notify = (refusal: Refusal | undefined) => void
 
 /** A request in the queue. */
 interface QueuedRequest<out A> {
@@ -91,18 +59,6 @@ export interface PoolChanges<in A> {
   readonly queue: () => void
 }
 
-/** One request's claim, from `request` to `close`. */
-export interface Waiter<out A> {
-  readonly state: "waiting" | "granted" | "closed"
-  /** The granted account; `undefined` while waiting, and for `Direct`. */
-  readonly slot: Slot<A> | undefined
-}
-
-const full: Refusal = { _tag: "Full" }
-const unavailable: Refusal = { _tag: "Unavailable" }
-const unknown: Refusal = { _tag: "Unknown" }
-const late: Refusal = { _tag: "Late" }
-
 /** The `lastGiven` of accounts that were never granted starts here, in the order of arrival: before every granted one. */
 const neverGiven = -(2 ** 40)
 /** Added to the rotation key of an account that is being cleaned up, which puts it behind all others. */
@@ -114,7 +70,7 @@ type Purpose<A> =
   | { readonly _tag: "Pinned"; readonly slot: SlotNode<A> }
   | { readonly _tag: "Direct" }
 
-type Waiters<A> = WaitQueue<WaiterNode<A>, Purpose<A>>
+type Waiters<A> = WaitQueue<Place<A>, Purpose<A>>
 
 class SlotNode<A> implements Slot<A> {
   readonly key: string
@@ -145,29 +101,16 @@ class SlotNode<A> implements Slot<A> {
   }
 
   ownQueue(): Waiters<A> {
-    this.queue ??= new WaitQueue<WaiterNode<A>, Purpose<A>>({ _tag: "Pinned", slot: this })
+    this.queue ??= new WaitQueue<Place<A>, Purpose<A>>({ _tag: "Pinned", slot: this })
     return this.queue
   }
-}
-
-class WaiterNode<A> implements Waiter<A>, Queued<WaiterNode<A>> {
-  state: "waiting" | "granted" | "closed" = "waiting"
-  slot: SlotNode<A> | undefined = undefined
-  /** The queue that it stands in; `undefined` if it never waited or has left. */
-  queue: Waiters<A> | undefined = undefined
-  previous: WaiterNode<A> | undefined = undefined
-  next: WaiterNode<A> | undefined = undefined
-  number = 0
-  since = 0
-  deadline = 0
-  about = ""
-  notify: Notify | undefined = undefined
 }
 
 const noAvoid: ReadonlySet<string> = new Set()
 
 /** The pool of one gateway; `A` is the caller's own account type. */
-export class PoolState<A> {
+export class PoolState<A> implements QueuedPool<A> {
+  readonly name: string
   /** Receives the changes, if set. */
   changes: PoolChanges<A> | undefined = undefined
   #limits: Limits
@@ -180,15 +123,18 @@ export class PoolState<A> {
   readonly #out = new Heap<SlotNode<A>>()
   /** Queues with waiters. The queue of one account is here only while that account has spare capacity. */
   readonly #queues = new Heap<Waiters<A>>()
-  readonly #direct: Waiters<A> = new WaitQueue<WaiterNode<A>, Purpose<A>>({ _tag: "Direct" })
-  readonly #any: Waiters<A> = new WaitQueue<WaiterNode<A>, Purpose<A>>({ _tag: "Any", avoid: noAvoid, id: "" })
+  readonly #direct: Waiters<A> = new WaitQueue<Place<A>, Purpose<A>>({ _tag: "Direct" })
+  readonly #any: Waiters<A> = new WaitQueue<Place<A>, Purpose<A>>({ _tag: "Any", avoid: noAvoid, id: "" })
   /** Queues of requests that avoid accounts, by those accounts; kept only while they have waiters. */
   readonly #avoiding = new Map<string, Waiters<A>>()
-  /** Every waiter, in the order of arrival. */
-  readonly #waiters = new Set<WaiterNode<A>>()
-  /** Waiters that are granted or refused and not yet notified. */
-  readonly #outcomes: Array<readonly [WaiterNode<A>, Refusal | undefined]> = []
-  #notifying = false
+  readonly #queue: PoolQueue<A>
+  readonly #alone: ReadonlyArray<PoolState<A>> = [this]
+  /** Places of waiters that wait elsewhere while this pool is skipped. */
+  readonly #parked = new Set<Place<A>>()
+  skipped: Skipped = "no"
+  readonly holding: QueuedPool<A>["holding"] = new Set()
+  #open = true
+  #waiting = 0
   #inUse = 0
   /** Slots that `Direct` requests hold, and `Direct` requests that wait. */
   #directInUse = 0
@@ -196,10 +142,13 @@ export class PoolState<A> {
   #disabled = 0
   #given = 0
   #arrived = 0
-  #numbered = 0
 
-  constructor(limits: Limits) {
+  /** `queue` is shared by pools whose slots the same requests may use, each with its name. */
+  constructor(limits: Limits, queue: PoolQueue<A> = new PoolQueue(), name = "") {
     this.#limits = limits
+    this.name = name
+    this.#queue = queue
+    queue.pools.add(this)
   }
 
   /** Slots in use, with those of direct callers and of draining accounts. */
@@ -207,7 +156,7 @@ export class PoolState<A> {
     return this.#inUse
   }
   get waiting(): number {
-    return this.#waiters.size
+    return this.#waiting
   }
   get limits(): Limits {
     return this.#limits
@@ -252,8 +201,12 @@ export class PoolState<A> {
 
   /** The waiting requests, the oldest first. */
   *queued(): IterableIterator<QueuedRequest<A>> {
-    for (const { about, queue, since } of this.#waiters) {
-      yield { since, about, pinned: queue?.purpose._tag === "Pinned" ? queue.purpose.slot : undefined }
+    for (const waiter of this.#queue.waiters) {
+      for (const { pool, queue } of waiter.places()) {
+        if (pool !== this) continue
+        const { purpose } = queue as Waiters<A>
+        yield { since: waiter.since, about: waiter.about, pinned: purpose._tag === "Pinned" ? purpose.slot : undefined }
+      }
     }
   }
 
@@ -267,58 +220,17 @@ export class PoolState<A> {
    * waiting calls `close`. `about` describes the request in the queue status.
    */
   request(request: LeaseRequest, now: number, patience: number, notify: Notify, about = ""): Waiter<A> | Refusal {
-    const queue = this.#queueOf(request)
-    if (queue === undefined) return unknown
-    const deadline = now + patience
-    const refusal = this.#refusalFor(queue.purpose, deadline)
-    if (refusal !== undefined) return refusal
-    const waiter = new WaiterNode<A>()
-    const direct = queue.purpose._tag === "Direct"
-    if (this.#inUse < this.#limits.global) {
-      const slot = this.#pick(queue.purpose)
-      if (slot !== undefined || (direct && this.#directAllowed)) {
-        this.#give(waiter, slot)
-        return waiter
-      }
-    }
-    const noPlace = this.#waiters.size >= this.#limits.queue ||
-      (direct && this.#directWaiting >= Math.floor(this.#limits.queue / 2))
-    if (noPlace) return this.#refusalFor(queue.purpose, now) ?? full
-    waiter.number = ++this.#numbered
-    waiter.since = now
-    waiter.deadline = deadline
-    waiter.about = about
-    waiter.notify = notify
-    this.#join(queue, waiter)
-    return waiter
+    return this.#queue.request(this.#alone, request, now, patience, notify, about)
   }
 
   /** Gives the slot back, or leaves the queue. Only the first call has an effect. */
   close(waiter: Waiter<A>): void {
-    const node = waiter as WaiterNode<A>
-    const state = node.state
-    node.state = "closed"
-    node.notify = undefined
-    if (state === "waiting") this.#leave(node)
-    if (state !== "granted") return
-    this.#inUse--
-    const slot = node.slot
-    this.changes?.slot(slot)
-    if (slot === undefined) {
-      this.#directInUse--
-      this.#placeQueue(this.#direct)
-    } else {
-      slot.inUse--
-      if (slot.member) this.#place(slot)
-      else if (slot.inUse === 0) this.#draining.delete(slot.key)
-    }
-    this.#serve()
+    this.#queue.close(waiter)
   }
 
   /** The refusal of a waiter whose time in the queue is over: `Late`, or what keeps its accounts out of rotation. */
   late(waiter: Waiter<A>): Refusal {
-    const queue = (waiter as WaiterNode<A>).queue
-    return (queue === undefined ? undefined : this.#refusalFor(queue.purpose, Number.NEGATIVE_INFINITY)) ?? late
+    return this.#queue.late(waiter)
   }
 
   /** Takes an account out of rotation: until `until` (`cooling`), or to be tried again at `until` (`out`). */
@@ -328,7 +240,7 @@ export class PoolState<A> {
     this.#setState(node, state, until)
     if (node.queue !== undefined) this.#refuse(node.queue)
     this.#refuseShared()
-    this.#serve()
+    this.#queue.serve()
   }
 
   /** Puts an account back into rotation. */
@@ -336,7 +248,7 @@ export class PoolState<A> {
     const node = slot as SlotNode<A>
     if (!node.member || node.state === "ready") return
     this.#setState(node, "ready", 0)
-    this.#serve()
+    this.#queue.serve()
   }
 
   /**
@@ -352,7 +264,7 @@ export class PoolState<A> {
       due.push(first.value)
       this.#setState(first.value, "out", Number.POSITIVE_INFINITY)
     }
-    this.#serve()
+    this.#queue.serve()
     return due
   }
 
@@ -361,6 +273,13 @@ export class PoolState<A> {
     const node = slot as SlotNode<A>
     node.cleaning = cleaning
     this.#place(node)
+  }
+
+  /** Applies what bounds the next grants. `apply` follows, which applies the rest. */
+  prepare(limits: Limits, open: boolean): void {
+    this.#limits = limits
+    this.#open = open
+    this.#placeQueue(this.#direct)
   }
 
   /**
@@ -373,8 +292,18 @@ export class PoolState<A> {
     limits: Limits,
     disabled: ReadonlySet<string> = new Set()
   ): Cooperative<void> {
-    this.#limits = limits
-    this.#placeQueue(this.#direct)
+    yield* this.apply(accounts, limits, disabled, true)
+    this.#queue.serve()
+  }
+
+  /** `configure` without serving waiters. A pool that is not `open` grants no slot, and its waiters give up their places. */
+  *apply(
+    accounts: ReadonlyMap<string, A>,
+    limits: Limits,
+    disabled: ReadonlySet<string>,
+    open: boolean
+  ): Cooperative<void> {
+    this.prepare(limits, open)
     // New accounts are added before old ones go, so that the pool is never empty in between.
     yield* eachCooperatively(accounts, ([key, account]) => {
       const slot = this.#members.get(key) ?? this.#add(key, account)
@@ -384,9 +313,14 @@ export class PoolState<A> {
     yield* eachCooperatively(this.#members.values(), (slot) => {
       if (!accounts.has(slot.key)) this.#remove(slot)
     })
+    if (!open) {
+      this.#refuse(this.#direct)
+      yield* eachCooperatively(this.#members.values(), ({ queue }) => {
+        if (queue !== undefined) this.#refuse(queue)
+      })
+    }
     this.changes?.slot(undefined)
     this.#refuseShared()
-    this.#serve()
   }
 
   #add(key: string, account: A): SlotNode<A> {
@@ -467,49 +401,109 @@ export class PoolState<A> {
     return this.#directInUse < this.#limits.direct
   }
 
-  #queueOf(request: LeaseRequest): Waiters<A> | undefined {
+  queueOf(request: LeaseRequest): Waiters<A> | undefined {
     if (request._tag === "Direct") return this.#direct
     if (request._tag === "Pinned") return this.#members.get(request.key)?.ownQueue()
     if (request.avoid.size === 0) return this.#any
     const id = [...request.avoid].sort().join("\n")
     return this.#avoiding.get(id) ??
-      new WaitQueue<WaiterNode<A>, Purpose<A>>({ _tag: "Any", avoid: new Set(request.avoid), id })
+      new WaitQueue<Place<A>, Purpose<A>>({ _tag: "Any", avoid: new Set(request.avoid), id })
   }
 
-  #join(queue: Waiters<A>, waiter: WaiterNode<A>): void {
-    queue.join(waiter)
-    waiter.queue = queue
-    this.#waiters.add(waiter)
+  hasPlace(queue: Waiters<A>): boolean {
+    if (this.#waiting >= this.#limits.queue) return false
+    return queue !== this.#direct || this.#directWaiting < Math.floor(this.#limits.queue / 2)
+  }
+
+  join(queue: Waiters<A>, place: Place<A>): void {
+    this.#putIn(queue, place)
+    this.#waiting++
     this.changes?.queue()
     if (queue === this.#direct) this.#directWaiting++
+  }
+
+  leave(place: Place<A>): void {
+    const queue = place.queue as Waiters<A>
+    if (place.parked) {
+      place.parked = false
+      this.#parked.delete(place)
+    } else this.#takeOut(queue, place)
+    place.queue = undefined
+    this.#waiting--
+    this.changes?.queue()
+    if (queue === this.#direct) this.#directWaiting--
+  }
+
+  park(place: Place<A>): void {
+    this.#takeOut(place.queue as Waiters<A>, place)
+    place.parked = true
+    this.#parked.add(place)
+  }
+
+  unpark(place: Place<A>): void {
+    place.parked = false
+    this.#parked.delete(place)
+    const { purpose } = place.queue as Waiters<A>
+    // Its queue may have become empty, and been replaced by another one with the same purpose.
+    const known = purpose._tag === "Any" ? this.#avoiding.get(purpose.id) : undefined
+    this.#putIn(known ?? place.queue as Waiters<A>, place)
+  }
+
+  #putIn(queue: Waiters<A>, place: Place<A>): void {
+    queue.join(place)
+    place.queue = queue
     if (queue.purpose._tag === "Any" && queue !== this.#any) this.#avoiding.set(queue.purpose.id, queue)
     this.#placeQueue(queue)
   }
 
-  #leave(waiter: WaiterNode<A>): void {
-    const queue = waiter.queue!
-    queue.leave(waiter)
-    waiter.queue = undefined
-    this.#waiters.delete(waiter)
-    this.changes?.queue()
-    if (queue === this.#direct) this.#directWaiting--
+  #takeOut(queue: Waiters<A>, place: Place<A>): void {
+    queue.leave(place)
     if (queue.purpose._tag === "Any" && queue.head === undefined) this.#avoiding.delete(queue.purpose.id)
     this.#placeQueue(queue)
   }
 
-  #give(waiter: WaiterNode<A>, slot: SlotNode<A> | undefined): void {
-    waiter.state = "granted"
-    waiter.slot = slot
+  take(queue: Waiters<A>): Slot<A> | undefined {
+    const slot = this.#pick(queue.purpose)
     this.#inUse++
     this.changes?.slot(slot)
     if (slot === undefined) {
       this.#directInUse++
       this.#placeQueue(this.#direct)
-      return
+      return undefined
     }
     slot.inUse++
     slot.lastGiven = ++this.#given
     this.#place(slot)
+    return slot
+  }
+
+  giveBack(given: Slot<A> | undefined): void {
+    const slot = given as SlotNode<A> | undefined
+    this.#inUse--
+    this.changes?.slot(slot)
+    if (slot === undefined) {
+      this.#directInUse--
+      this.#placeQueue(this.#direct)
+    } else {
+      slot.inUse--
+      if (slot.member) this.#place(slot)
+      else if (slot.inUse === 0) this.#draining.delete(slot.key)
+    }
+  }
+
+  canServe(queue: Waiters<A>): boolean {
+    if (!this.#open || this.#inUse >= this.#limits.global) return false
+    return queue.purpose._tag === "Direct" ? this.#directAllowed : this.#pick(queue.purpose) !== undefined
+  }
+
+  isInRotation({ purpose }: Waiters<A>): boolean {
+    if (purpose._tag === "Any") return this.#inRotation > 0
+    return purpose._tag === "Direct" || purpose.slot.state === "ready"
+  }
+
+  freeShare(): number {
+    const all = Math.min(this.#limits.global, this.#inRotation * this.#limits.perAccount)
+    return all === 0 ? 0 : (all - this.#inUse) / all
   }
 
   /** The account that the next request for a purpose gets. */
@@ -537,11 +531,12 @@ export class PoolState<A> {
   }
 
   /** Why no account for a purpose is in rotation or returns before the deadline; `undefined` if one does. */
-  #refusalFor(purpose: Purpose<A>, deadline: number): Refusal | undefined {
+  refusalFor({ purpose }: Waiters<A>, deadline: number): Refusal | undefined {
+    if (purpose._tag === "Pinned" && !purpose.slot.member) return unknownAccount
+    if (!this.#open) return unavailable
     if (purpose._tag === "Direct") return undefined
     if (purpose._tag === "Pinned") {
-      const { enabled, member, state, until } = purpose.slot
-      if (!member) return unknown
+      const { enabled, state, until } = purpose.slot
       if (!enabled) return unavailable
       if (state === "ready") return undefined
       if (state === "out") return unavailable
@@ -556,53 +551,33 @@ export class PoolState<A> {
   /** Refuses the first waiters of a queue as long as no account can serve them in time. */
   #refuse(queue: Waiters<A>): void {
     for (let head = queue.head; head !== undefined; head = queue.head) {
-      const refusal = this.#refusalFor(queue.purpose, head.deadline)
+      const refusal = this.refusalFor(queue, head.deadline)
       if (refusal === undefined) return
-      this.#leave(head)
-      head.state = "closed"
-      this.#outcomes.push([head, refusal])
+      this.#queue.giveUp(head, refusal)
     }
   }
 
   #refuseShared(): void {
-    if (this.#inRotation > 0) return
+    if (this.#open && this.#inRotation > 0) return
+    this.#queue.release(this)
     this.#refuse(this.#any)
     for (const queue of this.#avoiding.values()) this.#refuse(queue)
+    for (const place of this.#parked) {
+      const refusal = this.refusalFor(place.queue as Waiters<A>, place.deadline)
+      if (refusal !== undefined) this.#queue.giveUp(place, refusal)
+    }
   }
 
   readonly #servable = (queue: Waiters<A>): boolean =>
     queue.purpose._tag !== "Any" || this.#pick(queue.purpose) !== undefined
 
-  /** The queue whose first waiter is the oldest that can be served now. */
+  next(): Place<A> | undefined {
+    if (!this.#open || this.#waiting === 0 || this.#inUse >= this.#limits.global) return undefined
+    return this.#nextQueue()?.head
+  }
+
   #nextQueue(): Waiters<A> | undefined {
     if (this.#spare.size > 0) return this.#queues.first(this.#servable)?.value
     return this.#direct.head === undefined || !this.#directAllowed ? undefined : this.#direct
-  }
-
-  /** Gives the free capacity to waiters in order, then notifies all that were granted or refused. */
-  #serve(): void {
-    while (this.#waiters.size > 0 && this.#inUse < this.#limits.global) {
-      const queue = this.#nextQueue()
-      const head = queue?.head
-      if (queue === undefined || head === undefined) break
-      const slot = this.#pick(queue.purpose)
-      this.#leave(head)
-      this.#give(head, slot)
-      this.#outcomes.push([head, undefined])
-    }
-    if (this.#outcomes.length > 0 && !this.#notifying) this.#notify()
-  }
-
-  /** `notify` may call back, so it runs when the state is consistent, and never within itself. */
-  #notify(): void {
-    this.#notifying = true
-    for (let i = 0; i < this.#outcomes.length; i++) {
-      const [waiter, refusal] = this.#outcomes[i]!
-      const notify = waiter.notify
-      waiter.notify = undefined
-      if (notify !== undefined) notify(refusal)
-    }
-    this.#outcomes.length = 0
-    this.#notifying = false
   }
 }

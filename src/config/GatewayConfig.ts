@@ -6,6 +6,8 @@
 import type * as Redacted from "effect/Redacted"
 import type { Limits } from "../domain/limits.ts"
 import type { Model, ModelTable } from "../domain/models.ts"
+import type { AlsoOn } from "../domain/nextTry.ts"
+import type { RouteTable } from "../domain/routes.ts"
 import type { Account, AccountTable } from "./Account.ts"
 import type { RawConfig } from "./json.ts"
 import type { KeyRecords } from "./keyRecords.ts"
@@ -71,6 +73,40 @@ export interface UpstreamConfig {
   readonly timeouts: typeof Groups.Timeouts.Type
 }
 
+/** A header that goes to an upstream; its value is a secret. */
+export interface UpstreamHeader {
+  readonly name: string
+  readonly value: Redacted.Redacted<string>
+}
+
+/** An entry of `upstreams`. */
+export interface NamedUpstream extends Omit<UpstreamConfig, "driver" | "timeouts"> {
+  readonly name: string
+  readonly driver: typeof Groups.UpstreamEntry.Type["driver"]
+  readonly enabled: boolean
+  /** Seconds. */
+  readonly timeouts: typeof Groups.UpstreamEntry.Type["timeouts"]
+  readonly headers: ReadonlyArray<UpstreamHeader>
+  /** An address, which may contain a password, or `direct`; `undefined` for the environment's. */
+  readonly proxy: Redacted.Redacted<string> | undefined
+  readonly tls: typeof Groups.UpstreamEntry.Type["tls"]
+  readonly max_inflight: number | undefined
+  readonly account_max_inflight: number | undefined
+  readonly account_max_queue: number | undefined
+}
+
+/** An entry of `routes`. */
+export interface RouteConfigEntry {
+  readonly name: string
+  /** As written. */
+  readonly targets: ReadonlyArray<string>
+  /** Seconds, at most those of `upstream.timeouts.queue`. */
+  readonly wait: number
+  readonly also_on: ReadonlyArray<AlsoOn>
+  readonly spread: "order" | "even"
+  readonly sticky: boolean | "target"
+}
+
 export type AutoDeleteMode = "none" | "single" | "all"
 
 type SettingGroups = typeof Groups.settingGroups
@@ -100,6 +136,11 @@ export interface GatewayConfig
   readonly runtime: RuntimeConfig
   readonly auto_delete: { readonly mode: AutoDeleteMode }
   readonly upstream: UpstreamConfig
+  /** Upstreams besides `upstream`, in the order of the file. */
+  readonly upstreams: ReadonlyArray<NamedUpstream>
+  readonly routes: ReadonlyArray<RouteConfigEntry>
+  /** What the names of models stand for over all upstreams. */
+  readonly route_table: RouteTable
   readonly auth: AuthConfig
   /** Limits on data from callers and upstreams. */
   readonly limits: Limits

@@ -14,6 +14,7 @@ import {
   nativeModels,
   normalizeModelName
 } from "../domain/models.ts"
+import { makeRouteTable } from "../domain/routes.ts"
 import {
   type Account,
   type AccountTable,
@@ -35,8 +36,10 @@ import type {
 } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
 import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
+import type { Variables } from "./references.ts"
 import * as Groups from "./schema.ts"
 import { unknownFields } from "./unknownFields.ts"
+import { decodeSeveral, natives, type Several, toBaseUrl, toModels, toTools, usesKeys } from "./upstreams.ts"
 
 export interface DecodeOptions {
   /** Name of the file or variable, for error messages. */
@@ -46,68 +49,32 @@ export interface DecodeOptions {
   /** A generated business key. Accepted until a key is configured or it is removed. */
   readonly generatedKey?: string | undefined
   readonly duplicates: Duplicates
+  /** The environment that `${NAME}` refers to. */
+  readonly variables?: Variables | undefined
 }
+
+const noVariables: Variables = () => undefined
 
 /** Returns the previous object if the content is equal. */
 const keep = <A>(previous: A | undefined, next: A): A =>
   previous !== undefined && Equal.equals(previous, next) ? previous : next
 
-/** Native models by id. Entries of `upstream.models` inherit their flags. */
-const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
+/** The names that aliases and the mapping may stand for. */
+const targets = (upstream: UpstreamConfig | undefined, several: Several): ReadonlySet<string> =>
+  new Set([
+    ...[...nativeModels, ...(upstream?.models ?? [])].map((model) => normalizeModelName(model.id)),
+    ...several.names
+  ])
 
-const targets = (upstream: UpstreamConfig | undefined): ReadonlySet<string> =>
-  new Set([...nativeModels, ...(upstream?.models ?? [])].map((model) => normalizeModelName(model.id)))
-
-/** True for a driver whose accounts are the API keys of a server. */
-const usesKeys = (driver: UpstreamConfig["driver"]): boolean => driver !== "embedded" && driver !== "session"
-
-/** What addresses may end with beyond the base address. */
-const endpoints: { readonly [Name in UpstreamConfig["driver"]]: RegExp } = {
-  embedded: /\/+$/,
-  session: /\/+$/,
-  openai: /(?:\/chat\/completions)?\/*$/,
-  messages: /(?:\/v1)?(?:\/messages)?\/*$/,
-  generate: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/
-}
-
-const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault>): UpstreamConfig => {
-  // Operators often paste the full endpoint address in place of the base address.
-  const call = endpoints[group.driver]
-  const base_url = (group.base_url ?? "").trim().replace(call, "")
-  if (base_url === "") {
-    if (group.driver !== "embedded") {
-      faults.push(fault("upstream.base_url", `is required with the ${group.driver} driver`))
-    }
-  } else if (!URL.canParse(base_url) || !/^https?:$/.test(new URL(base_url).protocol)) {
-    faults.push(fault("upstream.base_url", "must be an http or https address"))
-  }
-  const models = Object.entries(group.models).map(([id, entry]): ConfiguredModel => {
-    if (id.trim() === "") faults.push(fault("upstream.models", "must not have an empty id"))
-    const native = natives.get(normalizeModelName(id))
-    const { max_tokens, model, reasoning, search, thinking } = typeof entry === "string" ? { model: entry } : entry
-    if (model.trim() === "") faults.push(fault(`upstream.models.${id}`, "must name a model"))
-    return {
-      id: native === undefined ? id.trim() : normalizeModelName(id),
-      model: model.trim(),
-      reasoning: reasoning ?? native?.reasoning ?? "auto",
-      search: search ?? native?.search ?? false,
-      ...(thinking === undefined ? {} : { thinking }),
-      ...(max_tokens === undefined ? {} : { max_tokens })
-    }
-  })
-  if (group.tools === "prompt" && (group.driver === "messages" || group.driver === "generate")) {
-    faults.push(fault("upstream.tools", `must be native with the ${group.driver} driver`))
-  }
-  return {
-    driver: group.driver,
-    base_url,
-    models,
-    tools: group.tools ?? (usesKeys(group.driver) ? "native" : "prompt"),
-    history_reasoning: group.history_reasoning,
-    fields: group.fields,
-    timeouts: group.timeouts
-  }
-}
+const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault>): UpstreamConfig => ({
+  driver: group.driver,
+  base_url: toBaseUrl(group, "upstream", faults),
+  models: toModels(group.models, "upstream", faults),
+  tools: toTools(group, "upstream", faults),
+  history_reasoning: group.history_reasoning,
+  fields: group.fields,
+  timeouts: group.timeouts
+})
 
 /** Without this check, an address without a driver would silently use the embedded upstream. */
 const namesDriver = (group: Schema.Json | undefined): boolean => isJsonObject(group) && Object.hasOwn(group, "driver")
@@ -129,9 +96,10 @@ const toModelTable = (
   aliases: ReadonlyMap<string, string>,
   upstream: UpstreamConfig | undefined,
   families: boolean,
+  several: Several,
   faults: Array<Fault>
 ): ModelTable => {
-  const known = targets(upstream)
+  const known = targets(upstream, several)
   const normalized = new Map<string, string>()
   for (const [alias, target] of aliases) {
     const name = normalizeModelName(alias)
@@ -147,8 +115,13 @@ const toModelTable = (
   return { models, aliases: normalized, families, ...(hasServer(upstream) ? { mapped: mappedNames(upstream) } : {}) }
 }
 
-const checkMapping = (mapping: MessagesMapping, upstream: UpstreamConfig | undefined, faults: Array<Fault>): void => {
-  const known = targets(upstream)
+const checkMapping = (
+  mapping: MessagesMapping,
+  upstream: UpstreamConfig | undefined,
+  several: Several,
+  faults: Array<Fault>
+): void => {
+  const known = targets(upstream, several)
   for (const key of ["fast", "slow"] as const) {
     if (!known.has(normalizeModelName(mapping[key]))) {
       faults.push(fault(`msgcompat_mapping.${key}`, "must name a native model or an id of upstream.models"))
@@ -275,8 +248,10 @@ export const decodeConfig = Effect.fnUntraced(function*(
     faults.push(fault("upstream.driver", "is required with a base_url: session or openai"))
   }
   const model_aliases = new Map(Object.entries(groups.model_aliases ?? {}))
-  const table = toModelTable(model_aliases, upstream, groups.compat?.family_models ?? true, faults)
-  if (groups.msgcompat_mapping !== undefined) checkMapping(groups.msgcompat_mapping, upstream, faults)
+  const several = decodeSeveral(raw, upstream, options.variables ?? noVariables, faults)
+  const families = groups.compat?.family_models ?? true
+  const table = toModelTable(model_aliases, upstream, families, several, faults)
+  if (groups.msgcompat_mapping !== undefined) checkMapping(groups.msgcompat_mapping, upstream, several, faults)
   if (upstream === undefined || !areComplete(groups, faults)) {
     return yield* ConfigInvalid.of(faults, options.source)
   }
@@ -304,6 +279,15 @@ export const decodeConfig = Effect.fnUntraced(function*(
     runtime: keep(before?.runtime, runtime),
     auto_delete: keep(before?.auto_delete, toAutoDelete(groups.auto_delete)),
     upstream,
+    upstreams: keep(before?.upstreams, several.upstreams),
+    routes: keep(before?.routes, several.routes),
+    route_table: makeRouteTable({
+      upstreams: several.routed,
+      routes: several.routes,
+      aliases: model_table.aliases,
+      mapping: groups.msgcompat_mapping,
+      families: true
+    }),
     auth: keep(before?.auth, {
       direct_tokens: groups.auth.direct_tokens ?? !usesKeys(upstream.driver),
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
+import { alsoOnNames } from "../domain/nextTry.ts"
 import { parseTimestamp } from "../domain/time.ts"
 import { parseStoredPassword } from "./storedPassword.ts"
 
@@ -266,6 +267,80 @@ export const UpstreamGroup = group({
   timeouts: Timeouts.pipe(Schema.withDecodingDefaultKey(Effect.succeed({})))
 })
 
+/** The most upstreams besides `upstream`, routes, targets of a route, and headers of an upstream. */
+export const mostUpstreams = 64
+export const mostRoutes = 1_000
+const mostTargets = 16
+export const mostHeaders = 32
+
+/** The form of an upstream's name. */
+export const upstreamName = /^[a-z][a-z0-9-]{0,31}$/
+
+/** An upstream besides `upstream`, whose name is its key in `upstreams`. */
+export const UpstreamEntry = group({
+  enabled: withDefault(flag, true),
+  driver: oneOf(["session", "openai", "messages", "generate"]),
+  base_url: UpstreamGroup.fields.base_url,
+  models: UpstreamGroup.fields.models,
+  tools: UpstreamGroup.fields.tools,
+  history_reasoning: UpstreamGroup.fields.history_reasoning,
+  fields: UpstreamGroup.fields.fields,
+  timeouts: group(Struct.pick(Timeouts.fields, ["connect", "first_byte", "silence"])).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed({}))
+  ),
+  headers: withDefault(
+    Schema.Record(Schema.String, text).annotate({
+      message: "must be an object",
+      description: "Headers of every request to the upstream."
+    }),
+    {}
+  ),
+  proxy: Schema.optionalKey(
+    described(text, "Proxy on the way to the upstream, or `direct` to use none. Unset: the environment's.")
+  ),
+  tls: Schema.optionalKey(group({
+    ca: Schema.optionalKey(text),
+    cert: Schema.optionalKey(text),
+    key: Schema.optionalKey(text),
+    server_name: Schema.optionalKey(text)
+  })),
+  max_inflight: Schema.optionalKey(integer(1, 200_000)),
+  account_max_inflight: Schema.optionalKey(integer(1, 256)),
+  account_max_queue: Schema.optionalKey(integer(0, 200_000))
+})
+
+const Targets = Schema.Array(text).annotate({ message: "must be an array of targets" }).check(
+  Schema.isBetweenLength(1, mostTargets, { message: `must have 1 to ${mostTargets} targets` })
+)
+
+/** A route, whose name is its key in `routes`: its targets alone, or with further fields. */
+export const RouteTargets = Targets
+export const RouteEntry = group({
+  targets: Targets,
+  wait: withDefault(
+    described(number(0, 86_400), "Seconds that a request waits at a full first target before the others count."),
+    0
+  ),
+  also_on: withDefault(
+    Schema.Array(oneOf(alsoOnNames)).annotate({
+      message: "must be an array",
+      description: "Refusals of the request itself that go to the next target too."
+    }),
+    []
+  ),
+  spread: withDefault(
+    described(
+      oneOf(["order", "even"]),
+      "Which target with a free slot is taken: the first, or the one with most free."
+    ),
+    "order"
+  ),
+  sticky: withDefault(
+    Schema.Union([flag, oneOf(["target"])]).annotate({ message: "must be true, false or target" }),
+    false
+  )
+})
+
 export const Captures = group({
   enabled: withDefault(described(flag, "Record what goes to and comes from the upstream."), true),
   limit: withDefault(described(integer(1, 50), "Exchanges that are kept."), 20),
@@ -394,6 +469,14 @@ export const ConfigDocument = Schema.Struct({
   ),
   accounts: optional(Schema.Array(AccountEntry).annotate({ description: "Accounts of the pool." })),
   ...Struct.map(settingGroups, Schema.optionalKey),
+  upstreams: optional(
+    Schema.Record(Schema.String, UpstreamEntry).annotate({ description: "Further upstreams, by name." })
+  ),
+  routes: optional(
+    Schema.Record(Schema.String, Schema.Union([RouteTargets, RouteEntry])).annotate({
+      description: "Models that several upstreams serve, by name, each with its targets in order."
+    })
+  ),
   msgcompat_model_mapping: optional(
     MessagesMapping.annotate({ description: "The older name of `msgcompat_mapping`." })
   ),

@@ -40,6 +40,12 @@ export type FailureClass =
 export type Retry = "here_after_refresh" | "elsewhere" | "no"
 
 /**
+ * Where else the request may go: to another account of the target and then to other targets, or to other targets alone. `end`: the
+ * failure is the request's own, or its time is over.
+ */
+export type Next = "account" | "target" | "end"
+
+/**
  * What a failure says about the account. `none`: nothing. `refused_login`: its login or token does not work. `suspended`: the upstream
  * closed it. `rate_limited`: it must cool down. `token_expired`: the account is healthy, but its token must be replaced. `busy`: it has
  * as many completions running as the upstream permits.
@@ -64,6 +70,7 @@ export interface FailureContext {
 export interface Classification {
   readonly class: FailureClass
   readonly retry: Retry
+  readonly next: Next
   readonly health: AccountHealth
   /** The caller's error when no retry follows. */
   readonly error: GatewayError
@@ -75,7 +82,9 @@ export interface Classification {
 export interface Rule {
   readonly class: FailureClass
   readonly when: (failure: UpstreamFailure, context: FailureContext) => boolean
+  /** On the same target. */
   readonly retry: Retry
+  readonly next: Next
   /** `none` by default. */
   readonly health?: AccountHealth
   readonly code: ErrorCode
@@ -167,6 +176,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "shutting_down",
     when: (failure) => failure.kind === "shutting_down",
     retry: "no",
+    next: "end",
     code: "shutting_down",
     message: "The gateway is shutting down",
     because: "the gateway ends its requests; another node serves, or this one after its restart"
@@ -175,6 +185,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "withdrawn",
     when: (failure) => failure.kind === "withdrawn" || (plain(failure) && filterReason(failure.reason)),
     retry: "no",
+    next: "end",
     code: "content_filter",
     message: "The upstream's content filter withdrew the reply",
     because: "the same prompt is filtered on every account"
@@ -183,6 +194,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "login_refused",
     when: (failure) => inLogin(failure) && failure.bizCode === 2,
     retry: "elsewhere",
+    next: "account",
     health: "refused_login",
     code: "no_account_available",
     message: "The login of an upstream account was refused",
@@ -192,6 +204,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "account_suspended",
     when: (failure) => (inLogin(failure) && failure.bizCode === 5) || closedReason(failure.reason),
     retry: "elsewhere",
+    next: "account",
     health: "suspended",
     code: "no_account_available",
     message: "An upstream account is suspended",
@@ -201,6 +214,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "quota_exhausted",
     when: (failure) => failure.status === 402 || quotaReason(failure.reason),
     retry: "elsewhere",
+    next: "account",
     health: "rate_limited",
     code: "upstream_rate_limited",
     message: "The upstream account has used up its quota",
@@ -210,6 +224,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "rate_limited",
     when: (failure) => failure.code === 42900 || failure.status === 429 || limitReason(failure.reason),
     retry: "elsewhere",
+    next: "account",
     health: "rate_limited",
     code: "upstream_rate_limited",
     message: "The upstream limits the rate of requests",
@@ -220,6 +235,7 @@ export const rules: ReadonlyArray<Rule> = [
     when: (failure) =>
       inLogin(failure) && failure.kind === "refused" && (tokenRefused(failure) || failure.status === 403),
     retry: "elsewhere",
+    next: "account",
     health: "refused_login",
     code: "no_account_available",
     message: "The login of an upstream account was refused",
@@ -229,6 +245,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "token_refused",
     when: (failure, context) => tokenRefused(failure) && context.direct,
     retry: "no",
+    next: "account",
     code: "authentication_failed",
     message: "The upstream refused the token",
     because: "the token is the caller's own, so only the caller can replace it"
@@ -237,6 +254,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "key_missing",
     when: (failure) => tokenRefused(failure) && failure.anonymous === true,
     retry: "elsewhere",
+    next: "account",
     health: "refused_login",
     code: "no_account_available",
     message: "The upstream asks for an API key and none is configured",
@@ -246,6 +264,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "token_refused",
     when: (failure, context) => tokenRefused(failure) && context.mayRefresh,
     retry: "here_after_refresh",
+    next: "account",
     health: "token_expired",
     code: "no_account_available",
     message: "The upstream refused an account's token",
@@ -255,6 +274,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "token_refused",
     when: tokenRefused,
     retry: "elsewhere",
+    next: "account",
     health: "refused_login",
     code: "no_account_available",
     message: "The upstream refused an account's token",
@@ -264,6 +284,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "account_busy",
     when: (failure) => inReply(failure) && failure.bizCode === 6,
     retry: "elsewhere",
+    next: "account",
     health: "busy",
     code: "upstream_rate_limited",
     message: "The upstream account has too many completions running",
@@ -273,6 +294,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "overloaded",
     when: (failure) => failure.status === 529 || (plain(failure) && failure.reason === "overloaded_error"),
     retry: "elsewhere",
+    next: "target",
     health: "busy",
     code: "upstream_rate_limited",
     message: "The upstream is overloaded",
@@ -284,6 +306,7 @@ export const rules: ReadonlyArray<Rule> = [
       (inReply(failure) && failure.bizCode === 9) || lengthReason(failure.reason) ||
       (plain(failure) && says(failure, lengthWords)),
     retry: "no",
+    next: "end",
     code: "context_length_exceeded",
     message: "The prompt is too long for the upstream",
     because: "the limit is the same for every account; some servers state it only in the message"
@@ -292,6 +315,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "session_gone",
     when: (failure) => failure.bizCode === 3 && !inLogin(failure),
     retry: "elsewhere",
+    next: "target",
     code: "upstream_error",
     message: "The upstream session is gone",
     because: "a session can be deleted during a request; a retry creates a new one"
@@ -300,6 +324,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "forbidden",
     when: (failure, context) => plain(failure) && failure.status === 403 && context.direct,
     retry: "no",
+    next: "account",
     code: "authentication_failed",
     message: "The upstream does not permit this token the request",
     because: "the token is the caller's own"
@@ -308,6 +333,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "forbidden",
     when: (failure) => plain(failure) && failure.status === 403,
     retry: "elsewhere",
+    next: "account",
     code: "upstream_error",
     message: "The upstream does not permit the account this request",
     because: "permissions differ between accounts and requests, so they say nothing about the account's health"
@@ -316,6 +342,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "request_too_large",
     when: (failure) => plain(failure) && (failure.status === 413 || failure.reason === "request_too_large"),
     retry: "no",
+    next: "end",
     code: "request_too_large",
     message: "The request is too large for the upstream",
     because: "the request has the same size on every account"
@@ -326,6 +353,7 @@ export const rules: ReadonlyArray<Rule> = [
       plain(failure) &&
       (failure.status === 405 || (failure.status === 404 && !refusesModel(failure))),
     retry: "no",
+    next: "target",
     code: "upstream_error",
     mayRepeat: false,
     message: "The upstream has no such endpoint",
@@ -335,6 +363,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "model_unavailable",
     when: (failure) => plain(failure) && refusesModel(failure),
     retry: "no",
+    next: "target",
     code: "model_not_found",
     param: "model",
     message: "The upstream does not have the model",
@@ -344,6 +373,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "caller_mistake",
     when: (failure) => plain(failure) && (failure.status === 400 || failure.status === 422),
     retry: "no",
+    next: "end",
     code: "invalid_request",
     message: "The upstream refused the request",
     because: "an invalid request stays invalid"
@@ -352,6 +382,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "caller_mistake",
     when: (failure) => plain(failure) && failure.status === 415,
     retry: "no",
+    next: "end",
     code: "unsupported_media_type",
     message: "The upstream refused the content type",
     because: "a file or body of the wrong kind stays wrong"
@@ -360,6 +391,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "overdue",
     when: (failure) => failure.kind === "overdue",
     retry: "no",
+    next: "end",
     code: "upstream_timeout",
     message: "The upstream did not answer in time",
     because: "the time limit covers all attempts of the request"
@@ -368,6 +400,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "exhausted",
     when: (failure) => failure.kind === "exhausted",
     retry: "no",
+    next: "end",
     code: "upstream_error",
     message: "The upstream makes too much work",
     because: "the request's budget is used up"
@@ -376,6 +409,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "timed_out",
     when: (failure, context) => timedOut(failure) && context.alone === true && mayHaveArrived(failure),
     retry: "no",
+    next: "target",
     code: "upstream_timeout",
     message: "The upstream did not answer in time",
     because: "a server that still works on a request should not get it again"
@@ -384,6 +418,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "timed_out",
     when: timedOut,
     retry: "elsewhere",
+    next: "target",
     code: "upstream_timeout",
     message: "The upstream did not answer in time",
     because: "a slow upstream is not the account's fault"
@@ -392,6 +427,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "empty_reply",
     when: (failure) => failure.kind === "empty" && (failure.phase === "stream" || failure.phase === "resume"),
     retry: "elsewhere",
+    next: "target",
     code: "upstream_empty_output",
     message: "The upstream's reply was empty",
     because: "models do this occasionally, and an empty success would be wrong"
@@ -400,6 +436,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "unreachable",
     when: (failure) => failure.kind === "transport",
     retry: "elsewhere",
+    next: "target",
     code: "upstream_error",
     message: "The connection to the upstream failed",
     because: "the network failed, not the account"
@@ -408,6 +445,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "cut_off",
     when: (failure) => failure.kind === "truncated",
     retry: "elsewhere",
+    next: "target",
     code: "upstream_error",
     message: "The upstream's reply was cut off and could not be resumed",
     because: "an incomplete reply must not look complete"
@@ -416,6 +454,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "disagreement",
     when: (failure) => failure.kind === "disagrees",
     retry: "elsewhere",
+    next: "target",
     code: "upstream_error",
     message: "The upstream changed what it had already sent of the reply",
     because: "emitted text cannot be retracted"
@@ -424,6 +463,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "upstream_trouble",
     when: () => true,
     retry: "elsewhere",
+    next: "target",
     code: "upstream_error",
     message: "The upstream failed",
     because: "pages, empty bodies, broken events, 5xx and unknown codes are the upstream's own trouble"
@@ -459,6 +499,7 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
   return {
     class: rule.class,
     retry: context.shown || context.direct ? "no" : rule.retry,
+    next: context.shown || context.direct ? "end" : rule.next,
     health: context.direct ? "none" : rule.health ?? "none",
     error: gatewayError(rule.code, describe(rule, failure, context), {
       param: rule.param ??

@@ -47,7 +47,7 @@ const isOf = (families: ReadonlyArray<string>, name: string): boolean =>
   families.some((prefix) => name.startsWith(prefix))
 
 /** A server's own name of an open model means that model, so another one must not answer for it. */
-const namesFamily = ({ families = true, mapped }: ModelTable, name: string): boolean => {
+const namesFamily = ({ families = true, mapped }: Pick<ModelTable, "families" | "mapped">, name: string): boolean => {
   if (!families) return false
   if (!isOf(openFamilies, name)) return isOf(vendorFamilies, name)
   return mapped === undefined || !serverForm.test(name)
@@ -78,15 +78,18 @@ const configured = (table: ModelTable, name: string): Model | undefined => {
   return target === undefined ? served(table, name) : findById(table, normalizeModelName(target))
 }
 
-/** Resolves a requested name: a native or configured id, an alias, the server's own name, then the well-known families. */
-export const resolveModel = (table: ModelTable, requested: string): Model | undefined => {
-  const name = normalizeModelName(requested)
-  const found = configured(table, name)
-  if (found !== undefined) return found
+/** The native model that a name of a well-known family stands for. `name` is in normal form. */
+export const familyModel = (table: Pick<ModelTable, "families" | "mapped">, name: string): Model | undefined => {
   if (!namesFamily(table, name)) return undefined
   const reasoning = reasoningWords.some((word) => name.includes(word)) ||
     reasoningFamilies.some((prefix) => name.startsWith(prefix))
   return native(reasoning, name.includes("search"))
+}
+
+/** Resolves a requested name: a native or configured id, an alias, the server's own name, then the well-known families. */
+export const resolveModel = (table: ModelTable, requested: string): Model | undefined => {
+  const name = normalizeModelName(requested)
+  return configured(table, name) ?? familyModel(table, name)
 }
 
 /** Well-known embedding models, by the names that vendors and servers use. A closed list, since model ids label metrics and usage. */
@@ -99,10 +102,13 @@ const embeddingModels: ReadonlyArray<Model> = (
   "snowflake-arctic-embed snowflake-arctic-embed2 qwen3-embedding all-minilm bge-m3 bge-large"
 ).split(" ").map((id) => ({ id, reasoning: false, search: false }))
 
+/** The well-known embedding model of a name in normal form. */
+export const embeddingModel = (name: string): Model | undefined => embeddingModels.find(({ id }) => id === name)
+
 /** Resolves a name in an embeddings request: a configured model, then a well-known embedding model, then the families. */
 export const resolveEmbeddingModel = (table: ModelTable, requested: string): Model | undefined => {
   const name = normalizeModelName(requested)
-  return configured(table, name) ?? embeddingModels.find(({ id }) => id === name) ?? resolveModel(table, name)
+  return configured(table, name) ?? embeddingModel(name) ?? familyModel(table, name)
 }
 
 /** Well-known models of the carried endpoints. A closed list, as that of embedding models is. */
@@ -131,6 +137,12 @@ export const isSlowMessagesModel = (requested: string): boolean => {
   return name.includes("opus") || name.includes("reasoner") || name.includes("slow")
 }
 
+/** The model that `mapping` has for a name of the messages style or its vendor. `name` is in normal form. */
+export const mappedModel = (mapping: MessagesMapping, name: string): string | undefined => {
+  if (!name.startsWith("msgcompat-") && !name.startsWith("claude-")) return undefined
+  return isSlowMessagesModel(name) ? mapping.slow : mapping.fast
+}
+
 /**
  * True if a reply in the messages style shows its reasoning: for the names that the spec lists, and for further models whose
  * entry says so or whose caller asked for thinking.
@@ -151,8 +163,8 @@ export const resolveMessagesModel = (
   const name = normalizeModelName(requested)
   const found = configured(table, name)
   if (found !== undefined) return found
-  if (!name.startsWith("msgcompat-") && !name.startsWith("claude-")) return resolveModel(table, name)
-  return findById(table, normalizeModelName(isSlowMessagesModel(name) ? mapping.slow : mapping.fast))
+  const mapped = mappedModel(mapping, name)
+  return mapped === undefined ? familyModel(table, name) : findById(table, normalizeModelName(mapped))
 }
 
 /** The table with the models that the server lists. */

@@ -18,7 +18,7 @@ describe("unknown fields of the configuration", () => {
   it("are reported with their place and a suggestion", () => {
     assert.sameMembers(
       [...toldOf({
-        upstreams: {},
+        upstrem: {},
         timeouts: { first_bite: 1 },
         runtime: { acount_max_inflight: 3 },
         upstream: { timeouts: { first_bite: 2 }, models: { mine: { model: "x", reasonig: true } } },
@@ -27,7 +27,7 @@ describe("unknown fields of the configuration", () => {
         entirely_of_my_own: 1
       })],
       [
-        "upstreams is not a field that the gateway knows: did you mean upstream?",
+        "upstrem is not a field that the gateway knows: did you mean upstream?",
         "timeouts is not a field that the gateway knows: did you mean upstream.timeouts?",
         "runtime.acount_max_inflight is not a field that the gateway knows: did you mean runtime.account_max_inflight?",
         "upstream.timeouts.first_bite is not a field that the gateway knows: did you mean upstream.timeouts.first_byte?",
@@ -77,11 +77,11 @@ describe("unknown fields of the configuration", () => {
   it.effect("cause one warning at the start and one at an edit, and stay in the file", () =>
     Effect.gen(function*() {
       const logs: Array<string> = []
-      const path = yield* configFile({ upstreams: {}, runtime: { acount_max_inflight: 3 } })
+      const path = yield* configFile({ upstrem: {}, runtime: { acount_max_inflight: 3 } })
       yield* Effect.gen(function*() {
         const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
         assert.strictEqual(logs.length, 1)
-        assert.match(logs[0]!, /upstreams is not .* did you mean upstream\?; runtime\.acount_max_inflight/)
+        assert.match(logs[0]!, /upstrem is not .* did you mean upstream\?; runtime\.acount_max_inflight/)
         // An edit is applied before a concurrent change.
         writeFileSync(path, JSON.stringify({ keys: ["by-hand"], captures: { limits: 5 } }))
         yield* store.update((raw) => Effect.succeed({ ...raw, embeddings: { provider: "builtin" } }))

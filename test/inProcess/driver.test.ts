@@ -126,7 +126,7 @@ describe("ConfigStore.layerMemory: a configuration", () => {
     // @ts-expect-error A misspelt field does not compile.
     ConfigStore.layerMemory({ runtime: { acount_max_inflight: 2 } })
     // @ts-expect-error Nor does a misspelt group.
-    ConfigStore.layerMemory({ upstreams: {} })
+    ConfigStore.layerMemory({ upstrem: {} })
     // @ts-expect-error Nor a wrong value.
     ConfigStore.layerMemory({ upstream: { driver: "other" } })
   })

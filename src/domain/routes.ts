@@ -1,0 +1,322 @@
+/**
+ * What a requested name stands for: a route with its targets, as a pure function of the configuration.
+ *
+ * An upstream lists models. A target is a model of one upstream, written `upstream/model`. A route has targets in order: the
+ * configured ones, or every upstream that lists the name. Ids of models and names of routes are one name space, in which a
+ * configured route comes first.
+ *
+ * `makeRouteTable` costs one pass over the configuration; a look-up costs a few accesses to maps.
+ */
+import { type GatewayError, gatewayError } from "./GatewayError.ts"
+import {
+  embeddingModel,
+  familyModel,
+  mappedModel,
+  type MessagesMapping,
+  type Model,
+  nativeModels,
+  normalizeModelName
+} from "./models.ts"
+import { nearest } from "./nearest.ts"
+
+/** The name of the upstream of the configuration's group `upstream`. */
+export const defaultUpstream = "default"
+
+/** An upstream as far as routes depend on it. */
+export interface RoutedUpstream {
+  /** In lower case, without `/`. */
+  readonly name: string
+  readonly driver: string
+  /** False while the operator has disabled it. Its models stay listed. */
+  readonly enabled: boolean
+  /** The configured models, in order. */
+  readonly models: ReadonlyArray<Model>
+}
+
+/** A configured route. */
+export interface ConfiguredRoute {
+  readonly name: string
+  /** Each `upstream/model`, or `upstream` for the model with the route's name. */
+  readonly targets: ReadonlyArray<string>
+}
+
+/** The parts of the configuration that decide what a name stands for. */
+export interface RouteConfig {
+  /** In the order of the file. */
+  readonly upstreams: ReadonlyArray<RoutedUpstream>
+  readonly routes: ReadonlyArray<ConfiguredRoute>
+  /** By names in normal form. */
+  readonly aliases: ReadonlyMap<string, string>
+  readonly mapping: MessagesMapping
+  /** Whether names of well-known families stand for native models. */
+  readonly families: boolean
+}
+
+/** A model of an upstream. */
+export interface Target {
+  readonly upstream: string
+  /** The id within the upstream, and the flags of a reply. */
+  readonly model: Model
+  readonly enabled: boolean
+}
+
+/** What a name stands for. */
+export interface Route {
+  /** The id, the route's name or the target's name, as configured. */
+  readonly name: string
+  /** In order; at least one. Disabled ones are included. */
+  readonly targets: ReadonlyArray<Target>
+  /** `listed`: a model that upstreams list. `configured`: a route of the configuration. `target`: one target by its name. */
+  readonly kind: "listed" | "configured" | "target"
+}
+
+/** The style family of a request: names of embedding models and of the messages style have meanings of their own. */
+export type NameFamily = "chat" | "messages" | "embeddings"
+
+/** The configuration, indexed. */
+export interface RouteTable {
+  readonly config: RouteConfig
+  /** Upstreams by name, with the targets by their ids in normal form. */
+  readonly upstreams: ReadonlyMap<string, ReadonlyMap<string, Target>>
+  /** Routes and listed models by their names in normal form, in the order of lists. */
+  readonly routes: ReadonlyMap<string, Route>
+  /** False for the group `upstream` alone: names with `/` have no meaning of their own then. */
+  readonly isSeveral: boolean
+}
+
+const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
+
+/** The name of a target. */
+export const targetName = ({ model, upstream }: Target): string => `${upstream}/${model.id}`
+
+const targetsOf = ({ driver, enabled, models, name }: RoutedUpstream): Map<string, Target> => {
+  const targets = new Map<string, Target>()
+  const add = (model: Model) => {
+    const id = normalizeModelName(model.id)
+    if (!targets.has(id)) targets.set(id, { upstream: name, model: natives.get(id) ?? model, enabled })
+  }
+  // Every driver of the group `upstream` takes the native names.
+  if (name === defaultUpstream || driver === "session") nativeModels.forEach(add)
+  models.forEach(add)
+  return targets
+}
+
+/** Splits a name before its first slash. `model` is `undefined` without a slash. */
+const splitTarget = (name: string): { readonly upstream: string; readonly model: string | undefined } => {
+  const slash = name.indexOf("/")
+  return slash === -1
+    ? { upstream: normalizeModelName(name), model: undefined }
+    : { upstream: normalizeModelName(name.slice(0, slash)), model: normalizeModelName(name.slice(slash + 1)) }
+}
+
+type Upstreams = RouteTable["upstreams"]
+
+const findTarget = (upstreams: Upstreams, written: string, route: string): Target | undefined => {
+  const { model = normalizeModelName(route), upstream } = splitTarget(written)
+  return upstreams.get(upstream)?.get(model)
+}
+
+/** The target as an answer to a native name: a reply has reasoning and sources also where the native model has them. */
+const answering = (target: Target, name: string): Target => {
+  const native = natives.get(name)
+  if (native === undefined) return target
+  const { id, reasoning, search } = target.model
+  const flags = { reasoning: native.reasoning === true ? true : reasoning, search: native.search || search }
+  return { ...target, model: { id, ...flags } }
+}
+
+/** Indexes a configuration. Targets that name no model of an upstream are left out, as are routes without any target. */
+export const makeRouteTable = (config: RouteConfig): RouteTable => {
+  const upstreams = new Map(config.upstreams.map((upstream) => [upstream.name, targetsOf(upstream)]))
+  const listed = new Map<string, Array<Target>>()
+  for (const targets of upstreams.values()) {
+    for (const [id, target] of targets) {
+      const others = listed.get(id)
+      if (others === undefined) listed.set(id, [target])
+      else others.push(target)
+    }
+  }
+  const configured = new Map<string, Route>()
+  for (const { name, targets } of config.routes) {
+    const key = normalizeModelName(name)
+    const found = targets.flatMap((written) => {
+      const target = findTarget(upstreams, written, name)
+      return target === undefined ? [] : [answering(target, key)]
+    })
+    if (found.length > 0 && !configured.has(key)) {
+      configured.set(key, { name: name.trim(), targets: found, kind: "configured" })
+    }
+  }
+  const routes = new Map<string, Route>()
+  const list = (key: string) => {
+    const targets = listed.get(key)
+    const route = configured.get(key) ??
+      (targets && { name: targets[0]!.model.id, targets, kind: "listed" as const })
+    if (route !== undefined) routes.set(key, route)
+  }
+  for (const key of [...natives.keys(), ...listed.keys(), ...configured.keys()]) {
+    if (!routes.has(key)) list(key)
+  }
+  const isSeveral = config.routes.length > 0 || config.upstreams.some(({ name }) => name !== defaultUpstream)
+  return { config, upstreams, routes, isSeveral }
+}
+
+/** Resolves a name in normal form that is an id, a route, a target or an alias. */
+const findConfigured = ({ config, isSeveral, routes, upstreams }: RouteTable, name: string): Route | undefined => {
+  const route = routes.get(name)
+  if (route !== undefined) return route
+  const target = isSeveral && name.includes("/") ? findTarget(upstreams, name, "") : undefined
+  if (target !== undefined) return { name: targetName(target), targets: [target], kind: "target" }
+  const alias = config.aliases.get(name)
+  return alias === undefined ? undefined : routes.get(normalizeModelName(alias))
+}
+
+/** The upstream that a name addresses; `undefined` for other names. */
+const addressed = ({ isSeveral, upstreams }: RouteTable, name: string): string | undefined => {
+  if (!isSeveral || !name.includes("/")) return undefined
+  const { upstream } = splitTarget(name)
+  return upstreams.has(upstream) ? upstream : undefined
+}
+
+/** A well-known embedding model that is not configured goes to the group `upstream`. */
+const wellKnownEmbedding = ({ config: { upstreams } }: RouteTable, name: string): Route | undefined => {
+  const model = embeddingModel(name)
+  const upstream = model && upstreams.find((upstream) => upstream.name === defaultUpstream)
+  if (model === undefined || upstream === undefined) return undefined
+  return { name: model.id, targets: [{ upstream: upstream.name, model, enabled: upstream.enabled }], kind: "listed" }
+}
+
+/**
+ * Resolves a requested name, in this order: an id or a route, a target, an alias, a well-known embedding model (embeddings), the
+ * mapping (messages), the families. A name that addresses an upstream has none of the last three meanings.
+ */
+export const resolveRoute = (table: RouteTable, family: NameFamily, requested: string): Route | undefined => {
+  const name = normalizeModelName(requested)
+  const found = findConfigured(table, name)
+  if (found !== undefined || addressed(table, name) !== undefined) return found
+  const embedding = family === "embeddings" ? wellKnownEmbedding(table, name) : undefined
+  if (embedding !== undefined) return embedding
+  const mapped = family === "messages" ? mappedModel(table.config.mapping, name) : undefined
+  if (mapped !== undefined) return table.routes.get(normalizeModelName(mapped))
+  const native = table.config.families ? familyModel({}, name) : undefined
+  return native && table.routes.get(native.id)
+}
+
+/** The most names that are suggested for an unknown one. */
+const mostSuggested = 3
+
+/** The most models of an upstream that an error names. */
+const mostNamed = 20
+
+const quoted = (names: Iterable<string>): Array<string> => Array.from(names, (name) => `"${name}"`)
+
+const modelsOf = (table: RouteTable, upstream: string): string => {
+  const targets = [...table.upstreams.get(upstream)?.values() ?? []]
+  if (targets.length === 0) return `the upstream "${upstream}" has no models`
+  const more = targets.length - mostNamed
+  const named = quoted(targets.slice(0, mostNamed).map(({ model }) => model.id)).join(", ")
+  return `the upstream "${upstream}" has ${named}${more > 0 ? ` and ${more} more` : ""}`
+}
+
+const suggestion = (table: RouteTable, requested: string): string => {
+  const known = [...Array.from(table.routes.values(), ({ name }) => name), ...table.config.aliases.keys()]
+  const near = quoted(nearest(requested.trim(), known, mostSuggested))
+  return near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`
+}
+
+/** The error for an unknown name. It names the models of the upstream that the name addresses, or suggests the nearest names. */
+export const routeNotFound = (table: RouteTable, requested: string, param = "model"): GatewayError => {
+  const upstream = addressed(table, normalizeModelName(requested))
+  const hint = upstream === undefined ? suggestion(table, requested) : `: ${modelsOf(table, upstream)}`
+  return gatewayError("model_not_found", `The model "${requested.slice(0, 200)}" does not exist${hint}`, { param })
+}
+
+const nameFamilies: ReadonlyArray<NameFamily> = ["chat", "messages", "embeddings"]
+
+/** What the `models` of a key allow. */
+export interface AllowedRoutes {
+  /** Names of routes and models. */
+  readonly names: ReadonlySet<string>
+  /** Targets that the key names, and those of its configured routes. */
+  readonly named: ReadonlySet<string>
+  readonly ofRoutes: ReadonlySet<string>
+  /** Upstreams of which every target is allowed: `upstream/*`. */
+  readonly upstreams: ReadonlySet<string>
+}
+
+/**
+ * Reads the `models` of a key, each name as every style resolves it. `upstream/*` allows all targets of an upstream; a configured
+ * route allows its targets too; any other name allows itself.
+ */
+export const allowedRoutes = (table: RouteTable, models: Iterable<string>): AllowedRoutes => {
+  const names = new Set<string>()
+  const named = new Set<string>()
+  const ofRoutes = new Set<string>()
+  const upstreams = new Set<string>()
+  for (const written of models) {
+    const upstream = addressed(table, normalizeModelName(written))
+    if (upstream !== undefined && splitTarget(written).model === "*") upstreams.add(upstream)
+    for (const family of nameFamilies) {
+      const route = resolveRoute(table, family, written)
+      if (route === undefined) continue
+      if (route.kind === "target") named.add(route.name)
+      else names.add(route.name)
+      if (route.kind === "configured") route.targets.forEach((target) => ofRoutes.add(targetName(target)))
+    }
+  }
+  return { names, named, ofRoutes, upstreams }
+}
+
+/** Whether a key allows what its caller asked for. */
+export const allowsRoute = (allowed: AllowedRoutes, { kind, name, targets }: Route): boolean =>
+  kind === "target"
+    ? allowed.named.has(name) || allowed.ofRoutes.has(name) || allowed.upstreams.has(targets[0]!.upstream)
+    : allowed.names.has(name)
+
+/** The entries of a list of models: native models, other models and routes; then the targets that the key names. */
+export const listedRoutes = (table: RouteTable, allowed?: AllowedRoutes): ReadonlyArray<Model> => {
+  const shown: Array<Model> = []
+  for (const { name, targets } of table.routes.values()) {
+    if (allowed === undefined || allowed.names.has(name)) shown.push({ ...targets[0]!.model, id: name })
+  }
+  if (allowed === undefined || (allowed.named.size === 0 && allowed.upstreams.size === 0)) return shown
+  for (const [upstream, targets] of table.upstreams) {
+    for (const target of targets.values()) {
+      const id = targetName(target)
+      if (allowed.upstreams.has(upstream) || allowed.named.has(id)) shown.push({ ...target.model, id })
+    }
+  }
+  return shown
+}
+
+/** A fault of a configured route, with the place of the target that has it. */
+export interface RouteFault {
+  readonly route: string
+  readonly target: number | undefined
+  readonly message: string
+}
+
+/** The faults of the configured routes. */
+export const routeFaults = (config: RouteConfig): ReadonlyArray<RouteFault> => {
+  const { upstreams } = makeRouteTable({ ...config, routes: [] })
+  const faults: Array<RouteFault> = []
+  const names = new Set<string>()
+  for (const { name: route, targets } of config.routes) {
+    const report = (message: string, target?: number) => faults.push({ route, target, message })
+    const key = normalizeModelName(route)
+    if (key === "") report("must have a name")
+    if (names.has(key)) report("is named twice, but for case and blanks")
+    names.add(key)
+    if (key.includes("/") && upstreams.has(splitTarget(key).upstream)) report("must not begin with an upstream's name")
+    const seen = new Set<string>()
+    targets.forEach((written, place) => {
+      const { model = key, upstream } = splitTarget(written)
+      const id = `${upstream}/${model}`
+      if (!upstreams.has(upstream)) report("must be upstream/model or an upstream of the configuration", place)
+      else if (upstreams.get(upstream)?.has(model) !== true) report(`names no model of the upstream ${upstream}`, place)
+      else if (seen.has(id)) report("is the same target twice", place)
+      seen.add(id)
+    })
+  }
+  return faults
+}

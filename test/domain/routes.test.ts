@@ -1,0 +1,291 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import {
+  familyModel,
+  listedModels,
+  modelNotFound,
+  nativeModels,
+  resolveEmbeddingModel,
+  resolveMessagesModel,
+  resolveModel
+} from "../../src/domain/models.ts"
+import {
+  allowedRoutes,
+  allowsRoute,
+  listedRoutes,
+  makeRouteTable,
+  type NameFamily,
+  resolveRoute,
+  type RouteConfig,
+  routeFaults,
+  routeNotFound,
+  type RouteTable
+} from "../../src/domain/routes.ts"
+import { runs } from "../support/effort.ts"
+
+const model = (id: string) => ({ id, reasoning: "auto" as const, search: false })
+const upstream = (name: string, ...ids: ReadonlyArray<string>) => ({
+  name,
+  driver: "openai",
+  enabled: true,
+  models: ids.map(model)
+})
+const mapping = { fast: "upstream-chat", slow: "upstream-reasoner" }
+
+const config = (changes: Partial<RouteConfig>): RouteConfig => ({
+  upstreams: [
+    { ...upstream("default"), driver: "session" },
+    upstream("gpu", "Qwen3"),
+    upstream("hosted", "qwen3", "large")
+  ],
+  routes: [],
+  aliases: new Map(),
+  mapping,
+  families: true,
+  ...changes
+})
+
+const answerOf = (table: RouteTable, name: string, family: NameFamily = "chat") =>
+  resolveRoute(table, family, name)?.targets.map((target) => `${target.upstream}/${target.model.id}`)
+
+/** The rules in the simplest form: every look-up scans the configuration. */
+const naive = (config: RouteConfig, family: NameFamily, requested: string): ReadonlyArray<string> | undefined => {
+  const same = (one: string, other: string) => one.trim().toLowerCase() === other.trim().toLowerCase()
+  const modelsOf = (upstream: RouteConfig["upstreams"][number]) => [
+    ...(upstream.driver === "session" || upstream.name === "default" ? nativeModels.map(({ id }) => id) : []),
+    ...upstream.models.map(({ id }) => id)
+  ]
+  const targetNamed = (name: string) =>
+    config.upstreams.flatMap((upstream) => {
+      const found = modelsOf(upstream).find((id) => same(`${upstream.name}/${id}`, name))
+      return found === undefined ? [] : [`${upstream.name}/${found}`]
+    })
+  const served = (name: string) => {
+    const route = config.routes.find((route) => same(route.name, name))
+    const targets =
+      route?.targets.flatMap((target) =>
+        targetNamed(target.includes("/") ? target : `${target}/${route.name.trim()}`)
+      ) ?? []
+    if (targets.length > 0) return targets
+    const listing = config.upstreams.flatMap((upstream) => targetNamed(`${upstream.name}/${name.trim()}`))
+    return listing.length === 0 ? undefined : listing
+  }
+  const own = served(requested)
+  if (own !== undefined) return own
+  const isSeveral = config.routes.length > 0 || config.upstreams.some(({ name }) => name !== "default")
+  const target = isSeveral ? targetNamed(requested) : []
+  if (target.length > 0) return target
+  const aliased = [...config.aliases].find(([alias]) => same(alias, requested))
+  const behind = aliased && served(aliased[1])
+  if (behind !== undefined) return behind
+  if (isSeveral && config.upstreams.some(({ name }) => requested.trim().toLowerCase().startsWith(`${name}/`))) {
+    return undefined
+  }
+  if (family === "messages" && /^\s*(?:claude|msgcompat)-/i.test(requested)) {
+    return served(/opus|reasoner|slow/i.test(requested) ? config.mapping.slow : config.mapping.fast)
+  }
+  const native = config.families ? familyModel({}, requested.trim().toLowerCase()) : undefined
+  return native && served(native.id)
+}
+
+const ids = ["qwen3", "Qwen3", "large", "gpu/large", "upstream-chat", "upstream-reasoner", "claude-x"]
+const upstreamNames = ["gpu", "hosted", "claude-x"]
+const named = upstreamNames.map((name) =>
+  fc.record({
+    name: fc.constant(name),
+    driver: fc.constantFrom("openai", "session"),
+    enabled: fc.boolean(),
+    models: fc.subarray(ids).map((ids) => ids.map(model))
+  })
+)
+const first = fc.record({
+  name: fc.constant("default"),
+  driver: fc.constantFrom("openai", "session", "embedded"),
+  enabled: fc.boolean(),
+  models: fc.subarray(ids).map((ids) => ids.map(model))
+})
+const configs: fc.Arbitrary<RouteConfig> = fc.record({
+  upstreams: fc.tuple(first, ...named).chain((all) => fc.subarray(all)),
+  routes: fc.uniqueArray(
+    fc.record({
+      name: fc.constantFrom("qwen3", "smart", "upstream-chat", "a/b"),
+      targets: fc.array(
+        fc.oneof(
+          fc.constantFrom("default", "gpu", "hosted"),
+          fc.tuple(fc.constantFrom("default", ...upstreamNames), fc.constantFrom(...ids)).map(([a, b]) => `${a}/${b}`)
+        ),
+        { minLength: 1, maxLength: 4 }
+      )
+    }),
+    { selector: ({ name }) => name, maxLength: 3 }
+  ),
+  aliases: fc.dictionary(fc.constantFrom("quick", "gpt-4o", "gpu/none"), fc.constantFrom(...ids, "smart")).map((
+    aliases
+  ) => new Map(Object.entries(aliases))),
+  mapping: fc.record({ fast: fc.constantFrom(...ids), slow: fc.constantFrom(...ids, "smart") }),
+  families: fc.boolean()
+})
+const names = fc.oneof(
+  fc.constantFrom(
+    ...ids,
+    "smart",
+    "quick",
+    "gpt-4o",
+    "o3",
+    "a/b",
+    "gpu/none",
+    "CLAUDE-opus",
+    "msgcompat-y",
+    "unknown",
+    ""
+  ),
+  fc.tuple(fc.constantFrom("default", "GPU", "hosted", "claude-x"), fc.constantFrom(...ids)).map(([a, b]) =>
+    `${a}/${b}`
+  )
+)
+const families = fc.constantFrom<NameFamily>("chat", "messages", "embeddings")
+
+describe("routes", () => {
+  it("resolve names like the plain model under any configuration", () => {
+    fc.assert(
+      fc.property(configs, fc.array(fc.tuple(families, names), { maxLength: 12 }), (config, asked) => {
+        const table = makeRouteTable(config)
+        for (const [family, name] of asked) {
+          assert.deepStrictEqual(answerOf(table, name, family), naive(config, family, name), `${family} ${name}`)
+        }
+      }),
+      { numRuns: runs(500) }
+    )
+  })
+
+  it("list each resolvable model and route once, and a key sees exactly what it allows", () => {
+    fc.assert(
+      fc.property(configs, fc.array(names, { maxLength: 3 }), names, (config, models, asked) => {
+        const table = makeRouteTable(config)
+        const all = listedRoutes(table).map(({ id }) => id)
+        assert.strictEqual(new Set(all.map((id) => id.toLowerCase())).size, all.length)
+        for (const id of all) assert.strictEqual(resolveRoute(table, "chat", id)?.name, id)
+        const allowed = allowedRoutes(table, models)
+        for (const { id } of listedRoutes(table, allowed)) {
+          const route = resolveRoute(table, "chat", id)
+          assert.isTrue(route !== undefined && allowsRoute(allowed, route), id)
+        }
+        const route = resolveRoute(table, "chat", asked)
+        if (route !== undefined && models.includes(asked)) assert.isTrue(allowsRoute(allowed, route))
+      }),
+      { numRuns: runs(300) }
+    )
+  })
+
+  it("with the default upstream alone, resolve, list and refuse as before", () => {
+    fc.assert(
+      fc.property(fc.subarray(["a-1", "Qwen-X", "z/y"]), names, fc.constantFrom("a-1", "z/y", "upstream-chat"), (
+        ids,
+        name,
+        fast
+      ) => {
+        const before = { models: ids.map(model), aliases: new Map([["quick", "a-1"]]) }
+        const table = makeRouteTable(
+          config({ upstreams: [upstream("default", ...ids)], aliases: before.aliases, mapping: { ...mapping, fast } })
+        )
+        assert.deepStrictEqual(listedRoutes(table), listedModels(before))
+        assert.deepStrictEqual(routeNotFound(table, name), modelNotFound(name, before))
+        const expected = {
+          chat: resolveModel(before, name),
+          messages: resolveMessagesModel(before, { ...mapping, fast }, name),
+          embeddings: resolveEmbeddingModel(before, name)
+        }
+        for (const family of ["chat", "messages", "embeddings"] as const) {
+          assert.deepStrictEqual(resolveRoute(table, family, name)?.targets[0]?.model, expected[family], family)
+        }
+      }),
+      { numRuns: runs(200) }
+    )
+  })
+
+  it("serve a model by its route, else by every upstream that lists it, in the order of the file", () => {
+    assert.deepStrictEqual(answerOf(makeRouteTable(config({})), " QWEN3"), ["gpu/Qwen3", "hosted/qwen3"])
+    const table = makeRouteTable(config({
+      routes: [
+        { name: "qwen3", targets: ["hosted", "gpu"] },
+        { name: "smart", targets: ["hosted/large", "default/upstream-reasoner"] },
+        { name: "upstream-chat", targets: ["hosted/large"] }
+      ],
+      aliases: new Map([["best", "smart"]])
+    }))
+    assert.deepStrictEqual(answerOf(table, "qwen3"), ["hosted/qwen3", "gpu/Qwen3"])
+    assert.deepStrictEqual(answerOf(table, "best"), ["hosted/large", "default/upstream-reasoner"])
+    assert.deepStrictEqual(answerOf(table, "gpt-4o"), ["hosted/large"])
+    assert.deepStrictEqual(answerOf(table, "claude-sonnet", "messages"), ["hosted/large"])
+    assert.deepStrictEqual(answerOf(table, "default/upstream-chat"), ["default/upstream-chat"])
+    assert.deepStrictEqual(answerOf(table, "text-embedding-3-small", "embeddings"), ["default/text-embedding-3-small"])
+  })
+
+  it("without a default upstream, native names and families resolve only to models that are listed", () => {
+    const table = makeRouteTable(config({ upstreams: [upstream("gpu", "qwen3", "upstream-reasoner")] }))
+    assert.deepStrictEqual(answerOf(table, "o3"), ["gpu/upstream-reasoner"])
+    for (const name of ["upstream-chat", "gpt-4o"]) assert.isUndefined(answerOf(table, name), name)
+    assert.isUndefined(answerOf(table, "text-embedding-3-small", "embeddings"))
+    assert.deepStrictEqual(listedRoutes(table).map(({ id }) => id), ["upstream-reasoner", "qwen3"])
+  })
+
+  it("a name that addresses an upstream is unknown rather than a family's, and the error names the upstream's models", () => {
+    const many = Array.from({ length: 23 }, (_, i) => `m${i}`)
+    const table = makeRouteTable(config({ upstreams: [upstream("claude-x", "a", "b"), upstream("gpt-y", ...many)] }))
+    assert.isUndefined(answerOf(table, "claude-x/opus", "messages"))
+    assert.strictEqual(
+      routeNotFound(table, "claude-x/opus").message,
+      `The model "claude-x/opus" does not exist: the upstream "claude-x" has "a", "b"`
+    )
+    assert.match(routeNotFound(table, "gpt-y/z").message, /"m19" and 3 more$/)
+  })
+
+  it("the targets of a native name keep the flags of that name", () => {
+    const table = makeRouteTable(config({ routes: [{ name: "upstream-reasoner-search", targets: ["hosted/large"] }] }))
+    assert.deepStrictEqual(resolveRoute(table, "chat", "o3-search")?.targets[0]?.model, {
+      id: "large",
+      reasoning: true,
+      search: true
+    })
+  })
+
+  it("a key allows what it names: a route with its targets, and all targets of an upstream by a star", () => {
+    const table = makeRouteTable(config({ routes: [{ name: "smart", targets: ["hosted/large", "gpu/qwen3"] }] }))
+    const allows = (models: ReadonlyArray<string>, name: string) => {
+      const route = resolveRoute(table, "chat", name)
+      return route !== undefined && allowsRoute(allowedRoutes(table, models), route)
+    }
+    assert.isTrue(allows(["smart"], "smart"))
+    assert.isTrue(allows(["smart"], "hosted/large"))
+    assert.isFalse(allows(["smart"], "large"))
+    assert.isFalse(allows(["smart"], "hosted/qwen3"))
+    assert.isFalse(allows(["large"], "hosted/large"))
+    assert.isFalse(allows(["hosted/large"], "large"))
+    assert.isTrue(allows(["Hosted/*"], "hosted/large"))
+    assert.isFalse(allows(["hosted/*"], "gpu/qwen3"))
+    const shown = (...models: ReadonlyArray<string>) =>
+      listedRoutes(table, allowedRoutes(table, models)).map(({ id }) => id)
+    assert.deepStrictEqual(shown("smart"), ["smart"])
+    assert.deepStrictEqual(shown("hosted/*", "qwen3"), ["Qwen3", "hosted/qwen3", "hosted/large"])
+  })
+
+  it("faults of routes are reported with their place", () => {
+    assert.deepStrictEqual(
+      routeFaults(config({
+        routes: [
+          { name: "smart", targets: ["hosted/large", "Hosted/LARGE", "smart", "gpu", "none/x"] },
+          { name: " SMART", targets: ["hosted/large"] },
+          { name: "gpu/qwen3", targets: ["hosted/qwen3"] }
+        ]
+      })).map(({ message, route, target }) => [route, target, message]),
+      [
+        ["smart", 1, "is the same target twice"],
+        ["smart", 2, "must be upstream/model or an upstream of the configuration"],
+        ["smart", 3, "names no model of the upstream gpu"],
+        ["smart", 4, "must be upstream/model or an upstream of the configuration"],
+        [" SMART", undefined, "is named twice, but for case and blanks"],
+        ["gpu/qwen3", undefined, "must not begin with an upstream's name"]
+      ]
+    )
+  })
+})
