@@ -5,7 +5,7 @@
  */
 import type * as Redacted from "effect/Redacted"
 import type { Limits } from "../domain/limits.ts"
-import type { Model, ModelTable } from "../domain/models.ts"
+import type { Model } from "../domain/models.ts"
 import type { AlsoOn } from "../domain/nextTry.ts"
 import type { RouteTable } from "../domain/routes.ts"
 import type { Account, AccountTable } from "./Account.ts"
@@ -130,8 +130,6 @@ export interface GatewayConfig
   readonly accounts: ReadonlyArray<Account>
   readonly account_table: AccountTable
   readonly model_aliases: ReadonlyMap<string, string>
-  /** Lookup table for model names: the native models, `upstream.models`, and the aliases in normal form. */
-  readonly model_table: ModelTable
   readonly admin: AdminConfig
   readonly runtime: RuntimeConfig
   readonly auto_delete: { readonly mode: AutoDeleteMode }

@@ -7,14 +7,8 @@ import * as Equal from "effect/Equal"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import {
-  type MessagesMapping,
-  type Model,
-  type ModelTable,
-  nativeModels,
-  normalizeModelName
-} from "../domain/models.ts"
-import { makeRouteTable } from "../domain/routes.ts"
+import { type MessagesMapping, type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
+import { makeRouteTable, type RouteConfig } from "../domain/routes.ts"
 import {
   type Account,
   type AccountTable,
@@ -92,13 +86,13 @@ const mappedNames = ({ models }: UpstreamConfig): ReadonlyMap<string, Model> =>
       .map((entry) => [normalizeModelName(entry.model), toModel(entry)])
   )
 
-const toModelTable = (
+/** The aliases by their names in normal form. */
+const toAliases = (
   aliases: ReadonlyMap<string, string>,
   upstream: UpstreamConfig | undefined,
-  families: boolean,
   several: Several,
   faults: Array<Fault>
-): ModelTable => {
+): ReadonlyMap<string, string> => {
   const known = targets(upstream, several)
   const normalized = new Map<string, string>()
   for (const [alias, target] of aliases) {
@@ -110,9 +104,7 @@ const toModelTable = (
     }
     normalized.set(name, target)
   }
-  const models = (upstream?.models ?? []).filter((model) => !natives.has(model.id))
-    .map(toModel)
-  return { models, aliases: normalized, families, ...(hasServer(upstream) ? { mapped: mappedNames(upstream) } : {}) }
+  return normalized
 }
 
 const checkMapping = (
@@ -249,8 +241,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
   }
   const model_aliases = new Map(Object.entries(groups.model_aliases ?? {}))
   const several = decodeSeveral(raw, upstream, options.variables ?? noVariables, faults)
-  const families = groups.compat?.family_models ?? true
-  const table = toModelTable(model_aliases, upstream, families, several, faults)
+  const aliases = toAliases(model_aliases, upstream, several, faults)
   if (groups.msgcompat_mapping !== undefined) checkMapping(groups.msgcompat_mapping, upstream, several, faults)
   if (upstream === undefined || !areComplete(groups, faults)) {
     return yield* ConfigInvalid.of(faults, options.source)
@@ -260,8 +251,15 @@ export const decodeConfig = Effect.fnUntraced(function*(
       groups.auth.removed_keys.includes(sha256Hex(options.generatedKey))
     ? undefined
     : options.generatedKey
-  const listed = before?.upstream.base_url === upstream.base_url ? before.model_table.listed : undefined
-  const model_table = listed === undefined ? table : { ...table, listed }
+  const routing: RouteConfig = {
+    upstreams: several.routed,
+    routes: several.routes.map(({ also_on: alsoOn, wait, ...route }) => ({ ...route, alsoOn, wait: wait * 1000 })),
+    aliases,
+    mapping: groups.msgcompat_mapping,
+    families: groups.compat.family_models,
+    mapped: hasServer(upstream) ? mappedNames(upstream) : undefined,
+    listed: before?.upstream.base_url === upstream.base_url ? before.route_table.config.listed : undefined
+  }
   const runtime = toRuntime(groups.runtime, accounts.value.accounts, upstream.driver)
   const config: GatewayConfig = {
     ...keepGroups(groups, before),
@@ -274,20 +272,15 @@ export const decodeConfig = Effect.fnUntraced(function*(
     accounts: accounts.value.accounts,
     account_table: accounts.value,
     model_aliases: keep(before?.model_aliases, model_aliases),
-    model_table: keep(before?.model_table, model_table),
     admin: keep(before?.admin, toAdmin(groups.admin)),
     runtime: keep(before?.runtime, runtime),
     auto_delete: keep(before?.auto_delete, toAutoDelete(groups.auto_delete)),
     upstream,
     upstreams: keep(before?.upstreams, several.upstreams),
     routes: keep(before?.routes, several.routes),
-    route_table: makeRouteTable({
-      upstreams: several.routed,
-      routes: several.routes,
-      aliases: model_table.aliases,
-      mapping: groups.msgcompat_mapping,
-      families: true
-    }),
+    route_table: before !== undefined && Equal.equals(before.route_table.config, routing)
+      ? before.route_table
+      : makeRouteTable(routing),
     auth: keep(before?.auth, {
       direct_tokens: groups.auth.direct_tokens ?? !usesKeys(upstream.driver),
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),
@@ -300,7 +293,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
       ...(yield* unknownFields(raw)),
       ...keys.warnings,
       ...accounts.warnings,
-      ...(yield* unknownModels(config))
+      ...(yield* unknownModels(config.route_table, config.key_records))
     ]
   }
 })

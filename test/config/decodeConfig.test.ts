@@ -4,6 +4,7 @@ import * as Redacted from "effect/Redacted"
 import { findAccount } from "../../src/config/Account.ts"
 import { decodeConfig } from "../../src/config/decodeConfig.ts"
 import type { RawConfig } from "../../src/config/json.ts"
+import { listedRoutes } from "../../src/domain/routes.ts"
 
 const decode = (raw: RawConfig) =>
   Effect.map(decodeConfig(raw, { duplicates: "refuse" }), ({ snapshot }) => snapshot.config)
@@ -304,11 +305,14 @@ describe("decodeConfig", () => {
         { id: "open", model: "qwen3", reasoning: "auto", search: false },
         { id: "upstream-chat", model: "small", reasoning: false, search: true }
       ])
-      assert.deepStrictEqual(config.model_table.models, [
-        { id: "Local-Model", reasoning: true, search: false },
-        { id: "open", reasoning: "auto", search: false }
-      ])
-      assert.strictEqual(config.model_table.aliases.get("fast one"), "local-model")
+      assert.deepStrictEqual(
+        listedRoutes(config.route_table).map(({ id, reasoning, search }) => ({ id, reasoning, search })).slice(4),
+        [
+          { id: "Local-Model", reasoning: true, search: false },
+          { id: "open", reasoning: "auto", search: false }
+        ]
+      )
+      assert.strictEqual(config.route_table.config.aliases.get("fast one"), "local-model")
       assert.deepStrictEqual(config.msgcompat_mapping, { fast: "upstream-chat", slow: "local-model" })
     }))
 
@@ -419,7 +423,7 @@ describe("decodeConfig", () => {
       const { snapshot: before } = yield* decodeConfig(raw, { duplicates: "refuse" })
       const reloaded = JSON.parse(JSON.stringify({ ...raw, runtime: { account_max_inflight: 3 } }))
       const { snapshot: after } = yield* decodeConfig(reloaded, { duplicates: "refuse", previous: before })
-      for (const name of ["upstream", "keys", "model_table", "compat", "admin", "captures"] as const) {
+      for (const name of ["upstream", "keys", "route_table", "compat", "admin", "captures"] as const) {
         assert.strictEqual(after.config[name], before.config[name], name)
       }
       assert.notStrictEqual(after.config.runtime, before.config.runtime)
