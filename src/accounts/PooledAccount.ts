@@ -25,6 +25,8 @@ const secretOf = (secret: Redacted.Redacted<string> | undefined): string | undef
   secret === undefined ? undefined : Redacted.value(secret)
 
 export class PooledAccount {
+  /** The name of its upstream, which is that of its pool. */
+  readonly upstream: string
   readonly key: string
   /** As in the admin API. */
   readonly identifier: string
@@ -42,7 +44,8 @@ export class PooledAccount {
   cleanUp: CleanUp | undefined = undefined
   #hash: string | undefined = undefined
 
-  constructor(key: string, identifier: string, account: Account | undefined) {
+  constructor(upstream: string, key: string, identifier: string, account: Account | undefined) {
+    this.upstream = upstream
     this.key = key
     this.identifier = identifier
     this.account = account

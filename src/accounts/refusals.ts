@@ -46,6 +46,26 @@ export const refusalError = (refusal: Refusal, now: number, outage?: Outage): Ga
   }
 }
 
+/** The error of a request that is pinned to an account of an upstream which does not serve its model. */
+export const otherUpstream = (upstream: string, targets: ReadonlyArray<string>): GatewayError =>
+  invalidRequest(
+    `The account is one of the upstream "${upstream}", but the model is served by ${
+      targets.map((name) => `"${name}"`).join(", ")
+    }`,
+    "X-Gateway-Target-Account"
+  )
+
+/** The error of a request whose upstreams are all disabled; `undefined` if one is enabled. */
+export const disabledUpstreams = (
+  upstreams: ReadonlyArray<{ readonly name: string; readonly enabled: boolean }>,
+  targets: ReadonlyArray<string>
+): GatewayError | undefined => {
+  const isEnabled = upstreams.some(({ enabled, name }) => enabled && targets.includes(name))
+  const isConfigured = upstreams.some(({ name }) => targets.includes(name))
+  if (isEnabled || !isConfigured) return undefined
+  return gatewayError("no_account_available", `Disabled: ${targets.map((name) => `"${name}"`).join(", ")}`)
+}
+
 /** The error of a caller's own token while the configuration does not accept these. */
 export const directTokensOff = (): GatewayError => gatewayError("authentication_failed", "The API key is not valid")
 
