@@ -32,7 +32,7 @@ export interface RuntimeConfig extends Omit<typeof Groups.Runtime.Type, "key_max
   readonly global_max_inflight: number
   /** Concurrent requests of a business key without its own limit; `undefined` means unlimited. */
   readonly key_max_inflight: number | undefined
-  /** Accounts multiplied by `account_max_inflight`. */
+  /** Accounts multiplied by the requests that each serves at once, over all enabled upstreams. */
   readonly recommended_concurrency: number
   /** The configured values; `undefined` if derived from the accounts. */
   readonly configured: {
@@ -57,6 +57,8 @@ export interface ConfiguredModel extends Model {
   readonly thinking?: "effort" | "template" | "budget" | "none"
   /** The limit of output that a `messages` server gets if the caller has none. */
   readonly max_tokens?: number
+  /** False for a model that takes no pictures. */
+  readonly images?: boolean
 }
 
 export interface UpstreamConfig {
@@ -79,10 +81,19 @@ export interface UpstreamHeader {
   readonly value: Redacted.Redacted<string>
 }
 
-/** An entry of `upstreams`. */
-export interface NamedUpstream extends Omit<UpstreamConfig, "driver" | "timeouts"> {
+/** How many requests the pool of an upstream serves and lets wait. */
+export interface UpstreamLimits {
+  /** Requests that one account serves at once. */
+  readonly perAccount: number
+  /** Requests that all accounts serve at once. */
+  readonly global: number
+  /** Waiting requests; 0 disables the queue. */
+  readonly queue: number
+}
+
+/** An entry of `upstreams`, or the group `upstream` under the name `default`. */
+export interface NamedUpstream extends Omit<UpstreamConfig, "timeouts"> {
   readonly name: string
-  readonly driver: typeof Groups.UpstreamEntry.Type["driver"]
   readonly enabled: boolean
   /** Seconds. */
   readonly timeouts: typeof Groups.UpstreamEntry.Type["timeouts"]
@@ -93,6 +104,8 @@ export interface NamedUpstream extends Omit<UpstreamConfig, "driver" | "timeouts
   readonly max_inflight: number | undefined
   readonly account_max_inflight: number | undefined
   readonly account_max_queue: number | undefined
+  /** The limits in effect, derived from the accounts where they are unset. */
+  readonly limits: UpstreamLimits
 }
 
 /** An entry of `routes`. */
@@ -134,7 +147,7 @@ export interface GatewayConfig
   readonly runtime: RuntimeConfig
   readonly auto_delete: { readonly mode: AutoDeleteMode }
   readonly upstream: UpstreamConfig
-  /** Upstreams besides `upstream`, in the order of the file. */
+  /** All upstreams in the order of the file; the group `upstream` is the first, unless only others are configured. */
   readonly upstreams: ReadonlyArray<NamedUpstream>
   readonly routes: ReadonlyArray<RouteConfigEntry>
   /** What the names of models stand for over all upstreams. */

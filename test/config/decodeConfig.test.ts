@@ -23,6 +23,9 @@ const ranges: ReadonlyArray<readonly [field: string, minimum: number, maximum: n
   ["runtime.global_max_inflight", 1, 200_000],
   ["runtime.token_refresh_interval_hours", 1, 720],
   ["responses.store_ttl_seconds", 30, 86_400],
+  ["upstream.max_inflight", 1, 200_000],
+  ["upstream.account_max_inflight", 1, 256],
+  ["upstream.account_max_queue", 0, 200_000],
   ["captures.limit", 1, 50],
   ["captures.max_body_bytes", 1, 67_108_864]
 ]
@@ -41,6 +44,8 @@ const flags = [
   "compat.wide_input_strict_output",
   "compat.strip_reference_markers",
   "compat.family_models",
+  "runtime.sticky",
+  "upstream.enabled",
   "auto_delete.sessions",
   "captures.enabled",
   "auth.direct_tokens",
@@ -54,6 +59,9 @@ const texts = [
   "samples.dir",
   "admin.password_hash",
   "upstream.base_url",
+  "upstream.proxy",
+  "upstream.tls.ca",
+  "upstream.headers.any",
   "msgcompat_mapping.fast",
   "msgcompat_mapping.slow",
   "model_aliases.any",
@@ -72,6 +80,8 @@ const groups = [
   "auto_delete",
   "upstream",
   "upstream.models",
+  "upstream.headers",
+  "upstream.tls",
   "upstream.timeouts",
   "captures",
   "auth",
@@ -90,6 +100,7 @@ describe("decodeConfig", () => {
       assert.strictEqual(config.admin.password_hash, undefined)
       assert.strictEqual(config.runtime.account_max_inflight, 2)
       assert.strictEqual(config.runtime.token_refresh_interval_hours, 6)
+      assert.strictEqual(config.runtime.sticky, false)
       assert.deepStrictEqual(config.compat, {
         wide_input_strict_output: true,
         strip_reference_markers: true,
