@@ -91,7 +91,7 @@ const requestCost = Effect.gen(function*() {
   Effect.provide(
     Layer.merge(KeyLimits.layer, UsageRecorder.layer).pipe(
       Layer.provide(UsageStore.layerMemory),
-      Layer.provide(ConfigStore.layerJson(config))
+      Layer.provideMerge(ConfigStore.layerJson(config))
     )
   )
 )

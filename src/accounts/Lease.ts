@@ -142,7 +142,15 @@ export interface QueueWaiter {
 /** The use of an account without a slot: for account tests and the deletion of sessions, which limits do not hold up. */
 export type AccountAccess = Pick<
   Lease,
-  "upstream" | "driver" | "credential" | "account" | "identifier" | "accountHash" | "secrets" | "refreshToken" | "report"
+  | "upstream"
+  | "driver"
+  | "credential"
+  | "account"
+  | "identifier"
+  | "accountHash"
+  | "secrets"
+  | "refreshToken"
+  | "report"
 >
 
 /** What operators see of a configured account. */

@@ -204,7 +204,7 @@ export class PoolState<A> implements QueuedPool<A> {
     for (const waiter of this.#queue.waiters) {
       for (const { pool, queue } of waiter.places()) {
         if (pool !== this) continue
-        yield { since: waiter.since, about: waiter.about, pinned: this.pinnedTo(queue!) }
+        yield { since: waiter.since, about: waiter.about, pinned: this.pinnedTo(queue as Waiters<A>) }
       }
     }
   }

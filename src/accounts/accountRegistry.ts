@@ -9,8 +9,8 @@ import * as Semaphore from "effect/Semaphore"
 import { type Account, isSameAccount } from "../config/Account.ts"
 import { runCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { defaultUpstream } from "../domain/routes.ts"
+import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
 import { PooledAccount } from "./PooledAccount.ts"
 
@@ -40,7 +40,7 @@ export const makeAccountRegistry = (
         known.account = account
         byKey.set(key, known)
       } else {
-        byKey.set(key, new PooledAccount(upstream, key, account.identifier, account))
+        byKey.set(key, new PooledAccount(upstream, key, account.name, account))
       }
     })
     // An upstream that needs no credential has one account of its own.

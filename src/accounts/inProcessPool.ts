@@ -5,14 +5,14 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { findAccount } from "../config/Account.ts"
+import { accountsNamed } from "../config/Account.ts"
 import { CurrentShutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
-import { defaultUpstream } from "../domain/routes.ts"
 import { normalizeModelName } from "../domain/models.ts"
+import { defaultUpstream } from "../domain/routes.ts"
+import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { Driver, Upstream } from "../upstream/Upstream.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
@@ -32,7 +32,7 @@ import { type Held, heldBy, makePoolOver, type PoolCore, type PoolShell, type Re
 import type { PooledAccount } from "./PooledAccount.ts"
 import { type PoolConfig, Pools } from "./Pools.ts"
 import type { LeaseRequest, PoolChanges, PoolState, Refusal, Slot, Waiter } from "./PoolState.ts"
-import { disabledUpstreams, type Outage, otherUpstream, refusalError } from "./refusals.ts"
+import { ambiguousAccount, disabledUpstreams, otherUpstream, type Outage, refusalError } from "./refusals.ts"
 import { makeSessionCleanUp } from "./sessionCleanUp.ts"
 import { type AccountTokens, makeTokens } from "./tokens.ts"
 import { makeUpstreamHealth, type ReportedTry } from "./upstreamHealth.ts"
@@ -153,7 +153,8 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   const requestOf = (caller: Caller, { avoid = avoidNothing, stay }: LeaseOptions, pools: ReadonlyArray<string>) => {
     if (caller._tag === "Direct") return { request: { _tag: "Direct" } as LeaseRequest, pools: namesOfDefault }
     if (caller.target !== undefined) {
-      const account = findAccount(config.now().account_table, caller.target)
+      const [account, ...others] = accountsNamed(config.now().account_table, caller.target)
+      if (others.length > 0) return undefined
       const request: LeaseRequest = { _tag: "Pinned", key: account?.identity[0] ?? "" }
       return { request, pools: account === undefined ? pools : [account.upstream] }
     }
@@ -268,6 +269,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       // The finalizer has run already.
       if (scope.state._tag === "Closed") return Effect.interrupt
       const asked = requestOf(caller, options, pools)
+      if (asked === undefined) return Effect.fail(ambiguousAccount(config.now().account_table, caller))
       const { request } = asked
       if (request._tag === "Pinned" && request.key !== "" && !pools.includes(asked.pools[0]!)) {
         return Effect.fail(otherUpstream(asked.pools[0]!, pools))
@@ -350,9 +352,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     },
     lease: (caller, options) =>
       Effect.withFiber((fiber) =>
-        shell.withDrivers((drivers) =>
-          lease(caller, options, Context.getUnsafe(fiber.context, Scope.Scope), drivers)
-        )
+        shell.withDrivers((drivers) => lease(caller, options, Context.getUnsafe(fiber.context, Scope.Scope), drivers))
       ),
     upstreams: Effect.sync(() =>
       config.now().upstreams.flatMap(({ enabled, name }) => {
@@ -363,7 +363,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     access: (account, { driver }) =>
       Effect.sync(() => {
         const slot = slotOf(account)
-        return slot === undefined ? noReport : reportTo(slot, driver)
+        return slot === undefined ? noReport : reportTo(slot, driver, undefined)
       }),
     statesOf: (accounts) =>
       Effect.sync(() =>

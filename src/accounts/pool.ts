@@ -235,7 +235,9 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const leaseOf: PoolShell<T>["leaseOf"] = (account, held, waited, report) => {
     counters.leases++
     return {
-      ...(account === undefined ? directAccess(held, report) : accessTo(account, tokensOf(account, held.driver), held, report)),
+      ...(account === undefined
+        ? directAccess(held, report)
+        : accessTo(account, tokensOf(account, held.driver), held, report)),
       waited,
       registerSession: (sessionId) => {
         held.sessions = [...held.sessions, sessionId]

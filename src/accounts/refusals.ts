@@ -1,5 +1,7 @@
 /** The pool's refusals as callers see them (behaviour "Errors" and "The pool"). */
+import { accountsNamed, type AccountTable, ambiguous } from "../config/Account.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import type { Caller } from "./Lease.ts"
 import type { Refusal } from "./PoolState.ts"
 
 /** Seconds after which a client may retry a busy pool: slots become free all the time. */
@@ -54,6 +56,12 @@ export const otherUpstream = (upstream: string, targets: ReadonlyArray<string>):
     }`,
     "X-Gateway-Target-Account"
   )
+
+/** The error of a request that is pinned by an identifier which accounts of several upstreams have. */
+export const ambiguousAccount = (table: AccountTable, caller: Caller): GatewayError => {
+  const name = caller._tag === "Managed" ? caller.target ?? "" : ""
+  return invalidRequest(`The header ${ambiguous(accountsNamed(table, name))}`, "X-Gateway-Target-Account")
+}
 
 /** The error of a request whose upstreams are all disabled; `undefined` if one is enabled. */
 export const disabledUpstreams = (
