@@ -41,6 +41,8 @@ export class PooledAccount {
   unclean: { readonly driver: Driver; readonly token: string | undefined } | undefined = undefined
   cleanUp: CleanUp | undefined = undefined
   #hash: string | undefined = undefined
+  /** The driver over the account's own proxy, and the upstream's driver that it was made of. */
+  #own: { readonly of: Driver; readonly driver: Driver } | undefined = undefined
 
   constructor(key: string, identifier: string, account: Account | undefined) {
     this.key = key
@@ -76,6 +78,14 @@ export class PooledAccount {
   get isAnonymous(): boolean {
     const token = this.configuredToken
     return this.login === undefined && (token === undefined || token === keyless)
+  }
+
+  /** The driver of the upstream, over the account's own proxy if it has one. The same object until the upstream's changes. */
+  driverOf(driver: Driver): Driver {
+    const proxy = this.account?.proxy
+    if (proxy === undefined || driver.via === undefined) return driver
+    if (this.#own?.of !== driver) this.#own = { of: driver, driver: driver.via(proxy) }
+    return this.#own.driver
   }
 
   /** The reason of a fault, in words for operators. */

@@ -27,6 +27,8 @@ export interface Account {
   readonly disabled: boolean
   /** The operator's note; empty if unset. */
   readonly note: string
+  /** An address, which may contain a password, or `direct`; `undefined` for the upstream's. */
+  readonly proxy: Redacted.Redacted<string> | undefined
   /** Normal forms of all names of the account; see `identityKeys`. */
   readonly identity: ReadonlyArray<string>
 }
@@ -80,6 +82,7 @@ const toAccount = (raw: unknown, index: number): Result.Result<Account, Array<Fa
     token: redact(entry.token?.trim()),
     disabled: entry.disabled ?? false,
     note: entry.note ?? "",
+    proxy: undefined,
     identity
   }
   if (isJsonObject(raw)) decodedEntries.set(raw, account)

@@ -17,8 +17,10 @@ import type {
   UpstreamHeader
 } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
+import { isProxySetting } from "./proxies.ts"
 import { resolveReferences, type Variables } from "./references.ts"
 import * as Groups from "./schema.ts"
+import { readTls } from "./tls.ts"
 
 /** Native models by id. Entries of `models` inherit their flags. */
 export const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
@@ -140,9 +142,6 @@ const toHeaders = (
   })
 }
 
-const isProxy = (text: string): boolean =>
-  text === "direct" || (URL.canParse(text) && /^(?:https?|socks5h?):$/.test(new URL(text).protocol))
-
 const decodeEntry = Schema.decodeUnknownResult(Groups.UpstreamEntry)
 const decodeTargets = Schema.decodeUnknownResult(Groups.RouteTargets)
 const decodeRoute = Schema.decodeUnknownResult(Groups.RouteEntry)
@@ -176,7 +175,7 @@ const toNamed = (
   const base_url = toBaseUrl(entry, place, faults)
   const written = blankToUndefined(entry.proxy)
   const proxy = written === undefined ? undefined : secretAt(written, `${place}.proxy`, variables, faults)
-  if (proxy !== undefined && Redacted.value(proxy) !== "" && !isProxy(Redacted.value(proxy))) {
+  if (proxy !== undefined && Redacted.value(proxy) !== "" && !isProxySetting(Redacted.value(proxy))) {
     faults.push(fault(`${place}.proxy`, "must be an http, https, socks5 or socks5h address, or direct"))
   }
   if (entry.tls !== undefined && base_url.startsWith("http:")) {
@@ -194,7 +193,7 @@ const toNamed = (
     timeouts: entry.timeouts,
     headers: toHeaders(entry.headers, `${place}.headers`, variables, faults),
     proxy,
-    tls: entry.tls,
+    tls: readTls(entry.tls, `${place}.tls`, faults),
     max_inflight: entry.max_inflight,
     account_max_inflight: entry.account_max_inflight,
     account_max_queue: entry.account_max_queue
