@@ -248,7 +248,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       const name = pool?.name ?? defaultUpstream
       attempt = upstreams.begin(name, options.request ?? "")
       const leaseOn = (drivers: Drivers): Effect.Effect<Lease, GatewayError> => {
-        const driver = drivers.get(name)
+        const driver = slot === undefined ? drivers.get(name) : slot.account.driverIn(drivers)
         if (driver === undefined) return Effect.fail(refusalError({ _tag: "Unavailable" }, now()))
         held = heldBy(caller, driver)
         const report = slot === undefined ? noReport : reportTo(slot, driver, attempt)

@@ -197,8 +197,8 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
       })
     })
   const currentDrivers = withDrivers(Effect.succeed)
-  const driverOf: PoolShell<T>["driverOf"] = ({ upstream }) =>
-    Effect.map(currentDrivers, (drivers) => drivers.get(upstream))
+  const driverOf: PoolShell<T>["driverOf"] = (account) =>
+    Effect.map(currentDrivers, (drivers) => account.driverIn(drivers))
 
   const tokensOf = (account: PooledAccount, driver: Driver): T => {
     const known = madeTokens.get(account)
@@ -288,7 +288,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     withAccount: (identifier) =>
       Effect.flatMap(currentDrivers, (drivers) => {
         const account = accountOf(identifier)
-        const driver = account && drivers.get(account.upstream)
+        const driver = account?.driverIn(drivers)
         if (account === undefined || driver === undefined) {
           return Effect.fail(gatewayError("not_found", "No such account is configured"))
         }

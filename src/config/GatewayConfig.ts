@@ -12,6 +12,7 @@ import type { Account, AccountTable } from "./Account.ts"
 import type { RawConfig } from "./json.ts"
 import type { KeyRecords } from "./keyRecords.ts"
 import type * as Groups from "./schema.ts"
+import type { UpstreamTls } from "./tls.ts"
 
 export interface AdminConfig {
   readonly jwt_expire_hours: number
@@ -100,7 +101,7 @@ export interface NamedUpstream extends Omit<UpstreamConfig, "timeouts"> {
   readonly headers: ReadonlyArray<UpstreamHeader>
   /** An address, which may contain a password, or `direct`; `undefined` for the environment's. */
   readonly proxy: Redacted.Redacted<string> | undefined
-  readonly tls: typeof Groups.UpstreamEntry.Type["tls"]
+  readonly tls: UpstreamTls | undefined
   readonly max_inflight: number | undefined
   readonly account_max_inflight: number | undefined
   readonly account_max_queue: number | undefined

@@ -5,6 +5,7 @@
 import * as Context from "effect/Context"
 import * as Redacted from "effect/Redacted"
 import { type Fault, fault } from "./ConfigError.ts"
+import { isProxySetting } from "./proxies.ts"
 
 const reference = /\$\$\{|\$\{([^}]*)\}/g
 
@@ -47,9 +48,6 @@ export const secretAt = (
   return Redacted.make("")
 }
 
-const isProxy = (text: string): boolean =>
-  text === "direct" || (URL.canParse(text) && /^(?:https?|socks5h?):$/.test(new URL(text).protocol))
-
 /** The proxy at a place of the file, which is an address or `direct`; `undefined` for a blank one. */
 export const proxyAt = (
   text: string | undefined,
@@ -61,7 +59,7 @@ export const proxyAt = (
   if (written === "") return undefined
   const proxy = secretAt(written, place, variables, faults)
   const address = Redacted.value(proxy)
-  if (address !== "" && !isProxy(address)) {
+  if (address !== "" && !isProxySetting(address)) {
     faults.push(fault(place, "must be an http, https, socks5 or socks5h address, or direct"))
   }
   return proxy

@@ -20,6 +20,7 @@ import type {
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { proxyAt, secretAt, type Variables } from "./references.ts"
 import * as Groups from "./schema.ts"
+import { readTls } from "./tls.ts"
 
 /** Native models by id. Entries of `models` inherit their flags. */
 export const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
@@ -172,7 +173,7 @@ const toNamed = (
     enabled: entry.enabled,
     headers: toHeaders(entry.headers, `${place}.headers`, variables, faults),
     proxy: proxyAt(entry.proxy, `${place}.proxy`, variables, faults),
-    tls: entry.tls,
+    tls: readTls(entry.tls, `${place}.tls`, faults),
     max_inflight: entry.max_inflight,
     account_max_inflight: entry.account_max_inflight,
     account_max_queue: entry.account_max_queue
@@ -269,7 +270,7 @@ export const limitsOf = (
     slots,
     limits: {
       perAccount,
-      global: max_inflight ?? automatic,
+      global: max_inflight ?? (name === defaultUpstream ? runtime.global_max_inflight : undefined) ?? automatic,
       queue: account_max_queue ?? runtime.account_max_queue ?? automatic
     }
   }

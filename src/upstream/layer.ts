@@ -2,7 +2,9 @@
  * The configured upstreams: each has one driver until its part of the configuration changes.
  */
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
+import * as Struct from "effect/Struct"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { NamedUpstream, UpstreamConfig } from "../config/GatewayConfig.ts"
@@ -17,6 +19,7 @@ import { makeOpenAiDriver } from "./openai/driver.ts"
 import { makeSessionDriver } from "./session/driver.ts"
 import { type Driver, Upstream, type UpstreamModel } from "./Upstream.ts"
 import { type Drivers, Upstreams } from "./Upstreams.ts"
+import { driverVia } from "./Way.ts"
 
 /** What drivers are made from, of the group `upstream` or a named upstream. */
 type DriverConfig = Omit<UpstreamConfig, "timeouts"> & Pick<NamedUpstream, "timeouts">
@@ -71,15 +74,22 @@ const makeServerDriver = (
   }
 }
 
-/** The driver of the group `upstream`. */
-const makeDriver = (
-  exchanges: Exchanges["Service"],
-  config: UpstreamConfig
-): Effect.Effect<Driver, never, Deadlines> => {
-  const { driver } = config
-  return driver === "embedded"
-    ? makeEmbeddedDriver({ furtherModels: furtherModels(config), limits: limits(config) })
-    : Effect.succeed(makeServerDriver(exchanges, { ...config, driver }))
+/** A driver, and the settings that it was made from. */
+interface Made {
+  readonly settings: object
+  readonly driver: Driver
+}
+
+const limitFields = ["account_max_inflight", "account_max_queue", "enabled", "limits", "max_inflight"] as const
+
+/** What a driver depends on: how many requests an upstream serves is the pool's matter. */
+const settingsOf = (upstream: NamedUpstream): object => Struct.omit(upstream, limitFields)
+
+const serverDriver = (exchanges: Exchanges["Service"], upstream: NamedUpstream): Driver => {
+  const { driver } = upstream
+  // The decoder of the configuration allows the embedded driver for `default` alone.
+  const config = { ...upstream, driver: driver === "embedded" ? "session" : driver } as const
+  return driverVia(exchanges, upstream, (exchanges) => makeServerDriver(exchanges, config))
 }
 
 /** The upstreams that the configuration names. An embedder with an `Upstream` of its own adds them by this layer. */
@@ -88,30 +98,53 @@ export const namedUpstreams: Layer.Layer<never, never, ConfigStore | Exchanges> 
   Effect.gen(function*() {
     const store = yield* ConfigStore
     const exchanges = yield* Exchanges
-    const make = (upstream: NamedUpstream): Driver => {
-      const { driver } = upstream
-      // The decoder of the configuration allows the embedded driver for `default` alone.
-      return makeServerDriver(exchanges, { ...upstream, driver: driver === "embedded" ? "session" : driver })
-    }
+    const make = (upstream: NamedUpstream): Driver => serverDriver(exchanges, upstream)
     let configured: ReadonlyArray<NamedUpstream> | undefined
     let drivers: Drivers = new Map()
-    let made = new Map<NamedUpstream, Driver>()
+    let made = new Map<string, Made>()
+    const remade = (upstream: NamedUpstream): Made => {
+      const before = made.get(upstream.name)
+      const settings = settingsOf(upstream)
+      return before !== undefined && Equal.equals(before.settings, settings)
+        ? before
+        : { settings, driver: make(upstream) }
+    }
     const now = () => {
       const { upstreams } = store.now()
       if (upstreams === configured) return drivers
       configured = upstreams
       const named = upstreams.filter(({ name }) => name !== defaultUpstream)
-      const isSame = named.length === made.size && named.every((upstream) => made.has(upstream))
-      if (isSame) return drivers
-      made = new Map(named.map((upstream) => [upstream, made.get(upstream) ?? make(upstream)]))
-      drivers = new Map(Array.from(made, ([{ name }, driver]) => [name, driver]))
+      const next = new Map(named.map((upstream) => [upstream.name, remade(upstream)]))
+      const isSame = next.size === made.size && named.every(({ name }) => made.get(name) === next.get(name))
+      made = next
+      if (!isSame) drivers = new Map(Array.from(made, ([name, { driver }]) => [name, driver]))
       return drivers
     }
     return { now, make }
   })
 )
 
-/** Follows the configuration. */
+/** Stands for `default` in a configuration of other upstreams alone, in which nothing uses it. */
+const absentDefault: NamedUpstream = {
+  name: defaultUpstream,
+  driver: "embedded",
+  base_url: "",
+  models: [],
+  tools: "prompt",
+  history_reasoning: "all",
+  fields: "pass",
+  enabled: false,
+  timeouts: { connect: 10, first_byte: 30, silence: 120 },
+  headers: [],
+  proxy: undefined,
+  tls: undefined,
+  max_inflight: undefined,
+  account_max_inflight: undefined,
+  account_max_queue: undefined,
+  limits: { perAccount: 1, global: 1, queue: 0 }
+}
+
+/** The driver of the group `upstream`. */
 const configuredDefault: Layer.Layer<Upstream, never, ConfigStore | Deadlines | Exchanges> = Layer.effect(
   Upstream,
   Effect.gen(function*() {
@@ -119,18 +152,29 @@ const configuredDefault: Layer.Layer<Upstream, never, ConfigStore | Deadlines | 
     const exchanges = yield* Exchanges
     const deadlines = yield* Deadlines
     const recordings = yield* Recordings
-    let made: { readonly config: UpstreamConfig; readonly driver: Driver } | undefined
+    const make = (upstream: NamedUpstream): Effect.Effect<Driver> =>
+      upstream.driver === "embedded"
+        ? makeEmbeddedDriver({ furtherModels: furtherModels(upstream), limits: limits(upstream) }).pipe(
+          Effect.provideService(Recordings, recordings),
+          Effect.provideService(Deadlines, deadlines)
+        )
+        : Effect.succeed(serverDriver(exchanges, upstream))
+    let configured: ReadonlyArray<NamedUpstream> | undefined
+    let made: Made | undefined
     const driver = Effect.suspend(() => {
-      const config = store.now().upstream
-      if (made?.config === config) return Effect.succeed(made.driver)
-      return makeDriver(exchanges, config).pipe(
-        Effect.provideService(Recordings, recordings),
-        Effect.provideService(Deadlines, deadlines),
-        Effect.map((driver) => {
-          made = { config, driver }
-          return driver
-        })
-      )
+      const { upstreams } = store.now()
+      if (upstreams === configured && made !== undefined) return Effect.succeed(made.driver)
+      const own = upstreams.find(({ name }) => name === defaultUpstream) ?? absentDefault
+      const settings = settingsOf(own)
+      if (made !== undefined && Equal.equals(made.settings, settings)) {
+        configured = upstreams
+        return Effect.succeed(made.driver)
+      }
+      return Effect.map(make(own), (driver) => {
+        configured = upstreams
+        made = { settings, driver }
+        return driver
+      })
     })
     return Upstream.of({ driver })
   })

@@ -231,7 +231,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     // Another upstream may have been configured during the wait.
     const drivers = yield* currentDrivers
     const account = grant.account === "" ? undefined : byName.get(grant.account)
-    const driver = drivers.get(account?.upstream ?? defaultUpstream)
+    const driver = account === undefined ? drivers.get(defaultUpstream) : account.driverIn(drivers)
     if (driver === undefined || (grant.account !== "" && account === undefined)) {
       release(grant, undefined)
       return yield* gatewayError("no_account_available", "The account was removed while the request waited")

@@ -108,7 +108,7 @@ const upstreamInEffect = ({ upstream, upstreams }: GatewayConfig) => {
     ),
     headers: Object.fromEntries((own?.headers ?? []).map(({ name }) => [name, hidden])),
     proxy: shownProxy(own?.proxy),
-    tls: own?.tls && shownEntry({ tls: { ...own.tls } })["tls"],
+    tls: own?.tls === undefined ? undefined : { server_name: own.tls.serverName },
     max_inflight: own?.limits.global,
     account_max_inflight: own?.limits.perAccount,
     account_max_queue: own?.limits.queue
