@@ -164,16 +164,15 @@ const toNamed = (
   variables: Variables,
   faults: Array<Fault>
 ): Omit<ConfiguredUpstream, "timeouts"> => {
-  if (entry.tls !== undefined && server.base_url.startsWith("http:")) {
-    faults.push(fault(`${place}.tls`, "must be unset with an http address"))
-  }
+  const isPlain = entry.tls !== undefined && server.base_url.startsWith("http:")
+  if (isPlain) faults.push(fault(`${place}.tls`, "must be unset with an http address"))
   return {
     name,
     ...server,
     enabled: entry.enabled,
     headers: toHeaders(entry.headers, `${place}.headers`, variables, faults),
     proxy: proxyAt(entry.proxy, `${place}.proxy`, variables, faults),
-    tls: readTls(entry.tls, `${place}.tls`, faults),
+    tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults),
     max_inflight: entry.max_inflight,
     account_max_inflight: entry.account_max_inflight,
     account_max_queue: entry.account_max_queue
@@ -270,7 +269,7 @@ export const limitsOf = (
     slots,
     limits: {
       perAccount,
-      global: max_inflight ?? (name === defaultUpstream ? runtime.global_max_inflight : undefined) ?? automatic,
+      global: max_inflight ?? automatic,
       queue: account_max_queue ?? runtime.account_max_queue ?? automatic
     }
   }

@@ -337,7 +337,7 @@ describe("limits of several upstreams", () => {
       }
       const config = yield* decode({ upstream, upstreams: { gpu } })
       const [own] = config.upstreams
-      assert.deepStrictEqual([own?.enabled, own?.headers[0]?.name, own?.tls], [false, "a", { server_name: "other" }])
+      assert.deepStrictEqual([own?.enabled, own?.headers[0]?.name, own?.tls?.serverName], [false, "a", "other"])
       assert.strictEqual(Redacted.value(own!.proxy!), "direct")
       assert.isFalse(config.upstream.models[0]?.images)
       assert.isFalse(resolveRoute(config.route_table, "chat", "text")?.targets[0]?.enabled)
