@@ -184,12 +184,12 @@ export class Exchange {
     if (this.state === "body") this.close("complete")
   }
 
-  /** The transport failed. */
-  broke(error: unknown): void {
+  /** The transport failed; `facts` are those of the proxy, where it is at fault. */
+  broke(error: unknown, facts: Pick<FailureCause, "proxy" | "status"> = {}): void {
     if (this.isOver()) return
     const phase = this.state === "head" ? this.phase : "stream"
     const code = codeOf(error)
-    const cause = this.because(code === undefined ? {} : { code })
+    const cause = this.because({ ...(code === undefined ? {} : { code }), ...facts })
     this.fail(new UpstreamFailure({ phase, kind: code === connectTimeout ? "timeout" : "transport", cause }))
   }
 
