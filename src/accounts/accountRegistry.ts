@@ -36,7 +36,7 @@ export const makeAccountRegistry = (
         known.account = account
         byKey.set(key, known)
       } else {
-        byKey.set(key, new PooledAccount(key, account.identifier, account))
+        byKey.set(key, new PooledAccount(key, account.name, account))
       }
     })
     // An upstream that needs no credential has one account of its own.

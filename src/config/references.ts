@@ -47,6 +47,12 @@ export const secretAt = (
   return Redacted.make("")
 }
 
+/** Stands for a secret in replies. */
+export const hidden = "***"
+
+/** True for a secret as replies show it, which stands for nothing here. */
+export const isShown = (text: string): boolean => text === hidden || text.includes(`//${hidden}@`)
+
 const isProxy = (text: string): boolean =>
   text === "direct" || (URL.canParse(text) && /^(?:https?|socks5h?):$/.test(new URL(text).protocol))
 
@@ -59,6 +65,10 @@ export const proxyAt = (
 ): Redacted.Redacted<string> | undefined => {
   const written = text?.trim() ?? ""
   if (written === "") return undefined
+  if (isShown(written)) {
+    faults.push(fault(place, "must be written with its user information"))
+    return undefined
+  }
   const proxy = secretAt(written, place, variables, faults)
   const address = Redacted.value(proxy)
   if (address !== "" && !isProxy(address)) {
