@@ -10,7 +10,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Pull from "effect/Pull"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import type { Shutdown } from "../config/clock/Shutdown.ts"
 import type { UpstreamTls } from "../config/tls.ts"
@@ -455,5 +455,11 @@ export class Exchanges extends Context.Service<Exchanges, {
   /** Sends a request at once. The caller has to call `leave` in every case. */
   readonly start: (request: ExchangeRequest, options: ExchangeOptions) => Effect.Effect<Exchange>
   /** Sent beside the account's credential: headers of the upstream and passwords of proxies. Recordings leave them out. */
-  readonly secrets?: ReadonlyArray<string> | undefined
+  readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
 }>()("model-gateway/upstream/Exchanges") {}
+
+/** What was sent with a token, for where the answer is quoted. */
+export const secretsWith = ({ secrets }: Exchanges["Service"], token: string | undefined): ReadonlyArray<string> => [
+  ...(token === undefined ? [] : [token]),
+  ...(secrets ?? []).map(Redacted.value)
+]

@@ -1,7 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import * as fc from "fast-check"
-import { chooseProxy, isProxySetting, parseProxy, proxyVariables } from "../../src/config/proxies.ts"
+import {
+  checkProxyVariables,
+  chooseProxy,
+  isProxySetting,
+  parseProxy,
+  proxyVariables
+} from "../../src/config/proxies.ts"
 
 /** An address as thirty-two bits. */
 const bitsOf = (address: string): bigint =>
@@ -169,5 +175,14 @@ describe("the proxy on a way", () => {
       https_proxy: " ",
       HTTPS_PROXY: "four",
       NO_PROXY: "five"
+    })))))
+
+  it.effect("ends the start where a variable names none, without its value", () =>
+    Effect.gen(function*() {
+      const { message } = yield* Effect.flip(checkProxyVariables)
+      assert.strictEqual(message, "all_proxy must be an http, https, socks5 or socks5h address")
+    }).pipe(Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({
+      http_proxy: "http://user:password@proxy.corp:3128",
+      ALL_PROXY: "socks4://user:password@proxy.corp"
     })))))
 })

@@ -94,7 +94,7 @@ export class Dispatchers {
   /** Sends a request. Throws where undici does, for a malformed request. */
   dispatch(
     course: Course,
-    options: Dispatcher.DispatchOptions & { readonly headers: { readonly [name: string]: string } },
+    options: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler
   ): boolean {
     const agent = this.#agentOf(course)

@@ -6,6 +6,7 @@ import type { Fault } from "../../../src/config/ConfigError.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { readTls, type TlsSettings } from "../../../src/config/tls.ts"
 import { layerUndici } from "../../../src/upstream/transports/undici.ts"
+import type { Recorder } from "../../../src/upstream/Upstream.ts"
 import { modelList } from "../../support/openaiServer.ts"
 import { complete, fixedToken, request } from "../session/support.ts"
 import { authority, certificate, driverOf, modelServer, secureServer, type WaySettings } from "./support.ts"
@@ -94,5 +95,25 @@ describe("the headers of an upstream", () => {
         ["Bearer key", "Bearer the upstream's", "Bearer key", "Bearer the upstream's"]
       )
       for (const each of seen) assert.strictEqual(each["x-title"], "gateway")
+    })))
+
+  it.effect("and passwords of proxies are what recordings leave out", () =>
+    onClient(Effect.gen(function*() {
+      const server = yield* modelServer
+      const settings = {
+        headers: [{ name: "X-Title", value: Redacted.make("the-header") }],
+        proxy: Redacted.make("http://user:of%20upstream@127.0.0.1:1")
+      }
+      const driver = yield* driverOf(server.baseUrl, settings, Redacted.make("direct"))
+      const recorded: Array<string> = []
+      const recorder: Recorder = {
+        round: ({ secrets = [] }) => {
+          recorded.push(...secrets.map(Redacted.value))
+          return { opened: () => {}, bytes: () => {}, closed: () => {} }
+        }
+      }
+      yield* complete(driver, request("Hi", { recorder }))
+      assert.includeMembers(recorded, ["the-header", "of upstream", Buffer.from("user:of upstream").toString("base64")])
+      assert.deepStrictEqual(driver.secrets?.map(Redacted.value), recorded)
     })))
 })
