@@ -12,6 +12,7 @@ import { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
 import { layerUndici } from "../../../src/upstream/transports/undici.ts"
 import { driverVia } from "../../../src/upstream/Way.ts"
+import { makeAuthority } from "../../support/certificates.ts"
 import { modelList } from "../../support/openaiServer.ts"
 import type { ProxyKind, ProxyServer } from "../../support/proxyServers.ts"
 import { complete, facts, fixedToken, referenceServer, request, timeLimits } from "../session/support.ts"
@@ -180,6 +181,16 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
       assert.deepStrictEqual(yield* codeWith(silent), ["transport", "UND_ERR_PRX_TIMEOUT"])
     }))
 
+  it.effect("a long head of a reply passes", () =>
+    Effect.gen(function*() {
+      const proxy = yield* proxyServer({ kind })
+      const { baseUrl, server } = yield* hiddenServer("http")
+      server.list(() => ({ ...modelList("m"), headers: { "x-pad": "y".repeat(60 * 1024) } }))
+      const driver = driverBy("upstream", baseUrl, proxy.url)
+      const models = yield* onClient(Effect.flatMap(driver, (driver) => driver.listModels!("key")))
+      assert.deepStrictEqual(models, ["m"])
+    }))
+
   it.effect("the session driver logs in by it", () =>
     Effect.gen(function*() {
       const proxy = yield* proxyServer({ kind, credentials })
@@ -205,6 +216,42 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
           assert.strictEqual(headers["x-title"], "gateway")
         }
       }))
+    }))
+})
+
+describe("an https proxy", () => {
+  it.effect("that the system does not trust fails as such", () =>
+    Effect.gen(function*() {
+      const proxy = yield* proxyServer({ kind: "https", certificate: makeAuthority().sign("IP:127.0.0.1") })
+      for (const protocol of upstreams) {
+        const { baseUrl } = yield* hiddenServer(protocol)
+        // The roots of the upstream are for the upstream alone.
+        const driver = driverBy("upstream", baseUrl, proxy.url, protocol === "https" ? { tls } : {})
+        const { cause, kind } = yield* onClient(Effect.flatMap(driver, failureOf))
+        const { code, proxy: failed } = cause ?? {}
+        assert.deepStrictEqual([kind, code, failed?.code], [
+          "transport",
+          "UND_ERR_PRX_TLS",
+          "UNABLE_TO_VERIFY_LEAF_SIGNATURE"
+        ])
+      }
+    }))
+})
+
+describe("a SOCKS5 proxy", () => {
+  it.effect.each([
+    ["[2001:db8::a:1]", "20010db80000000000000000000a0001"],
+    ["[::ffff:10.1.2.3]", "00000000000000000000ffff0a010203"],
+    ["10.1.2.3", "10.1.2.3"]
+  ])("connects to the address %s", ([host, written]) =>
+    Effect.gen(function*() {
+      const proxy = yield* proxyServer({ kind: "socks5" })
+      const server = yield* modelServer
+      server.list(() => modelList("m"))
+      const { port } = new URL(server.baseUrl)
+      const driver = driverBy("upstream", `http://${host}:${port}/v1`, proxy.url)
+      assert.deepStrictEqual(yield* onClient(Effect.flatMap(driver, (driver) => driver.listModels!("key"))), ["m"])
+      assert.deepStrictEqual(proxy.asked, [`tunnel ${written}:${port}`])
     }))
 })
 
