@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Fiber, Layer, Redacted } from "effect"
+import { ConfigProvider, Effect, Fiber, Layer, Logger, Redacted, References } from "effect"
 import { TestClock } from "effect/testing"
 import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { afterAll, beforeAll } from "vitest"
@@ -217,6 +217,28 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
         }
       }))
     }))
+})
+
+describe("operators", () => {
+  it.effect("read each failure of a proxy in the log, without its password", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ fiber, message }) => {
+      lines.push(JSON.stringify([message, fiber.getRef(References.CurrentLogAnnotations)]))
+    })
+    return Effect.gen(function*() {
+      const proxy = yield* proxyServer({ kind: "http", credentials })
+      const driver = driverBy("account", "https://upstream.test/v1", proxy.url.replace("p%40ss", "secret"))
+      yield* onClient(Effect.flatMap(driver, failureOf))
+      assert.lengthOf(lines, 1)
+      const cause = {
+        code: "UND_ERR_PRX_AUTH",
+        status: 407,
+        proxy: { of: "account", address: proxy.address },
+        address: "https://upstream.test"
+      }
+      assert.deepStrictEqual(JSON.parse(lines[0]!), [["A proxy on the way to an upstream failed"], { cause }])
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
 })
 
 describe("an https proxy", () => {
