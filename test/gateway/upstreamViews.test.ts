@@ -98,4 +98,28 @@ describe("a request that fails over between upstreams", () => {
     assert.strictEqual(await value(/^gateway_upstream_ready\{upstream="hosted"\} (\d)$/m), 1)
     assert.strictEqual(await value(/^gateway_upstream_accounts\{upstream="gpu",health="ready"\} (\d)$/m), 1)
   })
+
+  it("counts once in the usage of the answerer", async () => {
+    const rows = async (by: string) =>
+      ((await (await admin(`/admin/usage?by=${by}`)).json()) as {
+        readonly rows: ReadonlyArray<Record<string, unknown>>
+      }).rows
+    const requests = async (by: string, name: string) =>
+      Number((await rows(by)).find((row) => row[by] === name)?.["requests"] ?? 0)
+    const before = await Promise.all([
+      requests("upstream", "hosted"),
+      requests("target", "hosted/shared"),
+      requests("upstream", "none")
+    ])
+    await failOver("counted")
+    assert.strictEqual((await ask("unknown", "nonsense")).status, 400)
+    const after = await Promise.all([
+      requests("upstream", "hosted"),
+      requests("target", "hosted/shared"),
+      requests("upstream", "none")
+    ])
+    assert.deepEqual(after.map((count, i) => count - before[i]!), [1, 1, 1])
+    assert.isUndefined((await rows("upstream")).find(({ upstream }) => upstream === "gpu"))
+    assert.isUndefined((await rows("upstream")).find(({ upstream }) => upstream === "default"))
+  })
 })
