@@ -178,7 +178,8 @@ const toNamed = (
   if (proxy !== undefined && Redacted.value(proxy) !== "" && !isProxySetting(Redacted.value(proxy))) {
     faults.push(fault(`${place}.proxy`, "must be an http, https, socks5 or socks5h address, or direct"))
   }
-  if (entry.tls !== undefined && base_url.startsWith("http:")) {
+  const isPlain = base_url.startsWith("http:")
+  if (entry.tls !== undefined && isPlain) {
     faults.push(fault(`${place}.tls`, "must be unset with an http address"))
   }
   return {
@@ -193,7 +194,7 @@ const toNamed = (
     timeouts: entry.timeouts,
     headers: toHeaders(entry.headers, `${place}.headers`, variables, faults),
     proxy,
-    tls: readTls(entry.tls, `${place}.tls`, faults),
+    tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults),
     max_inflight: entry.max_inflight,
     account_max_inflight: entry.account_max_inflight,
     account_max_queue: entry.account_max_queue
