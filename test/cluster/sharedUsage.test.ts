@@ -103,7 +103,7 @@ describe("usage of several nodes over a store", () => {
       yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
       yield* TestClock.setTime(start)
       const hash = `gw:{main}:usage:h:${start}`
-      const fields = () => Effect.promise(() => client.sendCommand(["HKEYS", hash]))
+      const fields = () => Effect.promise((): Promise<unknown> => client.sendCommand(["HKEYS", hash]))
       const own = entry()
       const named = entry({ answerer: { upstream: "gpu", target: "gpu/own" } })
       const store = yield* makeRedisStore(nodeStore("one"))
