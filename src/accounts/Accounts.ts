@@ -16,6 +16,7 @@ export type {
   Caller,
   Lease,
   LeaseOptions,
+  LeaseTarget,
   QueueStatus
 } from "./Lease.ts"
 
