@@ -244,6 +244,8 @@ export interface AccountPool {
   readonly upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>>
   /** The driver of an upstream in effect. */
   readonly driverOf: (upstream: string) => Driver | undefined
+  /** Whether an upstream has a model by the configuration in effect. True for all models of `default`, whose server may list further ones. */
+  readonly serves: (target: LeaseTarget) => boolean
   /** Notifies `watch` of every change until the scope ends. */
   readonly watch: (watch: PoolWatch) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -15,6 +15,7 @@ import { type Account, findAccount } from "../config/Account.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
+import { normalizeModelName } from "../domain/models.ts"
 import { defaultUpstream } from "../domain/routes.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { type Credential, type Driver, Upstream } from "../upstream/Upstream.ts"
@@ -290,6 +291,9 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     }),
     upstreams: Effect.andThen(currentDrivers, core.upstreams),
     driverOf: (upstream) => applied.get(upstream),
+    serves: ({ model, upstream }) =>
+      upstream === defaultUpstream ||
+      config.now().route_table.upstreams.get(upstream)?.has(normalizeModelName(model)) === true,
     withAccount: (identifier) =>
       Effect.flatMap(currentDrivers, (drivers) => {
         const account = accountOf(identifier)
