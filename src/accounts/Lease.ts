@@ -12,6 +12,7 @@ import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import type { Stickiness } from "./sticky.ts"
 import type { UpstreamFault } from "./UpstreamCooling.ts"
+import type { TryCounts, UpstreamTimes } from "./UpstreamTimes.ts"
 
 /** A caller: `Managed` with a configured key, `Direct` with an upstream token of its own (spec "Authentication"). */
 export type Caller =
@@ -73,6 +74,8 @@ export interface Lease {
   readonly secrets: () => ReadonlyArray<string>
   /** Milliseconds that the request waited for this lease. */
   readonly waited: number
+  /** Counts what the try shows of the upstream. */
+  readonly times: UpstreamTimes
   /** Drops the token that the upstream has refused, so that the next use logs in again. */
   readonly refreshToken: Effect.Effect<void>
   /**
@@ -233,6 +236,8 @@ export interface AccountPool {
   readonly metrics: Effect.Effect<AccountsMetrics>
   /** The pools of all upstreams, in the order of the configuration. */
   readonly upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>>
+  /** The tries of this process in the last minutes, by upstream. */
+  readonly recentTries: Effect.Effect<ReadonlyMap<string, TryCounts>>
   /** The driver of an upstream in effect. */
   readonly driverOf: (upstream: string) => Driver | undefined
   /** Notifies `watch` of every change until the scope ends. */
