@@ -103,14 +103,14 @@ describe("usage of several nodes over a store", () => {
       yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
       yield* TestClock.setTime(start)
       const hash = `gw:{main}:usage:h:${start}`
-      const fields = Effect.promise((): Promise<unknown> => client.sendCommand(["HKEYS", hash]))
+      const fields = () => Effect.promise((): Promise<unknown> => client.sendCommand(["HKEYS", hash]))
       const own = entry()
       const named = entry({ answerer: { upstream: "gpu", target: "gpu/own" } })
       const store = yield* makeRedisStore(nodeStore("one"))
       store.add(own)
       yield* store.query(everything)
       const oldName = [own.key, own.model, own.account, own.style].join("\u0000")
-      assert.deepStrictEqual(yield* fields, [oldName])
+      assert.deepStrictEqual(yield* fields(), [oldName])
       store.add(named)
       const { rows } = yield* store.query({ ...everything, by: ["upstream", "target"] })
       assert.deepStrictEqual(rows.map(({ sums, target, upstream }) => [upstream, target, sums.values[0]]), [
