@@ -61,22 +61,18 @@ export class UpstreamViews extends Context.Service<UpstreamViews, {
       const pool = yield* Accounts
       const { missingNodes, peers } = yield* makeNodeItems
 
-      peers.answers(
-        kind,
-        () =>
-          Effect.sync(() =>
-            JSON.stringify(
-              Object.fromEntries(Array.from(pool.times.recent(), ([name, tries]) => [name, writeTries(tries)]))
-            )
-          )
-      )
+      peers.answers(kind, () =>
+        Effect.map(pool.recentTries, (recent) => {
+          const written = Array.from(recent, ([name, tries]) => [name, writeTries(tries)])
+          return JSON.stringify(Object.fromEntries(written))
+        }))
 
       return {
         now: Effect.gen(function*() {
           const [facts, { answers, missing }] = yield* Effect.all([pool.upstreams, peers.queryAll(kind, "")], {
             concurrency: 2
           })
-          const sums = new Map(pool.times.recent())
+          const sums = new Map(yield* pool.recentTries)
           for (const text of answers.values()) {
             for (const [name, written] of Object.entries(JSON.parse(text) as Readonly<Record<string, string>>)) {
               const sum = sums.get(name) ?? noTries()
