@@ -15,7 +15,7 @@ import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { pause } from "../config/clock/retry.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { type Classification, classify } from "../domain/classifyUpstreamFailure.ts"
+import { type Classification, classify, isOfUpstream } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { errorOfTries, nextTry, shareOfTime } from "../domain/nextTry.ts"
 import { defaultUpstream, type Route, type Target } from "../domain/routes.ts"
@@ -289,6 +289,7 @@ export class Attempts<B, A> {
     stats.upstreamCalled = true
     const began = deadlines.now()
     const recorded = this.record(lease, target, began)
+    lease.times.began(lease.upstream)
     stats.waiting = { for: "upstream", since: began }
     const over = () => {
       const took = deadlines.now() - began
@@ -304,6 +305,9 @@ export class Attempts<B, A> {
       Effect.matchEffect(span.inSpan(work.begin(lease, target, attempt, most)), {
         onSuccess: (begun) => {
           over()
+          const first = (stats.firstEventAt ?? deadlines.now()) - began
+          lease.times.answered(lease.upstream, first)
+          if (recorded !== undefined) recorded.took = first
           return work.output(begun, lease, attempt, span)
         },
         onFailure: (failure) => {
@@ -396,6 +400,7 @@ export class Attempts<B, A> {
       secrets: lease.secrets()
     })
     span.failed(judged.error.code)
+    if (isOfUpstream(judged)) lease.times.failed(lease.upstream)
     if (recorded !== undefined) {
       recorded.cause = judged.class
       recorded.status = failure.status
