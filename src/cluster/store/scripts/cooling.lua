@@ -1,0 +1,72 @@
+-- When an upstream as a whole is left alone: `UpstreamCooling` over the fields of its pool. Random shares are arguments, with the
+-- jitter applied.
+local FIRST, LONGEST, LONGEST_ASKED, MOST_FAILURES = 1000, 60000, 600000, 3
+
+local function asked(retry) return math.min(math.max(retry * 1000, FIRST), LONGEST_ASKED) end
+
+-- Skips the pool, or takes it in again, by the time and by its probe.
+local function refresh(p)
+  local skip = 'no'
+  if p.till then skip = (now < p.till or p.probe) and 'yes' or 'probe' end
+  if skip ~= p.skip then set_skip(p, skip) end
+end
+
+local function clear_failures(p) p.failures, p.failed, p.requests, p.chilled = 0, nil, 0, true end
+
+local function reset_cooling(p)
+  p.till, p.probe, p.in_row = nil, nil, 0
+  clear_failures(p)
+  refresh(p)
+end
+
+local function cool(p, retry, random)
+  local own = math.min(FIRST * 2 ^ math.min(p.in_row, 30) * (1 + random), LONGEST)
+  local delay = math.floor((retry and asked(retry) or own) + 0.5)
+  p.till, p.probe, p.in_row, p.coolings = now + delay, nil, p.in_row + 1, p.coolings + 1
+  clear_failures(p)
+  return delay
+end
+
+-- Notes the first event of a try: the upstream works.
+local function upstream_succeeded(p)
+  if not p.till and p.in_row == 0 and p.failures == 0 then return end
+  reset_cooling(p)
+  serve()
+end
+
+-- Notes a failure of the upstream in the try of a lease. Returns the delay of the cooling that it begins.
+local function upstream_failed(p, holder, fault, coolings, request, retry, random)
+  local delay
+  p.chilled = true
+  if p.probe == holder then
+    delay = cool(p, retry, random)
+  elseif p.till then
+    if not retry then return nil end
+    p.till = math.max(p.till, now + asked(retry))
+  elseif coolings == int(p.coolings) then
+    p.failures = p.failures + 1
+    if not p.failed then
+      p.failed, p.requests = request, 1
+    elseif p.failed ~= request then
+      p.requests = 2
+    end
+    if fault == 'connection' or (p.failures >= MOST_FAILURES and p.requests == 2) then delay = cool(p, retry, random) end
+  else
+    return nil
+  end
+  refresh(p)
+  serve()
+  return delay
+end
+
+-- The report about the upstream of a lease, in the arguments from index `i` on: `ok` or a fault, the coolings before the try,
+-- the request, seconds of `Retry-After`, and a random share. Returns the delay of the cooling that it begins.
+local function upstream_report_at(i, ticket)
+  local verdict = ARGV[i]
+  if not several or not verdict or verdict == '' then return nil end
+  local p = lease_of(me, ticket)
+  if p == nil or p.leaving then return nil end
+  if verdict == 'ok' then return upstream_succeeded(p) end
+  return upstream_failed(p, me .. '|' .. ticket, verdict, ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]),
+    tonumber(ARGV[i + 4]) or 0)
+end

@@ -1,0 +1,36 @@
+-- Changes a claim of a request that names pools. Operations:
+--   widen ticket        ends its hold at the first pool: it waits at the others too
+--   drop ticket pool    gives up its place in a pool, whose upstream no longer has the model
+--   works ticket        the upstream of its lease has sent the first event
+-- The reply of the first two is that of `acquire`; `gone` without a lease or a place.
+reap()
+if not is_attached() then return finish({ 'lost' }) end
+local op, ticket = ARGV[4], ARGV[5]
+local p, account, fence = lease_of(me, ticket)
+if op == 'works' then
+  if p and several and not p.leaving then upstream_succeeded(p) end
+  return finish({ 'ok' })
+end
+local record = record_of(me, ticket)
+if record then
+  if op == 'widen' then
+    widen(record)
+  else
+    for _, target in ipairs(configured(ARGV[6]) and record.targets or {}) do
+      if target[1] == ARGV[6] then
+        if is_place(target) then
+          give_up(record, target, 'Unavailable')
+        else
+          target[3] = 'gone'
+          touch(record)
+        end
+        break
+      end
+    end
+  end
+  serve()
+  p, account, fence = lease_of(me, ticket)
+  record = record_of(me, ticket)
+end
+if p then return finish({ 'granted', unpack(grant_of(p, me, ticket, account, fence)) }) end
+return finish(record and { 'waiting', int(record.number) } or { 'gone' })
