@@ -1,4 +1,5 @@
 -- Single operations of the pool's scripts, for tests that compare them with `PoolState`.
+reap()
 local op, account = ARGV[4], ARGV[5]
 local reply = { 'ok' }
 if op == 'suspend' then suspend(pool_of(account), account, ARGV[6], tonumber(ARGV[7])) end

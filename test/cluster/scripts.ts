@@ -18,7 +18,8 @@ export const nodes = ["one", "two", "three"]
 export type Outcome = readonly [id: number, outcome: string | undefined, refusal?: string | undefined]
 
 export const grantsOf = (outcomes: ReadonlyArray<Outcome>) => outcomes.filter(([, , refusal]) => refusal === undefined)
-export const refusalsOf = (outcomes: ReadonlyArray<Outcome>) => outcomes.filter(([, , refusal]) => refusal !== undefined)
+export const refusalsOf = (outcomes: ReadonlyArray<Outcome>) =>
+  outcomes.filter(([, , refusal]) => refusal !== undefined)
 
 /** A request for a lease as the scripts take it. */
 export const wishText = (wish: LeaseRequest): string => {

@@ -21,6 +21,7 @@ local function request(wanted)
     join(me, ticket, wanted, numbered, now + patience, now, style)
     return { 'waiting', int(numbered) }
   end
+  if default.leaving then return refused('Unavailable') end
   local reason, till = hopeless(default, wanted, now + patience)
   if reason then return refused(reason, till) end
   if quiet <= now and all_in_use() < total then
@@ -42,6 +43,12 @@ end
 -- Waits at targets; `holds`: at the first one alone. Returns nil without a place at any.
 local function wait_at(targets, spread, holds)
   numbered = numbered + 1
+  local only = targets[1]
+  if #targets == 1 and only[1] == 'default' then
+    if not has_place(default, only[2]) and (quiet <= now or revision ~= '0') then return nil end
+    join(me, ticket, only[2], numbered, now + patience, now, style)
+    return { 'waiting', int(numbered) }
+  end
   local waiter = {
     id = me .. '|' .. ticket, node = me, ticket = ticket, number = numbered, deadline = now + patience, since = now,
     style = style, spread = spread, holding = holds, targets = targets

@@ -69,6 +69,9 @@ local function put_back(ticket)
         end
       end
     end
+    if #targets == 1 and targets[1][1] == 'default' then
+      return join(me, id, targets[1][2], ticket[3], deadline, since, ticket[6])
+    end
     if #targets > 0 then
       local waiter = {
         id = me .. '|' .. id, node = me, ticket = id, number = ticket[3], deadline = deadline, since = since,

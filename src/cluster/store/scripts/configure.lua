@@ -31,7 +31,7 @@ end
 local next_total, wanted_pools = INF, { pool_of_arguments(1) }
 if ARGV[18] then
   local choice = cjson.decode(ARGV[18])
-  next_total, wanted_pools = choice[1], choice[2]
+  several, next_total, wanted_pools = true, choice[1], choice[2]
   for i, spec in ipairs(wanted_pools) do
     if spec[1] == 'default' then wanted_pools[i] = pool_of_arguments(spec[2]) end
   end
@@ -120,7 +120,6 @@ for _, spec in ipairs(wanted_pools) do
   if p == nil then
     p = make_pool(spec[1], spec[3], spec[4], spec[5], spec[6])
     pools[#pools + 1], by_name[p.name] = p, p
-    several = true
   elseif p.leaving then
     -- It comes back behind the others.
     for i, other in ipairs(pools) do

@@ -63,9 +63,9 @@ end
 -- the request, seconds of `Retry-After`, and a random share. Returns the delay of the cooling that it begins.
 local function upstream_report_at(i, ticket)
   local verdict = ARGV[i]
-  if not several or not verdict or verdict == '' then return nil end
-  local p = lease_of(me, ticket)
-  if p == nil or p.leaving then return nil end
+  local p = verdict and verdict ~= '' and lease_of(me, ticket)
+  -- `default` alone is never left out.
+  if not p or p.leaving or total == INF then return nil end
   if verdict == 'ok' then return upstream_succeeded(p) end
   return upstream_failed(p, me .. '|' .. ticket, verdict, ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]),
     tonumber(ARGV[i + 4]) or 0)

@@ -8,7 +8,7 @@ if not is_attached() then return finish({ 'lost' }) end
 local op, ticket = ARGV[4], ARGV[5]
 local p, account, fence = lease_of(me, ticket)
 if op == 'works' then
-  if p and several and not p.leaving then upstream_succeeded(p) end
+  if p and not p.leaving then upstream_succeeded(p) end
   return finish({ 'ok' })
 end
 local record = record_of(me, ticket)
@@ -31,6 +31,13 @@ if record then
   serve()
   p, account, fence = lease_of(me, ticket)
   record = record_of(me, ticket)
+end
+local waits = call('HGET', K .. 'tickets:' .. me, ticket)
+if waits and not record then
+  -- A request that waits for `default` alone.
+  if op == 'widen' or ARGV[6] ~= 'default' then return finish({ 'waiting', string.match(waits, '^%S+') }) end
+  leave(me, ticket, string.match(waits, '(%S+)$'))
+  notify(me, 'refuse ' .. ticket .. ' Unavailable 0')
 end
 if p then return finish({ 'granted', unpack(grant_of(p, me, ticket, account, fence)) }) end
 return finish(record and { 'waiting', int(record.number) } or { 'gone' })
