@@ -20,6 +20,7 @@ import { UsageRecorder } from "../src/completion/UsageRecorder.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
 import { sha256Hex } from "../src/config/json.ts"
 import { keyId } from "../src/domain/identity.ts"
+import { resolveRoute } from "../src/domain/routes.ts"
 import type { Cooperative } from "../src/domain/stream/cooperative.ts"
 import { Batch } from "../src/usage/Batch.ts"
 import { KeyLimits } from "../src/usage/KeyLimits.ts"
@@ -48,13 +49,13 @@ const config = {
   runtime: { account_max_inflight: 256, global_max_inflight: 256 }
 }
 
-const model = { id: "upstream-chat", reasoning: false, search: false }
 const usage = { promptTokens: 100, completionTokens: 50, reasoningTokens: 0, cachedTokens: 0 }
 
 /** CPU microseconds of one request's admission, record and settlement: the best of several rounds. */
 const requestCost = Effect.gen(function*() {
   const limits = yield* KeyLimits
   const recorder = yield* UsageRecorder
+  const model = resolveRoute((yield* ConfigStore).now().route_table, "chat", "upstream-chat")!
   const times = 100_000
   let best = Number.POSITIVE_INFINITY
   for (let round = 0; round < 7; round++) {
@@ -90,7 +91,7 @@ const requestCost = Effect.gen(function*() {
   Effect.provide(
     Layer.merge(KeyLimits.layer, UsageRecorder.layer).pipe(
       Layer.provide(UsageStore.layerMemory),
-      Layer.provide(ConfigStore.layerJson(config))
+      Layer.provideMerge(ConfigStore.layerJson(config))
     )
   )
 )

@@ -10,6 +10,7 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
+import type { UpstreamFault } from "./UpstreamCooling.ts"
 
 /** A caller: `Managed` with a configured key, `Direct` with an upstream token of its own (spec "Authentication"). */
 export type Caller =
@@ -32,10 +33,28 @@ export interface LeaseOptions {
   readonly stay?: string | undefined
   /** The style of the request, for the queue status. */
   readonly style?: string | undefined
+  /** What may serve the request, in order of preference; `default` alone without it. */
+  readonly targets?: ReadonlyArray<LeaseTarget> | undefined
+  /** `order` (the default): the first target with a free slot. `even`: the one with the largest share of free slots. */
+  readonly spread?: "order" | "even" | undefined
+  /** Milliseconds at a full first target before the others count. */
+  readonly wait?: number | undefined
+  /** Identifies the request over its leases. */
+  readonly request?: string | undefined
+}
+
+/** A model of an upstream that may serve a request. */
+export interface LeaseTarget {
+  /** The upstream's name. */
+  readonly upstream: string
+  /** The model's id within the upstream. */
+  readonly model: string
 }
 
 /** A slot of one account, held until its scope closes. */
 export interface Lease {
+  /** The name of the account's upstream. */
+  readonly upstream: string
   /** The driver of the credential. Another upstream never receives the credential. */
   readonly driver: Driver
   readonly credential: Credential
@@ -51,8 +70,15 @@ export interface Lease {
   readonly waited: number
   /** Drops the token that the upstream has refused, so that the next use logs in again. */
   readonly refreshToken: Effect.Effect<void>
-  /** Reports what the attempt showed of the account; `undefined` if it worked. `retryAfter` is in seconds. */
-  readonly report: (health: AccountHealth | undefined, retryAfter: number | undefined) => Effect.Effect<void>
+  /**
+   * Reports what the attempt showed of the account; `undefined` if it worked. `retryAfter` is in seconds. `fault` is what it showed of the
+   * upstream as a whole.
+   */
+  readonly report: (
+    health: AccountHealth | undefined,
+    retryAfter: number | undefined,
+    fault?: UpstreamFault | undefined
+  ) => Effect.Effect<void>
   /** Registers, when it is called, an upstream session of the attempt; `auto_delete` deletes it after the lease. */
   readonly registerSession: (sessionId: string) => Effect.Effect<void>
 }
@@ -79,6 +105,28 @@ export interface QueueStatus {
   readonly oldest_wait_ms: number | null
   /** At most 50 waiting requests, the oldest first. */
   readonly waiters: ReadonlyArray<QueueWaiter>
+  /** The pool of each upstream, where there are several. */
+  readonly upstreams?: ReadonlyArray<UpstreamFacts> | undefined
+}
+
+/** What operators see of an upstream's pool. */
+export interface UpstreamFacts {
+  readonly name: string
+  readonly accounts: {
+    readonly ready: number
+    readonly cooling: number
+    readonly out: number
+    readonly disabled: number
+  }
+  readonly in_use: number
+  readonly max_inflight: number
+  readonly waiting: number
+  /** `cooled`: requests that have another target leave it out. */
+  readonly state: "ready" | "cooled" | "disabled"
+  /** Milliseconds until a request tries it again; `null` unless it is cooled. */
+  readonly cooled_ms: number | null
+  /** Why it is cooled, or why all of its accounts are out of rotation; else `null`. */
+  readonly reason: string | null
 }
 
 /** A request that waits for an account. */
@@ -94,11 +142,21 @@ export interface QueueWaiter {
 /** The use of an account without a slot: for account tests and the deletion of sessions, which limits do not hold up. */
 export type AccountAccess = Pick<
   Lease,
-  "driver" | "credential" | "account" | "identifier" | "accountHash" | "secrets" | "refreshToken" | "report"
+  | "upstream"
+  | "driver"
+  | "credential"
+  | "account"
+  | "identifier"
+  | "accountHash"
+  | "secrets"
+  | "refreshToken"
+  | "report"
 >
 
 /** What operators see of a configured account. */
 export interface AccountFacts {
+  /** The name of its upstream. */
+  readonly upstream: string
   readonly identifier: string
   /** Twelve hex digits that stand for the account in logs, traces and metrics. */
   readonly hash: string
@@ -165,6 +223,10 @@ export interface AccountPool {
   /** Records the result of an account test; `ok` brings the account back into rotation. Ignores unknown accounts. */
   readonly setTestStatus: (identifier: string, status: "ok" | "failed") => Effect.Effect<void>
   readonly metrics: Effect.Effect<AccountsMetrics>
+  /** The pools of all upstreams, in the order of the configuration. */
+  readonly upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>>
+  /** The driver of an upstream in effect. */
+  readonly driverOf: (upstream: string) => Driver | undefined
   /** Notifies `watch` of every change until the scope ends. */
   readonly watch: (watch: PoolWatch) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -204,8 +204,7 @@ export class PoolState<A> implements QueuedPool<A> {
     for (const waiter of this.#queue.waiters) {
       for (const { pool, queue } of waiter.places()) {
         if (pool !== this) continue
-        const { purpose } = queue as Waiters<A>
-        yield { since: waiter.since, about: waiter.about, pinned: purpose._tag === "Pinned" ? purpose.slot : undefined }
+        yield { since: waiter.since, about: waiter.about, pinned: this.pinnedTo(queue as Waiters<A>) }
       }
     }
   }
@@ -494,6 +493,10 @@ export class PoolState<A> implements QueuedPool<A> {
   canServe(queue: Waiters<A>): boolean {
     if (!this.#open || this.#inUse >= this.#limits.global) return false
     return queue.purpose._tag === "Direct" ? this.#directAllowed : this.#pick(queue.purpose) !== undefined
+  }
+
+  pinnedTo({ purpose }: Waiters<A>): Slot<A> | undefined {
+    return purpose._tag === "Pinned" ? purpose.slot : undefined
   }
 
   isInRotation({ purpose }: Waiters<A>): boolean {

@@ -10,6 +10,7 @@ import { type Account, keyless } from "../config/Account.ts"
 import { sha256Hex } from "../config/json.ts"
 import { accountHash, nationalMobile } from "../domain/identity.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
+import type { Drivers } from "../upstream/Upstreams.ts"
 import { type Fault, keyMissing, reasonFor } from "./backOff.ts"
 
 /** The result of the last account test; empty before the first. */
@@ -25,6 +26,8 @@ const secretOf = (secret: Redacted.Redacted<string> | undefined): string | undef
   secret === undefined ? undefined : Redacted.value(secret)
 
 export class PooledAccount {
+  /** The name of its upstream, which is that of its pool. */
+  readonly upstream: string
   readonly key: string
   /** As in the admin API. */
   readonly identifier: string
@@ -41,8 +44,11 @@ export class PooledAccount {
   unclean: { readonly driver: Driver; readonly token: string | undefined } | undefined = undefined
   cleanUp: CleanUp | undefined = undefined
   #hash: string | undefined = undefined
+  /** The driver over the account's own proxy, and the upstream's driver that it was made of. */
+  #own: { readonly of: Driver; readonly driver: Driver } | undefined = undefined
 
-  constructor(key: string, identifier: string, account: Account | undefined) {
+  constructor(upstream: string, key: string, identifier: string, account: Account | undefined) {
+    this.upstream = upstream
     this.key = key
     this.identifier = identifier
     this.account = account
@@ -76,6 +82,15 @@ export class PooledAccount {
   get isAnonymous(): boolean {
     const token = this.configuredToken
     return this.login === undefined && (token === undefined || token === keyless)
+  }
+
+  /** The driver of the account's upstream, over the account's own proxy if it has one. The same object until the upstream's changes. */
+  driverIn(drivers: Drivers): Driver | undefined {
+    const driver = drivers.get(this.upstream)
+    const proxy = this.account?.proxy
+    if (driver === undefined || proxy === undefined || driver.via === undefined) return driver
+    if (this.#own?.of !== driver) this.#own = { of: driver, driver: driver.via(proxy) }
+    return this.#own.driver
   }
 
   /** The reason of a fault, in words for operators. */

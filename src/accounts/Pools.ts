@@ -5,8 +5,16 @@
  * slots of all pools together, and a request that waits in several queues counts once.
  */
 import type { Cooperative } from "../domain/stream/cooperative.ts"
-import { type Choice, type Notify, PoolQueue, type Skipped } from "./poolQueue.ts"
-import { type LeaseRequest, type Limits, PoolState, type Refusal, type Slot, type Waiter } from "./PoolState.ts"
+import { type Choice, type Notify, type Place, PoolQueue, type Skipped } from "./poolQueue.ts"
+import {
+  type LeaseRequest,
+  type Limits,
+  type PoolChanges,
+  PoolState,
+  type Refusal,
+  type Slot,
+  type Waiter
+} from "./PoolState.ts"
 
 /** The pool of one upstream, as configured. */
 export interface PoolConfig<out A> {
@@ -34,11 +42,13 @@ export interface PoolsRequest extends Choice {
 }
 
 /** A request that waits. */
-export interface WaitingRequest {
+export interface WaitingRequest<out A> {
   readonly since: number
   readonly about: string
   /** The pools in whose queues it has a place. */
   readonly pools: ReadonlyArray<string>
+  /** The account that it is pinned to. */
+  readonly pinned: Slot<A> | undefined
 }
 
 export class Pools<A> {
@@ -46,6 +56,7 @@ export class Pools<A> {
   readonly #pools = new Map<string, PoolState<A>>()
   /** Pools that have left the configuration and still have leases. */
   readonly #leaving = new Map<string, PoolState<A>>()
+  #changes: PoolChanges<A> | undefined
 
   /** Slots in use over all pools. */
   get inUse(): number {
@@ -66,16 +77,38 @@ export class Pools<A> {
     return first
   }
 
+  /** The most slots in use over all pools. */
+  get limit(): number {
+    return this.#queue.limit
+  }
+  /** Receives the changes of all pools, if set. */
+  set changes(changes: PoolChanges<A> | undefined) {
+    this.#changes = changes
+    for (const pool of this.all()) pool.changes = changes
+  }
+
+  /** The configured pools, then those that are leaving. */
+  *all(): IterableIterator<PoolState<A>> {
+    yield* this.#pools.values()
+    yield* this.#leaving.values()
+  }
+  /** The configured pools. */
+  configured(): IterableIterator<PoolState<A>> {
+    return this.#pools.values()
+  }
+
   /** A configured pool. */
   get(name: string): PoolState<A> | undefined {
     return this.#pools.get(name)
   }
 
   /** The waiting requests, the oldest first. */
-  *queued(): IterableIterator<WaitingRequest> {
+  *queued(): IterableIterator<WaitingRequest<A>> {
     for (const waiter of this.#queue.waiters) {
-      const pools = Array.from(waiter.places(), ({ pool }) => pool!.name)
-      yield { since: waiter.since, about: waiter.about, pools }
+      const places = [...waiter.places()]
+      const [{ pool, queue }] = places as [Place<A>]
+      const pools = places.map(({ pool }) => pool!.name)
+      yield { since: waiter.since, about: waiter.about, pools, pinned: pool!.pinnedTo(queue!) }
     }
   }
 
@@ -142,6 +175,7 @@ export class Pools<A> {
     }
     for (const [name, { accounts, disabled, enabled, limits }] of pools) {
       const pool = this.#pools.get(name) ?? this.#leaving.get(name) ?? new PoolState<A>(limits, this.#queue, name)
+      pool.changes = this.#changes
       this.#leaving.delete(name)
       this.#pools.set(name, pool)
       yield* pool.apply(accounts, limits, disabled, enabled)

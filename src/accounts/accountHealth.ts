@@ -18,7 +18,7 @@ import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { type Fault, stateAfter, suspensionFor } from "./backOff.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
-import type { PoolState, Slot, SlotState } from "./PoolState.ts"
+import type { Slot, SlotState } from "./PoolState.ts"
 
 type AccountSlot = Slot<PooledAccount>
 
@@ -73,9 +73,18 @@ export interface AccountHealthKeeper {
   readonly wake: () => void
 }
 
+/** Where the states of accounts are kept. Times are monotonic milliseconds. */
+interface SlotStates {
+  readonly recover: (now: number) => ReadonlyArray<AccountSlot>
+  /** The earliest time at which `recover` has work; infinity without any. */
+  readonly nextRecovery: () => number
+  readonly restore: (slot: AccountSlot) => void
+  readonly suspend: (slot: AccountSlot, state: Exclude<SlotState, "ready">, until: number) => void
+}
+
 /** Makes the keeper of the accounts' health; the scope ends it. `probe` tries an account. */
 export const makeAccountHealth = Effect.fnUntraced(function*(
-  state: PoolState<PooledAccount>,
+  state: SlotStates,
   probe: (slot: AccountSlot) => Effect.Effect<void, UpstreamFailure>
 ): Effect.fn.Return<AccountHealthKeeper, never, Scope.Scope> {
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
@@ -86,7 +95,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
   let wakeAt = Number.POSITIVE_INFINITY
 
   const wake = () => {
-    if (state.nextRecovery < wakeAt) setTimer(recovery)
+    if (state.nextRecovery() < wakeAt) setTimer(recovery)
   }
 
   const suspend = (slot: AccountSlot, fault: Fault, count: number, delay: number, clock: Clock) => {
@@ -158,7 +167,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
   const recovery: Effect.Effect<void> = Effect.clockWith((clock) => {
     const now = monotonicMillis(clock)
     for (const slot of state.recover(now)) fork(tryAgain(slot))
-    wakeAt = state.nextRecovery
+    wakeAt = state.nextRecovery()
     return wakeAt === Number.POSITIVE_INFINITY ? Effect.void : Effect.andThen(Effect.sleep(wakeAt - now), recovery)
   })
 

@@ -9,8 +9,9 @@ import * as Semaphore from "effect/Semaphore"
 import { type Account, isSameAccount } from "../config/Account.ts"
 import { runCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { defaultUpstream } from "../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
-import type { Driver } from "../upstream/Upstream.ts"
+import type { Drivers } from "../upstream/Upstreams.ts"
 import { PooledAccount } from "./PooledAccount.ts"
 
 /** The accounts of the pool by their keys, in the order of the configuration. */
@@ -21,55 +22,62 @@ export const makeAccountRegistry = (
   configure: (accounts: AccountsByKey, config: GatewayConfig) => Cooperative<void>
 ) => {
   let config: GatewayConfig | undefined
-  let driver: Driver | undefined
+  let drivers: Drivers = new Map()
   let accounts: ReadonlyArray<Account> | undefined
   let registered: AccountsByKey = new Map()
   const oneAtATime = Semaphore.makeUnsafe(1)
 
-  function* register(configured: ReadonlyArray<Account>, next: Driver): Cooperative<AccountsByKey> {
+  function* register(configured: ReadonlyArray<Account>, next: Drivers): Cooperative<AccountsByKey> {
     const byKey = new Map<string, PooledAccount>()
+    const withAccounts = new Set<string>()
     yield* eachCooperatively(configured, (account) => {
+      const { upstream } = account
       const key = account.identity[0]!
-      const known = next === driver ? registered.get(key) : undefined
+      withAccounts.add(upstream)
+      const known = next.get(upstream) === drivers.get(upstream) ? registered.get(key) : undefined
       if (known?.account !== undefined && isSameAccount(known.account, account)) {
         // The account may have been disabled or enabled, or have another note.
         known.account = account
         byKey.set(key, known)
       } else {
-        byKey.set(key, new PooledAccount(key, account.identifier, account))
+        byKey.set(key, new PooledAccount(upstream, key, account.name, account))
       }
     })
     // An upstream that needs no credential has one account of its own.
-    if (byKey.size === 0 && next.capabilities.anonymous) {
-      byKey.set(next.name, new PooledAccount(next.name, next.name, undefined))
+    for (const [upstream, { capabilities, name }] of next) {
+      if (withAccounts.has(upstream) || !capabilities.anonymous) continue
+      const key = upstream === defaultUpstream ? name : `${upstream}/`
+      const known = next.get(upstream) === drivers.get(upstream) ? registered.get(key) : undefined
+      const identifier = upstream === defaultUpstream ? name : upstream
+      byKey.set(key, known ?? new PooledAccount(upstream, key, identifier, undefined))
     }
     return byKey
   }
 
-  function* apply(nextConfig: GatewayConfig, nextDriver: Driver): Cooperative<void> {
-    if (nextConfig.accounts !== accounts || nextDriver !== driver) {
-      registered = yield* register(nextConfig.accounts, nextDriver)
+  function* apply(nextConfig: GatewayConfig, nextDrivers: Drivers): Cooperative<void> {
+    if (nextConfig.accounts !== accounts || nextDrivers !== drivers) {
+      registered = yield* register(nextConfig.accounts, nextDrivers)
     }
     yield* configure(registered, nextConfig)
     config = nextConfig
-    driver = nextDriver
+    drivers = nextDrivers
     accounts = nextConfig.accounts
   }
 
-  const isApplied = (nextConfig: GatewayConfig, nextDriver: Driver): boolean =>
-    nextConfig === config && nextDriver === driver
+  const isApplied = (nextConfig: GatewayConfig, nextDrivers: Drivers): boolean =>
+    nextConfig === config && nextDrivers === drivers
 
   return {
-    /** Applies a configuration with a driver; looks when it is called. Costs two comparisons while both are unchanged. */
-    apply: (current: () => GatewayConfig, nextDriver: Driver): Effect.Effect<void> =>
-      isApplied(current(), nextDriver)
+    /** Applies a configuration with its drivers; looks when it is called. Costs two comparisons while both are unchanged. */
+    apply: (current: () => GatewayConfig, nextDrivers: Drivers): Effect.Effect<void> =>
+      isApplied(current(), nextDrivers)
         ? Effect.void
         : oneAtATime.withPermit(Effect.suspend(() => {
           const next = current()
           // A registry must not stay half-built, so its building cannot be interrupted.
-          return isApplied(next, nextDriver)
+          return isApplied(next, nextDrivers)
             ? Effect.void
-            : Effect.uninterruptible(runCooperatively(apply(next, nextDriver)))
+            : Effect.uninterruptible(runCooperatively(apply(next, nextDrivers)))
         })),
     /** Makes the next `apply` configure the pool again. */
     invalidate: (): void => {

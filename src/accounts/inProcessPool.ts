@@ -1,27 +1,41 @@
-/** The pool of one process: `PoolState` driven by requests, time, the configuration and what the upstream shows of accounts. */
+/** The pool of one process: `Pools` driven by requests, time, the configuration and what the upstreams show of accounts. */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { findAccount } from "../config/Account.ts"
+import { accountsNamed } from "../config/Account.ts"
 import { CurrentShutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import { normalizeModelName } from "../domain/models.ts"
+import { defaultUpstream } from "../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../domain/time.ts"
-import { type Driver, Upstream } from "../upstream/Upstream.ts"
+import type { Driver, Upstream } from "../upstream/Upstream.ts"
+import type { Drivers } from "../upstream/Upstreams.ts"
 import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "./accountRegistry.ts"
-import type { AccountPool, Caller, Lease, LeaseOptions, PoolWatch, QueueWaiter } from "./Lease.ts"
+import type {
+  AccountPool,
+  Caller,
+  Lease,
+  LeaseOptions,
+  LeaseTarget,
+  PoolWatch,
+  QueueWaiter,
+  UpstreamFacts
+} from "./Lease.ts"
 import { type Held, heldBy, makePoolOver, type PoolCore, type PoolShell, type Report } from "./pool.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
-import { type LeaseRequest, type PoolChanges, PoolState, type Refusal, type Slot, type Waiter } from "./PoolState.ts"
-import { type Outage, refusalError } from "./refusals.ts"
+import { type PoolConfig, Pools } from "./Pools.ts"
+import type { LeaseRequest, PoolChanges, PoolState, Refusal, Slot, Waiter } from "./PoolState.ts"
+import { ambiguousAccount, disabledUpstreams, otherUpstream, type Outage, refusalError } from "./refusals.ts"
 import { makeSessionCleanUp } from "./sessionCleanUp.ts"
 import { type AccountTokens, makeTokens } from "./tokens.ts"
+import { makeUpstreamHealth, type ReportedTry } from "./upstreamHealth.ts"
 
 type AccountSlot = Slot<PooledAccount>
 type AccountWaiter = Waiter<PooledAccount>
@@ -31,17 +45,26 @@ const maxShownWaiters = 50
 
 const avoidNothing: ReadonlySet<string> = new Set()
 const noReport: Report = () => Effect.void
+const defaultOnly: ReadonlyArray<LeaseTarget> = [{ upstream: defaultUpstream, model: "" }]
+const namesOfDefault: ReadonlyArray<string> = [defaultUpstream]
+
+/** A request that waits, and what may serve it. */
+interface Waiting {
+  readonly waiter: AccountWaiter
+  readonly targets: ReadonlyArray<LeaseTarget>
+}
 
 const makeInProcessCore = Effect.fnUntraced(function*(
   shell: PoolShell<AccountTokens>
 ): Effect.fn.Return<PoolCore<AccountTokens>, never, ConfigStore | Upstream | Scope.Scope> {
   const config = yield* ConfigStore
-  const upstream = yield* Upstream
   const shutdown = yield* CurrentShutdown
   const clock = yield* Clock.Clock
   const now = () => monotonicMillis(clock)
-  const state = new PoolState<PooledAccount>({ perAccount: 1, global: 1, queue: 0, direct: 1 })
-  const { currentDriver } = shell
+  const state = new Pools<PooledAccount>()
+  const { currentDrivers } = shell
+  /** The requests that wait with targets of named upstreams. */
+  const waiting = new Set<Waiting>()
 
   const watches = new Set<PoolWatch>()
   /** Attached to the state only while there are watches. */
@@ -54,74 +77,121 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     }
   }
 
+  const poolOf = ({ account }: AccountSlot) => state.get(account.upstream)
   const health: AccountHealthKeeper = yield* makeAccountHealth(
-    state,
-    ({ account }) => Effect.flatMap(currentDriver, (driver) => shell.tokensOf(account, driver).probe)
+    {
+      recover: (at) => state.recover(at),
+      nextRecovery: () => state.nextRecovery,
+      restore: (slot) => poolOf(slot)?.restore(slot),
+      suspend: (slot, is, until) => poolOf(slot)?.suspend(slot, is, until)
+    },
+    ({ account }) =>
+      Effect.flatMap(
+        shell.driverOf(account),
+        (driver) => driver === undefined ? Effect.void : shell.tokensOf(account, driver).probe
+      )
   )
-  const cleanUp = yield* makeSessionCleanUp(state, () => config.now().auto_delete.mode)
+  const upstreams = yield* makeUpstreamHealth(clock, (name, skipped) => state.skip(name, skipped))
+  const cleanUp = yield* makeSessionCleanUp(
+    (slot, isCleaning) => poolOf(slot)?.setCleaning(slot, isCleaning),
+    () => config.now().auto_delete.mode
+  )
 
-  function* configure(
-    accounts: AccountsByKey,
-    { auth: { direct_max_inflight }, runtime }: GatewayConfig
-  ): Cooperative<void> {
+  function* configure(accounts: AccountsByKey, next: GatewayConfig): Cooperative<void> {
+    const { auth: { direct_max_inflight }, route_table, runtime } = next
+    const pools = new Map<string, PoolConfig<PooledAccount> & { accounts: Map<string, PooledAccount> }>()
     const disabled = new Set<string>()
-    yield* eachCooperatively(accounts, ([key, { account }]) => {
-      if (account?.disabled === true) disabled.add(key)
-    })
-    const limits = {
-      perAccount: runtime.account_max_inflight,
-      global: runtime.global_max_inflight,
-      queue: runtime.account_max_queue,
-      direct: direct_max_inflight
+    for (const { enabled, limits, name } of next.upstreams) {
+      const direct = name === defaultUpstream ? direct_max_inflight : 0
+      pools.set(name, { accounts: new Map(), limits: { ...limits, direct }, disabled, enabled })
     }
-    yield* state.configure(accounts, limits, disabled)
-    // A renewed account has no fault, whatever its slot's state was.
-    yield* eachCooperatively(state.slots(), (slot) => {
-      if (slot.state !== "ready" && slot.account.fault === undefined) state.restore(slot)
+    yield* eachCooperatively(accounts, ([key, account]) => {
+      if (account.account?.disabled === true) disabled.add(key)
+      pools.get(account.upstream)?.accounts.set(key, account)
     })
+    yield* state.configure(pools, runtime.global_max_inflight)
+    for (const pool of state.configured()) {
+      // A renewed account has no fault, whatever its slot's state was.
+      yield* eachCooperatively(pool.slots(), (slot) => {
+        if (slot.state !== "ready" && slot.account.fault === undefined) pool.restore(slot)
+      })
+    }
+    // What is behind a name is as configured now: a target without its model gives up its place.
+    for (const { targets, waiter } of waiting) {
+      for (const { upstream } of targets) {
+        const isServed = targets.some((target) =>
+          target.upstream === upstream &&
+          route_table.upstreams.get(upstream)?.has(normalizeModelName(target.model)) === true
+        )
+        if (upstream !== defaultUpstream && !isServed) state.drop(waiter, upstream)
+      }
+    }
     health.wake()
   }
   const registry = makeAccountRegistry(configure)
 
   /** The slot of an account; `undefined` once the account is renewed or has left the configuration. */
   const slotOf = (account: PooledAccount): AccountSlot | undefined => {
-    const slot = state.get(account.key)
+    const slot = state.get(account.upstream)?.get(account.key)
     return slot?.account === account ? slot : undefined
   }
 
-  const reportTo = (slot: AccountSlot, driver: Driver): Report => {
+  const reportTo = (slot: AccountSlot, driver: Driver, attempt: ReportedTry | undefined): Report => {
     const { account } = slot
     const { epoch } = account
     const tokens = shell.tokensOf(account, driver)
-    return (verdict, retryAfter) =>
-      slot.account === account && shell.madeTokens(account) === tokens
+    return (verdict, retryAfter, fault) => {
+      const ofAccount = slot.account === account && shell.madeTokens(account) === tokens
         ? health.report(slot, verdict, retryAfter, account.epoch === epoch)
         : Effect.void
+      // A failure of the account says nothing about the upstream, and neither does its success after one.
+      if (attempt === undefined || (verdict !== undefined && fault === undefined)) return ofAccount
+      return Effect.flatMapEager(ofAccount, () => attempt.report(fault, fault === undefined ? undefined : retryAfter))
+    }
   }
 
-  const requestOf = (caller: Caller, { avoid = avoidNothing, stay }: LeaseOptions): LeaseRequest => {
-    if (caller._tag === "Direct") return { _tag: "Direct" }
+  const requestOf = (caller: Caller, { avoid = avoidNothing, stay }: LeaseOptions, pools: ReadonlyArray<string>) => {
+    if (caller._tag === "Direct") return { request: { _tag: "Direct" } as LeaseRequest, pools: namesOfDefault }
     if (caller.target !== undefined) {
-      const account = findAccount(config.now().account_table, caller.target)
-      return { _tag: "Pinned", key: account?.identity[0] ?? "" }
+      const [account, ...others] = accountsNamed(config.now().account_table, caller.target)
+      if (others.length > 0) return undefined
+      const request: LeaseRequest = { _tag: "Pinned", key: account?.identity[0] ?? "" }
+      return { request, pools: account === undefined ? pools : [account.upstream] }
     }
-    return stay !== undefined && state.get(stay)?.state === "ready"
-      ? { _tag: "Pinned", key: stay }
-      : { _tag: "Any", avoid }
+    const staying = stay === undefined ? undefined : pools.find((name) => state.get(name)?.get(stay)?.state === "ready")
+    return staying === undefined
+      ? { request: { _tag: "Any", avoid } as LeaseRequest, pools }
+      : { request: { _tag: "Pinned", key: stay! } as LeaseRequest, pools: [staying] }
   }
 
   /** Waits until the queue has served a waiter. A wait that ends in any other way leaves nothing behind. */
-  const served = (waiter: AccountWaiter, outcome: Deferred.Deferred<void, Refusal>, patience: number) => {
+  const served = (
+    waiter: AccountWaiter,
+    outcome: Deferred.Deferred<void, Refusal>,
+    patience: number,
+    { targets = defaultOnly, wait = 0 }: LeaseOptions
+  ) => {
     const close = () => Deferred.doneUnsafe(outcome, Exit.fail({ _tag: "Closing" }))
     const unwatch = shutdown.watch(close)
     if (shutdown.isOver) close()
-    return Effect.timeoutOrElse(Deferred.await(outcome), {
+    const named: Waiting | undefined = targets === defaultOnly ? undefined : { waiter, targets }
+    if (named !== undefined) waiting.add(named)
+    const arrival = Deferred.await(outcome)
+    // The hold at the first target ends while the request goes on waiting.
+    const widened = wait > 0 && wait < patience
+      ? Effect.timeoutOrElse(arrival, {
+        duration: wait,
+        orElse: () => Effect.andThen(Effect.sync(() => state.widen(waiter)), arrival)
+      })
+      : arrival
+    return Effect.timeoutOrElse(widened, {
       duration: patience,
       orElse: () => Effect.fail(state.late(waiter))
     }).pipe(
       Effect.onExit((exit) =>
         Effect.sync(() => {
           unwatch()
+          if (named !== undefined) waiting.delete(named)
           if (Exit.isFailure(exit)) state.close(waiter)
         })
       ),
@@ -131,19 +201,23 @@ const makeInProcessCore = Effect.fnUntraced(function*(
 
   /** Claims a slot: at once if one is free, else when the queue has served the waiter. */
   const claim = (
-    request: LeaseRequest,
+    { pools, request }: { readonly request: LeaseRequest; readonly pools: ReadonlyArray<string> },
     hold: (waiter: AccountWaiter) => void,
-    about: string | undefined
+    options: LeaseOptions
   ): Effect.Effect<AccountWaiter, Refusal> => {
+    const { spread = "order", style = "", wait = 0 } = options
     const patience = config.now().upstream.timeouts.queue * 1_000
     const outcome = Deferred.makeUnsafe<void, Refusal>()
-    const waiter = state.request(request, now(), patience, (refusal) => {
-      Deferred.doneUnsafe(outcome, refusal === undefined ? Exit.void : Exit.fail(refusal))
-    }, about)
+    const waiter = state.request(
+      { pools, request, now: now(), patience, about: style, spread, hold: wait > 0 },
+      (refusal) => {
+        Deferred.doneUnsafe(outcome, refusal === undefined ? Exit.void : Exit.fail(refusal))
+      }
+    )
     if ("_tag" in waiter) return Effect.fail(waiter)
     hold(waiter)
     if (waiter.state === "granted") return Effect.succeed(waiter)
-    return served(waiter, outcome, patience)
+    return served(waiter, outcome, patience, options)
   }
 
   const release = (waiter: AccountWaiter, held: Held | undefined) => {
@@ -157,9 +231,12 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     caller: Caller,
     options: LeaseOptions,
     scope: Scope.Scope,
-    firstDriver: Driver
+    firstDrivers: Drivers
   ): Effect.Effect<Lease, GatewayError> => {
+    const { targets = defaultOnly } = options
+    const pools = targets === defaultOnly ? namesOfDefault : [...new Set(targets.map(({ upstream }) => upstream))]
     const began = now()
+    let attempt: ReportedTry | undefined
     let hasWaited = false
     let waiter: AccountWaiter | undefined
     let held: Held | undefined
@@ -167,55 +244,104 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       waiter = claimed
       hasWaited ||= claimed.state !== "granted"
     }
-    const granted = ({ slot }: AccountWaiter): Effect.Effect<Lease> => {
-      const leaseOn = (driver: Driver): Lease => {
+    const granted = ({ granted: pool, slot }: AccountWaiter): Effect.Effect<Lease, GatewayError> => {
+      const name = pool?.name ?? defaultUpstream
+      attempt = upstreams.begin(name, options.request ?? "")
+      const leaseOn = (drivers: Drivers): Effect.Effect<Lease, GatewayError> => {
+        const driver = slot === undefined ? drivers.get(name) : slot.account.driverIn(drivers)
+        if (driver === undefined) return Effect.fail(refusalError({ _tag: "Unavailable" }, now()))
         held = heldBy(caller, driver)
-        return shell.leaseOf(slot?.account, held, now() - began, slot === undefined ? noReport : reportTo(slot, driver))
+        const report = slot === undefined ? noReport : reportTo(slot, driver, attempt)
+        return Effect.succeed(shell.leaseOf(slot?.account, held, now() - began, report))
       }
       // Another upstream may have been configured during a wait.
       if (slot?.account.cleanUp !== undefined) {
-        return Effect.flatMap(cleanUp.awaitDeletion(slot.account), () => Effect.map(currentDriver, leaseOn))
+        return Effect.flatMap(cleanUp.awaitDeletion(slot.account), () => Effect.flatMap(currentDrivers, leaseOn))
       }
-      return Effect.mapEager(hasWaited ? currentDriver : Effect.succeed(firstDriver), leaseOn)
+      return Effect.flatMapEager(hasWaited ? currentDrivers : Effect.succeed(firstDrivers), leaseOn)
     }
     // The finalizer is added before there is a slot, so that no interruption can lose one.
     const giveBack = Effect.sync(() => {
       if (waiter !== undefined) release(waiter, held)
+      attempt?.ended()
     })
     return Effect.flatMap(Scope.addFinalizer(scope, giveBack), () => {
       // The finalizer has run already.
       if (scope.state._tag === "Closed") return Effect.interrupt
-      const request = requestOf(caller, options)
-      const first = claim(request, hold, options.style)
+      const asked = requestOf(caller, options, pools)
+      if (asked === undefined) return Effect.fail(ambiguousAccount(config.now().account_table, caller))
+      const { request } = asked
+      if (request._tag === "Pinned" && request.key !== "" && !pools.includes(asked.pools[0]!)) {
+        return Effect.fail(otherUpstream(asked.pools[0]!, pools))
+      }
+      const first = claim(asked, hold, options)
       // Staying on an account is a preference, unlike a pin.
       const isPreference = request._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
       const claimed = isPreference
         ? Effect.catchIf(
           first,
           (refusal) => refusal._tag !== "Late",
-          () => claim({ _tag: "Any", avoid: options.avoid ?? avoidNothing }, hold, options.style)
+          () => claim({ request: { _tag: "Any", avoid: options.avoid ?? avoidNothing }, pools }, hold, options)
         )
         : first
       return Effect.flatMapEager(
-        Effect.mapErrorEager(claimed, (refusal) => refusalError(refusal, now(), outage())),
+        Effect.mapErrorEager(claimed, (refusal) => {
+          const disabled = refusal._tag === "Unavailable" ? disabledUpstreams(config.now().upstreams, pools) : undefined
+          return disabled ?? refusalError(refusal, now(), outage(pools))
+        }),
         granted
       )
     })
   }
 
-  /** Why no account is in rotation; `undefined` while at least one is. */
-  const outage = (): Outage | undefined => {
-    if (state.size === 0 || state.out < state.size) return undefined
-    for (const { account, state: is } of state.slots()) {
-      const reason = is === "out" && account.fault !== undefined ? account.reasonFor(account.fault) : undefined
-      if (reason !== undefined) return { until: state.nextRecovery, reason }
+  /** Why no account of some upstreams is in rotation; `undefined` while at least one is. */
+  const outage = (names: ReadonlyArray<string>): Outage | undefined => {
+    let until = Number.POSITIVE_INFINITY
+    let reason: string | undefined
+    let hasAccounts = false
+    for (const name of names) {
+      const pool = state.get(name)
+      if (pool === undefined || pool.size === 0) continue
+      if (pool.out < pool.size) return undefined
+      hasAccounts = true
+      until = Math.min(until, pool.nextRecovery)
+      if (reason === undefined) reason = outageOf(pool)
     }
-    return { until: state.nextRecovery, reason: undefined }
+    return hasAccounts ? { until, reason } : undefined
+  }
+
+  const upstreamFacts = (pool: PoolState<PooledAccount>, isEnabled: boolean): UpstreamFacts => {
+    const cooled = upstreams.cooled(pool.name)
+    const isOut = pool.size > 0 && pool.out === pool.size
+    return {
+      name: pool.name,
+      accounts: {
+        ready: pool.size - pool.cooling - pool.out,
+        cooling: pool.cooling,
+        out: pool.out,
+        disabled: pool.disabled
+      },
+      in_use: pool.inUse,
+      max_inflight: pool.limits.global,
+      waiting: pool.waiting,
+      state: isEnabled ? cooled === undefined ? "ready" : "cooled" : "disabled",
+      cooled_ms: cooled === undefined ? null : Math.round(cooled.left),
+      reason: cooled?.reason ?? (isOut ? outageOf(pool) : undefined) ?? null
+    }
+  }
+
+  const sum = (count: (pool: PoolState<PooledAccount>) => number): number => {
+    let total = 0
+    for (const pool of state.configured()) total += count(pool)
+    return total
   }
 
   return {
-    apply: (driver) => registry.apply(config.now, driver),
-    get: (key) => state.get(key)?.account,
+    apply: (drivers) => {
+      upstreams.configure(drivers)
+      return registry.apply(config.now, drivers)
+    },
+    get: registry.get,
     makeTokens: (_, options) => makeTokens(options, clock),
     loginEnded: (account, exit) => {
       const slot = slotOf(account)
@@ -226,24 +352,23 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     },
     lease: (caller, options) =>
       Effect.withFiber((fiber) =>
-        Effect.flatMap(
-          upstream.driver,
-          (driver) =>
-            Effect.flatMapEager(
-              shell.applied(driver),
-              () => lease(caller, options, Context.getUnsafe(fiber.context, Scope.Scope), driver)
-            )
-        )
+        shell.withDrivers((drivers) => lease(caller, options, Context.getUnsafe(fiber.context, Scope.Scope), drivers))
       ),
+    upstreams: Effect.sync(() =>
+      config.now().upstreams.flatMap(({ enabled, name }) => {
+        const pool = state.get(name)
+        return pool === undefined ? [] : [upstreamFacts(pool, enabled)]
+      })
+    ),
     access: (account, { driver }) =>
       Effect.sync(() => {
         const slot = slotOf(account)
-        return slot === undefined ? noReport : reportTo(slot, driver)
+        return slot === undefined ? noReport : reportTo(slot, driver, undefined)
       }),
     statesOf: (accounts) =>
       Effect.sync(() =>
         accounts.map((account) => {
-          const slot = state.get(account.key)
+          const slot = state.get(account.upstream)?.get(account.key)
           const { enabled = true, inUse = 0, state: is = "ready", until = 0 } = slot ?? {}
           const tokens = shell.madeTokens(account)
           return {
@@ -258,23 +383,26 @@ const makeInProcessCore = Effect.fnUntraced(function*(
         })
       ),
     queue: Effect.sync(() => {
-      const slots = [...state.slots()]
+      const pools = [...state.all()]
+      const slots = pools.flatMap((pool) => [...pool.slots()])
       const available = slots.filter((slot) => slot.available)
-      const inUse = [...slots.filter((slot) => slot.inUse > 0), ...state.draining.values()]
+      const draining = pools.flatMap((pool) => [...pool.draining.values()])
+      const inUse = [...slots.filter((slot) => slot.inUse > 0), ...draining]
+      const { limits } = config.now().upstreams[0] ?? { limits: { perAccount: 0 } }
       return {
         available: available.length,
         in_use: state.inUse,
-        total: state.size,
+        total: sum(({ size }) => size),
         available_accounts: available.map(({ account }) => account.identifier),
         in_use_accounts: inUse.map(({ account }) => account.identifier),
-        max_inflight_per_account: state.limits.perAccount,
-        global_max_inflight: state.limits.global,
+        max_inflight_per_account: limits.perAccount,
+        global_max_inflight: state.limit,
         waiting: state.waiting,
-        max_queue_size: state.limits.queue,
-        cooling: state.cooling,
-        out: state.out,
-        disabled: state.disabled,
-        reason: outage()?.reason ?? null,
+        max_queue_size: sum(({ limits }) => limits.queue),
+        cooling: sum(({ cooling }) => cooling),
+        out: sum(({ out }) => out),
+        disabled: sum(({ disabled }) => disabled),
+        reason: outage(config.now().upstreams.map(({ name }) => name))?.reason ?? null,
         waiters: longestWaiting(state, now())
       }
     }),
@@ -302,18 +430,27 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       inUse: state.inUse,
       waiting: state.waiting,
       accounts: {
-        ready: state.size - state.cooling - state.out,
-        cooling: state.cooling,
-        out: state.out,
-        draining: state.draining.size
+        ready: sum((pool) => pool.size - pool.cooling - pool.out),
+        cooling: sum(({ cooling }) => cooling),
+        out: sum(({ out }) => out),
+        draining: Array.from(state.all()).reduce((total, { draining }) => total + draining.size, 0)
       },
       ...cleanUp.counts()
     }))
   }
 })
 
+/** Why the accounts of a pool are out of rotation. */
+const outageOf = (pool: PoolState<PooledAccount>): string | undefined => {
+  for (const { account, state: is } of pool.slots()) {
+    const reason = is === "out" && account.fault !== undefined ? account.reasonFor(account.fault) : undefined
+    if (reason !== undefined) return reason
+  }
+  return undefined
+}
+
 /** The requests that have waited longest, the longest first. `now` is on the pool's clock. */
-const longestWaiting = (state: PoolState<PooledAccount>, now: number): ReadonlyArray<QueueWaiter> => {
+const longestWaiting = (state: Pools<PooledAccount>, now: number): ReadonlyArray<QueueWaiter> => {
   const shown: Array<QueueWaiter> = []
   for (const { about, pinned, since } of state.queued()) {
     shown.push({ age_ms: Math.round(now - since), style: about, account: pinned?.account.identifier ?? null })

@@ -14,10 +14,21 @@ import { type Account, findAccount } from "../config/Account.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
+import { defaultUpstream } from "../domain/routes.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { type Credential, type Driver, Upstream } from "../upstream/Upstream.ts"
+import { type Drivers, joinDrivers, Upstreams } from "../upstream/Upstreams.ts"
 import type { Fault } from "./backOff.ts"
-import type { AccountAccess, AccountFacts, AccountPool, AccountsMetrics, Caller, Lease, QueueStatus } from "./Lease.ts"
+import type {
+  AccountAccess,
+  AccountFacts,
+  AccountPool,
+  AccountsMetrics,
+  Caller,
+  Lease,
+  QueueStatus,
+  UpstreamFacts
+} from "./Lease.ts"
 import type { PooledAccount, TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import { directTokensOff } from "./refusals.ts"
@@ -78,19 +89,22 @@ type CoreMetrics = Omit<AccountsMetrics, keyof Counters>
 
 /** Decides which request gets which account, and keeps the state of the accounts. */
 export interface PoolCore<T extends AccountTokens> {
-  /** Applies the configuration in effect. Costs two comparisons while it and the driver are unchanged. */
-  readonly apply: (driver: Driver) => Effect.Effect<void>
+  /** Applies the configuration in effect. Costs two comparisons while it and the drivers are unchanged. */
+  readonly apply: (drivers: Drivers) => Effect.Effect<void>
   /** A configured account by its key. */
   readonly get: (key: string) => PooledAccount | undefined
   readonly makeTokens: (account: PooledAccount, options: TokensOptions) => T
   /** Receives the end of each login. */
   readonly loginEnded: (account: PooledAccount, exit: Exit.Exit<string, UpstreamFailure>) => Effect.Effect<void>
+  /** Receives the driver of `default` as well, of which a change must be seen at once. */
   readonly lease: AccountPool["lease"]
+  /** The pools of all upstreams, in the order of the configuration. */
+  readonly upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>>
   /** Prepares the use of an account without a slot; returns what its attempts report to. */
   readonly access: (account: PooledAccount, tokens: T) => Effect.Effect<Report, GatewayError>
   /** The states of accounts, in the order given. */
   readonly statesOf: (accounts: ReadonlyArray<PooledAccount>) => Effect.Effect<ReadonlyArray<AccountState>>
-  readonly queue: Effect.Effect<Omit<QueueStatus, "recommended_concurrency" | "oldest_wait_ms">>
+  readonly queue: Effect.Effect<Omit<QueueStatus, "recommended_concurrency" | "oldest_wait_ms" | "upstreams">>
   readonly setTestStatus: (account: PooledAccount, status: "ok" | "failed") => Effect.Effect<void>
   readonly watch: (pool: AccountPool) => AccountPool["watch"]
   readonly metrics: Effect.Effect<CoreMetrics>
@@ -105,10 +119,12 @@ interface Counters {
 
 /** What the pool offers its core. */
 export interface PoolShell<T extends AccountTokens> {
-  /** The driver in effect; the core has applied the configuration in effect. */
-  readonly currentDriver: Effect.Effect<Driver>
-  /** The driver, once the core has applied the configuration in effect. */
-  readonly applied: (driver: Driver) => Effect.Effect<Driver>
+  /** The drivers in effect; the core has applied the configuration in effect. */
+  readonly currentDrivers: Effect.Effect<Drivers>
+  /** The driver of an account in effect; `undefined` once its upstream has left the configuration. */
+  readonly driverOf: (account: PooledAccount) => Effect.Effect<Driver | undefined>
+  /** Runs an effect with the drivers in effect, once the core has applied the configuration in effect. */
+  readonly withDrivers: <A, E, R>(then: (drivers: Drivers) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** The tokens of an account with a driver, made at the first call. */
   readonly tokensOf: (account: PooledAccount, driver: Driver) => T
   /** The tokens that `tokensOf` has made for an account. */
@@ -119,7 +135,8 @@ export interface PoolShell<T extends AccountTokens> {
   readonly fork: TokensOptions["fork"]
 }
 
-const direct: Pick<Lease, "account" | "identifier" | "accountHash" | "refreshToken" | "report"> = {
+const direct: Pick<Lease, "upstream" | "account" | "identifier" | "accountHash" | "refreshToken" | "report"> = {
+  upstream: defaultUpstream,
   account: undefined,
   identifier: undefined,
   accountHash: undefined,
@@ -128,8 +145,9 @@ const direct: Pick<Lease, "account" | "identifier" | "accountHash" | "refreshTok
 }
 
 /** A caller's own token has no account, no refresh and no health. */
-const directAccess = ({ driver, token }: Held): AccountAccess => ({
+const directAccess = ({ driver, token }: Held, report: Report): AccountAccess => ({
   ...direct,
+  report,
   driver,
   credential: fixedCredential(token),
   secrets: () => token === undefined ? [] : [token]
@@ -142,6 +160,7 @@ export const heldBy = (caller: Caller, driver: Driver): Held =>
 const factsOf = (account: PooledAccount, state: AccountState): AccountFacts => {
   const { disabled, fault, health, inUse, recovery, tested, token } = state
   return {
+    upstream: account.upstream,
     identifier: account.identifier,
     hash: account.hash,
     inUse,
@@ -165,8 +184,21 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const counters: Counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
   const madeTokens = new WeakMap<PooledAccount, T>()
 
-  const applied = (driver: Driver): Effect.Effect<Driver> => Effect.mapEager(core.apply(driver), () => driver)
-  const currentDriver = Effect.flatMap(upstream.driver, applied)
+  const joined = joinDrivers(yield* Upstreams, defaultUpstream)
+  /** The drivers of the last applied configuration. */
+  let applied: Drivers = new Map()
+
+  const withDrivers: PoolShell<T>["withDrivers"] = (then) =>
+    Effect.flatMap(upstream.driver, (driver) => {
+      const drivers = joined(driver)
+      return Effect.flatMapEager(core.apply(drivers), () => {
+        applied = drivers
+        return then(drivers)
+      })
+    })
+  const currentDrivers = withDrivers(Effect.succeed)
+  const driverOf: PoolShell<T>["driverOf"] = (account) =>
+    Effect.map(currentDrivers, (drivers) => account.driverIn(drivers))
 
   const tokensOf = (account: PooledAccount, driver: Driver): T => {
     const known = madeTokens.get(account)
@@ -189,6 +221,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   }
 
   const accessTo = (account: PooledAccount, tokens: T, held: Held, report: Report): AccountAccess => ({
+    upstream: account.upstream,
     driver: held.driver,
     credential: new LeasedCredential(tokens.credential, held),
     account: account.key,
@@ -202,7 +235,9 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const leaseOf: PoolShell<T>["leaseOf"] = (account, held, waited, report) => {
     counters.leases++
     return {
-      ...(account === undefined ? directAccess(held) : accessTo(account, tokensOf(account, held.driver), held, report)),
+      ...(account === undefined
+        ? directAccess(held, report)
+        : accessTo(account, tokensOf(account, held.driver), held, report)),
       waited,
       registerSession: (sessionId) => {
         held.sessions = [...held.sessions, sessionId]
@@ -212,8 +247,9 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   }
 
   const core: PoolCore<T> = yield* makeCore({
-    currentDriver,
-    applied,
+    currentDrivers,
+    driverOf,
+    withDrivers,
     tokensOf,
     madeTokens: (account) => madeTokens.get(account),
     leaseOf,
@@ -225,23 +261,37 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     return account === undefined ? undefined : core.get(account.identity[0]!)
   }
 
-  yield* currentDriver
-  yield* Effect.forkScoped(Stream.runForEach(config.changes, () => currentDriver))
+  yield* currentDrivers
+  yield* Effect.forkScoped(Stream.runForEach(config.changes, () => currentDrivers))
 
   const pool: AccountPool = {
     lease: (caller, options) =>
       caller._tag === "Direct" && !config.now().auth.direct_tokens
         ? Effect.suspend(directTokensOff)
         : core.lease(caller, options),
-    status: Effect.map(Effect.andThen(currentDriver, core.queue), (queue) => ({
-      ...queue,
-      recommended_concurrency: queue.total * queue.max_inflight_per_account,
-      oldest_wait_ms: queue.waiters[0]?.age_ms ?? null
-    })),
+    status: Effect.gen(function*() {
+      yield* currentDrivers
+      const queue = yield* core.queue
+      const { route_table, runtime } = config.now()
+      const { isSeveral } = route_table
+      return {
+        ...queue,
+        recommended_concurrency: isSeveral
+          ? runtime.recommended_concurrency
+          : queue.total * queue.max_inflight_per_account,
+        oldest_wait_ms: queue.waiters[0]?.age_ms ?? null,
+        ...(isSeveral ? { upstreams: yield* core.upstreams } : {})
+      }
+    }),
+    upstreams: Effect.andThen(currentDrivers, core.upstreams),
+    driverOf: (upstream) => applied.get(upstream),
     withAccount: (identifier) =>
-      Effect.flatMap(currentDriver, (driver) => {
+      Effect.flatMap(currentDrivers, (drivers) => {
         const account = accountOf(identifier)
-        if (account === undefined) return Effect.fail(gatewayError("not_found", "No such account is configured"))
+        const driver = account?.driverIn(drivers)
+        if (account === undefined || driver === undefined) {
+          return Effect.fail(gatewayError("not_found", "No such account is configured"))
+        }
         const tokens = tokensOf(account, driver)
         return Effect.map(
           core.access(account, tokens),
@@ -249,7 +299,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         )
       }),
     describe: (identifiers) =>
-      Effect.flatMap(currentDriver, () => {
+      Effect.flatMap(currentDrivers, () => {
         const accounts = identifiers.map(accountOf).filter((account) => account !== undefined)
         return Effect.map(
           core.statesOf(accounts),
@@ -257,12 +307,12 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         )
       }),
     setTestStatus: (identifier, status) =>
-      Effect.flatMap(currentDriver, () => {
+      Effect.flatMap(currentDrivers, () => {
         const account = accountOf(identifier)
         return account === undefined ? Effect.void : core.setTestStatus(account, status)
       }),
     watch: (watch) => core.watch(pool)(watch),
-    metrics: Effect.map(Effect.andThen(currentDriver, core.metrics), (metrics) => ({ ...metrics, ...counters }))
+    metrics: Effect.map(Effect.andThen(currentDrivers, core.metrics), (metrics) => ({ ...metrics, ...counters }))
   }
   return pool
 })

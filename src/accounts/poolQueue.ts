@@ -79,6 +79,8 @@ export interface QueuedPool<A> {
   queueOf(request: LeaseRequest): Places<A> | undefined
   /** Why the pool cannot serve a purpose before a time; `undefined` if it can. */
   refusalFor(queue: Places<A>, deadline: number): Refusal | undefined
+  /** The account that a purpose is pinned to. */
+  pinnedTo(queue: Places<A>): Slot<A> | undefined
   /** Whether the purpose has an account in rotation. */
   isInRotation(queue: Places<A>): boolean
   /** Whether the pool has a slot for a purpose now. */

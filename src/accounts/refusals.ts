@@ -1,5 +1,7 @@
 /** The pool's refusals as callers see them (behaviour "Errors" and "The pool"). */
+import { accountsNamed, type AccountTable, ambiguous } from "../config/Account.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import type { Caller } from "./Lease.ts"
 import type { Refusal } from "./PoolState.ts"
 
 /** Seconds after which a client may retry a busy pool: slots become free all the time. */
@@ -44,6 +46,32 @@ export const refusalError = (refusal: Refusal, now: number, outage?: Outage): Ga
     case "Unknown":
       return invalidRequest("No such account is configured", "X-Gateway-Target-Account")
   }
+}
+
+/** The error of a request that is pinned to an account of an upstream which does not serve its model. */
+export const otherUpstream = (upstream: string, targets: ReadonlyArray<string>): GatewayError =>
+  invalidRequest(
+    `The account is one of the upstream "${upstream}", but the model is served by ${
+      targets.map((name) => `"${name}"`).join(", ")
+    }`,
+    "X-Gateway-Target-Account"
+  )
+
+/** The error of a request that is pinned by an identifier which accounts of several upstreams have. */
+export const ambiguousAccount = (table: AccountTable, caller: Caller): GatewayError => {
+  const name = caller._tag === "Managed" ? caller.target ?? "" : ""
+  return invalidRequest(`The header ${ambiguous(accountsNamed(table, name))}`, "X-Gateway-Target-Account")
+}
+
+/** The error of a request whose upstreams are all disabled; `undefined` if one is enabled. */
+export const disabledUpstreams = (
+  upstreams: ReadonlyArray<{ readonly name: string; readonly enabled: boolean }>,
+  targets: ReadonlyArray<string>
+): GatewayError | undefined => {
+  const isEnabled = upstreams.some(({ enabled, name }) => enabled && targets.includes(name))
+  const isConfigured = upstreams.some(({ name }) => targets.includes(name))
+  if (isEnabled || !isConfigured) return undefined
+  return gatewayError("no_account_available", `Disabled: ${targets.map((name) => `"${name}"`).join(", ")}`)
 }
 
 /** The error of a caller's own token while the configuration does not accept these. */

@@ -14,7 +14,7 @@ import type { AutoDeleteMode } from "../config/GatewayConfig.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
-import type { PoolState, Slot } from "./PoolState.ts"
+import type { Slot } from "./PoolState.ts"
 
 /** A lease waits this long for a running deletion of all sessions; then the deletion is given up. */
 export const longestWait = Duration.seconds(5)
@@ -72,9 +72,9 @@ export const makeSessionDeletions = Effect.fnUntraced(function*(mode: () => Auto
   }
 })
 
-/** Makes the clean-up of the pool of one process; the scope ends it. */
+/** Makes the clean-up of the pool of one process; the scope ends it. `setCleaning` marks an account whose sessions are being deleted. */
 export const makeSessionCleanUp = Effect.fnUntraced(function*(
-  state: PoolState<PooledAccount>,
+  setCleaning: (slot: Slot<PooledAccount>, isCleaning: boolean) => void,
   mode: () => AutoDeleteMode
 ) {
   const deletions = yield* makeSessionDeletions(mode)
@@ -83,10 +83,10 @@ export const makeSessionCleanUp = Effect.fnUntraced(function*(
     const account = slot.account
     const done = Deferred.makeUnsafe<void>()
     account.unclean = undefined
-    state.setCleaning(slot, true)
+    setCleaning(slot, true)
     const ended = Effect.sync(() => {
       account.cleanUp = undefined
-      state.setCleaning(slot, false)
+      setCleaning(slot, false)
       Deferred.doneUnsafe(done, Exit.void)
     })
     const fiber = deletions.deleteAll(leftovers, ended)

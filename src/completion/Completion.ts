@@ -115,7 +115,7 @@ export class Completion extends Context.Service<Completion, {
           fiber.getRef(CurrentBufferedBytes),
           fiber.getRef(CurrentLimits)
         )
-        const { caller: { owner }, config: { model_table, responses }, conversation } = input
+        const { caller: { owner }, config: { responses, route_table }, conversation } = input
         const run = (conversation: Conversation) =>
           opened({ ...input, conversation }, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
         const restored = () =>
@@ -126,7 +126,9 @@ export class Completion extends Context.Service<Completion, {
               run
             )
         // Only servers have such fields.
-        const lookUp = model_table.mapped === undefined ? undefined : sealed.lookUp(owner, conversation)
+        const lookUp = route_table.config.mapped === undefined && !route_table.isSeveral
+          ? undefined
+          : sealed.lookUp(owner, conversation)
         const opening = lookUp === undefined ? restored() : Effect.flatMap(lookUp, restored)
         return traced
           ? Effect.withSpan("Completion.open", {}, { captureStackTrace: false })(opening)

@@ -5,14 +5,14 @@ import type { Caller } from "../accounts/Accounts.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import type { Route } from "../domain/routes.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
 /** A completion request of a style. */
 export interface CompletionInput {
   readonly caller: Caller
-  readonly model: Model
+  readonly model: Route
   readonly conversation: Conversation
   readonly stats: RequestStats
   /** The configuration when the request started; it holds for the whole request. */

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import type { Model } from "../domain/models.ts"
+import type { Route } from "../domain/routes.ts"
 import type { KeyLimits } from "../usage/KeyLimits.ts"
 import { directKey, embeddedKey } from "../usage/UsageEntry.ts"
 import type { RequestStats } from "./RequestStats.ts"
@@ -17,7 +17,7 @@ export const keyOf = (caller: Caller): string => caller._tag === "Direct" ? dire
 /** A request to admit. */
 export interface Asked {
   readonly caller: Caller
-  readonly model: Model
+  readonly model: Route
   readonly stats: RequestStats
 }
 

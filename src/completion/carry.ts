@@ -11,7 +11,7 @@ import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import type { Model } from "../domain/models.ts"
+import type { Route } from "../domain/routes.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Captures } from "../recordings/Captures.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
@@ -38,7 +38,7 @@ export interface CarriedSource {
 export interface CarryInput {
   readonly caller: Caller
   readonly config: GatewayConfig
-  readonly model: Model
+  readonly model: Route
   readonly stats: RequestStats
   /** Below the address of the API's version: `/rerank`. */
   readonly path: string

@@ -8,7 +8,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { refusesModel } from "../domain/classifyUpstreamFailure.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import type { Model } from "../domain/models.ts"
+import type { Route } from "../domain/routes.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { leasedCall } from "./leasedCall.ts"
 import type { RequestStats } from "./RequestStats.ts"
@@ -18,7 +18,7 @@ interface CountInput {
   readonly caller: Caller
   readonly config: GatewayConfig
   readonly stats: RequestStats
-  readonly model: Model
+  readonly model: Route
   readonly conversation: Conversation
 }
 

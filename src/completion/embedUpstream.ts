@@ -7,7 +7,7 @@ import type { Deadlines } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { ServerFields } from "../domain/families/Family.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import type { Model } from "../domain/models.ts"
+import type { Route } from "../domain/routes.ts"
 import type { EmbeddingsReply, OwnInputs } from "../upstream/Upstream.ts"
 import { leasedCall } from "./leasedCall.ts"
 import type { RequestStats } from "./RequestStats.ts"
@@ -17,7 +17,7 @@ import { noteOwnInputs, noteUncarried } from "./unsentFields.ts"
 interface EmbedInput {
   readonly caller: Caller
   readonly config: GatewayConfig
-  readonly model: Model
+  readonly model: Route
   /** Texts, or texts as token ids. */
   readonly inputs: ReadonlyArray<string | ReadonlyArray<number>>
   readonly dimensions: number | undefined

@@ -6,17 +6,23 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { identifierOf, identityKeys, isKeyId, keyIdForm, lookupKeys } from "../domain/identity.ts"
+import { identifierOf, identityKeys, isKeyId, keyIdForm, keyWithin, lookupKeys } from "../domain/identity.ts"
+import { defaultUpstream } from "../domain/routes.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import { forEachCooperatively, isJsonObject, sha256Hex } from "./json.ts"
+import { CurrentVariables, hasReferences, proxyAt, secretAt, type Variables } from "./references.ts"
 import { AccountEntry, KeyEntry } from "./schema.ts"
 
 /** An `openai` account with this token sends no API key: its server requires none. */
 export const keyless = "none"
 
 export interface Account {
-  /** The email, else the mobile, else `token:<hash>`. */
+  /** The name of its upstream. */
+  readonly upstream: string
+  /** The email, else the mobile, else `token:<hash>`. It is unique within the upstream. */
   readonly identifier: string
+  /** The identifier, and `<upstream>/<identifier>` outside of the default upstream. It is unique. */
+  readonly name: string
   readonly email: string | undefined
   /** As configured; compare by its normal form. */
   readonly mobile: string | undefined
@@ -27,6 +33,8 @@ export interface Account {
   readonly disabled: boolean
   /** The operator's note; empty if unset. */
   readonly note: string
+  /** An address, which may contain a password, or `direct`; `undefined` for the upstream's. */
+  readonly proxy: Redacted.Redacted<string> | undefined
   /** Normal forms of all names of the account; see `identityKeys`. */
   readonly identity: ReadonlyArray<string>
 }
@@ -35,6 +43,8 @@ export interface Account {
 export interface AccountTable {
   readonly accounts: ReadonlyArray<Account>
   readonly index: ReadonlyMap<string, Account>
+  /** The accounts outside of the default upstream, by the forms of their identity without the upstream. */
+  readonly others: ReadonlyMap<string, ReadonlyArray<Account>>
 }
 
 /** How to treat an entry that repeats an earlier one. */
@@ -62,7 +72,7 @@ export const blankToUndefined = (text: string | undefined): string | undefined =
 const redact = (text: string | undefined): Redacted.Redacted<string> | undefined =>
   text === undefined || text === "" ? undefined : Redacted.make(text)
 
-const toAccount = (raw: unknown, index: number): Result.Result<Account, Array<Fault>> => {
+const toAccount = (raw: unknown, index: number, variables: Variables): Result.Result<Account, Array<Fault>> => {
   const known = isJsonObject(raw) ? decodedEntries.get(raw) : undefined
   if (known !== undefined) return Result.succeed(known)
   const decoded = decodeEntry(raw, { errors: "all" })
@@ -72,17 +82,26 @@ const toAccount = (raw: unknown, index: number): Result.Result<Account, Array<Fa
   if (identity.length === 0) {
     return Result.fail([fault(`accounts[${index}]`, "must have an email, a mobile or a token")])
   }
+  const faults: Array<Fault> = []
+  const upstream = blankToUndefined(entry.upstream) ?? defaultUpstream
+  const identifier = identifierOf(entry, sha256Hex)
+  const token = blankToUndefined(entry.token)
   const account: Account = {
-    identifier: identifierOf(entry, sha256Hex),
+    upstream,
+    identifier,
+    name: keyWithin(upstream, identifier),
     email: blankToUndefined(entry.email),
     mobile: blankToUndefined(entry.mobile),
     password: redact(entry.password),
-    token: redact(entry.token?.trim()),
+    token: token === undefined ? undefined : secretAt(token, `accounts[${index}].token`, variables, faults),
     disabled: entry.disabled ?? false,
     note: entry.note ?? "",
+    proxy: proxyAt(entry.proxy, `accounts[${index}].proxy`, variables, faults),
     identity
   }
-  if (isJsonObject(raw)) decodedEntries.set(raw, account)
+  if (faults.length > 0) return Result.fail(faults)
+  const isFixed = !hasReferences(entry.token) && !hasReferences(entry.proxy)
+  if (isJsonObject(raw) && isFixed) decodedEntries.set(raw, account)
   return Result.succeed(account)
 }
 
@@ -102,23 +121,43 @@ const takeEntries = Effect.fnUntraced(function*(
   return kept.length === entries.length ? entries : kept
 })
 
-/** Decodes the `accounts` of a configuration. */
+/** The fault of an account at a place of `accounts` whose upstream is not configured. */
+export const misplaced = (
+  { upstream }: Account,
+  place: number,
+  upstreams: ReadonlySet<string>
+): Fault | undefined => {
+  if (upstreams.has(upstream)) return undefined
+  return upstream === defaultUpstream
+    ? fault(`accounts[${place}].upstream`, "is required: the configuration has no upstream of the name default")
+    : fault(`accounts[${place}].upstream`, "must be the name of a configured upstream")
+}
+
+/** Decodes the `accounts` of a configuration. Their upstreams are among the named ones. */
 export const decodeAccounts = Effect.fnUntraced(function*(
   raw: Schema.Json | undefined,
-  duplicates: Duplicates
+  duplicates: Duplicates,
+  upstreams: ReadonlySet<string>
 ): Effect.fn.Return<Decoded<AccountTable>> {
+  const variables = yield* CurrentVariables
   const accounts: Array<Account> = []
   const index = new Map<string, Account>()
+  const others = new Map<string, Array<Account>>()
   const places = new Map<string, number>()
   const faults: Array<Fault> = []
   const warnings: Array<string> = []
   const entries = yield* takeEntries("accounts", raw, faults, (entry, place) => {
-    const result = toAccount(entry, place)
+    const result = toAccount(entry, place, variables)
     if (Result.isFailure(result)) {
       faults.push(...result.failure)
       return false
     }
     const account = result.success
+    const wrong = misplaced(account, place, upstreams)
+    if (wrong !== undefined) {
+      faults.push(wrong)
+      return false
+    }
     const first = account.identity.map((key) => places.get(key)).find((earlier) => earlier !== undefined)
     if (first !== undefined) {
       const rule = `is the same account as accounts[${first}]`
@@ -129,11 +168,14 @@ export const decodeAccounts = Effect.fnUntraced(function*(
     for (const key of account.identity) {
       places.set(key, place)
       index.set(key, account)
+      if (account.upstream === defaultUpstream) continue
+      const form = key.slice(account.upstream.length + 1)
+      others.set(form, [...others.get(form) ?? [], account])
     }
     accounts.push(account)
     return true
   })
-  return { value: { accounts, index }, raw: entries, faults, warnings }
+  return { value: { accounts, index, others }, raw: entries, faults, warnings }
 })
 
 /**
@@ -175,21 +217,47 @@ export const decodeKeys = Effect.fnUntraced(function*(
   return { value: keys, raw: entries, faults, warnings }
 })
 
-/** Finds an account by email, by mobile in any spelling, or by `token:<hash>`. */
-export const findAccount = (table: AccountTable, name: string): Account | undefined => {
-  for (const key of lookupKeys(name)) {
-    const account = table.index.get(key)
-    if (account !== undefined) return account
+const firstOf = <A>(entries: ReadonlyMap<string, A>, keys: ReadonlyArray<string>): A | undefined => {
+  for (const key of keys) {
+    const found = entries.get(key)
+    if (found !== undefined) return found
   }
   return undefined
 }
 
+/**
+ * The accounts that a name stands for: an email, a mobile in any spelling, or `token:<hash>`, alone or as
+ * `<upstream>/<identifier>`. A bare identifier is the default upstream's account, else every other upstream's.
+ */
+export const accountsNamed = (table: AccountTable, name: string): ReadonlyArray<Account> => {
+  const keys = lookupKeys(name)
+  const own = firstOf(table.index, keys)
+  if (own !== undefined) return [own]
+  const slash = name.indexOf("/")
+  const upstream = name.slice(0, Math.max(slash, 0)).trim().toLowerCase()
+  const within = slash === -1
+    ? undefined
+    : firstOf(table.index, lookupKeys(name.slice(slash + 1)).map((form) => keyWithin(upstream, form)))
+  return within === undefined ? firstOf(table.others, keys) ?? [] : [within]
+}
+
+/** Finds the one account that a name stands for (`accountsNamed`). `undefined` where accounts of several upstreams have it. */
+export const findAccount = (table: AccountTable, name: string): Account | undefined => {
+  const [account, ...others] = accountsNamed(table, name)
+  return others.length === 0 ? account : undefined
+}
+
+/** The rule that a name breaks which stands for several accounts. */
+export const ambiguous = (accounts: ReadonlyArray<Account>): string =>
+  `names accounts of several upstreams: use ${accounts.map(({ name }) => name).join(" or ")}`
+
 const secretOf = (secret: Redacted.Redacted<string> | undefined): string | undefined =>
   secret === undefined ? undefined : Redacted.value(secret)
 
-/** Whether two configurations of an account have the same name and the same credentials. */
+/** Whether two configurations of an account have the same name, the same credentials and the same proxy. */
 export const isSameAccount = (one: Account, other: Account): boolean =>
   one === other || (
     one.identifier === other.identifier && one.email === other.email && one.mobile === other.mobile &&
-    secretOf(one.password) === secretOf(other.password) && secretOf(one.token) === secretOf(other.token)
+    one.upstream === other.upstream && secretOf(one.password) === secretOf(other.password) &&
+    secretOf(one.token) === secretOf(other.token) && secretOf(one.proxy) === secretOf(other.proxy)
   )

@@ -20,7 +20,7 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Store } from "../cluster/store/Store.ts"
 import { retryWhileUnavailable, type StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
-import { withListed } from "../domain/models.ts"
+import { withListed } from "../domain/routes.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { shareRuns } from "./clock/cooperative.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
@@ -323,10 +323,10 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   const setListedModels = (upstream: UpstreamConfig, names: ReadonlyArray<string>) =>
     writer.withPermit(Effect.suspend(() => {
       const { config, raw } = SubscriptionRef.getUnsafe(state)
-      const model_table = withListed(config.model_table, names)
-      return config.upstream !== upstream || Equal.equals(config.model_table.listed, model_table.listed)
+      const route_table = withListed(config.route_table, names)
+      return config.upstream !== upstream || Equal.equals(config.route_table.config.listed, route_table.config.listed)
         ? Effect.void
-        : SubscriptionRef.set(state, { raw, config: { ...config, model_table } })
+        : SubscriptionRef.set(state, { raw, config: { ...config, route_table } })
     }))
 
   yield* backing.edits.pipe(

@@ -5,13 +5,14 @@
  */
 import type * as Redacted from "effect/Redacted"
 import type { Limits } from "../domain/limits.ts"
-import type { Model, ModelTable } from "../domain/models.ts"
+import type { Model } from "../domain/models.ts"
 import type { AlsoOn } from "../domain/nextTry.ts"
 import type { RouteTable } from "../domain/routes.ts"
 import type { Account, AccountTable } from "./Account.ts"
 import type { RawConfig } from "./json.ts"
 import type { KeyRecords } from "./keyRecords.ts"
 import type * as Groups from "./schema.ts"
+import type { UpstreamTls } from "./tls.ts"
 
 export interface AdminConfig {
   readonly jwt_expire_hours: number
@@ -32,7 +33,7 @@ export interface RuntimeConfig extends Omit<typeof Groups.Runtime.Type, "key_max
   readonly global_max_inflight: number
   /** Concurrent requests of a business key without its own limit; `undefined` means unlimited. */
   readonly key_max_inflight: number | undefined
-  /** Accounts multiplied by `account_max_inflight`. */
+  /** Accounts multiplied by the requests that each serves at once, over all enabled upstreams. */
   readonly recommended_concurrency: number
   /** The configured values; `undefined` if derived from the accounts. */
   readonly configured: {
@@ -57,6 +58,8 @@ export interface ConfiguredModel extends Model {
   readonly thinking?: "effort" | "template" | "budget" | "none"
   /** The limit of output that a `messages` server gets if the caller has none. */
   readonly max_tokens?: number
+  /** False for a model that takes no pictures. */
+  readonly images?: boolean
 }
 
 export interface UpstreamConfig {
@@ -79,20 +82,31 @@ export interface UpstreamHeader {
   readonly value: Redacted.Redacted<string>
 }
 
-/** An entry of `upstreams`. */
-export interface NamedUpstream extends Omit<UpstreamConfig, "driver" | "timeouts"> {
+/** How many requests the pool of an upstream serves and lets wait. */
+export interface UpstreamLimits {
+  /** Requests that one account serves at once. */
+  readonly perAccount: number
+  /** Requests that all accounts serve at once. */
+  readonly global: number
+  /** Waiting requests; 0 disables the queue. */
+  readonly queue: number
+}
+
+/** An entry of `upstreams`, or the group `upstream` under the name `default`. */
+export interface NamedUpstream extends Omit<UpstreamConfig, "timeouts"> {
   readonly name: string
-  readonly driver: typeof Groups.UpstreamEntry.Type["driver"]
   readonly enabled: boolean
   /** Seconds. */
   readonly timeouts: typeof Groups.UpstreamEntry.Type["timeouts"]
   readonly headers: ReadonlyArray<UpstreamHeader>
   /** An address, which may contain a password, or `direct`; `undefined` for the environment's. */
   readonly proxy: Redacted.Redacted<string> | undefined
-  readonly tls: typeof Groups.UpstreamEntry.Type["tls"]
+  readonly tls: UpstreamTls | undefined
   readonly max_inflight: number | undefined
   readonly account_max_inflight: number | undefined
   readonly account_max_queue: number | undefined
+  /** The limits in effect, derived from the accounts where they are unset. */
+  readonly limits: UpstreamLimits
 }
 
 /** An entry of `routes`. */
@@ -130,13 +144,11 @@ export interface GatewayConfig
   readonly accounts: ReadonlyArray<Account>
   readonly account_table: AccountTable
   readonly model_aliases: ReadonlyMap<string, string>
-  /** Lookup table for model names: the native models, `upstream.models`, and the aliases in normal form. */
-  readonly model_table: ModelTable
   readonly admin: AdminConfig
   readonly runtime: RuntimeConfig
   readonly auto_delete: { readonly mode: AutoDeleteMode }
   readonly upstream: UpstreamConfig
-  /** Upstreams besides `upstream`, in the order of the file. */
+  /** All upstreams in the order of the file; the group `upstream` is the first, unless only others are configured. */
   readonly upstreams: ReadonlyArray<NamedUpstream>
   readonly routes: ReadonlyArray<RouteConfigEntry>
   /** What the names of models stand for over all upstreams. */

@@ -7,39 +7,37 @@ import * as Equal from "effect/Equal"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import {
-  type MessagesMapping,
-  type Model,
-  type ModelTable,
-  nativeModels,
-  normalizeModelName
-} from "../domain/models.ts"
-import { makeRouteTable } from "../domain/routes.ts"
-import {
-  type Account,
-  type AccountTable,
-  decodeAccounts,
-  type Decoded,
-  decodeKeys,
-  type Duplicates,
-  keyless
-} from "./Account.ts"
+import { type MessagesMapping, type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
+import { defaultUpstream, makeRouteTable, type RouteConfig } from "../domain/routes.ts"
+import { type AccountTable, decodeAccounts, type Decoded, decodeKeys, type Duplicates, misplaced } from "./Account.ts"
 import { ConfigInvalid, type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type {
   AdminConfig,
   ConfiguredModel,
   DecodedGroups,
   GatewayConfig,
+  NamedUpstream,
   RuntimeConfig,
   Snapshot,
   UpstreamConfig
 } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
 import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
-import type { Variables } from "./references.ts"
+import { CurrentVariables } from "./references.ts"
 import * as Groups from "./schema.ts"
 import { unknownFields } from "./unknownFields.ts"
-import { decodeSeveral, natives, type Several, toBaseUrl, toModels, toTools, usesKeys } from "./upstreams.ts"
+import {
+  type AccountCount,
+  checkCredentialHeaders,
+  countAccounts,
+  decodeSeveral,
+  limitsOf,
+  natives,
+  type Several,
+  toServer,
+  upstreamNames,
+  usesKeys
+} from "./upstreams.ts"
 
 export interface DecodeOptions {
   /** Name of the file or variable, for error messages. */
@@ -49,11 +47,7 @@ export interface DecodeOptions {
   /** A generated business key. Accepted until a key is configured or it is removed. */
   readonly generatedKey?: string | undefined
   readonly duplicates: Duplicates
-  /** The environment that `${NAME}` refers to. */
-  readonly variables?: Variables | undefined
 }
-
-const noVariables: Variables = () => undefined
 
 /** Returns the previous object if the content is equal. */
 const keep = <A>(previous: A | undefined, next: A): A =>
@@ -67,12 +61,7 @@ const targets = (upstream: UpstreamConfig | undefined, several: Several): Readon
   ])
 
 const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault>): UpstreamConfig => ({
-  driver: group.driver,
-  base_url: toBaseUrl(group, "upstream", faults),
-  models: toModels(group.models, "upstream", faults),
-  tools: toTools(group, "upstream", faults),
-  history_reasoning: group.history_reasoning,
-  fields: group.fields,
+  ...toServer(group, "upstream", faults),
   timeouts: group.timeouts
 })
 
@@ -92,13 +81,13 @@ const mappedNames = ({ models }: UpstreamConfig): ReadonlyMap<string, Model> =>
       .map((entry) => [normalizeModelName(entry.model), toModel(entry)])
   )
 
-const toModelTable = (
+/** The aliases by their names in normal form. */
+const toAliases = (
   aliases: ReadonlyMap<string, string>,
   upstream: UpstreamConfig | undefined,
-  families: boolean,
   several: Several,
   faults: Array<Fault>
-): ModelTable => {
+): ReadonlyMap<string, string> => {
   const known = targets(upstream, several)
   const normalized = new Map<string, string>()
   for (const [alias, target] of aliases) {
@@ -110,9 +99,7 @@ const toModelTable = (
     }
     normalized.set(name, target)
   }
-  const models = (upstream?.models ?? []).filter((model) => !natives.has(model.id))
-    .map(toModel)
-  return { models, aliases: normalized, families, ...(hasServer(upstream) ? { mapped: mappedNames(upstream) } : {}) }
+  return normalized
 }
 
 const checkMapping = (
@@ -129,36 +116,51 @@ const checkMapping = (
   }
 }
 
-/** Default concurrency of an account (behaviour "Defaults and ranges"). */
-const accountInflight = 2
-/** A server without API keys has no account to protect, and schedules requests itself. */
-const keylessInflight = 8
+/** Upstreams with their limits. Each with unchanged content is the previous object. */
+const toUpstreams = (
+  { upstreams }: Several,
+  counts: ReadonlyMap<string, AccountCount>,
+  { auth, runtime }: DecodedGroups,
+  before: GatewayConfig | undefined
+): { readonly upstreams: ReadonlyArray<NamedUpstream>; readonly slots: number } => {
+  const known = new Map(before?.upstreams.map((upstream) => [upstream.name, upstream]))
+  let slots = 0
+  const made = upstreams.map((upstream) => {
+    const own = limitsOf(upstream, counts.get(upstream.name), runtime)
+    if (upstream.enabled) slots += own.slots
+    // Callers with tokens of their own use slots of the default upstream beside those of its accounts.
+    const isWhole = upstreams.length === 1 || (upstream.name === defaultUpstream && acceptsTokens(auth, upstream))
+    const global = upstream.max_inflight ?? (isWhole ? runtime.global_max_inflight : undefined) ?? own.limits.global
+    return keep<NamedUpstream>(known.get(upstream.name), { ...upstream, limits: { ...own.limits, global } })
+  })
+  const same = before?.upstreams.length === made.length && made.every((each, place) => each === before.upstreams[place])
+  return { upstreams: same ? before.upstreams : made, slots }
+}
+
+/** Whether callers may show tokens of their own, which go to the default upstream. */
+const acceptsTokens = (
+  { direct_tokens }: DecodedGroups["auth"],
+  upstream: Pick<NamedUpstream, "driver"> | undefined
+): boolean => upstream !== undefined && (direct_tokens ?? !usesKeys(upstream.driver))
 
 /**
- * Derives the unset limits from the enabled accounts: the queue and the global limit default to the recommended
- * concurrency, at least 1. Without configured accounts, the embedded upstream and OpenAI-compatible servers count one
- * account.
+ * Derives the unset limits over all enabled upstreams: the queue defaults to the recommended concurrency, at least 1, and the global
+ * limit to the sum of those of the upstreams.
  */
 const toRuntime = (
   group: typeof Groups.Runtime.Type,
-  accounts: ReadonlyArray<Account>,
-  driver: UpstreamConfig["driver"]
+  upstreams: ReadonlyArray<NamedUpstream>,
+  slots: number
 ): RuntimeConfig => {
-  const enabled = accounts.filter((account) => !account.disabled)
-  const [only] = enabled
-  const total = accounts.length === 0 && driver !== "session" ? 1 : enabled.length
-  const asksForNoKey = usesKeys(driver) && total === 1 &&
-    (only === undefined || (only.token !== undefined && Redacted.value(only.token) === keyless))
-  const account_max_inflight = group.account_max_inflight ?? (asksForNoKey ? keylessInflight : accountInflight)
-  const recommended_concurrency = total * account_max_inflight
-  const automatic = Math.max(1, recommended_concurrency)
+  const sum = upstreams.reduce((sum, { enabled, limits }) => enabled ? sum + limits.global : sum, 0)
+  const [first] = upstreams
   return {
     ...group,
-    account_max_inflight,
-    account_max_queue: group.account_max_queue ?? automatic,
-    global_max_inflight: group.global_max_inflight ?? automatic,
+    account_max_inflight: group.account_max_inflight ?? first?.limits.perAccount ?? 1,
+    account_max_queue: group.account_max_queue ?? Math.max(1, slots),
+    global_max_inflight: group.global_max_inflight ?? Math.max(1, sum),
     key_max_inflight: group.key_max_inflight,
-    recommended_concurrency,
+    recommended_concurrency: slots,
     configured: {
       account_max_queue: group.account_max_queue,
       global_max_inflight: group.global_max_inflight
@@ -166,10 +168,13 @@ const toRuntime = (
   }
 }
 
-const unchangedAccounts = ({ config, raw }: Snapshot): Decoded<AccountTable> => ({
+/** The accounts of the previous configuration, with faults for those whose upstream is gone. */
+const unchangedAccounts = ({ config, raw }: Snapshot, names: ReadonlySet<string>): Decoded<AccountTable> => ({
   value: config.account_table,
   raw: Array.isArray(raw["accounts"]) ? raw["accounts"] : [],
-  faults: [],
+  faults: config.upstreams.every(({ name }) => names.has(name))
+    ? []
+    : config.accounts.flatMap((account, place) => misplaced(account, place, names) ?? []),
   warnings: []
 })
 
@@ -237,9 +242,10 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const known = options.previous
   const before = known?.config
   const keys = yield* decodeKeys(raw["keys"], options.duplicates, before?.configured_keys)
+  const names = upstreamNames(raw)
   const accounts = known !== undefined && known.raw["accounts"] === raw["accounts"]
-    ? unchangedAccounts(known)
-    : yield* decodeAccounts(raw["accounts"], options.duplicates)
+    ? unchangedAccounts(known, names)
+    : yield* decodeAccounts(raw["accounts"], options.duplicates, names)
   const records = yield* decodeKeyRecords(raw["key_records"])
   const faults = [...keys.faults, ...accounts.faults, ...records.faults]
   const groups = decodeGroups(raw, faults)
@@ -248,9 +254,13 @@ export const decodeConfig = Effect.fnUntraced(function*(
     faults.push(fault("upstream.driver", "is required with a base_url: session or openai"))
   }
   const model_aliases = new Map(Object.entries(groups.model_aliases ?? {}))
-  const several = decodeSeveral(raw, upstream, options.variables ?? noVariables, faults)
-  const families = groups.compat?.family_models ?? true
-  const table = toModelTable(model_aliases, upstream, families, several, faults)
+  const several = decodeSeveral(raw, groups.upstream, upstream, yield* CurrentVariables, faults)
+  const counts = countAccounts(accounts.value.accounts)
+  checkCredentialHeaders(several.upstreams, counts, faults)
+  if (groups.auth?.direct_tokens === true && !names.has(defaultUpstream)) {
+    faults.push(fault("auth.direct_tokens", "must be false without the group upstream, to which such tokens go"))
+  }
+  const aliases = toAliases(model_aliases, upstream, several, faults)
   if (groups.msgcompat_mapping !== undefined) checkMapping(groups.msgcompat_mapping, upstream, several, faults)
   if (upstream === undefined || !areComplete(groups, faults)) {
     return yield* ConfigInvalid.of(faults, options.source)
@@ -260,9 +270,17 @@ export const decodeConfig = Effect.fnUntraced(function*(
       groups.auth.removed_keys.includes(sha256Hex(options.generatedKey))
     ? undefined
     : options.generatedKey
-  const listed = before?.upstream.base_url === upstream.base_url ? before.model_table.listed : undefined
-  const model_table = listed === undefined ? table : { ...table, listed }
-  const runtime = toRuntime(groups.runtime, accounts.value.accounts, upstream.driver)
+  const routing: RouteConfig = {
+    upstreams: several.routed,
+    routes: several.routes.map(({ also_on: alsoOn, wait, ...route }) => ({ ...route, alsoOn, wait: wait * 1000 })),
+    aliases,
+    mapping: groups.msgcompat_mapping,
+    families: groups.compat.family_models,
+    mapped: hasServer(upstream) ? mappedNames(upstream) : undefined,
+    listed: before?.upstream.base_url === upstream.base_url ? before.route_table.config.listed : undefined
+  }
+  const { slots, upstreams } = toUpstreams(several, counts, groups, before)
+  const runtime = toRuntime(groups.runtime, upstreams, slots)
   const config: GatewayConfig = {
     ...keepGroups(groups, before),
     keys: keep(before?.keys, generated === undefined ? configured_keys : [generated]),
@@ -274,22 +292,17 @@ export const decodeConfig = Effect.fnUntraced(function*(
     accounts: accounts.value.accounts,
     account_table: accounts.value,
     model_aliases: keep(before?.model_aliases, model_aliases),
-    model_table: keep(before?.model_table, model_table),
     admin: keep(before?.admin, toAdmin(groups.admin)),
     runtime: keep(before?.runtime, runtime),
     auto_delete: keep(before?.auto_delete, toAutoDelete(groups.auto_delete)),
     upstream,
-    upstreams: keep(before?.upstreams, several.upstreams),
+    upstreams,
     routes: keep(before?.routes, several.routes),
-    route_table: makeRouteTable({
-      upstreams: several.routed,
-      routes: several.routes,
-      aliases: model_table.aliases,
-      mapping: groups.msgcompat_mapping,
-      families: true
-    }),
+    route_table: before !== undefined && Equal.equals(before.route_table.config, routing)
+      ? before.route_table
+      : makeRouteTable(routing),
     auth: keep(before?.auth, {
-      direct_tokens: groups.auth.direct_tokens ?? !usesKeys(upstream.driver),
+      direct_tokens: acceptsTokens(groups.auth, upstreams.find(({ name }) => name === defaultUpstream)),
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),
       removed_keys: groups.auth.removed_keys
     })
@@ -300,7 +313,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
       ...(yield* unknownFields(raw)),
       ...keys.warnings,
       ...accounts.warnings,
-      ...(yield* unknownModels(config))
+      ...(yield* unknownModels(config.route_table, config.key_records))
     ]
   }
 })

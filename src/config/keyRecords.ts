@@ -6,13 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { isKeyId, keyId } from "../domain/identity.ts"
-import {
-  type MessagesMapping,
-  type ModelTable,
-  resolveEmbeddingModel,
-  resolveMessagesModel,
-  resolveModel
-} from "../domain/models.ts"
+import { allowsSome, type RouteTable } from "../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../domain/time.ts"
 import { blankToUndefined } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
@@ -113,33 +107,16 @@ export const decodeKeyRecords = Effect.fnUntraced(function*(
   return { value, faults }
 })
 
-/** The tables that model names resolve against. */
-interface Models {
-  readonly model_table: ModelTable
-  readonly msgcompat_mapping: MessagesMapping
-}
-
-/**
- * The ids of the models that a configured name stands for, as each style resolves it. Empty if no style knows the name.
- */
-export const modelsNamed = ({ model_table, msgcompat_mapping }: Models, name: string): ReadonlyArray<string> => {
-  const found = [
-    resolveModel(model_table, name),
-    resolveMessagesModel(model_table, msgcompat_mapping, name),
-    resolveEmbeddingModel(model_table, name)
-  ]
-  return [...new Set(found.flatMap((model) => model?.id ?? []))]
-}
-
 /** A warning for each name in a record's `models` that matches no model: it allows nothing. */
 export const unknownModels = Effect.fnUntraced(function*(
-  config: Models & { readonly key_records: KeyRecords }
+  table: RouteTable,
+  records: KeyRecords
 ): Effect.fn.Return<ReadonlyArray<string>> {
   const warnings: Array<string> = []
-  yield* forEachCooperatively(config.key_records, ([id, { models = [] }]) => {
+  yield* forEachCooperatively(records, ([id, { models = [] }]) => {
     models.forEach((name, place) => {
-      if (modelsNamed(config, name).length === 0) {
-        const what = config.model_table.mapped === undefined
+      if (!allowsSome(table, name)) {
+        const what = table.config.mapped === undefined
           ? "names no model and allows nothing"
           : "names no configured model and allows nothing unless the server lists it"
         warnings.push(`key_records.${id}.models[${place}] ${what}`)

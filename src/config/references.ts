@@ -2,6 +2,11 @@
  * References to variables of the environment within configured secrets: `${NAME}` is the variable's value, `$${` is `${`. The
  * configuration keeps the text as written; only its use has the value.
  */
+import * as Context from "effect/Context"
+import * as Redacted from "effect/Redacted"
+import { type Fault, fault } from "./ConfigError.ts"
+import { isProxySetting } from "./proxies.ts"
+
 const reference = /\$\$\{|\$\{([^}]*)\}/g
 
 /** A text with the values of its references, or the name of a variable that is unset or malformed. */
@@ -9,6 +14,11 @@ export type Referenced = { readonly value: string } | { readonly missing: string
 
 /** Looks a variable up; `undefined` if it is unset. */
 export type Variables = (name: string) => string | undefined
+
+/** The environment that `${NAME}` refers to: by default that of the process, in which a blank variable counts as unset. */
+export const CurrentVariables = Context.Reference<Variables>("model-gateway/config/Variables", {
+  defaultValue: () => (name) => process.env[name]?.trim() === "" ? undefined : process.env[name]
+})
 
 /** Replaces the references in a text. A value is inserted as it is: references within it have no meaning. */
 export const resolveReferences = (text: string, variables: Variables): Referenced => {
@@ -20,4 +30,37 @@ export const resolveReferences = (text: string, variables: Variables): Reference
     return known ?? found
   })
   return missing === undefined ? { value } : { missing }
+}
+
+/** True for a text with references, whose value depends on the environment. */
+export const hasReferences = (text: string | undefined): boolean => text?.includes("${") === true
+
+/** The value behind the references of a secret; reports a variable that is unset. */
+export const secretAt = (
+  text: string,
+  place: string,
+  variables: Variables,
+  faults: Array<Fault>
+): Redacted.Redacted<string> => {
+  const found = resolveReferences(text, variables)
+  if ("value" in found) return Redacted.make(found.value)
+  faults.push(fault(place, "refers to a variable of the environment that is not set"))
+  return Redacted.make("")
+}
+
+/** The proxy at a place of the file, which is an address or `direct`; `undefined` for a blank one. */
+export const proxyAt = (
+  text: string | undefined,
+  place: string,
+  variables: Variables,
+  faults: Array<Fault>
+): Redacted.Redacted<string> | undefined => {
+  const written = text?.trim() ?? ""
+  if (written === "") return undefined
+  const proxy = secretAt(written, place, variables, faults)
+  const address = Redacted.value(proxy)
+  if (address !== "" && !isProxySetting(address)) {
+    faults.push(fault(place, "must be an http, https, socks5 or socks5h address, or direct"))
+  }
+  return proxy
 }

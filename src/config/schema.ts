@@ -46,11 +46,17 @@ export const longestNote = 200
 
 /** An account of the pool. A `disabled` account stays in the file and is not used. */
 export const AccountEntry = group({
+  upstream: Schema.optionalKey(
+    described(text, "Name of the account's upstream. Unset: `default`, the group `upstream`.")
+  ),
   email: Schema.optionalKey(text),
   mobile: Schema.optionalKey(text),
   password: Schema.optionalKey(text),
   token: Schema.optionalKey(text),
   disabled: Schema.optionalKey(flag),
+  proxy: Schema.optionalKey(
+    described(text, "Proxy of this account's requests, or `direct` to use none. Unset: the upstream's.")
+  ),
   note: Schema.optionalKey(
     text.check(Schema.isMaxLength(longestNote, { message: `must have at most ${longestNote} characters` }))
   )
@@ -162,6 +168,10 @@ export const Runtime = group({
   ),
   key_max_inflight: Schema.optionalKey(
     described(integer(1, 200_000), "Requests of one key at once, for keys that set no number of their own.")
+  ),
+  sticky: withDefault(
+    described(flag, "A conversation prefers the account that answered its last turn, where the prompt is warm."),
+    false
   )
 })
 
@@ -229,9 +239,53 @@ const ModelEntry = Schema.Union([
     reasoning: Schema.optionalKey(flag),
     search: Schema.optionalKey(flag),
     thinking: Schema.optionalKey(oneOf(["effort", "template", "budget", "none"])),
-    max_tokens: Schema.optionalKey(integer(1, 10_000_000))
+    max_tokens: Schema.optionalKey(integer(1, 10_000_000)),
+    images: Schema.optionalKey(flag)
   })
 ]).annotate({ message: "must be a model's name or an object with model, reasoning, search, thinking and max_tokens" })
+
+const tlsText = (description: string) => Schema.optionalKey(described(text, description))
+
+/** What every upstream may have besides its driver's fields: whether it serves, the way to it, and its limits. */
+const sharedFields = {
+  enabled: withDefault(described(flag, "Whether the upstream serves requests."), true),
+  headers: withDefault(
+    Schema.Record(Schema.String, text).annotate({
+      message: "must be an object",
+      description: "Headers of every request to the upstream."
+    }),
+    {}
+  ),
+  proxy: Schema.optionalKey(
+    described(text, "Proxy on the way to the upstream, or `direct` to use none. Unset: the environment's.")
+  ),
+  tls: Schema.optionalKey(
+    group({
+      ca: tlsText("Certificates that are trusted in place of the system's: a file or PEM text."),
+      cert: tlsText("Client certificate: a file or PEM text."),
+      key: tlsText("Key of the client certificate: a file or PEM text."),
+      server_name: tlsText("Name that the server's certificate must have. Unset: the address's.")
+    })
+  ),
+  max_inflight: Schema.optionalKey(
+    described(
+      integer(1, 200_000),
+      "Requests that the upstream serves at once. Unset: as many as its accounts allow."
+    )
+  ),
+  account_max_inflight: Schema.optionalKey(
+    described(
+      integer(1, 256),
+      "Requests that one account of the upstream serves at once. Unset: `runtime.account_max_inflight`."
+    )
+  ),
+  account_max_queue: Schema.optionalKey(
+    described(
+      integer(0, 200_000),
+      "Requests that may wait for an account of the upstream. Unset: `runtime.account_max_queue`."
+    )
+  )
+}
 
 export const UpstreamGroup = group({
   driver: withDefault(
@@ -264,7 +318,8 @@ export const UpstreamGroup = group({
     }),
     "pass"
   ),
-  timeouts: Timeouts.pipe(Schema.withDecodingDefaultKey(Effect.succeed({})))
+  timeouts: Timeouts.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
+  ...sharedFields
 })
 
 /** The most upstreams besides `upstream`, routes, targets of a route, and headers of an upstream. */
@@ -278,8 +333,7 @@ export const upstreamName = /^[a-z][a-z0-9-]{0,31}$/
 
 /** An upstream besides `upstream`, whose name is its key in `upstreams`. */
 export const UpstreamEntry = group({
-  enabled: withDefault(flag, true),
-  driver: oneOf(["session", "openai", "messages", "generate"]),
+  driver: described(oneOf(["session", "openai", "messages", "generate"]), "How the upstream is spoken to."),
   base_url: UpstreamGroup.fields.base_url,
   models: UpstreamGroup.fields.models,
   tools: UpstreamGroup.fields.tools,
@@ -288,28 +342,13 @@ export const UpstreamEntry = group({
   timeouts: group(Struct.pick(Timeouts.fields, ["connect", "first_byte", "silence"])).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed({}))
   ),
-  headers: withDefault(
-    Schema.Record(Schema.String, text).annotate({
-      message: "must be an object",
-      description: "Headers of every request to the upstream."
-    }),
-    {}
-  ),
-  proxy: Schema.optionalKey(
-    described(text, "Proxy on the way to the upstream, or `direct` to use none. Unset: the environment's.")
-  ),
-  tls: Schema.optionalKey(group({
-    ca: Schema.optionalKey(text),
-    cert: Schema.optionalKey(text),
-    key: Schema.optionalKey(text),
-    server_name: Schema.optionalKey(text)
-  })),
-  max_inflight: Schema.optionalKey(integer(1, 200_000)),
-  account_max_inflight: Schema.optionalKey(integer(1, 256)),
-  account_max_queue: Schema.optionalKey(integer(0, 200_000))
+  ...sharedFields
 })
 
-const Targets = Schema.Array(text).annotate({ message: "must be an array of targets" }).check(
+const Targets = Schema.Array(text).annotate({
+  message: "must be an array of targets",
+  description: "Targets in order, each `upstream/model`, or `upstream` for its model with the route's name."
+}).check(
   Schema.isBetweenLength(1, mostTargets, { message: `must have 1 to ${mostTargets} targets` })
 )
 
@@ -336,7 +375,10 @@ export const RouteEntry = group({
     "order"
   ),
   sticky: withDefault(
-    Schema.Union([flag, oneOf(["target"])]).annotate({ message: "must be true, false or target" }),
+    Schema.Union([flag, oneOf(["target"])]).annotate({
+      message: "must be true, false or target",
+      description: "A conversation prefers the account that answered its last turn; `target`: its target too."
+    }),
     false
   )
 })

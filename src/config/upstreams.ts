@@ -7,18 +7,20 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
 import { defaultUpstream, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
-import { blankToUndefined } from "./Account.ts"
+import { type Account, keyless } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type {
   ConfiguredModel,
   NamedUpstream,
   RouteConfigEntry,
   UpstreamConfig,
-  UpstreamHeader
+  UpstreamHeader,
+  UpstreamLimits
 } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
-import { resolveReferences, type Variables } from "./references.ts"
+import { proxyAt, secretAt, type Variables } from "./references.ts"
 import * as Groups from "./schema.ts"
+import { readTls } from "./tls.ts"
 
 /** Native models by id. Entries of `models` inherit their flags. */
 export const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
@@ -35,9 +37,11 @@ const endpoints: { readonly [Name in UpstreamConfig["driver"]]: RegExp } = {
   generate: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/
 }
 
+type Entry = Omit<typeof Groups.UpstreamGroup.Type, "timeouts">
+
 /** How an upstream at a place of the file gets declarations of tools. */
-export const toTools = (
-  { driver, tools }: Pick<typeof Groups.UpstreamGroup.Type, "driver" | "tools">,
+const toTools = (
+  { driver, tools }: Entry,
   place: string,
   faults: Array<Fault>
 ): UpstreamConfig["tools"] => {
@@ -48,8 +52,8 @@ export const toTools = (
 }
 
 /** The base address of an upstream at a place of the file, without a trailing slash. */
-export const toBaseUrl = (
-  group: Pick<typeof Groups.UpstreamGroup.Type, "driver" | "base_url">,
+const toBaseUrl = (
+  group: Entry,
   place: string,
   faults: Array<Fault>
 ): string => {
@@ -66,7 +70,7 @@ export const toBaseUrl = (
 }
 
 /** The models of an upstream at a place of the file. */
-export const toModels = (
+const toModels = (
   entries: typeof Groups.UpstreamGroup.Type["models"],
   place: string,
   faults: Array<Fault>
@@ -74,7 +78,9 @@ export const toModels = (
   Object.entries(entries).map(([id, entry]): ConfiguredModel => {
     if (id.trim() === "") faults.push(fault(`${place}.models`, "must not have an empty id"))
     const native = natives.get(normalizeModelName(id))
-    const { max_tokens, model, reasoning, search, thinking } = typeof entry === "string" ? { model: entry } : entry
+    const { images, max_tokens, model, reasoning, search, thinking } = typeof entry === "string"
+      ? { model: entry }
+      : entry
     if (model.trim() === "") faults.push(fault(`${place}.models.${id}`, "must name a model"))
     return {
       id: native === undefined ? id.trim() : normalizeModelName(id),
@@ -82,13 +88,31 @@ export const toModels = (
       reasoning: reasoning ?? native?.reasoning ?? "auto",
       search: search ?? native?.search ?? false,
       ...(thinking === undefined ? {} : { thinking }),
-      ...(max_tokens === undefined ? {} : { max_tokens })
+      ...(max_tokens === undefined ? {} : { max_tokens }),
+      ...(images === undefined ? {} : { images })
     }
   })
 
-/** The other upstreams and the routes, decoded. */
+/** The driver, the server and the models of an upstream at a place of the file. */
+export const toServer = (
+  entry: Entry,
+  place: string,
+  faults: Array<Fault>
+): Omit<UpstreamConfig, "timeouts"> => ({
+  driver: entry.driver,
+  base_url: toBaseUrl(entry, place, faults),
+  models: toModels(entry.models, place, faults),
+  tools: toTools(entry, place, faults),
+  history_reasoning: entry.history_reasoning,
+  fields: entry.fields
+})
+
+/** An upstream as configured: without the limits that depend on its accounts. */
+type ConfiguredUpstream = Omit<NamedUpstream, "limits">
+
+/** All upstreams and the routes, decoded. */
 export interface Several {
-  readonly upstreams: ReadonlyArray<NamedUpstream>
+  readonly upstreams: ReadonlyArray<ConfiguredUpstream>
   readonly routes: ReadonlyArray<RouteConfigEntry>
   /** All upstreams as routes see them. */
   readonly routed: ReadonlyArray<RoutedUpstream>
@@ -109,19 +133,6 @@ const headerRule = (name: string, value: string): string | undefined => {
   return value.length + name.length > mostHeaderBytes ? `must have at most ${mostHeaderBytes} bytes` : undefined
 }
 
-/** The value behind the references of a secret; reports a variable that is unset. */
-const secretAt = (
-  text: string,
-  place: string,
-  variables: Variables,
-  faults: Array<Fault>
-): Redacted.Redacted<string> => {
-  const found = resolveReferences(text, variables)
-  if ("value" in found) return Redacted.make(found.value)
-  faults.push(fault(place, "refers to a variable of the environment that is not set"))
-  return Redacted.make("")
-}
-
 const toHeaders = (
   headers: Readonly<Record<string, string>>,
   place: string,
@@ -140,19 +151,40 @@ const toHeaders = (
   })
 }
 
-const isProxy = (text: string): boolean =>
-  text === "direct" || (URL.canParse(text) && /^(?:https?|socks5h?):$/.test(new URL(text).protocol))
-
 const decodeEntry = Schema.decodeUnknownResult(Groups.UpstreamEntry)
 const decodeTargets = Schema.decodeUnknownResult(Groups.RouteTargets)
 const decodeRoute = Schema.decodeUnknownResult(Groups.RouteEntry)
 
+/** What every upstream at a place of the file has besides its server. */
 const toNamed = (
+  name: string,
+  server: Omit<UpstreamConfig, "timeouts">,
+  entry: Entry,
+  place: string,
+  variables: Variables,
+  faults: Array<Fault>
+): Omit<ConfiguredUpstream, "timeouts"> => {
+  const isPlain = entry.tls !== undefined && server.base_url.startsWith("http:")
+  if (isPlain) faults.push(fault(`${place}.tls`, "must be unset with an http address"))
+  return {
+    name,
+    ...server,
+    enabled: entry.enabled,
+    headers: toHeaders(entry.headers, `${place}.headers`, variables, faults),
+    proxy: proxyAt(entry.proxy, `${place}.proxy`, variables, faults),
+    tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults),
+    max_inflight: entry.max_inflight,
+    account_max_inflight: entry.account_max_inflight,
+    account_max_queue: entry.account_max_queue
+  }
+}
+
+const toFurther = (
   name: string,
   raw: unknown,
   variables: Variables,
   faults: Array<Fault>
-): NamedUpstream | undefined => {
+): ConfiguredUpstream | undefined => {
   const place = `upstreams.${name}`
   if (!Groups.upstreamName.test(name) || name === defaultUpstream) {
     const rule = name === defaultUpstream
@@ -173,31 +205,92 @@ const toNamed = (
       faults.push(fault(`${place}.timeouts.${field}`, "belongs to the whole request: set it in upstream.timeouts"))
     }
   }
-  const base_url = toBaseUrl(entry, place, faults)
-  const written = blankToUndefined(entry.proxy)
-  const proxy = written === undefined ? undefined : secretAt(written, `${place}.proxy`, variables, faults)
-  if (proxy !== undefined && Redacted.value(proxy) !== "" && !isProxy(Redacted.value(proxy))) {
-    faults.push(fault(`${place}.proxy`, "must be an http, https, socks5 or socks5h address, or direct"))
+  const server = toServer(entry, place, faults)
+  return { ...toNamed(name, server, entry, place, variables, faults), timeouts: entry.timeouts }
+}
+
+const toDefault = (
+  group: typeof Groups.UpstreamGroup.Type,
+  { timeouts: { connect, first_byte, silence }, ...server }: UpstreamConfig,
+  variables: Variables,
+  faults: Array<Fault>
+): ConfiguredUpstream => ({
+  ...toNamed(defaultUpstream, server, group, "upstream", variables, faults),
+  timeouts: { connect, first_byte, silence }
+})
+
+/** The accounts of an upstream, counted. */
+export interface AccountCount {
+  total: number
+  enabled: number
+  /** The first enabled one. */
+  first: Account | undefined
+}
+
+/** Counts the accounts of each upstream that has any. */
+export const countAccounts = (accounts: ReadonlyArray<Account>): ReadonlyMap<string, AccountCount> => {
+  const counts = new Map<string, AccountCount>()
+  for (const account of accounts) {
+    const count = counts.get(account.upstream) ?? { total: 0, enabled: 0, first: undefined }
+    if (count.total === 0) counts.set(account.upstream, count)
+    count.total++
+    if (account.disabled) continue
+    count.enabled++
+    count.first ??= account
   }
-  if (entry.tls !== undefined && base_url.startsWith("http:")) {
-    faults.push(fault(`${place}.tls`, "must be unset with an http address"))
-  }
+  return counts
+}
+
+/** Default concurrency of an account (behaviour "Defaults and ranges"). */
+const accountInflight = 2
+/** A server without API keys has no account to protect, and schedules requests itself. */
+const keylessInflight = 8
+
+/**
+ * The limits of an upstream. Unset ones follow from its enabled accounts, whose slots together are `slots`. Without configured
+ * accounts, every driver but `session` counts one account.
+ */
+export const limitsOf = (
+  upstream: ConfiguredUpstream,
+  { enabled, first, total }: AccountCount = { total: 0, enabled: 0, first: undefined },
+  runtime: typeof Groups.Runtime.Type
+): { readonly slots: number; readonly limits: UpstreamLimits } => {
+  const { account_max_inflight, account_max_queue, driver, max_inflight, name } = upstream
+  const accounts = total === 0 && driver !== "session" ? 1 : enabled
+  const asksForNoKey = usesKeys(driver) && accounts === 1 &&
+    (first === undefined || (first.token !== undefined && Redacted.value(first.token) === keyless))
+  const keylessLimit = max_inflight ?? (name === defaultUpstream ? runtime.account_max_inflight : undefined) ??
+    keylessInflight
+  const perAccount = account_max_inflight ??
+    (asksForNoKey ? keylessLimit : runtime.account_max_inflight ?? accountInflight)
+  const slots = accounts * perAccount
+  const automatic = Math.max(1, slots)
   return {
-    name,
-    driver: entry.driver,
-    enabled: entry.enabled,
-    base_url,
-    models: toModels(entry.models, place, faults),
-    tools: toTools(entry, place, faults),
-    history_reasoning: entry.history_reasoning,
-    fields: entry.fields,
-    timeouts: entry.timeouts,
-    headers: toHeaders(entry.headers, `${place}.headers`, variables, faults),
-    proxy,
-    tls: entry.tls,
-    max_inflight: entry.max_inflight,
-    account_max_inflight: entry.account_max_inflight,
-    account_max_queue: entry.account_max_queue
+    slots,
+    limits: {
+      perAccount,
+      global: max_inflight ?? automatic,
+      queue: account_max_queue ?? runtime.account_max_queue ?? automatic
+    }
+  }
+}
+
+/** Headers that carry the credential of an account. */
+const credentialHeaders = new Set(["authorization", "x-api-key"])
+
+/** Reports the headers that would replace the credentials of an upstream's accounts. */
+export const checkCredentialHeaders = (
+  upstreams: Several["upstreams"],
+  counts: ReadonlyMap<string, AccountCount>,
+  faults: Array<Fault>
+): void => {
+  for (const { headers, name } of upstreams) {
+    if (!counts.has(name)) continue
+    const place = name === defaultUpstream ? "upstream" : `upstreams.${name}`
+    for (const header of headers) {
+      if (!credentialHeaders.has(header.name.toLowerCase())) continue
+      faults.push(fault(`${place}.headers.${header.name}`, "must be unset: the upstream's accounts have credentials"))
+    }
   }
 }
 
@@ -236,25 +329,32 @@ const entriesOf = (raw: RawConfig, field: string, most: number, faults: Array<Fa
   return []
 }
 
-/** Decodes `upstreams` and `routes`, beside the group `upstream`. Bounded by the numbers of both that are allowed. */
+/** The names of all upstreams of the file, also of those with faults. */
+export const upstreamNames = (raw: RawConfig): ReadonlySet<string> => {
+  const others = isJsonObject(raw["upstreams"]) ? Object.keys(raw["upstreams"]) : []
+  return new Set(others.length === 0 || Object.hasOwn(raw, "upstream") ? [defaultUpstream, ...others] : others)
+}
+
+/** Decodes all upstreams and `routes`, bounded by the numbers of both that are allowed. `upstream` is the group of this name. */
 export const decodeSeveral = (
   raw: RawConfig,
+  group: typeof Groups.UpstreamGroup.Type | undefined,
   upstream: UpstreamConfig | undefined,
   variables: Variables,
   faults: Array<Fault>
 ): Several => {
   const before = faults.length
-  const upstreams = entriesOf(raw, "upstreams", Groups.mostUpstreams, faults)
-    .flatMap(([name, entry]) => toNamed(name, entry, variables, faults) ?? [])
+  const others = entriesOf(raw, "upstreams", Groups.mostUpstreams, faults)
+    .flatMap(([name, entry]) => toFurther(name, entry, variables, faults) ?? [])
   const longestWait = upstream?.timeouts.queue ?? Number.POSITIVE_INFINITY
   const entries = entriesOf(raw, "routes", Groups.mostRoutes, faults)
   const routes = entries.flatMap(([name, entry]) => toRoute(name, entry, longestWait, faults) ?? [])
   // Without the group, a configuration of other upstreams has no default one.
-  const hasDefault = upstream !== undefined && (upstreams.length === 0 || Object.hasOwn(raw, "upstream"))
-  const routed: ReadonlyArray<RoutedUpstream> = [
-    ...(hasDefault ? [{ ...upstream, name: defaultUpstream, enabled: true }] : []),
-    ...upstreams
-  ].map(({ driver, enabled, models, name }) => ({
+  const first = group !== undefined && upstream !== undefined && upstreamNames(raw).has(defaultUpstream)
+    ? [toDefault(group, upstream, variables, faults)]
+    : []
+  const upstreams = [...first, ...others]
+  const routed = upstreams.map(({ driver, enabled, models, name }): RoutedUpstream => ({
     name,
     driver,
     enabled,
@@ -274,7 +374,7 @@ export const decodeSeveral = (
     upstreams,
     routes,
     routed,
-    names: [...upstreams.flatMap(({ models }) => models.map(({ id }) => id)), ...routes.map(({ name }) => name)]
+    names: [...others.flatMap(({ models }) => models.map(({ id }) => id)), ...routes.map(({ name }) => name)]
       .map(normalizeModelName)
   }
 }

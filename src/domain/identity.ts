@@ -2,9 +2,12 @@
  * The identity of upstream accounts and business keys: identifiers, the normal forms in which two spellings are one account, and
  * previews of tokens. SHA-256 is a parameter, since this floor has no crypto.
  */
+import { defaultUpstream } from "./routes.ts"
 
 /** The configured fields that identify an account. Blank strings count as absent. */
 interface Identity {
+  /** The name of the account's upstream; absent for the default one. */
+  readonly upstream?: string | undefined
   readonly email?: string | undefined
   readonly mobile?: string | undefined
   readonly token?: string | undefined
@@ -49,10 +52,11 @@ export const identifierOf = (identity: Identity, sha256Hex: Sha256Hex): string =
   return token === "" ? "" : tokenIdentifier(token, sha256Hex)
 }
 
-/**
- * Every normal form of an account. Two accounts that share one are the same. A token counts only without email and mobile.
- */
-export const identityKeys = (identity: Identity, sha256Hex: Sha256Hex): ReadonlyArray<string> => {
+/** The key of a normal form over all upstreams: `<upstream>/<form>`. The default upstream's is the form alone. */
+export const keyWithin = (upstream: string, form: string): string =>
+  upstream === "" || upstream === defaultUpstream ? form : `${upstream}/${form}`
+
+const normalForms = (identity: Identity, sha256Hex: Sha256Hex): ReadonlyArray<string> => {
   const keys: Array<string> = []
   const email = normalizeEmail(identity.email ?? "")
   if (email !== "") keys.push(email)
@@ -62,6 +66,13 @@ export const identityKeys = (identity: Identity, sha256Hex: Sha256Hex): Readonly
   const token = trimmed(identity.token)
   return token === "" ? keys : [tokenIdentifier(token, sha256Hex)]
 }
+
+/**
+ * Every normal form of an account, with its upstream unless that is the default one. Two accounts that share one are the same. A token
+ * counts only without email and mobile.
+ */
+export const identityKeys = (identity: Identity, sha256Hex: Sha256Hex): ReadonlyArray<string> =>
+  normalForms(identity, sha256Hex).map((form) => keyWithin(trimmed(identity.upstream), form))
 
 /** The normal forms under which to look up the account that a caller or operator named: an email, a mobile or `token:<hash>`. */
 export const lookupKeys = (name: string): ReadonlyArray<string> => {

@@ -9,6 +9,7 @@
  */
 import { type GatewayError, gatewayError } from "./GatewayError.ts"
 import {
+  carriedModel,
   embeddingModel,
   familyModel,
   mappedModel,
@@ -18,6 +19,7 @@ import {
   normalizeModelName
 } from "./models.ts"
 import { nearest } from "./nearest.ts"
+import type { AlsoOn } from "./nextTry.ts"
 
 /** The name of the upstream of the configuration's group `upstream`. */
 export const defaultUpstream = "default"
@@ -33,8 +35,22 @@ export interface RoutedUpstream {
   readonly models: ReadonlyArray<Model>
 }
 
+/** How a request chooses among the targets of its route. */
+export interface RouteOptions {
+  /** Milliseconds at a full first target before the others count. */
+  readonly wait: number
+  /** Refusals of the request itself that go to the next target too. */
+  readonly alsoOn: ReadonlyArray<AlsoOn>
+  /** `order`: the first target with a free slot. `even`: the one with the largest share of free slots. */
+  readonly spread: "order" | "even"
+  /** Whether a conversation prefers the account that answered it last, and the target too; `undefined` for the general setting. */
+  readonly sticky: boolean | "target" | undefined
+}
+
+const plainOptions: RouteOptions = { wait: 0, alsoOn: [], spread: "order", sticky: undefined }
+
 /** A configured route. */
-export interface ConfiguredRoute {
+export interface ConfiguredRoute extends Partial<RouteOptions> {
   readonly name: string
   /** Each `upstream/model`, or `upstream` for the model with the route's name. */
   readonly targets: ReadonlyArray<string>
@@ -48,8 +64,12 @@ export interface RouteConfig {
   /** By names in normal form. */
   readonly aliases: ReadonlyMap<string, string>
   readonly mapping: MessagesMapping
-  /** Whether names of well-known families stand for native models. */
+  /** Names of well-known families stand for native models. */
   readonly families: boolean
+  /** The names that the server of the group `upstream` has for configured models. Absent if it is no server with names of its own. */
+  readonly mapped?: ReadonlyMap<string, Model> | undefined
+  /** The models that this server lists, as last read. */
+  readonly listed?: ReadonlyMap<string, Model> | undefined
 }
 
 /** A model of an upstream. */
@@ -60,18 +80,22 @@ export interface Target {
   readonly enabled: boolean
 }
 
-/** What a name stands for. */
-export interface Route {
-  /** The id, the route's name or the target's name, as configured. */
-  readonly name: string
+/** What a name stands for. The flags are those of the first target. */
+export interface Route extends Model {
+  /** The id of the model, the route's name or the target's name, as configured. */
+  readonly id: string
   /** In order; at least one. Disabled ones are included. */
   readonly targets: ReadonlyArray<Target>
+  readonly options: RouteOptions
   /** `listed`: a model that upstreams list. `configured`: a route of the configuration. `target`: one target by its name. */
   readonly kind: "listed" | "configured" | "target"
 }
 
-/** The style family of a request: names of embedding models and of the messages style have meanings of their own. */
-export type NameFamily = "chat" | "messages" | "embeddings"
+/**
+ * The kind of a request: some names have a meaning of their own in it. `carried`: requests that are carried as they are, for which
+ * names of families mean nothing; in those of `carriedText` they do.
+ */
+export type NameFamily = "chat" | "messages" | "embeddings" | "carried" | "carriedText"
 
 /** The configuration, indexed. */
 export interface RouteTable {
@@ -88,6 +112,19 @@ const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => 
 
 /** The name of a target. */
 export const targetName = ({ model, upstream }: Target): string => `${upstream}/${model.id}`
+
+const routeTo = (
+  id: string,
+  targets: ReadonlyArray<Target>,
+  kind: Route["kind"],
+  { alsoOn, spread, sticky, wait }: Partial<RouteOptions> = plainOptions
+): Route => ({
+  ...targets[0]!.model,
+  id,
+  targets,
+  kind,
+  options: { wait: wait ?? 0, alsoOn: alsoOn ?? [], spread: spread ?? "order", sticky }
+})
 
 const targetsOf = ({ driver, enabled, models, name }: RoutedUpstream): Map<string, Target> => {
   const targets = new Map<string, Target>()
@@ -122,7 +159,7 @@ const answering = (target: Target, name: string): Target => {
   if (native === undefined) return target
   const { id, reasoning, search } = target.model
   const flags = { reasoning: native.reasoning === true ? true : reasoning, search: native.search || search }
-  return { ...target, model: { id, ...flags } }
+  return { ...target, model: { ...target.model, id, ...flags } }
 }
 
 /** Indexes a configuration. Targets that name no model of an upstream are left out, as are routes without any target. */
@@ -137,21 +174,22 @@ export const makeRouteTable = (config: RouteConfig): RouteTable => {
     }
   }
   const configured = new Map<string, Route>()
-  for (const { name, targets } of config.routes) {
+  for (const entry of config.routes) {
+    const { name, targets } = entry
     const key = normalizeModelName(name)
     const found = targets.flatMap((written) => {
       const target = findTarget(upstreams, written, name)
       return target === undefined ? [] : [answering(target, key)]
     })
     if (found.length > 0 && !configured.has(key)) {
-      configured.set(key, { name: name.trim(), targets: found, kind: "configured" })
+      configured.set(key, routeTo(name.trim(), found, "configured", entry))
     }
   }
   const routes = new Map<string, Route>()
   const list = (key: string) => {
     const targets = listed.get(key)
     const route = configured.get(key) ??
-      (targets && { name: targets[0]!.model.id, targets, kind: "listed" as const })
+      (targets && routeTo(targets[0]!.model.id, targets, "listed"))
     if (route !== undefined) routes.set(key, route)
   }
   for (const key of [...natives.keys(), ...listed.keys(), ...configured.keys()]) {
@@ -166,7 +204,7 @@ const findConfigured = ({ config, isSeveral, routes, upstreams }: RouteTable, na
   const route = routes.get(name)
   if (route !== undefined) return route
   const target = isSeveral && name.includes("/") ? findTarget(upstreams, name, "") : undefined
-  if (target !== undefined) return { name: targetName(target), targets: [target], kind: "target" }
+  if (target !== undefined) return routeTo(targetName(target), [target], "target")
   const alias = config.aliases.get(name)
   return alias === undefined ? undefined : routes.get(normalizeModelName(alias))
 }
@@ -178,29 +216,48 @@ const addressed = ({ isSeveral, upstreams }: RouteTable, name: string): string |
   return upstreams.has(upstream) ? upstream : undefined
 }
 
-/** A well-known embedding model that is not configured goes to the group `upstream`. */
-const wellKnownEmbedding = ({ config: { upstreams } }: RouteTable, name: string): Route | undefined => {
-  const model = embeddingModel(name)
-  const upstream = model && upstreams.find((upstream) => upstream.name === defaultUpstream)
+/** A model that only the group `upstream` may serve: one of a closed list, or one that its server lists. */
+const byDefault = (table: RouteTable, model: Model | undefined): Route | undefined => {
+  const upstream = model && table.config.upstreams.find(({ name }) => name === defaultUpstream)
   if (model === undefined || upstream === undefined) return undefined
-  return { name: model.id, targets: [{ upstream: upstream.name, model, enabled: upstream.enabled }], kind: "listed" }
+  return table.routes.get(normalizeModelName(model.id)) ??
+    routeTo(model.id, [{ upstream: upstream.name, model, enabled: upstream.enabled }], "listed")
+}
+
+/** The model by its server's own name. Without a tag, a name means `latest`, as servers with tags read it. */
+const served = ({ listed, mapped }: RouteConfig, name: string): Model | undefined => {
+  const latest = `${name}:latest`
+  return mapped?.get(name) ?? listed?.get(name) ?? mapped?.get(latest) ?? listed?.get(latest)
+}
+
+const wellKnown = (family: NameFamily, name: string): Model | undefined => {
+  if (family === "embeddings") return embeddingModel(name)
+  return family === "carried" || family === "carriedText" ? carriedModel(name) : undefined
 }
 
 /**
- * Resolves a requested name, in this order: an id or a route, a target, an alias, a well-known embedding model (embeddings), the
- * mapping (messages), the families. A name that addresses an upstream has none of the last three meanings.
+ * Resolves a requested name, in this order: an id or a route, a target, an alias, the server's own name, a well-known model of the
+ * endpoint, the mapping (messages), the families. A name that addresses an upstream has none of the last four meanings.
  */
 export const resolveRoute = (table: RouteTable, family: NameFamily, requested: string): Route | undefined => {
+  const { config } = table
   const name = normalizeModelName(requested)
   const found = findConfigured(table, name)
   if (found !== undefined || addressed(table, name) !== undefined) return found
-  const embedding = family === "embeddings" ? wellKnownEmbedding(table, name) : undefined
-  if (embedding !== undefined) return embedding
-  const mapped = family === "messages" ? mappedModel(table.config.mapping, name) : undefined
+  const own = byDefault(table, served(config, name) ?? wellKnown(family, name))
+  if (own !== undefined || family === "carried") return own
+  const mapped = family === "messages" ? mappedModel(config.mapping, name) : undefined
   if (mapped !== undefined) return table.routes.get(normalizeModelName(mapped))
-  const native = table.config.families ? familyModel({}, name) : undefined
+  const native = familyModel(config, name)
   return native && table.routes.get(native.id)
 }
+
+/** The table with the models that the server of the group `upstream` lists. */
+export const withListed = ({ config }: RouteTable, names: ReadonlyArray<string>): RouteTable =>
+  makeRouteTable({
+    ...config,
+    listed: new Map(names.map((id) => [normalizeModelName(id), { id, reasoning: "auto", search: false }]))
+  })
 
 /** The most names that are suggested for an unknown one. */
 const mostSuggested = 3
@@ -219,7 +276,9 @@ const modelsOf = (table: RouteTable, upstream: string): string => {
 }
 
 const suggestion = (table: RouteTable, requested: string): string => {
-  const known = [...Array.from(table.routes.values(), ({ name }) => name), ...table.config.aliases.keys()]
+  const { aliases, listed } = table.config
+  const models = [...table.routes.values(), ...listed?.values() ?? []]
+  const known = [...models.map(({ id }) => id), ...aliases.keys()]
   const near = quoted(nearest(requested.trim(), known, mostSuggested))
   return near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`
 }
@@ -231,7 +290,7 @@ export const routeNotFound = (table: RouteTable, requested: string, param = "mod
   return gatewayError("model_not_found", `The model "${requested.slice(0, 200)}" does not exist${hint}`, { param })
 }
 
-const nameFamilies: ReadonlyArray<NameFamily> = ["chat", "messages", "embeddings"]
+const nameFamilies: ReadonlyArray<NameFamily> = ["chat", "messages", "embeddings", "carried"]
 
 /** What the `models` of a key allow. */
 export interface AllowedRoutes {
@@ -259,25 +318,35 @@ export const allowedRoutes = (table: RouteTable, models: Iterable<string>): Allo
     for (const family of nameFamilies) {
       const route = resolveRoute(table, family, written)
       if (route === undefined) continue
-      if (route.kind === "target") named.add(route.name)
-      else names.add(route.name)
+      if (route.kind === "target") named.add(route.id)
+      else names.add(route.id)
       if (route.kind === "configured") route.targets.forEach((target) => ofRoutes.add(targetName(target)))
     }
   }
   return { names, named, ofRoutes, upstreams }
 }
 
+/** Whether a name in the `models` of a key allows anything. */
+export const allowsSome = (table: RouteTable, written: string): boolean => {
+  const { named, names, upstreams } = allowedRoutes(table, [written])
+  return named.size > 0 || names.size > 0 || upstreams.size > 0
+}
+
 /** Whether a key allows what its caller asked for. */
-export const allowsRoute = (allowed: AllowedRoutes, { kind, name, targets }: Route): boolean =>
+export const allowsRoute = (allowed: AllowedRoutes, { id, kind, targets }: Route): boolean =>
   kind === "target"
-    ? allowed.named.has(name) || allowed.ofRoutes.has(name) || allowed.upstreams.has(targets[0]!.upstream)
-    : allowed.names.has(name)
+    ? allowed.named.has(id) || allowed.ofRoutes.has(id) || allowed.upstreams.has(targets[0]!.upstream)
+    : allowed.names.has(id)
+
+/** Whether a caller may use a route, whose key may allow all models. */
+export const isAllowed = (allowed: AllowedRoutes | undefined, route: Route): boolean =>
+  allowed === undefined || allowsRoute(allowed, route)
 
 /** The entries of a list of models: native models, other models and routes; then the targets that the key names. */
 export const listedRoutes = (table: RouteTable, allowed?: AllowedRoutes): ReadonlyArray<Model> => {
   const shown: Array<Model> = []
-  for (const { name, targets } of table.routes.values()) {
-    if (allowed === undefined || allowed.names.has(name)) shown.push({ ...targets[0]!.model, id: name })
+  for (const route of table.routes.values()) {
+    if (allowed === undefined || allowed.names.has(route.id)) shown.push(route)
   }
   if (allowed === undefined || (allowed.named.size === 0 && allowed.upstreams.size === 0)) return shown
   for (const [upstream, targets] of table.upstreams) {

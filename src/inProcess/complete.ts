@@ -13,9 +13,9 @@ import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { type Conversation, Text } from "../domain/Conversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import { modelNotFound, resolveModel } from "../domain/models.ts"
 import { type Reply, replyOf } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import { resolveRoute, routeNotFound } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { RequestMetrics } from "../server/observability/requestMetrics.ts"
 import { embeddedKey } from "../usage/UsageEntry.ts"
@@ -76,8 +76,8 @@ const runCompletion = Effect.fnUntraced(function*<A>(
     metrics?.count(stats)
     return watch.ended(stats, undefined)
   })
-  const model = resolveModel(config.model_table, request.model)
-  if (model === undefined) return yield* modelNotFound(request.model, config.model_table)
+  const model = resolveRoute(config.route_table, "chat", request.model)
+  if (model === undefined) return yield* routeNotFound(config.route_table, request.model)
   stats.model = model.id
   const noteFailure = (error: GatewayError) =>
     Effect.sync(() => {

@@ -10,8 +10,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Pull from "effect/Pull"
+import type * as Redacted from "effect/Redacted"
 import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import type { Shutdown } from "../config/clock/Shutdown.ts"
+import type { UpstreamTls } from "../config/tls.ts"
 import { codeOf, excerptOf, type FailureCause } from "../domain/FailureCause.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
@@ -26,6 +28,17 @@ export type RequestBody = string | Uint8Array | ArrivingBody
 export const isArriving = (body: RequestBody): body is ArrivingBody =>
   typeof body !== "string" && !(body instanceof Uint8Array)
 
+/** The part of the way that the transport follows. One object serves all exchanges of a driver. */
+export interface Way {
+  /** The account's own proxy: an address or `direct`. */
+  readonly accountProxy: Redacted.Redacted<string> | undefined
+  /** The upstream's. */
+  readonly proxy: Redacted.Redacted<string> | undefined
+  readonly tls: UpstreamTls | undefined
+  /** Milliseconds that a connection may take, with proxy and TLS handshakes. */
+  readonly connect: number
+}
+
 /** An HTTP request. */
 export interface ExchangeRequest {
   readonly method: "GET" | "POST"
@@ -36,6 +49,8 @@ export interface ExchangeRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: RequestBody | undefined
+  /** The way to the server; set by `via`. A transport over an app's own client goes by that client's. */
+  readonly way?: Way | undefined
 }
 
 /** Time limits in milliseconds. */
@@ -439,4 +454,6 @@ const leftFailure = new UpstreamFailure({ phase: "stream", kind: "transport" })
 export class Exchanges extends Context.Service<Exchanges, {
   /** Sends a request at once. The caller has to call `leave` in every case. */
   readonly start: (request: ExchangeRequest, options: ExchangeOptions) => Effect.Effect<Exchange>
+  /** Sent beside the account's credential: headers of the upstream and passwords of proxies. Recordings leave them out. */
+  readonly secrets?: ReadonlyArray<string> | undefined
 }>()("model-gateway/upstream/Exchanges") {}

@@ -219,6 +219,8 @@ export interface Driver {
    * and empty for the request. Drivers without it send all of their family.
    */
   readonly sendsNative?: ((name: string, path: string) => boolean) | undefined
+  /** The same driver over an account's own proxy: an address or `direct`. Drivers that call no server have none. */
+  readonly via?: ((proxy: Redacted.Redacted<string>) => Driver) | undefined
   /** The server's own names of its models, if it lists them; bounded in number, bytes and time. */
   readonly listModels?:
     | ((token: string | undefined) => Effect.Effect<ReadonlyArray<string>, UpstreamFailure>)

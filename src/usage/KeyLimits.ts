@@ -14,10 +14,10 @@ import * as Scope from "effect/Scope"
 import { Store } from "../cluster/store/Store.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { type KeyRecord, modelsNamed } from "../config/keyRecords.ts"
+import type { KeyRecord } from "../config/keyRecords.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
-import type { Model } from "../domain/models.ts"
+import { type AllowedRoutes, allowedRoutes, isAllowed, type Route } from "../domain/routes.ts"
 import {
   type Admitted,
   admittedAt,
@@ -50,28 +50,26 @@ const maxLookUps = 10_000
 
 /** The rights of keys, which do not depend on where usage is counted. */
 const rightsOf = (config: ConfigStore["Service"]) => {
-  const allowed = new WeakMap<KeyRecord, readonly [GatewayConfig["model_table"], unknown, ReadonlySet<string>]>()
+  const allowed = new WeakMap<KeyRecord, readonly [GatewayConfig["route_table"], AllowedRoutes]>()
 
-  const modelsOf = (key: string): ReadonlySet<string> | undefined => {
+  const modelsOf = (key: string): AllowedRoutes | undefined => {
     const current = config.now()
     const record = current.key_records.get(key)
     if (record?.models === undefined) return undefined
     const known = allowed.get(record)
-    if (known !== undefined && known[0] === current.model_table && known[1] === current.msgcompat_mapping) {
-      return known[2]
-    }
-    const ids = new Set(record.models.flatMap((name) => modelsNamed(current, name)))
-    allowed.set(record, [current.model_table, current.msgcompat_mapping, ids])
-    return ids
+    if (known?.[0] === current.route_table) return known[1]
+    const routes = allowedRoutes(current.route_table, record.models)
+    allowed.set(record, [current.route_table, routes])
+    return routes
   }
 
   return {
     countsTokens: (key: string) => countsTokens(config.now().key_records.get(key)?.limits ?? noLimits),
     modelsOf,
-    refuseModel: (key: string, model: Model) =>
-      modelsOf(key)?.has(model.id) === false
-        ? gatewayError("model_not_allowed", `This API key may not use the model "${model.id}"`, { param: "model" })
-        : undefined
+    refuseModel: (key: string, route: Route) =>
+      isAllowed(modelsOf(key), route)
+        ? undefined
+        : gatewayError("model_not_allowed", `This API key may not use the model "${route.id}"`, { param: "model" })
   }
 }
 
@@ -84,10 +82,10 @@ export class KeyLimits extends Context.Service<KeyLimits, {
   readonly admit: (request: AdmissionRequest) => Effect.Effect<Admitted, Refused, Scope.Scope>
   /** Whether a key has a limit of tokens: admission then estimates the tokens of its prompts. */
   readonly countsTokens: (key: string) => boolean
-  /** The ids of the models that a key may use; `undefined` for all models. */
-  readonly modelsOf: (key: string) => ReadonlySet<string> | undefined
+  /** What the `models` of a key allow; `undefined` for all models. */
+  readonly modelsOf: (key: string) => AllowedRoutes | undefined
   /** The error of a request for a model that its key may not use. */
-  readonly refuseModel: (key: string, model: Model) => GatewayError | undefined
+  readonly refuseModel: (key: string, route: Route) => GatewayError | undefined
   /** The usage of keys, in the order given. */
   readonly usageOf: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<KeyUsage>, GatewayError>
 }>()("model-gateway/usage/KeyLimits") {

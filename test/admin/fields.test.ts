@@ -23,7 +23,8 @@ const settings = {
     account_max_inflight: 2,
     account_max_queue: 10,
     global_max_inflight: 10,
-    token_refresh_interval_hours: 6
+    token_refresh_interval_hours: 6,
+    sticky: false
   },
   compat: { wide_input_strict_output: true, strip_reference_markers: true },
   responses: { store_ttl_seconds: 900 },

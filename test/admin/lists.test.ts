@@ -160,13 +160,16 @@ describe("accounts in the admin API", () => {
 
 describe("the account list", () => {
   const account = (index: number): Account => ({
+    upstream: "default",
     identifier: `user${index}@x.org`,
+    name: `user${index}@x.org`,
     email: `user${index}@x.org`,
     mobile: index % 2 === 0 ? `138-0000-${String(index).padStart(4, "0")}` : undefined,
     password: undefined,
     token: undefined,
     disabled: false,
     note: "",
+    proxy: undefined,
     identity: [`user${index}@x.org`, ...(index % 2 === 0 ? [`+861380000${String(index).padStart(4, "0")}`] : [])]
   })
   const everything = { page: undefined, page_size: undefined, q: undefined }

@@ -59,7 +59,8 @@ const defaults = {
     account_max_queue: 4,
     global_max_inflight: 4,
     token_refresh_interval_hours: 6,
-    key_max_inflight: null
+    key_max_inflight: null,
+    sticky: false
   },
   compat: { wide_input_strict_output: true, strip_reference_markers: true, family_models: true },
   responses: { store_ttl_seconds: 900 },
@@ -78,7 +79,8 @@ const chosen = {
     account_max_queue: 0,
     global_max_inflight: 5,
     token_refresh_interval_hours: 12,
-    key_max_inflight: 7
+    key_max_inflight: 7,
+    sticky: true
   },
   compat: { wide_input_strict_output: false, strip_reference_markers: false, family_models: false },
   responses: { store_ttl_seconds: 30 },

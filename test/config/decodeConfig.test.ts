@@ -4,6 +4,7 @@ import * as Redacted from "effect/Redacted"
 import { findAccount } from "../../src/config/Account.ts"
 import { decodeConfig } from "../../src/config/decodeConfig.ts"
 import type { RawConfig } from "../../src/config/json.ts"
+import { listedRoutes } from "../../src/domain/routes.ts"
 
 const decode = (raw: RawConfig) =>
   Effect.map(decodeConfig(raw, { duplicates: "refuse" }), ({ snapshot }) => snapshot.config)
@@ -22,6 +23,9 @@ const ranges: ReadonlyArray<readonly [field: string, minimum: number, maximum: n
   ["runtime.global_max_inflight", 1, 200_000],
   ["runtime.token_refresh_interval_hours", 1, 720],
   ["responses.store_ttl_seconds", 30, 86_400],
+  ["upstream.max_inflight", 1, 200_000],
+  ["upstream.account_max_inflight", 1, 256],
+  ["upstream.account_max_queue", 0, 200_000],
   ["captures.limit", 1, 50],
   ["captures.max_body_bytes", 1, 67_108_864]
 ]
@@ -40,6 +44,8 @@ const flags = [
   "compat.wide_input_strict_output",
   "compat.strip_reference_markers",
   "compat.family_models",
+  "runtime.sticky",
+  "upstream.enabled",
   "auto_delete.sessions",
   "captures.enabled",
   "auth.direct_tokens",
@@ -53,6 +59,9 @@ const texts = [
   "samples.dir",
   "admin.password_hash",
   "upstream.base_url",
+  "upstream.proxy",
+  "upstream.tls.ca",
+  "upstream.headers.any",
   "msgcompat_mapping.fast",
   "msgcompat_mapping.slow",
   "model_aliases.any",
@@ -71,6 +80,8 @@ const groups = [
   "auto_delete",
   "upstream",
   "upstream.models",
+  "upstream.headers",
+  "upstream.tls",
   "upstream.timeouts",
   "captures",
   "auth",
@@ -89,6 +100,7 @@ describe("decodeConfig", () => {
       assert.strictEqual(config.admin.password_hash, undefined)
       assert.strictEqual(config.runtime.account_max_inflight, 2)
       assert.strictEqual(config.runtime.token_refresh_interval_hours, 6)
+      assert.strictEqual(config.runtime.sticky, false)
       assert.deepStrictEqual(config.compat, {
         wide_input_strict_output: true,
         strip_reference_markers: true,
@@ -304,11 +316,14 @@ describe("decodeConfig", () => {
         { id: "open", model: "qwen3", reasoning: "auto", search: false },
         { id: "upstream-chat", model: "small", reasoning: false, search: true }
       ])
-      assert.deepStrictEqual(config.model_table.models, [
-        { id: "Local-Model", reasoning: true, search: false },
-        { id: "open", reasoning: "auto", search: false }
-      ])
-      assert.strictEqual(config.model_table.aliases.get("fast one"), "local-model")
+      assert.deepStrictEqual(
+        listedRoutes(config.route_table).map(({ id, reasoning, search }) => ({ id, reasoning, search })).slice(4),
+        [
+          { id: "Local-Model", reasoning: true, search: false },
+          { id: "open", reasoning: "auto", search: false }
+        ]
+      )
+      assert.strictEqual(config.route_table.config.aliases.get("fast one"), "local-model")
       assert.deepStrictEqual(config.msgcompat_mapping, { fast: "upstream-chat", slow: "local-model" })
     }))
 
@@ -419,7 +434,7 @@ describe("decodeConfig", () => {
       const { snapshot: before } = yield* decodeConfig(raw, { duplicates: "refuse" })
       const reloaded = JSON.parse(JSON.stringify({ ...raw, runtime: { account_max_inflight: 3 } }))
       const { snapshot: after } = yield* decodeConfig(reloaded, { duplicates: "refuse", previous: before })
-      for (const name of ["upstream", "keys", "model_table", "compat", "admin", "captures"] as const) {
+      for (const name of ["upstream", "keys", "route_table", "compat", "admin", "captures"] as const) {
         assert.strictEqual(after.config[name], before.config[name], name)
       }
       assert.notStrictEqual(after.config.runtime, before.config.runtime)

@@ -1,15 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import { accountsNamed, ambiguous, findAccount } from "../../src/config/Account.ts"
 import { decodeConfig } from "../../src/config/decodeConfig.ts"
-import type { RawConfig } from "../../src/config/json.ts"
-import { resolveReferences } from "../../src/config/references.ts"
+import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
+import { CurrentVariables, resolveReferences } from "../../src/config/references.ts"
+import { tokenIdentifier } from "../../src/domain/identity.ts"
 import { listedRoutes, resolveRoute } from "../../src/domain/routes.ts"
 
 const variables = (name: string) => ({ TITLE: "a gateway", PROXY: "http://user:secret@proxy:3128" })[name]
 
 const decode = (raw: RawConfig) =>
-  Effect.map(decodeConfig(raw, { duplicates: "refuse", variables }), ({ snapshot }) => snapshot.config)
+  decodeConfig(raw, { duplicates: "refuse" }).pipe(
+    Effect.map(({ snapshot }) => snapshot.config),
+    Effect.provideService(CurrentVariables, variables)
+  )
 
 const faults = (raw: RawConfig) =>
   Effect.map(Effect.flip(decode(raw)), (error) => error.faults.map((fault) => fault.message))
@@ -39,7 +44,8 @@ describe("upstreams and routes of the configuration", () => {
         },
         model_aliases: { best: "smart", big: "large" }
       })
-      const [first, second] = config.upstreams
+      const [own, first, second] = config.upstreams
+      assert.strictEqual(own?.name, "default")
       assert.deepStrictEqual(first, {
         name: "gpu",
         driver: "openai",
@@ -55,7 +61,8 @@ describe("upstreams and routes of the configuration", () => {
         tls: undefined,
         max_inflight: 64,
         account_max_inflight: undefined,
-        account_max_queue: undefined
+        account_max_queue: undefined,
+        limits: { perAccount: 64, global: 64, queue: 64 }
       })
       assert.isFalse(second?.enabled)
       assert.deepStrictEqual(second?.headers.map(({ name, value }) => [name, Redacted.value(value)]), [
@@ -83,7 +90,7 @@ describe("upstreams and routes of the configuration", () => {
   it.effect("without them, names stand for the models of the default upstream", () =>
     Effect.gen(function*() {
       const { route_table, upstreams } = yield* decode({})
-      assert.deepStrictEqual(upstreams, [])
+      assert.deepStrictEqual(upstreams.map(({ name }) => name), ["default"])
       assert.deepStrictEqual(resolveRoute(route_table, "chat", "gpt-4o")?.targets[0]?.upstream, "default")
     }))
 
@@ -164,6 +171,178 @@ describe("upstreams and routes of the configuration", () => {
       assert.deepStrictEqual(yield* faults(withGpu({ headers: many(33, "x") })), [
         "upstreams.gpu.headers must have at most 32 headers"
       ])
+    }))
+})
+
+describe("accounts of several upstreams", () => {
+  const several = {
+    upstream: { driver: "session", base_url: "https://provider.example" },
+    upstreams: { gpu: { ...gpu, base_url: "http://10.0.0.8/v1" }, hosted }
+  }
+
+  it.effect("are unique within their upstream, and named with it where the name alone says too little", () =>
+    Effect.gen(function*() {
+      const { account_table } = yield* decode({
+        ...several,
+        accounts: [
+          { email: "a@x.org" },
+          { upstream: "gpu", email: "A@x.org" },
+          { upstream: "gpu", mobile: "13800138000", token: "t" },
+          { upstream: "hosted", mobile: "+86 138 0013 8000", token: "t", proxy: "socks5://${TITLE}@proxy" }
+        ]
+      })
+      const [first, second, third, fourth] = account_table.accounts
+      const keys = account_table.accounts.map(({ identity }) => identity[0])
+      assert.deepStrictEqual(keys, ["a@x.org", "gpu/a@x.org", "gpu/+8613800138000", "hosted/+8613800138000"])
+      assert.deepStrictEqual([first?.name, second?.name], ["a@x.org", "gpu/A@x.org"])
+      assert.strictEqual(findAccount(account_table, "a@x.org"), first)
+      assert.strictEqual(findAccount(account_table, "default/a@x.org"), first)
+      assert.strictEqual(findAccount(account_table, "gpu/A@X.org"), second)
+      assert.strictEqual(findAccount(account_table, "gpu/+86 13800138000"), third)
+      assert.isUndefined(findAccount(account_table, "hosted/a@x.org"))
+      assert.isUndefined(findAccount(account_table, "13800138000"))
+      const both = accountsNamed(account_table, "13800138000")
+      assert.deepStrictEqual(both, [third!, fourth!])
+      assert.strictEqual(
+        ambiguous(both),
+        "names accounts of several upstreams: use gpu/13800138000 or hosted/+86 138 0013 8000"
+      )
+      assert.strictEqual(Redacted.value(fourth!.proxy!), "socks5://a gateway@proxy")
+    }))
+
+  it.effect("take their tokens from the environment, and keep the name that the reference has", () =>
+    Effect.gen(function*() {
+      const raw = { ...several, accounts: [{ upstream: "hosted", token: " ${TITLE} " }] }
+      const { snapshot } = yield* decodeConfig(raw, { duplicates: "refuse" }).pipe(
+        Effect.provideService(CurrentVariables, variables)
+      )
+      const [account] = snapshot.config.accounts
+      assert.strictEqual(Redacted.value(account!.token!), "a gateway")
+      assert.strictEqual(account?.identity[0], `hosted/${tokenIdentifier("${TITLE}", sha256Hex)}`)
+      assert.deepStrictEqual(snapshot.raw["accounts"], raw.accounts)
+    }))
+
+  it.effect("faults name their place", () =>
+    Effect.gen(function*() {
+      const twice = [{ upstream: "gpu", token: "t" }, { upstream: "gpu", token: "t" }]
+      const cases: ReadonlyArray<readonly [RawConfig, ReadonlyArray<string>]> = [
+        [{ ...several, accounts: twice }, ["accounts[1] is the same account as accounts[0]"]],
+        [{ ...several, accounts: [{ email: "a" }, { upstream: "other", token: "t" }] }, [
+          "accounts[1].upstream must be the name of a configured upstream"
+        ]],
+        [{ upstreams: { gpu }, accounts: [{ token: "t" }] }, [
+          "accounts[0].upstream is required: the configuration has no upstream of the name default"
+        ]],
+        [{ ...several, accounts: [{ upstream: 1, token: "t" }] }, ["accounts[0].upstream must be a string"]],
+        [{ ...several, accounts: [{ token: "${MISSING}" }] }, [
+          "accounts[0].token refers to a variable of the environment that is not set"
+        ]],
+        [{ ...several, accounts: [{ email: "a", proxy: "ftp://secret" }] }, [
+          "accounts[0].proxy must be an http, https, socks5 or socks5h address, or direct"
+        ]],
+        [{ ...withGpu({ headers: { Authorization: "x", "x-api-key": "y" } }), accounts: twice.slice(1) }, [
+          "upstreams.gpu.headers.Authorization must be unset: the upstream's accounts have credentials",
+          "upstreams.gpu.headers.x-api-key must be unset: the upstream's accounts have credentials"
+        ]],
+        [{ upstreams: { gpu }, auth: { direct_tokens: true } }, [
+          "auth.direct_tokens must be false without the group upstream, to which such tokens go"
+        ]]
+      ]
+      for (const [raw, expected] of cases) assert.deepStrictEqual(yield* faults(raw), expected)
+      yield* decode(withGpu({ headers: { Authorization: "x" } }))
+    }))
+
+  it.effect("an account whose upstream is gone is a fault in an unchanged list too", () =>
+    Effect.gen(function*() {
+      const raw = { ...several, accounts: [{ upstream: "hosted", token: "t" }] }
+      const { snapshot } = yield* decodeConfig(raw, { duplicates: "refuse" })
+      const { hosted: _hosted, ...upstreams } = raw.upstreams
+      const error = yield* Effect.flip(
+        decodeConfig({ ...raw, upstreams }, { duplicates: "refuse", previous: snapshot })
+      )
+      assert.deepStrictEqual(error.faults.map(({ field }) => field), ["accounts[0].upstream"])
+    }))
+})
+
+describe("limits of several upstreams", () => {
+  const limits = (raw: RawConfig) =>
+    Effect.map(decode(raw), ({ runtime, upstreams }) => ({
+      pools: Object.fromEntries(
+        upstreams.map(({ limits, name }) => [name, [limits.perAccount, limits.global, limits.queue]])
+      ),
+      sum: [runtime.recommended_concurrency, runtime.global_max_inflight, runtime.account_max_queue]
+    }))
+  const tokens = (upstream: string, count: number) =>
+    Array.from({ length: count }, (_, index) => ({ upstream, token: `${upstream}-${index}` }))
+  const session = { driver: "session", base_url: "https://provider.example" }
+
+  it.effect("follow from the accounts of each, and the sum counts enabled ones", () =>
+    Effect.gen(function*() {
+      const accounts = [{ email: "a" }, { email: "b", disabled: true }, ...tokens("hosted", 3)]
+      const raw = { upstream: session, upstreams: { gpu, hosted }, accounts }
+      assert.deepStrictEqual(yield* limits(raw), {
+        pools: { default: [2, 2, 2], gpu: [8, 8, 8], hosted: [2, 6, 6] },
+        sum: [16, 16, 16]
+      })
+      const runtime = { account_max_inflight: 5, account_max_queue: 40, global_max_inflight: 10 }
+      assert.deepStrictEqual(yield* limits({ ...raw, runtime, auth: { direct_tokens: false } }), {
+        pools: { default: [5, 5, 40], gpu: [8, 8, 40], hosted: [5, 15, 40] },
+        sum: [28, 10, 40]
+      })
+      const own = { max_inflight: 4, account_max_inflight: 3, account_max_queue: 0 }
+      const upstreams = { gpu: { ...gpu, enabled: false }, hosted: { ...hosted, ...own } }
+      assert.deepStrictEqual(yield* limits({ ...raw, upstreams }), {
+        pools: { default: [2, 2, 2], gpu: [8, 8, 8], hosted: [3, 4, 0] },
+        sum: [11, 6, 11]
+      })
+    }))
+
+  it.effect("a keyless upstream serves as many as its account may, else as it may, else 8", () =>
+    Effect.gen(function*() {
+      const of = (fields: RawConfig) => Effect.map(limits(withGpu(fields)), ({ pools }) => pools["gpu"])
+      assert.deepStrictEqual(yield* of({}), [8, 8, 8])
+      assert.deepStrictEqual(yield* of({ max_inflight: 64 }), [64, 64, 64])
+      assert.deepStrictEqual(yield* of({ account_max_inflight: 16, max_inflight: 12 }), [16, 12, 16])
+    }))
+
+  it.effect("those of `upstream` alone are those of the whole", () =>
+    Effect.gen(function*() {
+      const { pools, sum } = yield* limits({ upstream: session, runtime: { global_max_inflight: 9 } })
+      assert.deepStrictEqual(pools, { default: [2, 9, 1] })
+      assert.deepStrictEqual(sum, [0, 9, 1])
+      const limited = yield* limits({ upstream: { ...session, max_inflight: 3 }, accounts: [{ email: "a" }] })
+      assert.deepStrictEqual(limited, { pools: { default: [2, 3, 2] }, sum: [2, 3, 2] })
+    }))
+
+  it.effect("an upstream whose content is unchanged keeps its identity", () =>
+    Effect.gen(function*() {
+      const raw = { upstream: session, upstreams: { gpu, hosted }, accounts: tokens("hosted", 1) }
+      const { snapshot } = yield* decodeConfig(raw, { duplicates: "refuse" })
+      const changed = { ...raw, upstreams: { gpu: { ...gpu, enabled: false }, hosted } }
+      const next = (yield* decodeConfig(changed, { duplicates: "refuse", previous: snapshot })).snapshot.config
+      assert.strictEqual(next.upstreams[0], snapshot.config.upstreams[0])
+      assert.notStrictEqual(next.upstreams[1], snapshot.config.upstreams[1])
+      assert.strictEqual(next.upstreams[2], snapshot.config.upstreams[2])
+    }))
+
+  it.effect("the group `upstream` has the further fields, and a model says that it takes no pictures", () =>
+    Effect.gen(function*() {
+      const upstream = {
+        ...session,
+        enabled: false,
+        headers: { a: "b" },
+        proxy: "direct",
+        tls: { server_name: "other" },
+        models: { text: { model: "t", images: false } }
+      }
+      const config = yield* decode({ upstream, upstreams: { gpu } })
+      const [own] = config.upstreams
+      assert.deepStrictEqual([own?.enabled, own?.headers[0]?.name, own?.tls?.serverName], [false, "a", "other"])
+      assert.strictEqual(Redacted.value(own!.proxy!), "direct")
+      assert.isFalse(config.upstream.models[0]?.images)
+      assert.isFalse(resolveRoute(config.route_table, "chat", "text")?.targets[0]?.enabled)
+      assert.isFalse((yield* decode({ upstreams: { gpu } })).auth.direct_tokens)
+      assert.isTrue((yield* decode({ runtime: { sticky: true } })).runtime.sticky)
     }))
 })
 

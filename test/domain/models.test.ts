@@ -1,11 +1,31 @@
 import { assert, describe, it } from "@effect/vitest"
-import { modelNotFound, resolveMessagesModel, resolveModel, withListed } from "../../src/domain/models.ts"
+import {
+  makeRouteTable,
+  type NameFamily,
+  resolveRoute,
+  type RouteConfig,
+  routeNotFound,
+  type RouteTable,
+  withListed
+} from "../../src/domain/routes.ts"
 
-const table = {
-  models: [{ id: "Local-70B", reasoning: false, search: false }],
-  aliases: new Map([["my-model", "upstream-reasoner"], ["gpt-4o", "upstream-chat-search"], ["big", "local-70b"]])
+const config: RouteConfig = {
+  upstreams: [{
+    name: "default",
+    driver: "openai",
+    enabled: true,
+    models: [{ id: "Local-70B", reasoning: false, search: false }]
+  }],
+  routes: [],
+  aliases: new Map([["my-model", "upstream-reasoner"], ["gpt-4o", "upstream-chat-search"], ["big", "local-70b"]]),
+  mapping: { fast: "upstream-chat", slow: "upstream-reasoner" },
+  families: true
 }
-const resolved = (name: string) => resolveModel(table, name)?.id
+const tableOf = (changes: Partial<RouteConfig>) => makeRouteTable({ ...config, ...changes })
+const table = tableOf({})
+const answer = (routes: RouteTable, name: string, family: NameFamily = "chat") =>
+  resolveRoute(routes, family, name)?.targets[0]?.model.id
+const resolved = (name: string) => answer(table, name)
 
 describe("model names", () => {
   it("resolve to native models first, then to configured ids and aliases, then to families", () => {
@@ -37,11 +57,11 @@ describe("model names", () => {
 
 describe("names of a server's own form", () => {
   const small = { id: "small", reasoning: false, search: false }
-  const server = withListed({ ...table, mapped: new Map([["qwen2.5-coder:7b", small]]) }, [
+  const server = withListed(tableOf({ mapped: new Map([["qwen2.5-coder:7b", small]]) }), [
     "Qwen/Qwen3-8B",
     "llava:latest"
   ])
-  const of = (name: string) => resolveModel(server, name)?.id
+  const of = (name: string) => answer(server, name)
 
   it("mean the server's models", () => {
     assert.strictEqual(of("qwen/qwen3-8b"), "Qwen/Qwen3-8B")
@@ -62,7 +82,7 @@ describe("names of a server's own form", () => {
       ]
     ) {
       assert.strictEqual(of(name), undefined, name)
-      assert.isDefined(resolveModel(table, name), `${name} where the upstream is not a server`)
+      assert.isDefined(answer(table, name), `${name} where the upstream is not a server`)
     }
     assert.strictEqual(of("qwen-max"), "upstream-chat")
     assert.strictEqual(of("claude-sonnet-4-5@20250929"), "upstream-chat")
@@ -70,38 +90,37 @@ describe("names of a server's own form", () => {
 
   it("come after the configuration's ids and aliases, and before the families", () => {
     const listed = withListed(server, ["upstream-chat", "LOCAL-70B", "gpt-4o", "gpt-4o-mini"])
-    assert.strictEqual(resolveModel(listed, "local-70b")?.id, "Local-70B")
-    assert.strictEqual(resolveModel(listed, "gpt-4o")?.id, "upstream-chat-search")
-    assert.strictEqual(resolveModel(listed, "gpt-4o-mini")?.id, "gpt-4o-mini")
+    assert.strictEqual(answer(listed, "local-70b"), "Local-70B")
+    assert.strictEqual(answer(listed, "gpt-4o"), "upstream-chat-search")
+    assert.strictEqual(answer(listed, "gpt-4o-mini"), "gpt-4o-mini")
   })
 
   it("are suggested for a misspelled one", () => {
-    assert.include(modelNotFound("lava:latest", server).message, "\"llava:latest\"")
+    assert.include(routeNotFound(server, "lava:latest").message, "\"llava:latest\"")
   })
 })
 
 describe("names of families", () => {
   it("are unknown where they are off, except by the mapping of the messages style", () => {
-    const strict = { ...table, families: false }
+    const strict = tableOf({ families: false })
     for (const name of ["gpt-4.1", "claude-opus-4", "qwen-max", "o3"]) {
-      assert.strictEqual(resolveModel(strict, name), undefined, name)
+      assert.strictEqual(answer(strict, name), undefined, name)
     }
-    const mapping = { fast: "upstream-chat", slow: "upstream-reasoner" }
-    assert.strictEqual(resolveMessagesModel(strict, mapping, "claude-opus-4")?.id, "upstream-reasoner")
-    assert.strictEqual(resolveMessagesModel(strict, mapping, "gpt-4.1"), undefined)
+    assert.strictEqual(answer(strict, "claude-opus-4", "messages"), "upstream-reasoner")
+    assert.strictEqual(answer(strict, "gpt-4.1", "messages"), undefined)
   })
 })
 
 describe("messages-style names", () => {
-  const mapping = { fast: "upstream-chat", slow: "upstream-reasoner" }
-  const of = (name: string) => resolveMessagesModel(table, mapping, name)?.id
+  const of = (name: string) => answer(table, name, "messages")
+  const fastAs = (fast: string) => answer(tableOf({ mapping: { ...config.mapping, fast } }), "claude-x", "messages")
 
   it("resolve by the mapping in the style's own family", () => {
     assert.strictEqual(of("msgcompat-sonnet-4-5"), "upstream-chat")
     assert.strictEqual(of("msgcompat-opus-4-6"), "upstream-reasoner")
     assert.strictEqual(of("claude-haiku-4-5"), "upstream-chat")
-    assert.strictEqual(resolveMessagesModel(table, { ...mapping, fast: "big" }, "claude-x"), undefined)
-    assert.strictEqual(resolveMessagesModel(table, { ...mapping, fast: "local-70b" }, "claude-x")?.id, "Local-70B")
+    assert.strictEqual(fastAs("big"), undefined)
+    assert.strictEqual(fastAs("local-70b"), "Local-70B")
   })
 
   it("resolve like in other styles outside that family", () => {

@@ -1,14 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import {
-  familyModel,
-  listedModels,
-  modelNotFound,
-  nativeModels,
-  resolveEmbeddingModel,
-  resolveMessagesModel,
-  resolveModel
-} from "../../src/domain/models.ts"
+import { familyModel, nativeModels } from "../../src/domain/models.ts"
 import {
   allowedRoutes,
   allowsRoute,
@@ -84,7 +76,7 @@ const naive = (config: RouteConfig, family: NameFamily, requested: string): Read
   if (family === "messages" && /^\s*(?:claude|msgcompat)-/i.test(requested)) {
     return served(/opus|reasoner|slow/i.test(requested) ? config.mapping.slow : config.mapping.fast)
   }
-  const native = config.families ? familyModel({}, requested.trim().toLowerCase()) : undefined
+  const native = familyModel(config, requested.trim().toLowerCase())
   return native && served(native.id)
 }
 
@@ -164,7 +156,7 @@ describe("routes", () => {
         const table = makeRouteTable(config)
         const all = listedRoutes(table).map(({ id }) => id)
         assert.strictEqual(new Set(all.map((id) => id.toLowerCase())).size, all.length)
-        for (const id of all) assert.strictEqual(resolveRoute(table, "chat", id)?.name, id)
+        for (const id of all) assert.strictEqual(resolveRoute(table, "chat", id)?.id, id)
         const allowed = allowedRoutes(table, models)
         for (const { id } of listedRoutes(table, allowed)) {
           const route = resolveRoute(table, "chat", id)
@@ -174,32 +166,6 @@ describe("routes", () => {
         if (route !== undefined && models.includes(asked)) assert.isTrue(allowsRoute(allowed, route))
       }),
       { numRuns: runs(300) }
-    )
-  })
-
-  it("with the default upstream alone, resolve, list and refuse as before", () => {
-    fc.assert(
-      fc.property(fc.subarray(["a-1", "Qwen-X", "z/y"]), names, fc.constantFrom("a-1", "z/y", "upstream-chat"), (
-        ids,
-        name,
-        fast
-      ) => {
-        const before = { models: ids.map(model), aliases: new Map([["quick", "a-1"]]) }
-        const table = makeRouteTable(
-          config({ upstreams: [upstream("default", ...ids)], aliases: before.aliases, mapping: { ...mapping, fast } })
-        )
-        assert.deepStrictEqual(listedRoutes(table), listedModels(before))
-        assert.deepStrictEqual(routeNotFound(table, name), modelNotFound(name, before))
-        const expected = {
-          chat: resolveModel(before, name),
-          messages: resolveMessagesModel(before, { ...mapping, fast }, name),
-          embeddings: resolveEmbeddingModel(before, name)
-        }
-        for (const family of ["chat", "messages", "embeddings"] as const) {
-          assert.deepStrictEqual(resolveRoute(table, family, name)?.targets[0]?.model, expected[family], family)
-        }
-      }),
-      { numRuns: runs(200) }
     )
   })
 

@@ -60,6 +60,7 @@ describe("an account's hash", () => {
 
   it("has series for a thousand accounts at most", () => {
     const facts: AccountFacts = {
+      upstream: "default",
       identifier: "a",
       hash: "0123456789ab",
       inUse: 1,

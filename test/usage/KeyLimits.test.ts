@@ -10,6 +10,7 @@ import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import type { KeyLimit } from "../../src/config/keyRecords.ts"
 import { windowNames } from "../../src/config/schema.ts"
 import { keyId } from "../../src/domain/identity.ts"
+import { resolveRoute } from "../../src/domain/routes.ts"
 import type { Used } from "../../src/usage/Admission.ts"
 import { KeyLimits, type Refused, refuseKey } from "../../src/usage/KeyLimits.ts"
 import { formatReset, rateLimitHeaders } from "../../src/usage/rateLimits.ts"
@@ -331,8 +332,13 @@ describe("the rights of a key", () => {
   it.effect("a list of names allows exactly the models behind these names, in any style", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
-      assert.deepStrictEqual([...keyLimits.modelsOf(ids[0]!)!].sort(), ["big", "upstream-chat", "upstream-reasoner"])
-      const model = (id: string) => ({ id, reasoning: false, search: false })
+      assert.deepStrictEqual([...keyLimits.modelsOf(ids[0]!)!.names].sort(), [
+        "big",
+        "upstream-chat",
+        "upstream-reasoner"
+      ])
+      const { route_table } = (yield* ConfigStore).now()
+      const model = (id: string) => resolveRoute(route_table, "chat", id)!
       assert.isUndefined(keyLimits.refuseModel(ids[0]!, model("big")))
       const error = keyLimits.refuseModel(ids[0]!, model("upstream-chat-search"))
       assert.deepInclude(error, {

@@ -17,6 +17,7 @@ import { findAccount } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { anonymousAccount } from "../../config/sharedConfig.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
+import { defaultUpstream } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { Upstream } from "../../upstream/Upstream.ts"
@@ -46,7 +47,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const store = yield* Store
   const clock = yield* Clock.Clock
   const now = () => monotonicMillis(clock)
-  const { currentDriver, fork, tokensOf } = shell
+  const { currentDrivers, driverOf, fork, tokensOf } = shell
 
   /** The accounts that `byName` and `names` are made of; `undefined` once the store may have other names. */
   let named: AccountsByKey | undefined
@@ -99,10 +100,12 @@ const makeSharedCore = Effect.fnUntraced(function*(
   /** Tries an account that is out. No other node tries it before the store has received the outcome. */
   const tryAgain = (name: string) =>
     Effect.gen(function*() {
-      const driver = yield* currentDriver
       const account = byName.get(name)
+      const driver = account && (yield* driverOf(account))
       // This node cannot try an account that its configuration does not have yet.
-      const exit = account === undefined ? undefined : yield* Effect.exit(tokensOf(account, driver).probe)
+      const exit = account === undefined || driver === undefined
+        ? undefined
+        : yield* Effect.exit(tokensOf(account, driver).probe)
       const failure = exit?._tag === "Failure" ? Cause.findErrorOption(exit.cause) : undefined
       const verdict: Verdict = exit?._tag === "Success"
         ? { health: undefined, retryAfter: undefined }
@@ -197,7 +200,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   ): Effect.fn.Return<Lease, GatewayError, Scope.Scope> {
     if (!store.isUp()) return yield* storeUnavailable()
     const scope = yield* Effect.scope
-    yield* currentDriver
+    yield* currentDrivers
     const began = now()
     const asked = store.revision()
     const grant = yield* Effect.catch(
@@ -226,9 +229,10 @@ const makeSharedCore = Effect.fnUntraced(function*(
     }
     if (grant.cleaning) yield* restore(cleanUp.awaitDeletion(grant.account))
     // Another upstream may have been configured during the wait.
-    const driver = yield* currentDriver
+    const drivers = yield* currentDrivers
     const account = grant.account === "" ? undefined : byName.get(grant.account)
-    if (grant.account !== "" && account === undefined) {
+    const driver = account === undefined ? drivers.get(defaultUpstream) : account.driverIn(drivers)
+    if (driver === undefined || (grant.account !== "" && account === undefined)) {
       release(grant, undefined)
       return yield* gatewayError("no_account_available", "The account was removed while the request waited")
     }
@@ -243,7 +247,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   })
 
   return {
-    apply: (driver) => registry.apply(config.now, driver),
+    apply: (drivers) => registry.apply(config.now, drivers),
     get: registry.get,
     makeTokens: (account, options) => {
       const name = () => nameOf(account)
@@ -281,6 +285,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         (facts) => accounts.map((account) => view.stateOf(account, facts.get(nameOf(account))))
       ),
     queue: view.queue,
+    upstreams: Effect.succeed([]),
     setTestStatus: (account, tested) => {
       const verdict: Verdict = { health: tested === "ok" ? undefined : "none", retryAfter: undefined }
       return report(nameOf(account), "always", verdict, tested)

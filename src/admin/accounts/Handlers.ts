@@ -9,7 +9,7 @@ import { type RawConfig, sha256Hex } from "../../config/json.ts"
 import { accountsOf } from "../../config/rawConfig.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { identityKeys } from "../../domain/identity.ts"
-import { modelNotFound, resolveModel } from "../../domain/models.ts"
+import { resolveRoute, routeNotFound } from "../../domain/routes.ts"
 import { respond } from "../../http/reply.ts"
 import { CurrentRequestStats } from "../../http/RequestContext.ts"
 import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
@@ -56,9 +56,9 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
 
   const testModel = Effect.fnUntraced(function*(named: string | null | undefined) {
     const modelName = named ?? defaultModel
-    const { model_table } = store.now()
-    const model = resolveModel(model_table, modelName)
-    if (model === undefined) return yield* modelNotFound(modelName, model_table)
+    const { route_table } = store.now()
+    const model = resolveRoute(route_table, "chat", modelName)
+    if (model === undefined) return yield* routeNotFound(route_table, modelName)
     return { model, modelName, requestId: (yield* CurrentRequestStats).id }
   })
 

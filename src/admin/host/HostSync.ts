@@ -17,7 +17,7 @@ import type { HostEnvironment } from "../../config/Environment.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { type RawConfig, stringifyConfig } from "../../config/json.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { resolveModel } from "../../domain/models.ts"
+import { resolveRoute } from "../../domain/routes.ts"
 import { AccountTests } from "../accounts/AccountTests.ts"
 import { given, headerText } from "../adminBody.ts"
 import { AdminEnvironment } from "../AdminEnvironment.ts"
@@ -162,7 +162,7 @@ export class HostSync extends Context.Service<HostSync, {
     })
 
     const validate = Effect.fnUntraced(function*(requestId: string) {
-      const model = resolveModel((yield* store.current).model_table, testModel)!
+      const model = resolveRoute((yield* store.current).route_table, "chat", testModel)!
       const results = yield* tests.testAll({ model, modelName: testModel, requestId })
       return {
         validated: results.filter((result) => result.success).length,

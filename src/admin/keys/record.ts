@@ -5,8 +5,8 @@
 import type * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
-import { modelsNamed } from "../../config/keyRecords.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { allowsSome } from "../../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../../domain/time.ts"
 
 const fields = ["name", "note", "disabled", "expires_at", "models", "max_inflight", "limits"] as const
@@ -58,7 +58,7 @@ export const patchRecord = (record: RawConfig, given: RawConfig): RawConfig => {
 export const unknownModel = (config: GatewayConfig, id: string, given: RawConfig): GatewayError | undefined => {
   const models = given["models"]
   if (!Array.isArray(models)) return undefined
-  const place = models.findIndex((name) => typeof name === "string" && modelsNamed(config, name).length === 0)
+  const place = models.findIndex((name) => typeof name === "string" && !allowsSome(config.route_table, name))
   if (place === -1) return undefined
   const field = `key_records.${id}.models[${place}]`
   return invalidRequest(`${field} must name a model that requests can ask for`, field)

@@ -6,7 +6,8 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { nativeModels, resolveModel } from "../../domain/models.ts"
+import { nativeModels } from "../../domain/models.ts"
+import { resolveRoute } from "../../domain/routes.ts"
 import { jsonText } from "../../http/reply.ts"
 import type { CaptureChain } from "../../recordings/CapturedRound.ts"
 import { previews } from "../../recordings/capturePreview.ts"
@@ -89,7 +90,7 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
 
   /** The native model with the same flags; for an unknown model the one with reasoning and search. */
   const nativeModel = (named: string | undefined): string => {
-    const model = named === undefined ? undefined : resolveModel(store.now().model_table, named)
+    const model = named === undefined ? undefined : resolveRoute(store.now().route_table, "chat", named)
     const { reasoning, search } = model ?? { reasoning: true, search: true }
     return nativeModels.find((native) => native.reasoning === reasoning && native.search === search)?.id ??
       defaultModel

@@ -4,8 +4,10 @@
  */
 import * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { hidden, shownAddress, shownEntry, shownProxy } from "../../config/hidden.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { settingGroups } from "../../config/schema.ts"
+import { defaultUpstream } from "../../domain/routes.ts"
 import { type SettingsField, type SettingsInEffect, shownGroups } from "./Api.ts"
 import { writablePaths } from "./patch.ts"
 
@@ -84,27 +86,44 @@ const describeAll = (): ReadonlyArray<Described> =>
     describe([name], Schema.toJsonSchemaDocument(group).schema, Schema.decodeUnknownSync(group)({}))
   )
 
-/** Renames the mapping of a file that has its older name. */
-const withMapping = (raw: RawConfig): RawConfig => {
-  const older = raw["msgcompat_model_mapping"]
-  return isJsonObject(older) && !Object.hasOwn(raw, "msgcompat_mapping") ? { ...raw, msgcompat_mapping: older } : raw
+/** The file's settings without secrets. Renames the mapping of a file that has its older name. */
+const shownConfig = (raw: RawConfig): RawConfig => {
+  const { msgcompat_model_mapping: older, upstream } = raw
+  return {
+    ...raw,
+    ...(isJsonObject(older) && !Object.hasOwn(raw, "msgcompat_mapping") ? { msgcompat_mapping: older } : {}),
+    ...(isJsonObject(upstream) ? { upstream: shownEntry(upstream) } : {})
+  }
 }
 
-const effectiveOf = (config: GatewayConfig, keys: ReadonlyArray<string>, path: string): unknown =>
-  path === "upstream.models"
-    ? Object.fromEntries(
-      config.upstream.models.map(({ id, model, reasoning, search }) => [id, { model, reasoning, search }])
-    )
-    : at(config, keys)
+/** The group `upstream` in effect, without secrets. */
+const upstreamInEffect = ({ upstream, upstreams }: GatewayConfig) => {
+  const own = upstreams.find(({ name }) => name === defaultUpstream)
+  return {
+    ...own,
+    ...upstream,
+    base_url: shownAddress(upstream.base_url),
+    models: Object.fromEntries(
+      upstream.models.map(({ id, model, reasoning, search }) => [id, { model, reasoning, search }])
+    ),
+    headers: Object.fromEntries((own?.headers ?? []).map(({ name }) => [name, hidden])),
+    proxy: shownProxy(own?.proxy),
+    tls: own?.tls === undefined ? undefined : { server_name: own.tls.serverName },
+    max_inflight: own?.limits.global,
+    account_max_inflight: own?.limits.perAccount,
+    account_max_queue: own?.limits.queue
+  }
+}
 
 /** Every setting with what is configured and what is in effect. */
 export const settingsFields = (raw: RawConfig, config: GatewayConfig): ReadonlyArray<typeof SettingsField.Type> => {
   described ??= describeAll()
-  const configured = withMapping(raw)
+  const configured = shownConfig(raw)
+  const effective = { ...config, upstream: upstreamInEffect(config) }
   return described.map(({ keys, ...field }) => ({
     ...field,
     configured: toJson(at(configured, keys)),
-    effective: toJson(effectiveOf(config, keys, field.path))
+    effective: toJson(at(effective, keys))
   }))
 }
 

@@ -15,7 +15,6 @@ import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../../config/limits.ts"
 import { GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { resolveCarriedModel, resolveModel } from "../../domain/models.ts"
 import { type Cooperative, pieceChars, Slice } from "../../domain/stream/cooperative.ts"
 import { modelPlace } from "../../domain/stream/FormScan.ts"
 import { TopLevel } from "../../domain/stream/TopLevel.ts"
@@ -33,7 +32,7 @@ import { Upstream } from "../../upstream/Upstream.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { inputTokens } from "../shared/embeddings/inputs.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
-import { findModel, makeResponder, type ResolveModel } from "../shared/responder.ts"
+import { findModel, makeResponder } from "../shared/responder.ts"
 import { CarriedBody, CarriedGroup } from "./Api.ts"
 import { CarriedRenderer } from "./CarriedRenderer.ts"
 import { type CarriedEndpoint, carriedEndpoints } from "./endpoints.ts"
@@ -123,11 +122,6 @@ const carriedReply: StreamKind<OpenCarried, CarriedRenderer> = {
   isRecorded: (renderer) => renderer?.isRecorded === true
 }
 
-const byFamily: ResolveModel = ({ model_table }, requested) =>
-  resolveCarriedModel(model_table, requested) ?? resolveModel(model_table, requested)
-
-const byList: ResolveModel = ({ model_table }, requested) => resolveCarriedModel(model_table, requested)
-
 export const CarriedHandlers = groupRoutes(
   CarriedGroup,
   Effect.gen(function*() {
@@ -147,7 +141,7 @@ export const CarriedHandlers = groupRoutes(
         if (driver.carry === undefined) return yield* notCarried(driver.name, endpoint.path)
         const { isStream, model: requested, source, text } = yield* read(request, endpoint)
         stats.stream = isStream
-        const model = findModel(current, requested, endpoint.takesFamilies === true ? byFamily : byList)
+        const model = findModel(current, requested, endpoint.takesFamilies === true ? "carriedText" : "carried")
         if (model instanceof GatewayError) return yield* model
         stats.progress = "begun"
         const estimate = yield* startCooperatively(inputTokens([text]))

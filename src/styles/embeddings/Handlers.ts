@@ -14,7 +14,7 @@ import { opaque } from "../../http/planDecoder.ts"
 import { makeEmbeddings, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
-import { embeddingModel, findModel, makeResponder } from "../shared/responder.ts"
+import { findModel, makeResponder } from "../shared/responder.ts"
 import { EmbeddingsBody, EmbeddingsGroup } from "./Api.ts"
 import { decodeInputs } from "./decode.ts"
 
@@ -49,7 +49,7 @@ export const EmbeddingsHandlers = groupRoutes(
         const unavailable = embeddings.unavailable(config)
         if (unavailable !== undefined) return yield* unavailable
         const body = yield* readBody(request)
-        const model = findModel(current, body.model, embeddingModel)
+        const model = findModel(current, body.model, "embeddings")
         if (model instanceof GatewayError) return yield* model
         const dimensions = body.dimensions ?? undefined
         const inputs = yield* Effect.fromResult(

@@ -10,8 +10,8 @@ import { runCooperatively, startCooperatively } from "../../config/clock/coopera
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { ServerFields } from "../../domain/families/Family.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
-import { listedModels, type Model, modelNotFound, resolveModel } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
+import { isAllowed, listedRoutes, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
 import { modelFault } from "../../http/bodyLimits.ts"
 import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { Faults } from "../../http/Faults.ts"
@@ -21,7 +21,7 @@ import { respond } from "../../http/reply.ts"
 import { visibleModels } from "../../http/visibleModels.ts"
 import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
 import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middleware.ts"
-import { embeddingModel, findModel, makeResponder, type RunningRequest } from "../shared/responder.ts"
+import { findModel, makeResponder, type RunningRequest } from "../shared/responder.ts"
 import { type EmbedContentRequest, GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
 import { contentTexts, embeddingReply, embeddingsReply, withTask } from "./embedContents.ts"
@@ -45,7 +45,7 @@ export const GenerateHandlers = groupRoutes(
     const embeddings = yield* makeEmbeddings
 
     /** Bounds the name before it is looked up: it comes in the path, which no body limit covers. */
-    const resolve = (current: RunningRequest, requested: string, find: typeof findModel): Model | GatewayError =>
+    const resolve = (current: RunningRequest, requested: string, find: typeof findModel): Route | GatewayError =>
       modelFault(requested, current.config.limits) ?? find(current, requested)
 
     const generating = (stream: boolean) =>
@@ -108,7 +108,7 @@ export const GenerateHandlers = groupRoutes(
       const { dimensions, inputs } = yield* Effect.fromResult(
         yield* runCooperatively(contentTexts({ requested, requests, field, limits: config.limits }))
       )
-      const model = resolve(current, requested, (request, name) => findModel(request, name, embeddingModel))
+      const model = resolve(current, requested, (request, name) => findModel(request, name, "embeddings"))
       if (model instanceof GatewayError) return yield* model
       const tasks = withTask({ requests, field, fields, policy: config.upstream.fields })
       return yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions, ...tasks })
@@ -139,20 +139,20 @@ export const GenerateHandlers = groupRoutes(
       batchEmbedContents,
       batchEmbedContentsV1: batchEmbedContents,
       listModels: () =>
-        Effect.map(shown, (isShown) => {
+        Effect.map(shown, (allowed) => {
           const current = config.now()
           const embeds = embeddings.unavailable(current) === undefined
           return respond(endpoints.listModels, {
-            models: listedModels(current.model_table).filter(isShown).map((model) => generateModel(model, embeds))
+            models: listedRoutes(current.route_table, allowed).map((model) => generateModel(model, embeds))
           })
         }),
       getModel: ({ params }) =>
-        Effect.flatMap(shown, (isShown) => {
+        Effect.flatMap(shown, (allowed) => {
           const requested = modelName(params.model)
           const current = config.now()
-          const model = resolveModel(current.model_table, requested)
-          return model === undefined || !isShown(model)
-            ? Effect.fail(modelNotFound(requested, current.model_table))
+          const model = resolveRoute(current.route_table, "chat", requested)
+          return model === undefined || !isAllowed(allowed, model)
+            ? Effect.fail(routeNotFound(current.route_table, requested))
             : Effect.succeed(
               respond(endpoints.getModel, generateModel(model, embeddings.unavailable(current) === undefined))
             )

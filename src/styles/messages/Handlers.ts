@@ -11,8 +11,9 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
-import { modelNotFound, resolveMessagesModel, showsMessagesThinking } from "../../domain/models.ts"
+import { showsMessagesThinking } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
+import { routeNotFound } from "../../domain/routes.ts"
 import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
@@ -20,7 +21,7 @@ import { natives, withRest } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { visibleModels } from "../../http/visibleModels.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
-import { findModel, makeResponder, type ResolveModel } from "../shared/responder.ts"
+import { findModel, makeResponder } from "../shared/responder.ts"
 import { MessagesGroup } from "./Api.ts"
 import { asksForThinking, decodeMessages } from "./decode.ts"
 import { findMessagesModel, messagesModelList } from "./models.ts"
@@ -52,15 +53,12 @@ export const MessagesHandlers = groupRoutes(
     const config = yield* ConfigStore
     const shown = yield* visibleModels
 
-    const resolve: ResolveModel = ({ model_table, msgcompat_mapping }, requested) =>
-      resolveMessagesModel(model_table, msgcompat_mapping, requested)
-
     const create = Effect.fnUntraced(function*({ request }: Raw) {
       const body = yield* readMessagesRequest(request)
       const current = yield* responder.currentRequest
       const { stats } = current
       stats.stream = body.stream === true
-      const model = findModel(current, body.model, resolve)
+      const model = findModel(current, body.model, "messages")
       if (model instanceof GatewayError) return yield* model
       const faults = new Faults(body[natives])
       const conversation = withHeaders(
@@ -86,7 +84,7 @@ export const MessagesHandlers = groupRoutes(
     const count = Effect.fnUntraced(function*({ request }: Raw) {
       const body = yield* readCountRequest(request)
       const current = yield* responder.currentRequest
-      const model = responder.findAllowedModel(current, body.model, resolve)
+      const model = responder.findAllowedModel(current, body.model, "messages")
       if (model instanceof GatewayError) return yield* model
       const faults = new Faults(body[natives])
       const conversation = withHeaders(
@@ -107,16 +105,16 @@ export const MessagesHandlers = groupRoutes(
       countTokensV1: count,
       countTokensShort: count,
       listModels: () =>
-        Effect.map(shown, (isShown) => {
-          const { model_table, msgcompat_mapping } = config.now()
-          return respond(endpoints.listModels, messagesModelList(model_table, msgcompat_mapping, isShown))
-        }),
+        Effect.map(
+          shown,
+          (allowed) => respond(endpoints.listModels, messagesModelList(config.now().route_table, allowed))
+        ),
       getModel: ({ params }) =>
-        Effect.flatMap(shown, (isShown) => {
-          const { model_table, msgcompat_mapping } = config.now()
-          const entry = findMessagesModel(model_table, msgcompat_mapping, isShown, params.id)
+        Effect.flatMap(shown, (allowed) => {
+          const { route_table } = config.now()
+          const entry = findMessagesModel(route_table, allowed, params.id)
           return entry === undefined
-            ? Effect.fail(modelNotFound(params.id, model_table, "id"))
+            ? Effect.fail(routeNotFound(route_table, params.id, "id"))
             : Effect.succeed(respond(endpoints.getModel, entry))
         })
     } satisfies HandlersOf<typeof MessagesGroup>

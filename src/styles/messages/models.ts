@@ -1,14 +1,8 @@
 /**
  * The model list of the messages style (behaviour §5).
  */
-import {
-  type MessagesMapping,
-  type Model,
-  modelsCreated,
-  type ModelTable,
-  normalizeModelName,
-  resolveMessagesModel
-} from "../../domain/models.ts"
+import { modelsCreated, normalizeModelName } from "../../domain/models.ts"
+import { type AllowedRoutes, isAllowed, resolveRoute, type RouteTable } from "../../domain/routes.ts"
 import type { MessagesModel, MessagesModelList } from "./Api.ts"
 
 const ids = [
@@ -62,32 +56,27 @@ const entry = (id: string): typeof MessagesModel.Type => ({
   max_tokens: null
 })
 
-/** True for a model that the caller may see. */
-type IsShown = (model: Model) => boolean
-
 const entries: ReadonlyArray<typeof MessagesModel.Type> = ids.map(entry)
 
-const isShownAs = (table: ModelTable, mapping: MessagesMapping, isShown: IsShown) => (name: string): boolean => {
-  const model = resolveMessagesModel(table, mapping, name)
-  return model !== undefined && isShown(model)
+const isShownAs = (table: RouteTable, allowed: AllowedRoutes | undefined) => (name: string): boolean => {
+  const route = resolveRoute(table, "messages", name)
+  return route !== undefined && isAllowed(allowed, route)
 }
 
 /** The models that the caller may see. */
 export const messagesModelList = (
-  table: ModelTable,
-  mapping: MessagesMapping,
-  isShown: IsShown
+  table: RouteTable,
+  allowed: AllowedRoutes | undefined
 ): typeof MessagesModelList.Type => {
-  const shown = isShownAs(table, mapping, isShown)
+  const shown = isShownAs(table, allowed)
   const data = entries.filter(({ id }) => shown(id))
   return { object: "list", data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: false }
 }
 
 /** The entry of any name that a messages request accepts; `undefined` for other names. */
 export const findMessagesModel = (
-  table: ModelTable,
-  mapping: MessagesMapping,
-  isShown: IsShown,
+  table: RouteTable,
+  allowed: AllowedRoutes | undefined,
   requested: string
 ): typeof MessagesModel.Type | undefined =>
-  isShownAs(table, mapping, isShown)(requested) ? entry(normalizeModelName(requested)) : undefined
+  isShownAs(table, allowed)(requested) ? entry(normalizeModelName(requested)) : undefined

@@ -4,7 +4,8 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { listedModels, type Model, modelNotFound, modelsCreated, resolveModel } from "../../domain/models.ts"
+import { type Model, modelsCreated } from "../../domain/models.ts"
+import { isAllowed, listedRoutes, resolveRoute, routeNotFound } from "../../domain/routes.ts"
 import { publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { respond } from "../../http/reply.ts"
@@ -29,17 +30,17 @@ export const ModelsHandlers = groupRoutes(
     const shown = yield* visibleModels
     return {
       list: () =>
-        Effect.map(shown, (isShown) =>
+        Effect.map(shown, (allowed) =>
           respond(endpoints.list, {
             object: "list",
-            data: listedModels(config.now().model_table).filter(isShown).map(entry)
+            data: listedRoutes(config.now().route_table, allowed).map(entry)
           })),
       get: ({ params }) =>
-        Effect.flatMap(shown, (isShown) => {
-          const { model_table } = config.now()
-          const model = resolveModel(model_table, params.id)
-          return model === undefined || !isShown(model)
-            ? Effect.fail(modelNotFound(params.id, model_table))
+        Effect.flatMap(shown, (allowed) => {
+          const { route_table } = config.now()
+          const model = resolveRoute(route_table, "chat", params.id)
+          return model === undefined || !isAllowed(allowed, model)
+            ? Effect.fail(routeNotFound(route_table, params.id))
             : Effect.succeed(respond(endpoints.get, entry(model)))
         })
     } satisfies HandlersOf<typeof ModelsGroup>

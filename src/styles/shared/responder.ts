@@ -18,7 +18,7 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
-import { type Model, modelNotFound, resolveEmbeddingModel, resolveModel } from "../../domain/models.ts"
+import { type NameFamily, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { CurrentCaller, CurrentRequestStats } from "../../http/RequestContext.ts"
 import { streamReply } from "../../http/streamReply.ts"
@@ -51,24 +51,15 @@ export interface ReplyFormat {
 /** Opens a completion. */
 export type Opening = Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
 
-/** Finds a model by the name that a caller requested. */
-export type ResolveModel = (config: GatewayConfig, requested: string) => Model | undefined
-
-const byTable: ResolveModel = ({ model_table }, requested) => resolveModel(model_table, requested)
-
-/** Finds a model that makes embeddings. */
-export const embeddingModel: ResolveModel = ({ model_table }, requested) =>
-  resolveEmbeddingModel(model_table, requested)
-
-/** Finds the requested model and notes both names in the request's stats. Returns the error for an unknown name. */
+/** Finds the route of the requested name and notes both names in the request's stats. Returns the error for an unknown name. */
 export const findModel = (
   { config, stats }: RunningRequest,
   requested: string,
-  resolve: ResolveModel = byTable
-): Model | GatewayError => {
+  family: NameFamily = "chat"
+): Route | GatewayError => {
   stats.requestedModel = requested
-  const model = resolve(config, requested)
-  if (model === undefined) return modelNotFound(requested, config.model_table)
+  const model = resolveRoute(config.route_table, family, requested)
+  if (model === undefined) return routeNotFound(config.route_table, requested)
   stats.model = model.id
   return model
 }
@@ -90,15 +81,15 @@ export const makeResponder = Effect.gen(function*() {
     })),
 
     /** `findModel` for requests without a completion: also checks that the caller's key may use the model. */
-    findAllowedModel: (current: RunningRequest, requested: string, resolve?: ResolveModel): Model | GatewayError => {
-      const model = findModel(current, requested, resolve)
+    findAllowedModel: (current: RunningRequest, requested: string, family?: NameFamily): Route | GatewayError => {
+      const model = findModel(current, requested, family)
       return model instanceof GatewayError ? model : keyLimits.refuseModel(keyOf(current.caller), model) ?? model
     },
 
     /** Answers a conversation, as a stream when `stats.stream` is set. `around` wraps the opening of a stream. */
     respond: (
       { caller, config, stats }: RunningRequest,
-      model: Model,
+      model: Route,
       conversation: Conversation,
       { failure, frames, keepsText = false, whole }: ReplyFormat,
       around?: (opening: Opening) => Opening
@@ -116,7 +107,7 @@ export const makeResponder = Effect.gen(function*() {
      */
     countTokens: Effect.fnUntraced(function*(
       { caller, config, stats }: RunningRequest,
-      model: Model,
+      model: Route,
       conversation: Conversation
     ) {
       const count = yield* completion.count({ caller, model, conversation, stats, config })
