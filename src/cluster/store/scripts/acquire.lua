@@ -10,7 +10,9 @@ if holder then return finish({ 'granted', unpack(grant_of(holder, me, ticket, ac
 local waits = call('HGET', K .. 'tickets:' .. me, ticket)
 if waits then return finish({ 'waiting', string.match(waits, '^%S+') }) end
 local record = record_of(me, ticket)
-if record then return finish({ 'waiting', int(record.number) }) end
+local function waits_on(waiter) return { 'waiting', int(waiter.number), waiter.holding and '1' or '0' } end
+
+if record then return finish(waits_on(record)) end
 
 local function refused(reason, till) return { 'refused', unpack(refusal(reason, till)) } end
 
@@ -71,7 +73,7 @@ local function wait_at(targets, spread, holds)
   call('ZADD', K .. 'queue', numbered, waiter.id)
   touch(waiter)
   settle(waiter)
-  return { 'waiting', int(numbered) }
+  return waits_on(waiter)
 end
 
 local function rotates(p, wanted)

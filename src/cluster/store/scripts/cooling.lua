@@ -19,19 +19,22 @@ local function reset_cooling(p)
   refresh(p)
 end
 
-local function cool(p, retry, random)
+local function cool(p, fault, retry, random)
   local own = math.min(FIRST * 2 ^ math.min(p.in_row, 30) * (1 + random), LONGEST)
   local delay = math.floor((retry and asked(retry) or own) + 0.5)
+  p.cause = fault
   p.till, p.probe, p.in_row, p.coolings = now + delay, nil, p.in_row + 1, p.coolings + 1
   clear_failures(p)
   return delay
 end
 
--- Notes the first event of a try: the upstream works.
+-- Notes the first event of a try: the upstream works. Returns whether it was cooled.
 local function upstream_succeeded(p)
-  if not p.till and p.in_row == 0 and p.failures == 0 then return end
+  if not p.till and p.in_row == 0 and p.failures == 0 then return false end
+  local was_cooled = p.till ~= nil
   reset_cooling(p)
   serve()
+  return was_cooled
 end
 
 -- Notes a failure of the upstream in the try of a lease. Returns the delay of the cooling that it begins.
@@ -39,7 +42,7 @@ local function upstream_failed(p, holder, fault, coolings, request, retry, rando
   local delay
   p.chilled = true
   if p.probe == holder then
-    delay = cool(p, retry, random)
+    delay = cool(p, fault, retry, random)
   elseif p.till then
     if not retry then return nil end
     p.till = math.max(p.till, now + asked(retry))
@@ -50,7 +53,7 @@ local function upstream_failed(p, holder, fault, coolings, request, retry, rando
     elseif p.failed ~= request then
       p.requests = 2
     end
-    if fault == 'connection' or (p.failures >= MOST_FAILURES and p.requests == 2) then delay = cool(p, retry, random) end
+    if fault == 'connection' or (p.failures >= MOST_FAILURES and p.requests == 2) then delay = cool(p, fault, retry, random) end
   else
     return nil
   end
@@ -60,13 +63,15 @@ local function upstream_failed(p, holder, fault, coolings, request, retry, rando
 end
 
 -- The report about the upstream of a lease, in the arguments from index `i` on: `ok` or a fault, the coolings before the try,
--- the request, seconds of `Retry-After`, and a random share. Returns the delay of the cooling that it begins.
+-- the request, seconds of `Retry-After`, and a random share. Returns the delay of the cooling that it begins, or `back` if it ends
+-- one.
 local function upstream_report_at(i, ticket)
   local verdict = ARGV[i]
   local p = verdict and verdict ~= '' and lease_of(me, ticket)
   -- `default` alone is never left out.
   if not p or p.leaving or total == INF then return nil end
-  if verdict == 'ok' then return upstream_succeeded(p) end
-  return upstream_failed(p, me .. '|' .. ticket, verdict, ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]),
+  if verdict == 'ok' then return upstream_succeeded(p) and 'back' or nil end
+  local delay = upstream_failed(p, me .. '|' .. ticket, verdict, ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]),
     tonumber(ARGV[i + 4]) or 0)
+  return delay and int(delay)
 end

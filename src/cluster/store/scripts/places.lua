@@ -1,15 +1,15 @@
 -- Changes a claim of a request that names pools. Operations:
 --   widen ticket        ends its hold at the first pool: it waits at the others too
 --   drop ticket pool    gives up its place in a pool, whose upstream no longer has the model
---   works ticket        the upstream of its lease has sent the first event
+--   works ticket        the upstream of its lease has sent the first event; the reply is `back` if that ends a cooling
 -- The reply of the first two is that of `acquire`; `gone` without a lease or a place.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local op, ticket = ARGV[4], ARGV[5]
 local p, account, fence = lease_of(me, ticket)
 if op == 'works' then
-  if p and not p.leaving then upstream_succeeded(p) end
-  return finish({ 'ok' })
+  local was_cooled = p and not p.leaving and upstream_succeeded(p)
+  return finish({ was_cooled and 'back' or 'ok' })
 end
 local record = record_of(me, ticket)
 if record then
@@ -40,4 +40,4 @@ if waits and not record then
   notify(me, 'refuse ' .. ticket .. ' Unavailable 0')
 end
 if p then return finish({ 'granted', unpack(grant_of(p, me, ticket, account, fence)) }) end
-return finish(record and { 'waiting', int(record.number) } or { 'gone' })
+return finish(record and { 'waiting', int(record.number), record.holding and '1' or '0' } or { 'gone' })

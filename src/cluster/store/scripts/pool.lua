@@ -60,12 +60,12 @@ local several = limits[6] and true or false
 
 local function read_pool(p)
   local read = call('HMGET', p.k .. 'sum', 'in_use', 'waiting', 'direct_in_use', 'direct_waiting', 'skip', 'till', 'probe',
-    'coolings', 'in_row', 'failures', 'failed', 'requests')
+    'coolings', 'in_row', 'failures', 'failed', 'requests', 'cause')
   p.in_use, p.waiting = tonumber(read[1]) or 0, tonumber(read[2]) or 0
   p.direct_in_use, p.direct_waiting = tonumber(read[3]) or 0, tonumber(read[4]) or 0
   p.skip, p.till, p.probe = read[5] or 'no', tonumber(read[6]), read[7] ~= '' and read[7] or nil
   p.coolings, p.in_row, p.failures = tonumber(read[8]) or 0, tonumber(read[9]) or 0, tonumber(read[10]) or 0
-  p.failed, p.requests = read[11] ~= '' and read[11] or nil, tonumber(read[12]) or 0
+  p.failed, p.requests, p.cause = read[11] ~= '' and read[11] or nil, tonumber(read[12]) or 0, read[13] or ''
 end
 
 if several then
@@ -191,7 +191,7 @@ local function finish(reply)
       if p.chilled then
         call('HSET', p.k .. 'sum', 'skip', p.skip, 'till', p.till and int(p.till) or '', 'probe', p.probe or '',
           'coolings', p.coolings, 'in_row', p.in_row, 'failures', p.failures, 'failed', p.failed or '',
-          'requests', p.requests or 0)
+          'requests', p.requests or 0, 'cause', p.cause or '')
       end
       p.counts, p.chilled = nil, nil
     end

@@ -38,8 +38,8 @@ local function state_of_all()
       sum.queue = sum.queue + seen.queue
       sum.retry = math.min(sum.retry, seen.retry or INF)
       seen.name, seen.enabled, seen.skip = p.name, p.open, p.skip
-      -- Milliseconds until a probe of the upstream; absent unless it is cooled.
-      if p.till then seen.cooled = math.max(0, p.till - now) end
+      -- Milliseconds until a probe of the upstream, and the fault; absent unless it is cooled.
+      if p.till then seen.cooled, seen.cause = math.max(0, p.till - now), p.cause end
       each[#each + 1] = seen
     end
   end
