@@ -39,6 +39,8 @@ export interface LeaseOptions {
   readonly spread?: "order" | "even" | undefined
   /** Milliseconds at a full first target before the others count. */
   readonly wait?: number | undefined
+  /** Milliseconds that the request may wait; `upstream.timeouts.queue` without it. */
+  readonly patience?: number | undefined
   /** Identifies the request over its leases. */
   readonly request?: string | undefined
 }

@@ -205,8 +205,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     hold: (waiter: AccountWaiter) => void,
     options: LeaseOptions
   ): Effect.Effect<AccountWaiter, Refusal> => {
-    const { spread = "order", style = "", wait = 0 } = options
-    const patience = config.now().upstream.timeouts.queue * 1_000
+    const { patience = config.now().upstream.timeouts.queue * 1_000, spread = "order", style = "", wait = 0 } = options
     const outcome = Deferred.makeUnsafe<void, Refusal>()
     const waiter = state.request(
       { pools, request, now: now(), patience, about: style, spread, hold: wait > 0 },

@@ -17,6 +17,7 @@ import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { defaultUpstream } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { RequestBudget } from "../upstream/budget.ts"
@@ -139,7 +140,9 @@ export class Completion extends Context.Service<Completion, {
       stream: (input) => open(input, false, (reply) => Effect.succeed(streamOf(reply))),
       whole: (input) => open(input, true, wholeOf),
       count: (input) =>
-        Effect.flatMap(upstream.driver, (driver) => {
+        Effect.flatMap(upstream.driver, (ofDefault) => {
+          const { upstream } = input.model.targets[0]!
+          const driver = upstream === defaultUpstream ? ofDefault : accounts.driverOf(upstream) ?? ofDefault
           const counts = driver.countTokens !== undefined
           const unsent = noteUnsentFields(input.conversation, input.stats, counts ? driver : {})
           if (unsent !== undefined) return Effect.fail(unsent)

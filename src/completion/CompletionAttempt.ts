@@ -9,8 +9,10 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Lease } from "../accounts/Accounts.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
+import type { Conversation } from "../domain/Conversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { isShown } from "../domain/ReplyEvent.ts"
+import type { Route, Target } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
@@ -52,6 +54,13 @@ const checkFirst = (batch: Batch, isEmpty: boolean): Effect.Effect<Batch, Upstre
   return isEmpty && last.reason === "stop" ? empty : Effect.succeed(batch)
 }
 
+const hasPictures = ({ turns }: Conversation): boolean =>
+  turns.some(({ parts }) =>
+    parts.some((part) =>
+      part._tag === "Image" || (part._tag === "Result" && part.content.some(({ _tag }) => _tag === "Image"))
+    )
+  )
+
 /** The attempts of one completion. */
 export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   readonly caller: CompletionInput["caller"]
@@ -67,8 +76,16 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     this.stats = input.stats
   }
 
-  refuse(driver: Driver): GatewayError | undefined {
-    const { conversation, model, stats } = this.input
+  get route(): Route {
+    return this.input.model
+  }
+
+  canCarry(_: Driver, { model }: Target): boolean {
+    return model.images !== false || !hasPictures(this.input.conversation)
+  }
+
+  refuse(driver: Driver, { model }: Target): GatewayError | undefined {
+    const { conversation, stats } = this.input
     const unsent = noteUnsent(conversation, model, driver, stats)
     if (unsent !== undefined || conversation.vendorTools === undefined) return unsent
     return judgesChoice(conversation, driver.family) ? undefined : toolChoiceFault(conversation)
@@ -88,6 +105,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
 
   begin(
     lease: Lease,
+    { model }: Target,
     attempt: Scope.Scope,
     most: number
   ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> {
@@ -97,7 +115,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     budget.isEmpty = true
     let produced = 0
     const first = Effect.flatMap(
-      startReply({ ...input, budget }, lease, attempt),
+      startReply({ ...input, model, budget }, lease, attempt),
       ({ events, id, isOver }) =>
         // `Stream.toPull` would add a lock, which costs five steps per chunk.
         Effect.flatMap(Channel.toPullScoped(Stream.toChannel(events), attempt), (next) =>

@@ -13,6 +13,27 @@ import type { RateLimits } from "../usage/rateLimits.ts"
 import { none } from "../usage/UsageEntry.ts"
 import type { UsageSoFar } from "./finishMachine.ts"
 
+/** A model of an upstream that a request was sent to. */
+export interface AnsweringTarget {
+  /** The upstream's name. */
+  readonly upstream: string
+  /** The model's id within the upstream. */
+  readonly model: string
+}
+
+/** An attempt at a target. */
+export interface RecordedTry extends AnsweringTarget {
+  /** The account as operators know it; empty for a caller's own token. */
+  readonly account: string
+  /** The code of the failure; `undefined` for a try that answered or still runs. */
+  cause: string | undefined
+  /** The HTTP status of the upstream, if it failed with one. */
+  status: number | undefined
+  /** Milliseconds from the start of the request, and of the try up to its first event or failure. */
+  readonly began: number
+  took: number | undefined
+}
+
 /** Times are monotonic milliseconds unless stated otherwise; counts start at 0. */
 export interface RequestStats {
   readonly id: string
@@ -41,6 +62,10 @@ export interface RequestStats {
   upstream: number
   /** The current wait and its start; added to `queued` or `upstream` when it ends. */
   waiting: { readonly for: "queued" | "upstream"; readonly since: number } | undefined
+  /** The target of the current or last attempt, where the configuration has several upstreams or routes. */
+  target: AnsweringTarget | undefined
+  /** The attempts with their targets, in order; `undefined` in a configuration of one upstream. */
+  tries: Array<RecordedTry> | undefined
   /** The driver of the current or last attempt. */
   driver: string | undefined
   /** The path of a request that matches no route. */
@@ -93,6 +118,8 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   queued: 0,
   upstream: 0,
   waiting: undefined,
+  target: undefined,
+  tries: undefined,
   driver: undefined,
   path: undefined,
   firstEventAt: undefined,

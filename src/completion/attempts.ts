@@ -1,27 +1,27 @@
 /**
- * The attempts of one request: the account of each, the consequences of a failure, and the end of retrying.
+ * The attempts of one request: the target and the account of each, the consequences of a failure, and the end of retrying.
  *
  * Completions, embeddings and carried requests go by the same attempts. Nothing has been sent before an attempt's output, so an
- * earlier failure may be retried on another account. Decisions depend on this module's own counters; the request's stats are written
- * and never read.
+ * earlier failure may be retried: on another account of the target, or on another target of the route (`domain/nextTry.ts`). Decisions
+ * depend on this module's own counters; the request's stats are written and never read.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
-import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
+import type { AccountPool, Caller, Lease, LeaseOptions } from "../accounts/Accounts.ts"
+import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { pause } from "../config/clock/retry.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { classify } from "../domain/classifyUpstreamFailure.ts"
+import { type Classification, classify } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { errorOfTries, nextTry, shareOfTime } from "../domain/nextTry.ts"
+import { defaultUpstream, type Route, type Target } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
-import type { RequestStats } from "./RequestStats.ts"
-
-/** Most attempts of one request, the first included (behaviour: failover). */
-const mostAttempts = 3
+import type { RecordedTry, RequestStats } from "./RequestStats.ts"
 
 /** Milliseconds before the first and the second retry. */
 const delays = [100, 400]
@@ -43,8 +43,12 @@ export const progressEvery = 5_000
 export interface AttemptWork<B, A> {
   readonly caller: Caller
   readonly stats: RequestStats
+  /** What was asked for. */
+  readonly route: Route
+  /** Whether a target can carry the request. Asked only where the route has several. */
+  readonly canCarry: (driver: Driver, target: Target) => boolean
   /** Notes what the driver does not send. Returns the error if the driver cannot serve the request. */
-  readonly refuse: (driver: Driver) => GatewayError | undefined
+  readonly refuse: (driver: Driver, target: Target) => GatewayError | undefined
   /** Starts the span of an attempt, counted from 1, while tracing is on. Without it, attempts have no spans. */
   readonly span?: (lease: Lease, count: number) => Effect.Effect<AttemptSpan, never, Scope.Scope>
   /**
@@ -53,6 +57,7 @@ export interface AttemptWork<B, A> {
    */
   readonly begin: (
     lease: Lease,
+    target: Target,
     attempt: Scope.Scope,
     most: number
   ) => Effect.Effect<B, UpstreamFailure | GatewayError, Scope.Scope>
@@ -77,10 +82,46 @@ export interface AttemptOptions {
 /** The failure of an attempt at its time limit. */
 export const attemptOverdue = () => new UpstreamFailure({ phase: "completion", kind: "timeout" })
 
+/** A failed try of this request. */
+interface Failed {
+  /** Index of the target. */
+  readonly target: number
+  readonly failure: Classification
+}
+
+/**
+ * The targets that a request may go to: those that can carry it, or all, of which the first one's refusal says why none can. A caller's own
+ * token goes to `default` alone; `undefined` if that does not serve the model.
+ */
+const carrying = <B, A>(work: AttemptWork<B, A>, accounts: AccountPool): ReadonlyArray<Target> | undefined => {
+  const { caller, route: { targets } } = work
+  if (caller._tag === "Direct") {
+    const own = targets.filter(({ upstream }) => upstream === defaultUpstream)
+    return own.length === 0 ? undefined : own.slice(0, 1)
+  }
+  if (targets.length === 1) return targets
+  const able = targets.filter((target) => {
+    const driver = accounts.driverOf(target.upstream)
+    return target.enabled && driver !== undefined && work.canCarry(driver, target)
+  })
+  return able.length > 0 ? able : targets
+}
+
+const notOfDefault = gatewayError(
+  "model_not_allowed",
+  "A token of the upstream serves models of the default upstream alone",
+  { param: "model" }
+)
+
 /** One request's attempts. */
 export class Attempts<B, A> {
   private readonly work: AttemptWork<B, A>
   private readonly options: AttemptOptions
+  /** In order. */
+  private readonly targets: ReadonlyArray<Target>
+  /** Targets that turned out to have no account for the request, or to be unable to carry it. */
+  private readonly out = new Set<number>()
+  private readonly tries: Array<Failed> = []
   /** Accounts on which this request has failed. */
   private readonly avoid = new Set<string>()
   /** The account to lease again, after its token was replaced. */
@@ -92,16 +133,29 @@ export class Attempts<B, A> {
   private retries = 0
   /** Milliseconds of all attempts, without the queue. */
   private spent = 0
-  /** Error of the previous attempt: the cause to report if no other account is available. */
-  private before: GatewayError | undefined
+  /** Milliseconds in the queue. */
+  private waited = 0
+  /** What the stats listed as ignored before the first target added to it. */
+  private ignored: readonly [ReadonlyArray<string> | undefined, number] | undefined
 
   constructor(work: AttemptWork<B, A>, options: AttemptOptions) {
     this.work = work
     this.options = options
+    this.targets = carrying(work, options.accounts) ?? []
   }
 
   /** Attempts until one succeeds or no further attempt is allowed. */
   open(): Effect.Effect<A, GatewayError> {
+    if (this.targets.length === 0) return Effect.fail(notOfDefault)
+    return this.at(this.isAlone ? undefined : this.targets.map((_, index) => index))
+  }
+
+  private get isAlone(): boolean {
+    return this.targets.length === 1
+  }
+
+  /** Leases an account of one of the targets, in order of preference, and makes an attempt on it. */
+  private at(candidates: ReadonlyArray<number> | undefined): Effect.Effect<A, GatewayError> {
     const { accounts, config, deadlines, scope } = this.options
     const { caller, stats } = this.work
     // A request that is over can release nothing.
@@ -109,60 +163,126 @@ export class Attempts<B, A> {
     const attempt = Scope.forkUnsafe(scope)
     this.count++
     stats.attempts = this.count
-    stats.driver = config.upstream.driver
+    if (!config.route_table.isSeveral) stats.driver = config.upstream.driver
     stats.waiting = { for: "queued", since: deadlines.now() }
     const leased = Effect.matchEffect(
-      accounts.lease(caller, { avoid: this.avoid, stay: this.stay, style: stats.style }),
+      accounts.lease(caller, this.leaseOptions(candidates)),
       {
-        onFailure: (error) =>
-          Effect.fail(
-            error.code === this.before?.code
-              ? gatewayError(error.code, this.before.message, {
-                retryAfter: error.retryAfter,
-                cause: this.before.cause
-              })
-              : error
-          ),
-        onSuccess: (lease) => this.on(lease, attempt)
+        onFailure: (error) => this.withoutLease(error, candidates),
+        onSuccess: (lease) => this.on(lease, attempt, candidates)
       }
     )
     return Scope.provide(leased, attempt)
   }
 
+  private leaseOptions(candidates: ReadonlyArray<number> | undefined): LeaseOptions {
+    const { avoid, stay } = this
+    const { config } = this.options
+    const { route, stats } = this.work
+    const { style } = stats
+    if (candidates === undefined) {
+      const target = this.targets[0]!
+      if (!config.route_table.isSeveral) return { avoid, stay, style }
+      return { avoid, stay, style, request: stats.id, targets: [{ upstream: target.upstream, model: target.model.id }] }
+    }
+    const { spread, wait } = route.options
+    return {
+      avoid,
+      stay,
+      style,
+      spread,
+      request: stats.id,
+      // Only the first choice may hold the request.
+      wait: this.tries.length === 0 ? wait : 0,
+      patience: Math.max(0, config.upstream.timeouts.queue * 1_000 - this.waited),
+      targets: candidates.map((index) => {
+        const { model, upstream } = this.targets[index]!
+        return { upstream, model: model.id }
+      })
+    }
+  }
+
+  /** Goes on without a lease: to targets that were tried before, or to the error. */
+  private withoutLease(
+    error: GatewayError,
+    candidates: ReadonlyArray<number> | undefined
+  ): Effect.Effect<A, GatewayError> {
+    const last = this.tries.at(-1)
+    if (last === undefined) return Effect.fail(error)
+    const before = last.failure.error
+    if (candidates === undefined) {
+      return Effect.fail(
+        error.code === before.code
+          ? gatewayError(error.code, before.message, { retryAfter: error.retryAfter, cause: before.cause })
+          : error
+      )
+    }
+    // What was asked for without a try is full or out; a failure that was seen says more.
+    this.count--
+    for (const index of candidates) if (index !== last.target) this.out.add(index)
+    const next = candidates.includes(last.target) || error.code === "rate_limit_exceeded"
+      ? undefined
+      : this.next(last.failure, undefined)
+    return next ?? Effect.fail(errorOfTries(this.tries) ?? error)
+  }
+
+  /** Goes on without a target that cannot carry the request. */
+  private without(index: number, refused: GatewayError): Effect.Effect<A, GatewayError> {
+    this.out.add(index)
+    this.count--
+    const last = this.tries.at(-1)
+    if (last !== undefined) {
+      return this.next(last.failure, undefined) ?? Effect.fail(errorOfTries(this.tries) ?? refused)
+    }
+    const others = this.targets.flatMap((_, other) => this.out.has(other) ? [] : [other])
+    return others.length === 0 ? Effect.fail(refused) : this.at(others)
+  }
+
   /** Makes one attempt on a lease, and handles its outcome. */
   private on(
     lease: Lease,
-    attempt: Scope.Closeable
+    attempt: Scope.Closeable,
+    candidates: ReadonlyArray<number> | undefined
   ): Effect.Effect<A, GatewayError, Scope.Scope> {
     const { config, deadlines, traced } = this.options
     const { work } = this
     const { stats } = work
+    const index = candidates?.find((index) => this.targets[index]!.upstream === lease.upstream) ?? 0
+    const target = this.targets[index]!
     stats.queued += lease.waited
+    this.waited += lease.waited
     stats.driver = lease.driver.name
     stats.accountHash = lease.accountHash
     stats.recording?.leased(lease.identifier)
-    // A request has the same driver in all of its attempts.
-    const refused = this.count > 1 ? undefined : work.refuse(lease.driver)
-    if (refused !== undefined) return Effect.fail(refused)
+    const refused = this.refused(lease, target)
+    if (refused !== undefined) {
+      return candidates === undefined
+        ? Effect.fail(refused)
+        : Effect.andThen(Scope.close(attempt, Exit.void), Effect.suspend(() => this.without(index, refused)))
+    }
     stats.upstreamCalled = true
     const began = deadlines.now()
+    const recorded = this.record(lease, target, began)
     stats.waiting = { for: "upstream", since: began }
     const over = () => {
       const took = deadlines.now() - began
       stats.waiting = undefined
       stats.upstream += took
       this.spent += took
+      if (recorded !== undefined) recorded.took = took
     }
-    const most = Math.max(1, config.upstream.timeouts.attempts * 1000 - this.spent)
+    const left = Math.max(1, config.upstream.timeouts.attempts * 1000 - this.spent)
+    const untried = this.targets.filter((_, other) => !this.out.has(other) && !this.hasTried(other)).length
+    const most = this.isAlone ? left : shareOfTime(left, untried)
     const run = (span: AttemptSpan) =>
-      Effect.matchEffect(span.inSpan(work.begin(lease, attempt, most)), {
+      Effect.matchEffect(span.inSpan(work.begin(lease, target, attempt, most)), {
         onSuccess: (begun) => {
           over()
           return work.output(begun, lease, attempt, span)
         },
         onFailure: (failure) => {
           over()
-          return this.failed(failure, lease, attempt, span)
+          return this.failed(failure, lease, index, attempt, span, recorded)
         }
       })
     return traced && work.span !== undefined
@@ -170,18 +290,62 @@ export class Attempts<B, A> {
       : run(untraced)
   }
 
+  /** Notes what the driver does not send. A request has the same driver in all of its attempts at one target. */
+  private refused(lease: Lease, target: Target): GatewayError | undefined {
+    const { stats } = this.work
+    if (this.isAlone) return this.count > 1 ? undefined : this.work.refuse(lease.driver, target)
+    this.ignored ??= [stats.ignored?.slice(), stats.ignoredMore]
+    const [ignored, more] = this.ignored
+    stats.ignored = ignored?.slice()
+    stats.ignoredMore = more
+    return this.work.refuse(lease.driver, target)
+  }
+
+  private hasTried(index: number): boolean {
+    return this.tries.some(({ target }) => target === index)
+  }
+
+  private record(lease: Lease, { model, upstream }: Target, began: number): RecordedTry | undefined {
+    const { stats } = this.work
+    if (!this.options.config.route_table.isSeveral) return undefined
+    stats.target = { upstream, model: model.id }
+    const recorded: RecordedTry = {
+      upstream,
+      model: model.id,
+      account: lease.identifier ?? "",
+      cause: undefined,
+      status: undefined,
+      began: began - stats.startedAt,
+      took: undefined
+    }
+    const tries = stats.tries ??= []
+    tries.push(recorded)
+    return recorded
+  }
+
   /** True if there is at most one account: another attempt would repeat the same request. */
-  private isAlone(): boolean {
-    const { account_max_inflight, recommended_concurrency } = this.options.config.runtime
-    return recommended_concurrency <= account_max_inflight
+  private hasOneAccount(upstream: string): boolean {
+    const { route_table, runtime, upstreams } = this.options.config
+    if (!route_table.isSeveral) return runtime.recommended_concurrency <= runtime.account_max_inflight
+    const limits = upstreams.find(({ name }) => name === upstream)?.limits
+    return limits === undefined || this.accountsOf(upstream) <= 1
+  }
+
+  /** Enabled accounts of an upstream, by the configuration. */
+  private accountsOf(upstream: string): number {
+    let count = 0
+    for (const account of this.options.config.accounts) if (account.upstream === upstream && !account.disabled) count++
+    return count
   }
 
   /** Handles a failure before anything was sent: reports it to the pool, then retries or fails. */
   private failed(
     failure: UpstreamFailure | GatewayError,
     lease: Lease,
+    target: number,
     attempt: Scope.Closeable,
-    span: AttemptSpan
+    span: AttemptSpan,
+    recorded: RecordedTry | undefined
   ): Effect.Effect<A, GatewayError> {
     const { caller, stats } = this.work
     // The client has disconnected, which may have caused the failure.
@@ -190,46 +354,90 @@ export class Attempts<B, A> {
     stats.soFar = undefined
     if (failure._tag === "GatewayError") {
       span.failed(failure.code)
+      if (recorded !== undefined) recorded.cause = failure.code
       return Effect.fail(failure)
     }
     const judged = classify(failure, {
       direct: caller._tag === "Direct",
       mayRefresh: !this.refreshed.has(lease.account) && lease.driver.capabilities.login,
       shown: false,
-      alone: this.isAlone(),
+      alone: this.hasOneAccount(lease.upstream),
       secrets: lease.secrets()
     })
     span.failed(judged.error.code)
+    if (recorded !== undefined) {
+      recorded.cause = judged.class
+      recorded.status = failure.status
+    }
+    this.tries.push({ target, failure: judged })
     const refresh = judged.retry === "here_after_refresh"
-    this.before = judged.error
-    const isLast = judged.retry === "no" || this.count >= mostAttempts || this.work.isSpent?.() === true ||
-      this.spent >= this.options.config.upstream.timeouts.attempts * 1000
-    const isPinned = caller._tag === "Managed" && caller.target !== undefined
-    const next = Effect.suspend((): Effect.Effect<A, GatewayError> => {
-      if (isLast || (isPinned && !refresh)) return Effect.fail(judged.error)
-      if (refresh) {
-        this.refreshed.add(lease.account)
-        this.stay = lease.account
-      } else {
-        this.stay = undefined
-        if (this.isAlone()) {
-          this.retries++
-          stats.retries = this.retries
-          // A failure that takes the account out of rotation has a delay of its own.
-          return judged.health === "none"
-            ? Effect.andThen(retryDelay(this.retries), Effect.suspend(() => this.open()))
-            : this.open()
-        }
-        if (lease.account !== undefined) this.avoid.add(lease.account)
-        stats.failovers++
-      }
-      return this.open()
-    })
+    const next = Effect.suspend((): Effect.Effect<A, GatewayError> =>
+      this.next(judged, lease) ?? Effect.fail(this.isAlone ? judged.error : errorOfTries(this.tries) ?? judged.error)
+    )
+    const fault = upstreamFault(failure, judged.class)
+    // Of an upstream in trouble, only a 503 says when it is back.
+    const retryAfter = fault === undefined || failure.status === 503 ? judged.retryAfter : undefined
     // The pool learns of the failure before the slot is free: a waiter must not get the failed account.
-    return lease.report(judged.health, judged.retryAfter).pipe(
+    return lease.report(judged.health, retryAfter, fault).pipe(
       Effect.andThen(refresh ? lease.refreshToken : Effect.void),
       Effect.andThen(Scope.close(attempt, Exit.void)),
       Effect.andThen(next)
     )
+  }
+
+  /** The next attempt after a failure; `undefined` if the request fails. */
+  private next(failure: Classification, lease: Lease | undefined): Effect.Effect<A, GatewayError> | undefined {
+    const { caller, route, stats } = this.work
+    const { config } = this.options
+    const last = this.tries.at(-1)!
+    const upstream = this.targets[last.target]!.upstream
+    const isOver = this.work.isSpent?.() === true || this.spent >= config.upstream.timeouts.attempts * 1000
+    if (isOver) return undefined
+    const next = nextTry({
+      targets: this.targets.length,
+      tries: this.tries,
+      hasAccount: this.isAlone || this.hasOtherAccount(upstream, lease?.account),
+      alsoOn: route.options.alsoOn,
+      isPinned: caller._tag === "Managed" && caller.target !== undefined,
+      out: this.out
+    })
+    if (next._tag === "end") return undefined
+    const candidates = this.isAlone
+      ? undefined
+      : next._tag === "refresh"
+      ? [next.target]
+      : this.candidatesFrom(next.target)
+    if (next._tag === "refresh") {
+      this.refreshed.add(lease?.account)
+      this.stay = lease?.account
+      return this.at(candidates)
+    }
+    this.stay = undefined
+    const isRepeated = next.target === last.target && this.hasOneAccount(upstream)
+    if (isRepeated || (!this.isAlone && this.hasTried(next.target) && next._tag === "target")) {
+      this.retries++
+      stats.retries = this.retries
+      // A failure that takes the account out of rotation has a delay of its own.
+      return failure.health === "none"
+        ? Effect.andThen(retryDelay(this.retries), Effect.suspend(() => this.at(candidates)))
+        : this.at(candidates)
+    }
+    if (lease?.account !== undefined) this.avoid.add(lease.account)
+    stats.failovers++
+    return this.at(candidates)
+  }
+
+  /** The target of the next try, and those not tried yet that serve it as well. */
+  private candidatesFrom(target: number): ReadonlyArray<number> {
+    const untried = this.targets.flatMap((_, index) =>
+      index === target || this.out.has(index) || this.hasTried(index) ? [] : [index]
+    )
+    return [target, ...untried]
+  }
+
+  private hasOtherAccount(upstream: string, account: string | undefined): boolean {
+    const { accounts } = this.options.config
+    const isAvoided = (key: string) => key === account || this.avoid.has(key)
+    return accounts.some((other) => other.upstream === upstream && !other.disabled && !isAvoided(other.identity[0]!))
   }
 }

@@ -11,7 +11,7 @@ import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import type { Route } from "../domain/routes.ts"
+import type { Route, Target } from "../domain/routes.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Captures } from "../recordings/Captures.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
@@ -84,6 +84,14 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
     this.stats = input.stats
   }
 
+  get route(): Route {
+    return this.input.model
+  }
+
+  canCarry({ carry }: Driver): boolean {
+    return carry !== undefined
+  }
+
   refuse(driver: Driver): GatewayError | undefined {
     return driver.carry === undefined ? notCarried(driver.name, this.input.path) : undefined
   }
@@ -94,10 +102,11 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
 
   begin(
     lease: Lease,
+    { model }: Target,
     attempt: Scope.Scope,
     most: number
   ): Effect.Effect<CarriedReply, UpstreamFailure | GatewayError> {
-    const { accept, makeBudget, model, path, source, stats } = this.input
+    const { accept, makeBudget, path, source, stats } = this.input
     const { captures, deadlines } = this.services
     const { carry } = lease.driver
     const budget = this.budget ??= makeBudget()

@@ -36,8 +36,10 @@ export const countUpstream = (
     caller,
     config,
     stats,
+    model,
+    canCall: ({ countTokens }) => countTokens !== undefined,
     refuse: () => undefined,
-    call: ({ countTokens }, token) =>
+    call: ({ countTokens }, model, token) =>
       countTokens === undefined
         ? Effect.succeed(undefined)
         : Effect.catchIf(countTokens({ model, conversation, token }), hasNoEndpoint, () => Effect.succeed(undefined))

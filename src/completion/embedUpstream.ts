@@ -7,6 +7,7 @@ import type { Deadlines } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { ServerFields } from "../domain/families/Family.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { normalizeModelName } from "../domain/models.ts"
 import type { Route } from "../domain/routes.ts"
 import type { EmbeddingsReply, OwnInputs } from "../upstream/Upstream.ts"
 import { leasedCall } from "./leasedCall.ts"
@@ -33,6 +34,14 @@ const unsupported = gatewayError(
   "The upstream makes no embeddings: embeddings.provider upstream needs an OpenAI-compatible server"
 )
 
+/** The route with targets of its first model alone: vectors of two models do not mix. */
+const ofOneModel = (route: Route): Route => {
+  const [first, ...others] = route.targets
+  const id = normalizeModelName(first!.model.id)
+  const same = others.filter(({ model }) => normalizeModelName(model.id) === id)
+  return same.length === others.length ? route : { ...route, targets: [first!, ...same] }
+}
+
 /** Requests the vectors of all inputs. Fails with the error to send. */
 export const embedUpstream = (
   accounts: AccountPool,
@@ -43,11 +52,13 @@ export const embedUpstream = (
     caller,
     config,
     stats,
+    model: ofOneModel(model),
+    canCall: ({ embed }) => embed !== undefined,
     refuse: (driver) => {
       if (driver.embed === undefined) return unsupported
       if (fields !== undefined) noteUncarried(fields, driver, stats)
       if (own?.family !== driver.family) noteOwnInputs(own, stats)
       return undefined
     },
-    call: ({ embed }, token) => embed!({ model, inputs, dimensions, own, fields, token })
+    call: ({ embed }, model, token) => embed!({ model, inputs, dimensions, own, fields, token })
   })

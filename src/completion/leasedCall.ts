@@ -8,6 +8,8 @@ import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import type { Model } from "../domain/models.ts"
+import type { Route, Target } from "../domain/routes.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { attemptOverdue, Attempts, type AttemptWork } from "./attempts.ts"
@@ -18,9 +20,13 @@ interface LeasedCall<A> {
   readonly caller: Caller
   readonly config: GatewayConfig
   readonly stats: RequestStats
+  /** What was asked for. */
+  readonly model: Route
+  /** Whether a driver can make the call. */
+  readonly canCall: (driver: Driver) => boolean
   /** Returns the error for a driver that cannot make the call. */
   readonly refuse: (driver: Driver) => GatewayError | undefined
-  readonly call: (driver: Driver, token: string | undefined) => Effect.Effect<A, UpstreamFailure>
+  readonly call: (driver: Driver, model: Model, token: string | undefined) => Effect.Effect<A, UpstreamFailure>
 }
 
 class CallAttempt<A> implements AttemptWork<A, A> {
@@ -36,12 +42,20 @@ class CallAttempt<A> implements AttemptWork<A, A> {
     this.stats = input.stats
   }
 
+  get route(): Route {
+    return this.input.model
+  }
+
+  canCarry(driver: Driver): boolean {
+    return this.input.canCall(driver)
+  }
+
   refuse(driver: Driver): GatewayError | undefined {
     return this.input.refuse(driver)
   }
 
-  begin(lease: Lease, _: Scope.Scope, most: number): Effect.Effect<A, UpstreamFailure> {
-    const called = Effect.flatMap(lease.credential.token, (token) => this.input.call(lease.driver, token))
+  begin(lease: Lease, { model }: Target, _: Scope.Scope, most: number): Effect.Effect<A, UpstreamFailure> {
+    const called = Effect.flatMap(lease.credential.token, (token) => this.input.call(lease.driver, model, token))
     return withDeadline(
       Effect.tap(called, () => lease.report(undefined, undefined)),
       this.deadlines,

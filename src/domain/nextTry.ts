@@ -44,6 +44,8 @@ export interface TriedRequest {
   readonly alsoOn: ReadonlyArray<AlsoOn>
   /** The request is pinned to an account: no other account or target serves it. */
   readonly isPinned: boolean
+  /** Targets that have no account for the request at present, or cannot carry it. */
+  readonly out?: ReadonlySet<number> | undefined
 }
 
 /**
@@ -57,13 +59,15 @@ export type NextTry =
 const end: NextTry = { _tag: "end" }
 
 /** Chooses the next try. O(tries + targets), both of which are bounded. */
-export const nextTry = ({ alsoOn, hasAccount, isPinned, targets, tries }: TriedRequest): NextTry => {
+export const nextTry = ({ alsoOn, hasAccount, isPinned, out, targets, tries }: TriedRequest): NextTry => {
   const last = tries[tries.length - 1]
   if (last === undefined || tries.length >= mostTries) return end
   const { failure, target } = last
   const triesOf = (index: number) => tries.filter((attempt) => attempt.target === index).length
   const untried = () => {
-    for (let index = 0; index < targets; index++) if (triesOf(index) === 0) return index
+    for (let index = 0; index < targets; index++) {
+      if (triesOf(index) === 0 && out?.has(index) !== true) return index
+    }
     return undefined
   }
   const hasTry = triesOf(target) < mostTriesOfTarget
@@ -80,7 +84,8 @@ export const nextTry = ({ alsoOn, hasAccount, isPinned, targets, tries }: TriedR
   for (let step = 1; step <= targets; step++) {
     const index = (target + step) % targets
     const latest = tries.findLast((attempt) => attempt.target === index)
-    if (triesOf(index) < mostTriesOfTarget && latest?.failure.retry !== "no") return { _tag: "target", target: index }
+    const isOpen = triesOf(index) < mostTriesOfTarget && latest?.failure.retry !== "no"
+    if (isOpen && out?.has(index) !== true) return { _tag: "target", target: index }
   }
   return end
 }

@@ -23,6 +23,7 @@ import { Callers } from "../accounts/Callers.ts"
 import { keyOf } from "../completion/admission.ts"
 import { ignoredHeader } from "../completion/ignored.ts"
 import {
+  type AnsweringTarget,
   CurrentRequestWatch,
   makeRequestStats,
   type RequestStats,
@@ -100,6 +101,14 @@ const requestSpan = (
 /** Marks the responses of the embedded upstream, its errors included. */
 const upstreamIsEmbedded = { "x-gateway-upstream": "embedded" }
 
+const headerValue = (text: string): string => /^[\x21-\x7e]*$/.test(text) ? text : encodeURI(text.toWellFormed())
+
+/** Names the upstream and the model that answered. */
+const answererHeaders = ({ model, upstream }: AnsweringTarget) => ({
+  "x-gateway-upstream": upstream,
+  "x-gateway-model": headerValue(model)
+})
+
 const timing = (stats: RequestStats, now: number): string => {
   const waited = { queued: stats.queued, upstream: stats.upstream }
   // Headers may leave before the reply starts.
@@ -125,7 +134,10 @@ const answered = (
   if (ignored !== undefined) headers["x-gateway-ignored"] = ignored
   if (stats.attempts > 0) {
     headers["server-timing"] = timing(stats, now)
-    if (stats.driver === "embedded") Object.assign(headers, upstreamIsEmbedded)
+    if (stats.target !== undefined) {
+      // Headers that leave before the reply starts name nobody: another target may answer yet.
+      if (stats.waiting === undefined) Object.assign(headers, answererHeaders(stats.target))
+    } else if (stats.driver === "embedded") Object.assign(headers, upstreamIsEmbedded)
   }
   const complete = HttpServerResponse.setHeaders(response, headers)
   // The chunks of a stream are recorded as they are sent.

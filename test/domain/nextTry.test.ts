@@ -26,13 +26,13 @@ const failures: ReadonlyArray<FailedTry["failure"]> = [
 ]
 
 /** The rules in words, one after the other, over lists. */
-const naive = ({ alsoOn, hasAccount, isPinned, targets, tries }: TriedRequest): NextTry => {
+const naive = ({ alsoOn, hasAccount, isPinned, out = new Set(), targets, tries }: TriedRequest): NextTry => {
   const { failure, target } = tries.at(-1)!
   const end: NextTry = { _tag: "end" }
   if (tries.length === 8) return end
   const all = Array.from({ length: targets }, (_, index) => index)
   const of = (index: number) => tries.filter((attempt) => attempt.target === index)
-  const fresh = all.filter((index) => of(index).length === 0)
+  const fresh = all.filter((index) => of(index).length === 0 && !out.has(index))
   const isOpen = of(target).length < 3
   const to = (index: number | undefined): NextTry => index === undefined ? end : { _tag: "target", target: index }
   if (isOpen && failure.retry === "here_after_refresh") return { _tag: "refresh", target }
@@ -45,7 +45,9 @@ const naive = ({ alsoOn, hasAccount, isPinned, targets, tries }: TriedRequest): 
   if (isOpen && hasAccount && failure.next === "account") return { _tag: "account", target }
   if (fresh.length > 0) return to(fresh[0])
   const round = [...all.slice(target + 1), ...all.slice(0, target + 1)]
-  return to(round.find((index) => of(index).length < 3 && of(index).at(-1)!.failure.retry !== "no"))
+  return to(
+    round.find((index) => of(index).length < 3 && of(index).at(-1)?.failure.retry !== "no" && !out.has(index))
+  )
 }
 
 const alsoOns: ReadonlyArray<ReadonlyArray<AlsoOn>> = [[], ["context_length"], ["content_filter"]]
@@ -73,7 +75,9 @@ describe("nextTry", () => {
     for (const targets of [1, 2, 3]) {
       for (const alsoOn of alsoOns) {
         for (const isPinned of [true, false]) {
-          seen += explore({ targets, tries: [], alsoOn, isPinned }, 0, 4)
+          for (const out of [undefined, new Set([targets - 1])]) {
+            seen += explore({ targets, tries: [], alsoOn, isPinned, out }, 0, 4)
+          }
         }
       }
     }

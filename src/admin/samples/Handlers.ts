@@ -101,7 +101,7 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
     const reply: ChatReply = {
       status: response.status,
       contentType: response.headers["content-type"] ?? "application/json",
-      headers: response.headers["x-gateway-upstream"] === undefined ? {} : { "x-gateway-upstream": "embedded" },
+      headers: response.headers["x-gateway-upstream"] === "embedded" ? { "x-gateway-upstream": "embedded" } : {},
       body: new Uint8Array(yield* response.arrayBuffer)
     }
     return reply

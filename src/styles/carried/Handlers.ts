@@ -138,7 +138,9 @@ export const CarriedHandlers = groupRoutes(
         const current = yield* responder.currentRequest
         const { caller, config, stats } = current
         const driver = yield* upstream.driver
-        if (driver.carry === undefined) return yield* notCarried(driver.name, endpoint.path)
+        if (driver.carry === undefined && !config.route_table.isSeveral) {
+          return yield* notCarried(driver.name, endpoint.path)
+        }
         const { isStream, model: requested, source, text } = yield* read(request, endpoint)
         stats.stream = isStream
         const model = findModel(current, requested, endpoint.takesFamilies === true ? "carriedText" : "carried")
