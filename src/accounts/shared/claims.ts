@@ -233,8 +233,11 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
   })
   store.holds(
     () => ({
-      leases: Array.from(leases.values(), ({ account, fence, pool, ticket }): Holdings["leases"][number] =>
-        pool === defaultUpstream ? [ticket, account, fence] : [ticket, account, fence, pool]),
+      leases: Array.from(
+        leases.values(),
+        ({ account, fence, pool, ticket }): Holdings["leases"][number] =>
+          pool === defaultUpstream ? [ticket, account, fence] : [ticket, account, fence, pool]
+      ),
       tickets: Array.from(waiters, ([ticket, { claim, holding, number, since }]): Holdings["tickets"][number] => {
         const waited = now() - since
         const left = Math.max(0, Math.round(claim.patience - waited))
@@ -326,8 +329,12 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
     end: (grant: Grant, args: ReadonlyArray<string>, onReply: OnReply): void => {
       if (leases.delete(grant.ticket)) end(grant.ticket, args, onReply)
     },
-    /** Reports that the upstream of a lease has sent the first event. Later ones need not be reported before the end. */
-    works: (grant: Grant): Effect.Effect<void> => Effect.ignore(store.run("places", "works", grant.ticket)),
+    /** Reports that the upstream of a lease has sent the first event. Returns whether that ends a cooling. */
+    works: (grant: Grant): Effect.Effect<boolean> =>
+      Effect.match(store.run("places", "works", grant.ticket), {
+        onFailure: () => false,
+        onSuccess: ([verdict]) => verdict === "back"
+      }),
     /** Gives up the places of waiters in pools that no longer serve them. Called when the configuration has changed. */
     review: (): void => {
       for (const [ticket, { claim }] of waiters) review(ticket, claim)
