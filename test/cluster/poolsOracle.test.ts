@@ -235,8 +235,8 @@ class Oracle {
     for (const name of names) {
       if (pools.has(name)) continue
       this.cooling(name).succeeded()
-      if (![...this.pools.leaving].includes(name)) this.#coolings.delete(name)
     }
+    this.#forgetCoolings()
     // A single upstream is never skipped.
     if (this.limit === Number.POSITIVE_INFINITY) this.cooling("default").succeeded()
   }
@@ -272,7 +272,9 @@ class Oracle {
 
   #forgetCoolings(): void {
     for (const name of names) {
-      if (!this.config.has(name) && ![...this.pools.leaving].includes(name)) this.#coolings.delete(name)
+      // `default` is never forgotten.
+      const isGone = !this.config.has(name) && ![...this.pools.leaving].includes(name) && name !== "default"
+      if (isGone) this.#coolings.delete(name)
     }
   }
 

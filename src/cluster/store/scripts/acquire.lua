@@ -7,12 +7,11 @@ local ticket, wish, patience, instead, style = ARGV[4], ARGV[5], tonumber(ARGV[6
 
 local holder, account, fence = lease_of(me, ticket)
 if holder then return finish({ 'granted', unpack(grant_of(holder, me, ticket, account, fence)) }) end
+local function waits_on(waiter) return { 'waiting', int(waiter.number), waiter.holding and '1' or '0' } end
+local record = record_of(me, ticket)
+if record then return finish(waits_on(record)) end
 local waits = call('HGET', K .. 'tickets:' .. me, ticket)
 if waits then return finish({ 'waiting', string.match(waits, '^%S+') }) end
-local record = record_of(me, ticket)
-local function waits_on(waiter) return { 'waiting', int(waiter.number), waiter.holding and '1' or '0' } end
-
-if record then return finish(waits_on(record)) end
 
 local function refused(reason, till) return { 'refused', unpack(refusal(reason, till)) } end
 
