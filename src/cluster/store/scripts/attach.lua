@@ -34,16 +34,13 @@ for _, lease in ipairs(leases) do
   if lease_of(me, lease[1]) == nil then
     close(me, lease[1])
     dropped = dropped + 1
-    hold(pool_named(lease[4] or 'default'), me, lease[1], lease[2], lease[3])
+    if lease[4] then load_several() end
+    hold(lease[4] and S.pool_named(lease[4]) or default, me, lease[1], lease[2], lease[3])
     given = math.max(given, lease[3])
   end
 end
 for _, ticket in ipairs(tickets) do has[ticket[1]] = true end
-for _, kind in ipairs(claim_kinds) do
-  for _, ticket in ipairs(call('HKEYS', K .. kind .. me)) do
-    if not has[ticket] then close(me, ticket) end
-  end
-end
+close_all(me, has)
 call('DEL', K .. 'out:' .. me)
 call('HSET', node, 'sent', 0)
 
@@ -56,14 +53,15 @@ local function put_back(ticket)
     if quiet <= now then reason, till = hopeless(default, ticket[2], deadline) end
     if reason == nil then return join(me, id, ticket[2], ticket[3], deadline, since, ticket[6]) end
   else
+    load_several()
     local targets = {}
     for _, target in ipairs(ticket[7][3]) do
-      local p = quiet > now and pool_named(target[1]) or configured(target[1])
+      local p = quiet > now and S.pool_named(target[1]) or configured(target[1])
       if p then
         local why, when
         if quiet <= now then why, when = hopeless(p, target[2], deadline) end
         if why then
-          reason, till = milder(reason, till, why, when)
+          reason, till = S.milder(reason, till, why, when)
         else
           targets[#targets + 1] = { target[1], target[2], 'later' }
         end
@@ -77,12 +75,12 @@ local function put_back(ticket)
         id = me .. '|' .. id, node = me, ticket = id, number = ticket[3], deadline = deadline, since = since,
         style = ticket[6], spread = ticket[7][1], holding = ticket[7][2] == 1 and #targets > 1, targets = targets
       }
-      records[waiter.id] = waiter
+      S.records[waiter.id] = waiter
       for i, target in ipairs(targets) do
-        if i == 1 or not waiter.holding then join_place(waiter, target) end
+        if i == 1 or not waiter.holding then S.join_place(waiter, target) end
       end
       call('ZADD', K .. 'queue', waiter.number, waiter.id)
-      return settle(waiter)
+      return S.settle(waiter)
     end
   end
   notify(me, 'refuse ' .. id .. ' ' .. table.concat(refusal(reason or 'Unavailable', till), ' '))
@@ -93,7 +91,7 @@ for _, ticket in ipairs(tickets) do
     if ticket[3] > 0 then
       notify(me, 'grant ' .. ticket[1] .. ' ' .. table.concat(grant_of(p, me, ticket[1], account, fence), ' '))
     end
-  elseif ticket[3] > 0 and call('HEXISTS', K .. 'tickets:' .. me, ticket[1]) == 0 and not record_of(me, ticket[1]) then
+  elseif ticket[3] > 0 and call('HEXISTS', K .. 'tickets:' .. me, ticket[1]) == 0 and not (S and S.record_of(me, ticket[1])) then
     put_back(ticket)
   end
 end

@@ -30,13 +30,14 @@ local function pool_of_arguments(enabled)
 end
 local next_total, wanted_pools = INF, { pool_of_arguments(1) }
 if ARGV[18] then
+  load_several()
   local choice = cjson.decode(ARGV[18])
   several, next_total, wanted_pools = true, choice[1], choice[2]
   for i, spec in ipairs(wanted_pools) do
     if spec[1] == 'default' then wanted_pools[i] = pool_of_arguments(spec[2]) end
   end
-elseif several then
-  reset_cooling(default)
+elseif S then
+  S.reset_cooling(default)
 end
 local next_pools = {}
 for _, spec in ipairs(wanted_pools) do next_pools[spec[1]] = spec end
@@ -106,9 +107,9 @@ local function apply(p, resets, renewed, accounts, disabled)
   for _, account in ipairs(disabled) do
     if wanted[account] then set_enabled(p, account, false) end
   end
-  if not p.open then refuse_all(p) end
+  if not p.open then S.refuse_all(p) end
   -- Another upstream has another health.
-  if resets and several then reset_cooling(p) end
+  if resets and S then S.reset_cooling(p) end
   refuse_shared(p)
 end
 
@@ -135,11 +136,11 @@ for _, p in ipairs({ unpack(pools) }) do
   if not next_pools[p.name] and not p.leaving then
     p.leaving = true
     apply(p, false, {}, {}, {})
-    reset_cooling(p)
-    forget_pool(p)
+    S.reset_cooling(p)
+    S.forget_pool(p)
   end
 end
-if several then save_pools() end
+if S then S.save_pools() end
 serve()
 broadcast('config ' .. revision)
 return finish({ 'ok', revision })

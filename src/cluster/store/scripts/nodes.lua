@@ -10,25 +10,11 @@ local function forget(p, account)
   call('HDEL', p.k .. 'cleaning', account)
 end
 
--- Forgets a pool that has left the configuration and has no leases. `default` keeps its place.
-local function forget_pool(p)
-  if not p.leaving or p.in_use > 0 or p == default then return end
-  for _, key in ipairs({
-    'sum', 'roster', 'disabled', 'spare', 'use', 'last', 'pins', 'lines', 'several', 'cool', 'untried', 'trying', 'parked',
-    'cleaning'
-  }) do call('DEL', p.k .. key) end
-  for i, other in ipairs(pools) do
-    if other == p then table.remove(pools, i) end
-  end
-  by_name[p.name] = nil
-  save_pools()
-end
-
 -- Ends a lease or a waiter. Returns its kind, account and pool. Idempotent.
 local function close(node, ticket)
-  local record = record_of(node, ticket)
+  local record = S and S.record_of(node, ticket)
   if record then
-    leave_all(record)
+    S.leave_all(record)
     return 'waiting'
   end
   local waits = call('HGET', K .. 'tickets:' .. node, ticket)
@@ -48,9 +34,9 @@ local function close(node, ticket)
   end
   if p.probe == node .. '|' .. ticket then
     p.probe, p.chilled = nil, true
-    refresh(p)
+    S.refresh(p)
   end
-  forget_pool(p)
+  if p.leaving then S.forget_pool(p) end
   return 'granted', account, p
 end
 
@@ -59,8 +45,14 @@ local function let_key_go(key)
   if call('HINCRBY', K .. 'usage:use', key, -1) <= 0 then call('HDEL', K .. 'usage:use', key) end
 end
 
--- The tickets of a node: waiters, then leases.
-local claim_kinds = { 'several:', 'tickets:', 'leases:', 'held:' }
+-- Ends all claims of a node, or those that it does not have: waiters, then leases.
+local function close_all(node, has)
+  for _, kind in ipairs(S and { 'several:', 'tickets:', 'leases:', 'held:' } or { 'tickets:', 'leases:' }) do
+    for _, ticket in ipairs(call('HKEYS', K .. kind .. node)) do
+      if not has[ticket] then close(node, ticket) end
+    end
+  end
+end
 
 -- How many leases and waiters a node has. A waiter with a record may have a place in `default` besides.
 local function claims_of(node)
@@ -72,9 +64,7 @@ end
 
 -- Drops a node with its leases, waiters, probes, clean-ups and logins.
 local function drop(node)
-  for _, kind in ipairs(claim_kinds) do
-    for _, ticket in ipairs(call('HKEYS', K .. kind .. node)) do close(node, ticket) end
-  end
+  close_all(node, {})
   for _, p in ipairs(pools) do
     local trying = call('HGETALL', p.k .. 'trying')
     for i = 1, #trying, 2 do
@@ -120,7 +110,7 @@ local function reap()
       if p.probe and not call('ZSCORE', K .. 'nodes', string.match(p.probe, '^(.*)|')) then
         p.probe, p.chilled = nil, true
       end
-      refresh(p)
+      S.refresh(p)
       serve()
     end
   end

@@ -8,21 +8,21 @@ if not is_attached() then return finish({ 'lost' }) end
 local op, ticket = ARGV[4], ARGV[5]
 local p, account, fence = lease_of(me, ticket)
 if op == 'works' then
-  local was_cooled = p and not p.leaving and upstream_succeeded(p)
+  local was_cooled = p and not p.leaving and S and S.upstream_succeeded(p)
   return finish({ was_cooled and 'back' or 'ok' })
 end
-local record = record_of(me, ticket)
+local record = S and S.record_of(me, ticket)
 if record then
   if op == 'widen' then
-    widen(record)
+    S.widen(record)
   else
     for _, target in ipairs(configured(ARGV[6]) and record.targets or {}) do
       if target[1] == ARGV[6] then
-        if is_place(target) then
-          give_up(record, target, 'Unavailable')
+        if S.is_place(target) then
+          S.give_up(record, target, 'Unavailable')
         else
           target[3] = 'gone'
-          touch(record)
+          S.touch(record)
         end
         break
       end
@@ -30,7 +30,7 @@ if record then
   end
   serve()
   p, account, fence = lease_of(me, ticket)
-  record = record_of(me, ticket)
+  record = S and S.record_of(me, ticket)
 end
 local waits = call('HGET', K .. 'tickets:' .. me, ticket)
 if waits and not record then

@@ -57,6 +57,8 @@ default.direct_in_use, default.direct_waiting = tonumber(counted[7]) or 0, tonum
 -- All pools, and those that have left the configuration and still have leases. `total` bounds the slots in use of all.
 local pools, by_name, total = { default }, { default = default }, INF
 local several = limits[6] and true or false
+-- The functions of `several.lua`, once they are made.
+local S
 
 local function read_pool(p)
   local read = call('HMGET', p.k .. 'sum', 'in_use', 'waiting', 'direct_in_use', 'direct_waiting', 'skip', 'till', 'probe',
@@ -108,31 +110,6 @@ local function broadcast(text)
   for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do call('PUBLISH', channel(node), '0\n' .. text) end
 end
 
--- Saves the list of pools. It is absent while `default` is the only pool and no waiter has a record.
-local function save_pools()
-  if #pools == 1 and default.open and not default.leaving and total == INF and call('ZCARD', K .. 'several') == 0 then
-    call('HDEL', K .. 'lim', 'pools')
-    return
-  end
-  several = true
-  local list = {}
-  for i, p in ipairs(pools) do
-    list[i] = { p.name, p.per, p.global, p.queue, p.direct, p.open and 1 or 0, p.leaving and 1 or 0 }
-  end
-  call('HSET', K .. 'lim', 'pools', cjson.encode({ total == INF and -1 or total, list }))
-end
-
--- A pool of a name that the store does not know yet: its nodes are returning to an empty store.
-local function pool_named(name)
-  if by_name[name] == nil then
-    local p = make_pool(name, 1, 0, 0, 1)
-    p.open = false
-    pools[#pools + 1], by_name[name] = p, p
-    save_pools()
-  end
-  return by_name[name]
-end
-
 local function configured(name)
   local p = by_name[name]
   return p and not p.leaving and p or nil
@@ -150,53 +127,12 @@ local function all_in_use()
   return sum
 end
 
--- The records of waiters, by `<node>|<ticket>`: false for none. `touched` ones are saved at the end.
-local records, touched = {}, {}
-
-local function touch(record)
-  if not record.touched then
-    record.touched = true
-    touched[#touched + 1] = record
-  end
-end
-
-local function save_record(record)
-  local place = K .. 'several:' .. record.node
-  if record.ended then
-    call('HDEL', place, record.ticket)
-    return
-  end
-  call('HSET', place, record.ticket, cjson.encode({
-    record.number, record.deadline, record.since, record.style, record.spread, record.holding and 1 or 0, record.targets,
-    record.lost or '', record.lost_till and int(record.lost_till) or ''
-  }))
-end
-
 -- The last step of every script with changes.
 local function finish(reply)
-  for _, record in ipairs(touched) do
-    save_record(record)
-    record.touched = false
-  end
-  touched = {}
   call('HSET', K .. 'sum', 'in_use', default.in_use, 'waiting', default.waiting, 'given', given, 'numbered', numbered,
     'arrived', arrived, 'stamped', stamped, 'direct_in_use', default.direct_in_use,
     'direct_waiting', default.direct_waiting)
-  if several then
-    for _, p in ipairs(pools) do
-      if p.counts and p ~= default then
-        call('HSET', p.k .. 'sum', 'in_use', p.in_use, 'waiting', p.waiting, 'direct_in_use', p.direct_in_use,
-          'direct_waiting', p.direct_waiting)
-      end
-      if p.chilled then
-        call('HSET', p.k .. 'sum', 'skip', p.skip, 'till', p.till and int(p.till) or '', 'probe', p.probe or '',
-          'coolings', p.coolings, 'in_row', p.in_row, 'failures', p.failures, 'failed', p.failed or '',
-          'requests', p.requests or 0, 'cause', p.cause or '')
-      end
-      p.counts, p.chilled = nil, nil
-    end
-    if #pools == 1 then save_pools() end
-  end
+  if S then S.save() end
   for _, node in ipairs(notified) do
     local items = outbox[node]
     local sent = call('HINCRBY', K .. 'node:' .. node, 'sent', #items)

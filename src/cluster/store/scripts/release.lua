@@ -6,7 +6,7 @@ reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket, unclean = ARGV[4], ARGV[5]
 local seen = report_at(6)
-local cooled = upstream_report_at(14, ticket)
+local cooled = S and S.upstream_report_at(14, ticket)
 local was, account, p = close(me, ticket)
 serve()
 local clean = ''

@@ -62,7 +62,7 @@ for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
 end
 for _, member in ipairs(call('ZRANGE', K .. 'queue', 0, 49)) do
   local node, ticket = string.match(member, '^(.*)|(.*)$')
-  local record = record_of(node, ticket)
+  local record = S and S.record_of(node, ticket)
   local since, style, wish
   if record then
     since, style, wish = record.since, record.style, record.targets[1][2]
@@ -77,7 +77,7 @@ for _, member in ipairs(call('ZRANGE', K .. 'queue', 0, 49)) do
     if several then
       waiter.pools = {}
       for _, target in ipairs(record and record.targets or { { 'default', wish, 'placed' } }) do
-        if is_place(target) then waiter.pools[#waiter.pools + 1] = target[1] end
+        if target[3] == 'placed' or target[3] == 'parked' then waiter.pools[#waiter.pools + 1] = target[1] end
       end
     end
     reply.waiters[#reply.waiters + 1] = waiter
