@@ -8,6 +8,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
+import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type Account, findAccount } from "../config/Account.ts"
@@ -150,7 +151,7 @@ const directAccess = ({ driver, token }: Held, report: Report): AccountAccess =>
   report,
   driver,
   credential: fixedCredential(token),
-  secrets: () => token === undefined ? [] : [token]
+  secrets: () => [...(token === undefined ? [] : [token]), ...(driver.secrets ?? []).map(Redacted.value)]
 })
 
 /** What a lease of a caller begins with. */
@@ -227,7 +228,11 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     account: account.key,
     identifier: account.identifier,
     accountHash: account.hash,
-    secrets: () => held.token === undefined ? account.secrets : [held.token, ...account.secrets],
+    secrets: () => [
+      ...(held.token === undefined ? [] : [held.token]),
+      ...account.secrets,
+      ...(held.driver.secrets ?? []).map(Redacted.value)
+    ],
     refreshToken: Effect.sync(() => tokens.drop(held.token)),
     report
   })

@@ -66,6 +66,7 @@ export const makeUpstreamHealth = Effect.fnUntraced(function*(
     FiberHandle.make<void>(),
     (timer) => FiberHandle.runtime(timer)<never>()
   )
+  const random = yield* Random.Random
   const now = () => monotonicMillis(clock)
   let watched = new Map<string, Watched>()
   let wakeAt = Number.POSITIVE_INFINITY
@@ -86,15 +87,14 @@ export const makeUpstreamHealth = Effect.fnUntraced(function*(
     return wakeAt === Number.POSITIVE_INFINITY ? Effect.void : Effect.andThen(Effect.sleep(wakeAt - at), wake)
   })
 
-  const failed = (name: string, each: Watched, attempt: UpstreamTry, fault: UpstreamFault, retryAfter?: number) =>
-    Effect.flatMap(Random.next, (random) => {
-      const delay = each.cooling.failed(attempt, { fault, now: now(), random, retryAfter })
-      if (delay === undefined) return Effect.void
-      each.fault = fault
-      update(name, each)
-      if (each.cooling.until! < wakeAt) setTimer(wake)
-      return logCooled(name, fault, delay)
-    })
+  const failed = (name: string, each: Watched, attempt: UpstreamTry, fault: UpstreamFault, retryAfter?: number) => {
+    const delay = each.cooling.failed(attempt, { fault, now: now(), random: random.nextDoubleUnsafe(), retryAfter })
+    if (delay === undefined) return Effect.void
+    each.fault = fault
+    update(name, each)
+    if (each.cooling.until! < wakeAt) setTimer(wake)
+    return logCooled(name, fault, delay)
+  }
 
   return {
     configure: (drivers) => {

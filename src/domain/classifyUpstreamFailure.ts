@@ -29,6 +29,7 @@ export type FailureClass =
   | "caller_mistake"
   | "timed_out"
   | "empty_reply"
+  | "proxy_failed"
   | "unreachable"
   | "cut_off"
   | "disagreement"
@@ -431,6 +432,25 @@ export const rules: ReadonlyArray<Rule> = [
     code: "upstream_empty_output",
     message: "The upstream's reply was empty",
     because: "models do this occasionally, and an empty success would be wrong"
+  },
+  {
+    class: "proxy_failed",
+    when: (failure) => failure.cause?.proxy?.of === "account",
+    retry: "elsewhere",
+    next: "account",
+    health: "refused_login",
+    code: "upstream_error",
+    message: "The way to the upstream failed",
+    because: "the proxy is the account's own, and other accounts have other ways"
+  },
+  {
+    class: "unreachable",
+    when: (failure) => failure.cause?.proxy !== undefined,
+    retry: "elsewhere",
+    next: "target",
+    code: "upstream_error",
+    message: "The way to the upstream failed",
+    because: "all accounts without a proxy of their own go the same way"
   },
   {
     class: "unreachable",

@@ -8,6 +8,8 @@ import * as HttpServer from "effect/http/HttpServer"
 import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import type { NamedUpstream } from "../config/GatewayConfig.ts"
+import { chooseProxy, type ProxyVariables, proxyVariables } from "../config/proxies.ts"
 import { noDataFolder } from "../usage/configuredStore.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
 
@@ -28,6 +30,8 @@ export interface StartFacts {
   /** Address of the upstream; empty with the embedded driver. */
   readonly upstream: string
   readonly accounts: number
+  /** Upstreams behind a proxy, whose address is without credentials. */
+  readonly proxies: ReadonlyArray<{ readonly upstream: string; readonly address: string }>
   /** Whether unknown bearers are used as upstream tokens. */
   readonly directTokens: boolean
   /** The generated business key, if none is configured. */
@@ -81,6 +85,7 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
     `Model Gateway listens on ${address}`,
     `config        ${configOf(facts)}`,
     `upstream      ${upstreamOf(facts)}`,
+    ...facts.proxies.map(({ address, upstream }) => `proxy         ${upstream} goes by ${address}`),
     ...(generatedKey === undefined ? [] : [`business key  ${generatedKey}`]),
     ...(generatedAdminKey === undefined ? [] : [`admin key     ${generatedAdminKey}`]),
     ...(facts.console ? [`console       ${address}/console/  (sign in with the admin key)`] : []),
@@ -100,6 +105,15 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
   ]
 }
 
+/** The proxies of upstreams. */
+const proxiesOf = (upstreams: ReadonlyArray<NamedUpstream>, environment: ProxyVariables): StartFacts["proxies"] =>
+  upstreams.flatMap(({ base_url, enabled, name, proxy }) => {
+    if (!enabled || base_url === "") return []
+    const upstream = proxy === undefined ? undefined : Redacted.value(proxy)
+    const chosen = chooseProxy({ account: undefined, upstream, environment }, base_url)
+    return chosen?.proxy === undefined ? [] : [{ upstream: name, address: chosen.proxy.address }]
+  })
+
 /**
  * Prints the banner to the standard output if that is a terminal, else to the standard error, so that piped output is JSON
  * lines only.
@@ -109,7 +123,7 @@ export const announce = Effect.fnUntraced(function*(terminal: boolean) {
   const store = yield* ConfigStore
   const fs = yield* FileSystem.FileSystem
   const { resolve } = yield* Path.Path
-  const { auth, configured_keys, console, accounts, upstream } = yield* store.current
+  const { auth, configured_keys, console, accounts, upstream, upstreams } = yield* store.current
   const { config_path, env_backed } = store.source
   const lines = bannerLines({
     address: HttpServer.formatAddress(server.address),
@@ -124,6 +138,7 @@ export const announce = Effect.fnUntraced(function*(terminal: boolean) {
     driver: upstream.driver,
     upstream: upstream.base_url,
     accounts: accounts.length,
+    proxies: proxiesOf(upstreams, yield* proxyVariables),
     directTokens: auth.direct_tokens,
     generatedKey: store.generatedKey,
     configuredKey: configured_keys[0],

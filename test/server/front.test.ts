@@ -13,6 +13,7 @@ const facts: StartFacts = {
   driver: "openai",
   upstream: "http://127.0.0.1:8000/v1",
   accounts: 0,
+  proxies: [],
   directTokens: false,
   generatedKey: undefined,
   configuredKey: "my-key",
@@ -39,6 +40,11 @@ describe("the start", () => {
   it("shows a configured key to a terminal alone, as a shell takes it", () => {
     assert.notInclude(bannerLines({ ...facts, terminal: false }).join("\n"), "my-key")
     assert.include(bannerLines({ ...facts, configuredKey: "a$b`c\"d" }).join("\n"), "Bearer a\\$b\\`c\\\"d\"")
+  })
+
+  it("says which upstream goes by which proxy", () => {
+    const proxies = [{ upstream: "default", address: "http://proxy.corp:3128" }]
+    assert.include(bannerLines({ ...facts, proxies }), "proxy         default goes by http://proxy.corp:3128")
   })
 
   it("says that changes stay in memory where the environment is the source", () => {
