@@ -10,6 +10,7 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
+import type { Stickiness } from "./sticky.ts"
 import type { UpstreamFault } from "./UpstreamCooling.ts"
 
 /** A caller: `Managed` with a configured key, `Direct` with an upstream token of its own (spec "Authentication"). */
@@ -41,6 +42,8 @@ export interface LeaseOptions {
   readonly wait?: number | undefined
   /** Milliseconds that the request may wait; `upstream.timeouts.queue` without it. */
   readonly patience?: number | undefined
+  /** The conversation that prefers the account which answered it last. */
+  readonly sticky?: Stickiness | undefined
   /** Identifies the request over its leases. */
   readonly request?: string | undefined
 }
@@ -196,6 +199,9 @@ export interface AccountsMetrics {
   readonly loginFailures: number
   readonly sessionCleanUps: number
   readonly sessionCleanUpFailures: number
+  /** Turns of sticky conversations that met the account of the turn before, and those that did not. */
+  readonly stickyHits: number
+  readonly stickyMoves: number
 }
 
 /** Receives changes at once or after a short delay. The methods must be cheap and must not throw. */

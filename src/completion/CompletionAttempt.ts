@@ -8,6 +8,7 @@ import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Lease } from "../accounts/Accounts.ts"
+import type { Stickiness } from "../accounts/sticky.ts"
 import { startCooperatively } from "../config/clock/cooperative.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { Conversation } from "../domain/Conversation.ts"
@@ -20,6 +21,7 @@ import type { Driver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./attempts.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
+import { conversationKey, isContinued } from "./conversationKey.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import type { ReplyStarter } from "./startReply.ts"
@@ -64,10 +66,17 @@ const hasPictures = ({ turns }: Conversation): boolean =>
     )
   )
 
+const stickinessOf = ({ caller, conversation }: CompletionInput, prefersTarget: boolean): Stickiness => ({
+  key: conversationKey(caller.owner, conversation),
+  isContinued: isContinued(conversation),
+  prefersTarget
+})
+
 /** The attempts of one completion. */
 export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   readonly caller: CompletionInput["caller"]
   readonly stats: CompletionInput["stats"]
+  readonly sticky: Stickiness | undefined
   private readonly input: CompletionInput
   private readonly options: CompletionAttemptOptions<A>
   private budget: RequestBudget | undefined
@@ -77,6 +86,8 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     this.options = options
     this.caller = input.caller
     this.stats = input.stats
+    const sticky = input.model.options.sticky ?? input.config.runtime.sticky
+    this.sticky = sticky === false ? undefined : stickinessOf(input, sticky === "target")
   }
 
   get route(): Route {
@@ -101,6 +112,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
       conversation,
       driver: lease.driver.name,
       accountHash: lease.accountHash,
+      target: this.stats.target,
       attempt: count,
       captureContent: config.telemetry.capture_content
     })

@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import type { AccountPool, Caller, Lease, LeaseOptions } from "../accounts/Accounts.ts"
+import type { Stickiness } from "../accounts/sticky.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { pause } from "../config/clock/retry.ts"
@@ -45,6 +46,8 @@ export interface AttemptWork<B, A> {
   readonly stats: RequestStats
   /** What was asked for. */
   readonly route: Route
+  /** The conversation that prefers the account which answered it last. */
+  readonly sticky?: Stickiness | undefined
   /** Whether a target can carry the request. Asked only where the route has several. */
   readonly canCarry: (driver: Driver, target: Target) => boolean
   /** Notes what the driver does not send. Returns the error if the driver cannot serve the request. */
@@ -178,18 +181,26 @@ export class Attempts<B, A> {
   private leaseOptions(candidates: ReadonlyArray<number> | undefined): LeaseOptions {
     const { avoid, stay } = this
     const { config } = this.options
-    const { route, stats } = this.work
+    const { route, stats, sticky } = this.work
     const { style } = stats
     if (candidates === undefined) {
       const target = this.targets[0]!
-      if (!config.route_table.isSeveral) return { avoid, stay, style }
-      return { avoid, stay, style, request: stats.id, targets: [{ upstream: target.upstream, model: target.model.id }] }
+      if (!config.route_table.isSeveral) return { avoid, stay, style, sticky }
+      return {
+        avoid,
+        stay,
+        style,
+        sticky,
+        request: stats.id,
+        targets: [{ upstream: target.upstream, model: target.model.id }]
+      }
     }
     const { spread, wait } = route.options
     return {
       avoid,
       stay,
       style,
+      sticky,
       spread,
       request: stats.id,
       // Only the first choice may hold the request.

@@ -83,7 +83,14 @@ const httpProxy = (
     const { host, pathname, search } = new URL(message.url!)
     const { "proxy-authorization": _, ...passed } = message.headers
     const onward = request(
-      { host: "127.0.0.1", port: portOf(host), method: message.method, path: pathname + search, headers: passed },
+      {
+        host: "127.0.0.1",
+        port: portOf(host),
+        method: message.method,
+        path: pathname + search,
+        headers: passed,
+        maxHeaderSize: 128 * 1024
+      },
       (answer) => {
         response.writeHead(answer.statusCode!, answer.headers)
         answer.pipe(response)

@@ -40,15 +40,20 @@ const proxyFacts = (error: unknown, { chosen }: Course): Pick<FailureCause, "pro
   }
 }
 
+/** Receives the cause of each failure of a proxy, which operators should see whatever becomes of the request. */
+type ProxyFailed = (cause: FailureCause | undefined) => void
+
 /** Reports the events of undici's handler to an exchange. */
 class Handler implements Dispatcher.DispatchHandler, Transport {
   private readonly exchange: Exchange
   private readonly course: Course
+  private readonly proxyFailed: ProxyFailed
   private controller: Dispatcher.DispatchController | undefined = undefined
 
-  constructor(exchange: Exchange, course: Course) {
+  constructor(exchange: Exchange, course: Course, proxyFailed: ProxyFailed) {
     this.exchange = exchange
     this.course = course
+    this.proxyFailed = proxyFailed
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -87,6 +92,7 @@ class Handler implements Dispatcher.DispatchHandler, Transport {
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     this.exchange.broke(error, proxyFacts(error, this.course))
+    if (error instanceof ProxyFailure) this.proxyFailed(this.exchange.cause)
   }
 }
 
@@ -96,19 +102,21 @@ const dispatch = (
   dispatchers: Dispatchers,
   way: Way,
   { body, headers, method, origin, path }: ExchangeRequest,
-  exchange: Exchange
+  exchange: Exchange,
+  proxyFailed: ProxyFailed
 ) => {
   try {
     const course = dispatchers.courseOf(way, origin)
     if (course.chosen !== undefined && course.chosen.proxy === undefined) {
       const failure = new ProxyFailure("UND_ERR_PRX_CONN", { reason: "ERR_INVALID_URL" })
-      return exchange.broke(failure, proxyFacts(failure, course))
+      exchange.broke(failure, proxyFacts(failure, course))
+      return proxyFailed(exchange.cause)
     }
     const sent = body === undefined ? null : isArriving(body) ? Readable.from(leavingBody(body, exchange)) : body
     dispatchers.dispatch(
       course,
       { path, method, headers, body: sent, headersTimeout: 0, bodyTimeout: 0 },
-      new Handler(exchange, course)
+      new Handler(exchange, course, proxyFailed)
     )
   } catch (error) {
     exchange.broke(error)
@@ -127,6 +135,10 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines>
       Effect.sync(() => new Dispatchers(deadlines, environment)),
       (dispatchers) => Effect.promise(() => dispatchers.destroy())
     )
+    const run = Effect.runForkWith(yield* Effect.context<never>())
+    const proxyFailed: ProxyFailed = (cause) => {
+      run(Effect.annotateLogs(Effect.logWarning("A proxy on the way to an upstream failed"), { cause }))
+    }
     let usual: Way = { accountProxy: undefined, proxy: undefined, tls: undefined, connect: 0 }
     /** The way of requests that have none. */
     const usualWay = (): Way => {
@@ -137,7 +149,7 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines>
     return Exchanges.of({
       start: traced(() => store.now().telemetry.propagate, (request, options) => {
         const exchange = new Exchange(options, deadlines, request.origin, shutdown)
-        dispatch(dispatchers, request.way ?? usualWay(), request, exchange)
+        dispatch(dispatchers, request.way ?? usualWay(), request, exchange, proxyFailed)
         return exchange
       })
     })

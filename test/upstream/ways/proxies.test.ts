@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Fiber, Layer, Redacted } from "effect"
+import { ConfigProvider, Effect, Fiber, Layer, Logger, Redacted, References } from "effect"
 import { TestClock } from "effect/testing"
 import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { afterAll, beforeAll } from "vitest"
@@ -12,6 +12,7 @@ import { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
 import { layerUndici } from "../../../src/upstream/transports/undici.ts"
 import { driverVia } from "../../../src/upstream/Way.ts"
+import { makeAuthority } from "../../support/certificates.ts"
 import { modelList } from "../../support/openaiServer.ts"
 import type { ProxyKind, ProxyServer } from "../../support/proxyServers.ts"
 import { complete, facts, fixedToken, referenceServer, request, timeLimits } from "../session/support.ts"
@@ -180,6 +181,16 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
       assert.deepStrictEqual(yield* codeWith(silent), ["transport", "UND_ERR_PRX_TIMEOUT"])
     }))
 
+  it.effect("a long head of a reply passes", () =>
+    Effect.gen(function*() {
+      const proxy = yield* proxyServer({ kind })
+      const { baseUrl, server } = yield* hiddenServer("http")
+      server.list(() => ({ ...modelList("m"), headers: { "x-pad": "y".repeat(60 * 1024) } }))
+      const driver = driverBy("upstream", baseUrl, proxy.url)
+      const models = yield* onClient(Effect.flatMap(driver, (driver) => driver.listModels!("key")))
+      assert.deepStrictEqual(models, ["m"])
+    }))
+
   it.effect("the session driver logs in by it", () =>
     Effect.gen(function*() {
       const proxy = yield* proxyServer({ kind, credentials })
@@ -205,6 +216,64 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
           assert.strictEqual(headers["x-title"], "gateway")
         }
       }))
+    }))
+})
+
+describe("operators", () => {
+  it.effect("read each failure of a proxy in the log, without its password", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ fiber, message }) => {
+      lines.push(JSON.stringify([message, fiber.getRef(References.CurrentLogAnnotations)]))
+    })
+    return Effect.gen(function*() {
+      const proxy = yield* proxyServer({ kind: "http", credentials })
+      const driver = driverBy("account", "https://upstream.test/v1", proxy.url.replace("p%40ss", "secret"))
+      yield* onClient(Effect.flatMap(driver, failureOf))
+      assert.lengthOf(lines, 1)
+      const cause = {
+        code: "UND_ERR_PRX_AUTH",
+        status: 407,
+        proxy: { of: "account", address: proxy.address },
+        address: "https://upstream.test"
+      }
+      assert.deepStrictEqual(JSON.parse(lines[0]!), [["A proxy on the way to an upstream failed"], { cause }])
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+})
+
+describe("an https proxy", () => {
+  it.effect("that the system does not trust fails as such", () =>
+    Effect.gen(function*() {
+      const proxy = yield* proxyServer({ kind: "https", certificate: makeAuthority().sign("IP:127.0.0.1") })
+      for (const protocol of upstreams) {
+        const { baseUrl } = yield* hiddenServer(protocol)
+        // The roots of the upstream are for the upstream alone.
+        const driver = driverBy("upstream", baseUrl, proxy.url, protocol === "https" ? { tls } : {})
+        const { cause, kind } = yield* onClient(Effect.flatMap(driver, failureOf))
+        const { code, proxy: failed } = cause ?? {}
+        assert.deepStrictEqual([kind, code, failed?.code], [
+          "transport",
+          "UND_ERR_PRX_TLS",
+          "UNABLE_TO_VERIFY_LEAF_SIGNATURE"
+        ])
+      }
+    }))
+})
+
+describe("a SOCKS5 proxy", () => {
+  it.effect.each([
+    ["[2001:db8::a:1]", "20010db80000000000000000000a0001"],
+    ["[::ffff:10.1.2.3]", "00000000000000000000ffff0a010203"],
+    ["10.1.2.3", "10.1.2.3"]
+  ])("connects to the address %s", ([host, written]) =>
+    Effect.gen(function*() {
+      const proxy = yield* proxyServer({ kind: "socks5" })
+      const server = yield* modelServer
+      server.list(() => modelList("m"))
+      const { port } = new URL(server.baseUrl)
+      const driver = driverBy("upstream", `http://${host}:${port}/v1`, proxy.url)
+      assert.deepStrictEqual(yield* onClient(Effect.flatMap(driver, (driver) => driver.listModels!("key"))), ["m"])
+      assert.deepStrictEqual(proxy.asked, [`tunnel ${written}:${port}`])
     }))
 })
 
