@@ -10,7 +10,6 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
-import type { Stickiness } from "./sticky.ts"
 import type { UpstreamFault } from "./UpstreamCooling.ts"
 
 /** A caller: `Managed` with a configured key, `Direct` with an upstream token of its own (spec "Authentication"). */
@@ -46,6 +45,16 @@ export interface LeaseOptions {
   readonly sticky?: Stickiness | undefined
   /** Identifies the request over its leases. */
   readonly request?: string | undefined
+}
+
+/** What a request says of its conversation. */
+export interface Stickiness {
+  /** Stands for the conversation: a hash under its caller's key. */
+  readonly key: string
+  /** The conversation has been answered before. */
+  readonly isContinued: boolean
+  /** The target is preferred too, and not the account within it alone. */
+  readonly prefersTarget: boolean
 }
 
 /** A model of an upstream that may serve a request. */

@@ -4,22 +4,12 @@
  * A preference: it orders the choice among free slots and never waits. In memory at most `mostConversations`, each for an hour after
  * its last turn; the one used longest ago goes first.
  */
-import type { LeaseOptions, LeaseTarget } from "./Lease.ts"
+import type { LeaseOptions, LeaseTarget, Stickiness } from "./Lease.ts"
 
 const mostConversations = 10_000
 
 /** Milliseconds. */
 const lifetime = 3_600_000
-
-/** What a request says of its conversation. */
-export interface Stickiness {
-  /** Stands for the conversation: a hash under its caller's key. */
-  readonly key: string
-  /** The conversation has been answered before. */
-  readonly isContinued: boolean
-  /** The target is preferred too, and not the account within it alone. */
-  readonly prefersTarget: boolean
-}
 
 /** The account that answered a conversation last. */
 export interface Answered {

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { type Answered, preferring, type Stickiness, StickyConversations } from "../../src/accounts/sticky.ts"
+import type { Stickiness } from "../../src/accounts/Lease.ts"
+import { type Answered, preferring, StickyConversations } from "../../src/accounts/sticky.ts"
 import { conversationKey, isContinued } from "../../src/completion/conversationKey.ts"
 import { type Conversation, Text, type Turn } from "../../src/domain/Conversation.ts"
 import { accounts, buildPool, hold, managed } from "./support.ts"
