@@ -179,8 +179,10 @@ export const pollPool = (
     /** The accounts in use at the last look, with their facts. */
     let used = new Map<string, string>()
     const look = Effect.gen(function*() {
-      const { available_accounts: _, in_use_accounts, oldest_wait_ms: __, waiters, ...status } = yield* pool.status
-      const seen = JSON.stringify(status)
+      const { available_accounts: _, in_use_accounts, oldest_wait_ms: __, upstreams, waiters, ...status } = yield* pool
+        .status
+      // Times that pass are no change.
+      const seen = JSON.stringify([status, upstreams?.map(({ cooled_ms: _cooled, ...facts }) => facts)])
       const waiting = waiters.map(({ account, style }) => `${style} ${account}`).join("\n")
       const facts = yield* pool.describe([...new Set([...used.keys(), ...in_use_accounts])])
       const now = new Map<string, string>()
