@@ -87,7 +87,7 @@ if ARGV[9] then
   local function request_several(wanted, spread, holds)
     local able, reason, till = {}, nil, nil
     for _, target in ipairs(wanted) do
-      local p = quiet > now and S.pool_named(target[1]) or configured(target[1])
+      local p = quiet > now and S.pool_named(target[1]) or S.configured(target[1])
       if p then
         local why, when
         if quiet <= now then why, when = hopeless(p, target[2], now + patience) end
@@ -125,7 +125,7 @@ if ARGV[9] then
   wish, instead = choice[3], choice[4] and #choice[4] > 0 and choice[4] or ''
   ask = function(wanted) return request_several(wanted, choice[1], choice[2] == 1) end
   is_ready = function()
-    local p = configured(wish[1][1])
+    local p = S.configured(wish[1][1])
     return p and state_of(p, string.sub(wish[1][2], 3)) == 'ready'
   end
 end

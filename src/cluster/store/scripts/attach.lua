@@ -56,7 +56,7 @@ local function put_back(ticket)
     load_several()
     local targets = {}
     for _, target in ipairs(ticket[7][3]) do
-      local p = quiet > now and S.pool_named(target[1]) or configured(target[1])
+      local p = quiet > now and S.pool_named(target[1]) or S.configured(target[1])
       if p then
         local why, when
         if quiet <= now then why, when = hopeless(p, target[2], deadline) end

@@ -32,7 +32,7 @@ local function close(node, ticket)
     if call('HINCRBY', p.k .. 'use', account, -1) <= 0 then call('HDEL', p.k .. 'use', account) end
     if is_member(p, account) then place(p, account) elseif used(p, account) == 0 then forget(p, account) end
   end
-  if p.probe == node .. '|' .. ticket then
+  if p.probe and p.probe == node .. '|' .. ticket then
     p.probe, p.chilled = nil, true
     S.refresh(p)
   end

@@ -16,7 +16,7 @@ if record then
   if op == 'widen' then
     S.widen(record)
   else
-    for _, target in ipairs(configured(ARGV[6]) and record.targets or {}) do
+    for _, target in ipairs(S.configured(ARGV[6]) and record.targets or {}) do
       if target[1] == ARGV[6] then
         if S.is_place(target) then
           S.give_up(record, target, 'Unavailable')

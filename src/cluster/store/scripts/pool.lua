@@ -60,23 +60,19 @@ local several = limits[6] and true or false
 -- The functions of `several.lua`, once they are made.
 local S
 
-local function read_pool(p)
-  local read = call('HMGET', p.k .. 'sum', 'in_use', 'waiting', 'direct_in_use', 'direct_waiting', 'skip', 'till', 'probe',
-    'coolings', 'in_row', 'failures', 'failed', 'requests', 'cause')
-  p.in_use, p.waiting = tonumber(read[1]) or 0, tonumber(read[2]) or 0
-  p.direct_in_use, p.direct_waiting = tonumber(read[3]) or 0, tonumber(read[4]) or 0
-  p.skip, p.till, p.probe = read[5] or 'no', tonumber(read[6]), read[7] ~= '' and read[7] or nil
-  p.coolings, p.in_row, p.failures = tonumber(read[8]) or 0, tonumber(read[9]) or 0, tonumber(read[10]) or 0
-  p.failed, p.requests, p.cause = read[11] ~= '' and read[11] or nil, tonumber(read[12]) or 0, read[13] or ''
-end
-
 if several then
   local listed = cjson.decode(limits[6])
   pools, total = {}, listed[1] < 0 and INF or listed[1]
   for i, facts in ipairs(listed[2]) do
     local p = facts[1] == 'default' and default or make_pool(facts[1], facts[2], facts[3], facts[4], facts[5])
     p.open, p.leaving = facts[6] == 1, facts[7] == 1
-    read_pool(p)
+    local read = call('HMGET', p.k .. 'sum', 'in_use', 'waiting', 'direct_in_use', 'direct_waiting', 'skip', 'till', 'probe',
+      'coolings', 'in_row', 'failures', 'failed', 'requests', 'cause')
+    p.in_use, p.waiting = tonumber(read[1]) or 0, tonumber(read[2]) or 0
+    p.direct_in_use, p.direct_waiting = tonumber(read[3]) or 0, tonumber(read[4]) or 0
+    p.skip, p.till, p.probe = read[5] or 'no', tonumber(read[6]), read[7] ~= '' and read[7] or nil
+    p.coolings, p.in_row, p.failures = tonumber(read[8]) or 0, tonumber(read[9]) or 0, tonumber(read[10]) or 0
+    p.failed, p.requests, p.cause = read[11] ~= '' and read[11] or nil, tonumber(read[12]) or 0, read[13] or ''
     pools[i], by_name[p.name] = p, p
   end
 end
@@ -108,11 +104,6 @@ end
 -- Notifies every node. Delivery is not guaranteed: heartbeats carry what must arrive.
 local function broadcast(text)
   for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do call('PUBLISH', channel(node), '0\n' .. text) end
-end
-
-local function configured(name)
-  local p = by_name[name]
-  return p and not p.leaving and p or nil
 end
 
 -- The pool of an account. Only accounts of pools other than `default` have an entry in `home`.

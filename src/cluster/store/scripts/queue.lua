@@ -14,23 +14,18 @@ local function give(p, node, ticket, account)
   return int(given)
 end
 
--- The pool and the queue with the earliest waiter that can be served now, and the account.
-local function next_waiter()
-  local first, from, line, account = INF, nil, nil, nil
-  for _, p in ipairs(pools) do
-    if p.open and p.waiting > 0 and p.in_use < p.global then
-      local its_line, its_account, number = next_line(p)
-      if its_line and number < first then first, from, line, account = number, p, its_line, its_account end
-    end
-  end
-  return from, line, account
-end
-
 -- Serves waiters in order while there are free slots.
 local function serve()
   if quiet > now then return end
   while all_in_use() < total do
-    local p, line, account = next_waiter()
+    -- The pool and the queue with the earliest waiter that can be served now.
+    local first, p, line, account = INF, nil, nil, nil
+    for _, each in ipairs(pools) do
+      if each.open and each.waiting > 0 and each.in_use < each.global then
+        local its_line, its_account, number = next_line(each)
+        if its_line and number < first then first, p, line, account = number, each, its_line, its_account end
+      end
+    end
     if p == nil then return end
     local wish, node = string.match(line, '^(.*)|(.*)$')
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]

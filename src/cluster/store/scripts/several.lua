@@ -21,6 +21,11 @@ local function save_pools()
   call('HSET', K .. 'lim', 'pools', cjson.encode({ total == INF and -1 or total, list }))
 end
 
+local function configured(name)
+  local p = by_name[name]
+  return p and not p.leaving and p or nil
+end
+
 -- A pool of a name that the store does not know yet: its nodes are returning to an empty store.
 local function pool_named(name)
   if by_name[name] == nil then
@@ -378,7 +383,7 @@ local function forget_pool(p)
 end
 
 S = {
-  save = save, save_pools = save_pools, pool_named = pool_named, record_of = record_of,
+  configured = configured, save = save, save_pools = save_pools, pool_named = pool_named, record_of = record_of,
   records = records, touch = touch, is_place = is_place, leave_all = leave_all,
   join_place = join_place, has_places = has_places, milder = milder, widen = widen,
   give_up = give_up, settle = settle, each_record = each_record, set_skip = set_skip,
