@@ -3,6 +3,8 @@ import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/v
 import { scripts } from "../../src/cluster/store/scripts.ts"
 import { ScriptNodes } from "./scripts.ts"
 
+/** Limits, accounts and deadline of a configuration. */
+const ofDefault = ["1", "1", "9", "1", "0", "[]", "[\"a\"]", "[]", "999999999", "", ""]
 const none = ["", "", "", "", "", "", "", ""]
 const atBoth = JSON.stringify(["order", 0, [["gpu", "A"], ["default", "A"]], []])
 const atGpu = JSON.stringify(["order", 0, [["gpu", "A"]], []])
@@ -22,7 +24,7 @@ describe("claims in several pools", () => {
       expected,
       String(++revision),
       "document",
-      ...["1", "1", "9", "1", "0", "[]", JSON.stringify(["a"]), "[]", "999999999", "", ""],
+      ...ofDefault,
       JSON.stringify([9, [["default", 1], ["gpu", 1, 1, 1, 9, 0, 0, [], ["g"], []]]])
     )
   const acquire = async (node: string, ticket: string, choice: string) =>
