@@ -11,6 +11,7 @@ import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import type { UpstreamFault } from "./UpstreamCooling.ts"
+import type { TryCounts, UpstreamTimes } from "./UpstreamTimes.ts"
 
 /** A caller: `Managed` with a configured key, `Direct` with an upstream token of its own (spec "Authentication"). */
 export type Caller =
@@ -82,6 +83,8 @@ export interface Lease {
   readonly secrets: () => ReadonlyArray<string>
   /** Milliseconds that the request waited for this lease. */
   readonly waited: number
+  /** Counts what the try shows of the upstream. */
+  readonly times: UpstreamTimes
   /** Drops the token that the upstream has refused, so that the next use logs in again. */
   readonly refreshToken: Effect.Effect<void>
   /**
@@ -242,8 +245,12 @@ export interface AccountPool {
   readonly metrics: Effect.Effect<AccountsMetrics>
   /** The pools of all upstreams, in the order of the configuration. */
   readonly upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>>
+  /** The tries of this process in the last minutes, by upstream. */
+  readonly recentTries: Effect.Effect<ReadonlyMap<string, TryCounts>>
   /** The driver of an upstream in effect. */
   readonly driverOf: (upstream: string) => Driver | undefined
+  /** Whether an upstream has a model by the configuration in effect. True for all models of `default`, whose server may list further ones. */
+  readonly serves: (target: LeaseTarget) => boolean
   /** Notifies `watch` of every change until the scope ends. */
   readonly watch: (watch: PoolWatch) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -364,7 +364,7 @@ export const decodeSeveral = (
     name,
     driver,
     enabled,
-    models: models.map(({ id, reasoning, search }) => ({ id, reasoning, search }))
+    models: models.map(({ id, images, reasoning, search }) => ({ id, reasoning, search, images }))
   }))
   // A target of an upstream with faults would be reported as unknown.
   if (faults.length === before && upstream !== undefined) {

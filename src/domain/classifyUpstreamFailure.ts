@@ -37,6 +37,17 @@ export type FailureClass =
   | "exhausted"
   | "upstream_trouble"
 
+const ofRequests: ReadonlySet<FailureClass> = new Set<FailureClass>([
+  "shutting_down",
+  "withdrawn",
+  "prompt_too_long",
+  "request_too_large",
+  "caller_mistake"
+])
+
+/** Whether a failure counts as an error of the upstream, unlike the refusal of a request for what it is. */
+export const isOfUpstream = (failure: { readonly class: FailureClass }): boolean => !ofRequests.has(failure.class)
+
 /** Where to retry: on the same account with a fresh token, on another account (or the same one if it is the only one), or not at all. */
 export type Retry = "here_after_refresh" | "elsewhere" | "no"
 

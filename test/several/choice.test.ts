@@ -31,7 +31,13 @@ beforeAll(async () => {
   farm = await startFarm()
 })
 afterAll(() => farm.stop())
-afterEach(() => gateway.stop())
+/** What the test holds; a gateway stops once its requests are over. */
+const open = new Set<Held>()
+afterEach(async () => {
+  for (const each of open) each.releaseAll()
+  open.clear()
+  await gateway.stop()
+})
 
 const start = async (config: RawConfig) => {
   clock = makeMovedClock({ still: true })
@@ -43,6 +49,7 @@ const holding = <Name extends string>(...names: ReadonlyArray<Name>): Record<Nam
   const each = {} as Record<Name, Held>
   for (const name of names) {
     each[name] = held()
+    open.add(each[name])
     farm.answer(name, each[name].behaviour)
   }
   return each
@@ -61,6 +68,9 @@ const two = (route: RawConfig = {}, config: RawConfig = {}): RawConfig => ({
   routes: { r: { targets: ["one/m", "two/m"], ...route } },
   ...config
 })
+
+/** Requests wait ten seconds at most. */
+const brief = (): RawConfig => ({ upstream: { ...farm.upstream("default", { models: [] }), timeouts: { queue: 10 } } })
 
 describe("the choice among free targets", () => {
   it.each(ways)("is the first one with a free slot: $style, streamed $stream", async (way) => {
@@ -165,12 +175,12 @@ describe("a request that waits at several targets", () => {
 
   it("waits no longer than timeouts.queue", async () => {
     const { one, two: second } = holding("one", "two")
-    await start(two({}, { runtime: { account_max_queue: 9 } }))
+    await start(two({}, brief()))
     const running = [chat(gateway, "r"), chat(gateway, "r")]
     await arrived("two", 1)
     const late = chat(gateway, "r")
     await waiting(gateway, 1)
-    clock.move(60_000)
+    clock.move(10_000)
     const told = await late
     assert.strictEqual(told.status, 429, told.body)
     assert.include(told.body, "rate_limit_exceeded")
@@ -182,19 +192,19 @@ describe("a request that waits at several targets", () => {
 
   it("has one time for all of its waits, and an error that a full target does not hide", async () => {
     const { one, two: second } = holding("one", "two")
-    await start(two())
+    await start(two({}, brief()))
     const running = [chat(gateway, "one/m"), chat(gateway, "two/m")]
     await arrived("one", 1)
     await arrived("two", 1)
     const reply = chat(gateway, "r")
     await waiting(gateway, 1)
     farm.answer("one", () => json(500, { error: { message: "broken" } }))
-    clock.move(40_000)
+    clock.move(6_000)
     one.releaseAll()
     await arrived("one", 1)
     await waiting(gateway, 1)
     assert.deepStrictEqual((await queueOf(gateway)).of["two"]?.waiting, 1)
-    clock.move(20_000)
+    clock.move(4_000)
     const told = await reply
     assert.strictEqual(told.status, 503)
     assert.include(told.body, "broken")

@@ -5,9 +5,10 @@
 import { Context, Effect } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { Accounts } from "../../src/accounts/Accounts.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
-import { adminKey, businessKey, type GatewayOptions, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { businessKey, type GatewayOptions, type RunningGateway, startGateway } from "../support/gateway.ts"
 import * as Generate from "../support/generateServer.ts"
 import * as Messages from "../support/messagesServer.ts"
 import {
@@ -145,17 +146,10 @@ export const held = (answer: Behaviour = (request) => said(nameOf(request), requ
   }
 }
 
-/** What operators see of the queue, whose `upstreams` are by name. */
-export const queueOf = async ({ url }: RunningGateway) => {
-  const response = await fetch(`${url}/admin/queue/status`, { headers: { authorization: `Bearer ${adminKey}` } })
-  const status = await response.json() as {
-    readonly in_use: number
-    readonly waiting: number
-    readonly upstreams: ReadonlyArray<
-      { readonly name: string; readonly in_use: number; readonly waiting: number; readonly state: string }
-    >
-  }
-  return { ...status, of: Object.fromEntries(status.upstreams.map((upstream) => [upstream.name, upstream])) }
+/** What operators see of the queue, whose upstreams are by name. */
+export const queueOf = async ({ services }: RunningGateway) => {
+  const { upstreams = [], ...status } = await Effect.runPromise(Context.get(services, Accounts).status)
+  return { ...status, of: Object.fromEntries(upstreams.map((upstream) => [upstream.name, upstream])) }
 }
 
 /** Resolves once so many requests wait. */
