@@ -20,6 +20,9 @@ const reasons: Readonly<Record<UpstreamFault, string>> = {
   trouble: "it failed several times in a row"
 }
 
+/** Why an upstream is cooled, by the name of the fault. */
+export const reasonOf = (fault: string): string => reasons[fault === "connection" ? fault : "trouble"]
+
 interface Watched {
   readonly driver: Driver
   readonly cooling: UpstreamCooling
