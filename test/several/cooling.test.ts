@@ -1,5 +1,6 @@
 /** Upstreams that are left alone for a while, over sockets and with a clock that the tests move. Counted at the servers. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Logger } from "effect"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { RunningGateway } from "../support/gateway.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
@@ -86,7 +87,6 @@ describe("failures of the server", () => {
     ["503", fails(503)],
     ["a page", () => ({ headers: { "content-type": "text/html" }, pieces: ["<html></html>"] })],
     ["a reset", () => ({ headless: true, after: "reset" })],
-    ["nothing at all", () => ({ pieces: [] })],
     ["broken events", () => ({ pieces: ["data: {broken\n\n"] })]
   ]
   it.each(troubles)("cool the upstream after three in a row: %s", async (_, behaviour) => {
@@ -117,6 +117,7 @@ describe("failures of the server", () => {
     ["402", fails(402)],
     ["403", fails(403)],
     ["404", fails(404)],
+    ["nothing at all", () => ({ pieces: [] })],
     ["an empty reply", (request) => said("", request)]
   ]
   it.each(others)("are not those of an account or a prompt: %s", async (_, behaviour) => {
@@ -150,6 +151,19 @@ describe("a refused connection", () => {
     })
     assert.strictEqual((await chat(gateway, "r", { key: "own-token" })).status, 503)
     assert.strictEqual(await stateOf("default"), "cooled")
+  })
+
+  it("of the only upstream is no news of an upstream that is left out", async () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ message }) => {
+      lines.push(String(message))
+    })
+    gateway = await startSeveral({ upstream: { ...farm.upstream("one"), base_url: "http://127.0.0.1:9/v1" } }, {
+      logger
+    })
+    assert.strictEqual((await chat(gateway, "m")).status, 503)
+    assert.isNotEmpty(lines)
+    assert.deepStrictEqual(lines.filter((line) => line.includes("upstream is")), [])
   })
 
   it("hides no upstream from a request without another target", async () => {
@@ -238,16 +252,6 @@ describe("the end of a cooling", () => {
     }))
     assert.deepInclude(await chat(gateway, "r"), { status: 200, upstream: "one" })
   })
-
-  it("does not come with another model", async () => {
-    await two(fails(500))
-    await served(3)
-    await change(gateway, (config) => ({
-      ...config,
-      upstreams: { one: farm.upstream("one", { models: ["m", "n"] }), two: farm.upstream("two") }
-    }))
-    assert.deepStrictEqual(await served(1), [0])
-  })
 })
 
 describe("a request for a cooled upstream", () => {
@@ -261,7 +265,7 @@ describe("a request for a cooled upstream", () => {
   })
 
   it("waits at the others, and no longer at it", async () => {
-    const slot = { account_max_inflight: 1 }
+    const slot = { account_max_inflight: 1, account_max_queue: 4 }
     const { releaseAll } = holds("two")
     farm.answer("one", fails(500))
     await start({
