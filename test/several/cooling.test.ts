@@ -320,7 +320,7 @@ describe("the time of the tries", () => {
 })
 
 describe("a head that leaves early for silence", () => {
-  it("names nobody", async () => {
+  it("names no upstream", async () => {
     const { release } = holds("one")
     farm.answer("two", speaks)
     await start({

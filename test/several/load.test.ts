@@ -81,9 +81,15 @@ const withoutDying = (config: RawConfig): RawConfig => ({
 
 describe("200 requests at once", () => {
   it("stay within every limit, and each gets its own reply", async () => {
-    farm.answer("one", answers)
-    farm.answer("two", answers)
-    farm.answer("dying", (request, index) => index < 12 ? answers(request, index) : broken[index % broken.length]!)
+    const full = Promise.withResolvers<void>()
+    // The first answers wait until every slot is in use.
+    const begins: Behaviour = (request, index) => {
+      const answer = answers(request, index)
+      return { ...answer, pieces: [full.promise, ...answer.pieces ?? []] }
+    }
+    farm.answer("one", begins)
+    farm.answer("two", begins)
+    farm.answer("dying", (request, index) => index < 12 ? begins(request, index) : broken[index % broken.length]!)
     const clock = makeMovedClock({ still: true })
     const gateway = await startSeveral(config(), { clock })
     const arrived = () => ["one", "two", "dying"].reduce((sum, name) => sum + farm.seen(name).length, 0)
@@ -107,6 +113,8 @@ describe("200 requests at once", () => {
     let over = 0
     const replies = Array.from({ length: requests }, (_, index) => ask(index).finally(() => over++))
 
+    await untilHolds(() => farm.most.get("all") === limits.all)
+    full.resolve()
     // Clients leave while they wait and while they are served.
     let left = 0
     for (const [index, leaving] of leave) {
