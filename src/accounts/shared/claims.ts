@@ -17,6 +17,7 @@ import type { Store } from "../../cluster/store/Store.ts"
 import { type Choice, type Holdings, StoreUnavailable } from "../../cluster/store/StoreShape.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { defaultUpstream } from "../../domain/routes.ts"
+import type { Stickiness } from "../Lease.ts"
 import type { Refusal } from "../PoolState.ts"
 import { noVerdict } from "./poolScripts.ts"
 
@@ -66,6 +67,8 @@ export interface Claim {
   /** Milliseconds that the claim may wait. */
   readonly patience: number
   readonly style: string
+  /** The conversation that prefers the account which answered it last. */
+  readonly sticky: Stickiness | undefined
   /** Whether a pool still serves the claim, by the configuration in effect. */
   readonly isServed: (pool: string) => boolean
 }
@@ -142,9 +145,12 @@ const acquireArguments = (claim: Claim): ReadonlyArray<string> => {
   const most = String(Math.round(patience))
   const request = requestOfDefault(targets)
   const other = fallback.length === 0 ? "" : requestOfDefault(fallback)
-  return request === undefined || other === undefined
+  const args = request === undefined || other === undefined
     ? ["", most, "", style, JSON.stringify(choiceOf(claim, hold > 0))]
     : [request, most, other, style]
+  const { sticky } = claim
+  if (sticky?.isContinued !== true) return args
+  return [...args, ...(args.length === 4 ? [""] : []), sticky.key, sticky.prefersTarget ? "1" : ""]
 }
 
 /** Makes the claims of a node. `now` is a monotonic clock in milliseconds. */

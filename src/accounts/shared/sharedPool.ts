@@ -25,7 +25,7 @@ import type { Upstream } from "../../upstream/Upstream.ts"
 import { isFault, logReturn, logSuspension, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { type Fault, reasonFor } from "../backOff.ts"
-import type { AccountPool, Caller, Lease, LeaseOptions } from "../Lease.ts"
+import type { AccountPool, Caller, Lease, LeaseOptions, Stickiness } from "../Lease.ts"
 import { type Held, heldBy, makePoolOver, type PoolCore, type PoolShell } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import { ambiguousAccount, disabledUpstreams, otherUpstream, refusalError, storeUnavailable } from "../refusals.ts"
@@ -36,16 +36,18 @@ import { makeSharedCleanUp } from "./sharedCleanUp.ts"
 import { makeSharedTokens, type SharedTokens } from "./sharedTokens.ts"
 import { makeSharedView, pollPool } from "./sharedView.ts"
 
-/** The reports of a lease that has shown nothing. */
-const nothingSeen = { verdict: noVerdict, upstream: [] } as const
-
 /** What a lease gives back when it ends. */
 interface Taken {
   held: Held | undefined
   verdict: ReadonlyArray<string>
   /** The report about the upstream; empty without one. */
   upstream: ReadonlyArray<string>
+  /** The conversation that was answered. */
+  sticky: Stickiness | undefined
 }
+
+/** The reports of a lease that has shown nothing. */
+const nothingSeen: Omit<Taken, "held"> = { verdict: noVerdict, upstream: [], sticky: undefined }
 
 const makeSharedCore = Effect.fnUntraced(function*(
   shell: PoolShell<SharedTokens>
@@ -86,6 +88,8 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const registry = makeAccountRegistry(nameAccounts)
   const view = makeSharedView(store, config, () => byName, claims)
   const cleanUp = yield* makeSharedCleanUp(store, () => config.now().auto_delete.mode)
+  let stickyHits = 0
+  let stickyMoves = 0
   /** Listeners to the end of logins, by the account's name. */
   const logins = new Map<string, Set<() => void>>()
 
@@ -159,6 +163,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         hold: targets.length > 1 ? wait : 0,
         patience: patience ?? upstream.timeouts.queue * 1_000,
         style: style.replaceAll(/\s/g, ""),
+        sticky: options.sticky,
         isServed: (pool) => isServed(pool, options)
       })
       if (caller._tag === "Direct") return Effect.succeed(claim([{ pool: defaultUpstream, request: "D" }]))
@@ -202,13 +207,16 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const release = (
     grant: Grant,
     held: Held | undefined,
-    { upstream, verdict }: Pick<Taken, "upstream" | "verdict"> = nothingSeen
+    { sticky, upstream, verdict }: Omit<Taken, "held"> = nothingSeen
   ) => {
     const isUnclean = held === undefined ? "" : cleanUp.isUnclean(grant.account, held) ? "1" : "0"
+    const conversation = sticky === undefined ? [] : [`sticky ${sticky.isContinued ? 1 : 0} ${sticky.key}`]
     claims.end(
       grant,
-      [isUnclean, ...verdict, ...upstream],
-      ([, clean = "", state = "", count = "", delay = "", cooled = ""]) => {
+      [isUnclean, ...verdict, ...upstream, ...conversation],
+      ([, clean = "", state = "", count = "", delay = "", cooled = "", met = ""]) => {
+        if (met === "hit") stickyHits++
+        else if (met === "move") stickyMoves++
         if (cooled !== "") fork(logUpstream(grant.pool, upstream[0], cooled))
         if (held === undefined) return
         cleanUp.released(grant.account, held, clean)
@@ -307,6 +315,8 @@ const makeSharedCore = Effect.fnUntraced(function*(
       now() - began,
       (health, retryAfter, fault) =>
         Effect.flatMap(Random.next, (random) => {
+          // Only what has answered is preferred for the next turn.
+          if (health === undefined) taken.sticky = options.sticky
           if (account === undefined || byName.get(grant.account) !== account) return Effect.void
           const args = verdictArguments(grant.account, grant.epoch, { health, retryAfter }, random)
           if (args !== noVerdict) taken.verdict = args
@@ -375,8 +385,8 @@ const makeSharedCore = Effect.fnUntraced(function*(
         inUse: claims.inUse(),
         waiting: claims.waiting(),
         accounts: { ready: byName.size === 0 ? 0 : total - cooling - out, cooling, out, draining: 0 },
-        stickyHits: 0,
-        stickyMoves: 0,
+        stickyHits,
+        stickyMoves,
         ...cleanUp.counts()
       }
     })

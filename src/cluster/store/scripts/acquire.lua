@@ -1,6 +1,7 @@
 -- Requests a lease. Arguments: ticket, lease request, timeout, the alternative request for an immediate refusal (or for an
 -- account that is not ready), and the request's style. A request that names pools has a JSON array besides: `order` or `even`,
--- whether it waits at the first pool alone (1), and pools with lease requests: its targets in order, and alternative ones.
+-- whether it waits at the first pool alone (1), and pools with lease requests: its targets in order, and alternative ones. That of a
+-- sticky conversation has its key besides, and `1` if it prefers the target of the last turn.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket, wish, patience, instead, style = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
@@ -40,8 +41,17 @@ local function request(wanted)
   return { 'waiting', int(numbered) }
 end
 
+local last_pool
+if ARGV[10] then
+  local at, pool_name, account = string.match(call('HGET', K .. 'sticky', ARGV[10]) or '', '^(%S+) (%S+) (%S+)$')
+  if at and now - tonumber(at) < STICKY then
+    preferred = account
+    last_pool = ARGV[11] == '1' and pool_name
+  end
+end
+
 local ask, is_ready = request, function() return state_of(default, string.sub(wish, 3)) == 'ready' end
-if ARGV[9] then
+if ARGV[9] and ARGV[9] ~= '' then
   load_several()
 
   -- Waits at targets; `holds`: at the first one alone. Returns nil without a place at any.
@@ -107,6 +117,7 @@ if ARGV[9] then
       local p, given_account = slot[1], slot[2]
       local probes = p.skip == 'probe'
       local given_fence = give(p, me, ticket, given_account)
+      preferred = nil
       -- Waiters that have skipped pools alone may use them now.
       if probes then serve() end
       return { 'granted', unpack(grant_of(p, me, ticket, given_account or '', given_fence)) }
@@ -122,6 +133,12 @@ if ARGV[9] then
   end
 
   local choice = cjson.decode(ARGV[9])
+  for i, target in ipairs(choice[3]) do
+    if i > 1 and target[1] == last_pool then
+      table.insert(choice[3], 1, table.remove(choice[3], i))
+      choice[1], choice[2] = 'order', 0
+    end
+  end
   wish, instead = choice[3], choice[4] and #choice[4] > 0 and choice[4] or ''
   ask = function(wanted) return request_several(wanted, choice[1], choice[2] == 1) end
   is_ready = function()

@@ -18,6 +18,8 @@ local INF = math.huge
 -- Order of accounts: unused ones by arrival come first, those being cleaned up come last.
 local NEVER_GIVEN, BEHIND_ALL = -2 ^ 40, 2 ^ 50
 local ALIVE, DEAF = 5000, 2000
+-- Conversations that are known, and how long after their last turn.
+local CONVERSATIONS, STICKY = 10000, 3600000
 
 local now = tonumber(ARGV[1])
 if now == nil then
@@ -196,6 +198,9 @@ local function avoided(wish)
   return list, set
 end
 
+-- The account that answered the conversation of the present request last; only set while that request asks for a slot.
+local preferred
+
 -- The account that a request would get now.
 local function pick(p, wish)
   if wish == 'D' then return nil end
@@ -204,6 +209,7 @@ local function pick(p, wish)
     return call('ZSCORE', p.k .. 'spare', account) and account or nil
   end
   local list, set = avoided(wish)
+  if preferred and not set[preferred] and call('ZSCORE', p.k .. 'spare', preferred) then return preferred end
   local spare = call('ZRANGE', p.k .. 'spare', 0, #list)
   for _, account in ipairs(spare) do
     if not set[account] then return account end

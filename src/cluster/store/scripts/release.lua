@@ -1,7 +1,11 @@
 -- Ends a lease or a waiter, with a health report (`health.lua`) and, if several pools are configured, one about the upstream
 -- (`cooling.lua`). `unclean` is `1` if sessions were created that must be deleted once no node has a lease on the account; the
 -- reply then assigns the deletion to this node. If it is empty, this node cannot delete and leaves that to the next lease. A
--- report about the upstream adds the delay of the cooling that it begins, `back` or nothing to the reply.
+-- report about the upstream adds the delay of the cooling that it begins, `back` or nothing to the reply. The last argument of an
+-- answered turn of a sticky conversation is `sticky`, whether the conversation was answered before (1), and its key; the reply then
+-- ends with `hit`, `move` or nothing.
+local continued, conversation = string.match(ARGV[#ARGV], '^sticky (%d) (%S+)$')
+if conversation then table.remove(ARGV) end
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket, unclean = ARGV[4], ARGV[5]
@@ -23,5 +27,18 @@ end
 -- A repeated call after a lost reply: the deletion is still assigned to this node.
 if was == 'unknown' and unclean ~= '' and ARGV[6] ~= '' and
   call('HGET', pool_of(ARGV[6]).k .. 'cleaning', ARGV[6]) == me then clean = ARGV[6] end
+local met = ''
+if conversation and was == 'granted' and account ~= '' then
+  local at, last = string.match(call('HGET', K .. 'sticky', conversation) or '', '^(%S+) %S+ (%S+)$')
+  if continued == '1' and at and now - tonumber(at) < STICKY then met = last == account and 'hit' or 'move' end
+  call('HSET', K .. 'sticky', conversation, int(now) .. ' ' .. p.name .. ' ' .. account)
+  call('ZADD', K .. 'sticky:used', now, conversation)
+  if call('ZCARD', K .. 'sticky:used') > CONVERSATIONS then
+    call('HDEL', K .. 'sticky', call('ZPOPMIN', K .. 'sticky:used')[1])
+  end
+  call('PEXPIRE', K .. 'sticky', STICKY)
+  call('PEXPIRE', K .. 'sticky:used', STICKY)
+end
+if conversation then return finish({ was, clean, seen[1] or '', seen[2] or '', seen[3] or '', cooled or '', met }) end
 if ARGV[14] then seen = { seen[1] or '', seen[2] or '', seen[3] or '', cooled or '' } end
 return finish({ was, clean, unpack(seen) })

@@ -1,0 +1,76 @@
+/**
+ * Sticky conversations of two nodes over a real server: the store knows which account answered last.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type { LeaseOptions } from "../../src/accounts/Accounts.ts"
+import type { Stickiness } from "../../src/accounts/Lease.ts"
+import type { Driver } from "../../src/upstream/Upstream.ts"
+import { accounts, anywhere, hold, makeDriver, managed, type Pool } from "../accounts/support.ts"
+import { untilTrue } from "../support/until.ts"
+import { poolNode } from "./poolNode.ts"
+import { settledServer, storeLayer } from "./support.ts"
+
+const turn = (key: string, isContinued = true, prefersTarget = false): Stickiness => ({
+  key,
+  isContinued,
+  prefersTarget
+})
+
+/** Serves one turn: holds the lease, answers, and gives it back. Returns the upstream and the account. */
+const serve = Effect.fnUntraced(function*(pool: Pool, sticky: Stickiness, options: LeaseOptions = anywhere) {
+  const before = (yield* pool.status).in_use
+  const { account, free, lease } = yield* hold(pool, managed(), { ...options, sticky })
+  yield* lease.report(undefined, undefined)
+  yield* free
+  yield* untilTrue(Effect.map(pool.status, ({ in_use }) => in_use === before))
+  return `${lease.upstream} ${account}`
+})
+
+describe("sticky conversations of two nodes", () => {
+  it.live("meet the account of the turn before on either node, and are counted", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const config = { accounts: accounts("one", "two", "three"), runtime: { account_max_inflight: 1 } }
+      const { driver } = makeDriver()
+      const one = yield* poolNode(server, "one", config, driver)
+      const other = yield* poolNode(server, "other", config, driver)
+      const first = yield* serve(one.pool, turn("x", false))
+      yield* serve(one.pool, turn("y", false))
+      assert.strictEqual(yield* serve(other.pool, turn("x")), first)
+      assert.strictEqual(yield* serve(one.pool, turn("x")), first)
+      yield* untilTrue(Effect.map(one.pool.metrics, ({ stickyHits }) => stickyHits === 1))
+      yield* untilTrue(Effect.map(other.pool.metrics, ({ stickyHits }) => stickyHits === 1))
+
+      // A full account is passed over.
+      const held = yield* hold(one.pool, managed(), { ...anywhere, sticky: turn("x") })
+      assert.notStrictEqual(yield* serve(other.pool, turn("x")), first)
+      yield* held.free
+      yield* untilTrue(Effect.map(other.pool.metrics, ({ stickyMoves }) => stickyMoves === 1))
+    }))
+
+  it.live("prefer the target where the route says so", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const keyless: Driver = {
+        ...makeDriver().driver,
+        name: "openai",
+        capabilities: { login: false, sessions: false, anonymous: true, sampling: true }
+      }
+      const upstream = { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { m: "m" }, max_inflight: 1 }
+      const named = new Map([["gpu", keyless], ["hosted", keyless]])
+      const node = (id: string) =>
+        poolNode(server, id, { upstreams: { gpu: upstream, hosted: upstream } }, keyless, storeLayer(server, id), named)
+      const one = yield* node("one")
+      const other = yield* node("other")
+      const targets = [{ upstream: "gpu", model: "m" }, { upstream: "hosted", model: "m" }]
+      const both: LeaseOptions = { ...anywhere, targets }
+      const held = yield* hold(one.pool, managed(), both)
+      const answered = yield* serve(one.pool, turn("x", false, true), both)
+      yield* held.free
+      yield* untilTrue(Effect.map(one.pool.status, ({ in_use }) => in_use === 0))
+      assert.match(answered, /^hosted /)
+      assert.strictEqual(yield* serve(other.pool, turn("x", true, true), both), answered)
+      assert.match(yield* serve(other.pool, turn("x", true, false), both), /^gpu /)
+    }))
+})
