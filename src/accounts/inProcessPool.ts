@@ -103,10 +103,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
         (driver) => driver === undefined ? Effect.void : shell.tokensOf(account, driver).probe
       )
   )
-  const upstreams = yield* makeUpstreamHealth(clock, (name, skipped) => {
-    state.skip(name, skipped)
-    changes.slot(undefined)
-  })
+  const upstreams = yield* makeUpstreamHealth(clock, (name, skipped) => state.skip(name, skipped))
   const cleanUp = yield* makeSessionCleanUp(
     (slot, isCleaning) => poolOf(slot)?.setCleaning(slot, isCleaning),
     () => config.now().auto_delete.mode

@@ -164,7 +164,7 @@ export const QueueWaiter = Schema.Struct({
 }).annotate({ identifier: "QueueWaiter" })
 
 /** The pool of an upstream. */
-export const UpstreamPool = Schema.Struct({
+const UpstreamPool = Schema.Struct({
   name: Schema.String,
   accounts: Schema.Struct({ ready: Schema.Int, cooling: Schema.Int, out: Schema.Int, disabled: Schema.Int }),
   in_use: Schema.Int,
