@@ -86,7 +86,9 @@ let revision: string | undefined
 
 /** Reloads everything that a change of the configuration may affect. */
 const receiveRevision = (next: string): void => {
-  if (revision !== undefined && revision !== next) reload("accounts", "keys", "config", "settings", "host")
+  if (revision !== undefined && revision !== next) {
+    reload("accounts", "keys", "config", "settings", "upstreams", "routes", "host")
+  }
   revision = next
 }
 
