@@ -16,7 +16,8 @@ export type {
   Caller,
   Lease,
   LeaseOptions,
-  QueueStatus
+  QueueStatus,
+  UpstreamFacts
 } from "./Lease.ts"
 
 /** The pool of accounts. */

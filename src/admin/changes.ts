@@ -19,6 +19,12 @@ export const logChange = (kind: string): Effect.Effect<void, never, CurrentReque
     ({ id }) => Effect.logInfo(`Admin change: ${kind}`).pipe(Effect.annotateLogs({ request_id: id }))
   )
 
+/** The expected revision, with or without the quotes of an entity tag; `undefined` for `*`, which matches all. */
+export const revisionIn = (ifMatch: string | undefined): string | undefined => {
+  const revision = ifMatch?.trim().replace(/^(?:W\/)?"(.*)"$/, "$1")
+  return revision === "*" || revision === "" ? undefined : revision
+}
+
 const callerError = (error: UpdateError | GatewayError): GatewayError => {
   if (error instanceof GatewayError) return error
   switch (error._tag) {

@@ -11,6 +11,9 @@ export const lasting = {
   needs_host_sync: Schema.Boolean
 }
 
+/** Header of a change that is refused with 409 if the configuration is no longer the `revision` of a reply. */
+export const revised = { headers: { "if-match": Schema.optionalKey(Schema.String) } }
+
 /** A flag of a query: `true` or `false`; empty counts as absent. */
 export const Switch = Schema.Literals(["true", "false", ""])
 

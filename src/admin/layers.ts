@@ -15,10 +15,14 @@ import { AdminHostHandlers } from "./host/Handlers.ts"
 import { HostSync } from "./host/HostSync.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
 import { AdminRequestsHandlers } from "./requests/Handlers.ts"
+import { AdminRoutesHandlers } from "./routes/Handlers.ts"
 import { AdminSamplesHandlers } from "./samples/Handlers.ts"
 import { AdminSettingsHandlers } from "./settings/Handlers.ts"
 import { AdminNodesHandlers, AdminSelfTestHandlers, AdminVersionHandlers } from "./system/Handlers.ts"
 import { LatestRelease } from "./system/LatestRelease.ts"
+import { AdminUpstreamsHandlers } from "./upstreams/Handlers.ts"
+import { UpstreamTests } from "./upstreams/UpstreamTests.ts"
+import { UpstreamViews } from "./upstreams/UpstreamViews.ts"
 import { AdminUsageHandlers } from "./usage/Handlers.ts"
 
 /**
@@ -43,6 +47,8 @@ export const AdminHandlers = Layer.mergeAll(
   AdminKeysHandlers,
   AdminUsageHandlers,
   AdminAccountsHandlers.pipe(Layer.provide(AccountTests.layer)),
+  AdminUpstreamsHandlers.pipe(Layer.provide(UpstreamViews.layer), Layer.provide(UpstreamTests.layer)),
+  AdminRoutesHandlers,
   AdminSelfTestHandlers,
   AdminCapturesHandlers,
   AdminSamplesHandlers,

@@ -98,6 +98,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
       conversation,
       driver: lease.driver.name,
       accountHash: lease.accountHash,
+      target: this.stats.target,
       attempt: count,
       captureContent: config.telemetry.capture_content
     })

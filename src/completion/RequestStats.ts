@@ -140,6 +140,13 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   ended: undefined
 })
 
+/** A target as `upstream/model`. */
+export const nameOfTarget = ({ model, upstream }: AnsweringTarget): string => `${upstream}/${model}`
+
+/** The target of the current or last attempt, as `upstream/model`; `undefined` in a configuration of one upstream. */
+export const targetOf = ({ target }: Pick<RequestStats, "target">): string | undefined =>
+  target === undefined ? undefined : nameOfTarget(target)
+
 /** True if the reply started and did not finish. */
 const isCutShort = ({ attempts, finish, progress }: RequestStats): boolean =>
   progress === undefined ? attempts > 0 && finish === undefined : progress === "begun"

@@ -9,6 +9,7 @@ import type { Conversation, Part } from "../domain/Conversation.ts"
 import type { Model } from "../domain/models.ts"
 import { foldReply, type ReplyBlock } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import { type AnsweringTarget, targetOf } from "./RequestStats.ts"
 
 /** The span of a running attempt. */
 export interface AttemptSpan {
@@ -60,6 +61,8 @@ interface AttemptFacts {
   readonly conversation: Conversation
   readonly driver: string
   readonly accountHash: string | undefined
+  /** Absent in a configuration of one upstream. */
+  readonly target: AnsweringTarget | undefined
   /** Counted from 1. */
   readonly attempt: number
   readonly captureContent: boolean
@@ -83,6 +86,8 @@ export const attemptSpan = Effect.fnUntraced(
       if (value !== undefined) span.attribute(name, value)
     }
     note("gateway.account", facts.accountHash)
+    note("gateway.upstream", facts.target?.upstream)
+    note("gateway.target", targetOf(facts))
     note("gen_ai.request.temperature", sampling.temperature)
     note("gen_ai.request.top_p", sampling.topP)
     note("gen_ai.request.max_tokens", sampling.maxTokens ?? sampling.maxCompletionTokens)

@@ -133,11 +133,15 @@ export const misplaced = (
     : fault(`accounts[${place}].upstream`, "must be the name of a configured upstream")
 }
 
+/** How to treat an account of an upstream that is not configured. */
+export type Strays = "refuse" | "leave-out"
+
 /** Decodes the `accounts` of a configuration. Their upstreams are among the named ones. */
 export const decodeAccounts = Effect.fnUntraced(function*(
   raw: Schema.Json | undefined,
   duplicates: Duplicates,
-  upstreams: ReadonlySet<string>
+  upstreams: ReadonlySet<string>,
+  strays: Strays = "refuse"
 ): Effect.fn.Return<Decoded<AccountTable>> {
   const variables = yield* CurrentVariables
   const accounts: Array<Account> = []
@@ -155,7 +159,7 @@ export const decodeAccounts = Effect.fnUntraced(function*(
     const account = result.success
     const wrong = misplaced(account, place, upstreams)
     if (wrong !== undefined) {
-      faults.push(wrong)
+      if (strays === "refuse") faults.push(wrong)
       return false
     }
     const first = account.identity.map((key) => places.get(key)).find((earlier) => earlier !== undefined)

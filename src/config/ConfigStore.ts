@@ -33,7 +33,7 @@ import { applyImport, type ImportMode } from "./importConfig.ts"
 import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import { keptName, makeKeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
-import { noteRemovedKeys, withoutOwnFields } from "./rawConfig.ts"
+import { noteRemovedKeys, withOrder, withoutOwnFields } from "./rawConfig.ts"
 import type { ConfigInput } from "./schema.ts"
 import { generateKey, loadJwtSecret, makeJwtSecret } from "./secrets.ts"
 import { followFile, loadShared, type Shared } from "./sharedConfig.ts"
@@ -194,7 +194,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   const hashOf = Effect.fnUntraced(function*(raw: RawConfig) {
     const known = hashes.get(raw)
     if (known !== undefined) return known
-    const hash = yield* hashConfig(withoutOwnFields(raw))
+    const hash = yield* hashConfig(withOrder(withoutOwnFields(raw)))
     hashes.set(raw, hash)
     return hash
   })

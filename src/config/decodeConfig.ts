@@ -9,7 +9,15 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type MessagesMapping, type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
 import { defaultUpstream, makeRouteTable, type RouteConfig } from "../domain/routes.ts"
-import { type AccountTable, decodeAccounts, type Decoded, decodeKeys, type Duplicates, misplaced } from "./Account.ts"
+import {
+  type AccountTable,
+  decodeAccounts,
+  type Decoded,
+  decodeKeys,
+  type Duplicates,
+  misplaced,
+  type Strays
+} from "./Account.ts"
 import { ConfigInvalid, type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type {
   AdminConfig,
@@ -47,6 +55,8 @@ export interface DecodeOptions {
   /** A generated business key. Accepted until a key is configured or it is removed. */
   readonly generatedKey?: string | undefined
   readonly duplicates: Duplicates
+  /** Accounts of upstreams that are not configured; by default `refuse`. */
+  readonly strays?: Strays | undefined
 }
 
 /** Returns the previous object if the content is equal. */
@@ -245,7 +255,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const names = upstreamNames(raw)
   const accounts = known !== undefined && known.raw["accounts"] === raw["accounts"]
     ? unchangedAccounts(known, names)
-    : yield* decodeAccounts(raw["accounts"], options.duplicates, names)
+    : yield* decodeAccounts(raw["accounts"], options.duplicates, names, options.strays)
   const records = yield* decodeKeyRecords(raw["key_records"])
   const faults = [...keys.faults, ...accounts.faults, ...records.faults]
   const groups = decodeGroups(raw, faults)

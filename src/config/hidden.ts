@@ -6,9 +6,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import type { NamedUpstream } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
-
-/** Stands for a secret. */
-export const hidden = "***"
+import { hidden } from "./references.ts"
 
 /** An address without its user information. Other text stays as it is. */
 export const shownAddress = (text: string): string =>
@@ -64,6 +62,12 @@ export const keepHidden = (before: RawConfig, given: RawConfig): RawConfig => {
     value === hidden && Object.hasOwn(own, name) ? [name, own[name]!] as const : [name, value] as const
   )
   return headers.length === 0 ? kept : { ...kept, headers: Object.fromEntries(headers) }
+}
+
+/** The proxy of an entry of `accounts`: `***` and the address as it is shown keep the proxy of the entry before. */
+export const keepProxy = (before: RawConfig | undefined, given: Schema.Json): Schema.Json => {
+  const own = before?.["proxy"]
+  return typeof own === "string" && (given === hidden || given === shownAddress(own)) ? own : given
 }
 
 /** The proxy of an upstream or account, without its user information. */

@@ -4,7 +4,8 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { normalizeEmail, normalizeMobile } from "../domain/identity.ts"
-import type { Account } from "./Account.ts"
+import { defaultUpstream } from "../domain/routes.ts"
+import { type Account, blankToUndefined } from "./Account.ts"
 import { ConfigInvalid, type Fault, fault } from "./ConfigError.ts"
 import { decodeConfig } from "./decodeConfig.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
@@ -13,6 +14,7 @@ import { dropOrphans } from "./keyRecords.ts"
 import { accountsOf, keysOf } from "./rawConfig.ts"
 import { ConfigDocument } from "./schema.ts"
 import { unknownFields } from "./unknownFields.ts"
+import { upstreamNames } from "./upstreams.ts"
 
 /** `merge` adds to the current configuration; `replace` replaces the importable parts. */
 export type ImportMode = "merge" | "replace"
@@ -33,6 +35,9 @@ const ownGroup = (raw: RawConfig, name: string): RawConfig => {
   return isJsonObject(group) ? group : {}
 }
 
+/** Fields that an import leaves alone, and that its parts refer to. */
+const ofUpstreams: ReadonlySet<string> = new Set(["upstream", "upstreams", "routes"])
+
 /** All importable fields of the file. */
 const taken: ReadonlySet<string> = new Set([
   ...plainGroups,
@@ -47,10 +52,26 @@ const taken: ReadonlySet<string> = new Set([
 /** Warnings for ignored parts of an import. */
 const warningsOf = Effect.fnUntraced(function*(incoming: RawConfig) {
   const leftOut = Object.keys(ConfigDocument.fields).filter((name) => Object.hasOwn(incoming, name) && !taken.has(name))
+  const placeOf = (name: string) =>
+    `${name === "upstreams" || name === "routes" ? `by /admin/${name} or ` : ""}in the configuration file`
   return [
-    ...leftOut.map((name) => `${name} is left out: an import does not take it, it is set in the configuration file`),
+    ...leftOut.map((name) => `${name} is left out: an import does not take it, it is set ${placeOf(name)}`),
     ...(yield* unknownFields(incoming))
   ]
+})
+
+/** A warning for each upstream that is not configured and has accounts in the import. */
+const strayWarnings = Effect.fnUntraced(function*(entries: ReadonlyArray<RawConfig>, names: ReadonlySet<string>) {
+  const strays = new Map<string, number>()
+  yield* forEachCooperatively(entries, ({ upstream }) => {
+    const name = (typeof upstream === "string" ? blankToUndefined(upstream) : undefined) ?? defaultUpstream
+    if (!names.has(name)) strays.set(name, (strays.get(name) ?? 0) + 1)
+  })
+  return Array.from(
+    strays,
+    ([name, count]) =>
+      `accounts of the upstream ${name} are left out (${count}): the configuration has no upstream of this name`
+  )
 })
 
 /** The importable part, under the current names of the file. */
@@ -190,9 +211,11 @@ export const applyImport = Effect.fnUntraced(function*(
   now: number
 ): Effect.fn.Return<ImportResult, ConfigInvalid> {
   const taken = accepted(incoming)
-  const upstream = current.raw["upstream"] === undefined ? {} : { upstream: current.raw["upstream"] }
-  const { snapshot } = yield* decodeConfig({ ...taken, ...upstream }, { duplicates: "refuse", previous: current })
-  const entries = accountsOf(taken)
+  const { snapshot } = yield* decodeConfig(
+    { ...taken, ...Object.fromEntries(Object.entries(current.raw).filter(([name]) => ofUpstreams.has(name))) },
+    { duplicates: "refuse", strays: "leave-out", previous: current }
+  )
+  const entries = accountsOf(snapshot.raw)
   const { accounts, count } = mode === "merge"
     ? yield* mergeAccounts(current, entries, snapshot.config.accounts)
     : { accounts: entries, count: entries.length }
@@ -209,7 +232,10 @@ export const applyImport = Effect.fnUntraced(function*(
     ...(Object.hasOwn(taken, "key_records") ? { key_records: mode === "merge" ? records : taken["key_records"]! } : {})
   }
   return {
-    warnings: yield* warningsOf(incoming),
+    warnings: [
+      ...(yield* warningsOf(incoming)),
+      ...(yield* strayWarnings(accountsOf(taken), upstreamNames(current.raw)))
+    ],
     raw: yield* dropOrphans(current.raw, next),
     imported_keys: added,
     imported_accounts: count

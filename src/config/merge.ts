@@ -16,17 +16,31 @@ type Value = Schema.Json | undefined
 const same = (a: Value, b: Value): boolean =>
   a === b || (a !== undefined && b !== undefined && canonicalJson(a) === canonicalJson(b))
 
+/** Like `same`; the order of fields counts, since the order of upstreams and routes has a meaning. */
+const identical = (a: Value, b: Value): boolean =>
+  a === b || (a !== undefined && b !== undefined && JSON.stringify(a) === JSON.stringify(b))
+
+/** The names of both sides, in the order of the side that changed it; `theirs` where both did. */
+const namesOf = (base: RawConfig, ours: RawConfig, theirs: RawConfig): ReadonlySet<string> => {
+  const before = Object.keys(base)
+  const kept = before.filter((name) => Object.hasOwn(theirs, name))
+  const isReordered = !identical(kept, Object.keys(theirs).filter((name) => Object.hasOwn(base, name)))
+  const [first, second] = isReordered ? [theirs, ours] : [ours, theirs]
+  return new Set([...Object.keys(first), ...Object.keys(second)])
+}
+
 /** Merges one value. Adds the places that both sides changed to `conflicts`. `undefined` is an absent value. */
 const mergeValue = (base: Value, ours: Value, theirs: Value, place: string, conflicts: Array<string>): Value => {
-  if (same(base, theirs)) return ours
-  if (same(base, ours) || same(ours, theirs)) return theirs
+  if (identical(base, theirs)) return ours
+  if (identical(base, ours) || identical(ours, theirs)) return theirs
   if (!isJsonObject(ours) || !isJsonObject(theirs) || (base !== undefined && !isJsonObject(base))) {
+    if (same(base, theirs)) return ours
+    if (same(base, ours) || same(ours, theirs)) return theirs
     conflicts.push(place)
     return theirs
   }
-  const names = new Set([...Object.keys(theirs), ...Object.keys(ours)])
   const merged: Array<[string, Schema.Json]> = []
-  for (const name of names) {
+  for (const name of namesOf(base ?? {}, ours, theirs)) {
     const own = (side: RawConfig | undefined): Value =>
       side !== undefined && Object.hasOwn(side, name) ? side[name] : undefined
     const value = mergeValue(own(base), own(ours), own(theirs), place === "" ? name : `${place}.${name}`, conflicts)

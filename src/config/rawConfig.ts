@@ -56,6 +56,16 @@ export const withoutOwnFields = (raw: RawConfig): RawConfig =>
     "password_check"
   )
 
+/** The configuration for its hash, in which the order of upstreams and routes counts: it has a meaning. */
+export const withOrder = (raw: RawConfig): RawConfig => {
+  const { routes, upstreams } = raw
+  return {
+    ...raw,
+    ...(isJsonObject(upstreams) ? { upstreams: Object.entries(upstreams) } : {}),
+    ...(isJsonObject(routes) ? { routes: Object.entries(routes) } : {})
+  }
+}
+
 const removedOf = (raw: RawConfig): ReadonlyArray<Schema.Json> => {
   const auth = raw["auth"]
   const removed = isJsonObject(auth) ? auth["removed_keys"] : undefined

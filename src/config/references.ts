@@ -48,6 +48,12 @@ export const secretAt = (
   return Redacted.make("")
 }
 
+/** Stands for a secret in replies. */
+export const hidden = "***"
+
+/** True for a secret as replies show it, which stands for nothing here. */
+export const isShown = (text: string): boolean => text === hidden || text.includes(`//${hidden}@`)
+
 /** The proxy at a place of the file, which is an address or `direct`; `undefined` for a blank one. */
 export const proxyAt = (
   text: string | undefined,
@@ -57,6 +63,10 @@ export const proxyAt = (
 ): Redacted.Redacted<string> | undefined => {
   const written = text?.trim() ?? ""
   if (written === "") return undefined
+  if (isShown(written)) {
+    faults.push(fault(place, "must be written with its user information"))
+    return undefined
+  }
   const proxy = secretAt(written, place, variables, faults)
   const address = Redacted.value(proxy)
   if (address !== "" && !isProxySetting(address)) {

@@ -18,7 +18,7 @@ import type {
   UpstreamLimits
 } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
-import { proxyAt, secretAt, type Variables } from "./references.ts"
+import { hidden, isShown, proxyAt, secretAt, type Variables } from "./references.ts"
 import * as Groups from "./schema.ts"
 import { readTls } from "./tls.ts"
 
@@ -65,6 +65,8 @@ const toBaseUrl = (
     }
   } else if (!URL.canParse(base_url) || !/^https?:$/.test(new URL(base_url).protocol)) {
     faults.push(fault(`${place}.base_url`, "must be an http or https address"))
+  } else if (isShown(base_url)) {
+    faults.push(fault(`${place}.base_url`, "must be written with its user information"))
   }
   return base_url
 }
@@ -144,7 +146,11 @@ const toHeaders = (
   const seen = new Set<string>()
   return entries.map(([name, text]) => {
     const value = secretAt(text, `${place}.${name}`, variables, faults)
-    const rule = seen.has(name.toLowerCase()) ? "is named twice, but for case" : headerRule(name, Redacted.value(value))
+    const rule = text === hidden
+      ? "must be written with its value"
+      : seen.has(name.toLowerCase())
+      ? "is named twice, but for case"
+      : headerRule(name, Redacted.value(value))
     if (rule !== undefined) faults.push(fault(`${place}.${name}`, rule))
     seen.add(name.toLowerCase())
     return { name, value }

@@ -146,6 +146,9 @@ const splitTarget = (name: string): { readonly upstream: string; readonly model:
     : { upstream: normalizeModelName(name.slice(0, slash)), model: normalizeModelName(name.slice(slash + 1)) }
 }
 
+/** The name of the upstream of a target as it is written. */
+export const upstreamOfTarget = (written: string): string => splitTarget(written).upstream
+
 type Upstreams = RouteTable["upstreams"]
 
 const findTarget = (upstreams: Upstreams, written: string, route: string): Target | undefined => {

@@ -23,6 +23,24 @@ import {
 } from "./RecordedBytes.ts"
 import { plainUrl, type RequestHead } from "./redactRound.ts"
 
+/** A model of an upstream. */
+interface RecordedTarget {
+  readonly upstream: string
+  readonly model: string
+}
+
+/** A try of a request at a target. Times are milliseconds: from the start of the request, and up to the first event or failure. */
+export interface TryFacts extends RecordedTarget {
+  /** The account as operators know it; empty for a caller's own token. */
+  readonly account: string
+  /** The class of the failure; `undefined` for a try that answered or still runs. */
+  readonly cause: string | undefined
+  /** The HTTP status of the upstream, if it failed with one. */
+  readonly status: number | undefined
+  readonly began: number
+  readonly took: number | undefined
+}
+
 /** The stats of a request that its record shows, current while the request runs. Times are monotonic milliseconds. */
 export interface RequestFacts {
   /** The request id that the response carries. */
@@ -34,6 +52,9 @@ export interface RequestFacts {
   readonly stream: boolean
   readonly attempts: number
   readonly failovers: number
+  /** The target of the last try, and all tries in order; `undefined` in a configuration of one upstream. */
+  readonly target: RecordedTarget | undefined
+  readonly tries: ReadonlyArray<TryFacts> | undefined
   readonly queued: number
   readonly firstEventAt: number | undefined
   readonly usage: Usage | undefined

@@ -16,9 +16,11 @@ import { AdminHostGroup } from "../admin/host/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
 import { AdminOpenMiddleware } from "../admin/middleware.ts"
 import { AdminRequestsGroup } from "../admin/requests/Api.ts"
+import { AdminRoutesGroup } from "../admin/routes/Api.ts"
 import { AdminSamplesGroup } from "../admin/samples/Api.ts"
 import { AdminSettingsGroup } from "../admin/settings/Api.ts"
 import { AdminNodesGroup, AdminSelfTestGroup, AdminVersionGroup } from "../admin/system/Api.ts"
+import { AdminUpstreamsGroup } from "../admin/upstreams/Api.ts"
 import { AdminUsageGroup } from "../admin/usage/Api.ts"
 import { documented, reading } from "../http/documented.ts"
 import { apiId } from "../http/reply.ts"
@@ -33,6 +35,8 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminKeysGroup,
   AdminUsageGroup,
   AdminAccountsGroup,
+  AdminUpstreamsGroup,
+  AdminRoutesGroup,
   AdminSelfTestGroup,
   AdminCapturesGroup,
   AdminSamplesGroup,

@@ -11,7 +11,11 @@ let gateway: RunningGateway
 const call = caller(() => gateway)
 
 beforeAll(async () => {
-  gateway = await startGateway({ accounts: [{ email: "a@x.org", password: "pw" }] })
+  gateway = await startGateway({
+    accounts: [{ email: "a@x.org", password: "pw" }],
+    upstream: { driver: "embedded" },
+    upstreams: { gpu: { driver: "openai", base_url: "http://127.0.0.1:9/v1" } }
+  })
 })
 afterAll(() => gateway.stop())
 
@@ -34,6 +38,23 @@ const settings = {
   model_aliases: { mine: "upstream-chat" }
 }
 const { compat: _compat, ...imported } = settings
+const upstream = {
+  enabled: true,
+  driver: "openai",
+  base_url: "https://127.0.0.1:9/v1",
+  models: { m: "name", n: { model: "name", reasoning: true, images: false, max_tokens: 5 } },
+  tools: "native",
+  history_reasoning: "all",
+  fields: ["a"],
+  timeouts: { connect: 1, first_byte: 1, silence: 1 },
+  headers: { a: "b" },
+  proxy: "direct",
+  tls: { server_name: "x" },
+  max_inflight: 5,
+  account_max_inflight: 5,
+  account_max_queue: 5
+}
+const route = { targets: ["gpu/m"], wait: 1, also_on: ["context_length"], spread: "even" }
 const lists = { keys: ["new-key"], accounts: [account] }
 
 /** A body with every field, for every endpoint. */
@@ -49,6 +70,13 @@ const bodies = [
   { method: "POST", path: "/admin/import", body: lists },
   { method: "POST", path: "/admin/keys", body: { key: "new-key" } },
   { method: "POST", path: "/admin/accounts", body: account },
+  { method: "POST", path: "/admin/accounts", body: { upstream: "gpu", token: "t", note: "n", proxy: "direct" } },
+  { method: "PATCH", path: "/admin/accounts/a@x.org", body: { disabled: false, note: "n", proxy: "direct" } },
+  { method: "POST", path: "/admin/upstreams", body: { name: "other", ...upstream } },
+  { method: "PATCH", path: "/admin/upstreams/gpu", body: upstream },
+  { method: "POST", path: "/admin/upstreams/test", body: { upstream, key: "k" } },
+  { method: "POST", path: "/admin/upstreams/gpu/test", body: { upstream, key: "k" } },
+  { method: "PUT", path: "/admin/routes", body: { routes: { r: route, s: ["gpu/m"] } } },
   {
     method: "POST",
     path: "/admin/accounts/test",
@@ -98,7 +126,7 @@ describe("an admin request whose body is not a JSON object", () => {
   const broken = ["", "{", "[]", "5", "null", "\"text\"", `{"a":${"[".repeat(300)}${"]".repeat(300)}}`]
   for (const { body, method, path } of bodies) {
     it(`is a 400: ${method} ${path} ${Object.keys(body).join(" ")}`, async () => {
-      const optional = path === "/admin/test" || path === "/admin/accounts/test-all"
+      const optional = path === "/admin/test" || path === "/admin/accounts/test-all" || path.endsWith("/gpu/test")
       for (const text of broken) {
         if (optional && text === "") continue
         const answer = await call(method, path, { text })
@@ -113,10 +141,11 @@ describe("an admin request with arbitrary JSON in any field", () => {
   it("is accepted or rejected, and never an error of the gateway", () =>
     fc.assert(
       fc.asyncProperty(
-        // Each password costs a hash, and an accepted one would invalidate the test's own credential.
-        fc.constantFrom(...bodies.filter(({ path }) => path !== "/admin/settings/password")).chain((endpoint) =>
-          hostileBodies(endpoint.body).map((body) => ({ ...endpoint, body }))
-        ),
+        // Each password costs a hash, and an accepted one would invalidate the test's own credential. A second upstream of
+        // one name is a conflict.
+        fc.constantFrom(
+          ...bodies.filter(({ path }) => path !== "/admin/settings/password" && path !== "/admin/upstreams")
+        ).chain((endpoint) => hostileBodies(endpoint.body).map((body) => ({ ...endpoint, body }))),
         async ({ body, method, path }) => {
           const answer = await call(method, path, { body })
           assert.include([200, 400, 401, 429], answer.status, answer.text)

@@ -70,6 +70,52 @@ describe("an import of a configuration", () => {
       assert.strictEqual(imported_accounts, 2)
     }))
 
+  it.effect("leaves out upstreams, routes and accounts of upstreams that are not there, and says so", () =>
+    Effect.gen(function*() {
+      const server = { driver: "openai", base_url: "https://hosted.example/v1", models: { m: "m" } }
+      const raw: RawConfig = {
+        upstream: { driver: "embedded" },
+        upstreams: { hosted: server },
+        routes: { smart: ["hosted/m"] },
+        accounts: [{ upstream: "hosted", token: "a", note: "kept" }]
+      }
+      const incoming = {
+        upstreams: { hosted: { ...server, base_url: "https://elsewhere.example" }, gpu: server },
+        routes: { other: ["gpu/m"] },
+        model_aliases: { best: "smart" },
+        accounts: [
+          { upstream: "gpu", token: "b" },
+          { upstream: "hosted", token: "a" },
+          { upstream: "gpu", token: "c" },
+          { upstream: "hosted", token: "d" }
+        ]
+      }
+      const merged = yield* importing(incoming, "merge", raw)
+      assert.strictEqual(merged.imported_accounts, 1)
+      assert.deepStrictEqual(merged.raw, {
+        ...raw,
+        keys: [],
+        accounts: [{ upstream: "hosted", token: "a", note: "kept" }, { upstream: "hosted", token: "d" }],
+        model_aliases: { best: "smart" }
+      })
+      assert.deepStrictEqual(merged.warnings, [
+        "upstreams is left out: an import does not take it, it is set by /admin/upstreams or in the configuration file",
+        "routes is left out: an import does not take it, it is set by /admin/routes or in the configuration file",
+        "accounts of the upstream gpu are left out (2): the configuration has no upstream of this name"
+      ])
+      const replaced = yield* importing(incoming, "replace", raw)
+      assert.deepStrictEqual(replaced.raw["accounts"], [
+        { upstream: "hosted", token: "a" },
+        { upstream: "hosted", token: "d" }
+      ])
+      assert.deepStrictEqual(replaced.raw["upstreams"], raw["upstreams"])
+      const alone = { upstreams: { hosted: server } }
+      const strays = yield* importing({ accounts: [{ email: "a@x", password: "p" }] }, "merge", alone)
+      assert.deepStrictEqual(strays.warnings, [
+        "accounts of the upstream default are left out (1): the configuration has no upstream of this name"
+      ])
+    }))
+
   it.effect("with merge of existing entries changes nothing", () =>
     Effect.gen(function*() {
       const { imported_accounts, imported_keys, raw } = yield* importing(
@@ -246,6 +292,11 @@ describe("the configuration's hash", () => {
         hash
       )
       assert.notStrictEqual(yield* store.hashOf({ ...current, keys: ["k2"] }), hash)
+      // The order of upstreams has a meaning.
+      assert.notStrictEqual(
+        yield* store.hashOf({ upstreams: { a: {}, b: {} } }),
+        yield* store.hashOf({ upstreams: { b: {}, a: {} } })
+      )
       assert.notStrictEqual(yield* store.hashOf({ ...current, unknown: { kept: false } }), hash)
       // Canonical JSON can be computed without the gateway.
       assert.strictEqual(

@@ -48,6 +48,23 @@ describe("mergeConfigs", () => {
     }))
   })
 
+  it("keeps the order of the side that changed it, with the additions of both", () => {
+    const order = (base: RawConfig, ours: RawConfig, theirs: RawConfig) =>
+      Object.keys(merge({ upstreams: base }, { upstreams: ours }, { upstreams: theirs })["upstreams"]!)
+    const base = { a: 1, b: 2, c: 3 }
+    assert.deepStrictEqual(order(base, { c: 3, a: 1, b: 2 }, base), ["c", "a", "b"])
+    assert.deepStrictEqual(order(base, base, { c: 3, a: 1, b: 2 }), ["c", "a", "b"])
+    assert.deepStrictEqual(order(base, { c: 3, a: 1, b: 2 }, { a: 1, b: 2, c: 4, d: 5 }), ["c", "a", "b", "d"])
+    assert.deepStrictEqual(order(base, { a: 1, b: 2, c: 4, d: 5 }, { c: 3, a: 1 }), ["c", "a", "d"])
+    assert.deepStrictEqual(order(base, { c: 3, b: 2, a: 1 }, { c: 3, a: 1, b: 2 }), ["c", "a", "b"])
+  })
+
+  it("tells accounts of several upstreams apart", () => {
+    const [first, second] = [{ email: "x", upstream: "gpu" }, { email: "x", upstream: "hosted" }]
+    const merged = merge({ accounts: [] }, { accounts: [first] }, { accounts: [second] })
+    assert.sameDeepMembers([...listed(merged["accounts"])], [first, second])
+  })
+
   it("refuses to choose between two values, or between a change and a removal", () => {
     const refusal = (base: RawConfig, ours: RawConfig, theirs: RawConfig) =>
       Effect.runSync(Effect.flip(mergeConfigs(base, ours, theirs))).message.split(": ")[1]

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { accountsNamed, ambiguous, findAccount } from "../../src/config/Account.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { decodeConfig } from "../../src/config/decodeConfig.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { CurrentVariables, resolveReferences } from "../../src/config/references.ts"
@@ -347,6 +348,29 @@ describe("limits of several upstreams", () => {
 })
 
 describe("references to the environment", () => {
+  it.effect("stay as they are written in the configuration and its export", () =>
+    Effect.gen(function*() {
+      const store = yield* ConfigStore
+      yield* store.update((raw) => Effect.succeed({ ...raw, keys: ["k"] }))
+      const { json } = yield* store.exportConfig
+      const [, named] = store.now().upstreams
+      assert.strictEqual(Redacted.value(named!.headers[0]!.value), "a gateway")
+      assert.strictEqual(Redacted.value(store.now().accounts[0]!.token!), "a gateway")
+      for (const text of [JSON.stringify(yield* store.currentRaw), json]) {
+        assert.include(text, "${TITLE}")
+        assert.include(text, "${PROXY}")
+        assert.notInclude(text, "a gateway")
+        assert.notInclude(text, "secret")
+      }
+    }).pipe(
+      Effect.provide(ConfigStore.layerJson({
+        upstream: { driver: "embedded" },
+        upstreams: { hosted: { ...hosted, headers: { "X-Title": "${TITLE}" }, proxy: "${PROXY}" } },
+        accounts: [{ upstream: "hosted", token: "${TITLE}" }]
+      })),
+      Effect.provideService(CurrentVariables, variables)
+    ))
+
   it("are replaced by the values of variables, once", () => {
     const values = (name: string) => ({ KEY: "k", NESTED: "${KEY}", EMPTY: "" })[name]
     const resolve = (text: string) => resolveReferences(text, values)

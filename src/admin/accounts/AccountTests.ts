@@ -216,7 +216,7 @@ export class AccountTests extends Context.Service<AccountTests, {
         const { accounts: configured } = yield* config.current
         return yield* Effect.forEach(
           configured,
-          ({ identifier }) => test({ ...model, identifier, message: "" }),
+          ({ name }) => test({ ...model, identifier: name, message: "" }),
           { concurrency: testsAtOnce }
         )
       }),

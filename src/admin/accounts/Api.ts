@@ -13,11 +13,15 @@ import { AdminMiddleware } from "../middleware.ts"
 /** A configured account (spec "Account"). */
 export const AccountView = Schema.Struct({
   identifier: Schema.String.annotate({ description: "Email, mobile or `token:<hash>` of an account." }),
+  upstream: Schema.optionalKey(Schema.String).annotate({
+    description: "Name of its upstream, where several are configured. `<upstream>/<identifier>` names the account."
+  }),
   email: Schema.String,
   mobile: Schema.String.annotate({ description: "Empty without a mobile." }),
   has_password: Schema.Boolean,
   has_token: Schema.Boolean,
-  token_preview: Schema.String.annotate({ description: "The beginning of the token, then `...`." })
+  token_preview: Schema.String.annotate({ description: "The beginning of the token, then `...`." }),
+  proxy: Schema.optionalKey(Schema.String).annotate({ description: "Proxy of the account, without its password." })
 }).annotate({ identifier: "Account" })
 
 /** An account with its last test and its state in the pool. */
@@ -51,15 +55,18 @@ export const AddAccountRequest = Schema.Struct({
   mobile: optional(Schema.String).annotate({ description: "Login identity; or `email`." }),
   password: optional(Schema.String).annotate({ description: "Never returned." }),
   token: optional(Schema.String).annotate({ description: "An upstream session token; never returned." }),
-  note: optional(Schema.String)
+  note: optional(Schema.String),
+  upstream: optional(Schema.String).annotate({ description: "Name of its upstream; by default `default`." }),
+  proxy: optional(Schema.String).annotate({ description: "Proxy of the account, or `direct`." })
 }).annotate({ identifier: "AddAccountRequest" })
 
 const AccountsReply = Schema.Struct({ success: Schema.Boolean, total_accounts: Schema.Int, ...lasting })
 
-/** Body of `PATCH /admin/accounts/{identifier}`: at least one of the two. An empty note removes it. */
+/** Body of `PATCH /admin/accounts/{identifier}`: at least one field. An empty note removes it, `null` removes the proxy. */
 export const PatchAccountRequest = Schema.Struct({
   disabled: Schema.optionalKey(Schema.Boolean),
-  note: Schema.optionalKey(Schema.String)
+  note: Schema.optionalKey(Schema.String),
+  proxy: optional(Schema.String).annotate({ description: "Proxy of the account, or `direct`." })
 }).annotate({ identifier: "PatchAccountRequest" })
 
 /** The account as the list shows it. */
@@ -184,7 +191,8 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
   HttpApiEndpoint.get("list", "/admin/accounts", {
     query: {
       ...pageQuery,
-      state: Schema.optionalKey(Schema.Union([Schema.Literal(""), AccountState]))
+      state: Schema.optionalKey(Schema.Union([Schema.Literal(""), AccountState])),
+      upstream: Schema.optionalKey(Schema.String)
     },
     success: AccountList
   }).annotateMerge(documented({ summary: "List accounts", errors: [...reading, "invalid_request"] })),
@@ -210,8 +218,9 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     payload: PatchAccountRequest,
     success: PatchAccountReply
   }).annotateMerge(documented({
-    summary: "Disable or enable an account, or change its note",
-    description: "A disabled account gets no new requests; running ones finish.",
+    summary: "Disable or enable an account, or change its note or proxy",
+    description:
+      "A disabled account gets no new requests; running ones finish. The upstream of an account cannot be changed.",
     errors: [...changing, "not_found"],
     example: { disabled: true, note: "on holiday" }
   })),

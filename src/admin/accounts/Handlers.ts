@@ -2,30 +2,37 @@
  * Serves accounts, their tests and the queue.
  */
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import { type AccountFacts, Accounts } from "../../accounts/Accounts.ts"
-import { type Account, findAccount } from "../../config/Account.ts"
+import { type Account, accountsNamed } from "../../config/Account.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
-import { type RawConfig, sha256Hex } from "../../config/json.ts"
+import { isJsonObject, type RawConfig, sha256Hex } from "../../config/json.ts"
 import { accountsOf } from "../../config/rawConfig.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { identityKeys } from "../../domain/identity.ts"
 import { resolveRoute, routeNotFound } from "../../domain/routes.ts"
+import { payloadReader } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { CurrentRequestStats } from "../../http/RequestContext.ts"
-import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
+import { adminBodyOf, jsonObjectBodyOf, refusing } from "../adminBody.ts"
 import { changed, lastingOf, logChange, savedOr } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
 import { Nodes } from "../nodes/Nodes.ts"
 import { AccountTests } from "./AccountTests.ts"
-import { AccountBatchRequest, type AccountState, AdminAccountsGroup } from "./Api.ts"
+import { AccountBatchRequest, type AccountState, AdminAccountsGroup, PatchAccountRequest } from "./Api.ts"
 import { applyBatch, type BatchOutcome, readBatch } from "./batch.ts"
-import { markAccount, newAccount } from "./entries.ts"
+import { accountIn, markAccount, newAccount, unknownAccount } from "./entries.ts"
 import { accountPage, accountsThat, itemOf } from "./view.ts"
 
 const { endpoints } = AdminAccountsGroup
 const readAccount = adminBodyOf(endpoints.add)
 const readBatchBody = jsonObjectBodyOf([AccountBatchRequest])
-const readMarks = adminBodyOf(endpoints.patch)
+const refuseMarks = refusing([PatchAccountRequest])
+const readMarks = payloadReader(endpoints.patch, {
+  refuse: function*(body) {
+    return isJsonObject(body) && Object.hasOwn(body, "upstream") ? upstreamIsFixed : yield* refuseMarks(body)
+  }
+})
 const readTest = adminBodyOf(endpoints.test)
 const readTestAll = adminBodyOf(endpoints.testAll, { mayBeEmpty: true })
 const readDeletion = adminBodyOf(endpoints.deleteSessions)
@@ -35,7 +42,10 @@ const defaultModel = "upstream-chat"
 /** The message that the spec prescribes. */
 const deleted = "删除成功"
 
-const unknownAccount = gatewayError("not_found", "No such account is configured")
+const upstreamIsFixed = invalidRequest(
+  "upstream cannot be changed; add the account to the other upstream and remove this one",
+  "upstream"
+)
 const storeLost = gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })
 
 const accountsReply = (saved: Saved) => ({
@@ -62,13 +72,19 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
     return { model, modelName, requestId: (yield* CurrentRequestStats).id }
   })
 
+  /** Fails for an identifier that accounts of several upstreams have. */
+  const refuseAmbiguous = Effect.fnUntraced(function*(identifier: string) {
+    const found = accountIn(store.now().account_table, identifier)
+    if (Result.isFailure(found) && found.failure !== unknownAccount) return yield* found.failure
+  })
+
   /** Edits the entry of an account; `undefined` removes it. */
   const editEntry = (identifier: string, edit: (entry: RawConfig) => RawConfig | undefined) =>
     store.update((raw, config) => {
-      const account = findAccount(config.account_table, identifier)
-      if (account === undefined) return Effect.fail(unknownAccount)
+      const found = accountIn(config.account_table, identifier)
+      if (Result.isFailure(found)) return Effect.fail(found.failure)
       const entries = accountsOf(raw)
-      const place = config.accounts.indexOf(account)
+      const place = config.accounts.indexOf(found.success)
       const edited = edit(entries[place]!)
       if (edited === entries[place]) return Effect.succeed(raw)
       const accounts = edited === undefined ? entries.toSpliced(place, 1) : entries.with(place, edited)
@@ -77,9 +93,10 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
 
   /** The accounts as the list shows them. */
   const itemsOf = (shown: ReadonlyArray<Account>) =>
-    Effect.map(accounts.describe(shown.map((account) => account.identifier)), (facts) => {
+    Effect.map(accounts.describe(shown.map((account) => account.name)), (facts) => {
       const known = new Map(facts.map((each) => [each.identifier, each]))
-      return shown.map((account) => itemOf(account, known.get(account.identifier)))
+      const config = store.now()
+      return shown.map((account) => itemOf(account, known.get(account.name), config))
     })
 
   /** A changed account as the list shows it. */
@@ -115,12 +132,12 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
     }),
     patch: Effect.fnUntraced(function*({ params: { identifier }, request }) {
       const marks = yield* readMarks(request)
-      if (marks.disabled === undefined && marks.note === undefined) {
+      if (marks.disabled === undefined && marks.note === undefined && marks.proxy === undefined) {
         return yield* invalidRequest("disabled or note is required", "disabled")
       }
       const saved = yield* changed("an account was marked", editEntry(identifier, (entry) => markAccount(entry, marks)))
-      const account = yield* changedItem(findAccount(saved.config.account_table, identifier))
-      return { success: true, account, ...lastingOf(saved) }
+      const [account] = accountsNamed(saved.config.account_table, identifier)
+      return { success: true, account: yield* changedItem(account), ...lastingOf(saved) }
     }),
     add: Effect.fnUntraced(function*({ request }) {
       const entry = yield* Effect.fromResult(newAccount(yield* readAccount(request)))
@@ -140,6 +157,7 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
       Effect.map(changed("an account was removed", editEntry(params.identifier, () => undefined)), accountsReply),
     test: Effect.fnUntraced(function*({ request }) {
       const { identifier, message, model } = yield* readTest(request)
+      yield* refuseAmbiguous(identifier)
       return yield* tests.test({ ...(yield* testModel(model)), identifier, message: message ?? "" })
     }),
     testAll: Effect.fnUntraced(function*({ endpoint, request }) {
@@ -150,6 +168,7 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
     }),
     deleteSessions: Effect.fnUntraced(function*({ request }) {
       const { identifier } = yield* readDeletion(request)
+      yield* refuseAmbiguous(identifier)
       return yield* Effect.matchEffect(tests.deleteSessions(identifier), {
         onFailure: ({ message }) => Effect.succeed({ success: false, message }),
         onSuccess: (note) =>

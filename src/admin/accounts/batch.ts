@@ -5,15 +5,16 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { findAccount } from "../../config/Account.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively, type RawConfig, sha256Hex } from "../../config/json.ts"
 import { accountsOf } from "../../config/rawConfig.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { identifierOf, identityKeys } from "../../domain/identity.ts"
+import { identifierOf, identityKeys, keyWithin } from "../../domain/identity.ts"
+import { defaultUpstream } from "../../domain/routes.ts"
 import { schemaFault } from "../../http/jsonBody.ts"
+import { given } from "../adminBody.ts"
 import { AddAccountRequest, type BatchResult } from "./Api.ts"
-import { markAccount, newAccount } from "./entries.ts"
+import { accountIn, markAccount, newAccount, unknownAccount } from "./entries.ts"
 
 /** Bounds the lines of a batch. */
 const mostLines = 20_000
@@ -56,9 +57,10 @@ export interface BatchOutcome {
 const decodeLine = Schema.decodeUnknownResult(AddAccountRequest)
 
 /** The entry of a line, or the name of the refused field. */
-const accountOfLine = (line: unknown): Result.Result<RawConfig, string> => {
+const accountOfLine = (line: unknown, upstreams: ReadonlySet<string>): Result.Result<RawConfig, string> => {
   const decoded = decodeLine(line)
   if (Result.isFailure(decoded)) return Result.fail(schemaFault(decoded.failure.issue).param ?? "account")
+  if (!upstreams.has(given(decoded.success.upstream) ?? defaultUpstream)) return Result.fail("upstream")
   return Result.mapError(newAccount(decoded.success), (error) => error.param ?? "account")
 }
 
@@ -66,13 +68,14 @@ const add = Effect.fnUntraced(function*(raw: RawConfig, config: GatewayConfig, l
   const results: Array<typeof BatchResult.Type> = []
   const added: Array<RawConfig> = []
   const taken = new Set<string>()
+  const upstreams = new Set(config.upstreams.map(({ name }) => name))
   yield* forEachCooperatively(lines, (line, index) => {
-    const account = accountOfLine(line)
+    const account = accountOfLine(line, upstreams)
     if (Result.isFailure(account)) {
       results.push({ index, identifier: "", ok: false, detail: account.failure })
       return
     }
-    const identifier = identifierOf(account.success, sha256Hex)
+    const identifier = keyWithin(String(account.success["upstream"] ?? ""), identifierOf(account.success, sha256Hex))
     const identity = identityKeys(account.success, sha256Hex)
     if (identity.some((key) => taken.has(key) || config.account_table.index.has(key))) {
       results.push({ index, identifier, ok: false, detail: "duplicate" })
@@ -103,15 +106,17 @@ const mark = Effect.fnUntraced(function*(
   })
   const named = new Set<number>()
   yield* forEachCooperatively(lines, (line, index) => {
-    const account = typeof line === "string" ? findAccount(config.account_table, line) : undefined
-    const place = account === undefined ? undefined : places.get(account.identity[0]!)
-    if (account === undefined || place === undefined) {
-      results.push({ index, identifier: typeof line === "string" ? line : "", ok: false, detail: "unknown account" })
+    const found = typeof line === "string" ? accountIn(config.account_table, line) : Result.fail(unknownAccount)
+    const place = Result.isSuccess(found) ? places.get(found.success.identity[0]!) : undefined
+    if (Result.isFailure(found) || place === undefined) {
+      const isAmbiguous = Result.isFailure(found) && found.failure !== unknownAccount
+      const detail = isAmbiguous ? found.failure.message : "unknown account"
+      results.push({ index, identifier: typeof line === "string" ? line : "", ok: false, detail })
       return
     }
     const again = named.has(place)
     named.add(place)
-    results.push({ index, identifier: account.identifier, ok: !again, detail: again ? "duplicate" : "" })
+    results.push({ index, identifier: found.success.name, ok: !again, detail: again ? "duplicate" : "" })
   })
   const accounts: Array<RawConfig> = []
   let changed = 0

@@ -5,23 +5,31 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { AccountFacts, AccountPool } from "../../accounts/Lease.ts"
 import type { Account } from "../../config/Account.ts"
+import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { shownProxy } from "../../config/hidden.ts"
 import { tokenPreview } from "../../domain/identity.ts"
 import { pageOf, type PageQuery, searchText } from "../contract.ts"
 import type { AccountItem, AccountView } from "./Api.ts"
 
 /** A configured account; a field that it does not have is an empty string. */
-export const viewAccount = (account: Account): typeof AccountView.Type => ({
+export const viewAccount = (account: Account, { route_table }: GatewayConfig): typeof AccountView.Type => ({
   identifier: account.identifier,
+  ...(route_table.isSeveral ? { upstream: account.upstream } : {}),
   email: account.email ?? "",
   mobile: account.mobile ?? "",
   has_password: account.password !== undefined,
   has_token: account.token !== undefined,
-  token_preview: account.token === undefined ? "" : tokenPreview(Redacted.value(account.token))
+  token_preview: account.token === undefined ? "" : tokenPreview(Redacted.value(account.token)),
+  ...(account.proxy === undefined ? {} : { proxy: shownProxy(account.proxy)! })
 })
 
 /** An account with its facts in the pool; they are `undefined` if a concurrent change has removed it from the pool. */
-export const itemOf = (account: Account, facts: AccountFacts | undefined): typeof AccountItem.Type => ({
-  ...viewAccount(account),
+export const itemOf = (
+  account: Account,
+  facts: AccountFacts | undefined,
+  config: GatewayConfig
+): typeof AccountItem.Type => ({
+  ...viewAccount(account, config),
   ...(facts === undefined ? {} : { has_token: facts.hasToken, token_preview: facts.tokenPreview }),
   hash: facts?.hash ?? "",
   test_status: facts?.testStatus ?? "",
@@ -50,9 +58,9 @@ export const accountsThat = Effect.fnUntraced(function*(
   for (let start = 0; start < configured.length && found.length < most; start += sliceLength) {
     if (start > 0) yield* Effect.yieldNow
     const slice = configured.slice(start, start + sliceLength)
-    const facts = yield* pool.describe(slice.map((account) => account.identifier))
+    const facts = yield* pool.describe(slice.map((account) => account.name))
     const fitting = new Set(facts.filter(fits).map((each) => each.identifier))
-    found.push(...slice.filter((account) => fitting.has(account.identifier)))
+    found.push(...slice.filter((account) => fitting.has(account.name)))
   }
   return found.length > most ? found.slice(0, most) : found
 })
@@ -69,8 +77,13 @@ const matching = (text: string): (account: Account) => boolean => {
 }
 
 /** The requested page of accounts, newest first (spec "Account list paging"). */
-export const accountPage = (accounts: ReadonlyArray<Account>, query: PageQuery) => {
+export const accountPage = (
+  accounts: ReadonlyArray<Account>,
+  query: PageQuery & { readonly upstream?: string | undefined }
+) => {
   const text = searchText(query)
-  const found = text === "" ? accounts : accounts.filter(matching(text))
+  const { upstream = "" } = query
+  const within = upstream === "" ? accounts : accounts.filter((account) => account.upstream === upstream)
+  const found = text === "" ? within : within.filter(matching(text))
   return pageOf(found.toReversed(), query, { fallback: 10, most: 100 })
 }

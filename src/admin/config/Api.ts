@@ -41,6 +41,8 @@ const ListedAccount = Schema.Struct({
   token: Schema.optionalKey(Schema.NullOr(Schema.String)),
   disabled: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
   note: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  upstream: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  proxy: Schema.optionalKey(Schema.NullOr(Schema.String)),
   /** As in `GET /admin/config`; identifies an account that has only a token. */
   identifier: Schema.optionalKey(Schema.String)
 })

@@ -54,7 +54,7 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
       const config = yield* store.current
       const accounts: Array<ReturnType<typeof viewAccount>> = []
       yield* forEachCooperatively(config.accounts, (account) => {
-        accounts.push(viewAccount(account))
+        accounts.push(viewAccount(account, config))
       })
       return yield* respondInSlices(endpoint, {
         keys: config.configured_keys,

@@ -7,14 +7,16 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { type Account, findAccount } from "../../config/Account.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { keepProxy } from "../../config/hidden.ts"
 import type { ImportMode } from "../../config/importConfig.ts"
 import { forEachCooperatively, isJsonObject, type RawConfig, sha256Hex } from "../../config/json.ts"
 import { dropOrphans } from "../../config/keyRecords.ts"
 import { accountsOf } from "../../config/rawConfig.ts"
 import { ConfigDocument } from "../../config/schema.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { identityKeys } from "../../domain/identity.ts"
+import { identityKeys, keyWithin } from "../../domain/identity.ts"
 import { nearest } from "../../domain/nearest.ts"
+import { defaultUpstream } from "../../domain/routes.ts"
 import { runSync } from "../../domain/stream/cooperative.ts"
 import { refusing } from "../adminBody.ts"
 import { patchMapping } from "../settings/patch.ts"
@@ -68,13 +70,21 @@ export const readImport = (
 const textOf = (value: Schema.Json | undefined): string | undefined => typeof value === "string" ? value : undefined
 
 /** Fields of an account that are input. Further fields that the admin API shows are ignored. */
-const inputFields = ["email", "mobile", "password", "token", "disabled", "note"] as const
+const inputFields = ["email", "mobile", "password", "token", "disabled", "note", "proxy"] as const
+
+/** The upstream of a listed account; `undefined` for the default one. */
+const upstreamOf = (entry: RawConfig): string | undefined => {
+  const upstream = textOf(entry["upstream"])?.trim()
+  return upstream === "" || upstream === defaultUpstream ? undefined : upstream
+}
 
 const isGiven = (value: Schema.Json | undefined): value is Schema.Json =>
   value !== undefined && value !== null && value !== ""
 
 const findListed = (config: GatewayConfig, entry: RawConfig): Account | undefined => {
+  const upstream = upstreamOf(entry)
   const identity = {
+    upstream,
     email: textOf(entry["email"]),
     mobile: textOf(entry["mobile"]),
     token: textOf(entry["token"])
@@ -84,7 +94,9 @@ const findListed = (config: GatewayConfig, entry: RawConfig): Account | undefine
     if (account !== undefined) return account
   }
   const identifier = textOf(entry["identifier"])
-  return identifier === undefined ? undefined : findAccount(config.account_table, identifier)
+  return identifier === undefined
+    ? undefined
+    : findAccount(config.account_table, keyWithin(upstream ?? "", identifier))
 }
 
 /**
@@ -109,11 +121,15 @@ const listAccounts = Effect.fnUntraced(function*(
     }
     const account = findListed(config, entry)
     const before = account === undefined ? undefined : known.get(account)
-    const given = inputFields.filter((field) => isGiven(entry[field]) && entry[field] !== before?.[field])
-      .map((field) => [field, entry[field]!] as const)
+    const { proxy } = entry
+    const own: RawConfig = isGiven(proxy) ? { ...entry, proxy: keepProxy(before, proxy) } : entry
+    const given = inputFields.filter((field) => isGiven(own[field]) && own[field] !== before?.[field])
+      .map((field) => [field, own[field]!] as const)
+    const upstream = entry["upstream"]
+    const placed = before === undefined && isGiven(upstream) ? { upstream } : before
     // An unchanged entry stays the same object, so that it is not decoded again.
     accounts.push(
-      before !== undefined && given.length === 0 ? before : { ...before, ...Object.fromEntries(given) }
+      before !== undefined && given.length === 0 ? before : { ...placed, ...Object.fromEntries(given) }
     )
   })
   return accounts

@@ -220,7 +220,7 @@ export const eventFeed = Effect.fnUntraced(function*(
     const facts = yield* accounts.describe(named)
     const items = facts.flatMap((each) => {
       const account = findAccount(account_table, each.identifier)
-      return account === undefined ? [] : [itemOf(account, each)]
+      return account === undefined ? [] : [itemOf(account, each, config.now())]
     })
     return eventText("pool", {
       total: status.total,

@@ -25,6 +25,8 @@ export const RequestItem = Schema.Struct({
   key: Schema.String,
   /** The account of the last attempt; empty without one. */
   account: Schema.String,
+  /** The target that answered, or the last one tried, as `upstream/model`; absent in a configuration of one upstream. */
+  target: Schema.optionalKey(Schema.String),
   state: Schema.Literals(["queued", "upstream", "streaming", "done"]),
   outcome: Schema.Literals(["open", "ok", "failed", "cancelled"]),
   /** HTTP status. */
@@ -75,6 +77,23 @@ const Headers = Schema.Record(Schema.String, Schema.String)
 
 const Call = { id: Schema.String, name: Schema.String, arguments: Schema.String }
 
+/** One try of a request at an upstream. */
+const RequestTry = Schema.Struct({
+  upstream: Schema.String,
+  /** The model's id within the upstream. */
+  model: Schema.String,
+  /** Empty for a caller's own token. */
+  account: Schema.String,
+  /** The class of the failure; `null` for a try that answered or still runs. */
+  cause: Schema.NullOr(Schema.String),
+  /** The upstream's HTTP status, if it failed with one. */
+  status: Schema.NullOr(Schema.Int),
+  /** Milliseconds since the request began. */
+  began_ms: Schema.Finite,
+  /** Milliseconds up to the first event or failure; `null` while it waits for one. */
+  took_ms: Schema.NullOr(Schema.Finite)
+}).annotate({ identifier: "RequestTry" })
+
 /** One request with the bodies and frames of both sides, without credentials. */
 export const RequestDetail = Schema.Struct({
   ...RequestItem.fields,
@@ -92,6 +111,8 @@ export const RequestDetail = Schema.Struct({
     calls: Schema.Array(Schema.Struct(Call)),
     call_id: Schema.NullOr(Schema.String)
   }))),
+  /** The tries in order; absent in a configuration of one upstream. */
+  tries: Schema.optionalKey(Schema.Array(RequestTry)),
   /** Rounds, oldest first. */
   upstream: Schema.Array(Schema.Struct({
     /** Empty if it is not captured. */

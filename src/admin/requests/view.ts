@@ -1,11 +1,12 @@
 /**
  * Records as the admin API shows them: facts in lists; bodies and frames of both sides, without credentials, for one record.
  */
+import { nameOfTarget } from "../../completion/RequestStats.ts"
 import { showConversation } from "../../recordings/conversation.ts"
 import { cutFrames } from "../../recordings/frames.ts"
 import type { RecordedBytes } from "../../recordings/RecordedBytes.ts"
 import { redactBytes, redactText } from "../../recordings/redactRound.ts"
-import type { RequestRecord } from "../../recordings/RequestRecord.ts"
+import type { RequestRecord, TryFacts } from "../../recordings/RequestRecord.ts"
 import { toolCallsOf } from "../../recordings/toolCalls.ts"
 import type { RequestDetail, RequestItem } from "./Api.ts"
 
@@ -21,6 +22,16 @@ export const numberOf = (id: string): number | undefined => {
 const tenths = (millis: number | undefined): number | null =>
   millis === undefined ? null : Math.round(10 * Math.max(0, millis)) / 10
 
+const viewTry = (facts: TryFacts) => ({
+  upstream: facts.upstream,
+  model: facts.model,
+  account: facts.account,
+  cause: facts.cause ?? null,
+  status: facts.status ?? null,
+  began_ms: tenths(facts.began) ?? 0,
+  took_ms: tenths(facts.took)
+})
+
 /** A record in lists; `node` is the id of this node if several share a store. */
 export const viewItem = (record: RequestRecord, node: string | undefined): typeof RequestItem.Type => {
   const { facts } = record
@@ -34,6 +45,7 @@ export const viewItem = (record: RequestRecord, node: string | undefined): typeo
     stream: facts.stream,
     key: record.key,
     account: record.account,
+    ...(facts.target === undefined ? {} : { target: nameOfTarget(facts.target) }),
     state: record.state,
     outcome: record.outcome,
     status: facts.status ?? null,
@@ -84,6 +96,7 @@ export const viewDetail = (
       text: blot(turn.text),
       calls: turn.calls.map((call) => ({ ...call, arguments: blot(call.arguments) }))
     })),
+    ...(record.facts.tries === undefined ? {} : { tries: record.facts.tries.map(viewTry) }),
     upstream: record.rounds.map((round) => ({
       capture_id: node === undefined || round.captureId === "" ? round.captureId : `${node}:${round.captureId}`,
       label: round.label,

@@ -9,7 +9,7 @@ import * as SchemaAST from "effect/SchemaAST"
 import { settingGroups } from "../../config/schema.ts"
 import { settingsOf, SettingsPatch } from "../../config/settings.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
-import { lasting } from "../contract.ts"
+import { lasting, revised } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
 /** Groups whose values in effect are in the reply of `GET /admin/settings`. */
@@ -134,7 +134,7 @@ export class AdminSettingsGroup extends HttpApiGroup.make("admin-settings").add(
     errors: reading
   })),
   HttpApiEndpoint.put("set", "/admin/settings", {
-    headers: { "if-match": Schema.optionalKey(Schema.String) },
+    ...revised,
     payload: SettingsPatch,
     success: SettingsSaved
   }).annotateMerge(documented({

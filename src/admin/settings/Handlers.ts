@@ -8,7 +8,7 @@ import { addressOf } from "../../http/RequestContext.ts"
 import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { AdminAuth, usesGeneratedKey } from "../auth/AdminAuth.ts"
 import { adminCredential } from "../auth/sessionCookie.ts"
-import { changed, lastingOf } from "../changes.ts"
+import { changed, lastingOf, revisionIn } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
 import { AdminSettingsGroup } from "./Api.ts"
 import { groupsInEffect, settingsFields } from "./fields.ts"
@@ -26,12 +26,6 @@ const withFaults = (error: GatewayError): GatewayError =>
       faults: [{ field: error.param ?? "", message: error.message }]
     })
     : error
-
-/** The expected revision, with or without the quotes of an entity tag; `undefined` for `*`, which matches all. */
-const revisionIn = (ifMatch: string | undefined): string | undefined => {
-  const revision = ifMatch?.trim().replace(/^(?:W\/)?"(.*)"$/, "$1")
-  return revision === "*" || revision === "" ? undefined : revision
-}
 
 export const AdminSettingsHandlers = adminHandlers(AdminSettingsGroup, function*() {
   const store = yield* ConfigStore

@@ -4,8 +4,9 @@
  */
 import * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
-import { hidden, shownAddress, shownEntry, shownProxy } from "../../config/hidden.ts"
+import { shownAddress, shownEntry, shownProxy } from "../../config/hidden.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
+import { hidden } from "../../config/references.ts"
 import { settingGroups } from "../../config/schema.ts"
 import { defaultUpstream } from "../../domain/routes.ts"
 import { type SettingsField, type SettingsInEffect, shownGroups } from "./Api.ts"

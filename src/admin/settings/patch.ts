@@ -31,6 +31,10 @@ const special: ReadonlySet<string> = new Set(["msgcompat_mapping", "model_aliase
 
 const refusal = (path: ReadonlyArray<string>, known: Iterable<string>): Fault => {
   const name = path.at(-1)!
+  // These groups have endpoints of their own.
+  if (path.length === 1 && (name === "upstreams" || name === "routes")) {
+    return fault(name, `is not a setting that can be changed here: it is changed by /admin/${name}`)
+  }
   const [meant] = nearest(name, known)
   const rule = "is not a setting that can be changed here"
   const suggestion = meant === undefined ? "" : `: did you mean ${fieldName([...path.slice(0, -1), meant])}?`

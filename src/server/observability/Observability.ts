@@ -18,7 +18,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import type * as Tracer from "effect/Tracer"
 import { GivenNodeId } from "../../admin/nodes/Nodes.ts"
 import { currentVersion } from "../../admin/system/build.ts"
-import { CurrentRequestWatch, type RequestStats } from "../../completion/RequestStats.ts"
+import { CurrentRequestWatch, type RequestStats, targetOf } from "../../completion/RequestStats.ts"
 import { EnvironmentInvalid, textVariable } from "../../config/Environment.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { logRequest } from "./requestLog.ts"
@@ -30,6 +30,8 @@ const describe = (span: Tracer.Span, stats: RequestStats) => {
     ["http.response.status_code", stats.status],
     ["error.type", stats.error],
     ["gateway.account", stats.accountHash],
+    ["gateway.upstream", stats.target?.upstream],
+    ["gateway.target", targetOf(stats)],
     ["gateway.attempts", stats.attempts === 0 ? undefined : stats.attempts],
     ["gateway.queue_ms", stats.attempts === 0 ? undefined : stats.queued],
     ["gen_ai.operation.name", stats.attempts === 0 ? undefined : operationOf(stats)],

@@ -8,7 +8,7 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Metric from "effect/Metric"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
-import { type AccountFacts, Accounts } from "../../accounts/Accounts.ts"
+import { type AccountFacts, Accounts, type UpstreamFacts } from "../../accounts/Accounts.ts"
 import { AdminAuth } from "../../admin/auth/AdminAuth.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
@@ -20,26 +20,57 @@ import { Gauges } from "./gauges.ts"
 /** Maximum number of accounts with their own series. */
 export const mostAccounts = 1_000
 
+/** A gauge, formatted on request: accounts and upstreams come and go, and a registry never drops a series. */
+const family = (name: string, help: string, series: ReadonlyArray<readonly [labels: string, value: number]>) => [
+  `# HELP ${name} ${help}`,
+  `# TYPE ${name} gauge`,
+  ...series.map(([labels, value]) => `${name}{${labels}} ${value}`)
+]
+
+const text = (families: ReadonlyArray<ReadonlyArray<string>>): string => [...families.flat(), ""].join("\n")
+
 /**
- * Gauges of the first accounts by hash: whether each is in rotation, and its slots in use. Formatted on request, because
- * accounts come and go and a registry never drops a series.
+ * Gauges of the first accounts by hash: whether each is in rotation, and its slots in use. `isSeveral` labels them with their
+ * upstreams.
  */
-export const accountMetrics = (facts: ReadonlyArray<AccountFacts>): string => {
+export const accountMetrics = (facts: ReadonlyArray<AccountFacts>, isSeveral = false): string => {
   if (facts.length === 0) return ""
-  const family = (name: string, help: string, valueOf: (account: AccountFacts) => number) => [
-    `# HELP ${name} ${help}`,
-    `# TYPE ${name} gauge`,
-    ...facts.slice(0, mostAccounts).map((account) => `${name}{account="${account.hash}"} ${valueOf(account)}`)
-  ]
-  return [
-    ...family(
+  const series = (valueOf: (account: AccountFacts) => number) =>
+    facts.slice(0, mostAccounts).map((account) => {
+      const upstream = isSeveral ? `,upstream="${account.upstream}"` : ""
+      return [`account="${account.hash}"${upstream}`, valueOf(account)] as const
+    })
+  return text([
+    family(
       "gateway_account_ready",
       "Whether an account is in rotation",
-      ({ disabled, health }) => health === "ready" && !disabled ? 1 : 0
+      series(({ disabled, health }) => health === "ready" && !disabled ? 1 : 0)
     ),
-    ...family("gateway_account_slots_in_use", "Slots of an account that are taken", ({ inUse }) => inUse),
-    ""
-  ].join("\n")
+    family("gateway_account_slots_in_use", "Slots of an account that are taken", series(({ inUse }) => inUse))
+  ])
+}
+
+/** Gauges of each upstream where there are several; the configuration bounds them. */
+export const upstreamMetrics = (facts: ReadonlyArray<UpstreamFacts>): string => {
+  const series = (valueOf: (upstream: UpstreamFacts) => number) =>
+    facts.map((upstream) => [`upstream="${upstream.name}"`, valueOf(upstream)] as const)
+  const byHealth = (["ready", "cooling", "out", "disabled"] as const).flatMap((health) =>
+    facts.map(({ accounts, name }) => [`upstream="${name}",health="${health}"`, accounts[health]] as const)
+  )
+  return text([
+    family(
+      "gateway_upstream_ready",
+      "Whether an upstream is enabled and not cooled",
+      series(({ state }) => state === "ready" ? 1 : 0)
+    ),
+    family("gateway_upstream_accounts", "Accounts of an upstream by health", byHealth),
+    family("gateway_upstream_slots_in_use", "Slots of an upstream that are taken", series(({ in_use }) => in_use)),
+    family(
+      "gateway_upstream_queue_length",
+      "Requests that wait for an upstream; one that waits for several counts at each",
+      series(({ waiting }) => waiting)
+    )
+  ])
 }
 
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
@@ -69,9 +100,13 @@ export const MetricsHandlers = HttpApiBuilder.group(
           yield* auth.authorize(bearer, addressOf(request))
         }
         yield* gauges.read
-        const listed = config.now().accounts.slice(0, mostAccounts).map(({ identifier }) => identifier)
-        const text = (yield* formatted).replace(/\n*$/, "\n")
-        return HttpServerResponse.text(text + accountMetrics(yield* accounts.describe(listed)), { contentType })
+        const { accounts: configured, route_table: { isSeveral } } = config.now()
+        const described = yield* accounts.describe(
+          configured.slice(0, mostAccounts).map(({ name }) => name)
+        )
+        const registered = (yield* formatted).replace(/\n*$/, "\n")
+        const ofUpstreams = isSeveral ? upstreamMetrics(yield* accounts.upstreams) : ""
+        return HttpServerResponse.text(registered + accountMetrics(described, isSeveral) + ofUpstreams, { contentType })
       })
     )
   })

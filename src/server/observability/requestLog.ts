@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
-import { outcomeOf, type RequestStats } from "../../completion/RequestStats.ts"
+import { outcomeOf, type RequestStats, targetOf } from "../../completion/RequestStats.ts"
 import { none } from "../../usage/UsageEntry.ts"
 
 /** Removes absent fields. */
@@ -36,6 +36,8 @@ export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.L
     outcome: outcomeOf(stats),
     cause: stats.cause,
     account: stats.accountHash,
+    upstream: stats.target?.upstream,
+    target: targetOf(stats),
     attempts: stats.attempts || undefined,
     failovers: stats.failovers || undefined,
     retries: stats.retries || undefined,

@@ -1,6 +1,6 @@
 /**
  * Metrics of requests, with GenAI semantic names where they exist. Labels are bounded: styles, configured models and
- * statuses, never keys, identities or caller text.
+ * upstreams, and statuses, never keys, identities or caller text.
  *
  * The metrics of each label combination are created once, so that a request costs one lookup.
  */
@@ -38,6 +38,9 @@ const labels = (model: string, operation: Operation) => ({
   gen_ai_request_model: model
 })
 
+/** The label of an upstream; none in a configuration of one upstream, and for requests that reached no upstream. */
+const of = (upstream: string): Record<string, string> => upstream === "" ? {} : { upstream }
+
 interface Series {
   readonly requests: Metric.Counter<number>
   readonly duration: Metric.Histogram<number>
@@ -46,55 +49,78 @@ interface Series {
   readonly outputTokens: Metric.Histogram<number>
 }
 
-const tokenUsage = (model: string, type: string, operation: Operation) =>
+const tokenUsage = (model: string, type: string, operation: Operation, upstream: string) =>
   Metric.histogram("gen_ai_client_token_usage", {
     description: "Tokens of a request by type",
     boundaries: tokens,
-    attributes: { ...labels(model, operation), gen_ai_token_type: type }
+    attributes: { ...labels(model, operation), gen_ai_token_type: type, ...of(upstream) }
   })
 
-const makeSeries = (style: string, model: string, operation: Operation, status: string): Series => ({
-  requests: total("gateway_requests_total", "Requests by style, model and HTTP status", { style, model, status }),
+const makeSeries = (
+  style: string,
+  model: string,
+  operation: Operation,
+  status: string,
+  upstream: string
+): Series => ({
+  requests: total("gateway_requests_total", "Requests by style, model and HTTP status", {
+    style,
+    model,
+    status,
+    ...of(upstream)
+  }),
   duration: Metric.histogram("gen_ai_server_request_duration_seconds", {
     description: "Time from the head of a request to a model to the end of its reply",
     boundaries: seconds,
-    attributes: { ...labels(model, operation), style }
+    attributes: { ...labels(model, operation), style, ...of(upstream) }
   }),
   firstToken: Metric.histogram("gen_ai_server_time_to_first_token_seconds", {
     description: "Time from a request's head to the first event of its reply",
     boundaries: seconds,
-    attributes: labels(model, operation)
+    attributes: { ...labels(model, operation), ...of(upstream) }
   }),
-  inputTokens: tokenUsage(model, "input", operation),
-  outputTokens: tokenUsage(model, "output", operation)
+  inputTokens: tokenUsage(model, "input", operation, upstream),
+  outputTokens: tokenUsage(model, "output", operation, upstream)
 })
 
-type SeriesOf = (style: string, model: string, operation: Operation, status: string) => Series
+type SeriesOf = (
+  style: string,
+  model: string,
+  operation: Operation,
+  status: string,
+  upstream: string | undefined
+) => Series
 
 /** Caches the metrics by labels; bounded by the label values. */
 const keptSeries = (): SeriesOf => {
   const made = new Map<string, Series>()
-  return (style, model, operation, status) => {
-    const key = style + "\u0000" + model + "\u0000" + operation + "\u0000" + status
+  return (style, model, operation, status, upstream = "") => {
+    const key = style + "\u0000" + model + "\u0000" + operation + "\u0000" + status + "\u0000" + upstream
     let series = made.get(key)
     if (series === undefined) {
-      series = makeSeries(style, model, operation, status)
+      series = makeSeries(style, model, operation, status, upstream)
       made.set(key, series)
     }
     return series
   }
 }
 
-const streamErrors = (style: string, code: string) =>
-  total("gateway_errors_total", "Errors sent to callers, within streams too, by code", { style, code })
+const streamErrors = (style: string, code: string, upstream: string) =>
+  total("gateway_errors_total", "Errors sent to callers, within streams too, by code", {
+    style,
+    code,
+    ...of(upstream)
+  })
 
 const queueWait = Metric.histogram("gateway_queue_wait_seconds", {
   description: "Time that requests waited for an account",
   boundaries: seconds
 })
 
+const attempts = (upstream: string) => total("gateway_attempts_total", "Attempts at the upstream", of(upstream))
+
 const counters = {
-  attempts: total("gateway_attempts_total", "Attempts at the upstream"),
+  attempts: attempts(""),
   failovers: total("gateway_failovers_total", "Attempts that were made on another account after a failure"),
   retries: total(
     "gateway_retries_total",
@@ -113,17 +139,21 @@ const countRequest = (
   context: Context.Context<never>
 ): void => {
   const style = stats.style ?? "none"
-  const series = seriesOf(style, stats.model ?? "none", operationOf(stats), statusOf(stats))
+  const { target, tries = [] } = stats
+  const series = seriesOf(style, stats.model ?? "none", operationOf(stats), statusOf(stats), target?.upstream)
   series.requests.updateUnsafe(1, context)
   // Health checks, lists and the admin API use no model.
   if (stats.requestedModel !== undefined) series.duration.updateUnsafe((now - stats.startedAt) / 1000, context)
-  if (stats.error !== undefined) streamErrors(style, stats.error).updateUnsafe(1, context)
+  if (stats.error !== undefined) streamErrors(style, stats.error, target?.upstream ?? "").updateUnsafe(1, context)
   if (stats.usage !== undefined) {
     series.inputTokens.updateUnsafe(stats.usage.promptTokens, context)
     series.outputTokens.updateUnsafe(stats.usage.completionTokens, context)
   }
   if (stats.attempts === 0) return
-  counters.attempts.updateUnsafe(stats.attempts, context)
+  for (const { upstream } of tries) attempts(upstream).updateUnsafe(1, context)
+  // An attempt that got no account reached no upstream.
+  const elsewhere = stats.attempts - tries.length
+  if (elsewhere > 0) counters.attempts.updateUnsafe(elsewhere, context)
   if (stats.failovers > 0) counters.failovers.updateUnsafe(stats.failovers, context)
   if (stats.retries > 0) counters.retries.updateUnsafe(stats.retries, context)
   if (stats.continues > 0) counters.continues.updateUnsafe(stats.continues, context)

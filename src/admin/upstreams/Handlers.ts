@@ -1,0 +1,194 @@
+/**
+ * Serves the upstreams: their views, changes, tests and models.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { ConfigInvalid } from "../../config/ConfigError.ts"
+import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
+import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { shownAddress, shownEntry, shownProxy } from "../../config/hidden.ts"
+import { isJsonObject, type RawConfig } from "../../config/json.ts"
+import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { formatTimestamp } from "../../domain/time.ts"
+import { adminBodyOf, given, headerText, jsonObjectBodyOf } from "../adminBody.ts"
+import { changed, lastingOf, revisionIn, savedOr } from "../changes.ts"
+import { adminHandlers } from "../handlers.ts"
+import { AddUpstreamRequest, AdminUpstreamsGroup, ChangeUpstreamRequest, type UpstreamItem } from "./Api.ts"
+import {
+  addUpstream,
+  changeUpstream,
+  draftName,
+  entryOf,
+  idsByModel,
+  type Naming,
+  removeUpstream,
+  unknownUpstream
+} from "./edit.ts"
+import { credentialOf, type TestCredential, UpstreamTests } from "./UpstreamTests.ts"
+import { type UpstreamLive, UpstreamViews } from "./UpstreamViews.ts"
+
+const { endpoints } = AdminUpstreamsGroup
+const readUpstream = jsonObjectBodyOf([AddUpstreamRequest])
+const readChanges = jsonObjectBodyOf([ChangeUpstreamRequest])
+const readTest = adminBodyOf(endpoints.test)
+const readTestChanges = adminBodyOf(endpoints.testChanges, { mayBeEmpty: true })
+
+type Shown = { readonly raw: RawConfig; readonly config: GatewayConfig }
+
+const viewUpstream = (
+  { config, raw }: Shown,
+  { cooled_ms, ...live }: UpstreamLive,
+  now: number
+): ReadonlyArray<typeof UpstreamItem.Type> => {
+  const upstream = config.upstreams.find(({ name }) => name === live.name)
+  if (upstream === undefined) return []
+  const { base_url, driver, enabled, name, proxy } = upstream
+  return [{
+    ...live,
+    driver,
+    base_url: shownAddress(base_url),
+    enabled,
+    models: Array.from(config.route_table.upstreams.get(name)?.values() ?? [], ({ model }) => model.id),
+    cooled_until: cooled_ms === null ? null : formatTimestamp(now + cooled_ms),
+    proxy: shownProxy(proxy) ?? null,
+    config: shownEntry(entryOf(raw, name))
+  }]
+}
+
+/** The credential of a test's body; `undefined` if it has none. */
+const credentialIn = Effect.fnUntraced(function*(
+  body: Partial<Record<"key" | "email" | "mobile" | "password", string | null>>
+): Effect.fn.Return<TestCredential | undefined, GatewayError> {
+  const [key, email, mobile] = [given(body.key), given(body.email), given(body.mobile)]
+  yield* Effect.fromResult(headerText(key ?? "", "key"))
+  const password = body.password || undefined
+  if (key === undefined && email === undefined && mobile === undefined) return undefined
+  if (key === undefined && password === undefined) return yield* invalidRequest("password is required", "password")
+  return { key, login: password === undefined ? undefined : { email, mobile, password } }
+})
+
+/** A rejected draft, with the places of the request's body. */
+const placedIn = <E>(place: string, entry: string, error: E): E | ConfigInvalid =>
+  error instanceof ConfigInvalid
+    ? ConfigInvalid.of(
+      error.faults.map(({ field, message }) => ({
+        field: field.startsWith(entry) ? `${place}${field.slice(entry.length)}` : field,
+        message: message.startsWith(entry) ? `${place}${message.slice(entry.length)}` : message
+      }))
+    )
+    : error
+
+const objectOf = (value: unknown): RawConfig => isJsonObject(value) ? value : {}
+
+export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, function*() {
+  const store = yield* ConfigStore
+  const views = yield* UpstreamViews
+  const tests = yield* UpstreamTests
+
+  const current = Effect.gen(function*() {
+    return { raw: yield* store.currentRaw, config: yield* store.current }
+  })
+
+  const itemsOf = Effect.gen(function*() {
+    const live = yield* views.now
+    const shown = yield* current
+    const now = yield* Clock.currentTimeMillis
+    return live.flatMap((each) => viewUpstream(shown, each, now))
+  })
+
+  const savedItem = Effect.fnUntraced(function*(saved: Saved, name: string) {
+    const upstream = (yield* itemsOf).find((item) => item.name === name)
+    if (upstream === undefined) return yield* unknownUpstream
+    return { success: true, upstream, ...lastingOf(saved) }
+  })
+
+  const configured = Effect.fnUntraced(function*(name: string) {
+    const upstream = store.now().upstreams.find((each) => each.name === name)
+    return upstream ?? (yield* unknownUpstream)
+  })
+
+  /** The upstream after a change that is checked and not saved. */
+  const drafted = Effect.fnUntraced(function*(
+    name: string,
+    edit: (raw: RawConfig, config: GatewayConfig) => Result.Result<RawConfig, GatewayError>
+  ) {
+    const draft = store.update((raw, config) => Effect.fromResult(edit(raw, config)), { dryRun: true })
+    const { config } = yield* savedOr(
+      Effect.mapError(draft, (error) => placedIn("upstream", `upstreams.${name}`, error))
+    )
+    return config.upstreams.find((each) => each.name === name) ?? (yield* unknownUpstream)
+  })
+
+  return {
+    list: Effect.fnUntraced(function*() {
+      return { upstreams: yield* itemsOf, revision: yield* store.configHash }
+    }),
+    add: Effect.fnUntraced(function*({ headers, request }) {
+      const body = yield* readUpstream(request)
+      const saved = yield* changed(
+        "an upstream was added",
+        store.update((raw, config) => Effect.fromResult(addUpstream(raw, config, body)), {
+          expected: revisionIn(headers["if-match"])
+        })
+      )
+      return yield* savedItem(saved, String(body["name"]))
+    }),
+    change: Effect.fnUntraced(function*({ headers, params: { name }, request }) {
+      const body = yield* readChanges(request)
+      const saved = yield* changed(
+        "an upstream was changed",
+        store.update((raw, config) => Effect.fromResult(changeUpstream(raw, config, name, body)), {
+          expected: revisionIn(headers["if-match"])
+        })
+      )
+      return yield* savedItem(saved, name)
+    }),
+    remove: Effect.fnUntraced(function*({ headers, params: { name }, query }) {
+      let removed: Naming = { accounts: [], targets: [], routes: [] }
+      const saved = yield* changed(
+        "an upstream was removed",
+        store.update(
+          (raw, config) =>
+            Effect.map(removeUpstream(raw, config, name, query.force === "true"), (removal) => {
+              removed = removal.named
+              return removal.raw
+            }),
+          { expected: revisionIn(headers["if-match"]) }
+        )
+      )
+      return { success: true, removed, ...lastingOf(saved) }
+    }),
+    test: Effect.fnUntraced(function*({ request }) {
+      const body = yield* readTest(request)
+      const name = draftName(store.now())
+      const upstream = yield* drafted(
+        name,
+        (raw, config) => addUpstream(raw, config, { ...objectOf(body.upstream), name })
+      )
+      return yield* tests.test(upstream, (yield* credentialIn(body)) ?? { login: undefined, key: undefined })
+    }),
+    testChanges: Effect.fnUntraced(function*({ params: { name }, request }) {
+      const body = yield* readTestChanges(request)
+      const changes = objectOf(body.upstream)
+      const upstream = Object.keys(changes).length === 0
+        ? yield* configured(name)
+        : yield* drafted(name, (raw, config) => changeUpstream(raw, config, name, changes))
+      return yield* tests.test(upstream, (yield* credentialIn(body)) ?? credentialOf(store.now(), name))
+    }),
+    models: Effect.fnUntraced(function*({ params: { name } }) {
+      const upstream = yield* configured(name)
+      const listed = yield* tests.list(upstream, credentialOf(store.now(), name))
+      const names = new Set(Result.getOrElse(listed, (): ReadonlyArray<string> => []))
+      const ids = idsByModel(upstream.models)
+      return {
+        models: Array.from(new Set([...names, ...ids.keys()]), (model) => ({
+          model,
+          listed: names.has(model),
+          ids: [...ids.get(model) ?? []]
+        })),
+        message: Result.isFailure(listed) ? listed.failure : null
+      }
+    })
+  }
+})

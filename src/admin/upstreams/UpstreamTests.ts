@@ -1,0 +1,141 @@
+/**
+ * Tests of upstreams, and the lists of their servers. They take no slot, and nothing of a test is saved.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import { keyless } from "../../config/Account.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import type { GatewayConfig, NamedUpstream } from "../../config/GatewayConfig.ts"
+import { classify } from "../../domain/classifyUpstreamFailure.ts"
+import { defaultUpstream } from "../../domain/routes.ts"
+import { monotonicMillis } from "../../domain/time.ts"
+import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { type Driver, type Login, Upstream } from "../../upstream/Upstream.ts"
+import { Upstreams } from "../../upstream/Upstreams.ts"
+
+/** What a test shows to the upstream: a login, or a key; `undefined` for a server that needs none. */
+export interface TestCredential {
+  readonly login: Login | undefined
+  readonly key: string | undefined
+}
+
+/** The result of a test. */
+export interface UpstreamTest {
+  readonly success: boolean
+  readonly message: string
+  /** Milliseconds. */
+  readonly response_time: number
+  /** The server's names of its models; `null` if it lists none. */
+  readonly models: ReadonlyArray<string> | null
+}
+
+const noCredential: TestCredential = { login: undefined, key: undefined }
+
+/** What the first enabled account of an upstream shows. */
+export const credentialOf = ({ accounts }: GatewayConfig, upstream: string): TestCredential => {
+  const account = accounts.find((each) => each.upstream === upstream && !each.disabled)
+  if (account === undefined) return noCredential
+  const { email, mobile, password, token } = account
+  const key = token === undefined || Redacted.value(token) === keyless ? undefined : Redacted.value(token)
+  const login = password === undefined || (email ?? mobile) === undefined
+    ? undefined
+    : { email, mobile, password: Redacted.value(password) }
+  return { login, key }
+}
+
+const secretsOf = ({ key, login }: TestCredential, { headers }: NamedUpstream): ReadonlyArray<string> =>
+  [key, login?.password, login?.email, login?.mobile, ...headers.map(({ value }) => Redacted.value(value))]
+    .filter((secret) => secret !== undefined && secret !== "") as ReadonlyArray<string>
+
+export class UpstreamTests extends Context.Service<UpstreamTests, {
+  /** Tests an upstream, which need not be configured. Never fails: an error is the message of the result. */
+  readonly test: (upstream: NamedUpstream, credential: TestCredential) => Effect.Effect<UpstreamTest>
+  /** The server's names of its models, or why there is no list. */
+  readonly list: (
+    upstream: NamedUpstream,
+    credential: TestCredential
+  ) => Effect.Effect<Result.Result<ReadonlyArray<string>, string>>
+}>()("model-gateway/admin/UpstreamTests") {
+  static readonly layer: Layer.Layer<UpstreamTests, never, ConfigStore | Upstream> = Layer.effect(
+    UpstreamTests,
+    Effect.gen(function*() {
+      const store = yield* ConfigStore
+      const own = yield* Upstream
+      const named = yield* Upstreams
+
+      const driverOf = (upstream: NamedUpstream): Effect.Effect<Driver> => {
+        const isOwn = upstream.driver === "embedded" ||
+          store.now().upstreams.some((each) => each === upstream && each.name === defaultUpstream)
+        return isOwn || named === undefined ? own.driver : Effect.sync(() => named.make(upstream))
+      }
+
+      const tokenOf = (driver: Driver, { key, login }: TestCredential) =>
+        driver.capabilities.login && login !== undefined && key === undefined
+          ? driver.login(login)
+          : Effect.succeed(key)
+
+      /** Uses an upstream within the time that a request has for its attempts; an error is in the words of the driver. */
+      const using = <A>(
+        upstream: NamedUpstream,
+        credential: TestCredential,
+        use: (driver: Driver, token: string | undefined) => Effect.Effect<A, UpstreamFailure>
+      ): Effect.Effect<Result.Result<A, string>> =>
+        driverOf(upstream).pipe(
+          Effect.flatMap((driver) => Effect.flatMap(tokenOf(driver, credential), (token) => use(driver, token))),
+          Effect.timeoutOrElse({
+            duration: store.now().upstream.timeouts.attempts * 1000,
+            orElse: () => Effect.fail(new UpstreamFailure({ phase: "session", kind: "timeout" }))
+          }),
+          Effect.mapError((failure) =>
+            classify(failure, {
+              direct: false,
+              mayRefresh: false,
+              shown: false,
+              secrets: secretsOf(credential, upstream)
+            }).error.message
+          ),
+          Effect.result
+        )
+
+      return {
+        test: Effect.fn("UpstreamTests.test")(function*(upstream, credential) {
+          const clock = yield* Clock.Clock
+          const began = monotonicMillis(clock)
+          const outcome = yield* using(
+            upstream,
+            credential,
+            (driver, token) =>
+              Effect.andThen(
+                driver.verify(token),
+                driver.listModels === undefined
+                  ? Effect.succeed(null)
+                  // A server without a list works all the same.
+                  : Effect.orElseSucceed(driver.listModels(token), () => null)
+              )
+          )
+          return {
+            success: Result.isSuccess(outcome),
+            message: Result.isSuccess(outcome) ? "The upstream answers" : outcome.failure,
+            response_time: Math.round(monotonicMillis(clock) - began),
+            models: Result.isSuccess(outcome) ? outcome.success : null
+          }
+        }),
+        list: (upstream, credential) =>
+          Effect.map(
+            using(
+              upstream,
+              credential,
+              (driver, token) => driver.listModels === undefined ? Effect.undefined : driver.listModels(token)
+            ),
+            Result.flatMap((names) =>
+              names === undefined ? Result.fail("The upstream's server lists no models") : Result.succeed(names)
+            )
+          )
+      }
+    })
+  )
+}

@@ -1,0 +1,349 @@
+/** Upstreams and routes in the admin API: views, changes, secrets, and tests of what is not saved. */
+import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { RawConfig } from "../../src/config/json.ts"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { json, modelList, type OpenAiServer, startOpenAiServer } from "../support/openaiServer.ts"
+import { caller, storeOf } from "./support.ts"
+
+let gateway: RunningGateway
+let server: OpenAiServer
+const call = caller(() => gateway)
+
+beforeAll(async () => {
+  server = await startOpenAiServer()
+})
+afterAll(() => server.stop())
+afterEach(() => gateway.stop())
+
+const listing = (...names: ReadonlyArray<string>) =>
+  server.list(({ key }) =>
+    key === undefined || key === "sk-1"
+      ? modelList(...names)
+      : json(401, { error: { message: "bad key", code: "invalid_api_key" } })
+  )
+
+const hosted = () => ({
+  driver: "openai",
+  base_url: server.baseUrl,
+  models: { qwen3: "vendor/qwen3", large: "vendor/large" },
+  headers: { "X-Title": "title-secret", "X-Team": "team-secret" },
+  proxy: "http://user:proxy-secret@127.0.0.1:3128"
+})
+const gpu = { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { qwen3: "q" }, max_inflight: 64 }
+
+const several = (): RawConfig => ({
+  upstream: { driver: "embedded" },
+  upstreams: { gpu, hosted: hosted() },
+  accounts: [{ email: "a@x.org", password: "pw" }, { upstream: "hosted", token: "sk-1" }],
+  routes: {
+    qwen3: ["gpu", "hosted"],
+    smart: { targets: ["hosted/large", "default/upstream-reasoner"], wait: 2, also_on: ["context_length"] },
+    big: ["hosted/large"]
+  }
+})
+
+const start = async (raw: RawConfig = several()) => {
+  gateway = await startGateway(raw)
+}
+
+const ok = async (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) => {
+  const answer = await call(method, path, { headers, ...(body === undefined ? {} : { body }) })
+  assert.strictEqual(answer.status, 200, answer.text)
+  return answer.json
+}
+
+type Item = Record<string, unknown>
+const upstreams = async () => (await ok("GET", "/admin/upstreams"))["upstreams"] as ReadonlyArray<Item>
+const upstream = async (name: string) => (await upstreams()).find((item) => item["name"] === name)
+const rawOf = async () => Effect.runPromise(storeOf(gateway).currentRaw)
+const entryOf = async (name: string) => ((await rawOf())["upstreams"] as Record<string, RawConfig>)[name]
+
+describe("the list of upstreams", () => {
+  it("has the default one first, with states, limits and models, and no secret", async () => {
+    await start()
+    const items = await upstreams()
+    assert.deepStrictEqual(items.map(({ name }) => name), ["default", "gpu", "hosted"])
+    const [own, second, third] = items
+    assert.deepInclude(own, { driver: "embedded", base_url: "", enabled: true, max_inflight: 2, proxy: null })
+    assert.deepStrictEqual(second, {
+      name: "gpu",
+      driver: "openai",
+      base_url: gpu.base_url,
+      enabled: true,
+      models: ["qwen3"],
+      accounts: { ready: 1, cooling: 0, out: 0, disabled: 0 },
+      in_use: 0,
+      max_inflight: 64,
+      waiting: 0,
+      state: "ready",
+      cooled_until: null,
+      reason: null,
+      proxy: null,
+      last_5m: { requests: 0, errors: 0, p50_ms: null, p95_ms: null },
+      config: gpu
+    })
+    assert.deepInclude(third, { proxy: "http://***@127.0.0.1:3128", models: ["qwen3", "large"] })
+    assert.deepStrictEqual(third?.["config"], {
+      ...hosted(),
+      headers: { "X-Title": "***", "X-Team": "***" },
+      proxy: "http://***@127.0.0.1:3128"
+    })
+    assert.notInclude(JSON.stringify(items), "secret")
+  })
+
+  it("has the one upstream of a configuration without others", async () => {
+    await start({})
+    const [own, ...others] = await upstreams()
+    assert.deepInclude(own, { name: "default", driver: "embedded", state: "ready", config: {} })
+    assert.lengthOf(others, 0)
+  })
+})
+
+describe("changes of upstreams", () => {
+  it("add one, once", async () => {
+    await start()
+    const { upstream: added } = await ok("POST", "/admin/upstreams", { name: "vendor", ...gpu, driver: "messages" })
+    assert.deepInclude(added, { name: "vendor", driver: "messages" })
+    assert.deepStrictEqual((await upstreams()).map(({ name }) => name), ["default", "gpu", "hosted", "vendor"])
+    for (const name of ["vendor", "default"]) {
+      const again = await call("POST", "/admin/upstreams", { body: { name, ...gpu } })
+      assert.strictEqual(again.status, 409, again.text)
+      assert.strictEqual(again.detail, `the upstream ${name} is configured already`)
+    }
+  })
+
+  it("keep a default one that has accounts", async () => {
+    await start({ accounts: [{ email: "a@x.org", password: "pw" }] })
+    await ok("POST", "/admin/upstreams", { name: "gpu", ...gpu })
+    assert.deepStrictEqual((await upstreams()).map(({ name }) => name), ["default", "gpu"])
+  })
+
+  it("name every fault, and then change nothing", async () => {
+    await start()
+    const before = await rawOf()
+    const faults: ReadonlyArray<readonly [body: unknown, detail: RegExp]> = [
+      [{ ...gpu }, /^name is required/],
+      [{ ...gpu, name: "Vendor" }, /^upstreams\.Vendor must have a name of a-z/],
+      [{ name: "vendor", driver: "openai" }, /^upstreams\.vendor\.base_url is required with the openai driver/],
+      [{ ...gpu, name: "vendor", drvier: "openai" }, /^drvier is not a field .* did you mean driver\?/],
+      [{ ...gpu, name: "vendor", headers: { Host: "x" } }, /^upstreams\.vendor\.headers\.Host is a header that/],
+      [{ ...gpu, name: "vendor", headers: { a: "***" } }, /^upstreams\.vendor\.headers\.a must be written with its/],
+      [[], /must be a JSON object/]
+    ]
+    for (const [body, detail] of faults) {
+      const answer = await call("POST", "/admin/upstreams", { body })
+      assert.strictEqual(answer.status, 400, answer.text)
+      assert.match(answer.detail, detail)
+    }
+    assert.strictEqual(await rawOf(), before)
+  })
+
+  it("keep what they do not name, and secrets that are sent back as they are shown", async () => {
+    await start()
+    const shown = (await upstream("hosted"))?.["config"] as RawConfig
+    await ok("PATCH", "/admin/upstreams/hosted", shown)
+    assert.deepStrictEqual(await entryOf("hosted"), hosted())
+    await ok("PATCH", "/admin/upstreams/hosted", { proxy: "***", max_inflight: 5, timeouts: { connect: 1 } })
+    await ok("PATCH", "/admin/upstreams/hosted", { timeouts: { silence: 2 } })
+    assert.deepStrictEqual(await entryOf("hosted"), {
+      ...hosted(),
+      max_inflight: 5,
+      timeouts: { connect: 1, silence: 2 }
+    })
+    await ok("PATCH", "/admin/upstreams/hosted", {
+      headers: { "X-Title": "***", "X-Team": null, "X-New": "n" },
+      proxy: null,
+      max_inflight: null,
+      timeouts: { connect: null, silence: null }
+    })
+    const { proxy: _proxy, ...rest } = hosted()
+    assert.deepStrictEqual(await entryOf("hosted"), { ...rest, headers: { "X-Title": "title-secret", "X-New": "n" } })
+    assert.deepInclude(await upstream("hosted"), { max_inflight: 2, proxy: null })
+  })
+
+  it("reach the default one too, and disable one", async () => {
+    await start()
+    await ok("PATCH", "/admin/upstreams/default", { max_inflight: 7 })
+    assert.deepStrictEqual((await rawOf())["upstream"], { driver: "embedded", max_inflight: 7 })
+    const { upstream: changed } = await ok("PATCH", "/admin/upstreams/gpu", { enabled: false })
+    assert.deepInclude(changed, { enabled: false, state: "disabled" })
+  })
+
+  it("refuse another name, an unknown upstream, and a configuration that has changed", async () => {
+    await start()
+    const renamed = await call("PATCH", "/admin/upstreams/gpu", { body: { name: "other" } })
+    assert.match(renamed.detail, /^name cannot be changed/)
+    assert.strictEqual((await call("PATCH", "/admin/upstreams/other", { body: { enabled: true } })).status, 404)
+    const { revision } = await ok("GET", "/admin/upstreams")
+    await ok("PATCH", "/admin/upstreams/gpu", { enabled: false }, { "if-match": `"${String(revision)}"` })
+    for (const method of ["PATCH", "DELETE"]) {
+      const late = await call(method, "/admin/upstreams/gpu", {
+        headers: { "if-match": String(revision) },
+        ...(method === "PATCH" ? { body: { enabled: true } } : {})
+      })
+      assert.strictEqual(late.status, 409, late.text)
+    }
+  })
+
+  it("remove one that nothing names; with force, what names it goes along", async () => {
+    await start()
+    const refused = await call("DELETE", "/admin/upstreams/hosted")
+    assert.strictEqual(refused.status, 409)
+    assert.strictEqual(
+      refused.detail,
+      "the upstream hosted has 1 account and 3 targets: remove them first, or all together with force=true"
+    )
+    const { removed } = await ok("DELETE", "/admin/upstreams/hosted?force=true")
+    const { accounts, ...rest } = removed as Record<string, ReadonlyArray<string>>
+    assert.lengthOf(accounts!, 1)
+    assert.match(accounts![0]!, /^hosted\/token:/)
+    assert.deepStrictEqual(rest, {
+      targets: ["qwen3: hosted", "smart: hosted/large", "big: hosted/large"],
+      routes: ["big"]
+    })
+    assert.deepStrictEqual(await rawOf(), {
+      ...(await rawOf()),
+      upstreams: { gpu },
+      accounts: [{ email: "a@x.org", password: "pw" }],
+      routes: {
+        qwen3: ["gpu"],
+        smart: { targets: ["default/upstream-reasoner"], wait: 2, also_on: ["context_length"] }
+      }
+    })
+    assert.strictEqual((await call("DELETE", "/admin/upstreams/hosted")).status, 404)
+    const own = await call("DELETE", "/admin/upstreams/default?force=true")
+    assert.strictEqual(own.status, 400)
+    await ok("PUT", "/admin/routes", { routes: {} })
+    await ok("DELETE", "/admin/upstreams/gpu")
+    assert.notProperty(await rawOf(), "upstreams")
+    assert.notProperty(await rawOf(), "routes")
+  })
+})
+
+describe("tests of upstreams", () => {
+  it("need nothing that is saved, and list the server's models", async () => {
+    await start({ accounts: [{ email: "a@x.org", password: "pw" }] })
+    listing("vendor/qwen3")
+    const before = await rawOf()
+    const entry = { driver: "openai", base_url: server.baseUrl, headers: { "X-Title": "t" } }
+    const works = await ok("POST", "/admin/upstreams/test", { upstream: entry, key: "sk-1" })
+    assert.deepInclude(works, { success: true, models: ["vendor/qwen3"] })
+    assert.strictEqual(server.lists.at(-1)?.key, "sk-1")
+    const wrong = await ok("POST", "/admin/upstreams/test", { upstream: entry, key: "sk-wrong-0123456789" })
+    assert.deepInclude(wrong, { success: false, models: null })
+    assert.notInclude(JSON.stringify(wrong), "sk-wrong")
+    const closed = await ok("POST", "/admin/upstreams/test", { upstream: gpu })
+    assert.strictEqual(closed["success"], false)
+    assert.strictEqual(await rawOf(), before)
+  })
+
+  it("name the faults of a request by its own fields", async () => {
+    await start()
+    const faults: ReadonlyArray<readonly [body: unknown, detail: RegExp]> = [
+      [{}, /^upstream: is required/],
+      [{ upstream: { driver: "openai" } }, /^upstream\.base_url is required with the openai driver/],
+      [{ upstream: { ...gpu, headers: { Host: "x" } } }, /^upstream\.headers\.Host is a header/],
+      [{ upstream: gpu, email: "a" }, /^password is required/],
+      [{ upstream: gpu, ky: "a" }, /^ky is not a field/]
+    ]
+    for (const [body, detail] of faults) {
+      const answer = await call("POST", "/admin/upstreams/test", { body })
+      assert.strictEqual(answer.status, 400, answer.text)
+      assert.match(answer.detail, detail)
+    }
+  })
+
+  it("of a configured one use its account and lay changes over", async () => {
+    const { proxy: _proxy, ...entry } = hosted()
+    await start({ ...several(), upstreams: { gpu, hosted: entry } })
+    listing("vendor/qwen3", "vendor/other")
+    assert.deepInclude(await ok("POST", "/admin/upstreams/hosted/test"), { success: true })
+    assert.strictEqual(server.lists.at(-1)?.key, "sk-1")
+    const before = await rawOf()
+    const moved = await ok("POST", "/admin/upstreams/hosted/test", { upstream: { base_url: gpu.base_url } })
+    assert.strictEqual(moved["success"], false)
+    assert.deepInclude(
+      await ok("POST", "/admin/upstreams/gpu/test", { upstream: { base_url: server.baseUrl } }),
+      { success: true }
+    )
+    assert.deepInclude(await ok("POST", "/admin/upstreams/hosted/test", { key: "sk-2" }), { success: false })
+    assert.deepInclude(await ok("POST", "/admin/upstreams/default/test"), { success: true, models: null })
+    assert.strictEqual((await call("POST", "/admin/upstreams/other/test")).status, 404)
+    assert.strictEqual(await rawOf(), before)
+    assert.deepStrictEqual(await ok("GET", "/admin/upstreams/hosted/models"), {
+      models: [
+        { model: "vendor/qwen3", listed: true, ids: ["qwen3"] },
+        { model: "vendor/other", listed: true, ids: [] },
+        { model: "vendor/large", listed: false, ids: ["large"] }
+      ],
+      message: null
+    })
+    const silent = await ok("GET", "/admin/upstreams/gpu/models")
+    assert.deepStrictEqual(silent["models"], [{ model: "q", listed: false, ids: ["qwen3"] }])
+    assert.isString(silent["message"])
+  })
+})
+
+describe("the routes in the admin API", () => {
+  it("are shown with every field", async () => {
+    await start()
+    const { routes } = await ok("GET", "/admin/routes")
+    const rest = { wait: 0, also_on: [], spread: "order", sticky: false }
+    assert.deepStrictEqual(routes, {
+      qwen3: { ...rest, targets: ["gpu", "hosted"] },
+      smart: {
+        ...rest,
+        targets: ["hosted/large", "default/upstream-reasoner"],
+        wait: 2,
+        also_on: ["context_length"]
+      },
+      big: { ...rest, targets: ["hosted/large"] }
+    })
+  })
+
+  it("are replaced as a whole, in their order, unless they have changed", async () => {
+    await start()
+    const { revision } = await ok("GET", "/admin/routes")
+    const routes = { big: { targets: ["hosted/large", "gpu/qwen3"], spread: "even" }, qwen3: ["hosted"] }
+    const match = { "if-match": String(revision) }
+    const saved = await ok("PUT", "/admin/routes", { routes }, match)
+    assert.deepStrictEqual(Object.keys(saved["routes"] as object), ["big", "qwen3"])
+    assert.deepStrictEqual((await rawOf())["routes"], routes)
+    assert.strictEqual((await call("PUT", "/admin/routes", { body: { routes: {} }, headers: match })).status, 409)
+    await ok("PUT", "/admin/routes", await ok("GET", "/admin/routes").then(({ routes }) => ({ routes })))
+  })
+
+  it("name every fault", async () => {
+    await start()
+    const faults: ReadonlyArray<readonly [body: unknown, detail: RegExp]> = [
+      [{}, /^routes is required/],
+      [{ routes: [] }, /^routes must be an object/],
+      [{ routes: { a: ["other/m"] } }, /^routes\.a\[0\] must be upstream\/model or an upstream/],
+      [
+        { routes: { a: { targets: ["gpu/qwen3"], wiat: 2 } } },
+        /^routes\.a\.wiat is not a field .* mean routes\.a\.wait/
+      ],
+      [{ routes: { a: { targets: [] } } }, /^routes\.a\.targets must have 1 to 16 targets/]
+    ]
+    for (const [body, detail] of faults) {
+      const answer = await call("PUT", "/admin/routes", { body })
+      assert.strictEqual(answer.status, 400, answer.text)
+      assert.match(answer.detail, detail)
+    }
+  })
+
+  it("and upstreams are no settings, which say where they are changed", async () => {
+    await start()
+    for (const group of ["upstreams", "routes"]) {
+      const answer = await call("PUT", "/admin/settings", { body: { [group]: {} } })
+      assert.strictEqual(answer.status, 400)
+      assert.strictEqual(
+        answer.detail,
+        `${group} is not a setting that can be changed here: it is changed by /admin/${group}`
+      )
+    }
+    const fields = await call("GET", "/admin/settings/fields")
+    assert.notInclude(fields.text, "secret")
+  })
+})
