@@ -4,7 +4,7 @@
 import * as Sse from "effect/encoding/Sse"
 import * as Atom from "effect/reactivity/Atom"
 import { read, reload } from "./actions.ts"
-import { type AccountItem, at, credentials, type RequestItem, signedOut } from "./client.ts"
+import { type AccountItem, accountName, at, credentials, type RequestItem, signedOut } from "./client.ts"
 import { registry } from "./registry.ts"
 
 /** Whether events arrive. */
@@ -44,7 +44,7 @@ export interface Received {
 
 const receivedLimit = 1_000
 
-/** The accounts of recent events, by identifier: newer than lists. Holds the latest 1,000. */
+/** The accounts of recent events, by name: newer than lists. Holds the latest 1,000. */
 export const receivedAtom = Atom.keepAlive(Atom.make<ReadonlyMap<string, Received>>(new Map()))
 
 type Listener = (items: ReadonlyArray<RequestItem>) => void
@@ -71,12 +71,13 @@ const receivePool = (pool: PoolNow): void => {
   registry.update(receivedAtom, (known) => {
     const next = new Map(known)
     for (const item of pool.changed) {
-      next.delete(item.identifier)
-      next.set(item.identifier, { item, at: now })
+      const name = accountName(item)
+      next.delete(name)
+      next.set(name, { item, at: now })
     }
-    for (const identifier of next.keys()) {
+    for (const name of next.keys()) {
       if (next.size <= receivedLimit) break
-      next.delete(identifier)
+      next.delete(name)
     }
     return next
   })

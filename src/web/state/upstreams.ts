@@ -4,7 +4,7 @@
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useEffect, useMemo } from "preact/hooks"
-import { Admin, type Reply } from "./client.ts"
+import { Admin, defaultUpstream, type Reply } from "./client.ts"
 import { registry, useAtom } from "./registry.ts"
 
 export type UpstreamItem = Reply<"admin-upstreams", "list">["upstreams"][number]
@@ -13,9 +13,6 @@ export type Route = Routes[string]
 
 export const upstreamsAtom = Admin.query("admin-upstreams", "list", { reactivityKeys: ["upstreams"] })
 export const routesAtom = Admin.query("admin-routes", "get", { reactivityKeys: ["routes"] })
-
-/** The name of the upstream of the configuration's group `upstream`. */
-export const defaultUpstream = "default"
 
 /** The pause between two reads of what upstreams do, in milliseconds. */
 const pause = 3_000

@@ -28,7 +28,8 @@ const words = {
   statusIs: (status: number) => `Status ${status}`,
   style: "Style",
   time: "Time",
-  tokens: "Tokens"
+  tokens: "Tokens",
+  upstream: "Upstream"
 }
 
 const styleNames: Readonly<Record<string, string>> = {
@@ -72,6 +73,35 @@ const driverNames: Readonly<Record<string, string>> = {
   openai: "OpenAI-compatible",
   messages: "Messages API",
   generate: "Content generation API"
+}
+
+/** What a try at an upstream failed with. */
+const causeNames: Readonly<Record<string, string>> = {
+  account_busy: "Account busy",
+  account_suspended: "Account suspended",
+  caller_mistake: "Request refused",
+  cut_off: "Connection lost",
+  disagreement: "Reply not understood",
+  empty_reply: "Empty reply",
+  endpoint_missing: "No such endpoint",
+  exhausted: "Too many tries",
+  forbidden: "Forbidden",
+  key_missing: "Key missing",
+  login_refused: "Login refused",
+  model_unavailable: "Model unavailable",
+  overdue: "Out of time",
+  overloaded: "Overloaded",
+  prompt_too_long: "Prompt too long",
+  quota_exhausted: "Quota exhausted",
+  rate_limited: "Rate limited",
+  request_too_large: "Request too large",
+  session_gone: "Session gone",
+  shutting_down: "Gateway shutting down",
+  timed_out: "Timed out",
+  token_refused: "Token refused",
+  unreachable: "No connection",
+  upstream_trouble: "Server error",
+  withdrawn: "Account withdrawn"
 }
 
 const batchWords = { enable: "enabled", disable: "disabled", delete: "deleted" } as const
@@ -209,6 +239,17 @@ export const en = {
     timeLine: "Timeline",
     frames: "Frames",
     toolCalls: "Tool calls",
+    tries: "Tries",
+    place: "Try",
+    target: "Target",
+    result: "Result",
+    began: "Began after",
+    took: "Took",
+    noTries: "Nothing was sent to an upstream.",
+    answered: "Answered",
+    trying: "Waiting for the upstream",
+    given: "Given up",
+    causes: (name: string) => causeNames[name] ?? name,
     timing: "Timing",
     side: "Side",
     both: "Both",
@@ -361,7 +402,6 @@ export const en = {
   },
   upstreams: {
     ...words,
-    upstream: "Upstream",
     add: "Add upstream",
     edit: "Edit",
     test: "Test",
@@ -372,7 +412,7 @@ export const en = {
     states: { ready: "Ready", cooled: "Cooling down", disabled: "Disabled", noAccount: "No account ready" },
     drivers: (name: string) => driverNames[name] ?? name,
     modelCount: (n: number) => count(n, "model", "models"),
-    through: (proxy: string) => `by the proxy ${proxy}`,
+    through: (proxy: string) => `through the proxy ${proxy}`,
     slots: "Slots in use",
     accounts: "Accounts",
     ready: (n: number) => `${n} ready`,
@@ -433,10 +473,10 @@ export const en = {
     toolsNative: "Declared to the server",
     toolsPrompt: "Put into words",
     deleteAsk: "Running requests finish; new requests no longer use the upstream. This cannot be undone.",
-    forceAsk: (name: string) => `Deleting everything also deletes the accounts of ${name} and its targets:`,
+    forceAsk: (name: string) => `The accounts of ${name} and its targets can be deleted with it.`,
     loses: (route: string) => `The route ${route} has no other target and is deleted.`,
     keeps: (route: string) => `The route ${route} keeps its other targets.`,
-    deleteAll: "Delete everything",
+    deleteAll: "Delete with accounts and targets",
     deletedWith: (name: string, accounts: number, targets: number, routes: ReadonlyArray<string>) => {
       const gone = [
         ...(accounts === 0 ? [] : [count(accounts, "account", "accounts")]),
@@ -473,19 +513,21 @@ export const en = {
     movedTo: (target: string, place: number, of: number) => `${target} is target ${place} of ${of} now.`,
     atEnd: (target: string, place: number, of: number) => `${target} stays target ${place} of ${of}.`,
     removed: (target: string) => `${target} was removed.`,
-    spread: "Choice",
-    spreads: { order: "First target with a free slot", even: "Target with the most free slots" },
+    spread: "Choice of the target",
+    spreadOf: (name: string) => `Choice: ${name}`,
+    stickyOf: (name: string) => `Conversations: ${name}`,
+    spreads: { order: "First with a free slot", even: "Most free slots" },
     wait: "Seconds at a full first target",
-    waits: (seconds: string) => `waits ${seconds} s at a full first target`,
+    waits: (seconds: string) => `Waits ${seconds} s at a full first target`,
     notNumber: (text: string) => `${text} is not a number.`,
     sticky: "Conversations",
     stickies: {
-      no: "Take any account",
-      account: "Prefer their last account",
-      target: "Prefer their last account and target"
+      no: "Any account",
+      account: "Prefer the last account",
+      target: "Prefer the last target"
     },
     alsoOn: "Refusals that go to the next target too",
-    alsoOnOf: (names: string) => `goes on after: ${names}`,
+    alsoOnOf: (names: string) => `Goes on after: ${names}`,
     refusals: { context_length: "Context too long", content_filter: "Content filter" },
     taken: "Next request",
     free: (free: string, of: string) => `${free} of ${of} slots free`,

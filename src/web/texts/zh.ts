@@ -27,7 +27,8 @@ const words = {
   statusIs: (status: number) => `状态 ${status}`,
   style: "接口风格",
   time: "时间",
-  tokens: "Token"
+  tokens: "Token",
+  upstream: "上游"
 }
 
 const styleNames: Readonly<Record<string, string>> = {
@@ -69,6 +70,34 @@ const driverNames: Readonly<Record<string, string>> = {
   openai: "兼容 OpenAI",
   messages: "Messages 接口",
   generate: "内容生成接口"
+}
+
+const causeNames: Readonly<Record<string, string>> = {
+  account_busy: "账号繁忙",
+  account_suspended: "账号被封停",
+  caller_mistake: "请求被拒绝",
+  cut_off: "连接中断",
+  disagreement: "无法理解回复",
+  empty_reply: "回复为空",
+  endpoint_missing: "没有此接口",
+  exhausted: "尝试次数过多",
+  forbidden: "禁止访问",
+  key_missing: "缺少密钥",
+  login_refused: "登录被拒绝",
+  model_unavailable: "模型不可用",
+  overdue: "时间用尽",
+  overloaded: "过载",
+  prompt_too_long: "提示过长",
+  quota_exhausted: "配额用尽",
+  rate_limited: "被限速",
+  request_too_large: "请求过大",
+  session_gone: "会话已失效",
+  shutting_down: "网关正在关闭",
+  timed_out: "超时",
+  token_refused: "令牌被拒绝",
+  unreachable: "无法连接",
+  upstream_trouble: "服务器错误",
+  withdrawn: "账号已撤回"
 }
 
 const batchWords = { enable: "启用", disable: "停用", delete: "删除" } as const
@@ -197,6 +226,17 @@ export const zh: Texts = {
     timeLine: "时间线",
     frames: "帧",
     toolCalls: "工具调用",
+    tries: "各次尝试",
+    place: "次序",
+    target: "目标",
+    result: "结果",
+    began: "开始于",
+    took: "用时",
+    noTries: "没有向上游发送任何内容。",
+    answered: "已回答",
+    trying: "等待上游",
+    given: "已放弃",
+    causes: (name) => causeNames[name] ?? name,
     timing: "耗时",
     side: "一侧",
     both: "两侧",
@@ -344,7 +384,6 @@ export const zh: Texts = {
   },
   upstreams: {
     ...words,
-    upstream: "上游",
     add: "添加上游",
     edit: "编辑",
     test: "测试",
@@ -407,10 +446,10 @@ export const zh: Texts = {
     toolsNative: "向服务器声明",
     toolsPrompt: "写入提示词",
     deleteAsk: "正在进行的请求会完成，新的请求不再使用此上游。此操作无法撤销。",
-    forceAsk: (name) => `全部删除还会删除 ${name} 的账号及其目标：`,
+    forceAsk: (name) => `${name} 的账号和目标可以与它一起删除。`,
     loses: (route) => `路由 ${route} 没有其他目标，将被删除。`,
     keeps: (route) => `路由 ${route} 保留其他目标。`,
-    deleteAll: "全部删除",
+    deleteAll: "连同账号和目标一起删除",
     deletedWith: (name, accounts, targets, routes) => {
       const gone = [
         ...(accounts === 0 ? [] : [`${accounts} 个账号`]),
@@ -446,13 +485,15 @@ export const zh: Texts = {
     movedTo: (target, place, of) => `${target} 现在是第 ${place} 个目标，共 ${of} 个。`,
     atEnd: (target, place, of) => `${target} 仍是第 ${place} 个目标，共 ${of} 个。`,
     removed: (target) => `${target} 已移除。`,
-    spread: "选择方式",
-    spreads: { order: "第一个有空闲槽位的目标", even: "空闲槽位最多的目标" },
+    spread: "目标的选择",
+    spreadOf: (name) => `选择：${name}`,
+    stickyOf: (name) => `对话：${name}`,
+    spreads: { order: "第一个有空闲槽位的", even: "空闲槽位最多的" },
     wait: "首个目标已满时等待的秒数",
     waits: (seconds) => `首个目标已满时等待 ${seconds} 秒`,
     notNumber: (text) => `${text} 不是数字。`,
     sticky: "对话",
-    stickies: { no: "使用任意账号", account: "优先使用上次的账号", target: "优先使用上次的账号和目标" },
+    stickies: { no: "任意账号", account: "优先上次的账号", target: "优先上次的目标" },
     alsoOn: "也转到下一个目标的拒绝",
     alsoOnOf: (names) => `以下情况转到下一个：${names}`,
     refusals: { context_length: "上下文过长", content_filter: "内容过滤" },

@@ -168,7 +168,7 @@ export const EditRoute = ({ name, onClose, route: before, upstreams }: {
             </div>
             <fieldset class="stack tight">
               <legend class="label">{t.alsoOn}</legend>
-              <div class="actions">
+              <div class="checks">
                 {refusals.map((refusal) => (
                   <Check
                     key={refusal}

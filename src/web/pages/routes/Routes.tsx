@@ -35,9 +35,9 @@ const Row = ({ name, onDelete, onEdit, route, upstreams }: {
   const t = useTexts().routes
   const now = routeNow(name, route, upstreams)
   const options = [
-    ...(route.spread === "even" ? [t.spreads.even] : []),
+    ...(route.spread === "even" ? [t.spreadOf(t.spreads.even)] : []),
     ...(route.wait > 0 ? [t.waits(number(route.wait))] : []),
-    ...(route.sticky === false ? [] : [t.stickies[route.sticky === true ? "account" : "target"]]),
+    ...(route.sticky === false ? [] : [t.stickyOf(t.stickies[route.sticky === true ? "account" : "target"])]),
     ...(route.also_on.length === 0 ? [] : [t.alsoOnOf(route.also_on.map((each) => t.refusals[each]).join(", "))])
   ]
   return (

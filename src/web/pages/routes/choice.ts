@@ -1,7 +1,8 @@
 /**
  * Which target of a route a request would take now, and why: from the states of the upstreams.
  */
-import { defaultUpstream, type Route, type UpstreamItem } from "../../state/upstreams.ts"
+import { defaultUpstream } from "../../state/client.ts"
+import type { Route, UpstreamItem } from "../../state/upstreams.ts"
 
 /** Why a target takes no request now. */
 export type Hindrance = "unknown" | "noModel" | "disabled" | "cooled" | "noAccount" | "full"

@@ -10,11 +10,11 @@ import { Dialog } from "../../parts/Dialog.tsx"
 import { Check, Failure, Field, Form, type ReadField, Select, TextArea, TextField } from "../../parts/Form.tsx"
 import { elapsed } from "../../parts/format.ts"
 import { call, reload, report } from "../../state/actions.ts"
-import { Admin, type AdminClient, type Reply } from "../../state/client.ts"
+import { Admin, type AdminClient, defaultUpstream, type Reply } from "../../state/client.ts"
 import { causeText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
-import { defaultUpstream, type UpstreamItem } from "../../state/upstreams.ts"
+import type { UpstreamItem } from "../../state/upstreams.ts"
 import {
   changesOf,
   type Draft,

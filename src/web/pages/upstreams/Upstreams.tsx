@@ -9,9 +9,10 @@ import { Loaded } from "../../parts/Loaded.tsx"
 import { numbers, RowButton, Table } from "../../parts/Table.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
 import { act, report } from "../../state/actions.ts"
+import { defaultUpstream } from "../../state/client.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { linkTo } from "../../state/route.ts"
-import { defaultUpstream, type UpstreamItem, upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
+import { type UpstreamItem, upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { DeleteUpstream } from "./DeleteUpstream.tsx"
 import { changedBy, EditUpstream } from "./EditUpstream.tsx"
@@ -53,11 +54,11 @@ const Row = ({ item, onDelete, onEdit }: {
     <tr>
       <th scope="row" class="text">
         {name}
-        <p class="hint">{t.drivers(driver)}{base_url === "" ? "" : ` · ${base_url}`}</p>
+        {base_url !== "" && <p class="hint">{base_url}</p>}
         <p class="hint" title={models.join(", ")}>
-          {t.modelCount(models.length)}
-          {proxy !== null && ` · ${t.through(proxy)}`}
+          {`${t.drivers(driver)} · ${t.modelCount(models.length)}`}
         </p>
+        {proxy !== null && <p class="hint">{t.through(proxy)}</p>}
       </th>
       <td>
         <UpstreamBadge item={item} />
