@@ -78,14 +78,6 @@ export type Reply<
 >
 
 export type AccountItem = Reply<"admin-accounts", "list">["items"][number]
-
-/** The name of the upstream of the configuration's group `upstream`. */
-export const defaultUpstream = "default"
-
-/** The name of an account among those of all upstreams. */
-export const accountName = ({ identifier, upstream }: Pick<AccountItem, "identifier" | "upstream">): string =>
-  upstream === undefined || upstream === defaultUpstream ? identifier : `${upstream}/${identifier}`
-
 export type RequestItem = Reply<"admin-requests", "list">["items"][number]
 
 /** Calls the admin API where the reply is not one value of the contract: a stream, or a refusal with its details. */

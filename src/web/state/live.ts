@@ -4,7 +4,8 @@
 import * as Sse from "effect/encoding/Sse"
 import * as Atom from "effect/reactivity/Atom"
 import { read, reload } from "./actions.ts"
-import { type AccountItem, accountName, at, credentials, type RequestItem, signedOut } from "./client.ts"
+import { type AccountItem, at, credentials, type RequestItem, signedOut } from "./client.ts"
+import { accountName } from "./names.ts"
 import { registry } from "./registry.ts"
 
 /** Whether events arrive. */

@@ -4,7 +4,8 @@
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useEffect, useMemo } from "preact/hooks"
-import { Admin, defaultUpstream, type Reply } from "./client.ts"
+import { Admin, type Reply } from "./client.ts"
+import { defaultUpstream } from "./names.ts"
 import { registry, useAtom } from "./registry.ts"
 
 export type UpstreamItem = Reply<"admin-upstreams", "list">["upstreams"][number]

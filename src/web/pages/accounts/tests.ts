@@ -4,8 +4,9 @@
 import * as Effect from "effect/Effect"
 import * as Atom from "effect/reactivity/Atom"
 import { reload, report } from "../../state/actions.ts"
-import { accountName, Admin, onSignedOut, withServices } from "../../state/client.ts"
+import { Admin, onSignedOut, withServices } from "../../state/client.ts"
 import { causeText } from "../../state/failure.ts"
+import { accountName } from "../../state/names.ts"
 import { texts } from "../../state/preferences.ts"
 import { registry } from "../../state/registry.ts"
 

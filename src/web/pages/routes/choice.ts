@@ -1,7 +1,7 @@
 /**
  * Which target of a route a request would take now, and why: from the states of the upstreams.
  */
-import { defaultUpstream } from "../../state/client.ts"
+import { defaultUpstream } from "../../state/names.ts"
 import type { Route, UpstreamItem } from "../../state/upstreams.ts"
 
 /** Why a target takes no request now. */
