@@ -97,7 +97,7 @@ describe("upstreams at the console", () => {
     await picks.getByRole("checkbox", { name: "Qwen/Qwen3-32B" }).check()
     await button("Save").click()
     await result(page).getByText("gpu was added.").waitFor()
-    await row("gpu").getByText("Ready", { exact: true }).waitFor()
+    await row("gpu").getByText("● Ready").waitFor()
     await row("gpu").getByText("2 models").waitFor()
 
     for (const model of ["qwen3", "gpu/Qwen/Qwen3-32B"]) {
@@ -132,14 +132,6 @@ describe("upstreams at the console", () => {
     await button("Save").click()
     await result(page).getByText("gpu was changed.").waitFor()
     await row("gpu").getByText("0 of 3").waitFor()
-    const { upstreams } = await admin("/admin/config/export") as { readonly upstreams?: RawConfig }
-    if (upstreams !== undefined) {
-      assert.deepInclude(upstreams["gpu"] as object, {
-        ...upstreamAt(first),
-        headers: { "X-Title": "title-secret", "X-Team": "red" },
-        max_inflight: 3
-      })
-    }
     await ask("qwen3")
     assert.deepInclude(first.requests.at(-1)?.headers, { "x-title": "title-secret", "x-team": "red" })
   })
@@ -147,9 +139,9 @@ describe("upstreams at the console", () => {
   it("one is disabled, enabled and tested in its row", async () => {
     await start(several(), "upstreams")
     await button("Disable gpu").click()
-    await row("gpu").getByText("Disabled", { exact: true }).waitFor()
+    await row("gpu").getByText("○ Disabled").waitFor()
     await button("Enable gpu").click()
-    await row("gpu").getByText("Ready", { exact: true }).waitFor()
+    await row("gpu").getByText("● Ready").waitFor()
     await button("Test gpu").click()
     await result(page).getByText(/^gpu answered in/).waitFor()
     first.list(() => json(401, { error: { message: "bad key", code: "invalid_api_key" } }))
@@ -279,8 +271,8 @@ describe("several upstreams elsewhere at the console", () => {
     assert.strictEqual((await ask("qwen3", "tried")).status, 200)
     await table("Requests").getByText("hosted/qwen3").waitFor()
     await page.getByRole("link", { name: "tried" }).click()
-    await table("Tries").getByRole("row", { name: /^1 gpu\/qwen3 gpu ✕ Server error 500/ }).waitFor()
-    await table("Tries").getByRole("row", { name: /^2 hosted\/qwen3 hosted\/token:\w+ ✓ Answered/ }).waitFor()
+    await table("Tries").getByRole("row", { name: /^1 gpu\/qwen3 gpu Server error 500/ }).waitFor()
+    await table("Tries").getByRole("row", { name: /^2 hosted\/qwen3 hosted\/token:\w+ Answered/ }).waitFor()
     await settled(page)
     assert.deepStrictEqual(await seriousFindings(page), [])
   })
