@@ -16,6 +16,7 @@ export type {
   Caller,
   Lease,
   LeaseOptions,
+  LeaseTarget,
   QueueStatus,
   UpstreamFacts
 } from "./Lease.ts"

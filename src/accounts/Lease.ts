@@ -11,6 +11,7 @@ import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import type { UpstreamFault } from "./UpstreamCooling.ts"
+import type { TryCounts, UpstreamTimes } from "./UpstreamTimes.ts"
 
 /** A caller: `Managed` with a configured key, `Direct` with an upstream token of its own (spec "Authentication"). */
 export type Caller =
@@ -41,8 +42,20 @@ export interface LeaseOptions {
   readonly wait?: number | undefined
   /** Milliseconds that the request may wait; `upstream.timeouts.queue` without it. */
   readonly patience?: number | undefined
+  /** The conversation that prefers the account which answered it last. */
+  readonly sticky?: Stickiness | undefined
   /** Identifies the request over its leases. */
   readonly request?: string | undefined
+}
+
+/** What a request says of its conversation. */
+export interface Stickiness {
+  /** Stands for the conversation: a hash under its caller's key. */
+  readonly key: string
+  /** The conversation has been answered before. */
+  readonly isContinued: boolean
+  /** The target is preferred too, and not the account within it alone. */
+  readonly prefersTarget: boolean
 }
 
 /** A model of an upstream that may serve a request. */
@@ -70,6 +83,8 @@ export interface Lease {
   readonly secrets: () => ReadonlyArray<string>
   /** Milliseconds that the request waited for this lease. */
   readonly waited: number
+  /** Counts what the try shows of the upstream. */
+  readonly times: UpstreamTimes
   /** Drops the token that the upstream has refused, so that the next use logs in again. */
   readonly refreshToken: Effect.Effect<void>
   /**
@@ -196,6 +211,9 @@ export interface AccountsMetrics {
   readonly loginFailures: number
   readonly sessionCleanUps: number
   readonly sessionCleanUpFailures: number
+  /** Turns of sticky conversations that met the account of the turn before, and those that did not. */
+  readonly stickyHits: number
+  readonly stickyMoves: number
 }
 
 /** Receives changes at once or after a short delay. The methods must be cheap and must not throw. */
@@ -227,8 +245,12 @@ export interface AccountPool {
   readonly metrics: Effect.Effect<AccountsMetrics>
   /** The pools of all upstreams, in the order of the configuration. */
   readonly upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>>
+  /** The tries of this process in the last minutes, by upstream. */
+  readonly recentTries: Effect.Effect<ReadonlyMap<string, TryCounts>>
   /** The driver of an upstream in effect. */
   readonly driverOf: (upstream: string) => Driver | undefined
+  /** Whether an upstream has a model by the configuration in effect. True for all models of `default`, whose server may list further ones. */
+  readonly serves: (target: LeaseTarget) => boolean
   /** Notifies `watch` of every change until the scope ends. */
   readonly watch: (watch: PoolWatch) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -461,8 +461,8 @@ export class PoolState<A> implements QueuedPool<A> {
     this.#placeQueue(queue)
   }
 
-  take(queue: Waiters<A>): Slot<A> | undefined {
-    const slot = this.#pick(queue.purpose)
+  take({ purpose }: Waiters<A>, preferred: string | undefined): Slot<A> | undefined {
+    const slot = this.#preferred(purpose, preferred) ?? this.#pick(purpose)
     this.#inUse++
     this.changes?.slot(slot)
     if (slot === undefined) {
@@ -507,6 +507,13 @@ export class PoolState<A> implements QueuedPool<A> {
   freeShare(): number {
     const all = Math.min(this.#limits.global, this.#inRotation * this.#limits.perAccount)
     return all === 0 ? 0 : (all - this.#inUse) / all
+  }
+
+  #preferred(purpose: Purpose<A>, key: string | undefined): SlotNode<A> | undefined {
+    const slot = key === undefined || purpose._tag !== "Any" || purpose.avoid.has(key)
+      ? undefined
+      : this.#members.get(key)
+    return slot?.available === true ? slot : undefined
   }
 
   /** The account that the next request for a purpose gets. */

@@ -11,7 +11,7 @@ import { sha256Hex } from "../config/json.ts"
 import { accountHash, nationalMobile } from "../domain/identity.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
-import { type Fault, keyMissing, reasonFor } from "./backOff.ts"
+import { type Fault, keyMissing, proxyFailed, reasonFor } from "./backOff.ts"
 
 /** The result of the last account test; empty before the first. */
 export type TestStatus = "" | "ok" | "failed"
@@ -95,6 +95,7 @@ export class PooledAccount {
 
   /** The reason of a fault, in words for operators. */
   reasonFor(fault: Fault): string {
+    if (fault === "refused_login" && this.account?.proxy !== undefined) return proxyFailed
     return fault === "refused_login" && this.isAnonymous ? keyMissing : reasonFor(fault)
   }
 

@@ -8,6 +8,9 @@ import type { AccountHealth } from "../domain/classifyUpstreamFailure.ts"
 /** The reason for an account without a key, whose server asks for one. */
 export const keyMissing = "the upstream asks for an API key and none is configured"
 
+/** The reason for an account with a proxy of its own; the fault does not say which of both it was. */
+export const proxyFailed = "the upstream refuses its login, or its proxy fails"
+
 /** What takes an account out of rotation. */
 export type Fault = Exclude<AccountHealth, "none" | "token_expired">
 

@@ -34,6 +34,7 @@ import { type PoolConfig, Pools } from "./Pools.ts"
 import type { LeaseRequest, PoolChanges, PoolState, Refusal, Slot, Waiter } from "./PoolState.ts"
 import { ambiguousAccount, disabledUpstreams, otherUpstream, type Outage, refusalError } from "./refusals.ts"
 import { makeSessionCleanUp } from "./sessionCleanUp.ts"
+import { preferring, StickyConversations } from "./sticky.ts"
 import { type AccountTokens, makeTokens } from "./tokens.ts"
 import { makeUpstreamHealth, type ReportedTry } from "./upstreamHealth.ts"
 
@@ -63,6 +64,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   const now = () => monotonicMillis(clock)
   const state = new Pools<PooledAccount>()
   const { currentDrivers } = shell
+  const conversations = new StickyConversations(now)
   /** The requests that wait with targets of named upstreams. */
   const waiting = new Set<Waiting>()
 
@@ -91,7 +93,10 @@ const makeInProcessCore = Effect.fnUntraced(function*(
         (driver) => driver === undefined ? Effect.void : shell.tokensOf(account, driver).probe
       )
   )
-  const upstreams = yield* makeUpstreamHealth(clock, (name, skipped) => state.skip(name, skipped))
+  const upstreams = yield* makeUpstreamHealth(clock, (name, skipped) => {
+    state.skip(name, skipped)
+    changes.slot(undefined)
+  })
   const cleanUp = yield* makeSessionCleanUp(
     (slot, isCleaning) => poolOf(slot)?.setCleaning(slot, isCleaning),
     () => config.now().auto_delete.mode
@@ -136,11 +141,17 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     return slot?.account === account ? slot : undefined
   }
 
-  const reportTo = (slot: AccountSlot, driver: Driver, attempt: ReportedTry | undefined): Report => {
+  const reportTo = (
+    slot: AccountSlot,
+    driver: Driver,
+    attempt: ReportedTry | undefined,
+    answered: () => void
+  ): Report => {
     const { account } = slot
     const { epoch } = account
     const tokens = shell.tokensOf(account, driver)
     return (verdict, retryAfter, fault) => {
+      if (verdict === undefined) answered()
       const ofAccount = slot.account === account && shell.madeTokens(account) === tokens
         ? health.report(slot, verdict, retryAfter, account.epoch === epoch)
         : Effect.void
@@ -203,12 +214,13 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   const claim = (
     { pools, request }: { readonly request: LeaseRequest; readonly pools: ReadonlyArray<string> },
     hold: (waiter: AccountWaiter) => void,
-    options: LeaseOptions
+    options: LeaseOptions,
+    preferred: string | undefined
   ): Effect.Effect<AccountWaiter, Refusal> => {
     const { patience = config.now().upstream.timeouts.queue * 1_000, spread = "order", style = "", wait = 0 } = options
     const outcome = Deferred.makeUnsafe<void, Refusal>()
     const waiter = state.request(
-      { pools, request, now: now(), patience, about: style, spread, hold: wait > 0 },
+      { pools, request, now: now(), patience, about: style, spread, hold: wait > 0, preferred },
       (refusal) => {
         Deferred.doneUnsafe(outcome, refusal === undefined ? Exit.void : Exit.fail(refusal))
       }
@@ -228,10 +240,13 @@ const makeInProcessCore = Effect.fnUntraced(function*(
 
   const lease = (
     caller: Caller,
-    options: LeaseOptions,
+    asked: LeaseOptions,
     scope: Scope.Scope,
     firstDrivers: Drivers
   ): Effect.Effect<Lease, GatewayError> => {
+    const { sticky } = asked
+    const last = sticky === undefined ? undefined : conversations.lastOf(sticky)
+    const options = last === undefined ? asked : preferring(asked, last)
     const { targets = defaultOnly } = options
     const pools = targets === defaultOnly ? namesOfDefault : [...new Set(targets.map(({ upstream }) => upstream))]
     const began = now()
@@ -250,7 +265,9 @@ const makeInProcessCore = Effect.fnUntraced(function*(
         const driver = slot === undefined ? drivers.get(name) : slot.account.driverIn(drivers)
         if (driver === undefined) return Effect.fail(refusalError({ _tag: "Unavailable" }, now()))
         held = heldBy(caller, driver)
-        const report = slot === undefined ? noReport : reportTo(slot, driver, attempt)
+        const report = slot === undefined ? noReport : reportTo(slot, driver, attempt, () => {
+          if (sticky !== undefined) conversations.answered(sticky, { upstream: name, account: slot.key }, last)
+        })
         return Effect.succeed(shell.leaseOf(slot?.account, held, now() - began, report))
       }
       // Another upstream may have been configured during a wait.
@@ -267,20 +284,26 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     return Effect.flatMap(Scope.addFinalizer(scope, giveBack), () => {
       // The finalizer has run already.
       if (scope.state._tag === "Closed") return Effect.interrupt
-      const asked = requestOf(caller, options, pools)
-      if (asked === undefined) return Effect.fail(ambiguousAccount(config.now().account_table, caller))
-      const { request } = asked
-      if (request._tag === "Pinned" && request.key !== "" && !pools.includes(asked.pools[0]!)) {
-        return Effect.fail(otherUpstream(asked.pools[0]!, pools))
+      const found = requestOf(caller, options, pools)
+      if (found === undefined) return Effect.fail(ambiguousAccount(config.now().account_table, caller))
+      const { request } = found
+      if (request._tag === "Pinned" && request.key !== "" && !pools.includes(found.pools[0]!)) {
+        return Effect.fail(otherUpstream(found.pools[0]!, pools))
       }
-      const first = claim(asked, hold, options)
+      const first = claim(found, hold, options, last?.account)
       // Staying on an account is a preference, unlike a pin.
       const isPreference = request._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
       const claimed = isPreference
         ? Effect.catchIf(
           first,
           (refusal) => refusal._tag !== "Late",
-          () => claim({ request: { _tag: "Any", avoid: options.avoid ?? avoidNothing }, pools }, hold, options)
+          () =>
+            claim(
+              { request: { _tag: "Any", avoid: options.avoid ?? avoidNothing }, pools },
+              hold,
+              options,
+              last?.account
+            )
         )
         : first
       return Effect.flatMapEager(
@@ -362,7 +385,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     access: (account, { driver }) =>
       Effect.sync(() => {
         const slot = slotOf(account)
-        return slot === undefined ? noReport : reportTo(slot, driver, undefined)
+        return slot === undefined ? noReport : reportTo(slot, driver, undefined, () => undefined)
       }),
     statesOf: (accounts) =>
       Effect.sync(() =>
@@ -434,6 +457,8 @@ const makeInProcessCore = Effect.fnUntraced(function*(
         out: sum(({ out }) => out),
         draining: Array.from(state.all()).reduce((total, { draining }) => total + draining.size, 0)
       },
+      stickyHits: conversations.counts().hits,
+      stickyMoves: conversations.counts().moves,
       ...cleanUp.counts()
     }))
   }

@@ -5,16 +5,20 @@
  * The one thing to know: every call looks at the configuration in effect, so that a change holds for the next lease at once.
  * The stream of changes only wakes requests that wait.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
+import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type Account, findAccount } from "../config/Account.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
+import { normalizeModelName } from "../domain/models.ts"
 import { defaultUpstream } from "../domain/routes.ts"
+import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { type Credential, type Driver, Upstream } from "../upstream/Upstream.ts"
 import { type Drivers, joinDrivers, Upstreams } from "../upstream/Upstreams.ts"
@@ -33,6 +37,7 @@ import type { PooledAccount, TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import { directTokensOff } from "./refusals.ts"
 import { type AccountTokens, fixedCredential, type TokensOptions } from "./tokens.ts"
+import { UpstreamTimes } from "./UpstreamTimes.ts"
 
 const hourMillis = 3_600_000
 
@@ -150,7 +155,7 @@ const directAccess = ({ driver, token }: Held, report: Report): AccountAccess =>
   report,
   driver,
   credential: fixedCredential(token),
-  secrets: () => token === undefined ? [] : [token]
+  secrets: () => [...(token === undefined ? [] : [token]), ...(driver.secrets ?? []).map(Redacted.value)]
 })
 
 /** What a lease of a caller begins with. */
@@ -181,6 +186,8 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const config = yield* ConfigStore
   const upstream = yield* Upstream
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
+  const clock = yield* Clock.Clock
+  const times = new UpstreamTimes(() => monotonicMillis(clock))
   const counters: Counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
   const madeTokens = new WeakMap<PooledAccount, T>()
 
@@ -227,7 +234,11 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     account: account.key,
     identifier: account.identifier,
     accountHash: account.hash,
-    secrets: () => held.token === undefined ? account.secrets : [held.token, ...account.secrets],
+    secrets: () => [
+      ...(held.token === undefined ? [] : [held.token]),
+      ...account.secrets,
+      ...(held.driver.secrets ?? []).map(Redacted.value)
+    ],
     refreshToken: Effect.sync(() => tokens.drop(held.token)),
     report
   })
@@ -239,6 +250,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         ? directAccess(held, report)
         : accessTo(account, tokensOf(account, held.driver), held, report)),
       waited,
+      times,
       registerSession: (sessionId) => {
         held.sessions = [...held.sessions, sessionId]
         return Effect.void
@@ -284,7 +296,11 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
       }
     }),
     upstreams: Effect.andThen(currentDrivers, core.upstreams),
+    recentTries: Effect.sync(() => times.recent()),
     driverOf: (upstream) => applied.get(upstream),
+    serves: ({ model, upstream }) =>
+      upstream === defaultUpstream ||
+      config.now().route_table.upstreams.get(upstream)?.has(normalizeModelName(model)) === true,
     withAccount: (identifier) =>
       Effect.flatMap(currentDrivers, (drivers) => {
         const account = accountOf(identifier)

@@ -90,8 +90,8 @@ export interface QueuedPool<A> {
   hasPlace(queue: Places<A>): boolean
   join(queue: Places<A>, place: Place<A>): void
   leave(place: Place<A>): void
-  /** Takes the slot for a purpose; `undefined` for a direct caller, who needs no account. */
-  take(queue: Places<A>): Slot<A> | undefined
+  /** Takes the slot for a purpose, of the preferred account if that has one; `undefined` for a direct caller, who needs no account. */
+  take(queue: Places<A>, preferred: string | undefined): Slot<A> | undefined
   giveBack(slot: Slot<A> | undefined): void
   /** The oldest place that the pool can serve now. */
   next(): Place<A> | undefined
@@ -113,6 +113,8 @@ export interface Choice {
   readonly spread: "order" | "even"
   /** While the first pool is in rotation and full, the request waits there alone, until `widen`. */
   readonly hold: boolean
+  /** The account that is taken where the chosen pool has a slot of it. */
+  readonly preferred?: string | undefined
 }
 
 const inOrder: Choice = { spread: "order", hold: false }
@@ -174,6 +176,7 @@ class WaiterNode<A> extends Place<A> implements Waiter<A> {
   /** Where it takes places once it is widened. */
   later: { readonly request: LeaseRequest; readonly pools: ReadonlyArray<QueuedPool<A>> } | undefined = undefined
   spread: Choice["spread"] = "order"
+  preferred: string | undefined = undefined
   /** What the pools said whose places it has given up. */
   lost: Refusal | undefined = undefined
 
@@ -218,7 +221,7 @@ export class PoolQueue<A> {
     patience: number,
     notify: Notify,
     about: string,
-    { hold, spread }: Choice = inOrder
+    { hold, preferred, spread }: Choice = inOrder
   ): WaiterNode<A> | Refusal {
     const deadline = now + patience
     const able: Array<QueuedPool<A>> = []
@@ -237,6 +240,7 @@ export class PoolQueue<A> {
     if (first === undefined || firstQueue === undefined) return refusal ?? unavailable
 
     const waiter = new WaiterNode<A>()
+    waiter.preferred = preferred
     const holds = hold && able.length > 1 && first === pools[0] && first.skipped !== "yes" &&
       first.isInRotation(firstQueue) && !this.#canServe(first, firstQueue) && first.hasPlace(firstQueue)
     const chosen = holds ? -1 : this.#choose(able, queues, spread)
@@ -427,7 +431,7 @@ export class PoolQueue<A> {
     waiter.state = "granted"
     waiter.granted = pool
     this.#inUse++
-    waiter.slot = pool.take(queue)
+    waiter.slot = pool.take(queue, waiter.preferred)
     if (pool.skipped === "probe") this.#skip(pool, "yes")
   }
 

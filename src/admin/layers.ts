@@ -1,10 +1,8 @@
 /**
  * The handlers of all admin groups as one layer.
  */
-import * as Effect from "effect/Effect"
-import * as FetchHttpClient from "effect/http/FetchHttpClient"
-import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
+import { layerWebClient } from "../upstream/transports/webClient.ts"
 import { AccountTests } from "./accounts/AccountTests.ts"
 import { AdminAccountsHandlers } from "./accounts/Handlers.ts"
 import { AdminAuthHandlers, AdminSessionHandlers } from "./auth/Handlers.ts"
@@ -24,20 +22,6 @@ import { AdminUpstreamsHandlers } from "./upstreams/Handlers.ts"
 import { UpstreamTests } from "./upstreams/UpstreamTests.ts"
 import { UpstreamViews } from "./upstreams/UpstreamViews.ts"
 import { AdminUsageHandlers } from "./usage/Handlers.ts"
-
-/**
- * The HTTP client for calls to the hosting platform and the release server, apart from the client of upstream drivers. It
- * follows no redirect by itself, so that a token stays with the server that it is for.
- */
-const layerWebClient: Layer.Layer<HttpClient.HttpClient> = Layer.effect(
-  HttpClient.HttpClient,
-  Effect.map(
-    HttpClient.HttpClient,
-    HttpClient.transform((response) =>
-      Effect.provideService(response, FetchHttpClient.RequestInit, { redirect: "manual" })
-    )
-  )
-).pipe(Layer.provide(FetchHttpClient.layer))
 
 export const AdminHandlers = Layer.mergeAll(
   AdminAuthHandlers,

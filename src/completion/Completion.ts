@@ -14,7 +14,6 @@ import { Accounts } from "../accounts/Accounts.ts"
 import { startCooperatively } from "../config/clock/cooperative.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
-import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { defaultUpstream } from "../domain/routes.ts"
@@ -94,6 +93,7 @@ export class Completion extends Context.Service<Completion, {
         const { config } = input
         const work = new CompletionAttempt(input, {
           startReply,
+          sealed,
           deadlines,
           makeBudget: () => new RequestBudget(config.limits, clock, held, keepsReply),
           scope,
@@ -116,21 +116,13 @@ export class Completion extends Context.Service<Completion, {
           fiber.getRef(CurrentBufferedBytes),
           fiber.getRef(CurrentLimits)
         )
-        const { caller: { owner }, config: { responses, route_table }, conversation } = input
-        const run = (conversation: Conversation) =>
-          opened({ ...input, conversation }, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
-        const restored = () =>
-          sealed.isEmpty(owner)
-            ? opened(input, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
-            : Effect.flatMap(
-              startCooperatively(sealed.restored(owner, conversation, responses.store_ttl_seconds * 1000)),
-              run
-            )
+        const { caller: { owner }, config: { route_table }, conversation } = input
+        const run = () => opened(input, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
         // Only servers have such fields.
         const lookUp = route_table.config.mapped === undefined && !route_table.isSeveral
           ? undefined
           : sealed.lookUp(owner, conversation)
-        const opening = lookUp === undefined ? restored() : Effect.flatMap(lookUp, restored)
+        const opening = lookUp === undefined ? run() : Effect.flatMap(lookUp, run)
         return traced
           ? Effect.withSpan("Completion.open", {}, { captureStackTrace: false })(opening)
           : opening

@@ -8,6 +8,8 @@ import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Lease } from "../accounts/Accounts.ts"
+import type { Stickiness } from "../accounts/Lease.ts"
+import { startCooperatively } from "../config/clock/cooperative.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
@@ -19,7 +21,9 @@ import type { Driver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./attempts.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
+import { conversationKey, isContinued } from "./conversationKey.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
+import type { SealedCalls } from "./SealedCalls.ts"
 import type { ReplyStarter } from "./startReply.ts"
 import { judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsent } from "./unsentFields.ts"
@@ -27,6 +31,7 @@ import { noteUnsent } from "./unsentFields.ts"
 /** How a completion is attempted. */
 interface CompletionAttemptOptions<A> {
   readonly startReply: ReplyStarter
+  readonly sealed: SealedCalls
   readonly deadlines: Deadlines["Service"]
   /** Makes the request's budget, at the first lease. */
   readonly makeBudget: () => RequestBudget
@@ -61,10 +66,17 @@ const hasPictures = ({ turns }: Conversation): boolean =>
     )
   )
 
+const stickinessOf = ({ caller, conversation }: CompletionInput, prefersTarget: boolean): Stickiness => ({
+  key: conversationKey(caller.owner, conversation),
+  isContinued: isContinued(conversation),
+  prefersTarget
+})
+
 /** The attempts of one completion. */
 export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   readonly caller: CompletionInput["caller"]
   readonly stats: CompletionInput["stats"]
+  readonly sticky: Stickiness | undefined
   private readonly input: CompletionInput
   private readonly options: CompletionAttemptOptions<A>
   private budget: RequestBudget | undefined
@@ -74,6 +86,8 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     this.options = options
     this.caller = input.caller
     this.stats = input.stats
+    const sticky = input.model.options.sticky ?? input.config.runtime.sticky
+    this.sticky = sticky === false ? undefined : stickinessOf(input, sticky === "target")
   }
 
   get route(): Route {
@@ -110,13 +124,23 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     attempt: Scope.Scope,
     most: number
   ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> {
-    const { deadlines, makeBudget, startReply, whole } = this.options
+    const { deadlines, makeBudget, sealed, startReply, whole } = this.options
     const { input } = this
     const budget = this.budget ??= makeBudget()
     budget.isEmpty = true
     let produced = 0
+    const { caller: { owner }, config: { responses }, conversation } = input
+    const start = (conversation: Conversation) => startReply({ ...input, model, conversation, budget }, lease, attempt)
+    const started = sealed.isEmpty(owner)
+      ? start(conversation)
+      : Effect.flatMap(
+        startCooperatively(
+          sealed.restored(owner, conversation, responses.store_ttl_seconds * 1000, lease.upstream)
+        ),
+        start
+      )
     const first = Effect.flatMap(
-      startReply({ ...input, model, budget }, lease, attempt),
+      started,
       ({ events, id, isOver }) =>
         // `Stream.toPull` would add a lock, which costs five steps per chunk.
         Effect.flatMap(Channel.toPullScoped(Stream.toChannel(events), attempt), (next) =>

@@ -12,6 +12,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Conversation, Part, Turn } from "../domain/Conversation.ts"
 import type { JsonFields } from "../domain/json.ts"
+import { defaultUpstream } from "../domain/routes.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
 
 const mostCalls = 10_000
@@ -38,11 +39,26 @@ export const CurrentSharedCalls = Context.Reference<SharedCalls | undefined>("mo
   defaultValue: () => undefined
 })
 
+/** Sealed fields, and the name of the upstream that can read them. */
+interface Sealed {
+  readonly upstream: string
+  readonly fields: JsonFields
+}
+
+/** Fields of `default` alone, as nodes of earlier versions write and read them; others in a list after their upstream's name. */
+const encodeSealed = ({ fields, upstream }: Sealed): string =>
+  JSON.stringify(upstream === defaultUpstream ? fields : [upstream, fields])
+
 // A node wrote and encrypted it, so it needs no check.
-const decodeFields = (text: string): JsonFields => JSON.parse(text)
+const decodeSealed = (text: string): Sealed => {
+  const value: JsonFields | readonly [string, JsonFields] = JSON.parse(text)
+  return Array.isArray(value)
+    ? { upstream: value[0], fields: value[1] }
+    : { upstream: defaultUpstream, fields: value as JsonFields }
+}
 
 interface Kept {
-  readonly sealed: JsonFields
+  readonly sealed: Sealed
   readonly bytes: number
   /** Monotonic milliseconds. */
   readonly since: number
@@ -72,8 +88,8 @@ export class SealedCalls {
    * Keeps what belongs to a call; replaces what was kept of it. With a shared store returns the effect that writes it there, which
    * has to run before the client sees the call.
    */
-  keep(owner: string, callId: string, sealed: JsonFields): Effect.Effect<void> | undefined {
-    const text = JSON.stringify(sealed)
+  keep(owner: string, callId: string, sealed: Sealed): Effect.Effect<void> | undefined {
+    const text = encodeSealed(sealed)
     if (2 * text.length > largest) return undefined
     this.insert(owner, callId, sealed, 2 * text.length)
     if (this.shared === undefined) return undefined
@@ -101,7 +117,7 @@ export class SealedCalls {
           onFailure: () => undefined,
           onSuccess: (text) => {
             this.know(owner, callId)
-            if (text !== undefined) this.insert(owner, callId, decodeFields(text), 2 * text.length)
+            if (text !== undefined) this.insert(owner, callId, decodeSealed(text), 2 * text.length)
           }
         }),
       { concurrency: lookedUpAtOnce, discard: true }
@@ -113,7 +129,7 @@ export class SealedCalls {
     if (this.known.size > mostCalls) { for (const oldest of this.known) return void this.known.delete(oldest) }
   }
 
-  private insert(owner: string, callId: string, sealed: JsonFields, bytes: number): void {
+  private insert(owner: string, callId: string, sealed: Sealed, bytes: number): void {
     this.forget(owner, callId)
     let of = this.owners.get(owner)
     if (of === undefined) {
@@ -127,8 +143,13 @@ export class SealedCalls {
     while (this.count > mostCalls || this.bytes > mostBytes) this.forgetOne()
   }
 
-  /** The conversation with what was kept of its calls in the last `lifetime` milliseconds. */
-  *restored(owner: string, conversation: Conversation, lifetime: number): Cooperative<Conversation> {
+  /** The conversation with what an upstream sealed of its calls in the last `lifetime` milliseconds. */
+  *restored(
+    owner: string,
+    conversation: Conversation,
+    lifetime: number,
+    upstream: string
+  ): Cooperative<Conversation> {
     const of = this.owners.get(owner)
     if (of === undefined) return conversation
     const slice = new Slice()
@@ -137,7 +158,7 @@ export class SealedCalls {
     for (const turn of conversation.turns) {
       if (slice.add(1, turn.parts.length)) yield slice.end()
       const parts = turn.role === "assistant"
-        ? turn.parts.map((part) => this.restoredPart(owner, of, part, lifetime))
+        ? turn.parts.map((part) => this.restoredPart(owner, of, part, lifetime, upstream))
         : turn.parts
       const isSame = parts.every((part, i) => part === turn.parts[i])
       isChanged ||= !isSame
@@ -156,7 +177,7 @@ export class SealedCalls {
     return this.count === 0 || !this.owners.has(owner)
   }
 
-  private restoredPart(owner: string, of: Owner, part: Part, lifetime: number): Part {
+  private restoredPart(owner: string, of: Owner, part: Part, lifetime: number, upstream: string): Part {
     if (part._tag !== "Call") return part
     const kept = of.calls.get(part.id)
     if (kept === undefined) return part
@@ -164,7 +185,9 @@ export class SealedCalls {
       this.forget(owner, part.id)
       return part
     }
-    return { ...part, sealed: { ...kept.sealed, ...part.sealed } }
+    return kept.sealed.upstream === upstream
+      ? { ...part, sealed: { ...kept.sealed.fields, ...part.sealed } }
+      : part
   }
 
   private forget(owner: string, callId: string): void {

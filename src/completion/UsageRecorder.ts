@@ -5,12 +5,14 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Usage } from "../domain/ReplyEvent.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { Used } from "../usage/Admission.ts"
 import { none, type Outcome, type UsageEntry } from "../usage/UsageEntry.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
-import { outcomeOf, type RequestStats } from "./RequestStats.ts"
+import { outcomeOf, type RequestStats, targetOf } from "./RequestStats.ts"
 
 const noTokens = { promptTokens: 0, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }
 
@@ -31,7 +33,7 @@ export const usedBy = (stats: RequestStats): Used => {
 }
 
 /** The history entry of a finished request; `at` is its start in Unix milliseconds, `duration` is in milliseconds. */
-const usageEntry = (stats: RequestStats, at: number, duration: number): UsageEntry => {
+const usageEntry = (stats: RequestStats, at: number, duration: number, isSeveral: boolean): UsageEntry => {
   const usage = tokensOf(stats)
   return {
     at: stats.admittedAt ?? at,
@@ -39,6 +41,7 @@ const usageEntry = (stats: RequestStats, at: number, duration: number): UsageEnt
     model: stats.model ?? none,
     account: stats.accountHash ?? none,
     style: stats.style ?? none,
+    answerer: isSeveral ? { upstream: stats.target?.upstream ?? none, target: targetOf(stats) ?? none } : undefined,
     outcome: outcome(stats),
     counted: counts(stats),
     promptTokens: usage.promptTokens,
@@ -67,11 +70,13 @@ export class UsageRecorder extends Context.Service<UsageRecorder, {
     UsageRecorder,
     Effect.gen(function*() {
       const store = yield* UsageStore
+      const config = Option.getOrUndefined(yield* Effect.serviceOption(ConfigStore))
       const clock = yield* Clock.Clock
       return UsageRecorder.of({
         ended: (stats) => {
           const duration = Math.max(0, monotonicMillis(clock) - stats.startedAt)
-          const entry = usageEntry(stats, clock.currentTimeMillisUnsafe() - duration, duration)
+          const isSeveral = stats.target !== undefined || config?.now().route_table.isSeveral === true
+          const entry = usageEntry(stats, clock.currentTimeMillisUnsafe() - duration, duration, isSeveral)
           store.add(entry)
           // A recording may keep the stats for long: they must not reference the reply's machines.
           stats.soFar = undefined

@@ -9,12 +9,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
-import type { AccountPool, Caller, Lease, LeaseOptions } from "../accounts/Accounts.ts"
+import type { AccountPool, Caller, Lease, LeaseOptions, LeaseTarget } from "../accounts/Accounts.ts"
+import type { Stickiness } from "../accounts/Lease.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { pause } from "../config/clock/retry.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { type Classification, classify } from "../domain/classifyUpstreamFailure.ts"
+import { type Classification, classify, isOfUpstream } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { errorOfTries, nextTry, shareOfTime } from "../domain/nextTry.ts"
 import { defaultUpstream, type Route, type Target } from "../domain/routes.ts"
@@ -45,6 +46,8 @@ export interface AttemptWork<B, A> {
   readonly stats: RequestStats
   /** What was asked for. */
   readonly route: Route
+  /** The conversation that prefers the account which answered it last. */
+  readonly sticky?: Stickiness | undefined
   /** Whether a target can carry the request. Asked only where the route has several. */
   readonly canCarry: (driver: Driver, target: Target) => boolean
   /** Notes what the driver does not send. Returns the error if the driver cannot serve the request. */
@@ -178,28 +181,40 @@ export class Attempts<B, A> {
   private leaseOptions(candidates: ReadonlyArray<number> | undefined): LeaseOptions {
     const { avoid, stay } = this
     const { config } = this.options
-    const { route, stats } = this.work
+    const { route, stats, sticky } = this.work
     const { style } = stats
     if (candidates === undefined) {
       const target = this.targets[0]!
-      if (!config.route_table.isSeveral) return { avoid, stay, style }
-      return { avoid, stay, style, request: stats.id, targets: [{ upstream: target.upstream, model: target.model.id }] }
+      if (!config.route_table.isSeveral) return { avoid, stay, style, sticky }
+      return { avoid, stay, style, sticky, request: stats.id, targets: this.served([target]) }
     }
     const { spread, wait } = route.options
     return {
       avoid,
       stay,
       style,
+      sticky,
       spread,
       request: stats.id,
       // Only the first choice may hold the request.
       wait: this.tries.length === 0 ? wait : 0,
       patience: Math.max(0, config.upstream.timeouts.queue * 1_000 - this.waited),
-      targets: candidates.map((index) => {
-        const { model, upstream } = this.targets[index]!
-        return { upstream, model: model.id }
-      })
+      targets: this.served(candidates.map((index) => this.targets[index]!))
     }
+  }
+
+  /** The targets that the configuration in effect still has. */
+  private served(targets: ReadonlyArray<Target>): ReadonlyArray<LeaseTarget> {
+    return targets
+      .map(({ model, upstream }): LeaseTarget => ({ upstream, model: model.id }))
+      .filter(this.options.accounts.serves)
+  }
+
+  /** The target of a lease: the first of its upstream that the configuration in effect still has. */
+  private indexOf({ upstream }: Lease, candidates: ReadonlyArray<number>): number {
+    const ofUpstream = candidates.filter((index) => this.targets[index]!.upstream === upstream)
+    const index = ofUpstream.find((index) => this.served([this.targets[index]!]).length > 0)
+    return index ?? ofUpstream[0] ?? 0
   }
 
   /** Goes on without a lease: to targets that were tried before, or to the error. */
@@ -209,6 +224,12 @@ export class Attempts<B, A> {
   ): Effect.Effect<A, GatewayError> {
     const last = this.tries.at(-1)
     if (last === undefined) return Effect.fail(error)
+    const { stats } = this.work
+    if (stats.target !== undefined && stats.waiting !== undefined) {
+      // The last one tried answers.
+      stats.queued += this.options.deadlines.now() - stats.waiting.since
+      stats.waiting = undefined
+    }
     const before = last.failure.error
     if (candidates === undefined) {
       return Effect.fail(
@@ -247,12 +268,17 @@ export class Attempts<B, A> {
     const { config, deadlines, traced } = this.options
     const { work } = this
     const { stats } = work
-    const index = candidates?.find((index) => this.targets[index]!.upstream === lease.upstream) ?? 0
+    const index = candidates === undefined ? 0 : this.indexOf(lease, candidates)
     const target = this.targets[index]!
     stats.queued += lease.waited
     this.waited += lease.waited
     stats.driver = lease.driver.name
     stats.accountHash = lease.accountHash
+    const others = candidates?.filter((other) => other !== index) ?? []
+    if (others.length > 0 && this.hasFailedOn(lease, index)) {
+      this.count--
+      return Effect.andThen(Scope.close(attempt, Exit.void), Effect.suspend(() => this.at(others)))
+    }
     stats.recording?.leased(lease.identifier)
     const refused = this.refused(lease, target)
     if (refused !== undefined) {
@@ -263,6 +289,7 @@ export class Attempts<B, A> {
     stats.upstreamCalled = true
     const began = deadlines.now()
     const recorded = this.record(lease, target, began)
+    lease.times.began(lease.upstream)
     stats.waiting = { for: "upstream", since: began }
     const over = () => {
       const took = deadlines.now() - began
@@ -278,6 +305,9 @@ export class Attempts<B, A> {
       Effect.matchEffect(span.inSpan(work.begin(lease, target, attempt, most)), {
         onSuccess: (begun) => {
           over()
+          const first = (stats.firstEventAt ?? deadlines.now()) - began
+          lease.times.answered(lease.upstream, first)
+          if (recorded !== undefined) recorded.took = first
           return work.output(begun, lease, attempt, span)
         },
         onFailure: (failure) => {
@@ -299,6 +329,11 @@ export class Attempts<B, A> {
     stats.ignored = ignored?.slice()
     stats.ignoredMore = more
     return this.work.refuse(lease.driver, target)
+  }
+
+  /** True if the target has no account left on which the request has not failed. The next target comes first. */
+  private hasFailedOn({ account }: Lease, index: number): boolean {
+    return account !== undefined && this.avoid.has(account) && this.tries.at(-1)?.target === index
   }
 
   private hasTried(index: number): boolean {
@@ -365,6 +400,7 @@ export class Attempts<B, A> {
       secrets: lease.secrets()
     })
     span.failed(judged.error.code)
+    if (isOfUpstream(judged)) lease.times.failed(lease.upstream)
     if (recorded !== undefined) {
       recorded.cause = judged.class
       recorded.status = failure.status

@@ -247,7 +247,8 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           showReasoning: model.reasoning !== false,
           addCall: () => budget.addCall(),
           callId,
-          keepSealed: (callId, fields) => writes.add(sealed.keep(caller.owner, callId, fields)),
+          keepSealed: (callId, fields) =>
+            writes.add(sealed.keep(caller.owner, callId, { upstream: lease.upstream, fields })),
           promptTokens: () => estimateConversation(conversation)
         })
         stats.soFar = assembly

@@ -118,7 +118,8 @@ export interface RouteConfigEntry {
   readonly wait: number
   readonly also_on: ReadonlyArray<AlsoOn>
   readonly spread: "order" | "even"
-  readonly sticky: boolean | "target"
+  /** `undefined`: as `runtime.sticky` says. */
+  readonly sticky: boolean | "target" | undefined
 }
 
 export type AutoDeleteMode = "none" | "single" | "all"

@@ -7,7 +7,7 @@
  */
 import * as Effect from "effect/Effect"
 import { BlockList, isIP } from "node:net"
-import { textVariable } from "./Environment.ts"
+import { EnvironmentInvalid, textVariable } from "./Environment.ts"
 
 /** A proxy. Its password is in `password` alone. */
 export interface Proxy {
@@ -179,4 +179,12 @@ export const proxyVariables: Effect.Effect<ProxyVariables> = Effect.all({
   https: either("https_proxy"),
   all: either("all_proxy"),
   no: either("no_proxy")
+})
+
+/** Ends the start with a line for each variable that names no proxy, without its value. */
+export const checkProxyVariables: Effect.Effect<void, EnvironmentInvalid> = Effect.flatMap(proxyVariables, (named) => {
+  const wrong = (["http", "https", "all"] as const)
+    .filter((name) => named[name] !== "" && parseProxy(withScheme(named[name])) === undefined)
+    .map((name) => `${name}_proxy must be an http, https, socks5 or socks5h address`)
+  return wrong.length === 0 ? Effect.void : Effect.fail(new EnvironmentInvalid({ message: wrong.join("\n") }))
 })

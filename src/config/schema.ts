@@ -374,12 +374,12 @@ export const RouteEntry = group({
     ),
     "order"
   ),
-  sticky: withDefault(
+  sticky: Schema.optionalKey(
     Schema.Union([flag, oneOf(["target"])]).annotate({
       message: "must be true, false or target",
-      description: "A conversation prefers the account that answered its last turn; `target`: its target too."
-    }),
-    false
+      description:
+        "A conversation prefers the account that answered its last turn, or the target too. Unset: `runtime.sticky`."
+    })
   )
 })
 

@@ -34,7 +34,7 @@ const pemOf = (text: string): string | undefined => {
   if (text.includes("-----BEGIN ")) return text
   try {
     const { size } = statSync(text)
-    const pem = size > longestFile ? "" : readFileSync(text, "utf8")
+    const pem = size > longestFile ? "" : readFileSync(text, "utf8").trim()
     return pem.includes("-----BEGIN ") ? pem : undefined
   } catch {
     return undefined
@@ -47,8 +47,7 @@ const certificate = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 const hasCertificates = (pem: string): boolean => {
   const found = pem.match(certificate) ?? []
   try {
-    for (const each of found) new X509Certificate(each)
-    return found.length > 0
+    return found.length > 0 && found.every((each) => new X509Certificate(each).raw.length > 0)
   } catch {
     return false
   }

@@ -308,19 +308,13 @@ const toRoute = (
 ): RouteConfigEntry | undefined => {
   const short = Array.isArray(raw)
   const decoded = short
-    ? Result.map(decodeTargets(raw, { errors: "all" }), (targets) => ({
-      targets,
-      wait: 0,
-      also_on: [],
-      spread: "order" as const,
-      sticky: false
-    }))
+    ? Result.flatMap(decodeTargets(raw, { errors: "all" }), (targets) => decodeRoute({ targets }))
     : decodeRoute(raw, { errors: "all" })
   if (Result.isFailure(decoded)) {
     faults.push(...faultsOf(decoded.failure, ["routes", name]))
     return undefined
   }
-  return { name, ...decoded.success, wait: Math.min(decoded.success.wait, longestWait) }
+  return { name, sticky: undefined, ...decoded.success, wait: Math.min(decoded.success.wait, longestWait) }
 }
 
 const entriesOf = (raw: RawConfig, field: string, most: number, faults: Array<Fault>): Array<[string, unknown]> => {
@@ -364,7 +358,7 @@ export const decodeSeveral = (
     name,
     driver,
     enabled,
-    models: models.map(({ id, reasoning, search }) => ({ id, reasoning, search }))
+    models: models.map(({ id, images, reasoning, search }) => ({ id, reasoning, search, images }))
   }))
   // A target of an upstream with faults would be reported as unknown.
   if (faults.length === before && upstream !== undefined) {

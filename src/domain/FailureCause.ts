@@ -10,8 +10,17 @@ export const FailureCause = Schema.Struct({
   code: Schema.optionalKey(Schema.String),
   /** Scheme, host and port of the request. */
   address: Schema.optionalKey(Schema.String),
-  /** HTTP status of the response. */
+  /** HTTP status of the response, which may be the proxy's. */
   status: Schema.optionalKey(Schema.Number),
+  /** The proxy that failed. */
+  proxy: Schema.optionalKey(Schema.Struct({
+    /** Whose it is: by `account` the account is at fault, else the upstream. */
+    of: Schema.Literals(["account", "upstream", "environment"]),
+    /** Without credentials. */
+    address: Schema.String,
+    /** The error code of the connection to the proxy, or the reply of the SOCKS protocol. */
+    code: Schema.optionalKey(Schema.String)
+  })),
   /** The first 200 characters of a body that did not come from a model server. */
   body: Schema.optionalKey(Schema.String)
 })
@@ -47,6 +56,11 @@ export const excerptOf = (text: string, secrets: ReadonlyArray<string> = []): st
 }
 
 const classes: ReadonlyArray<readonly [pattern: RegExp, words: string]> = [
+  [/^UND_ERR_PRX_CONN$/, "there is no connection to the proxy"],
+  [/^UND_ERR_PRX_TLS$/, "TLS with the proxy failed"],
+  [/^UND_ERR_PRX_TIMEOUT$/, "the proxy made no connection in time"],
+  [/^UND_ERR_PRX_AUTH$/, "the proxy refused the credentials"],
+  [/^UND_ERR_PRX_REFUSED$/, "the proxy refused the connection"],
   [/^ECONNREFUSED$/, "the connection was refused"],
   [/^(?:ENOTFOUND|EAI_\w+)$/, "there is no such host"],
   [/^(?:EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN)$/, "the host cannot be reached"],

@@ -29,12 +29,24 @@ export type FailureClass =
   | "caller_mistake"
   | "timed_out"
   | "empty_reply"
+  | "proxy_failed"
   | "unreachable"
   | "cut_off"
   | "disagreement"
   | "overdue"
   | "exhausted"
   | "upstream_trouble"
+
+const ofRequests: ReadonlySet<FailureClass> = new Set<FailureClass>([
+  "shutting_down",
+  "withdrawn",
+  "prompt_too_long",
+  "request_too_large",
+  "caller_mistake"
+])
+
+/** Whether a failure counts as an error of the upstream, unlike the refusal of a request for what it is. */
+export const isOfUpstream = (failure: { readonly class: FailureClass }): boolean => !ofRequests.has(failure.class)
 
 /** Where to retry: on the same account with a fresh token, on another account (or the same one if it is the only one), or not at all. */
 export type Retry = "here_after_refresh" | "elsewhere" | "no"
@@ -431,6 +443,25 @@ export const rules: ReadonlyArray<Rule> = [
     code: "upstream_empty_output",
     message: "The upstream's reply was empty",
     because: "models do this occasionally, and an empty success would be wrong"
+  },
+  {
+    class: "proxy_failed",
+    when: (failure) => failure.cause?.proxy?.of === "account",
+    retry: "elsewhere",
+    next: "account",
+    health: "refused_login",
+    code: "upstream_error",
+    message: "The way to the upstream failed",
+    because: "the proxy is the account's own, and other accounts have other ways"
+  },
+  {
+    class: "unreachable",
+    when: (failure) => failure.cause?.proxy !== undefined,
+    retry: "elsewhere",
+    next: "target",
+    code: "upstream_error",
+    message: "The way to the upstream failed",
+    because: "all accounts without a proxy of their own go the same way"
   },
   {
     class: "unreachable",

@@ -80,11 +80,12 @@ const summaryOf = (entry: Entry): RoundSummary => ({
 })
 
 const shown = (entry: Entry): CapturedRound => {
-  const token = entry.info.secret === undefined ? "" : Redacted.value(entry.info.secret)
+  const { secret, secrets: others = [] } = entry.info
+  const secrets = (secret === undefined ? others : [secret, ...others]).map(Redacted.value)
   return {
     ...headOf(entry),
-    requestBody: redactText(entry.request?.text() ?? "", [token]),
-    bytes: redactBytes(entry.log?.bytes() ?? new Uint8Array(0), [token])
+    requestBody: redactText(entry.request?.text() ?? "", secrets),
+    bytes: redactBytes(entry.log?.bytes() ?? new Uint8Array(0), secrets)
   }
 }
 

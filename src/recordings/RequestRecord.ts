@@ -300,6 +300,7 @@ export class RequestRecord implements Evictable, RoundsWatch {
     if (bodies === undefined) return unwatched
     const configured = account === "" ? undefined : this.#home.accountOf(account)
     if (info.secret !== undefined) bodies.tokens.add(info.secret)
+    for (const secret of info.secrets ?? []) bodies.tokens.add(secret)
     if (configured !== undefined) bodies.accounts.add(configured)
     const round: Round = {
       captureId,

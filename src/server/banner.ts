@@ -8,6 +8,9 @@ import * as HttpServer from "effect/http/HttpServer"
 import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import type { NamedUpstream } from "../config/GatewayConfig.ts"
+import { chooseProxy, type ProxyVariables, proxyVariables } from "../config/proxies.ts"
+import { listedRoutes } from "../domain/routes.ts"
 import { noDataFolder } from "../usage/configuredStore.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
 
@@ -24,10 +27,18 @@ export interface StartFacts {
     /** Whether it survives the loss of the nodes and the store. */
     readonly lasting: boolean
   } | undefined
-  readonly driver: string
-  /** Address of the upstream; empty with the embedded driver. */
-  readonly upstream: string
-  readonly accounts: number
+  /** In order; each with the number of its accounts. */
+  readonly upstreams: ReadonlyArray<{
+    readonly name: string
+    readonly driver: string
+    /** The address; empty with the embedded driver. */
+    readonly address: string
+    readonly accounts: number
+  }>
+  /** A model that the example asks for. */
+  readonly model: string
+  /** Upstreams behind a proxy, whose address is without credentials. */
+  readonly proxies: ReadonlyArray<{ readonly upstream: string; readonly address: string }>
   /** Whether unknown bearers are used as upstream tokens. */
   readonly directTokens: boolean
   /** The generated business key, if none is configured. */
@@ -47,12 +58,12 @@ const withoutCredentials = (address: string): string => {
   return `${protocol}//${host}${pathname === "/" ? "" : pathname}`
 }
 
-const upstreamOf = ({ accounts, driver, upstream }: StartFacts): string => {
+const upstreamOf = ({ accounts, address, driver }: StartFacts["upstreams"][number]): string => {
   if (driver === "embedded") return "embedded: deterministic, no network, not a model"
   const pool = accounts === 0
     ? driver !== "session" ? "no accounts: nothing is sent as a key" : "no accounts yet"
     : `${accounts} account${accounts === 1 ? "" : "s"}`
-  return `${driver} at ${withoutCredentials(upstream)}, ${pool}`
+  return `${driver} at ${withoutCredentials(address)}, ${pool}`
 }
 
 const sharedOf = ({ keptIn, lasting, revision }: NonNullable<StartFacts["shared"]>): string => {
@@ -73,6 +84,9 @@ const configOf = ({ config, shared }: StartFacts): string =>
 /** Escapes a key for a double-quoted shell string. */
 const quoted = (key: string): string => key.replaceAll(/["$`\\]/g, "\\$&")
 
+/** Upstreams that are shown at most. */
+const mostShown = 8
+
 /** The lines of the banner; the last one is empty. */
 export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
   const { address, configuredKey, generatedAdminKey, generatedKey, terminal } = facts
@@ -80,7 +94,10 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
   return [
     `Model Gateway listens on ${address}`,
     `config        ${configOf(facts)}`,
-    `upstream      ${upstreamOf(facts)}`,
+    ...facts.upstreams.slice(0, mostShown).map((upstream) =>
+      `upstream      ${facts.upstreams.length === 1 ? "" : `${upstream.name}: `}${upstreamOf(upstream)}`
+    ),
+    ...facts.proxies.map(({ address, upstream }) => `proxy         ${upstream} goes by ${address}`),
     ...(generatedKey === undefined ? [] : [`business key  ${generatedKey}`]),
     ...(generatedAdminKey === undefined ? [] : [`admin key     ${generatedAdminKey}`]),
     ...(facts.console ? [`console       ${address}/console/  (sign in with the admin key)`] : []),
@@ -95,10 +112,21 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
     `curl -N ${address}/v1/chat/completions -H "Authorization: Bearer ${
       shown === undefined ? "$GATEWAY_KEY" : quoted(shown)
     }" -H "Content-Type: application/json" \\`,
-    `  -d '{"model":"upstream-chat","stream":true,"messages":[{"role":"user","content":"Hello"}]}'`,
+    `  -d '{"model":${
+      JSON.stringify(facts.model).replaceAll("'", "\\u0027")
+    },"stream":true,"messages":[{"role":"user","content":"Hello"}]}'`,
     ""
   ]
 }
+
+/** The proxies of upstreams. */
+const proxiesOf = (upstreams: ReadonlyArray<NamedUpstream>, environment: ProxyVariables): StartFacts["proxies"] =>
+  upstreams.flatMap(({ base_url, enabled, name, proxy }) => {
+    if (!enabled || base_url === "") return []
+    const upstream = proxy === undefined ? undefined : Redacted.value(proxy)
+    const chosen = chooseProxy({ account: undefined, upstream, environment }, base_url)
+    return chosen?.proxy === undefined ? [] : [{ upstream: name, address: chosen.proxy.address }]
+  })
 
 /**
  * Prints the banner to the standard output if that is a terminal, else to the standard error, so that piped output is JSON
@@ -109,7 +137,7 @@ export const announce = Effect.fnUntraced(function*(terminal: boolean) {
   const store = yield* ConfigStore
   const fs = yield* FileSystem.FileSystem
   const { resolve } = yield* Path.Path
-  const { auth, configured_keys, console, accounts, upstream } = yield* store.current
+  const { auth, configured_keys, console, accounts, route_table, upstreams } = yield* store.current
   const { config_path, env_backed } = store.source
   const lines = bannerLines({
     address: HttpServer.formatAddress(server.address),
@@ -121,9 +149,14 @@ export const announce = Effect.fnUntraced(function*(terminal: boolean) {
       keptIn: store.shared.keptIn(),
       lasting: yield* store.configWritable
     },
-    driver: upstream.driver,
-    upstream: upstream.base_url,
-    accounts: accounts.length,
+    upstreams: upstreams.map(({ base_url, driver, name }) => ({
+      name,
+      driver,
+      address: base_url,
+      accounts: accounts.filter(({ upstream }) => upstream === name).length
+    })),
+    model: listedRoutes(route_table)[0]?.id ?? "upstream-chat",
+    proxies: proxiesOf(upstreams, yield* proxyVariables),
     directTokens: auth.direct_tokens,
     generatedKey: store.generatedKey,
     configuredKey: configured_keys[0],

@@ -52,6 +52,18 @@ const pathOf = (url: string): string => {
   return question === -1 ? url : url.slice(0, question)
 }
 
+/** Paths whose rest is the name of a model. */
+const modelPaths = ["/v1/models/", "/v1beta/models/", "/msgcompat/v1/models/"]
+
+/** The address with each slash in the name of a model as `%2F`: routes have one segment for a name. */
+const withModelSegment = (url: string): string => {
+  const prefix = modelPaths.find((path) => url.startsWith(path))
+  if (prefix === undefined) return url
+  const path = pathOf(url)
+  const name = path.slice(prefix.length).replace(/\/$/, "")
+  return name.includes("/") ? prefix + name.replaceAll("/", "%2F") + url.slice(path.length) : url
+}
+
 const isProbe = (path: string): boolean => path === "/healthz" || path === "/readyz"
 
 const isRouteNotFound = (error: unknown): boolean =>
@@ -102,7 +114,9 @@ export const EveryRequest = HttpRouter.middleware(
     return (httpEffect) =>
       Effect.withFiber((fiber) => {
         const { context } = fiber
-        const { headers, method, url } = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+        const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+        const { headers, method } = request
+        const url = withModelSegment(request.url)
         const path = pathOf(url)
         const watch = fiber.getRef(CurrentRequestWatch)
         const stats = makeRequestStats(requestId(headers), monotonicMillis(fiber.getRef(Clock.Clock)))
@@ -134,7 +148,10 @@ export const EveryRequest = HttpRouter.middleware(
           const within = Effect.updateContext(
             handled,
             (context: Context.Context<HttpServerRequest.HttpServerRequest>) => {
-              const own = Context.add(Context.add(context, CurrentRequestStats, stats), Scope.Scope, needed)
+              const named = url === request.url
+                ? context
+                : Context.add(context, HttpServerRequest.HttpServerRequest, request.modify({ url }))
+              const own = Context.add(Context.add(named, CurrentRequestStats, stats), Scope.Scope, needed)
               // The router of an app does not provide the gateway's services.
               return Context.getOrUndefined(own, CurrentBufferedBytes) === bytes
                 ? own

@@ -1,7 +1,6 @@
 /**
  * The gateway as a running node service.
  */
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -19,10 +18,12 @@ import { Store } from "../cluster/store/Store.ts"
 import { CurrentShutdown, Shutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { Environment, textVariable } from "../config/Environment.ts"
+import { checkProxyVariables } from "../config/proxies.ts"
 import { storeSettings } from "../config/storeSettings.ts"
 import { ServerHasServices } from "../http/groupRoutes.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import { layerUndici } from "../upstream/transports/undici.ts"
+import { layerWebClient } from "../upstream/transports/webClient.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
 import { builtAssets } from "./assets.ts"
 import { announce } from "./banner.ts"
@@ -130,6 +131,7 @@ const Logging = (level: LogLevel.LogLevel) =>
 
 export const serve = Effect.gen(function*() {
   const environment = yield* Environment
+  yield* checkProxyVariables
   const listen = { port: environment.port, host: environment.host, descriptor: yield* inheritedSocket }
   const shared = yield* Effect.provide(storeSettings(environment, currentVersion), NodeServices.layer)
   const id = shared?.nodeId ?? environment.nodeId
@@ -150,7 +152,7 @@ export const serve = Effect.gen(function*() {
       // The metrics of the shared store go to the same registry.
       Layer.provide(layerRegistry),
       Layer.provide(layerAdminEnvironment),
-      Layer.provide(NodeHttpClient.layerUndici),
+      Layer.provide(layerWebClient),
       Layer.provide(NodeServices.layer),
       Layer.provide(Logging(environment.logLevel))
     )

@@ -10,7 +10,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Pull from "effect/Pull"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import type { Shutdown } from "../config/clock/Shutdown.ts"
 import type { UpstreamTls } from "../config/tls.ts"
@@ -184,12 +184,12 @@ export class Exchange {
     if (this.state === "body") this.close("complete")
   }
 
-  /** The transport failed. */
-  broke(error: unknown): void {
+  /** The transport failed; `facts` are those of the proxy, where it is at fault. */
+  broke(error: unknown, facts: Pick<FailureCause, "proxy" | "status"> = {}): void {
     if (this.isOver()) return
     const phase = this.state === "head" ? this.phase : "stream"
     const code = codeOf(error)
-    const cause = this.because(code === undefined ? {} : { code })
+    const cause = this.because({ ...(code === undefined ? {} : { code }), ...facts })
     this.fail(new UpstreamFailure({ phase, kind: code === connectTimeout ? "timeout" : "transport", cause }))
   }
 
@@ -455,5 +455,11 @@ export class Exchanges extends Context.Service<Exchanges, {
   /** Sends a request at once. The caller has to call `leave` in every case. */
   readonly start: (request: ExchangeRequest, options: ExchangeOptions) => Effect.Effect<Exchange>
   /** Sent beside the account's credential: headers of the upstream and passwords of proxies. Recordings leave them out. */
-  readonly secrets?: ReadonlyArray<string> | undefined
+  readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
 }>()("model-gateway/upstream/Exchanges") {}
+
+/** What was sent with a token, for where the answer is quoted. */
+export const secretsWith = ({ secrets }: Exchanges["Service"], token: string | undefined): ReadonlyArray<string> => [
+  ...(token === undefined ? [] : [token]),
+  ...(secrets ?? []).map(Redacted.value)
+]

@@ -19,7 +19,14 @@ import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts
 import type { RequestBudget } from "./budget.ts"
 import { errorIn, firstBytes, isText } from "./carriedReply.ts"
 import { decodeBody } from "./decodeBody.ts"
-import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges, RequestBody } from "./Exchange.ts"
+import {
+  type Exchange,
+  type ExchangeLimits,
+  type ExchangeRequest,
+  type Exchanges,
+  type RequestBody,
+  secretsWith
+} from "./Exchange.ts"
 import { parseJson } from "./json.ts"
 import { type ChunkDecoder, replyDecoder } from "./replyDecoder.ts"
 import type {
@@ -172,7 +179,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       // A page or plain text comes from something other than the server.
       ...(isRecord(body) || Array.isArray(body)
         ? {}
-        : { cause: exchange.unexpectedAnswer(text, isKey(token) ? [token] : []) })
+        : { cause: exchange.unexpectedAnswer(text, secretsWith(exchanges, isKey(token) ? token : undefined)) })
     } as const
     const failure = new UpstreamFailure(facts)
     const message = advice(failure, token, model)
@@ -221,7 +228,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       url: `${baseUrl}${path}`,
       requestBody: recorded,
       sessionId: session,
-      secret: isKey(token) ? Redacted.make(token) : undefined
+      secret: isKey(token) ? Redacted.make(token) : undefined,
+      secrets: exchanges.secrets
     })
     const post: ExchangeRequest = {
       method: "POST",

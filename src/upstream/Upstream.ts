@@ -71,6 +71,8 @@ export interface Recorder {
     readonly sessionId: string | undefined
     /** The token of the request, which is redacted if the upstream repeats it. */
     readonly secret: Redacted.Redacted<string> | undefined
+    /** What else was sent that is secret. */
+    readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
   }) => RoundRecorder
 }
 
@@ -219,6 +221,8 @@ export interface Driver {
    * and empty for the request. Drivers without it send all of their family.
    */
   readonly sendsNative?: ((name: string, path: string) => boolean) | undefined
+  /** Sent beside the account's credential. They are removed where the upstream's words are quoted. */
+  readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
   /** The same driver over an account's own proxy: an address or `direct`. Drivers that call no server have none. */
   readonly via?: ((proxy: Redacted.Redacted<string>) => Driver) | undefined
   /** The server's own names of its models, if it lists them; bounded in number, bytes and time. */

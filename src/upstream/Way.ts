@@ -13,17 +13,14 @@ import type { Driver } from "./Upstream.ts"
 /** Headers by which servers know an account: where a request has one, the upstream's does not replace it. */
 const credentials: ReadonlySet<string> = new Set(["authorization", "x-api-key", "x-goog-api-key"])
 
-/** What an upstream's requests may repeat in their replies. */
-const secretsOf = (
-  headers: { readonly [name: string]: string },
-  proxies: ReadonlyArray<Redacted.Redacted<string> | undefined>
-): ReadonlyArray<string> => [
-  ...Object.values(headers),
-  ...proxies.flatMap((setting) => {
-    const proxy = setting === undefined ? undefined : parseProxy(Redacted.value(setting))
-    return proxy === undefined || proxy.password === "" ? [] : [proxy.password, basicCredentials(proxy)]
-  })
-]
+/** The password of a proxy, as it is written and as it is sent. */
+const secretsOf = (setting: Redacted.Redacted<string> | undefined): ReadonlyArray<Redacted.Redacted<string>> => {
+  const proxy = setting === undefined ? undefined : parseProxy(Redacted.value(setting))
+  if (proxy === undefined || proxy.password === "") return []
+  return [proxy.password, encodeURIComponent(proxy.password), basicCredentials(proxy)].map((text) =>
+    Redacted.make(text)
+  )
+}
 
 /** The exchanges of an upstream, or of one of its accounts with a proxy of its own. */
 export const via = (
@@ -44,7 +41,7 @@ export const via = (
     return merged
   }
   return {
-    secrets: secretsOf(all, [proxy, accountProxy]),
+    secrets: [...headers.map(({ value }) => value), ...secretsOf(proxy), ...secretsOf(accountProxy)],
     start: (request, options) =>
       exchanges.start(
         { ...request, way, headers: names.length === 0 ? request.headers : whole(request.headers) },
@@ -58,7 +55,10 @@ export const driverVia = (
   exchanges: Exchanges["Service"],
   upstream: Parameters<typeof via>[1],
   make: (exchanges: Exchanges["Service"]) => Driver
-): Driver => ({
-  ...make(via(exchanges, upstream)),
-  via: (proxy) => make(via(exchanges, upstream, proxy))
-})
+): Driver => {
+  const over = (proxy?: Redacted.Redacted<string>): Driver => {
+    const own = via(exchanges, upstream, proxy)
+    return { ...make(own), secrets: own.secrets }
+  }
+  return { ...over(), via: over }
+}

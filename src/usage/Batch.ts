@@ -4,11 +4,11 @@
  */
 import type { WindowName } from "../config/keyRecords.ts"
 import { isKeyId } from "../domain/identity.ts"
-import { addEntry, type DimensionName, type Sums, type UsageEntry, zero } from "./UsageEntry.ts"
+import { addEntry, type Dimensions, dimensionsOf, type Sums, type UsageEntry, zero } from "./UsageEntry.ts"
 import { dayLength, windowAt } from "./windows.ts"
 
 /** Sums of the requests that began within an hour, or a day once compacted, by all dimensions. */
-export type Bucket = { readonly [Name in DimensionName]: string } & {
+export interface Bucket extends Dimensions {
   /** The hour's first millisecond. */
   readonly hour: number
   readonly sums: Sums
@@ -105,6 +105,11 @@ export const addCounters = (a: KeyCounters, b: KeyCounters): KeyCounters => ({
 
 const separator = "\u0000"
 
+/** Identifies a bucket. */
+export const bucketId = (hour: number, { account, key, model, style, target, upstream }: Dimensions): string =>
+  hour + separator + key + separator + model + separator + account + separator + style + separator + upstream +
+  separator + target
+
 /** Usage of any number of requests. */
 export class Batch {
   readonly buckets = new Map<string, Bucket>()
@@ -118,12 +123,12 @@ export class Batch {
 
   /** Adds a request to the history. */
   addBucket(entry: UsageEntry): void {
-    const { at, account, key, model, style } = entry
-    const hour = windowAt("hour", at).start
-    const id = hour + separator + key + separator + model + separator + account + separator + style
+    const { account, key, model, style, target, upstream } = dimensionsOf(entry)
+    const hour = windowAt("hour", entry.at).start
+    const id = bucketId(hour, { account, key, model, style, target, upstream })
     let bucket = this.buckets.get(id)
     if (bucket === undefined) {
-      bucket = { hour, key, model, account, style, sums: zero() }
+      bucket = { hour, key, model, account, style, upstream, target, sums: zero() }
       this.buckets.set(id, bucket)
     }
     addEntry(bucket.sums, entry)

@@ -1,6 +1,7 @@
 /**
  * The measures of usage, the dimensions of its buckets, and the entry of one request.
  */
+import { defaultUpstream } from "../domain/routes.ts"
 
 /** The sums of a bucket, in the order of display and storage. */
 export const measureNames = [
@@ -28,9 +29,16 @@ type MeasureName = (typeof measureNames)[number]
 export type Measures = { readonly [Name in MeasureName]: number }
 
 /** The dimensions of a bucket, beside its hour. */
-export const dimensionNames = ["key", "model", "account", "style"] as const
+export const dimensionNames = ["key", "model", "account", "style", "upstream", "target"] as const
 
 export type DimensionName = (typeof dimensionNames)[number]
+
+/** A value for each dimension. */
+export type Dimensions = { readonly [Name in DimensionName]: string }
+
+/** Makes the dimensions from their values. */
+export const dimensionsBy = (valueOf: (name: DimensionName, index: number) => string): Dimensions =>
+  Object.fromEntries(dimensionNames.map((name, i) => [name, valueOf(name, i)] as const)) as Dimensions
 
 /** The one key of all callers' own tokens, so that unknown callers cannot fill the store. */
 export const directKey = "direct"
@@ -38,6 +46,18 @@ export const directKey = "direct"
 export const embeddedKey = "embedded"
 /** Stands for a missing key, model or account. */
 export const none = "none"
+
+/** The upstream that answered a request, or the last one tried, and its model as `upstream/model`; `none` without a try. */
+export interface UsageTarget {
+  readonly upstream: string
+  readonly target: string
+}
+
+/** The target of a model in a configuration of one upstream, and in histories that know no other. */
+export const onlyTarget = (model: string): UsageTarget => ({
+  upstream: defaultUpstream,
+  target: model === none ? none : `${defaultUpstream}/${model}`
+})
 
 /** How a request ended. */
 export type Outcome = "succeeded" | "failed" | "left"
@@ -51,6 +71,8 @@ export interface UsageEntry {
   readonly model: string
   readonly account: string
   readonly style: string
+  /** `onlyTarget` unless given. */
+  readonly answerer?: UsageTarget | undefined
   readonly outcome: Outcome
   /** Whether the request counts for the limits of its key. */
   readonly counted: boolean
@@ -74,6 +96,15 @@ export interface Sums {
   readonly values: Array<number>
   errors: Map<string, number> | undefined
 }
+
+/** The dimensions of a request. */
+export const dimensionsOf = ({ account, answerer, key, model, style }: UsageEntry): Dimensions => ({
+  key,
+  model,
+  account,
+  style,
+  ...(answerer ?? onlyTarget(model))
+})
 
 /** Sums of zero. */
 export const zero = (): Sums => ({ values: measureNames.map(() => 0), errors: undefined })

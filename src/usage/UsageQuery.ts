@@ -3,11 +3,19 @@
  */
 import { type Cooperative, sliceItems } from "../domain/stream/cooperative.ts"
 import type { Bucket } from "./Batch.ts"
-import { addSums, type DimensionName, dimensionNames, type Sums, zero } from "./UsageEntry.ts"
+import {
+  addSums,
+  type DimensionName,
+  dimensionNames,
+  type Dimensions,
+  dimensionsBy,
+  type Sums,
+  zero
+} from "./UsageEntry.ts"
 import { dayOf } from "./windows.ts"
 
 /** What rows can be grouped by. */
-export const groupings = [...dimensionNames, "hour", "day"] as const
+export const groupings = ["key", "model", "account", "style", "hour", "day", "upstream", "target"] as const
 
 export type Grouping = (typeof groupings)[number]
 
@@ -24,13 +32,9 @@ export interface UsageQuery {
 }
 
 /** The sums of one group of buckets. A dimension that rows are not grouped by is empty or 0. */
-export interface UsageRow {
+export interface UsageRow extends Dimensions {
   /** The first millisecond of the hour, or of the day if rows are grouped by days but not by hours. */
   readonly time: number
-  readonly key: string
-  readonly model: string
-  readonly account: string
-  readonly style: string
   readonly sums: Sums
 }
 
@@ -150,15 +154,7 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Coopera
       for (const name of names) id += bucket[name] + separator
       let group = groups.get(id)
       if (group === undefined) {
-        const own = (name: DimensionName): string => names.includes(name) ? bucket[name] : ""
-        group = {
-          time: at,
-          key: own("key"),
-          model: own("model"),
-          account: own("account"),
-          style: own("style"),
-          sums: zero()
-        }
+        group = { time: at, ...dimensionsBy((name) => names.includes(name) ? bucket[name] : ""), sums: zero() }
         groups.set(id, group)
       }
       addSums(group.sums, bucket.sums)

@@ -1,6 +1,9 @@
 /**
  * Usage in the store that nodes share: each node writes its buckets once a second, and reads cover all nodes.
  *
+ * A bucket's name leaves its upstream and target out where they follow from its model. So it is the name that versions without several
+ * upstreams read and write.
+ *
  * `KeyLimits.layerShared` counts the windows of keys itself.
  */
 import * as Clock from "effect/Clock"
@@ -12,10 +15,10 @@ import type { StoreShape } from "../cluster/store/Store.ts"
 import { isPersistent } from "../cluster/store/StoreShape.ts"
 import { runCooperatively } from "../config/clock/cooperative.ts"
 import type { Cooperative } from "../domain/stream/cooperative.ts"
-import { Batch, type Bucket, countersAt, sumCounters } from "./Batch.ts"
+import { Batch, type Bucket, bucketId, countersAt, sumCounters } from "./Batch.ts"
 import { orderedBuckets } from "./memoryStore.ts"
 import { cutoffsAt, defaultKeepDays } from "./retention.ts"
-import { addErrors, addSums, dimensionNames, measureNames, zero } from "./UsageEntry.ts"
+import { addErrors, addSums, dimensionsBy, measureNames, onlyTarget, zero } from "./UsageEntry.ts"
 import { inPieces, makeReport, matches, sortSliced, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
 import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
 import { dayOf, hourLength } from "./windows.ts"
@@ -38,7 +41,7 @@ const storeLost = "the shared store does not answer: its usage is missing here"
 
 /** Reads a bucket of the store. */
 const readBucket = (hour: number, names: string, value: string): Bucket => {
-  const [key = "", model = "", account = "", style = ""] = names.split(separator)
+  const [key = "", model = "", account = "", style = "", upstream, target = ""] = names.split(separator)
   const sums = zero()
   const words = value.split(" ")
   for (let i = 0; i < measureNames.length; i++) sums.values[i] = Number(words[i])
@@ -46,12 +49,26 @@ const readBucket = (hour: number, names: string, value: string): Bucket => {
     const equals = word.lastIndexOf("=")
     addErrors(sums, word.slice(0, equals), Number(word.slice(equals + 1)))
   }
-  return { hour, key, model, account, style, sums }
+  return {
+    hour,
+    key,
+    model,
+    account,
+    style,
+    ...(upstream === undefined ? onlyTarget(model) : { upstream, target }),
+    sums
+  }
+}
+
+const nameOf = ({ account, key, model, style, target, upstream }: Bucket): string => {
+  const only = onlyTarget(model)
+  const own = [key, model, account, style]
+  return (target === only.target && upstream === only.upstream ? own : [...own, upstream, target]).join(separator)
 }
 
 const textOf = (bucket: Bucket): readonly [number, string, ReadonlyArray<number>, Record<string, number>] => [
   bucket.hour,
-  dimensionNames.map((name) => bucket[name]).join(separator),
+  nameOf(bucket),
   bucket.sums.values,
   Object.fromEntries(bucket.sums.errors ?? [])
 ]
@@ -68,15 +85,14 @@ class Groups {
   add(bucket: Bucket): void {
     if (!matches(this.#query, bucket)) return
     const { by } = this.#query
-    const names = dimensionNames.map((name) => by.includes(name) ? bucket[name] : "")
-    const [key, model, account, style] = names as [string, string, string, string]
+    const names = dimensionsBy((name) => by.includes(name) ? bucket[name] : "")
     const hour = timeOf(by, bucket.hour)
-    const id = [hour, ...names].join(separator)
+    const id = bucketId(hour, names)
     const known = this.#groups.get(id)
     if (known !== undefined) return addSums(known.sums, bucket.sums)
     const sums = zero()
     addSums(sums, bucket.sums)
-    this.#groups.set(id, { hour, key, model, account, style, sums })
+    this.#groups.set(id, { hour, ...names, sums })
   }
 
   *report(): Cooperative<UsageReport> {
@@ -156,7 +172,7 @@ export const makeRedisStore = Effect.fnUntraced(function*(
     Effect.suspend(() => {
       const unwritten = new Batch()
       for (const bucket of writing?.buckets ?? []) {
-        unwritten.buckets.set(textOf(bucket).slice(0, 2).join(separator), bucket)
+        unwritten.buckets.set(bucketId(bucket.hour, bucket), bucket)
       }
       return runCooperatively(orderedBuckets(query, unwritten, pending))
     })

@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
-import type { Batch, KeptUnit } from "./Batch.ts"
+import { type Batch, bucketId, type KeptUnit } from "./Batch.ts"
 import { addSums, zero } from "./UsageEntry.ts"
 import { dayLength, dayOf, hourLength } from "./windows.ts"
 
@@ -45,7 +45,7 @@ export function* compactBatch(batch: Batch, cutoffs: RetentionCutoffs): Cooperat
     if (bucket.hour >= daysBefore || (day === bucket.hour && day >= removedBefore)) return
     batch.buckets.delete(id)
     if (day < removedBefore) return
-    const into = [day, bucket.key, bucket.model, bucket.account, bucket.style].join("\u0000")
+    const into = bucketId(day, bucket)
     const known = batch.buckets.get(into) ?? { ...bucket, hour: day, sums: zero() }
     addSums(known.sums, bucket.sums)
     batch.buckets.set(into, known)

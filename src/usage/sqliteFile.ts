@@ -6,6 +6,7 @@
  * a look-up, however long the history is.
  */
 import type { DatabaseSync } from "node:sqlite"
+import { defaultUpstream } from "../domain/routes.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
 import {
   type Batch,
@@ -17,12 +18,12 @@ import {
   sumCounters
 } from "./Batch.ts"
 import type { RetentionCutoffs } from "./retention.ts"
-import { addErrors, dimensionNames, measureNames, type Sums, zero } from "./UsageEntry.ts"
+import { addErrors, dimensionNames, dimensionsBy, measureNames, none, type Sums, zero } from "./UsageEntry.ts"
 import type { Piece, UsageQuery } from "./UsageQuery.ts"
 import { dayLength, dayOf } from "./windows.ts"
 
 /** Rises with every change of the tables. */
-const layoutVersion = 1
+const layoutVersion = 2
 
 const dimensions = dimensionNames.join(", ")
 const place = `hour, ${dimensions}`
@@ -31,22 +32,49 @@ const added = (names: ReadonlyArray<string>, table: string): string =>
   names.map((name) => `"${name}" = ${table}."${name}" + excluded."${name}"`).join(", ")
 const quoted = measureNames.map((name) => `"${name}"`)
 
-const layout = `
+const placeColumns = ["hour INTEGER NOT NULL", ...dimensionNames.map((name) => `${name} TEXT NOT NULL`)].join(", ")
+const placeLength = 1 + dimensionNames.length
+const placeMarks = marks(placeLength)
+
+const history = `
   CREATE TABLE usage (
-    hour INTEGER NOT NULL, key TEXT NOT NULL, model TEXT NOT NULL, account TEXT NOT NULL, style TEXT NOT NULL,
+    ${placeColumns},
     ${quoted.map((name) => `${name} INTEGER NOT NULL`).join(", ")},
     PRIMARY KEY (${place})
   ) WITHOUT ROWID, STRICT;
   CREATE TABLE usage_errors (
-    hour INTEGER NOT NULL, key TEXT NOT NULL, model TEXT NOT NULL, account TEXT NOT NULL, style TEXT NOT NULL,
+    ${placeColumns},
     code TEXT NOT NULL, count INTEGER NOT NULL,
     PRIMARY KEY (${place}, code)
   ) WITHOUT ROWID, STRICT;
+`
+
+const layout = `
+  ${history}
   CREATE TABLE key_counts (
     unit TEXT NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
     PRIMARY KEY (unit, start, key)
   ) WITHOUT ROWID, STRICT;
   CREATE TABLE key_last_used (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  PRAGMA user_version = ${layoutVersion};
+`
+
+const placeOfOne = "hour, key, model, account, style"
+const targetOfOne =
+  `'${defaultUpstream}', CASE model WHEN '${none}' THEN '${none}' ELSE '${defaultUpstream}/' || model END`
+const moved = (table: string, columns: string): string => `
+  INSERT INTO ${table} (${placeOfOne}, upstream, target, ${columns})
+    SELECT ${placeOfOne}, ${targetOfOne}, ${columns} FROM ${table}_of_one;
+  DROP TABLE ${table}_of_one;
+`
+
+/** Changes the tables of layout 1, which knew one upstream. */
+const fromLayout1 = `
+  ALTER TABLE usage RENAME TO usage_of_one;
+  ALTER TABLE usage_errors RENAME TO usage_errors_of_one;
+  ${history}
+  ${moved("usage", quoted.join(", "))}
+  ${moved("usage_errors", "code, count")}
   PRAGMA user_version = ${layoutVersion};
 `
 
@@ -75,7 +103,7 @@ const inTransaction = (db: DatabaseSync, step: () => void): void => {
 
 const versionOf = (db: DatabaseSync): number => Number(db.prepare("PRAGMA user_version").get()?.["user_version"])
 
-/** Makes the tables of an open database. Throws `ForeignDatabase`, and SQLite's errors. */
+/** Makes the tables of an open database, or brings those of an older layout up to date. Throws `ForeignDatabase`, and SQLite's errors. */
 export const prepareDatabase = (db: DatabaseSync): void => {
   const tables = Number(db.prepare("SELECT count(*) AS tables FROM sqlite_master").get()?.["tables"])
   const version = versionOf(db)
@@ -84,10 +112,11 @@ export const prepareDatabase = (db: DatabaseSync): void => {
   }
   if (version === 0 && tables > 0) throw new ForeignDatabase("is a database of another program")
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
-  if (version === 0) {
+  if (version < layoutVersion) {
     inTransaction(db, () => {
       // Another process may have been first.
-      if (versionOf(db) === 0) db.exec(layout)
+      const current = versionOf(db)
+      if (current < layoutVersion) db.exec(current === 0 ? layout : fromLayout1)
     })
   }
   // No statement waits for a lock while requests are served.
@@ -109,16 +138,18 @@ export const writeBatch = (db: DatabaseSync, batch: Batch): Cooperative<void> =>
 function* writeRows(db: DatabaseSync, batch: Batch): Cooperative<void> {
   let done = 0
   const upsert = db.prepare(
-    `INSERT INTO usage (${place}, ${quoted.join(", ")}) VALUES (${marks(5 + measureNames.length)})
+    `INSERT INTO usage (${place}, ${quoted.join(", ")}) VALUES (${marks(placeLength + measureNames.length)})
      ON CONFLICT DO UPDATE SET ${added(measureNames, "usage")}`
   )
   const upsertError = db.prepare(
-    `INSERT INTO usage_errors (${place}, code, count) VALUES (${marks(7)})
+    `INSERT INTO usage_errors (${place}, code, count) VALUES (${marks(placeLength + 2)})
      ON CONFLICT DO UPDATE SET ${added(["count"], "usage_errors")}`
   )
-  for (const { account, hour, key, model, style, sums } of batch.buckets.values()) {
-    upsert.run(hour, key, model, account, style, ...sums.values)
-    sums.errors?.forEach((count, code) => upsertError.run(hour, key, model, account, style, code, count))
+  for (const bucket of batch.buckets.values()) {
+    const { hour, sums } = bucket
+    const at = [hour, ...dimensionNames.map((name) => bucket[name])]
+    upsert.run(...at, ...sums.values)
+    sums.errors?.forEach((count, code) => upsertError.run(...at, code, count))
     if (++done % bucketsInSlice === 0) yield full
   }
   const upsertCount = db.prepare(
@@ -155,17 +186,20 @@ export const readCounters = (db: DatabaseSync, key: string, now: number): KeyCou
 }
 
 /** A position in the order of the history. */
-type Place = readonly [hour: number, key: string, model: string, account: string, style: string]
+type Place = readonly [hour: number, ...names: ReadonlyArray<string>]
 
-const placeAfter = `(${place}) > (?, ?, ?, ?, ?)`
-const placeUpTo = `(${place}) <= (?, ?, ?, ?, ?)`
+/** The position before all buckets of an hour. */
+const beginningOf = (hour: number): Place => [hour, ...dimensionNames.map(() => "")]
+
+const placeAfter = `(${place}) > (${placeMarks})`
+const placeUpTo = `(${place}) <= (${placeMarks})`
 
 /** Buckets of the file that are summed between two yields. */
 const bucketsInPiece = 1000
 
 const sumsOf = (row: ReadonlyArray<unknown>): Sums => {
   const sums = zero()
-  for (let i = 0; i < measureNames.length; i++) sums.values[i] = Number(row[5 + i])
+  for (let i = 0; i < measureNames.length; i++) sums.values[i] = Number(row[placeLength + i])
   return sums
 }
 
@@ -195,18 +229,19 @@ export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piec
     `SELECT ${columns.join(", ")}, code, sum(count) FROM usage_errors WHERE ${range} ${grouped}, code`
   )
   for (const statement of [ending, sums, errors]) statement.setReturnArrays(true)
-  let after: Place = [from, "", "", "", ""]
+  let after = beginningOf(from)
   for (;;) {
     const found = ending.get(...after, to) as Place | undefined
-    const upTo: Place = found ?? [to, "", "", "", ""]
+    const upTo = found ?? beginningOf(to)
     const buckets = new Map<string, Bucket>()
     for (const row of sums.all(...after, ...upTo, ...values) as unknown as ReadonlyArray<Array<unknown>>) {
-      const [hour, key, model, account, style] = row as unknown as Place
-      buckets.set(row.slice(0, 5).join("\u0000"), { hour, key, model, account, style, sums: sumsOf(row) })
+      const [hour, ...names] = row as unknown as Place
+      const dimensions = dimensionsBy((_, i) => names[i]!)
+      buckets.set(row.slice(0, placeLength).join("\u0000"), { hour, ...dimensions, sums: sumsOf(row) })
     }
     for (const row of errors.all(...after, ...upTo, ...values) as unknown as ReadonlyArray<Array<unknown>>) {
-      const bucket = buckets.get(row.slice(0, 5).join("\u0000"))
-      if (bucket !== undefined) addErrors(bucket.sums, String(row[5]), Number(row[6]))
+      const bucket = buckets.get(row.slice(0, placeLength).join("\u0000"))
+      if (bucket !== undefined) addErrors(bucket.sums, String(row[placeLength]), Number(row[placeLength + 1]))
     }
     yield { buckets: [...buckets.values()], looked: bucketsInPiece }
     if (found === undefined) return
@@ -237,13 +272,13 @@ function* rollUp(db: DatabaseSync, since: number, before: number): Cooperative<v
     db.prepare(
       `INSERT INTO ${table} (${keys}, ${columns.join(", ")})
        SELECT hour - hour % ${dayLength}, ${keys.slice("hour, ".length)}, ${columns.join(", ")} FROM ${table}
-       WHERE (${place}) = (?, ?, ?, ?, ?)
+       WHERE (${place}) = (${placeMarks})
        ON CONFLICT DO UPDATE SET ${added(columns.map((name) => name.replaceAll(`"`, "")), table)}`
     ),
-    db.prepare(`DELETE FROM ${table} WHERE (${place}) = (?, ?, ?, ?, ?)`)
+    db.prepare(`DELETE FROM ${table} WHERE (${place}) = (${placeMarks})`)
   ]
   const statements = [...move("usage", quoted, place), ...move("usage_errors", ["count"], `${place}, code`)]
-  let after: Place = [since, "", "", "", ""]
+  let after = beginningOf(since)
   for (;;) {
     const rows = next.all(...after, before) as unknown as ReadonlyArray<Place>
     const hours = rows.filter(([hour]) => hour !== dayOf(hour))

@@ -8,6 +8,7 @@ import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { tokenIdentifier } from "../../src/domain/identity.ts"
 import { nativeModels } from "../../src/domain/models.ts"
+import { resolveRoute } from "../../src/domain/routes.ts"
 import { type UpstreamEvent, UpstreamFinish, UpstreamReasoning, UpstreamText } from "../../src/domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 import { Captures } from "../../src/recordings/Captures.ts"
@@ -51,11 +52,18 @@ const build = Effect.fnUntraced(function*(driver: Driver, config: RawConfig = { 
   )
   const tests = Context.get(context, AccountTests)
   const pool = Context.get(context, Accounts)
+  const store = Context.get(context, ConfigStore)
   return {
     tests,
     pool,
-    test: (identifier: string, message = "", model = nativeModels[1]!) =>
-      tests.test({ identifier, message, model, modelName: model.id, requestId: "request" }),
+    test: (identifier: string, message = "", { id } = nativeModels[1]!) =>
+      tests.test({
+        identifier,
+        message,
+        model: resolveRoute(store.now().route_table, "chat", id),
+        modelName: id,
+        requestId: "request"
+      }),
     factsOf: (identifier: string) => Effect.map(pool.describe([identifier]), ([facts]) => facts)
   }
 })

@@ -98,6 +98,27 @@ describe("usage of several nodes over a store", () => {
       assert.isNull((yield* one.status).detail)
     }))
 
+  it.effect("has the names of versions that know one upstream, as long as there is one", () =>
+    Effect.gen(function*() {
+      yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
+      yield* TestClock.setTime(start)
+      const hash = `gw:{main}:usage:h:${start}`
+      const fields = () => Effect.promise((): Promise<unknown> => client.sendCommand(["HKEYS", hash]))
+      const own = entry()
+      const named = entry({ answerer: { upstream: "gpu", target: "gpu/own" } })
+      const store = yield* makeRedisStore(nodeStore("one"))
+      store.add(own)
+      yield* store.query(everything)
+      const oldName = [own.key, own.model, own.account, own.style].join("\u0000")
+      assert.deepStrictEqual(yield* fields(), [oldName])
+      store.add(named)
+      const { rows } = yield* store.query({ ...everything, by: ["upstream", "target"] })
+      assert.deepStrictEqual(rows.map(({ sums, target, upstream }) => [upstream, target, sums.values[0]]), [
+        ["default", "default/upstream-chat", 1],
+        ["gpu", "gpu/own", 1]
+      ])
+    }))
+
   it.effect("is not kept if the history is disabled", () =>
     Effect.gen(function*() {
       let enabled = false

@@ -16,27 +16,38 @@ const conversation = (...ids: ReadonlyArray<string>): Conversation => ({
 
 const minute = 60_000
 
+const ofDefault = (fields: { readonly x: number | string }) => ({ upstream: "default", fields })
+
 describe("what is kept of calls", () => {
   const start = () => {
     let now = 0
     const calls = new SealedCalls(() => now)
     const restored = (owner: string, ...ids: ReadonlyArray<string>) =>
-      runSync(calls.restored(owner, conversation(...ids), minute)).turns[0]!.parts
+      runSync(calls.restored(owner, conversation(...ids), minute, "default")).turns[0]!.parts
         .map((part) => part._tag === "Call" ? part.sealed : undefined)
     return { calls, restored, pass: (millis: number) => void (now += millis) }
   }
 
   it("belongs to its caller and call", () => {
     const { calls, restored } = start()
-    calls.keep("a", "1", { x: 1 })
+    calls.keep("a", "1", ofDefault({ x: 1 }))
     assert.deepStrictEqual(restored("a", "1", "2"), [{ x: 1 }, undefined])
     assert.deepStrictEqual(restored("b", "1"), [undefined])
     assert.isTrue(calls.isEmpty("b"))
   })
 
+  it("goes back to the upstream that sealed it alone", () => {
+    const { calls, restored } = start()
+    calls.keep("a", "1", { upstream: "gpu", fields: { x: 1 } })
+    calls.keep("a", "2", ofDefault({ x: 2 }))
+    assert.deepStrictEqual(restored("a", "1", "2"), [undefined, { x: 2 }])
+    const { parts } = runSync(calls.restored("a", conversation("1", "2"), minute, "gpu")).turns[0]!
+    assert.deepStrictEqual(parts.map((part) => part._tag === "Call" && part.sealed), [{ x: 1 }, undefined])
+  })
+
   it("is forgotten after its time", () => {
     const { calls, pass, restored } = start()
-    calls.keep("a", "1", { x: 1 })
+    calls.keep("a", "1", ofDefault({ x: 1 }))
     pass(minute)
     assert.deepStrictEqual(restored("a", "1"), [undefined])
     assert.isTrue(calls.isEmpty("a"))
@@ -44,15 +55,15 @@ describe("what is kept of calls", () => {
 
   it("makes room at the cost of the caller that has the most, oldest first", () => {
     const { calls, restored } = start()
-    calls.keep("b", "1", { x: 1 })
-    for (let i = 0; i < 10_005; i++) calls.keep("a", `${i}`, { x: i })
+    calls.keep("b", "1", ofDefault({ x: 1 }))
+    for (let i = 0; i < 10_005; i++) calls.keep("a", `${i}`, ofDefault({ x: i }))
     assert.deepStrictEqual(restored("b", "1"), [{ x: 1 }])
     assert.deepStrictEqual(restored("a", "0", "5", "6"), [undefined, undefined, { x: 6 }])
   })
 
   it("leaves out what is too large", () => {
     const { calls } = start()
-    calls.keep("a", "1", { x: "x".repeat(1024 * 1024) })
+    calls.keep("a", "1", ofDefault({ x: "x".repeat(1024 * 1024) }))
     assert.isTrue(calls.isEmpty("a"))
   })
 })
@@ -71,7 +82,7 @@ describe("calls that other nodes may know", () => {
         })
     })
     const restored = (owner: string, id: string) =>
-      runSync(calls.restored(owner, conversation(id), minute)).turns[0]!.parts[0]!
+      runSync(calls.restored(owner, conversation(id), minute, "default")).turns[0]!.parts[0]!
     return { asked, calls, kept, restored, state }
   }
 
@@ -108,8 +119,10 @@ describe("calls that other nodes may know", () => {
   it.effect("are written by the node that keeps them, and need no look-up there", () =>
     Effect.gen(function*() {
       const { calls, kept } = start()
-      yield* calls.keep("a", "1", { x: 1 })!
+      yield* calls.keep("a", "1", ofDefault({ x: 1 }))!
       assert.strictEqual(kept.get("a 1"), "{\"x\":1}")
+      yield* calls.keep("a", "2", { upstream: "gpu", fields: { x: 2 } })!
+      assert.strictEqual(kept.get("a 2"), "[\"gpu\",{\"x\":2}]")
       assert.isUndefined(calls.lookUp("a", conversation("1")))
     }))
 })

@@ -71,14 +71,14 @@ describe("upstreams and routes of the configuration", () => {
       ])
       assert.strictEqual(Redacted.value(second!.proxy!), "http://user:secret@proxy:3128")
       assert.deepStrictEqual(config.routes, [
-        { name: "qwen3", targets: ["gpu", "hosted"], wait: 0, also_on: [], spread: "order", sticky: false },
+        { name: "qwen3", targets: ["gpu", "hosted"], wait: 0, also_on: [], spread: "order", sticky: undefined },
         {
           name: "smart",
           targets: ["hosted/large", "default/upstream-reasoner"],
           wait: 60,
           also_on: ["context_length"],
           spread: "order",
-          sticky: false
+          sticky: undefined
         }
       ])
       const answers = (name: string) =>

@@ -161,6 +161,24 @@ const table: ReadonlyArray<Row> = [
   ],
   ["a broken connection", { kind: "transport" }, "unreachable", "elsewhere", "none", "upstream_error", 503],
   [
+    "a failed proxy of an account",
+    { kind: "transport", phase: "login", cause: { code: "UND_ERR_PRX_AUTH", proxy: { of: "account", address: "" } } },
+    "proxy_failed",
+    "elsewhere",
+    "refused_login",
+    "upstream_error",
+    503
+  ],
+  [
+    "a failed proxy of the upstream",
+    { kind: "transport", cause: { code: "UND_ERR_PRX_AUTH", proxy: { of: "upstream", address: "" } } },
+    "unreachable",
+    "elsewhere",
+    "none",
+    "upstream_error",
+    503
+  ],
+  [
     "a reply that was cut off",
     { kind: "truncated", phase: "resume" },
     "cut_off",

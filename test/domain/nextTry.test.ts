@@ -115,6 +115,7 @@ describe("nextTry", () => {
       overloaded: "target",
       login_refused: "account",
       forbidden: "account",
+      proxy_failed: "account",
       unreachable: "target",
       cut_off: "target",
       upstream_trouble: "target",

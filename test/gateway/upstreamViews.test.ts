@@ -1,5 +1,5 @@
 /** What operators see of a request that several upstreams may serve: log line, spans, metrics, record and usage. */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import { Logger } from "effect"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { json, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
@@ -9,7 +9,8 @@ let second: OpenAiServer
 let gateway: RunningGateway
 const lines: Array<{ readonly message: string; readonly fields: Record<string, unknown> }> = []
 
-beforeAll(async () => {
+// Each test has its own gateway: an upstream that failed three times in a row is left out.
+beforeEach(async () => {
   first = await startOpenAiServer()
   second = await startOpenAiServer()
   const upstream = (server: OpenAiServer, model: string) => ({
@@ -26,7 +27,7 @@ beforeAll(async () => {
     })
   })
 })
-afterAll(async () => {
+afterEach(async () => {
   await gateway.stop()
   await first.stop()
   await second.stop()
@@ -97,5 +98,94 @@ describe("a request that fails over between upstreams", () => {
     assert.deepEqual(after.map((count, i) => count - before[i]!), [1, 1, 1])
     assert.strictEqual(await value(/^gateway_upstream_ready\{upstream="hosted"\} (\d)$/m), 1)
     assert.strictEqual(await value(/^gateway_upstream_accounts\{upstream="gpu",health="ready"\} (\d)$/m), 1)
+  })
+
+  it("counts once in the usage of the answerer", async () => {
+    const rows = async (by: string) =>
+      ((await (await admin(`/admin/usage?by=${by}`)).json()) as {
+        readonly rows: ReadonlyArray<Record<string, unknown>>
+      }).rows
+    const requests = async (by: string, name: string) =>
+      Number((await rows(by)).find((row) => row[by] === name)?.["requests"] ?? 0)
+    const before = await Promise.all([
+      requests("upstream", "hosted"),
+      requests("target", "hosted/shared"),
+      requests("upstream", "none")
+    ])
+    await failOver("counted")
+    assert.strictEqual((await ask("unknown", "nonsense")).status, 400)
+    const after = await Promise.all([
+      requests("upstream", "hosted"),
+      requests("target", "hosted/shared"),
+      requests("upstream", "none")
+    ])
+    assert.deepEqual(after.map((count, i) => count - before[i]!), [1, 1, 1])
+    assert.isUndefined((await rows("upstream")).find(({ upstream }) => upstream === "gpu"))
+    assert.isUndefined((await rows("upstream")).find(({ upstream }) => upstream === "default"))
+  })
+
+  it("counts each try in the list of upstreams", async () => {
+    const list = async () =>
+      ((await (await admin("/admin/upstreams")).json()) as {
+        readonly upstreams: ReadonlyArray<{
+          readonly name: string
+          readonly in_use: number
+          readonly state: string
+          readonly cooled_until: string | null
+          readonly reason: string | null
+          readonly last_5m: Record<"requests" | "errors" | "p50_ms" | "p95_ms", number | null>
+        }>
+      }).upstreams
+    const [gpu, hosted] = await list()
+    await failOver("listed")
+    const [gpuLater, hostedLater] = await list()
+    const added = (before: typeof gpu, after: typeof gpu) =>
+      (["requests", "errors"] as const).map((name) => after!.last_5m[name]! - before!.last_5m[name]!)
+    assert.deepEqual(added(gpu, gpuLater), [1, 1])
+    assert.deepEqual(added(hosted, hostedLater), [1, 0])
+    assert.isNull(gpuLater!.last_5m.p95_ms)
+    assert.isAtLeast(hostedLater!.last_5m.p50_ms!, 1)
+    assert.isAtLeast(hostedLater!.last_5m.p95_ms!, hostedLater!.last_5m.p50_ms!)
+    assert.include(hostedLater, { name: "hosted", in_use: 0, state: "ready", cooled_until: null, reason: null })
+  })
+
+  it("shows the pools of the upstreams beside the sum of the queue", async () => {
+    const queue = (await (await admin("/admin/queue/status")).json()) as {
+      readonly in_use: number
+      readonly upstreams: ReadonlyArray<Record<string, unknown>>
+    }
+    assert.strictEqual(queue.in_use, 0)
+    assert.deepEqual(queue.upstreams.map(({ cooled_ms: _, reason: __, state: ___, ...rest }) => rest), [
+      { name: "gpu", accounts: { ready: 1, cooling: 0, out: 0, disabled: 0 }, in_use: 0, max_inflight: 8, waiting: 0 },
+      {
+        name: "hosted",
+        accounts: { ready: 1, cooling: 0, out: 0, disabled: 0 },
+        in_use: 0,
+        max_inflight: 2,
+        waiting: 0
+      }
+    ])
+  })
+})
+
+describe("an upstream that refuses connections", () => {
+  it("is shown as cooled, with the time until which it is left out and why", async () => {
+    await first.stop()
+    second.answer(() => streamed({ content: "Hello" }))
+    assert.strictEqual((await ask("refused")).status, 200)
+    const { upstreams } = (await (await admin("/admin/upstreams")).json()) as {
+      readonly upstreams: ReadonlyArray<Record<string, unknown>>
+    }
+    const gpu = upstreams.find(({ name }) => name === "gpu")
+    assert.strictEqual(gpu?.["state"], "cooled")
+    assert.match(String(gpu?.["cooled_until"]), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+    assert.strictEqual(gpu?.["reason"], "no connection to it could be made")
+    const { tries } = (await (await admin("/admin/requests/refused")).json()) as {
+      readonly tries: ReadonlyArray<Record<string, unknown>>
+    }
+    assert.deepEqual(tries.map(({ cause, status, upstream }) => [upstream, cause, status]), [
+      ["gpu", "unreachable", null],
+      ["hosted", null, null]
+    ])
   })
 })

@@ -34,7 +34,8 @@ const begin = (
     url,
     requestBody: body,
     sessionId: session,
-    secret: token === undefined ? undefined : Redacted.make(token)
+    secret: token === undefined ? undefined : Redacted.make(token),
+    secrets: [Redacted.make("header-secret")]
   })
 
 const finish = (round: RoundRecorder, ...chunks: ReadonlyArray<string>) => {
@@ -168,9 +169,12 @@ describe("captures", () => {
         body: `{"prompt":"${token}"}`,
         url: `http://user:pass@up/path?key=${token}`
       })
-      finish(round, "you sent upstream-", "secret-1, and upstream-secret-1 again")
+      finish(round, "you sent upstream-", "secret-1, and upstream-secret-1 again with header-secret")
       const [captured] = yield* captures.list
-      assert.strictEqual(responseText(captured!), "you sent *****************, and ***************** again")
+      assert.strictEqual(
+        responseText(captured!),
+        "you sent *****************, and ***************** again with *************"
+      )
       assert.strictEqual(captured!.url, "http://up/path")
       assert.notInclude(JSON.stringify(captured), token)
       assert.notInclude(Buffer.from(captured!.bytes).toString(), token)

@@ -72,7 +72,8 @@ const openRound = ({ captures }: ReturnType<typeof makeRing>, { record, rounds }
     url: "http://up/x",
     requestBody: "{}",
     sessionId: "s",
-    secret: Redacted.make("an-account-token")
+    secret: Redacted.make("an-account-token"),
+    secrets: [Redacted.make("an-upstream-header")]
   })
   round.opened(200, "text/event-stream")
   rounds.push(round)
@@ -96,6 +97,13 @@ const ended = (ring: ReturnType<typeof makeRing>, id: string, key: string, statu
 }
 
 describe("the ring of records", () => {
+  it("knows what else was sent that is secret", () => {
+    const ring = makeRing({})
+    const running = begin(ring)!
+    openRound(ring, running)
+    assert.includeMembers([...running.record.secrets], ["an-account-token", "an-upstream-header"])
+  })
+
   it("keeps the records and bodies of others, however many requests are refused", () => {
     const ring = makeRing({ limit: 1_000, max_body_bytes: 10_000, max_total_bytes: MiB })
     for (let n = 0; n < 1_000; n++) ended(ring, `own-${n}`, "a-key", 200)

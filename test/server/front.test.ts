@@ -10,9 +10,9 @@ import { businessKey, type RunningGateway, startGateway } from "../support/gatew
 const facts: StartFacts = {
   address: "http://127.0.0.1:5001",
   config: { path: "/etc/gateway/config.json", exists: true },
-  driver: "openai",
-  upstream: "http://127.0.0.1:8000/v1",
-  accounts: 0,
+  upstreams: [{ name: "default", driver: "openai", address: "http://127.0.0.1:8000/v1", accounts: 0 }],
+  model: "upstream-chat",
+  proxies: [],
   directTokens: false,
   generatedKey: undefined,
   configuredKey: "my-key",
@@ -39,6 +39,22 @@ describe("the start", () => {
   it("shows a configured key to a terminal alone, as a shell takes it", () => {
     assert.notInclude(bannerLines({ ...facts, terminal: false }).join("\n"), "my-key")
     assert.include(bannerLines({ ...facts, configuredKey: "a$b`c\"d" }).join("\n"), "Bearer a\\$b\\`c\\\"d\"")
+  })
+
+  it("names several upstreams, and a model that one of them serves", () => {
+    const gpu = { name: "gpu", driver: "openai", address: "http://user:secret@127.0.0.1:8000/v1", accounts: 0 }
+    const vendor = { name: "vendor", driver: "messages", address: "https://messages.example", accounts: 2 }
+    const lines = bannerLines({ ...facts, upstreams: [gpu, vendor], model: "a'b" })
+    assert.deepStrictEqual(lines.slice(2, 4), [
+      "upstream      gpu: openai at http://127.0.0.1:8000/v1, no accounts: nothing is sent as a key",
+      "upstream      vendor: messages at https://messages.example, 2 accounts"
+    ])
+    assert.include(lines.join("\n"), `"model":"a\\u0027b"`)
+  })
+
+  it("says which upstream goes by which proxy", () => {
+    const proxies = [{ upstream: "default", address: "http://proxy.corp:3128" }]
+    assert.include(bannerLines({ ...facts, proxies }), "proxy         default goes by http://proxy.corp:3128")
   })
 
   it("says that changes stay in memory where the environment is the source", () => {

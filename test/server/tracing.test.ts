@@ -84,12 +84,13 @@ const configOf = (upstream: OpenAiServer, telemetry: RawConfig): RawConfig => ({
 const traced = async (
   telemetry: RawConfig,
   environment: "with a collector" | "without" = "with a collector",
-  variables: Readonly<Record<string, string>> = {}
+  variables: Readonly<Record<string, string>> = {},
+  config: (upstream: OpenAiServer, telemetry: RawConfig) => RawConfig = configOf
 ) => {
   const collector = await startCollector()
   const upstream = await startOpenAiServer()
   upstream.answer(() => streamed({ content: answer }))
-  const gateway = await startGateway(configOf(upstream, telemetry), {
+  const gateway = await startGateway(config(upstream, telemetry), {
     logger: Logger.make(() => undefined),
     environment: environment === "without" ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...variables }
   })
@@ -158,6 +159,17 @@ describe("traces", () => {
     })
     assert.strictEqual(attributes(exchange)["http.response.status_code"], 200)
     assert.isTrue(collector.paths().has("/v1/logs"))
+  })
+
+  it("name the upstream and the target where there are several", async () => {
+    const { collector } = await traced({}, "with a collector", {}, (upstream, telemetry) => ({
+      upstreams: { gpu: { driver: "openai", base_url: upstream.baseUrl, models: { "own-model": "m" } } },
+      telemetry
+    }))
+    const spans = collector.spans()
+    for (const name of ["POST /v1beta/models/:model:streamGenerateContent", "chat own-model"]) {
+      assert.include(attributes(named(spans, name)), { "gateway.upstream": "gpu", "gateway.target": "gpu/own-model" })
+    }
   })
 
   it("hold neither credentials nor queries nor what was said", async () => {

@@ -10,14 +10,16 @@ import { sliceItems, type SliceSize } from "../../src/domain/stream/cooperative.
 import { Batch } from "../../src/usage/Batch.ts"
 import { openSqlite } from "../../src/usage/openSqlite.ts"
 import { writeBatch } from "../../src/usage/sqliteFile.ts"
+import { addEntry, zero } from "../../src/usage/UsageEntry.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
-import { dayLength, dayOf, hourLength } from "../../src/usage/windows.ts"
+import { dayLength, dayOf, hourLength, hourOf } from "../../src/usage/windows.ts"
 import {
   collectLogs,
   entry,
   everything,
   expectedReport,
   keyA,
+  measureNames,
   NodeServices,
   plain,
   sqliteStore,
@@ -111,6 +113,57 @@ describe("usage in a file", () => {
       assert.strictEqual(yield* requestsOf(yield* sqliteStore({ file })), 1)
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
+
+  it.effect("takes over a file of a version that knew one upstream: its rows are of `default`", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* usageFile
+      yield* fs.makeDirectory(dirname(file))
+      const place = "hour INTEGER NOT NULL, key TEXT NOT NULL, model TEXT NOT NULL, account TEXT NOT NULL, " +
+        "style TEXT NOT NULL"
+      const names = "hour, key, model, account, style"
+      const old = new DatabaseSync(file)
+      old.exec(`
+        CREATE TABLE usage (${place}, ${measureNames.map((name) => `"${name}" INTEGER NOT NULL`).join(", ")},
+          PRIMARY KEY (${names})) WITHOUT ROWID, STRICT;
+        CREATE TABLE usage_errors (${place}, code TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (${names}, code))
+          WITHOUT ROWID, STRICT;
+        CREATE TABLE key_counts (unit TEXT NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL,
+          requests INTEGER NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (unit, start, key)) WITHOUT ROWID, STRICT;
+        CREATE TABLE key_last_used (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+        PRAGMA user_version = 1;
+      `)
+      const recorded = [entry(), entry({ model: "none", error: "upstream_error", outcome: "failed" })]
+      const insert = old.prepare(`INSERT INTO usage VALUES (${"?, ".repeat(4 + measureNames.length)}?)`)
+      for (const one of recorded) {
+        const sums = zero()
+        addEntry(sums, one)
+        insert.run(hourOf(one.at), one.key, one.model, one.account, one.style, ...sums.values)
+      }
+      old.prepare("INSERT INTO usage_errors VALUES (?, ?, 'none', 'a1', 'chat', 'upstream_error', 1)").run(start, keyA)
+      old.prepare("INSERT INTO key_counts VALUES ('hour', ?, ?, 2, 30)").run(start, keyA)
+      old.close()
+
+      const later = entry({ answerer: { upstream: "gpu", target: "gpu/own" } })
+      yield* inScope(Effect.gen(function*() {
+        const store = yield* sqliteStore({ file })
+        assert.deepStrictEqual(yield* store.status, { kind: "sqlite", persistent: true, detail: null })
+        store.add(later)
+      }))
+      const store = yield* sqliteStore({ file })
+      assert.deepStrictEqual(
+        plain(yield* store.query(everything)),
+        expectedReport([...recorded, later], everything)
+      )
+      const { rows } = yield* store.query({ ...everything, by: ["upstream", "target"] })
+      assert.deepStrictEqual(rows.map(({ sums, target, upstream }) => [upstream, target, sums.values[0]]), [
+        ["default", "default/upstream-chat", 1],
+        ["default", "none", 1],
+        ["gpu", "gpu/own", 1]
+      ])
+      assert.strictEqual((yield* store.counters(keyA, start)).windows.hour.requests, 3)
+    }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("does not change a file of a newer version or a database of another program", () =>
     Effect.gen(function*() {
@@ -276,7 +329,9 @@ describe("usage in a file", () => {
       writer.exec(`
         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows - 1})
         INSERT INTO usage SELECT ${first} + (i / ${rows / hours}) * ${hourLength}, 'key ' || (i % 50), 'model',
-          'account ' || (i % ${rows / hours}), 'chat', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9 FROM n
+          'account ' || (i % ${
+        rows / hours
+      }), 'chat', 'default', 'default/model', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9 FROM n
       `)
       close()
       const store = yield* sqliteStore({ file })
@@ -302,7 +357,7 @@ describe("usage in a file", () => {
       writer.exec(`
         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
         INSERT INTO usage SELECT ${dayOf(start - 200 * dayLength)} + (i / 50) * ${hourLength}, 'key', 'model',
-          'account ' || (i % 50), 'chat', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9 FROM n
+          'account ' || (i % 50), 'chat', 'default', 'default/model', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9 FROM n
       `)
       const count = (where: string) =>
         Number(reader.prepare(`SELECT count(*) AS n FROM usage WHERE ${where}`).get()?.["n"])

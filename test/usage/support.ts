@@ -8,7 +8,14 @@ import * as Logger from "effect/Logger"
 import * as fc from "fast-check"
 import { windowNames } from "../../src/config/schema.ts"
 import type { SqliteOptions } from "../../src/usage/sqliteStore.ts"
-import { dimensionNames, measureNames, measuresOf, type Sums, type UsageEntry } from "../../src/usage/UsageEntry.ts"
+import {
+  dimensionNames,
+  dimensionsOf,
+  measureNames,
+  measuresOf,
+  type Sums,
+  type UsageEntry
+} from "../../src/usage/UsageEntry.ts"
 import { groupings, type UsageQuery, type UsageReport } from "../../src/usage/UsageQuery.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
 import { dayLength, dayOf, hourLength, hourOf, windowAt } from "../../src/usage/windows.ts"
@@ -52,6 +59,13 @@ export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
     model: fc.constantFrom("upstream-chat", "upstream-reasoner", "none"),
     account: fc.constantFrom("a1", "a2", "none"),
     style: fc.constantFrom("chat", "messages"),
+    answerer: fc.constantFrom<UsageEntry["answerer"]>(
+      undefined,
+      { upstream: "gpu", target: "gpu/upstream-chat" },
+      { upstream: "gpu", target: "gpu/other" },
+      { upstream: "default", target: "default/upstream-chat" },
+      { upstream: "none", target: "none" }
+    ),
     outcome: fc.constantFrom("succeeded", "failed", "left"),
     counted: fc.boolean(),
     promptTokens: small,
@@ -80,7 +94,9 @@ export const queries = (days: number): fc.Arbitrary<UsageQuery> =>
       key: someOf(keyA, keyB, "direct", "nobody"),
       model: someOf("upstream-chat", "none"),
       account: someOf("a1", "a2"),
-      style: someOf("chat", "messages")
+      style: someOf("chat", "messages"),
+      upstream: someOf("gpu", "default", "none"),
+      target: someOf("gpu/other", "default/upstream-chat")
     })
   }).map(({ hours, ...query }) => ({ ...query, to: query.from + hours * hourLength }))
 
@@ -135,7 +151,7 @@ export const expectedReport = (
     return { request, hour: hour < compactedTo ? dayOf(hour) : hour }
   })
   const asked = placed.filter(({ hour, request }) =>
-    hour >= from && hour < to && dimensionNames.every((name) => only[name]?.has(request[name]) ?? true)
+    hour >= from && hour < to && dimensionNames.every((name) => only[name]?.has(dimensionsOf(request)[name]) ?? true)
   )
   const groups = new Map<string, Array<(typeof asked)[number]>>()
   const rowOf = ({ hour, request }: (typeof asked)[number]) => ({
@@ -143,7 +159,9 @@ export const expectedReport = (
     key: by.includes("key") ? request.key : "",
     model: by.includes("model") ? request.model : "",
     account: by.includes("account") ? request.account : "",
-    style: by.includes("style") ? request.style : ""
+    style: by.includes("style") ? request.style : "",
+    upstream: by.includes("upstream") ? dimensionsOf(request).upstream : "",
+    target: by.includes("target") ? dimensionsOf(request).target : ""
   })
   for (const one of by.length === 0 ? [] : asked) {
     const id = JSON.stringify(rowOf(one))
@@ -153,7 +171,8 @@ export const expectedReport = (
     ...rowOf(group[0]!),
     ...measured(group.map(({ request }) => request))
   }))
-  const text = (row: (typeof rows)[number]) => [row.key, row.model, row.account, row.style].join("\u0000")
+  const text = (row: (typeof rows)[number]) =>
+    [row.key, row.model, row.account, row.style, row.upstream, row.target].join("\u0000")
   rows.sort((a, b) => a.time - b.time || b.total_tokens - a.total_tokens || (text(a) < text(b) ? -1 : 1))
   return {
     rows: rows.slice(0, limit),
@@ -182,7 +201,7 @@ export const expectedCounters = (requests: ReadonlyArray<UsageEntry>, key: strin
 export const everything: UsageQuery = {
   from: 0,
   to: start + 1000 * dayLength,
-  by: ["key", "model", "account", "style", "hour"],
+  by: ["key", "model", "account", "style", "upstream", "target", "hour"],
   only: {},
   limit: 1_000_000
 }

@@ -297,6 +297,8 @@ const makeSharedCore = Effect.fnUntraced(function*(
         inUse: claims.inUse(),
         waiting: claims.waiting(),
         accounts: { ready: byName.size === 0 ? 0 : total - cooling - out, cooling, out, draining: 0 },
+        stickyHits: 0,
+        stickyMoves: 0,
         ...cleanUp.counts()
       }
     })

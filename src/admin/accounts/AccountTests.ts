@@ -18,6 +18,7 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Model } from "../../domain/models.ts"
 import { foldReply, replyReasoning, replyText } from "../../domain/Reply.ts"
 import type { ReplyEvent } from "../../domain/ReplyEvent.ts"
+import { type Route, type RouteTable, type Target, targetName } from "../../domain/routes.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { Captures } from "../../recordings/Captures.ts"
@@ -26,7 +27,8 @@ import type { AccountTestResult } from "./Api.ts"
 
 /** The part of a test that does not depend on the account. */
 interface TestModel {
-  readonly model: Model
+  /** What the caller asked for; `undefined` if no upstream serves the default. */
+  readonly model: Route | undefined
   /** The model as the caller named it. */
   readonly modelName: string
   /** Id of the request; captures of the test have it. */
@@ -61,6 +63,12 @@ const userTurn = (message: string): Conversation => ({
   sampling: {},
   output: undefined
 })
+
+/** What a test of an account asks for: the model that was named if its upstream has it, else the upstream's first. */
+const targetIn = (table: RouteTable, upstream: string, asked: Route | undefined): Target | undefined => {
+  const [first] = table.upstreams.get(upstream)?.values() ?? []
+  return asked?.targets.find((target) => target.upstream === upstream) ?? first
+}
 
 export class AccountTests extends Context.Service<AccountTests, {
   /** Tests one account and records the status. Never fails: an error is the message of the result. */
@@ -120,7 +128,8 @@ export class AccountTests extends Context.Service<AccountTests, {
 
     const tryCompletion = Effect.fnUntraced(function*(
       access: AccountAccess,
-      { message, model, requestId }: AccountTest
+      model: Model,
+      { message, requestId }: AccountTest
     ): Effect.fn.Return<Outcome, UpstreamFailure> {
       const conversation = userTurn(message)
       const { compat, limits, upstream } = config.now()
@@ -189,11 +198,17 @@ export class AccountTests extends Context.Service<AccountTests, {
       const known = yield* Effect.result(accounts.withAccount(identifier))
       const clock = yield* Clock.Clock
       const began = monotonicMillis(clock)
+      const target = Result.isFailure(known)
+        ? undefined
+        : targetIn(config.now().route_table, known.success.upstream, test.model)
       const outcome = Result.isFailure(known)
         ? Result.fail(known.failure)
         : yield* Effect.result(using(
           known.success,
-          (access) => message.trim() === "" ? trySession(access) : tryCompletion(access, test)
+          (access) =>
+            message.trim() === "" || target === undefined
+              ? trySession(access)
+              : tryCompletion(access, target.model, test)
         ))
       const response_time = Math.round(monotonicMillis(clock) - began)
       yield* accounts.setTestStatus(identifier, Result.isSuccess(outcome) ? "ok" : "failed")
@@ -203,7 +218,7 @@ export class AccountTests extends Context.Service<AccountTests, {
         success: Result.isSuccess(outcome),
         response_time,
         message: Result.isSuccess(outcome) ? outcome.success.message : outcome.failure.message,
-        model: modelName,
+        model: target === undefined || test.model?.targets.includes(target) === true ? modelName : targetName(target),
         session_count: Result.isSuccess(outcome) && Result.isSuccess(known) ? yield* countSessions(known.success) : 0,
         config_writable: yield* config.configWritable,
         ...(thinking === "" ? {} : { thinking })

@@ -163,6 +163,20 @@ export const QueueWaiter = Schema.Struct({
   account: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "QueueWaiter" })
 
+/** The pool of an upstream. */
+export const UpstreamPool = Schema.Struct({
+  name: Schema.String,
+  accounts: Schema.Struct({ ready: Schema.Int, cooling: Schema.Int, out: Schema.Int, disabled: Schema.Int }),
+  in_use: Schema.Int,
+  max_inflight: Schema.Int,
+  /** A request that waits for several upstreams counts at each. */
+  waiting: Schema.Int,
+  state: Schema.Literals(["ready", "cooled", "disabled"]),
+  /** Milliseconds until a request tries it again; `null` unless it is cooled. */
+  cooled_ms: Schema.NullOr(Schema.Int),
+  reason: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "UpstreamPool" })
+
 export const QueueStatusReply = Schema.Struct({
   available: Schema.Int.annotate({ description: "Accounts with spare capacity." }),
   in_use: Schema.Int.annotate({ description: "Slots in use." }),
@@ -184,7 +198,9 @@ export const QueueStatusReply = Schema.Struct({
   /** Milliseconds; `null` if no request waits. */
   oldest_wait_ms: Schema.NullOr(Schema.Int),
   /** The longest waiting requests, 50 at most; `account` is the account that a request is pinned to. */
-  waiters: Schema.Array(QueueWaiter)
+  waiters: Schema.Array(QueueWaiter),
+  /** The pool of each upstream in the order of the configuration; absent in a configuration of one upstream. */
+  upstreams: Schema.optional(Schema.Array(UpstreamPool))
 }).annotate({ identifier: "QueueStatus" })
 
 export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(

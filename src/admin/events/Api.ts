@@ -7,7 +7,7 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { documented, reading } from "../../http/documented.ts"
-import { AccountItem, QueueStatusReply } from "../accounts/Api.ts"
+import { AccountItem, QueueStatusReply, UpstreamPool } from "../accounts/Api.ts"
 import { AdminMiddleware } from "../middleware.ts"
 import { RequestItem } from "../requests/Api.ts"
 
@@ -31,7 +31,9 @@ export const PoolEvent = Schema.Struct({
   max_inflight_per_account: Schema.Int,
   global_max_inflight: Schema.Int,
   changed: Schema.Array(AccountItem),
-  more: Schema.Boolean
+  more: Schema.Boolean,
+  /** Absent in a configuration of one upstream. */
+  upstreams: Schema.optional(Schema.Array(UpstreamPool))
 }).annotate({ identifier: "PoolEvent" })
 
 const { max_queue_size, oldest_wait_ms, waiters, waiting } = QueueStatusReply.fields

@@ -232,7 +232,8 @@ export const eventFeed = Effect.fnUntraced(function*(
       max_inflight_per_account: status.max_inflight_per_account,
       global_max_inflight: status.global_max_inflight,
       changed: items,
-      more: more || known.length > mostAccounts
+      more: more || known.length > mostAccounts,
+      upstreams: status.upstreams
     })
   })
 

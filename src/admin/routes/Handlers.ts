@@ -14,7 +14,8 @@ import { AdminRoutesGroup, RoutesRequest } from "./Api.ts"
 
 const readRoutes = jsonObjectBodyOf([RoutesRequest])
 
-const viewRoutes = ({ routes }: GatewayConfig) => Object.fromEntries(routes.map(({ name, ...route }) => [name, route]))
+const viewRoutes = ({ routes, runtime }: GatewayConfig) =>
+  Object.fromEntries(routes.map(({ name, ...route }) => [name, { ...route, sticky: route.sticky ?? runtime.sticky }]))
 
 export const AdminRoutesHandlers = adminHandlers(AdminRoutesGroup, function*() {
   const store = yield* ConfigStore

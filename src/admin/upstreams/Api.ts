@@ -9,12 +9,12 @@ import * as SchemaAST from "effect/SchemaAST"
 import { UpstreamEntry, UpstreamGroup } from "../../config/schema.ts"
 import { optional } from "../../domain/schemas.ts"
 import { bodies, changing, documented, finding, reading } from "../../http/documented.ts"
-import { lasting, revised, Switch } from "../contract.ts"
+import { lasting, missingNodes, revised, Switch } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
-/** The times are those to the first event of a reply. */
+/** Tries of the last five minutes at all nodes. The times are those to the first event of a reply. */
 const RecentTries = Schema.Struct({
   requests: Schema.Int,
   errors: Schema.Int,
@@ -50,9 +50,11 @@ export const UpstreamItem = Schema.Struct({
   })
 }).annotate({ identifier: "Upstream" })
 
-const UpstreamList = Schema.Struct({ upstreams: Schema.Array(UpstreamItem), revision: Schema.String }).annotate({
-  identifier: "UpstreamList"
-})
+const UpstreamList = Schema.Struct({
+  upstreams: Schema.Array(UpstreamItem),
+  revision: Schema.String,
+  ...missingNodes
+}).annotate({ identifier: "UpstreamList" })
 
 /** The encoded fields of an entry, all optional; `null` unsets one. */
 const entryFields = (fields: Readonly<Record<string, Schema.Top>>): Readonly<Record<string, Schema.Top>> =>

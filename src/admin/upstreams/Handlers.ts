@@ -91,14 +91,14 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
   })
 
   const itemsOf = Effect.gen(function*() {
-    const live = yield* views.now
+    const { live, missing } = yield* views.now
     const shown = yield* current
     const now = yield* Clock.currentTimeMillis
-    return live.flatMap((each) => viewUpstream(shown, each, now))
+    return { items: live.flatMap((each) => viewUpstream(shown, each, now)), missing }
   })
 
   const savedItem = Effect.fnUntraced(function*(saved: Saved, name: string) {
-    const upstream = (yield* itemsOf).find((item) => item.name === name)
+    const upstream = (yield* itemsOf).items.find((item) => item.name === name)
     if (upstream === undefined) return yield* unknownUpstream
     return { success: true, upstream, ...lastingOf(saved) }
   })
@@ -122,7 +122,8 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
 
   return {
     list: Effect.fnUntraced(function*() {
-      return { upstreams: yield* itemsOf, revision: yield* store.configHash }
+      const { items, missing } = yield* itemsOf
+      return { upstreams: items, revision: yield* store.configHash, ...missing }
     }),
     add: Effect.fnUntraced(function*({ headers, request }) {
       const body = yield* readUpstream(request)

@@ -1,11 +1,15 @@
 /**
- * What the upstreams do now, for their list. The place where the pools, their cooling and the times of replies are joined.
+ * What the upstreams do now, for their list: their pools, which nodes share, and the tries of all nodes in the last minutes.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Accounts } from "../../accounts/Accounts.ts"
+import { Accounts, type UpstreamFacts } from "../../accounts/Accounts.ts"
+import { addTries, noTries, quantileOf, readTries, type TryCounts, writeTries } from "../../accounts/UpstreamTimes.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import type { NamedUpstream } from "../../config/GatewayConfig.ts"
+import { makeNodeItems } from "../nodeItems.ts"
+import { Nodes } from "../nodes/Nodes.ts"
 
 /** The numbers of five minutes; times to the first event, `null` without any. */
 export interface RecentTries {
@@ -16,76 +20,74 @@ export interface RecentTries {
 }
 
 /** The live part of an upstream's view. */
-export interface UpstreamLive {
-  readonly name: string
-  readonly accounts: {
-    readonly ready: number
-    readonly cooling: number
-    readonly out: number
-    readonly disabled: number
-  }
-  readonly in_use: number
-  readonly max_inflight: number
-  readonly waiting: number
-  readonly state: "ready" | "cooled" | "disabled"
-  /** Milliseconds until a request tries it again; `null` unless it is cooled. */
-  readonly cooled_ms: number | null
-  readonly reason: string | null
+export interface UpstreamLive extends UpstreamFacts {
   readonly last_5m: RecentTries
 }
 
-/** Accounts whose facts are read from the pool at once. */
-const sliceLength = 500
+const recentOf = (tries: TryCounts): RecentTries => ({
+  requests: tries.requests,
+  errors: tries.errors,
+  p50_ms: quantileOf(tries, 0.5),
+  p95_ms: quantileOf(tries, 0.95)
+})
 
-const none: RecentTries = { requests: 0, errors: 0, p50_ms: null, p95_ms: null }
+/** Facts of an upstream while the shared store does not answer. */
+const unknownFacts = ({ enabled, limits, name }: NamedUpstream): UpstreamFacts => ({
+  name,
+  accounts: { ready: 0, cooling: 0, out: 0, disabled: 0 },
+  in_use: 0,
+  max_inflight: limits.global,
+  waiting: 0,
+  state: enabled ? "ready" : "disabled",
+  cooled_ms: null,
+  reason: null
+})
+
+/** The kind of the query that other nodes answer with their counts. */
+const kind = "upstream-tries"
 
 /** The upstreams in the order of the configuration. */
 export class UpstreamViews extends Context.Service<UpstreamViews, {
-  readonly now: Effect.Effect<ReadonlyArray<UpstreamLive>>
+  readonly now: Effect.Effect<{
+    readonly live: ReadonlyArray<UpstreamLive>
+    /** The reply field `nodes_missing`. */
+    readonly missing: { readonly nodes_missing?: ReadonlyArray<string> }
+  }>
 }>()("model-gateway/admin/UpstreamViews") {
-  /** Counts the facts of the pool's accounts. */
-  static readonly layer: Layer.Layer<UpstreamViews, never, Accounts | ConfigStore> = Layer.effect(
+  static readonly layer: Layer.Layer<UpstreamViews, never, Accounts | ConfigStore | Nodes> = Layer.effect(
     UpstreamViews,
     Effect.gen(function*() {
+      const config = yield* ConfigStore
       const pool = yield* Accounts
-      const store = yield* ConfigStore
+      const { missingNodes, peers } = yield* makeNodeItems
+
+      peers.answers(kind, () =>
+        Effect.map(pool.recentTries, (recent) => {
+          const written = Array.from(recent, ([name, tries]) => [name, writeTries(tries)])
+          return JSON.stringify(Object.fromEntries(written))
+        }))
+
       return {
         now: Effect.gen(function*() {
-          const { accounts: configured, upstreams } = store.now()
-          const status = yield* pool.status
-          const counts = new Map(upstreams.map(({ name }) => [name, { ready: 0, cooling: 0, out: 0, disabled: 0 }]))
-          const inUse = new Map<string, number>()
-          for (let start = 0; start < configured.length; start += sliceLength) {
-            if (start > 0) yield* Effect.yieldNow
-            const slice = configured.slice(start, start + sliceLength)
-            const facts = new Map(
-              (yield* pool.describe(slice.map(({ name }) => name))).map((each) => [each.identifier, each])
-            )
-            for (const { name, upstream } of slice) {
-              const fact = facts.get(name)
-              const count = counts.get(upstream)
-              if (fact === undefined || count === undefined) continue
-              count[fact.disabled ? "disabled" : fact.health]++
-              inUse.set(upstream, (inUse.get(upstream) ?? 0) + fact.inUse)
+          const [facts, { answers, missing }] = yield* Effect.all([pool.upstreams, peers.queryAll(kind, "")], {
+            concurrency: 2
+          })
+          const sums = new Map(yield* pool.recentTries)
+          for (const text of answers.values()) {
+            for (const [name, written] of Object.entries(JSON.parse(text) as Readonly<Record<string, string>>)) {
+              const sum = sums.get(name) ?? noTries()
+              addTries(sum, readTries(written))
+              sums.set(name, sum)
             }
           }
-          const isAlone = upstreams.length === 1
-          return upstreams.map(({ driver, enabled, limits, name }): UpstreamLive => {
-            const accounts = counts.get(name)!
-            const hasNone = accounts.ready + accounts.cooling + accounts.out + accounts.disabled === 0
-            return {
-              name,
-              // An upstream that needs no key has one account of its own.
-              accounts: hasNone && driver !== "session" ? { ...accounts, ready: 1 } : accounts,
-              in_use: isAlone ? status.in_use : inUse.get(name) ?? 0,
-              max_inflight: limits.global,
-              waiting: isAlone ? status.waiting : 0,
-              state: enabled ? "ready" : "disabled",
-              cooled_ms: null,
-              reason: isAlone ? status.reason : null,
-              last_5m: none
-            }
-          })
+          const known = new Map(facts.map((each) => [each.name, each]))
+          return {
+            live: config.now().upstreams.map((upstream) => ({
+              ...known.get(upstream.name) ?? unknownFacts(upstream),
+              last_5m: recentOf(sums.get(upstream.name) ?? noTries())
+            })),
+            missing: missingNodes(missing)
+          }
         })
       }
     })

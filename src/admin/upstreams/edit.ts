@@ -9,7 +9,6 @@ import { keepHidden } from "../../config/hidden.ts"
 import { forEachCooperatively, isJsonObject, type RawConfig } from "../../config/json.ts"
 import { accountsOf, setField } from "../../config/rawConfig.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { normalizeModelName } from "../../domain/models.ts"
 import { defaultUpstream, upstreamOfTarget } from "../../domain/routes.ts"
 
 /** Where the entry of an upstream is. */
@@ -157,11 +156,11 @@ export const draftName = ({ upstreams }: GatewayConfig): string => {
   return draft
 }
 
-/** The ids of an upstream's models by the server's names, in normal form of neither. */
+/** The ids of an upstream's models by the server's names. */
 export const idsByModel = (
   models: GatewayConfig["upstream"]["models"]
 ): ReadonlyMap<string, ReadonlyArray<string>> => {
   const ids = new Map<string, Array<string>>()
-  for (const { id, model } of models) ids.set(model, [...ids.get(model) ?? [], normalizeModelName(id)])
+  for (const { id, model } of models) ids.set(model, [...ids.get(model) ?? [], id])
   return ids
 }

@@ -39,6 +39,12 @@ const UsageRowView = Schema.Struct({
   }),
   account_identifier: Schema.optionalKey(Schema.NullOr(Schema.String)),
   style: Schema.optionalKey(Schema.String),
+  upstream: Schema.optionalKey(Schema.String).annotate({
+    description: "The upstream that answered, or the last one tried; `none` for requests that reached no upstream."
+  }),
+  target: Schema.optionalKey(Schema.String).annotate({
+    description: "The upstream and its model, as `upstream/model`, or `none`."
+  }),
   hour: Schema.optionalKey(Schema.String).annotate({
     description: "Start of the hour in UTC; after 90 days usage is kept by day, at hour 00."
   }),
@@ -58,11 +64,22 @@ export const UsageReply = Schema.Struct({
 
 const text = Schema.optionalKey(Schema.String)
 
-const query = { from: text, to: text, by: text, key: text, model: text, account: text, style: text, limit: text }
+const query = {
+  from: text,
+  to: text,
+  by: text,
+  key: text,
+  model: text,
+  account: text,
+  style: text,
+  upstream: text,
+  target: text,
+  limit: text
+}
 
 export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
   HttpApiEndpoint.get("query", "/admin/usage", { query, success: UsageReply }).annotateMerge(documented({
-    summary: "Read usage: sums, and rows by key, model, account, style, hour or day",
+    summary: "Read usage: sums, and rows by key, model, account, style, hour, day, upstream or target",
     description:
       "`from` and `to` are RFC 3339 times, days or Unix seconds, rounded to hours; the last 24 hours by default.",
     errors: [...reading, "invalid_request"]

@@ -6,7 +6,7 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively, sha256Hex } from "../../config/json.ts"
 import { accountHash } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
-import { measureNames, measuresOf, type Sums } from "../../usage/UsageEntry.ts"
+import { dimensionsBy, measureNames, measuresOf, type Sums } from "../../usage/UsageEntry.ts"
 import type { Grouping, UsageRow } from "../../usage/UsageQuery.ts"
 import { dayOf } from "../../usage/windows.ts"
 
@@ -76,7 +76,7 @@ const csvText = (text: string): string => {
 const csvLine = (cells: ReadonlyArray<string>): string => `${cells.join(",")}\r\n`
 
 const noNames: Names = { key: () => null, account: () => null }
-const noRow: Omit<UsageRow, "sums"> = { time: 0, key: "", model: "", account: "", style: "" }
+const noRow: Omit<UsageRow, "sums"> = { time: 0, ...dimensionsBy(() => "") }
 
 /** The header line. */
 export const csvHeader = (by: ReadonlyArray<Grouping>, sums: Sums): string =>

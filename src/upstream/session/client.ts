@@ -7,7 +7,7 @@ import { nationalMobile } from "../../domain/identity.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../budget.ts"
-import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "../Exchange.ts"
+import { type Exchange, type ExchangeLimits, type ExchangeRequest, type Exchanges, secretsWith } from "../Exchange.ts"
 import type { Login, RoundRecorder, UpstreamSession } from "../Upstream.ts"
 import type { MessageId } from "./decodeReply.ts"
 import { readEnvelope, type RefusalFacts } from "./envelope.ts"
@@ -90,7 +90,7 @@ export const makeSessionClient = (
           ...facts,
           ...(retryAfter === undefined ? {} : { retryAfter }),
           ...(facts.kind === "malformed" && !/^\s*[{[]/.test(body)
-            ? { cause: exchange.unexpectedAnswer(body, token === undefined ? [] : [token]) }
+            ? { cause: exchange.unexpectedAnswer(body, secretsWith(exchanges, token)) }
             : {})
         })
       )

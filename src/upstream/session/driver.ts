@@ -50,7 +50,8 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
       url: client.url(call.path),
       requestBody: call.body,
       sessionId,
-      secret: call.token === undefined ? undefined : Redacted.make(call.token)
+      secret: call.token === undefined ? undefined : Redacted.make(call.token),
+      secrets: exchanges.secrets
     })
     const whole = { ...call, budget, round: capture }
     return Effect.flatMap(client.startStream(whole), (exchange) => {

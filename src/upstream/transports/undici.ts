@@ -1,45 +1,59 @@
 /**
- * The transport over undici's `dispatch`, with keep-alive and a connection timeout.
+ * The transport over undici's `dispatch`, with keep-alive, proxies and a connection timeout.
  *
  * The generic client costs a response object, a scope, a `Readable`, a channel and one or two fibers for each call; here the
  * dispatcher's handler reports to the exchange directly.
  */
-import { type Agent, buildConnector, type Dispatcher, errors } from "@effect/platform-node/Undici"
+import type { Dispatcher } from "@effect/platform-node/Undici"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Socket } from "node:net"
 import { Readable } from "node:stream"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { Exchange, type ExchangeRequest, Exchanges, isArriving, leavingBody, type Transport } from "../Exchange.ts"
+import { proxyVariables } from "../../config/proxies.ts"
+import type { FailureCause } from "../../domain/FailureCause.ts"
+import {
+  Exchange,
+  type ExchangeRequest,
+  Exchanges,
+  isArriving,
+  leavingBody,
+  type Transport,
+  type Way
+} from "../Exchange.ts"
+import { ProxyFailure } from "./connect.ts"
+import { type Course, Dispatchers } from "./Dispatchers.ts"
 import { traced } from "./traced.ts"
 
-/** Bytes of the head of a response. */
-const longestHead = 64 * 1024
-
-/** Opens connections within the milliseconds that `limit` returns, TLS handshake included. */
-const connectWithin = (deadlines: Deadlines["Service"], limit: () => number): buildConnector.connector => {
-  const connector = buildConnector({ timeout: 0 })
-  return (options, callback) => {
-    // The connector returns the socket, which its type omits.
-    const socket: unknown = connector(options, (...result) => {
-      deadline.cancel()
-      callback(...result)
-    })
-    const deadline = deadlines.add(deadlines.now() + limit(), () => {
-      if (socket instanceof Socket) socket.destroy(new errors.ConnectTimeoutError())
-    })
+/** What a failure of the proxy adds to its cause. */
+const proxyFacts = (error: unknown, { chosen }: Course): Pick<FailureCause, "proxy" | "status"> => {
+  if (!(error instanceof ProxyFailure) || chosen === undefined) return {}
+  const { reason, status } = error
+  return {
+    ...(status === undefined ? {} : { status }),
+    proxy: {
+      of: chosen.owner,
+      address: chosen.proxy?.address ?? "",
+      ...(reason === undefined ? {} : { code: reason })
+    }
   }
 }
+
+/** Receives the cause of each failure of a proxy, which operators should see whatever becomes of the request. */
+type ProxyFailed = (cause: FailureCause | undefined) => void
 
 /** Reports the events of undici's handler to an exchange. */
 class Handler implements Dispatcher.DispatchHandler, Transport {
   private readonly exchange: Exchange
+  private readonly course: Course
+  private readonly proxyFailed: ProxyFailed
   private controller: Dispatcher.DispatchController | undefined = undefined
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Exchange, course: Course, proxyFailed: ProxyFailed) {
     this.exchange = exchange
+    this.course = course
+    this.proxyFailed = proxyFailed
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -62,7 +76,10 @@ class Handler implements Dispatcher.DispatchHandler, Transport {
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Exchange["headers"]): void {
     // They are unused, and would keep the bytes that they were parsed from alive until the reply ends.
     controller.rawHeaders = null
-    if (status >= 200) this.exchange.began(status, headers)
+    if (status === 407 && this.course.forward !== undefined) {
+      this.onResponseError(controller, new ProxyFailure("UND_ERR_PRX_AUTH", { status }))
+      controller.abort(left)
+    } else if (status >= 200) this.exchange.began(status, headers)
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -74,47 +91,65 @@ class Handler implements Dispatcher.DispatchHandler, Transport {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.exchange.broke(error)
+    this.exchange.broke(error, proxyFacts(error, this.course))
+    if (error instanceof ProxyFailure) this.proxyFailed(this.exchange.cause)
   }
 }
 
 const left = new Error("The gateway needs no more of the reply")
 
 const dispatch = (
-  dispatcher: Dispatcher,
+  dispatchers: Dispatchers,
+  way: Way,
   { body, headers, method, origin, path }: ExchangeRequest,
-  exchange: Exchange
+  exchange: Exchange,
+  proxyFailed: ProxyFailed
 ) => {
   try {
+    const course = dispatchers.courseOf(way, origin)
+    if (course.chosen !== undefined && course.chosen.proxy === undefined) {
+      const failure = new ProxyFailure("UND_ERR_PRX_CONN", { reason: "ERR_INVALID_URL" })
+      exchange.broke(failure, proxyFacts(failure, course))
+      return proxyFailed(exchange.cause)
+    }
     const sent = body === undefined ? null : isArriving(body) ? Readable.from(leavingBody(body, exchange)) : body
-    dispatcher.dispatch(
-      { origin, path, method, headers, body: sent, headersTimeout: 0, bodyTimeout: 0 },
-      new Handler(exchange)
+    dispatchers.dispatch(
+      course,
+      { path, method, headers, body: sent, headersTimeout: 0, bodyTimeout: 0 },
+      new Handler(exchange, course, proxyFailed)
     )
   } catch (error) {
     exchange.broke(error)
   }
 }
 
-/** A change of `upstream.timeouts.connect` applies to connections opened afterwards. */
+/** A change of a `timeouts.connect` applies to connections opened afterwards. */
 export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines> = Layer.effect(
   Exchanges,
   Effect.gen(function*() {
     const store = yield* ConfigStore
     const deadlines = yield* Deadlines
     const shutdown = yield* CurrentShutdown
-    const connect = connectWithin(deadlines, () => store.now().upstream.timeouts.connect * 1000)
-    const agent = yield* Effect.acquireRelease(
-      Effect.map(
-        Effect.promise(() => import("@effect/platform-node/Undici")),
-        (undici): Agent => new undici.Agent({ connect, maxHeaderSize: longestHead })
-      ),
-      (agent) => Effect.promise(() => agent.destroy())
+    const environment = yield* proxyVariables
+    const dispatchers = yield* Effect.acquireRelease(
+      Effect.sync(() => new Dispatchers(deadlines, environment)),
+      (dispatchers) => Effect.promise(() => dispatchers.destroy())
     )
+    const run = Effect.runForkWith(yield* Effect.context<never>())
+    const proxyFailed: ProxyFailed = (cause) => {
+      run(Effect.annotateLogs(Effect.logWarning("A proxy on the way to an upstream failed"), { cause }))
+    }
+    let usual: Way = { accountProxy: undefined, proxy: undefined, tls: undefined, connect: 0 }
+    /** The way of requests that have none. */
+    const usualWay = (): Way => {
+      const connect = store.now().upstream.timeouts.connect * 1000
+      if (usual.connect !== connect) usual = { ...usual, connect }
+      return usual
+    }
     return Exchanges.of({
       start: traced(() => store.now().telemetry.propagate, (request, options) => {
         const exchange = new Exchange(options, deadlines, request.origin, shutdown)
-        dispatch(agent, request, exchange)
+        dispatch(dispatchers, request.way ?? usualWay(), request, exchange, proxyFailed)
         return exchange
       })
     })

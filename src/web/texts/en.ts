@@ -325,7 +325,16 @@ export const en = {
     range: "Range",
     ranges: { day: "24 hours", week: "7 days", month: "30 days", quarter: "90 days", year: "1 year" },
     groupBy: "Group by",
-    groups: { hour: "Hour", day: "Day", key: "Key", model: "Model", account: "Account", style: "Style" },
+    groups: {
+      hour: "Hour",
+      day: "Day",
+      key: "Key",
+      model: "Model",
+      account: "Account",
+      style: "Style",
+      upstream: "Upstream",
+      target: "Target"
+    },
     csv: "Download CSV",
     unavailable: "Usage is not available on this gateway.",
     notKept: "Usage is currently kept in memory, and is lost at the next start.",

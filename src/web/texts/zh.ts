@@ -310,7 +310,16 @@ export const zh: Texts = {
     range: "范围",
     ranges: { day: "24 小时", week: "7 天", month: "30 天", quarter: "90 天", year: "1 年" },
     groupBy: "分组",
-    groups: { hour: "小时", day: "天", key: "密钥", model: "模型", account: "账号", style: "接口风格" },
+    groups: {
+      hour: "小时",
+      day: "天",
+      key: "密钥",
+      model: "模型",
+      account: "账号",
+      style: "接口风格",
+      upstream: "上游",
+      target: "目标"
+    },
     csv: "下载 CSV",
     unavailable: "此网关不提供用量统计。",
     notKept: "用量目前保存在内存中，会在下次启动时丢失。",

@@ -1,5 +1,5 @@
 /**
- * Usage: requests and tokens by key, model, account, style or time.
+ * Usage: requests and tokens by key, model, account, style, upstream, target or time.
  */
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo, useState } from "preact/hooks"
@@ -19,7 +19,7 @@ import type { Measures, Usage as UsageReply, UsageRow } from "./rows.ts"
 const ranges = { day: 1, week: 7, month: 30, quarter: 90, year: 365 } as const
 type Range = keyof typeof ranges
 
-const groups = ["hour", "day", "key", "model", "account", "style"] as const
+const groups = ["hour", "day", "key", "model", "account", "style", "upstream", "target"] as const
 type Group = (typeof groups)[number]
 
 const rowsAtMost = 200

@@ -1,0 +1,37 @@
+/** What a conversation is known by over its turns. */
+import { createHmac } from "node:crypto"
+import type { Conversation, Part } from "../domain/Conversation.ts"
+
+/** Stands for a part that is no text. Its size is as good as its bytes: a wrong preference costs little. */
+const textOf = (part: Part): string => {
+  switch (part._tag) {
+    case "Text":
+    case "Reasoning":
+      return part.text
+    case "Call":
+      return `${part.name} ${part.arguments}`
+    default:
+      return part._tag
+  }
+}
+
+/**
+ * A hash of the system text, the tools and the first user turn, under the caller's name: the same for every turn of the conversation.
+ * Costs one pass over these.
+ */
+export const conversationKey = (owner: string, { tools, turns }: Conversation): string => {
+  const hash = createHmac("sha256", owner)
+  const first = turns.find(({ role }) => role === "user")
+  for (const { description, name, parameters } of tools) {
+    hash.update(`tool\n${name}\n${description ?? ""}\n${parameters === undefined ? "" : JSON.stringify(parameters)}\n`)
+  }
+  for (const turn of turns) {
+    if (turn.role !== "system" && turn !== first) continue
+    hash.update(`${turn.role}\n`)
+    for (const part of turn.parts) hash.update(`${textOf(part)}\n`)
+  }
+  return hash.digest("base64url")
+}
+
+/** Whether a conversation has been answered before. */
+export const isContinued = ({ turns }: Conversation): boolean => turns.some(({ role }) => role === "assistant")

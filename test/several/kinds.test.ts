@@ -1,0 +1,142 @@
+/** Requests that are no completions over several upstreams: embeddings, counts of tokens, and requests that are carried as they are. */
+import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { RawConfig } from "../../src/config/json.ts"
+import type { RunningGateway } from "../support/gateway.ts"
+import { type Farm, json, post, question, said, startFarm, startSeveral } from "./support.ts"
+
+let farm: Farm
+let gateway: RunningGateway
+beforeAll(async () => {
+  farm = await startFarm()
+})
+afterAll(() => farm.stop())
+afterEach(() => gateway.stop())
+
+const counts = (...names: ReadonlyArray<string>) => names.map((name) => farm.seen(name).length)
+
+const start = async (upstreams: RawConfig, targets: ReadonlyArray<string>, config: RawConfig = {}) => {
+  gateway = await startSeveral({ upstreams, routes: { r: targets }, ...config })
+}
+
+const works = (...names: ReadonlyArray<string>) => {
+  for (const name of names) farm.answer(name, (request) => said(name, request))
+}
+const broken = (...names: ReadonlyArray<string>) => {
+  for (const name of names) farm.answer(name, () => json(500, { error: { message: name } }))
+}
+
+const kinds = [
+  { path: "/v1/embeddings", body: { model: "r", input: "Hi" }, config: { embeddings: { provider: "upstream" } } },
+  { path: "/v1/completions", body: { model: "r", prompt: "Hi" }, config: {} },
+  { path: "/v1/rerank", body: { model: "r", query: "Hi", documents: ["a"] }, config: {} }
+]
+
+describe.each(kinds)("$path", ({ body, config, path }) => {
+  it("goes to the next target, without those whose driver cannot carry it", async () => {
+    broken("one")
+    works("vendor", "two")
+    await start(
+      {
+        vendor: farm.upstream("vendor", { driver: "messages" }),
+        one: farm.upstream("one"),
+        two: farm.upstream("two")
+      },
+      ["vendor/m", "one/m", "two/m"],
+      config
+    )
+    const told = await post(gateway, path, body)
+    assert.deepInclude(told, { status: 200, upstream: "two", target: "m" }, told.body)
+    assert.deepStrictEqual(counts("vendor", "one", "two"), [0, 1, 1])
+  })
+
+  it("has three tries of a target", async () => {
+    broken("one", "two")
+    await start({ one: farm.upstream("one"), two: farm.upstream("two") }, ["one/m", "two/m"], config)
+    const told = await post(gateway, path, body)
+    assert.deepInclude(told, { status: 503, upstream: "two" })
+    assert.include(told.body, "two")
+    assert.deepStrictEqual(counts("one", "two"), [3, 3])
+  })
+
+  it("is refused where no target can carry it", async () => {
+    works("vendor", "other")
+    await start(
+      {
+        vendor: farm.upstream("vendor", { driver: "messages" }),
+        other: farm.upstream("other", { driver: "messages" })
+      },
+      ["vendor/m", "other/m"],
+      config
+    )
+    const told = await post(gateway, path, body)
+    assert.isAtLeast(told.status, 400)
+    assert.isBelow(told.status, 500)
+    assert.deepStrictEqual(counts("vendor", "other"), [0, 0])
+  })
+})
+
+describe("embeddings", () => {
+  const [{ body, config, path }] = kinds as [typeof kinds[number]]
+
+  it("come from targets of one model id alone: the first that a driver can embed with", async () => {
+    broken("one", "two")
+    works("vendor", "three")
+    await start(
+      {
+        vendor: farm.upstream("vendor", { driver: "messages", models: ["x"] }),
+        one: farm.upstream("one", { models: ["e"] }),
+        three: farm.upstream("three", { models: ["x"] }),
+        two: farm.upstream("two", { models: ["e"] })
+      },
+      ["vendor/x", "one/e", "three/x", "two/e"],
+      config
+    )
+    const told = await post(gateway, path, body)
+    assert.strictEqual(told.status, 503)
+    assert.deepStrictEqual(counts("vendor", "one", "three", "two"), [0, 3, 0, 3])
+  })
+
+  it("come from no other model while the upstream of the first is disabled", async () => {
+    works("one", "two")
+    await start(
+      { one: farm.upstream("one", { models: ["e"], enabled: false }), two: farm.upstream("two", { models: ["x"] }) },
+      ["one/e", "two/x"],
+      config
+    )
+    const told = await post(gateway, path, body)
+    assert.strictEqual(told.status, 503, told.body)
+    assert.deepStrictEqual(counts("one", "two"), [0, 0])
+  })
+
+  it("have the name of the route", async () => {
+    works("one")
+    await start({ one: farm.upstream("one") }, ["one/m"], config)
+    assert.deepInclude(await post(gateway, path, body), { status: 200, model: "r", upstream: "one" })
+  })
+})
+
+describe("a count of tokens", () => {
+  const count = () => post(gateway, "/v1/messages/count_tokens", { model: "r", messages: question })
+  const vendors = () => ({
+    plain: farm.upstream("plain"),
+    one: farm.upstream("one", { driver: "messages" }),
+    two: farm.upstream("two", { driver: "messages" })
+  })
+
+  it("is made by the first upstream that counts and works", async () => {
+    broken("one")
+    works("plain", "two")
+    await start(vendors(), ["plain/m", "one/m", "two/m"])
+    const told = await count()
+    assert.strictEqual(told.status, 200, told.body)
+    assert.include(told.body, `"input_tokens":${"two".length}`)
+    assert.deepStrictEqual(counts("plain", "one", "two"), [0, 1, 1])
+  })
+
+  it("is the gateway's estimate where no upstream counts", async () => {
+    works("plain")
+    await start(vendors(), ["plain/m"])
+    assert.strictEqual((await count()).status, 200)
+    assert.deepStrictEqual(counts("plain"), [0])
+  })
+})
