@@ -277,6 +277,17 @@ describe("several upstreams elsewhere at the console", () => {
     assert.deepStrictEqual(await seriousFindings(page), [])
   })
 
+  it("usage is grouped by upstream and by target", async () => {
+    first.answer(() => json(500, { error: { message: "broken" } }))
+    second.answer(() => streamed({ content: "Hello" }))
+    await start(several(), "usage")
+    assert.strictEqual((await ask("qwen3")).status, 200)
+    await page.getByRole("combobox", { name: "Group by" }).selectOption("Upstream")
+    await table("Usage").getByRole("row", { name: /^hosted 1 0 0/ }).waitFor()
+    await page.getByRole("combobox", { name: "Group by" }).selectOption("Target")
+    await table("Usage").getByRole("row", { name: /^hosted\/qwen3 1 0 0/ }).waitFor()
+  })
+
   it("accounts are shown, filtered and added by upstream", async () => {
     await start(several(), "upstreams")
     await page.getByRole("link", { name: "1 ready: accounts of hosted" }).click()
@@ -308,6 +319,10 @@ describe("several upstreams elsewhere at the console", () => {
     await page.getByRole("link", { name: "alone" }).click()
     await page.getByRole("region", { name: "Timing" }).waitFor()
     assert.strictEqual(await page.getByRole("region", { name: "Tries" }).count(), 0)
+    await goTo(page, "Usage")
+    await settled(page)
+    const groups = page.getByRole("combobox", { name: "Group by" }).locator("option")
+    assert.deepStrictEqual(await groups.allTextContents(), ["Hour", "Day", "Key", "Model", "Account", "Style"])
   })
 
   it.each(["Upstreams", "Routes"])(
