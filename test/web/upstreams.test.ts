@@ -226,7 +226,8 @@ describe("routes at the console", () => {
     await button("Add target").click()
     await page.getByRole("alert").getByText("gpu/qwen3 is a target already.").waitFor()
     await page.getByRole("combobox", { name: "Choice of the target" }).selectOption("Most free slots")
-    await field("Seconds at a full first target").fill("2.5")
+    await field("Seconds at a full first target").clear()
+    await field("Seconds at a full first target").pressSequentially("2.5")
     await page.getByRole("checkbox", { name: "Context too long" }).check()
     await button("Save").click()
     await result(page).getByText("The route fast was added.").waitFor()
@@ -249,6 +250,19 @@ describe("routes at the console", () => {
     await dialog("Delete fast").getByRole("button", { name: "Delete" }).click()
     await result(page).getByText("The route fast was deleted.").waitFor()
     await row("fast").waitFor({ state: "detached" })
+  })
+
+  it("one is made of a model that several upstreams list", async () => {
+    await start({ ...several(), routes: {} }, "routes")
+    const implied = table("Models of several upstreams without a route")
+    await implied.getByText("gpu/qwen3 is taken: it is the first with a free slot.").waitFor()
+    await button("Add route qwen3").click()
+    assert.strictEqual(await field("Name").inputValue(), "qwen3")
+    await button("Move hosted/qwen3 up").click()
+    await button("Save").click()
+    await table("Routes").getByText("hosted/qwen3 is taken: it is the first with a free slot.").waitFor()
+    await implied.waitFor({ state: "detached" })
+    assert.nestedProperty(await admin("/admin/routes"), "routes.qwen3")
   })
 
   it("the next target is shown while the first one is disabled", async () => {

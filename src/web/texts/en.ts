@@ -507,6 +507,8 @@ export const en = {
     now: "Now",
     empty: "There are no routes.",
     noneFound: "No route matches.",
+    implied: "Models of several upstreams without a route",
+    moreModels: (n: number) => `${count(n, "further model", "further models")} not shown.`,
     total: (n: number) => count(n, "route", "routes"),
     name: "Name",
     noName: "The route needs a name.",

@@ -479,6 +479,8 @@ export const zh: Texts = {
     now: "当前",
     empty: "还没有路由。",
     noneFound: "没有符合条件的路由。",
+    implied: "多个上游提供且没有路由的模型",
+    moreModels: (n) => `还有 ${n} 个模型未显示。`,
     total: (n) => `共 ${n} 个路由`,
     name: "名称",
     noName: "路由需要名称。",

@@ -4,18 +4,16 @@
 import * as Exit from "effect/Exit"
 import { useRef, useState } from "preact/hooks"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { Check, Failure, Field, Form, type ReadField, Select, TextField } from "../../parts/Form.tsx"
+import { Check, Failure, Field, Form, Select, TextField } from "../../parts/Form.tsx"
 import { call, reload, report } from "../../state/actions.ts"
 import { causeText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import type { Route, UpstreamItem } from "../../state/upstreams.ts"
-import { compact, routeNow } from "./choice.ts"
+import { compact, partsOf, routeNow } from "./choice.ts"
 import { TargetList } from "./TargetList.tsx"
 import { Verdict } from "./TargetState.tsx"
 
 export const changedBy = ["routes", "upstreams", "config", "host"] as const
-
-export const emptyRoute: Route = { targets: [], wait: 0, also_on: [], spread: "order", sticky: false }
 
 const refusals = ["context_length", "content_filter"] as const
 
@@ -63,14 +61,17 @@ export const EditRoute = ({ name, onClose, route: before, upstreams }: {
 }) => {
   const { common, routes: t } = useTexts()
   const [route, setRoute] = useState(before)
-  const [title, setTitle] = useState(name ?? "")
+  const [title, setTitle] = useState(name ?? before.targets.map((target) => partsOf(target, "").model)[0] ?? "")
+  // A text, in which numbers are typed digit by digit.
+  const [wait, setWait] = useState(String(before.wait))
   const [failure, setFailure] = useState<string>()
   const adding = useRef<HTMLInputElement>(null)
   const set = (change: Partial<Route>) => {
     setFailure(undefined)
     setRoute((now) => ({ ...now, ...change }))
   }
-  const now = routeNow(title, route, upstreams)
+  const seconds = Number(wait)
+  const now = routeNow(title, { ...route, wait: Number.isFinite(seconds) ? seconds : 0 }, upstreams)
   const add = () => {
     const target = adding.current?.value.trim() ?? ""
     adding.current?.focus()
@@ -79,12 +80,11 @@ export const EditRoute = ({ name, onClose, route: before, upstreams }: {
     set({ targets: [...route.targets, target] })
     adding.current!.value = ""
   }
-  const save = async (read: ReadField) => {
-    const wait = Number(read("wait").trim())
+  const save = async () => {
     const own = name ?? title.trim()
     if (own === "") return setFailure(t.noName)
-    if (!Number.isFinite(wait)) return setFailure(t.notNumber(read("wait")))
-    const refused = await saveRoute(own, name === undefined ? undefined : before, { ...route, wait }, t)
+    if (!Number.isFinite(seconds)) return setFailure(t.notNumber(wait))
+    const refused = await saveRoute(own, name === undefined ? undefined : before, { ...route, wait: seconds }, t)
     if (refused !== undefined) return setFailure(refused)
     report(name === undefined ? t.added(own) : t.changed(own))
     return onClose()
@@ -115,7 +115,7 @@ export const EditRoute = ({ name, onClose, route: before, upstreams }: {
                       onTargets={(targets) => set({ targets })}
                       onEmptied={() => adding.current?.focus()}
                     />
-                    <Verdict now={now} wait={route.wait} />
+                    <Verdict now={now} wait={seconds} />
                   </>
                 )}
             </div>
@@ -151,13 +151,9 @@ export const EditRoute = ({ name, onClose, route: before, upstreams }: {
               />
               <TextField
                 label={t.wait}
-                name="wait"
                 inputMode="decimal"
-                value={String(route.wait)}
-                onInput={(event) => {
-                  const wait = Number(event.currentTarget.value)
-                  if (Number.isFinite(wait)) set({ wait })
-                }}
+                value={wait}
+                onInput={(event) => setWait(event.currentTarget.value)}
               />
               <Select
                 label={t.sticky}

@@ -1,11 +1,12 @@
 /**
  * Routes: the models that callers ask for, their targets in order, and which of them would be taken now.
  */
+import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { Search } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
-import { Heading } from "../../parts/Heading.tsx"
+import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Pager, RowButton, Table } from "../../parts/Table.tsx"
 import { report } from "../../state/actions.ts"
@@ -19,18 +20,18 @@ import {
   useCurrentUpstreams
 } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
-import { routeNow } from "./choice.ts"
-import { EditRoute, emptyRoute, saveRoute } from "./EditRoute.tsx"
+import { impliedRoutes, plainRoute, routeNow } from "./choice.ts"
+import { EditRoute, saveRoute } from "./EditRoute.tsx"
 import { TargetState, Verdict } from "./TargetState.tsx"
 
 const pageSize = 50
 
-const Row = ({ name, onDelete, onEdit, route, upstreams }: {
+const Row = ({ children, name, route, upstreams }: {
   readonly name: string
   readonly route: Route
   readonly upstreams: ReadonlyArray<UpstreamItem>
-  readonly onEdit: () => void
-  readonly onDelete: () => void
+  /** What can be done with it. */
+  readonly children: ComponentChildren
 }) => {
   const t = useTexts().routes
   const now = routeNow(name, route, upstreams)
@@ -59,10 +60,7 @@ const Row = ({ name, onDelete, onEdit, route, upstreams }: {
       <td class="text">
         <Verdict now={now} wait={route.wait} />
       </td>
-      <td class="tools">
-        <RowButton text={t.edit} of={name} onClick={onEdit} />
-        <RowButton danger text={t.delete} of={name} onClick={onDelete} />
-      </td>
+      <td class="tools">{children}</td>
     </tr>
   )
 }
@@ -101,14 +99,21 @@ const RouteTable = ({ onDelete, onEdit, routes, upstreams }: {
         empty={all.length === 0 ? t.empty : t.noneFound}
       >
         {found.slice((page - 1) * pageSize, page * pageSize).map(([name, route]) => (
-          <Row
-            key={name}
-            name={name}
-            route={route}
-            upstreams={upstreams}
-            onEdit={() => onEdit(name, route)}
-            onDelete={() => onDelete(name, route)}
-          />
+          <Row key={name} name={name} route={route} upstreams={upstreams}>
+            <RowButton
+              text={t.edit}
+              of={name}
+              onClick={() =>
+                onEdit(name, route)}
+            />
+            <RowButton
+              danger
+              text={t.delete}
+              of={name}
+              onClick={() =>
+                onDelete(name, route)}
+            />
+          </Row>
         ))}
       </Table>
       {pages > 1 && <Pager page={page} shown={page} pages={pages} total={t.total(found.length)} onPage={setPage} />}
@@ -116,8 +121,43 @@ const RouteTable = ({ onDelete, onEdit, routes, upstreams }: {
   )
 }
 
+const impliedAtMost = 50
+
+/** The models that several upstreams list, and which of them would be taken now. */
+const Implied = ({ onAdd, routes, upstreams }: {
+  readonly routes: AllRoutes
+  readonly upstreams: ReadonlyArray<UpstreamItem>
+  readonly onAdd: (route: Route) => void
+}) => {
+  const t = useTexts().routes
+  const implied = impliedRoutes(upstreams, routes)
+  if (implied.length === 0) return null
+  return (
+    <Section name={t.implied}>
+      <Table
+        name={t.implied}
+        columns={[t.model, t.targets, t.now, { name: t.actions, hidden: true }]}
+        rows={implied.length}
+        empty=""
+      >
+        {implied.slice(0, impliedAtMost).map(([name, route]) => (
+          <Row key={name} name={name} route={route} upstreams={upstreams}>
+            <RowButton
+              text={t.add}
+              of={name}
+              onClick={() =>
+                onAdd(route)}
+            />
+          </Row>
+        ))}
+      </Table>
+      {implied.length > impliedAtMost && <p class="hint">{t.moreModels(implied.length - impliedAtMost)}</p>}
+    </Section>
+  )
+}
+
 type Open =
-  | { readonly name: "add" }
+  | { readonly name: "add"; readonly route: Route }
   | { readonly name: "edit" | "delete"; readonly of: string; readonly route: Route }
 
 export const Routes = () => {
@@ -132,7 +172,9 @@ export const Routes = () => {
   return (
     <>
       <Heading name={common.pages.routes}>
-        <button type="button" class="primary" onClick={() => setOpen({ name: "add" })}>{t.add}</button>
+        <button type="button" class="primary" onClick={() => setOpen({ name: "add", route: plainRoute })}>
+          {t.add}
+        </button>
       </Heading>
       <p class="lead">{t.lead}</p>
       <DurabilityNotice />
@@ -141,15 +183,22 @@ export const Routes = () => {
           <>
             <Loaded atom={routesAtom}>
               {({ routes }) => (
-                <RouteTable
-                  routes={routes}
-                  upstreams={upstreams}
-                  onEdit={(of, route) => setOpen({ name: "edit", of, route })}
-                  onDelete={(of, route) => setOpen({ name: "delete", of, route })}
-                />
+                <>
+                  <RouteTable
+                    routes={routes}
+                    upstreams={upstreams}
+                    onEdit={(of, route) => setOpen({ name: "edit", of, route })}
+                    onDelete={(of, route) => setOpen({ name: "delete", of, route })}
+                  />
+                  <Implied
+                    routes={routes}
+                    upstreams={upstreams}
+                    onAdd={(route) => setOpen({ name: "add", route })}
+                  />
+                </>
               )}
             </Loaded>
-            {open?.name === "add" && <EditRoute route={emptyRoute} upstreams={upstreams} onClose={close} />}
+            {open?.name === "add" && <EditRoute route={open.route} upstreams={upstreams} onClose={close} />}
             {open?.name === "edit" && (
               <EditRoute name={open.of} route={open.route} upstreams={upstreams} onClose={close} />
             )}

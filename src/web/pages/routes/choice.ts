@@ -2,7 +2,7 @@
  * Which target of a route a request would take now, and why: from the states of the upstreams.
  */
 import { defaultUpstream } from "../../state/names.ts"
-import type { Route, UpstreamItem } from "../../state/upstreams.ts"
+import type { Route, Routes, UpstreamItem } from "../../state/upstreams.ts"
 
 /** Why a target takes no request now. */
 export type Hindrance = "unknown" | "noModel" | "disabled" | "cooled" | "noAccount" | "full"
@@ -34,6 +34,9 @@ export const partsOf = (target: string, route: string): { readonly upstream: str
   const parts = slash === -1 ? [target, route] : [target.slice(0, slash), target.slice(slash + 1)]
   return { upstream: parts[0]!.trim().toLowerCase(), model: parts[1]!.trim().toLowerCase() }
 }
+
+/** A route without targets, with the defaults. */
+export const plainRoute: Route = { targets: [], wait: 0, also_on: [], spread: "order", sticky: false }
 
 const hindranceOf = (upstream: UpstreamItem | undefined, model: string): Hindrance | undefined => {
   if (upstream === undefined) return "unknown"
@@ -80,6 +83,22 @@ export const routeNow = (
   return cooled === undefined
     ? { targets, taken: undefined, reason: "none" }
     : { targets, taken: cooled, reason: "cooled" }
+}
+
+/** The models without a route that several upstreams list, each as the route that serves it now. */
+export const impliedRoutes = (
+  upstreams: ReadonlyArray<UpstreamItem>,
+  routes: Routes
+): ReadonlyArray<readonly [name: string, route: Route]> => {
+  const named = new Set(Object.keys(routes).map((name) => name.toLowerCase()))
+  const targets = new Map<string, Array<string>>()
+  for (const { models, name } of upstreams) {
+    for (const model of models) {
+      const id = model.toLowerCase()
+      if (!named.has(id)) targets.set(id, [...targets.get(id) ?? [], `${name}/${model}`])
+    }
+  }
+  return [...targets].flatMap(([id, each]) => each.length < 2 ? [] : [[id, { ...plainRoute, targets: each }] as const])
 }
 
 /** The list with the entry at `from` moved to `to`. */
