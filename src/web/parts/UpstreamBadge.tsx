@@ -14,10 +14,13 @@ const signs = {
 
 /** When a cooled upstream is tried again. */
 export const CooledUntil = ({ item: { cooled_until, state } }: { readonly item: UpstreamItem }) => {
+  const t = useTexts().upstreams
+  if (state !== "cooled" || cooled_until === null) return null
   const now = Date.now()
-  return state === "cooled" && cooled_until !== null
-    ? <BackIn seconds={(Date.parse(cooled_until) - now) / 1000} receivedAt={now} />
-    : null
+  const seconds = (Date.parse(cooled_until) - now) / 1000
+  return seconds > 0
+    ? <BackIn seconds={seconds} receivedAt={now} />
+    : <span class="hint">{` ${t.probed}`}</span>
 }
 
 /** An upstream's state; also why it does not serve, and when it is tried again. */
@@ -29,7 +32,7 @@ export const UpstreamBadge = ({ item }: { readonly item: UpstreamItem }) => {
     <>
       <Badge {...signs[shown]} text={t.states[shown]} />
       <CooledUntil item={item} />
-      {shown !== "disabled" && reason !== null && <p class="hint clip" title={reason}>{reason}</p>}
+      {shown !== "disabled" && reason !== null && <p class="hint clip narrow" title={reason}>{reason}</p>}
     </>
   )
 }

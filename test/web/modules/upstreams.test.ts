@@ -109,6 +109,7 @@ const upstream = (name: string, change: Partial<UpstreamItem> = {}): UpstreamIte
 const route: Route = { targets: ["a", "b", "c/m"], wait: 0, also_on: [], spread: "order", sticky: false }
 const full = { in_use: 4 }
 const cooled = { state: "cooled" } as const
+const over = { ...cooled, cooled_until: "2026-01-01T00:00:00Z" }
 const disabled = { state: "disabled", enabled: false } as const
 const out = { accounts: { ready: 0, cooling: 0, out: 1, disabled: 0 } }
 
@@ -139,6 +140,7 @@ describe("what would be taken now", () => {
     ["a first target that is out does not hold", [out, {}, {}], { wait: 2 }, 1, "first"],
     ["a cooled first target does not hold", [cooled, full, {}], { wait: 2 }, 2, "first"],
     ["a full one is waited for rather than a cooled one taken", [cooled, full, out], {}, undefined, "waits"],
+    ["one whose cooling time is over is tried", [over, {}, {}], {}, 0, "probe"],
     ["a cooled one is tried without any other", [disabled, cooled, out], {}, 1, "cooled"],
     ["nothing", [disabled, out, disabled], {}, undefined, "none"]
   ]

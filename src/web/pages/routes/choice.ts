@@ -4,8 +4,8 @@
 import { defaultUpstream } from "../../state/names.ts"
 import type { Route, Routes, UpstreamItem } from "../../state/upstreams.ts"
 
-/** Why a target takes no request now. */
-export type Hindrance = "unknown" | "noModel" | "disabled" | "cooled" | "noAccount" | "full"
+/** Why a target takes no request now. `probe`: its cooling time is over, so that one request tries it. */
+export type Hindrance = "unknown" | "noModel" | "disabled" | "cooled" | "probe" | "noAccount" | "full"
 
 /** A target with what its upstream does now. */
 export interface TargetNow {
@@ -15,11 +15,12 @@ export interface TargetNow {
 }
 
 /**
- * `first`: it is the first with a free slot. `even`: it has the largest share of free slots. `cooled`: it is cooled, and the others
+ * `first`: it is the first with a free slot. `even`: it has the largest share of free slots. `probe`: it is chosen so, and its cooling
+ * time is over. `cooled`: it is cooled, and the others
  * cannot serve either. `holds`: requests wait at it alone at first. `waits`: requests wait at all that are full. `none`: no target
  * can serve.
  */
-export type Reason = "first" | "even" | "cooled" | "holds" | "waits" | "none"
+export type Reason = "first" | "even" | "probe" | "cooled" | "holds" | "waits" | "none"
 
 export interface RouteNow {
   readonly targets: ReadonlyArray<TargetNow>
@@ -38,13 +39,19 @@ export const partsOf = (target: string, route: string): { readonly upstream: str
 /** A route without targets, with the defaults. */
 export const plainRoute: Route = { targets: [], wait: 0, also_on: [], spread: "order", sticky: false }
 
-const hindranceOf = (upstream: UpstreamItem | undefined, model: string): Hindrance | undefined => {
+const hindranceOf = (
+  upstream: UpstreamItem | undefined,
+  model: string,
+  time: number
+): Hindrance | undefined => {
   if (upstream === undefined) return "unknown"
   // The models that the server of `default` lists itself may be targets too.
   if (upstream.name !== defaultUpstream && !upstream.models.some((each) => each.toLowerCase() === model)) {
     return "noModel"
   }
-  if (upstream.state !== "ready") return upstream.state
+  const { cooled_until, state } = upstream
+  if (state === "cooled" && cooled_until !== null && Date.parse(cooled_until) <= time) return "probe"
+  if (state !== "ready") return state
   if (upstream.accounts.ready === 0) return "noAccount"
   return upstream.in_use >= upstream.max_inflight ? "full" : undefined
 }
@@ -56,28 +63,30 @@ const freeShare = ({ upstream }: TargetNow): number =>
 export const routeNow = (
   name: string,
   { spread, targets: texts, wait }: Pick<Route, "spread" | "targets" | "wait">,
-  upstreams: ReadonlyArray<UpstreamItem>
+  upstreams: ReadonlyArray<UpstreamItem>,
+  /** Unix time in milliseconds. */
+  time: number = Date.now()
 ): RouteNow => {
   const targets = texts.map((text): TargetNow => {
     const { model, upstream } = partsOf(text, name)
     const found = upstreams.find((each) => each.name === upstream)
-    return { text, upstream: found, hindrance: hindranceOf(found, model) }
+    return { text, upstream: found, hindrance: hindranceOf(found, model, time) }
   })
-  const first = (hindrance: Hindrance | undefined) => {
-    const index = targets.findIndex((target) => target.hindrance === hindrance)
+  const first = (...those: ReadonlyArray<Hindrance | undefined>) => {
+    const index = targets.findIndex(({ hindrance }) => those.includes(hindrance))
     return index === -1 ? undefined : index
   }
-  const [cooled, free, full] = [first("cooled"), first(undefined), first("full")]
+  const [cooled, free, full] = [first("cooled"), first(undefined, "probe"), first("full")]
   const enabled = targets.findIndex(({ hindrance }) => hindrance !== "disabled")
   if (wait > 0 && full !== undefined && full === enabled) return { targets, taken: full, reason: "holds" }
-  if (free !== undefined && spread === "order") return { targets, taken: free, reason: "first" }
   if (free !== undefined) {
-    const taken = targets.reduce(
-      (best, target, index) =>
-        target.hindrance === undefined && freeShare(target) > freeShare(targets[best]!) ? index : best,
+    const isFree = ({ hindrance }: TargetNow) => hindrance === undefined || hindrance === "probe"
+    const taken = spread === "order" ? free : targets.reduce(
+      (best, target, index) => isFree(target) && freeShare(target) > freeShare(targets[best]!) ? index : best,
       free
     )
-    return { targets, taken, reason: "even" }
+    const isProbe = targets[taken]!.hindrance === "probe"
+    return { targets, taken, reason: isProbe ? "probe" : spread === "order" ? "first" : "even" }
   }
   if (full !== undefined) return { targets, taken: undefined, reason: "waits" }
   return cooled === undefined

@@ -52,7 +52,7 @@ const Row = ({ item, onDelete, onEdit }: {
   })
   return (
     <tr>
-      <th scope="row" class="text">
+      <th scope="row" class="text name">
         {name}
         {base_url !== "" && <p class="hint">{base_url}</p>}
         <p class="hint" title={models.join(", ")}>
