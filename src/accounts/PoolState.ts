@@ -148,7 +148,7 @@ export class PoolState<A> implements QueuedPool<A> {
     this.#limits = limits
     this.name = name
     this.#queue = queue
-    queue.pools.add(this)
+    queue.pools.set(name, this)
   }
 
   /** Slots in use, with those of direct callers and of draining accounts. */

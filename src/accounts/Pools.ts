@@ -185,6 +185,8 @@ export class Pools<A> {
       this.#pools.delete(name)
       this.#leaving.set(name, pool)
       yield* pool.apply(new Map(), pool.limits, new Set(), false)
+      // It has no waiters, and its upstream is a new one if it comes back.
+      pool.skipped = "no"
       this.#forgetEmpty(pool)
     }
     this.#queue.serve()
@@ -193,6 +195,6 @@ export class Pools<A> {
   #forgetEmpty(pool: PoolState<A>): void {
     if (pool.inUse > 0) return
     this.#leaving.delete(pool.name)
-    this.#queue.pools.delete(pool)
+    this.#queue.pools.delete(pool.name)
   }
 }

@@ -46,6 +46,16 @@ const maxShownWaiters = 50
 
 const avoidNothing: ReadonlySet<string> = new Set()
 const noReport: Report = () => Effect.void
+
+/** Reports what an attempt showed of the upstream: a failure of the account says nothing about it. */
+const reportUpstream = (
+  attempt: ReportedTry,
+  ...[verdict, retryAfter, fault]: Parameters<Report>
+): Effect.Effect<void> =>
+  verdict !== undefined && fault === undefined
+    ? Effect.void
+    : attempt.report(fault, fault === undefined ? undefined : retryAfter)
+
 const defaultOnly: ReadonlyArray<LeaseTarget> = [{ upstream: defaultUpstream, model: "" }]
 const namesOfDefault: ReadonlyArray<string> = [defaultUpstream]
 
@@ -155,9 +165,9 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       const ofAccount = slot.account === account && shell.madeTokens(account) === tokens
         ? health.report(slot, verdict, retryAfter, account.epoch === epoch)
         : Effect.void
-      // A failure of the account says nothing about the upstream, and neither does its success after one.
-      if (attempt === undefined || (verdict !== undefined && fault === undefined)) return ofAccount
-      return Effect.flatMapEager(ofAccount, () => attempt.report(fault, fault === undefined ? undefined : retryAfter))
+      return attempt === undefined
+        ? ofAccount
+        : Effect.flatMapEager(ofAccount, () => reportUpstream(attempt, verdict, retryAfter, fault))
     }
   }
 
@@ -260,14 +270,17 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     }
     const granted = ({ granted: pool, slot }: AccountWaiter): Effect.Effect<Lease, GatewayError> => {
       const name = pool?.name ?? defaultUpstream
-      attempt = upstreams.begin(name, options.request ?? "")
+      const begun = upstreams.begin(name, options.request ?? "")
+      attempt = begun
       const leaseOn = (drivers: Drivers): Effect.Effect<Lease, GatewayError> => {
         const driver = slot === undefined ? drivers.get(name) : slot.account.driverIn(drivers)
         if (driver === undefined) return Effect.fail(refusalError({ _tag: "Unavailable" }, now()))
         held = heldBy(caller, driver)
-        const report = slot === undefined ? noReport : reportTo(slot, driver, attempt, () => {
-          if (sticky !== undefined) conversations.answered(sticky, { upstream: name, account: slot.key }, last)
-        })
+        const report = slot === undefined
+          ? (...of: Parameters<Report>) => reportUpstream(begun, ...of)
+          : reportTo(slot, driver, begun, () => {
+            if (sticky !== undefined) conversations.answered(sticky, { upstream: name, account: slot.key }, last)
+          })
         return Effect.succeed(shell.leaseOf(slot?.account, held, now() - began, report))
       }
       // Another upstream may have been configured during a wait.

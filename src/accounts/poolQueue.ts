@@ -198,7 +198,8 @@ export class PoolQueue<A> {
   limit = Number.POSITIVE_INFINITY
   /** All waiters, in the order of arrival. */
   readonly waiters = new Set<WaiterNode<A>>()
-  readonly pools = new Set<QueuedPool<A>>()
+  /** By name. */
+  readonly pools = new Map<string, QueuedPool<A>>()
   /** Waiters that are granted or refused and not yet notified. */
   readonly #outcomes: Array<readonly [WaiterNode<A>, Refusal | undefined]> = []
   #notifying = false
@@ -337,11 +338,17 @@ export class PoolQueue<A> {
     const { later } = waiter
     if (later === undefined) return
     this.#forget(waiter)
-    for (const pool of later.pools) {
-      const queue = pool.queueOf(later.request)
-      const why = queue === undefined ? unknownAccount : pool.refusalFor(queue, waiter.deadline)
+    for (const { name } of later.pools) {
+      // What is behind a name is as configured now.
+      const pool = this.pools.get(name)
+      const queue = pool?.queueOf(later.request)
+      const why = pool === undefined
+        ? unavailable
+        : queue === undefined
+        ? unknownAccount
+        : pool.refusalFor(queue, waiter.deadline)
       if (why !== undefined) waiter.lost = milder(waiter.lost, why)
-      else if (queue !== undefined && pool.hasPlace(queue)) this.#join(waiter, pool, queue)
+      else if (pool !== undefined && queue !== undefined && pool.hasPlace(queue)) this.#join(waiter, pool, queue)
     }
     this.#settle(waiter)
   }
@@ -388,7 +395,7 @@ export class PoolQueue<A> {
     const node = waiter as WaiterNode<A>
     if (node.state !== "waiting") return
     const { later } = node
-    if (later !== undefined) node.later = { ...later, pools: later.pools.filter((other) => other !== pool) }
+    if (later !== undefined) node.later = { ...later, pools: later.pools.filter(({ name }) => name !== pool.name) }
     for (const place of node.places()) {
       if (place.pool === pool) {
         this.giveUp(place, unavailable)
@@ -468,7 +475,7 @@ export class PoolQueue<A> {
   /** The place of the oldest waiter that can be served now. */
   #next(): Place<A> | undefined {
     let oldest: Place<A> | undefined
-    for (const pool of this.pools) {
+    for (const pool of this.pools.values()) {
       const place = pool.next()
       if (place !== undefined && (oldest === undefined || place.number < oldest.number)) oldest = place
     }

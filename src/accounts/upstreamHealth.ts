@@ -20,6 +20,9 @@ const reasons: Readonly<Record<UpstreamFault, string>> = {
   trouble: "it failed several times in a row"
 }
 
+/** Why an upstream is cooled, by the name of the fault. */
+export const reasonOf = (fault: string): string => reasons[fault === "connection" ? fault : "trouble"]
+
 interface Watched {
   readonly driver: Driver
   readonly cooling: UpstreamCooling
@@ -90,7 +93,8 @@ export const makeUpstreamHealth = Effect.fnUntraced(function*(
     each.fault = fault
     update(name, each)
     if (each.cooling.until! < wakeAt) setTimer(wake)
-    return logCooled(name, fault, delay)
+    // Without another upstream, requests go to this one all the same.
+    return watched.size > 1 ? logCooled(name, fault, delay) : Effect.void
   }
 
   return {
@@ -116,7 +120,7 @@ export const makeUpstreamHealth = Effect.fnUntraced(function*(
           cooling.succeeded()
           if (!wasCooled) return Effect.void
           update(name, each)
-          return logBack(name)
+          return watched.size > 1 ? logBack(name) : Effect.void
         },
         ended: () => {
           if (cooling.until === undefined || !isCurrent()) return

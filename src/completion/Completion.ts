@@ -133,12 +133,13 @@ export class Completion extends Context.Service<Completion, {
       whole: (input) => open(input, true, wholeOf),
       count: (input) =>
         Effect.flatMap(upstream.driver, (ofDefault) => {
-          const { upstream } = input.model.targets[0]!
-          const driver = upstream === defaultUpstream ? ofDefault : accounts.driverOf(upstream) ?? ofDefault
-          const counts = driver.countTokens !== undefined
-          const unsent = noteUnsentFields(input.conversation, input.stats, counts ? driver : {})
+          const counting = input.model.targets
+            .filter(({ enabled }) => enabled)
+            .map(({ upstream }) => upstream === defaultUpstream ? ofDefault : accounts.driverOf(upstream))
+            .find((driver) => driver?.countTokens !== undefined)
+          const unsent = noteUnsentFields(input.conversation, input.stats, counting)
           if (unsent !== undefined) return Effect.fail(unsent)
-          return counts ? countUpstream(accounts, deadlines, input) : Effect.succeed(undefined)
+          return counting === undefined ? Effect.succeed(undefined) : countUpstream(accounts, deadlines, input)
         })
     })
   })

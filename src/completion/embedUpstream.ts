@@ -34,12 +34,16 @@ const unsupported = gatewayError(
   "The upstream makes no embeddings: embeddings.provider upstream needs an OpenAI-compatible server"
 )
 
-/** The route with targets of its first model alone: vectors of two models do not mix. */
-const ofOneModel = (route: Route): Route => {
-  const [first, ...others] = route.targets
-  const id = normalizeModelName(first!.model.id)
-  const same = others.filter(({ model }) => normalizeModelName(model.id) === id)
-  return same.length === others.length ? route : { ...route, targets: [first!, ...same] }
+/**
+ * The route with targets of one model alone, since vectors of two models do not mix: the first model whose driver makes embeddings. That
+ * its upstream is disabled or fails chooses no other model.
+ */
+const ofOneModel = (route: Route, driverOf: AccountPool["driverOf"]): Route => {
+  const { targets } = route
+  if (targets.length === 1) return route
+  const first = targets.find(({ upstream }) => driverOf(upstream)?.embed !== undefined) ?? targets[0]!
+  const id = normalizeModelName(first.model.id)
+  return { ...route, targets: targets.filter(({ model }) => normalizeModelName(model.id) === id) }
 }
 
 /** Requests the vectors of all inputs. Fails with the error to send. */
@@ -52,7 +56,7 @@ export const embedUpstream = (
     caller,
     config,
     stats,
-    model: ofOneModel(model),
+    model: ofOneModel(model, accounts.driverOf),
     canCall: ({ embed }) => embed !== undefined,
     refuse: (driver) => {
       if (driver.embed === undefined) return unsupported

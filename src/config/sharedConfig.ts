@@ -3,6 +3,7 @@
  * the pool's accounts and limits.
  */
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
@@ -10,18 +11,20 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { StoreShape } from "../cluster/store/Store.ts"
 import { isPersistent, StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
+import { defaultUpstream } from "../domain/routes.ts"
 import { isSameAccount } from "./Account.ts"
 import { type Backing, fileBacking, type Superseded } from "./Backing.ts"
 import type { ConfigConflict, ConfigInvalid } from "./ConfigError.ts"
 import type { ConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
-import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
+import type { GatewayConfig, NamedUpstream, Snapshot } from "./GatewayConfig.ts"
 import { canonicalJson, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import type { KeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
 import { withoutStore } from "./rawConfig.ts"
 import { makeJwtSecret } from "./secrets.ts"
 import type { Loaded } from "./sources.ts"
+import { settingsOf } from "./upstreams.ts"
 
 const place = "gw:{main}:config"
 const documentName = "the shared configuration"
@@ -31,26 +34,63 @@ const patience = 5_000
 /** Stands for the single account of an upstream that needs no accounts. */
 export const anonymousAccount = "anonymous"
 
-/** The arguments of the script `configure` that update the shared pool. */
+/** The key of the account that stands for an upstream without accounts. */
+export const anonymousKey = (upstream: string): string =>
+  upstream === defaultUpstream ? anonymousAccount : `${upstream}/`
+
+/** The accounts of an upstream by their names in the store, as `configure` takes them. */
+interface PoolAccounts {
+  readonly names: Array<string>
+  readonly renewed: Array<string>
+  readonly disabled: Array<string>
+}
+
+/** Whether an upstream is another server, or is reached in another way: what is known of its accounts is forgotten. */
+const isRenewed = (next: NamedUpstream, before: NamedUpstream | undefined): boolean =>
+  before !== undefined && next !== before && !Equal.equals(settingsOf(next), settingsOf(before))
+
+/** The arguments of the script `configure` that update the shared pools. */
 const poolArguments = (store: StoreShape, next: GatewayConfig, before: GatewayConfig | undefined) => {
   const known = new Map(before?.accounts.map((account) => [account.identity[0]!, account]))
-  const names: Array<string> = []
-  const renewed: Array<string> = []
-  const disabled: Array<string> = []
+  const accounts = new Map<string, PoolAccounts>()
+  const accountsOf = (upstream: string): PoolAccounts => {
+    const made = accounts.get(upstream) ?? { names: [], renewed: [], disabled: [] }
+    accounts.set(upstream, made)
+    return made
+  }
   for (const account of next.accounts) {
     const name = store.nameOf(account.identity[0]!)
     const was = known.get(account.identity[0]!)
+    const { disabled, names, renewed } = accountsOf(account.upstream)
     names.push(name)
     if (was !== undefined && !isSameAccount(was, account)) renewed.push(name)
     if (account.disabled) disabled.push(name)
   }
-  if (names.length === 0) names.push(store.nameOf(anonymousAccount))
-  const { account_max_inflight, account_max_queue, global_max_inflight } = next.runtime
-  return [
-    ...[account_max_inflight, global_max_inflight, account_max_queue, next.auth.direct_max_inflight].map(String),
-    before !== undefined && before.upstream !== next.upstream ? "1" : "0",
-    ...[renewed, names, disabled].map((list) => JSON.stringify(list))
-  ]
+  const own = next.upstreams.find(({ name }) => name === defaultUpstream)
+  const isAlone = next.upstreams.length === 1 && own?.enabled === true
+  for (const { driver, name } of next.upstreams) {
+    const { names } = accountsOf(name)
+    if (names.length === 0 && (isAlone || driver !== "session")) names.push(store.nameOf(anonymousKey(name)))
+  }
+  const { global_max_inflight } = next.runtime
+  const limits = own?.limits ?? { perAccount: 1, global: 0, queue: 0 }
+  const ofDefault = accountsOf(defaultUpstream)
+  const several = next.upstreams.map((upstream) => {
+    const { enabled, limits: { global, perAccount, queue }, name } = upstream
+    if (name === defaultUpstream) return [name, enabled ? 1 : 0]
+    const { disabled, names, renewed } = accountsOf(name)
+    const resets = isRenewed(upstream, before?.upstreams.find((other) => other.name === name))
+    return [name, enabled ? 1 : 0, perAccount, global, queue, 0, resets ? 1 : 0, renewed, names, disabled]
+  })
+  return {
+    ofDefault: [
+      ...[limits.perAccount, Math.min(limits.global, global_max_inflight), limits.queue, next.auth.direct_max_inflight]
+        .map(String),
+      before !== undefined && before.upstream !== next.upstream ? "1" : "0",
+      ...[ofDefault.renewed, ofDefault.names, ofDefault.disabled].map((list) => JSON.stringify(list))
+    ],
+    ofAll: isAlone ? undefined : JSON.stringify([global_max_inflight, several])
+  }
 }
 
 /** Reads the encrypted document, its revision (0 without a document), and the first document of the store's data. */
@@ -129,21 +169,22 @@ export const loadShared = Effect.fnUntraced(function*(
   ): Effect.fn.Return<string, StoreUnavailable> {
     const text = yield* stringifyConfig(withoutStore(next.raw), "compact")
     const deadline = Date.now() + store.clockOffset() + patience
-    const args = poolArguments(store, next.config, before?.config)
+    const { ofAll, ofDefault } = poolArguments(store, next.config, before?.config)
     // The first document of an empty store is also its origin.
     const begins = before === undefined
       ? [String(own), ""]
       : origin === undefined
-      ? []
+      ? ofAll === undefined ? [] : ["", ""]
       : [String(origin.revision), store.seal(place, origin.text)]
     const [outcome = ""] = yield* store.run(
       "configure",
       expected,
       String(own),
       store.seal(place, text),
-      ...args,
+      ...ofDefault,
       String(Math.floor(deadline)),
-      ...begins
+      ...begins,
+      ...(ofAll === undefined ? [] : [ofAll])
     )
     if (outcome === "ok") {
       revision = own

@@ -5,6 +5,7 @@
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
 import { defaultUpstream, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
 import { type Account, keyless } from "./Account.ts"
@@ -108,6 +109,11 @@ export const toServer = (
   history_reasoning: entry.history_reasoning,
   fields: entry.fields
 })
+
+const limitFields = ["account_max_inflight", "account_max_queue", "enabled", "limits", "max_inflight"] as const
+
+/** What the driver of an upstream depends on: how many requests it serves is the pool's matter. */
+export const settingsOf = (upstream: NamedUpstream): object => Struct.omit(upstream, limitFields)
 
 /** An upstream as configured: without the limits that depend on its accounts. */
 type ConfiguredUpstream = Omit<NamedUpstream, "limits">

@@ -135,7 +135,7 @@ const answered = (
   if (stats.attempts > 0) {
     headers["server-timing"] = timing(stats, now)
     if (stats.target !== undefined) {
-      // Headers that leave before the reply starts name no target: another one may answer yet.
+      // Headers that leave before the reply starts name no upstream: another target may answer yet.
       if (stats.waiting === undefined) Object.assign(headers, answererHeaders(stats.target))
     } else if (stats.driver === "embedded") Object.assign(headers, upstreamIsEmbedded)
   }

@@ -4,10 +4,10 @@
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
-import * as Struct from "effect/Struct"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { NamedUpstream, UpstreamConfig } from "../config/GatewayConfig.ts"
+import { settingsOf } from "../config/upstreams.ts"
 import { nativeModels } from "../domain/models.ts"
 import { defaultUpstream } from "../domain/routes.ts"
 import { makeEmbeddedDriver } from "./embedded/driver.ts"
@@ -79,11 +79,6 @@ interface Made {
   readonly settings: object
   readonly driver: Driver
 }
-
-const limitFields = ["account_max_inflight", "account_max_queue", "enabled", "limits", "max_inflight"] as const
-
-/** What a driver depends on: how many requests an upstream serves is the pool's matter. */
-const settingsOf = (upstream: NamedUpstream): object => Struct.omit(upstream, limitFields)
 
 const serverDriver = (exchanges: Exchanges["Service"], upstream: NamedUpstream): Driver => {
   const { driver } = upstream

@@ -1,16 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type PoolConfig, Pools, type PoolsRequest } from "../../src/accounts/Pools.ts"
+import { Pools, type PoolsRequest } from "../../src/accounts/Pools.ts"
 import type { LeaseRequest, Refusal, Waiter } from "../../src/accounts/PoolState.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { runs } from "../support/effort.ts"
-import { limits, patience } from "./interleavings.ts"
+import { patience } from "./interleavings.ts"
 import type { Outcomes } from "./naivePool.ts"
 import { type NaiveConfig, NaivePools, type NaiveRequest } from "./naivePools.ts"
-
-const names = ["gpu", "hosted", "vendor"]
-const keysOf = (name: string) => [`${name}/a`, `${name}/b`, `${name}/c`]
-const keys = names.flatMap(keysOf)
+import { asked, configured, keys, limit, names, toConfig } from "./poolsInterleavings.ts"
 
 type Op =
   | { readonly _tag: "Request"; readonly asked: NaiveRequest }
@@ -22,34 +19,6 @@ type Op =
   | { readonly _tag: "Advance"; readonly by: number }
   | { readonly _tag: "Configure"; readonly pools: ReadonlyMap<string, NaiveConfig>; readonly limit: number }
 
-const wish: fc.Arbitrary<LeaseRequest> = fc.oneof(
-  { weight: 7, arbitrary: fc.constant<LeaseRequest>({ _tag: "Any", avoid: new Set() }) },
-  { weight: 3, arbitrary: fc.subarray(keys).map((keys): LeaseRequest => ({ _tag: "Any", avoid: new Set(keys) })) },
-  { weight: 1, arbitrary: fc.constantFrom(...keys).map((key): LeaseRequest => ({ _tag: "Pinned", key })) },
-  { weight: 1, arbitrary: fc.constant<LeaseRequest>({ _tag: "Direct" }) }
-)
-
-const asked: fc.Arbitrary<NaiveRequest> = fc.record({
-  pools: fc.shuffledSubarray(names, { minLength: 1 }),
-  wish,
-  spread: fc.constantFrom("order" as const, "even" as const),
-  hold: fc.boolean()
-}).map((asked) => asked.wish._tag === "Direct" ? { ...asked, pools: ["gpu"] } : asked)
-
-const configured = fc.tuple(
-  ...names.map((name) =>
-    fc.tuple(
-      fc.constant(name),
-      fc.record({
-        keys: fc.shuffledSubarray(keysOf(name)),
-        limits,
-        disabled: fc.subarray(keysOf(name), { maxLength: 1 }),
-        enabled: fc.integer({ max: 5, min: 0 }).map((n) => n > 0)
-      })
-    )
-  )
-).chain((all) => fc.shuffledSubarray(all)).map((some) => new Map<string, NaiveConfig>(some))
-const limit = fc.integer({ min: 1, max: 14 })
 const key = fc.constantFrom(...keys)
 const nth = fc.nat(30)
 
@@ -79,13 +48,6 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ _tag: fc.constant("Advance" as const), by: fc.integer({ min: 1, max: 60 }) }) },
   { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Configure" as const), pools: configured, limit }) }
 )
-
-const toConfig = ({ disabled, enabled, keys, limits }: NaiveConfig): PoolConfig<string> => ({
-  accounts: new Map(keys.map((key) => [key, key])),
-  limits,
-  disabled: new Set(disabled),
-  enabled
-})
 
 /** Runs the same operations on the pools and on the plain model, and compares grants, refusals and counts after each. */
 const compare = (first: ReadonlyMap<string, NaiveConfig>, firstLimit: number, ops: ReadonlyArray<Op>) => {

@@ -108,10 +108,11 @@ export class NaivePools {
   widenOne(waiter: NaiveWaiter): void {
     const later = waiter.later ?? []
     waiter.later = undefined
-    for (const pool of later) {
-      const why = this.pools.includes(pool) ? pool.hopeless(waiter.asked.wish, waiter.deadline) : "Unavailable"
-      if (why === undefined) this.join(waiter, pool)
-      else waiter.lost.push(why)
+    for (const { name } of later) {
+      const pool = this.pool(name)
+      const why = pool === undefined ? "Unavailable" : pool.hopeless(waiter.asked.wish, waiter.deadline)
+      if (pool !== undefined && why === undefined) this.join(waiter, pool)
+      else if (why !== undefined) waiter.lost.push(why)
     }
   }
 
@@ -275,6 +276,7 @@ export class NaivePools {
       pool.open = false
       pool.configure([], pool.limits)
       this.settle(pool)
+      pool.skipped = "no"
       this.leaving = this.leaving.filter((pool) => pool.inUse > 0)
     }
     this.serve()

@@ -18,6 +18,7 @@ const twoNodes = () => {
     Layer.provide(UpstreamViews.layer, [
       Layer.mock(Accounts)({
         driverOf: () => undefined,
+        serves: () => true,
         recentTries: Effect.sync(() => times[id].recent()),
         upstreams: Effect.succeed([])
       }),

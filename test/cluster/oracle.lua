@@ -1,17 +1,40 @@
 -- Single operations of the pool's scripts, for tests that compare them with `PoolState`.
+reap()
 local op, account = ARGV[4], ARGV[5]
 local reply = { 'ok' }
-if op == 'suspend' then suspend(account, ARGV[6], tonumber(ARGV[7])) end
-if op == 'restore' then restore(account) end
+if op == 'suspend' then suspend(pool_of(account), account, ARGV[6], tonumber(ARGV[7])) end
+if op == 'restore' then restore(pool_of(account), account) end
 if op == 'recover' then
   for _, due_account in ipairs(recover()) do reply[#reply + 1] = due_account end
 end
-if op == 'clean' then set_cleaning(account, ARGV[6] == '1' and me or nil) end
+if op == 'clean' then set_cleaning(pool_of(account), account, ARGV[6] == '1' and me or nil) end
 if op == 'look' then
   local draining = {}
   for _, used_account in ipairs(call('HKEYS', K .. 'use')) do
-    if not is_member(used_account) then draining[#draining + 1] = used_account end
+    if not is_member(default, used_account) then draining[#draining + 1] = used_account end
   end
-  return { int(in_use), int(waiting), int(call('ZCARD', K .. 'spare')), table.concat(draining, ' ') }
+  return { int(default.in_use), int(default.waiting), int(call('ZCARD', K .. 'spare')), table.concat(draining, ' ') }
+end
+-- Of all pools: slots in use and waiters; then each pool: name, slots in use, waiters, accounts with a free slot, whether it is
+-- skipped and until when, and the leases that the nodes hold of it.
+if op == 'pools' then
+  local held = {}
+  local leases = 0
+  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
+    leases = leases + call('HLEN', K .. 'leases:' .. node)
+    for _, lease in ipairs(call('HVALS', K .. 'held:' .. node)) do
+      local name = string.match(lease, '(%S+)$')
+      held[name] = (held[name] or 0) + 1
+    end
+  end
+  held.default = leases
+  reply = { int(all_in_use()), int(call('ZCARD', K .. 'queue')) }
+  for _, p in ipairs(pools) do
+    local facts = {
+      p.name, int(p.in_use), int(p.waiting), int(call('ZCARD', p.k .. 'spare')), p.skip, p.till and int(p.till) or '-',
+      int(held[p.name] or 0), p.leaving and 'leaving' or 'configured'
+    }
+    reply[#reply + 1] = table.concat(facts, ' ')
+  end
 end
 return finish(reply)

@@ -1,23 +1,19 @@
 /**
  * Two nodes in one process over a real server: the guarantees of the pool hold over both.
  */
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { hash } from "node:crypto"
-import { Accounts, type Caller } from "../../src/accounts/Accounts.ts"
+import type { Caller } from "../../src/accounts/Accounts.ts"
 import { Store } from "../../src/cluster/store/Store.ts"
-import { type StoreInvalid, StoreUnavailable } from "../../src/cluster/store/StoreShape.ts"
+import { StoreUnavailable } from "../../src/cluster/store/StoreShape.ts"
 import { CurrentShutdown, Shutdown } from "../../src/config/clock/Shutdown.ts"
-import { ConfigStore } from "../../src/config/ConfigStore.ts"
-import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
-import { type Driver, Upstream } from "../../src/upstream/Upstream.ts"
+import type { Driver } from "../../src/upstream/Upstream.ts"
 import {
   accounts,
   anywhere,
@@ -29,49 +25,16 @@ import {
   managed,
   wrongCredentials
 } from "../accounts/support.ts"
-import { withVariables } from "../config/support.ts"
-import type { RedisServer } from "../support/redisServer.ts"
 import { until, untilTrue } from "../support/until.ts"
+import { idle, poolNode } from "./poolNode.ts"
 import { settledServer, storeLayer } from "./support.ts"
-
-/** A node with its own pool over the shared store. */
-const node = Effect.fnUntraced(function*(
-  server: RedisServer,
-  id: string,
-  config: RawConfig,
-  driver: Driver,
-  layer: Layer.Layer<Store, StoreInvalid> = storeLayer(server, id)
-) {
-  const raw: RawConfig = { upstream: { driver: "session", base_url: "http://127.0.0.1:9" }, keys: ["k"], ...config }
-  const context = yield* Layer.build(
-    Accounts.layerShared.pipe(
-      Layer.provideMerge(ConfigStore.layerShared),
-      Layer.provideMerge(layer),
-      Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) }))),
-      Layer.provide(Environment.layer),
-      Layer.provide(withVariables({ GATEWAY_CONFIG_JSON: JSON.stringify(raw) })),
-      Layer.provide(NodeServices.layer)
-    )
-  )
-  const store = Context.get(context, Store)
-  const configuration = Context.get(context, ConfigStore)
-  return {
-    pool: Context.get(context, Accounts),
-    store,
-    configuration,
-    change: (changes: RawConfig) => configuration.update((raw) => Effect.succeed({ ...raw, ...changes }))
-  }
-})
 
 const two = Effect.fnUntraced(function*(config: RawConfig, driver: Driver = makeDriver().driver) {
   const server = yield* settledServer
-  const one = yield* node(server, "one", config, driver)
-  const other = yield* node(server, "other", config, driver)
+  const one = yield* poolNode(server, "one", config, driver)
+  const other = yield* poolNode(server, "other", config, driver)
   return { server, one, other }
 })
-
-const idle = (pool: Accounts["Service"]) =>
-  untilTrue(Effect.map(pool.status, ({ in_use, waiting }) => in_use === 0 && waiting === 0))
 
 describe("a pool that two nodes share", () => {
   it.live("has one limit, one queue and one rotation", () =>
@@ -183,7 +146,7 @@ describe("a pool that two nodes share", () => {
               : store.run(name, ...args)
         }))
       ).pipe(Layer.provide(storeLayer(server, "one")))
-      const one = yield* node(server, "one", { accounts: accounts("a") }, refusing, deaf)
+      const one = yield* poolNode(server, "one", { accounts: accounts("a") }, refusing, deaf)
       const first = yield* hold(one.pool)
       assert.isTrue(Exit.isFailure(yield* Effect.exit(first.lease.credential.token)))
       yield* first.free
@@ -258,8 +221,8 @@ describe("a pool that two nodes share", () => {
       const { driver } = makeDriver()
       const config = { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 2 } }
       const shutdown = new Shutdown()
-      const one = yield* Effect.provideService(node(server, "one", config, driver), CurrentShutdown, shutdown)
-      const other = yield* node(server, "other", config, driver)
+      const one = yield* Effect.provideService(poolNode(server, "one", config, driver), CurrentShutdown, shutdown)
+      const other = yield* poolNode(server, "other", config, driver)
       const held = yield* hold(other.pool)
       const told = yield* ask(one.pool)
       yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 1))
@@ -280,9 +243,9 @@ describe("a pool that two nodes share", () => {
       const server = yield* settledServer
       const { driver } = makeDriver()
       const config = { accounts: accounts("a"), runtime: { account_max_inflight: 1 } }
-      const one = yield* node(server, "one", config, driver)
+      const one = yield* poolNode(server, "one", config, driver)
       const scope = yield* Scope.make()
-      const gone = yield* Scope.provide(node(server, "gone", config, driver), scope)
+      const gone = yield* Scope.provide(poolNode(server, "gone", config, driver), scope)
       yield* Scope.provide(gone.pool.lease(managed(), anywhere), yield* Scope.make())
       const waiting = yield* ask(one.pool)
       yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))

@@ -26,12 +26,17 @@ const broken = (...names: ReadonlyArray<string>) => {
 }
 
 const kinds = [
-  { path: "/v1/embeddings", body: { model: "r", input: "Hi" }, config: { embeddings: { provider: "upstream" } } },
-  { path: "/v1/completions", body: { model: "r", prompt: "Hi" }, config: {} },
-  { path: "/v1/rerank", body: { model: "r", query: "Hi", documents: ["a"] }, config: {} }
+  {
+    path: "/v1/embeddings",
+    body: { model: "r", input: "Hi" },
+    config: { embeddings: { provider: "upstream" } },
+    refused: 501
+  },
+  { path: "/v1/completions", body: { model: "r", prompt: "Hi" }, config: {}, refused: 404 },
+  { path: "/v1/rerank", body: { model: "r", query: "Hi", documents: ["a"] }, config: {}, refused: 404 }
 ]
 
-describe.each(kinds)("$path", ({ body, config, path }) => {
+describe.each(kinds)("$path", ({ body, config, path, refused }) => {
   it("goes to the next target, without those whose driver cannot carry it", async () => {
     broken("one")
     works("vendor", "two")
@@ -68,9 +73,7 @@ describe.each(kinds)("$path", ({ body, config, path }) => {
       ["vendor/m", "other/m"],
       config
     )
-    const told = await post(gateway, path, body)
-    assert.isAtLeast(told.status, 400)
-    assert.isBelow(told.status, 500)
+    assert.strictEqual((await post(gateway, path, body)).status, refused)
     assert.deepStrictEqual(counts("vendor", "other"), [0, 0])
   })
 })

@@ -37,8 +37,8 @@ export type Way = typeof ways[number]
 export const wayName = ({ stream, style }: Way): string => `${style}-${stream ? "streamed" : "whole"}`
 
 /** Waits until the sockets that have ended are closed, so that a request which is over does not count as running. */
-const settled = async (): Promise<void> => {
-  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
+export const settled = async (turns = 5): Promise<void> => {
+  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 /** What a server does with a request. */
@@ -53,7 +53,7 @@ export interface Farm {
   readonly answer: (name: string, behaviour: Behaviour) => void
   /** The requests that an upstream got, the oldest first. */
   readonly seen: (name: string) => ReadonlyArray<SeenRequest>
-  /** The most requests that ran at once, by upstream, and by upstream and key. */
+  /** The most requests that ran at once: `all`, by upstream, and by upstream and key. */
   readonly most: ReadonlyMap<string, number>
   readonly stop: () => Promise<void>
 }
@@ -96,6 +96,7 @@ export const startFarm = async (): Promise<Farm> => {
     const behaviour = behaviours.get(name) ?? (() => said(name, request))
     const answer = behaviour(request, own.push(request) - 1)
     const measured = settled().then(() => {
+      measure("all", () => true)
       measure(name, (other) => nameOf(other) === name)
       measure(`${name} ${request.key}`, (other) => nameOf(other) === name && other.key === request.key)
     })

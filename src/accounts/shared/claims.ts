@@ -11,10 +11,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberHandle from "effect/FiberHandle"
 import * as FiberSet from "effect/FiberSet"
+import * as Schedule from "effect/Schedule"
 import { randomBytes } from "node:crypto"
 import type { Store } from "../../cluster/store/Store.ts"
-import { StoreUnavailable } from "../../cluster/store/StoreShape.ts"
+import { type Choice, type Holdings, StoreUnavailable } from "../../cluster/store/StoreShape.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
+import { defaultUpstream } from "../../domain/routes.ts"
 import type { Refusal } from "../PoolState.ts"
 import { noVerdict } from "./poolScripts.ts"
 
@@ -33,23 +35,45 @@ export interface Grant {
   readonly cleaning: boolean
   /** The revision of the configuration in effect at the grant. */
   readonly revision: number
+  /** The pool of the slot. */
+  readonly pool: string
+  /** The coolings of the pool's upstream before the grant; `undefined` while `default` is the only pool. */
+  readonly coolings: string | undefined
+  /** Whether the lease probes the upstream, which others skip meanwhile. */
+  readonly probes: boolean
+  /** The other pools that are skipped. */
+  readonly skipped: ReadonlyArray<string>
 }
 
 /** Why there is no grant. */
 export type NoGrant = Refusal | StoreUnavailable
 
-/** What a claim asks for; requests as the scripts take them (`pool.lua`). */
-export interface Claim {
+/** A pool that may serve a claim, and the request there as the scripts take it (`pool.lua`). */
+export interface ClaimTarget {
+  readonly pool: string
   readonly request: string
-  /** The request to make if the first one is refused at once; empty for no other. */
-  readonly fallback: string
+}
+
+/** What a claim asks for. */
+export interface Claim {
+  /** In order of preference, each pool once. */
+  readonly targets: ReadonlyArray<ClaimTarget>
+  /** The targets to ask for if those are refused at once; empty for none. */
+  readonly fallback: ReadonlyArray<ClaimTarget>
+  readonly spread: "order" | "even"
+  /** Milliseconds that the claim waits at its first target alone while that one is full. */
+  readonly hold: number
   /** Milliseconds that the claim may wait. */
   readonly patience: number
   readonly style: string
+  /** Whether a pool still serves the claim, by the configuration in effect. */
+  readonly isServed: (pool: string) => boolean
 }
 
 interface Waiter {
   readonly claim: Claim
+  /** Whether it waits at its first target alone. */
+  holding: boolean
   readonly outcome: Deferred.Deferred<Grant, NoGrant>
   /** Its place in the queue of all nodes; 0 until the store has replied. */
   number: number
@@ -84,8 +108,43 @@ const refusalOf = (reason: string | undefined, left: string | undefined, now: nu
 }
 
 const grantOf = (ticket: string, fields: ReadonlyArray<string | undefined>): Grant => {
-  const [account = "", fence, epoch = "0", token = "0", cleaning, revision] = fields
-  return { ticket, account, fence: Number(fence), epoch, token, cleaning: cleaning === "1", revision: Number(revision) }
+  const [account = "", fence, epoch = "0", token = "0", cleaning, revision, pool, coolings, probes, skipped] = fields
+  return {
+    ticket,
+    account,
+    fence: Number(fence),
+    epoch,
+    token,
+    cleaning: cleaning === "1",
+    revision: Number(revision),
+    pool: pool ?? defaultUpstream,
+    coolings,
+    probes: probes === "1",
+    skipped: skipped === undefined || skipped === "" ? [] : skipped.split(",")
+  }
+}
+
+/** The request of a claim for `default` alone; `undefined` for other ones. */
+const requestOfDefault = (targets: ReadonlyArray<ClaimTarget>): string | undefined => {
+  const [only, ...others] = targets
+  return only?.pool === defaultUpstream && others.length === 0 ? only.request : undefined
+}
+
+/** What the scripts take of a claim that names pools. */
+const choiceOf = ({ fallback, spread, targets }: Claim, holds: boolean): Choice => {
+  const pairs = (targets: ReadonlyArray<ClaimTarget>) => targets.map(({ pool, request }) => [pool, request] as const)
+  return [spread, holds ? 1 : 0, pairs(targets), pairs(fallback)]
+}
+
+/** The arguments of `acquire` after the ticket. */
+const acquireArguments = (claim: Claim): ReadonlyArray<string> => {
+  const { fallback, hold, patience, style, targets } = claim
+  const most = String(Math.round(patience))
+  const request = requestOfDefault(targets)
+  const other = fallback.length === 0 ? "" : requestOfDefault(fallback)
+  return request === undefined || other === undefined
+    ? ["", most, "", style, JSON.stringify(choiceOf(claim, hold > 0))]
+    : [request, most, other, style]
 }
 
 /** Makes the claims of a node. `now` is a monotonic clock in milliseconds. */
@@ -174,17 +233,18 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
   })
   store.holds(
     () => ({
-      leases: Array.from(leases.values(), ({ account, fence, ticket }) => [ticket, account, fence] as const),
-      tickets: Array.from(waiters, ([ticket, { claim, number, since }]) => {
+      leases: Array.from(
+        leases.values(),
+        ({ account, fence, pool, ticket }): Holdings["leases"][number] =>
+          pool === defaultUpstream ? [ticket, account, fence] : [ticket, account, fence, pool]
+      ),
+      tickets: Array.from(waiters, ([ticket, { claim, holding, number, since }]): Holdings["tickets"][number] => {
         const waited = now() - since
-        return [
-          ticket,
-          claim.request,
-          number,
-          Math.max(0, Math.round(claim.patience - waited)),
-          Math.round(waited),
-          claim.style
-        ]
+        const left = Math.max(0, Math.round(claim.patience - waited))
+        const request = requestOfDefault(claim.targets)
+        return request === undefined
+          ? [ticket, "", number, left, Math.round(waited), claim.style, choiceOf(claim, holding)]
+          : [ticket, request, number, left, Math.round(waited), claim.style]
       })
     }),
     () => {
@@ -196,12 +256,43 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
 
   /** Ends a wait that took too long: the store replies with the reason, or with a grant that came first. */
   const late = (ticket: string): Effect.Effect<Grant, NoGrant> =>
-    Effect.flatMap(store.run("late", ticket), ([verdict, ...fields]): Effect.Effect<Grant, NoGrant> => {
+    Effect.flatMap(store.run("late", ticket), (reply): Effect.Effect<Grant, NoGrant> => {
       const waiter = waiters.get(ticket)
-      if (verdict === "granted") granted(grantOf(ticket, fields))
-      else refused(ticket, refusalOf(fields[0], fields[1], now()))
+      replied(ticket, reply)
       return waiter === undefined ? Effect.fail({ _tag: "Late" }) : Deferred.await(waiter.outcome)
     })
+
+  /** Receives the reply of a script to a claim. */
+  const replied = (ticket: string, [verdict, ...fields]: ReadonlyArray<string>) => {
+    const waiter = waiters.get(ticket)
+    if (verdict === "granted") granted(grantOf(ticket, fields))
+    else if (verdict === "refused") refused(ticket, refusalOf(fields[0], fields[1], now()))
+    else if (verdict === "waiting" && waiter !== undefined) {
+      waiter.number = Number(fields[0])
+      waiter.holding = fields[1] === "1"
+    }
+  }
+
+  /** Changes the places of a waiter until the store has received that. */
+  const change = (ticket: string, ...args: ReadonlyArray<string>): Effect.Effect<void> =>
+    Effect.suspend(() =>
+      waiters.has(ticket)
+        ? Effect.map(store.run("places", args[0]!, ticket, ...args.slice(1)), (reply) => replied(ticket, reply))
+        : Effect.void
+    ).pipe(Effect.retry(Schedule.spaced("1 second")), Effect.ignore)
+
+  /** Gives up the places of a waiter in pools that no longer serve it. */
+  const review = (ticket: string, { isServed, targets }: Claim) => {
+    for (const { pool } of targets) if (!isServed(pool)) fork(change(ticket, "drop", pool))
+  }
+
+  /** Waits for the outcome of a waiter. The hold at its first target ends while it goes on waiting. */
+  const arrival = (ticket: string, { claim, holding, outcome }: Waiter): Effect.Effect<Grant, NoGrant> => {
+    const awaited = Deferred.await(outcome)
+    if (!holding) return awaited
+    const widened = Effect.andThen(Effect.sleep(claim.hold), change(ticket, "widen"))
+    return Effect.raceFirst(awaited, Effect.andThen(widened, Effect.never))
+  }
 
   return {
     /**
@@ -213,25 +304,18 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
         if (!store.isUp()) return Effect.fail(storeLost)
         const ticket = `${prefix}${(++tickets).toString(36)}`
         const outcome = Deferred.makeUnsafe<Grant, NoGrant>()
-        const waiter: Waiter = { claim, outcome, number: 0, since: now() }
+        const waiter: Waiter = { claim, holding: false, outcome, number: 0, since: now() }
         // The channel may deliver the grant before the reply is here.
         waiters.set(ticket, waiter)
-        const acquire = store.run(
-          "acquire",
-          ticket,
-          claim.request,
-          String(Math.round(claim.patience)),
-          claim.fallback,
-          claim.style
-        )
-        const wait = Effect.flatMap(acquire, ([verdict, ...fields]): Effect.Effect<Grant, NoGrant> => {
-          if (verdict === "granted") granted(grantOf(ticket, fields))
-          else if (verdict === "refused") refused(ticket, refusalOf(fields[0], fields[1], now()))
-          else waiter.number = Number(fields[0])
+        const acquire = store.run("acquire", ticket, ...acquireArguments(claim))
+        const wait = Effect.flatMap(acquire, (reply): Effect.Effect<Grant, NoGrant> => {
+          replied(ticket, reply)
           if (Deferred.isDoneUnsafe(outcome)) return Deferred.await(outcome)
           if (shutdown.isOver) return Effect.fail(closing)
+          // The configuration may have changed meanwhile.
+          review(ticket, claim)
           return restore(
-            Effect.timeoutOrElse(Deferred.await(outcome), { duration: claim.patience, orElse: () => late(ticket) })
+            Effect.timeoutOrElse(arrival(ticket, waiter), { duration: claim.patience, orElse: () => late(ticket) })
           )
         })
         return Effect.onExit(wait, (exit) =>
@@ -244,6 +328,16 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
     /** Gives a slot back, with a report (`release.lua`). `onReply` receives the store's reply. */
     end: (grant: Grant, args: ReadonlyArray<string>, onReply: OnReply): void => {
       if (leases.delete(grant.ticket)) end(grant.ticket, args, onReply)
+    },
+    /** Reports that the upstream of a lease has sent the first event. Returns whether that ends a cooling. */
+    works: (grant: Grant): Effect.Effect<boolean> =>
+      Effect.match(store.run("places", "works", grant.ticket), {
+        onFailure: () => false,
+        onSuccess: ([verdict]) => verdict === "back"
+      }),
+    /** Gives up the places of waiters in pools that no longer serve them. Called when the configuration has changed. */
+    review: (): void => {
+      for (const [ticket, { claim }] of waiters) review(ticket, claim)
     },
     inUse: () => leases.size,
     waiting: () => waiters.size

@@ -3,6 +3,7 @@ import * as Schema from "effect/Schema"
 import type { AccountHealth } from "../../domain/classifyUpstreamFailure.ts"
 import { isFault } from "../accountHealth.ts"
 import { backOff, jitter } from "../backOff.ts"
+import type { UpstreamFault } from "../UpstreamCooling.ts"
 
 const text = Schema.String
 const count = Schema.Number
@@ -11,8 +12,7 @@ const count = Schema.Number
 const listOf = <S extends Schema.Constraint>(item: S) =>
   Schema.Union([Schema.Array(item), Schema.Record(Schema.String, Schema.Never)])
 
-const PoolStatus = Schema.Struct({
-  now: text,
+const counts = {
   in_use: count,
   waiting: count,
   per: count,
@@ -23,6 +23,26 @@ const PoolStatus = Schema.Struct({
   cooling: count,
   out: count,
   spare: count,
+  retry: Schema.optionalKey(count),
+  available: Schema.optionalKey(listOf(text)),
+  used: Schema.optionalKey(listOf(text))
+}
+
+/** A pool, where several are configured. */
+const NamedStatus = Schema.Struct({
+  ...counts,
+  name: text,
+  enabled: Schema.Boolean,
+  skip: text,
+  /** Milliseconds until the upstream is probed, and why it is cooled. */
+  cooled: Schema.optionalKey(count),
+  cause: Schema.optionalKey(text)
+})
+export type NamedStatus = typeof NamedStatus.Type
+
+const PoolStatus = Schema.Struct({
+  ...counts,
+  now: text,
   nodes: listOf(Schema.Struct({
     id: text,
     version: text,
@@ -33,10 +53,8 @@ const PoolStatus = Schema.Struct({
     in_use: count,
     waiting: count
   })),
-  retry: Schema.optionalKey(count),
   waiters: listOf(Schema.Struct({ age: count, style: text, account: text })),
-  available: Schema.optionalKey(listOf(text)),
-  used: Schema.optionalKey(listOf(text))
+  pools: Schema.optionalKey(listOf(NamedStatus))
 })
 export type PoolStatus = typeof PoolStatus.Type
 
@@ -112,3 +130,24 @@ export const verdictArguments = (
   const retry = retryAfter === undefined ? "" : String(retryAfter)
   return [name, since, health, state, String(first), String(longest), retry, String(jitter * random)]
 }
+
+/** What a try showed of its upstream: `ok`, or a fault. */
+export type UpstreamVerdict = "ok" | UpstreamFault
+
+/**
+ * The arguments of a report about an upstream, which follow those about the account. `coolings` are those before the try. `request`
+ * identifies the request over its tries, `retryAfter` is in seconds, and `random` in [0, 1).
+ */
+export const upstreamArguments = (
+  verdict: UpstreamVerdict,
+  coolings: string,
+  request: string,
+  retryAfter: number | undefined,
+  random: number
+): ReadonlyArray<string> => [
+  verdict,
+  coolings,
+  request,
+  retryAfter === undefined ? "" : String(retryAfter),
+  String(jitter * random)
+]

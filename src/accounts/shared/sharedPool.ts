@@ -13,10 +13,11 @@ import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import { hash } from "node:crypto"
 import { Store } from "../../cluster/store/Store.ts"
-import { findAccount } from "../../config/Account.ts"
+import { accountsNamed } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { anonymousAccount } from "../../config/sharedConfig.ts"
+import { anonymousKey } from "../../config/sharedConfig.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
+import { normalizeModelName } from "../../domain/models.ts"
 import { defaultUpstream } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
@@ -27,17 +28,23 @@ import { type Fault, reasonFor } from "../backOff.ts"
 import type { AccountPool, Caller, Lease, LeaseOptions } from "../Lease.ts"
 import { type Held, heldBy, makePoolOver, type PoolCore, type PoolShell } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
-import { refusalError, storeUnavailable } from "../refusals.ts"
-import { type Claim, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
-import { noVerdict, type SharedFacts, type Verdict, verdictArguments } from "./poolScripts.ts"
+import { ambiguousAccount, disabledUpstreams, otherUpstream, refusalError, storeUnavailable } from "../refusals.ts"
+import { logBack, logCooled } from "../upstreamHealth.ts"
+import { type Claim, type ClaimTarget, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
+import { noVerdict, type SharedFacts, upstreamArguments, type Verdict, verdictArguments } from "./poolScripts.ts"
 import { makeSharedCleanUp } from "./sharedCleanUp.ts"
 import { makeSharedTokens, type SharedTokens } from "./sharedTokens.ts"
 import { makeSharedView, pollPool } from "./sharedView.ts"
+
+/** The reports of a lease that has shown nothing. */
+const nothingSeen = { verdict: noVerdict, upstream: [] } as const
 
 /** What a lease gives back when it ends. */
 interface Taken {
   held: Held | undefined
   verdict: ReadonlyArray<string>
+  /** The report about the upstream; empty without one. */
+  upstream: ReadonlyArray<string>
 }
 
 const makeSharedCore = Effect.fnUntraced(function*(
@@ -53,24 +60,30 @@ const makeSharedCore = Effect.fnUntraced(function*(
   let named: AccountsByKey | undefined
   let byName: ReadonlyMap<string, PooledAccount> = new Map()
   let names: ReadonlyMap<string, string> = new Map()
-  const nameOf = (account: PooledAccount) =>
-    names.get(account.key) ?? store.nameOf(account.account === undefined ? anonymousAccount : account.key)
+  /** How many accounts each upstream has here. */
+  let counts: ReadonlyMap<string, number> = new Map()
+  const keyOf = ({ account, key, upstream }: PooledAccount) => account === undefined ? anonymousKey(upstream) : key
+  const nameOf = (account: PooledAccount) => names.get(account.key) ?? store.nameOf(keyOf(account))
 
   function* nameAccounts(accounts: AccountsByKey): Cooperative<void> {
+    claims.review()
     if (accounts === named) return
     const nextNames = new Map<string, string>()
     const next = new Map<string, PooledAccount>()
+    const nextCounts = new Map<string, number>()
     yield* eachCooperatively(accounts, ([key, account]) => {
-      const name = store.nameOf(account.account === undefined ? anonymousAccount : key)
+      const name = store.nameOf(keyOf(account))
       nextNames.set(key, name)
       next.set(name, account)
+      nextCounts.set(account.upstream, (nextCounts.get(account.upstream) ?? 0) + 1)
     })
     byName = next
     names = nextNames
+    counts = nextCounts
     named = accounts
   }
-  const registry = makeAccountRegistry(nameAccounts)
   const claims = yield* makeClaims(store, now)
+  const registry = makeAccountRegistry(nameAccounts)
   const view = makeSharedView(store, config, () => byName, claims)
   const cleanUp = yield* makeSharedCleanUp(store, () => config.now().auto_delete.mode)
   /** Listeners to the end of logins, by the account's name. */
@@ -133,20 +146,50 @@ const makeSharedCore = Effect.fnUntraced(function*(
     }
   })
 
-  const claimOf = (caller: Caller, { avoid = new Set(), stay, style = "" }: LeaseOptions): Omit<Claim, "patience"> => {
-    const about = style.replaceAll(/\s/g, "")
-    if (caller._tag === "Direct") return { request: "D", fallback: "", style: about }
-    if (caller.target !== undefined) {
-      const account = findAccount(config.now().account_table, caller.target)
-      return { request: `P:${names.get(account?.identity[0] ?? "") ?? "-"}`, fallback: "", style: about }
-    }
-    const avoided = Array.from(avoid, (key) => names.get(key)).filter((name) => name !== undefined).sort()
-    const any = avoided.length === 0 ? "A" : `A:${avoided.join(",")}`
-    // Staying on an account is a preference, unlike a pin.
-    const preferred = stay === undefined ? undefined : names.get(stay)
-    return preferred === undefined
-      ? { request: any, fallback: "", style: about }
-      : { request: `P:${preferred}`, fallback: any, style: about }
+  /** What a caller asks for; an error if no upstream can be asked. */
+  const claimOf = (caller: Caller, options: LeaseOptions): Effect.Effect<Claim, GatewayError | NoGrant> =>
+    Effect.suspend((): Effect.Effect<Claim, GatewayError | NoGrant> => {
+      const { avoid = new Set(), patience, spread = "order", stay, style = "", targets, wait = 0 } = options
+      const { account_table, upstream } = config.now()
+      const upstreams = targets === undefined ? [defaultUpstream] : [...new Set(targets.map((one) => one.upstream))]
+      const claim = (targets: ReadonlyArray<ClaimTarget>, fallback: ReadonlyArray<ClaimTarget> = []): Claim => ({
+        targets,
+        fallback,
+        spread,
+        hold: targets.length > 1 ? wait : 0,
+        patience: patience ?? upstream.timeouts.queue * 1_000,
+        style: style.replaceAll(/\s/g, ""),
+        isServed: (pool) => isServed(pool, options)
+      })
+      if (caller._tag === "Direct") return Effect.succeed(claim([{ pool: defaultUpstream, request: "D" }]))
+      if (caller.target !== undefined) {
+        const [account, ...others] = accountsNamed(account_table, caller.target)
+        if (others.length > 0) return Effect.fail(ambiguousAccount(account_table, caller))
+        const pinned = account?.upstream ?? upstreams[0] ?? defaultUpstream
+        if (account !== undefined && !upstreams.includes(pinned)) return Effect.fail(otherUpstream(pinned, upstreams))
+        const name = names.get(account?.identity[0] ?? "")
+        if (name === undefined) return Effect.fail({ _tag: "Unknown" } as const)
+        return Effect.succeed(claim([{ pool: pinned, request: `P:${name}` }]))
+      }
+      // The store may grant an anonymous account while the list is empty, even if the driver needs a credential.
+      const able = upstreams.filter((name) => counts.has(name))
+      if (able.length === 0) return Effect.fail({ _tag: "Unavailable" } as const)
+      const avoided = Array.from(avoid, (key) => names.get(key)).filter((name) => name !== undefined).sort()
+      const request = avoided.length === 0 ? "A" : `A:${avoided.join(",")}`
+      const any = able.map((pool): ClaimTarget => ({ pool, request }))
+      // Staying on an account is a preference, unlike a pin.
+      const preferred = stay === undefined ? undefined : names.get(stay)
+      const pool = preferred === undefined ? undefined : byName.get(preferred)?.upstream
+      return Effect.succeed(
+        pool === undefined || !able.includes(pool) ? claim(any) : claim([{ pool, request: `P:${preferred}` }], any)
+      )
+    })
+
+  /** Whether an upstream still has a model that a request asked for. */
+  const isServed = (pool: string, { targets }: LeaseOptions): boolean => {
+    if (pool === defaultUpstream || targets === undefined) return true
+    const models = config.now().route_table.upstreams.get(pool)
+    return targets.some(({ model, upstream }) => upstream === pool && models?.has(normalizeModelName(model)) === true)
   }
 
   let digests: { readonly keys: ReadonlyArray<string>; readonly owners: ReadonlySet<string> } | undefined
@@ -156,41 +199,61 @@ const makeSharedCore = Effect.fnUntraced(function*(
     return digests.owners.has(owner)
   }
 
-  const release = (grant: Grant, held: Held | undefined, verdict = noVerdict) => {
+  const release = (
+    grant: Grant,
+    held: Held | undefined,
+    { upstream, verdict }: Pick<Taken, "upstream" | "verdict"> = nothingSeen
+  ) => {
     const isUnclean = held === undefined ? "" : cleanUp.isUnclean(grant.account, held) ? "1" : "0"
-    claims.end(grant, [isUnclean, ...verdict], ([, clean = "", ...seen]) => {
-      if (held === undefined) return
-      cleanUp.released(grant.account, held, clean)
-      const fault = verdict[2]
-      if (seen.length > 0 && fault !== undefined) {
-        const health = fault === "ok" ? undefined : fault as Fault
-        fork(logChange(byName.get(grant.account), { health, retryAfter: undefined }, seen))
+    claims.end(
+      grant,
+      [isUnclean, ...verdict, ...upstream],
+      ([, clean = "", state = "", count = "", delay = "", cooled = ""]) => {
+        if (cooled !== "") fork(logUpstream(grant.pool, upstream[0], cooled))
+        if (held === undefined) return
+        cleanUp.released(grant.account, held, clean)
+        const fault = verdict[2]
+        if (state !== "" && fault !== undefined) {
+          const health = fault === "ok" ? undefined : fault as Fault
+          fork(logChange(byName.get(grant.account), { health, retryAfter: undefined }, [state, count, delay]))
+        }
       }
-    })
+    )
   }
 
-  const claimFor = (caller: Caller, options: LeaseOptions, restore: Restore): Effect.Effect<Grant, NoGrant> =>
-    Effect.suspend(() => {
-      const patience = config.now().upstream.timeouts.queue * 1_000
-      const claim = { ...claimOf(caller, options), patience }
-      // The store grants an anonymous account while the list is empty, even if the driver needs a credential.
-      if (caller._tag === "Managed" && byName.size === 0) {
-        return Effect.fail({ _tag: caller.target === undefined ? "Unavailable" : "Unknown" } as const)
-      }
+  /** Logs that an upstream is left out or back, as the store replied to a report. */
+  const logUpstream = (upstream: string, verdict: string | undefined, cooled: string) =>
+    cooled === "back"
+      ? logBack(upstream)
+      : logCooled(upstream, verdict === "connection" ? verdict : "trouble", Number(cooled))
+
+  const claimFor = (
+    caller: Caller,
+    options: LeaseOptions,
+    restore: Restore
+  ): Effect.Effect<Grant, GatewayError | NoGrant> =>
+    Effect.flatMap(claimOf(caller, options), (claim) => {
       const first = claims.claim(claim, restore)
-      if (claim.fallback === "") return first
+      if (claim.fallback.length === 0) return first
       return Effect.catchIf(
         first,
         (error) => error._tag !== "Late" && error._tag !== "StoreUnavailable",
-        () => claims.claim({ ...claim, request: claim.fallback, fallback: "" }, restore)
+        () => claims.claim({ ...claim, targets: claim.fallback, fallback: [] }, restore)
       )
     })
 
   /** The error of a request that gets no slot. */
-  const noGrantError = (error: NoGrant): Effect.Effect<GatewayError> => {
+  const noGrantError = (
+    error: NoGrant | GatewayError,
+    { targets }: LeaseOptions
+  ): Effect.Effect<GatewayError> => {
+    if (error._tag === "GatewayError") return Effect.succeed(error)
     if (error._tag === "StoreUnavailable") return Effect.succeed(storeUnavailable())
-    const outage = error._tag === "Unavailable" ? view.outage(now) : Effect.succeed(undefined)
-    return Effect.map(outage, (found) => refusalError(error, now(), found))
+    if (error._tag !== "Unavailable") return Effect.succeed(refusalError(error, now()))
+    const upstreams = targets?.map(({ upstream }) => upstream) ?? [defaultUpstream]
+    const disabled = disabledUpstreams(config.now().upstreams, upstreams)
+    if (disabled !== undefined) return Effect.succeed(disabled)
+    return Effect.map(view.outage(upstreams, now), (found) => refusalError(error, now(), found))
   }
 
   const lease = Effect.fnUntraced(function*(
@@ -205,10 +268,10 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const asked = store.revision()
     const grant = yield* Effect.catch(
       claimFor(caller, options, restore),
-      (error) => Effect.flatMap(noGrantError(error), Effect.fail)
+      (error) => Effect.flatMap(noGrantError(error, options), Effect.fail)
     )
-    const taken: Taken = { held: undefined, verdict: noVerdict }
-    yield* Scope.addFinalizer(scope, Effect.sync(() => release(grant, taken.held, taken.verdict)))
+    const taken: Taken = { held: undefined, ...nothingSeen }
+    yield* Scope.addFinalizer(scope, Effect.sync(() => release(grant, taken.held, taken)))
     // The scope closed during the wait: the finalizer has run already.
     if (scope.state._tag === "Closed") return yield* Effect.interrupt
     // The grant may be of a configuration that this node has not received yet.
@@ -238,12 +301,27 @@ const makeSharedCore = Effect.fnUntraced(function*(
     }
     if (account !== undefined) tokensOf(account, driver).setCurrent(grant.token)
     const held = taken.held = heldBy(caller, driver)
-    return shell.leaseOf(account, held, now() - began, (health, retryAfter) =>
-      Effect.map(Random.next, (random) => {
-        if (account === undefined || byName.get(grant.account) !== account) return
-        const args = verdictArguments(grant.account, grant.epoch, { health, retryAfter }, random)
-        if (args !== noVerdict) taken.verdict = args
-      }))
+    return shell.leaseOf(
+      account,
+      held,
+      now() - began,
+      (health, retryAfter, fault) =>
+        Effect.flatMap(Random.next, (random) => {
+          if (account === undefined || byName.get(grant.account) !== account) return Effect.void
+          const args = verdictArguments(grant.account, grant.epoch, { health, retryAfter }, random)
+          if (args !== noVerdict) taken.verdict = args
+          // A failure of the account says nothing about the upstream, and neither does its success after one.
+          if (grant.coolings === undefined || (health !== undefined && fault === undefined)) return Effect.void
+          const hadEvent = taken.upstream[0] === "ok"
+          // An event ends a row of failures, also if the reply breaks off later.
+          if (hadEvent) return Effect.void
+          const request = options.request ?? grant.ticket
+          taken.upstream = upstreamArguments(fault ?? "ok", grant.coolings, request, fault && retryAfter, random)
+          if (fault !== undefined || !grant.probes) return Effect.void
+          // The others skip the upstream until the first event of its probe.
+          return Effect.flatMap(claims.works(grant), (isBack) => isBack ? logBack(grant.pool) : Effect.void)
+        })
+    )
   })
 
   return {
@@ -285,7 +363,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         (facts) => accounts.map((account) => view.stateOf(account, facts.get(nameOf(account))))
       ),
     queue: view.queue,
-    upstreams: Effect.succeed([]),
+    upstreams: view.upstreams,
     setTestStatus: (account, tested) => {
       const verdict: Verdict = { health: tested === "ok" ? undefined : "none", retryAfter: undefined }
       return report(nameOf(account), "always", verdict, tested)

@@ -3,13 +3,15 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { StoreShape } from "../../cluster/store/Store.ts"
 import type { ConfigStore } from "../../config/ConfigStore.ts"
+import { defaultUpstream } from "../../domain/routes.ts"
 import type { Fault } from "../backOff.ts"
-import type { AccountPool, PoolWatch } from "../Lease.ts"
+import type { AccountPool, PoolWatch, UpstreamFacts } from "../Lease.ts"
 import type { AccountState } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import type { Outage } from "../refusals.ts"
+import { reasonOf } from "../upstreamHealth.ts"
 import type { Claims } from "./claims.ts"
-import { asList, type PoolStatus, readFacts, readStatus, type SharedFacts } from "./poolScripts.ts"
+import { asList, type NamedStatus, type PoolStatus, readFacts, readStatus, type SharedFacts } from "./poolScripts.ts"
 
 /** Accounts in one call of `facts`. */
 const factsPerCall = 500
@@ -59,12 +61,35 @@ export const makeSharedView = (
       return lastStatus
     })
 
-  /** Why no account is in rotation; `undefined` while at least one is. `now` is on the clock of `Outage.until`. */
-  const outageOf = (seen: PoolStatus | undefined, now: number): Effect.Effect<Outage | undefined> =>
+  /** The pools of a status by name; that of `default` if it is the only one. */
+  const poolsOf = (seen: PoolStatus): ReadonlyMap<string, Omit<NamedStatus, "name" | "enabled" | "skip">> =>
+    seen.pools === undefined
+      ? new Map([[defaultUpstream, seen]])
+      : new Map(asList(seen.pools).map((pool) => [pool.name, pool]))
+
+  /**
+   * Why no account of some upstreams is in rotation; `undefined` while at least one is. `now` is on the clock of `Outage.until`.
+   */
+  const outageOf = (
+    seen: PoolStatus | undefined,
+    upstreams: ReadonlyArray<string>,
+    now: number
+  ): Effect.Effect<Outage | undefined> =>
     Effect.suspend(() => {
-      if (seen === undefined || seen.total === 0 || seen.out < seen.total) return Effect.succeed(undefined)
-      const until = seen.retry === undefined ? Infinity : now + seen.retry
-      const enabled = Array.from(accounts()).find(([, { account }]) => account?.disabled !== true)
+      const pools = seen === undefined ? undefined : poolsOf(seen)
+      const withAccounts = upstreams.flatMap((name) => {
+        const pool = pools?.get(name)
+        return pool === undefined || pool.total === 0 ? [] : [{ name, pool }]
+      })
+      if (withAccounts.length === 0 || withAccounts.some(({ pool }) => pool.out < pool.total)) {
+        return Effect.succeed(undefined)
+      }
+      const retries = withAccounts.map(({ pool: { retry = Infinity } }) => retry)
+      const until = now + Math.min(...retries)
+      const names = new Set(withAccounts.map(({ name }) => name))
+      const enabled = Array.from(accounts()).find(([, { account, upstream }]) =>
+        names.has(upstream) && account?.disabled !== true
+      )
       if (enabled === undefined) return Effect.succeed({ until, reason: undefined })
       const [name, account] = enabled
       return Effect.map(Effect.option(factsOf([name])), (facts) => {
@@ -74,11 +99,13 @@ export const makeSharedView = (
     })
 
   /** As `outageOf`, from the present status. */
-  const outage = (now: () => number): Effect.Effect<Outage | undefined> =>
-    Effect.flatMap(status(false), (seen) => outageOf(seen, now()))
+  const outage = (upstreams: ReadonlyArray<string>, now: () => number): Effect.Effect<Outage | undefined> =>
+    Effect.flatMap(status(false), (seen) => outageOf(seen, upstreams, now()))
+
+  const allNames = () => config.now().upstreams.map(({ name }) => name)
 
   const queueStatus = (seen: PoolStatus | undefined, reason: string | undefined) => {
-    const { runtime } = config.now()
+    const { runtime, upstreams } = config.now()
     const known = accounts()
     const identifiersOf = (names: ReadonlyArray<string>) => {
       const named = new Set(names)
@@ -90,7 +117,8 @@ export const makeSharedView = (
       total: known.size === 0 ? 0 : seen?.total ?? known.size,
       available_accounts: identifiersOf(asList(seen?.available)),
       in_use_accounts: identifiersOf(asList(seen?.used)),
-      max_inflight_per_account: seen?.per ?? runtime.account_max_inflight,
+      max_inflight_per_account: (seen?.pools === undefined ? seen?.per : upstreams[0]?.limits.perAccount) ??
+        runtime.account_max_inflight,
       global_max_inflight: seen?.global ?? runtime.global_max_inflight,
       waiting: seen?.waiting ?? claims.waiting(),
       max_queue_size: seen?.queue ?? runtime.account_max_queue,
@@ -106,13 +134,38 @@ export const makeSharedView = (
     }
   }
 
+  /** What operators see of the pools, in the order of the configuration. */
+  const upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>> = Effect.gen(function*() {
+    const seen = yield* status(false)
+    if (seen === undefined) return []
+    const pools = poolsOf(seen)
+    const facts: Array<UpstreamFacts> = []
+    for (const { enabled, name } of config.now().upstreams) {
+      const pool = pools.get(name)
+      if (pool === undefined) continue
+      const { cause, cooled, cooling, disabled, in_use, out, total, waiting } = pool
+      const reason = cause === undefined ? (yield* outageOf(seen, [name], 0))?.reason : reasonOf(cause)
+      facts.push({
+        name,
+        accounts: { ready: total - cooling - out, cooling, out, disabled },
+        in_use,
+        max_inflight: pool.global,
+        waiting,
+        state: enabled ? cooled === undefined ? "ready" : "cooled" : "disabled",
+        cooled_ms: cooled === undefined ? null : Math.round(cooled),
+        reason: reason ?? null
+      })
+    }
+    return facts
+  })
+
   /** The queue at present. */
   const queue = Effect.flatMap(
     status(true),
-    (seen) => Effect.map(outageOf(seen, 0), (found) => queueStatus(seen, found?.reason))
+    (seen) => Effect.map(outageOf(seen, allNames(), 0), (found) => queueStatus(seen, found?.reason))
   )
 
-  return { factsOf, stateOf, status, outage, queue }
+  return { factsOf, stateOf, status, outage, queue, upstreams }
 }
 
 /** Polls a pool and notifies `watch` of changes until the scope ends: other nodes change the pool without a message. */
@@ -126,8 +179,10 @@ export const pollPool = (
     /** The accounts in use at the last look, with their facts. */
     let used = new Map<string, string>()
     const look = Effect.gen(function*() {
-      const { available_accounts: _, in_use_accounts, oldest_wait_ms: __, waiters, ...status } = yield* pool.status
-      const seen = JSON.stringify(status)
+      const { available_accounts: _, in_use_accounts, oldest_wait_ms: __, upstreams, waiters, ...status } = yield* pool
+        .status
+      // Times that pass are no change.
+      const seen = JSON.stringify([status, upstreams?.map(({ cooled_ms: _cooled, ...facts }) => facts)])
       const waiting = waiters.map(({ account, style }) => `${style} ${account}`).join("\n")
       const facts = yield* pool.describe([...new Set([...used.keys(), ...in_use_accounts])])
       const now = new Map<string, string>()

@@ -9,7 +9,7 @@ import { addTries, noTries, quantileOf, readTries, type TryCounts, writeTries } 
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { NamedUpstream } from "../../config/GatewayConfig.ts"
 import { makeNodeItems } from "../nodeItems.ts"
-import { Nodes } from "../nodes/Nodes.ts"
+import type { Nodes } from "../nodes/Nodes.ts"
 
 /** The numbers of five minutes; times to the first event, `null` without any. */
 export interface RecentTries {

@@ -51,13 +51,32 @@ export interface StoreOptions {
   readonly version?: string | undefined
 }
 
+/**
+ * What the scripts take of a request that names pools: `order` or `even`, whether it waits at the first pool alone (1), the pools
+ * with their lease requests, and those to ask for if the first ones are refused at once.
+ */
+export type Choice = readonly [
+  spread: "order" | "even",
+  holds: 0 | 1,
+  targets: ReadonlyArray<readonly [pool: string, wish: string]>,
+  fallback: ReadonlyArray<readonly [pool: string, wish: string]>
+]
+
 /** The leases and waiters of a node. */
 export interface Holdings {
-  /** Ticket, account (empty without one) and fencing number. */
-  readonly leases: ReadonlyArray<readonly [ticket: string, account: string, fence: number]>
-  /** Ticket, lease request, number, remaining and elapsed milliseconds, style. */
+  /** Ticket, account (empty without one), fencing number, and the pool unless it is `default`. */
+  readonly leases: ReadonlyArray<readonly [ticket: string, account: string, fence: number, pool?: string]>
+  /** Ticket, lease request, number, remaining and elapsed milliseconds, style, and the choice of a request that names pools. */
   readonly tickets: ReadonlyArray<
-    readonly [ticket: string, wish: string, number: number, left: number, waited: number, style: string]
+    readonly [
+      ticket: string,
+      wish: string,
+      number: number,
+      left: number,
+      waited: number,
+      style: string,
+      choice?: Choice
+    ]
   >
 }
 

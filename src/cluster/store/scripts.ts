@@ -8,6 +8,8 @@ import { readFileSync } from "node:fs"
 const text = (name: URL): string => readFileSync(name, "utf8")
 
 const pool = text(new URL("./scripts/pool.lua", import.meta.url))
+const queue = text(new URL("./scripts/queue.lua", import.meta.url))
+const several = text(new URL("./scripts/several.lua", import.meta.url))
 const nodes = text(new URL("./scripts/nodes.lua", import.meta.url))
 const health = text(new URL("./scripts/health.lua", import.meta.url))
 
@@ -29,7 +31,7 @@ export const makeScript = (name: string, lua: string, patience = 0): Script => (
 
 /** A script on top of the pool's text; tests make their own. */
 export const poolScript = (name: string, own: string, patience?: number): Script =>
-  makeScript(name, `${pool}\n${nodes}\n${health}\n${own}`, patience)
+  makeScript(name, `${pool}\n${queue}\n${several}\n${nodes}\n${health}\n${own}`, patience)
 
 /** Timeout in milliseconds for a configuration with many accounts. */
 const documentPatience = 5_000
@@ -50,6 +52,7 @@ export const scripts = {
   leave: poolScript("leave", text(new URL("./scripts/leave.lua", import.meta.url))),
   login: poolScript("login", text(new URL("./scripts/login.lua", import.meta.url))),
   mark: poolScript("mark", text(new URL("./scripts/mark.lua", import.meta.url))),
+  places: poolScript("places", text(new URL("./scripts/places.lua", import.meta.url))),
   release: poolScript("release", text(new URL("./scripts/release.lua", import.meta.url))),
   respond: makeScript("respond", text(new URL("./scripts/respond.lua", import.meta.url))),
   report: poolScript("report", text(new URL("./scripts/report.lua", import.meta.url))),

@@ -1,42 +1,137 @@
 -- Requests a lease. Arguments: ticket, lease request, timeout, the alternative request for an immediate refusal (or for an
--- account that is not ready), and the request's style.
+-- account that is not ready), and the request's style. A request that names pools has a JSON array besides: `order` or `even`,
+-- whether it waits at the first pool alone (1), and pools with lease requests: its targets in order, and alternative ones.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket, wish, patience, instead, style = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
 
-local held = call('HGET', K .. 'leases:' .. me, ticket)
-if held then
-  local fence, account = string.match(held, '^(%S+) (.*)$')
-  return finish({ 'granted', unpack(grant_of(account, fence)) })
-end
+local holder, account, fence = lease_of(me, ticket)
+if holder then return finish({ 'granted', unpack(grant_of(holder, me, ticket, account, fence)) }) end
+local record = S and S.record_of(me, ticket)
+if record then return finish({ 'waiting', int(record.number), record.holding and '1' or '0' }) end
 local waits = call('HGET', K .. 'tickets:' .. me, ticket)
 if waits then return finish({ 'waiting', string.match(waits, '^%S+') }) end
 
+local function refused(reason, till) return { 'refused', unpack(refusal(reason, till)) } end
+
 -- During the quiet period of an empty store all requests wait, because returning nodes bring their leases.
 local function request(wanted)
-  if quiet > now and (waiting < queue or revision == '0') then
+  if quiet > now and (default.waiting < default.queue or revision == '0') then
     numbered = numbered + 1
     join(me, ticket, wanted, numbered, now + patience, now, style)
     return { 'waiting', int(numbered) }
   end
-  local reason, till = hopeless(wanted, now + patience)
-  if reason then return { 'refused', reason, int(till and till - now or 0) } end
-  if quiet <= now and in_use < global then
-    local account = pick(wanted)
-    if account or (wanted == 'D' and direct_in_use < direct) then return { 'granted', unpack(give(me, ticket, account)) } end
+  if default.leaving then return refused('Unavailable') end
+  local reason, till = hopeless(default, wanted, now + patience)
+  if reason then return refused(reason, till) end
+  if quiet <= now and all_in_use() < total then
+    local can, given_account = can_serve(default, wanted)
+    if can then
+      local given_fence = give(default, me, ticket, given_account)
+      return { 'granted', unpack(grant_of(default, me, ticket, given_account or '', given_fence)) }
+    end
   end
-  if waiting >= queue or (wanted == 'D' and direct_waiting >= math.floor(queue / 2)) then
-    reason, till = hopeless(wanted, now)
-    return { 'refused', reason or 'Full', int(till and till - now or 0) }
+  if not has_place(default, wanted) then
+    reason, till = hopeless(default, wanted, now)
+    return refused(reason or 'Full', till)
   end
   numbered = numbered + 1
   join(me, ticket, wanted, numbered, now + patience, now, style)
   return { 'waiting', int(numbered) }
 end
 
-if instead ~= '' and quiet <= now then
-  if state_of(string.sub(wish, 3)) ~= 'ready' then return finish(request(instead)) end
-  local reply = request(wish)
-  return finish(reply[1] == 'refused' and request(instead) or reply)
+local ask, is_ready = request, function() return state_of(default, string.sub(wish, 3)) == 'ready' end
+if ARGV[9] then
+  load_several()
+
+  -- Waits at targets; `holds`: at the first one alone. Returns nil without a place at any.
+  local function wait_at(targets, spread, holds)
+    numbered = numbered + 1
+    local only = targets[1]
+    if #targets == 1 and only[1] == 'default' then
+      if not has_place(default, only[2]) and (quiet <= now or revision ~= '0') then return nil end
+      join(me, ticket, only[2], numbered, now + patience, now, style)
+      return { 'waiting', int(numbered) }
+    end
+    local waiter = {
+      id = me .. '|' .. ticket, node = me, ticket = ticket, number = numbered, deadline = now + patience, since = now,
+      style = style, spread = spread, holding = holds, targets = targets
+    }
+    S.records[waiter.id] = waiter
+    for i, target in ipairs(targets) do
+      local p = by_name[target[1]]
+      if holds and i > 1 then
+        target[3] = 'later'
+      elseif has_place(p, target[2]) or (quiet > now and revision == '0') then
+        S.join_place(waiter, target)
+      else
+        target[3] = 'gone'
+      end
+    end
+    if not S.has_places(waiter) then
+      S.records[waiter.id] = false
+      return nil
+    end
+    call('ZADD', K .. 'queue', numbered, waiter.id)
+    S.touch(waiter)
+    S.settle(waiter)
+    return { 'waiting', int(numbered), waiter.holding and '1' or '0' }
+  end
+
+  local function rotates(p, wanted)
+    local kind = string.sub(wanted, 1, 1)
+    if kind == 'A' then return in_rotation(p) > 0 end
+    return kind == 'D' or state_of(p, string.sub(wanted, 3)) == 'ready'
+  end
+
+  local function request_several(wanted, spread, holds)
+    local able, reason, till = {}, nil, nil
+    for _, target in ipairs(wanted) do
+      local p = quiet > now and S.pool_named(target[1]) or S.configured(target[1])
+      if p then
+        local why, when
+        if quiet <= now then why, when = hopeless(p, target[2], now + patience) end
+        if why then
+          reason, till = S.milder(reason, till, why, when)
+        else
+          able[#able + 1] = { target[1], target[2], 'gone' }
+        end
+      end
+    end
+    if #able == 0 then return refused(reason or 'Unavailable', till) end
+    local first, first_wish = by_name[able[1][1]], able[1][2]
+    holds = holds and #able > 1 and able[1][1] == wanted[1][1] and first.skip ~= 'yes' and rotates(first, first_wish) and
+      not (all_in_use() < total and can_serve(first, first_wish)) and has_place(first, first_wish)
+    local slot = not holds and quiet <= now and S.choose(able, spread)
+    if slot then
+      local p, given_account = slot[1], slot[2]
+      local probes = p.skip == 'probe'
+      local given_fence = give(p, me, ticket, given_account)
+      -- Waiters that have skipped pools alone may use them now.
+      if probes then serve() end
+      return { 'granted', unpack(grant_of(p, me, ticket, given_account or '', given_fence)) }
+    end
+    local reply = wait_at(able, spread, holds)
+    if reply then return reply end
+    for _, target in ipairs(able) do
+      local why, when = hopeless(by_name[target[1]], target[2], now)
+      if why == nil then return refused('Full') end
+      reason, till = S.milder(reason, till, why, when)
+    end
+    return refused(reason, till)
+  end
+
+  local choice = cjson.decode(ARGV[9])
+  wish, instead = choice[3], choice[4] and #choice[4] > 0 and choice[4] or ''
+  ask = function(wanted) return request_several(wanted, choice[1], choice[2] == 1) end
+  is_ready = function()
+    local p = S.configured(wish[1][1])
+    return p and state_of(p, string.sub(wish[1][2], 3)) == 'ready'
+  end
 end
-return finish(request(wish))
+if instead ~= '' and quiet <= now then
+  if not is_ready() then return finish(ask(instead)) end
+  local reply = ask(wish)
+  return finish(reply[1] == 'refused' and ask(instead) or reply)
+end
+return finish(ask(wish))

@@ -1,8 +1,9 @@
 -- Registers a node with its actual leases and waiters, which replace the store's view of it. Arguments: whether the
 -- process starts, an id for data without one, the id that the node knows, its version and start time, a JSON
--- array of leases (ticket, account, fence) and one of waiters (ticket, request, number, remaining and elapsed
--- milliseconds, style). The number 0 means that the node does not know yet whether the store has the waiter. Returns how
--- many leases the store had dropped.
+-- array of leases (ticket, account, fence, and the pool if it is not `default`) and one of waiters (ticket, request, number,
+-- remaining and elapsed milliseconds, style, and what `acquire` takes of a request that names pools, with the targets that it
+-- waits for). The number 0 means that the node does not know yet whether the store has the waiter. Returns how many leases
+-- the store had dropped.
 reap()
 local starts, fresh, known = ARGV[4] == '1', ARGV[5], ARGV[6]
 local leases, tickets = cjson.decode(ARGV[9]), cjson.decode(ARGV[10])
@@ -25,46 +26,81 @@ if starts and call('EXISTS', node) == 1 then
 end
 
 call('ZADD', K .. 'nodes', now + ALIVE, me)
+call('SADD', K .. 'members', me)
 call('HSET', node, 'incarnation', incarnation, 'version', ARGV[7], 'started', ARGV[8], 'beat', int(now), 'state', 'up')
 local has, dropped = {}, 0
 for _, lease in ipairs(leases) do
   has[lease[1]] = true
-  if call('HEXISTS', K .. 'leases:' .. me, lease[1]) == 0 then
-    if call('HEXISTS', K .. 'tickets:' .. me, lease[1]) == 1 then close(me, lease[1]) end
+  if lease_of(me, lease[1]) == nil then
+    close(me, lease[1])
     dropped = dropped + 1
-    hold(me, lease[1], lease[2], lease[3])
+    if lease[4] then load_several() end
+    hold(lease[4] and S.pool_named(lease[4]) or default, me, lease[1], lease[2], lease[3])
     given = math.max(given, lease[3])
   end
 end
 for _, ticket in ipairs(tickets) do has[ticket[1]] = true end
-for _, kind in ipairs({ 'tickets:', 'leases:' }) do
-  for _, ticket in ipairs(call('HKEYS', K .. kind .. me)) do
-    if not has[ticket] then close(me, ticket) end
-  end
-end
+close_all(me, has)
 call('DEL', K .. 'out:' .. me)
 call('HSET', node, 'sent', 0)
-for _, ticket in ipairs(tickets) do
-  local held = call('HGET', K .. 'leases:' .. me, ticket[1])
-  if held then
-    local fence, account = string.match(held, '^(%S+) (.*)$')
-    if ticket[3] > 0 then notify(me, 'grant ' .. ticket[1] .. ' ' .. table.concat(grant_of(account, fence), ' ')) end
-  elseif ticket[3] > 0 and call('HEXISTS', K .. 'tickets:' .. me, ticket[1]) == 0 then
-    -- No refusals during the quiet period, because the accounts may not be restored yet.
-    local reason, till
-    if quiet <= now then reason, till = hopeless(ticket[2], now + ticket[4]) end
-    if reason then
-      notify(me, 'refuse ' .. ticket[1] .. ' ' .. reason .. ' ' .. int(till and till - now or 0))
-    else
-      join(me, ticket[1], ticket[2], ticket[3], now + ticket[4], now - ticket[5], ticket[6])
-      numbered = math.max(numbered, ticket[3])
+
+-- Puts back a waiter. No refusals during the quiet period, because the accounts may not be restored yet.
+local function put_back(ticket)
+  local id, deadline, since = ticket[1], now + ticket[4], now - ticket[5]
+  local reason, till
+  numbered = math.max(numbered, ticket[3])
+  if not ticket[7] then
+    if quiet <= now then reason, till = hopeless(default, ticket[2], deadline) end
+    if reason == nil then return join(me, id, ticket[2], ticket[3], deadline, since, ticket[6]) end
+  else
+    load_several()
+    local targets = {}
+    for _, target in ipairs(ticket[7][3]) do
+      local p = quiet > now and S.pool_named(target[1]) or S.configured(target[1])
+      if p then
+        local why, when
+        if quiet <= now then why, when = hopeless(p, target[2], deadline) end
+        if why then
+          reason, till = S.milder(reason, till, why, when)
+        else
+          targets[#targets + 1] = { target[1], target[2], 'later' }
+        end
+      end
     end
+    if #targets == 1 and targets[1][1] == 'default' then
+      return join(me, id, targets[1][2], ticket[3], deadline, since, ticket[6])
+    end
+    if #targets > 0 then
+      local waiter = {
+        id = me .. '|' .. id, node = me, ticket = id, number = ticket[3], deadline = deadline, since = since,
+        style = ticket[6], spread = ticket[7][1], holding = ticket[7][2] == 1 and #targets > 1, targets = targets
+      }
+      S.records[waiter.id] = waiter
+      for i, target in ipairs(targets) do
+        if i == 1 or not waiter.holding then S.join_place(waiter, target) end
+      end
+      call('ZADD', K .. 'queue', waiter.number, waiter.id)
+      return S.settle(waiter)
+    end
+  end
+  notify(me, 'refuse ' .. id .. ' ' .. table.concat(refusal(reason or 'Unavailable', till), ' '))
+end
+for _, ticket in ipairs(tickets) do
+  local p, account, fence = lease_of(me, ticket[1])
+  if p then
+    if ticket[3] > 0 then
+      notify(me, 'grant ' .. ticket[1] .. ' ' .. table.concat(grant_of(p, me, ticket[1], account, fence), ' '))
+    end
+  elseif ticket[3] > 0 and call('HEXISTS', K .. 'tickets:' .. me, ticket[1]) == 0 and not (S and S.record_of(me, ticket[1])) then
+    put_back(ticket)
   end
 end
 -- The node may have missed messages: it stays responsible for probes of accounts until it reports their outcome.
-local trying = call('HGETALL', K .. 'trying')
-for i = 1, #trying, 2 do
-  if trying[i + 1] == me then notify(me, 'due ' .. trying[i]) end
+for _, p in ipairs(pools) do
+  local trying = call('HGETALL', p.k .. 'trying')
+  for i = 1, #trying, 2 do
+    if trying[i + 1] == me then notify(me, 'due ' .. trying[i]) end
+  end
 end
 serve()
 finish()

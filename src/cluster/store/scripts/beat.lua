@@ -16,7 +16,7 @@ else
   serve()
 end
 finish()
-local reply = { 'ok', int(now), revision, int(call('HLEN', K .. 'leases:' .. me)), int(call('HLEN', K .. 'tickets:' .. me)),
-  int(quiet), call('HGET', node, 'sent') or '0' }
+local leases, waiters = claims_of(me)
+local reply = { 'ok', int(now), revision, int(leases), int(waiters), int(quiet), call('HGET', node, 'sent') or '0' }
 for _, item in ipairs(call('LRANGE', K .. 'out:' .. me, 0, -1)) do reply[#reply + 1] = item end
 return reply

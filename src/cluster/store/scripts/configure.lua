@@ -1,74 +1,146 @@
 -- Saves a document together with its accounts and limits. Arguments: its base revision and its own, the encrypted
 -- document, the limits, whether to drop all tokens, and JSON arrays: accounts with changed credentials, all accounts in
 -- order, and the disabled ones; then the deadline, after which nothing is saved because the caller has already got an
--- error. A document that is restored to an empty store has no base revision: the highest one wins. The last two arguments,
--- if given, are the revision and the document that the store's data began with (empty: this document); they are the merge
--- base for a document of earlier data.
+-- error. A document that is restored to an empty store has no base revision: the highest one wins. Then, if given, the
+-- revision and the document that the store's data began with (empty: this document); they are the merge base for a
+-- document of earlier data.
+--
+-- The last argument lists several pools: a JSON array of the limit of all and an array of pools. A pool is its name, whether
+-- it is enabled (1), slots of an account, of all, places in the queue, slots of direct callers, whether to drop all tokens
+-- (1), and the three lists of accounts; `default` is the first two of them, and the other arguments. Without the list,
+-- `default` is the only pool.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 if ARGV[15] and now > tonumber(ARGV[15]) then return finish({ 'late' }) end
 local expected, own = ARGV[4], ARGV[5]
 if expected == '' and tonumber(revision) >= tonumber(own) then return finish({ 'older', revision }) end
 if expected ~= '' and expected ~= revision then return finish({ 'conflict', revision }) end
-per, global, queue, direct, revision = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), own
-local renewed, accounts, disabled = cjson.decode(ARGV[12]), cjson.decode(ARGV[13]), cjson.decode(ARGV[14])
-local resized = per ~= tonumber(limits[1])
-call('HSET', K .. 'lim', 'per', per, 'global', global, 'queue', queue, 'direct', direct,
-  'revision', revision)
+revision = own
+call('HSET', K .. 'lim', 'per', ARGV[7], 'global', ARGV[8], 'queue', ARGV[9], 'direct', ARGV[10], 'revision', revision)
 call('HSET', K .. 'config', 'revision', revision, 'document', ARGV[6])
-if ARGV[16] then
+if ARGV[16] and ARGV[16] ~= '' then
   call('HSET', K .. 'config', 'origin_revision', ARGV[16], 'origin', ARGV[17] == '' and ARGV[6] or ARGV[17])
 end
 
--- Resets an account, except for its slots.
-local function renew(account)
+local function pool_of_arguments(enabled)
+  return {
+    'default', enabled, tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]),
+    cjson.decode(ARGV[12]), cjson.decode(ARGV[13]), cjson.decode(ARGV[14])
+  }
+end
+local next_total, wanted_pools = INF, { pool_of_arguments(1) }
+if ARGV[18] then
+  load_several()
+  local choice = cjson.decode(ARGV[18])
+  several, next_total, wanted_pools = true, choice[1], choice[2]
+  for i, spec in ipairs(wanted_pools) do
+    if spec[1] == 'default' then wanted_pools[i] = pool_of_arguments(spec[2]) end
+  end
+elseif S then
+  S.reset_cooling(default)
+end
+local next_pools = {}
+for _, spec in ipairs(wanted_pools) do next_pools[spec[1]] = spec end
+
+-- Forgets what is known of an account, except for its slots.
+local function erase(account)
   call('DEL', K .. 'health:' .. account, K .. 'token:' .. account, K .. 'login:' .. account)
+end
+
+local function renew(account)
+  erase(account)
   call('HSET', K .. 'health:' .. account, 'epoch', stamp())
 end
 
-local wanted, off = {}, {}
-for _, account in ipairs(accounts) do wanted[account] = true end
-for _, account in ipairs(disabled) do off[account] = true end
-local before = call('SMEMBERS', K .. 'roster')
--- New accounts are added before old ones are removed, so that the pool is never empty in between.
-for _, account in ipairs(accounts) do
-  if call('SADD', K .. 'roster', account) == 1 then
-    if used(account) == 0 then
-      call('HSET', K .. 'last', account, NEVER_GIVEN + arrived)
-      arrived = arrived + 1
+-- Applies what bounds the next grants.
+local function prepare(p, spec)
+  p.open = spec ~= nil and spec[2] == 1
+  if spec then
+    p.resized = p.resized or p.per ~= spec[3]
+    p.per, p.global, p.queue, p.direct = spec[3], spec[4], spec[5], spec[6]
+  end
+end
+
+local function apply(p, resets, renewed, accounts, disabled)
+  local wanted, off = {}, {}
+  for _, account in ipairs(accounts) do wanted[account] = true end
+  for _, account in ipairs(disabled) do off[account] = true end
+  local before = call('SMEMBERS', p.k .. 'roster')
+  -- New accounts are added before old ones are removed, so that the pool is never empty in between.
+  for _, account in ipairs(accounts) do
+    if call('SADD', p.k .. 'roster', account) == 1 then
+      if p ~= default then call('HSET', K .. 'home', account, p.name) end
+      if used(p, account) == 0 then
+        call('HSET', p.k .. 'last', account, NEVER_GIVEN + arrived)
+        arrived = arrived + 1
+      end
+      renew(account)
+      place(p, account)
     end
-    renew(account)
-    place(account)
+  end
+  for _, account in ipairs(before) do
+    if not wanted[account] then
+      set_enabled(p, account, true)
+      call('SREM', p.k .. 'roster', account)
+      if p ~= default then call('HDEL', K .. 'home', account) end
+      erase(account)
+      set_state(p, account, 'ready', 0)
+      if used(p, account) == 0 then forget(p, account) end
+      refuse_pinned(p, account)
+    elseif resets then
+      renew(account)
+      set_state(p, account, 'ready', 0)
+    elseif p.resized then
+      place(p, account)
+    end
+  end
+  p.resized = nil
+  for _, account in ipairs(renewed) do
+    if wanted[account] then
+      renew(account)
+      set_state(p, account, 'ready', 0)
+    end
+  end
+  for _, account in ipairs(call('SMEMBERS', p.k .. 'disabled')) do
+    if not off[account] then set_enabled(p, account, true) end
+  end
+  for _, account in ipairs(disabled) do
+    if wanted[account] then set_enabled(p, account, false) end
+  end
+  if not p.open then S.refuse_all(p) end
+  -- Another upstream has another health.
+  if resets and S then S.reset_cooling(p) end
+  refuse_shared(p)
+end
+
+-- No grant in between may exceed a new limit of a pool that is configured later.
+total = next_total
+for _, p in ipairs(pools) do prepare(p, next_pools[p.name]) end
+for _, spec in ipairs(wanted_pools) do
+  local p = by_name[spec[1]]
+  if p == nil then
+    p = make_pool(spec[1], spec[3], spec[4], spec[5], spec[6])
+    pools[#pools + 1], by_name[p.name] = p, p
+  elseif p.leaving then
+    -- It comes back behind the others.
+    for i, other in ipairs(pools) do
+      if other == p then table.remove(pools, i) end
+    end
+    pools[#pools + 1] = p
+  end
+  p.leaving = false
+  prepare(p, spec)
+  apply(p, spec[7] == 1, spec[8], spec[9], spec[10])
+end
+for _, p in ipairs({ unpack(pools) }) do
+  if not next_pools[p.name] and not p.leaving then
+    p.leaving = true
+    apply(p, false, {}, {}, {})
+    S.reset_cooling(p)
+    S.forget_pool(p)
   end
 end
-for _, account in ipairs(before) do
-  if not wanted[account] then
-    set_enabled(account, true)
-    call('SREM', K .. 'roster', account)
-    call('DEL', K .. 'health:' .. account, K .. 'token:' .. account, K .. 'login:' .. account)
-    set_state(account, 'ready', 0)
-    if used(account) == 0 then forget(account) end
-    refuse_pinned(account)
-  elseif ARGV[11] == '1' then
-    renew(account)
-    set_state(account, 'ready', 0)
-  elseif resized then
-    place(account)
-  end
-end
-for _, account in ipairs(renewed) do
-  if wanted[account] then
-    renew(account)
-    set_state(account, 'ready', 0)
-  end
-end
-for _, account in ipairs(call('SMEMBERS', K .. 'disabled')) do
-  if not off[account] then set_enabled(account, true) end
-end
-for _, account in ipairs(disabled) do
-  if wanted[account] then set_enabled(account, false) end
-end
-refuse_shared()
+if S then S.save_pools() end
 serve()
 broadcast('config ' .. revision)
 return finish({ 'ok', revision })

@@ -4,10 +4,11 @@ reap()
 finish()
 local reply = {}
 for _, account in ipairs(cjson.decode(ARGV[4])) do
-  local state, till = state_of(account)
+  local p = pool_of(account)
+  local state, till = state_of(p, account)
   local facts = call('HMGET', K .. 'health:' .. account, 'fault', 'tested', 'epoch', 'token')
   local left = till == INF and 'inf' or int(math.max(0, till - now))
-  local all = { account, state, left, int(used(account)), facts[1] or '', facts[2] or '', facts[3] or '0', facts[4] or '0',
+  local all = { account, state, left, int(used(p, account)), facts[1] or '', facts[2] or '', facts[3] or '0', facts[4] or '0',
     call('GET', K .. 'token:' .. account) or '' }
   for _, fact in ipairs(all) do reply[#reply + 1] = fact end
 end

@@ -8,10 +8,12 @@ end
 
 -- Returns the new state, the number of consecutive faults and the delay; empty if nothing changed.
 local function report(account, since, verdict, state, first, longest, retry, random)
-  if account == '' or verdict == '' or not is_member(account) then return {} end
+  if account == '' or verdict == '' then return {} end
+  local p = pool_of(account)
+  if not is_member(p, account) then return {} end
   local key = K .. 'health:' .. account
   local facts = call('HMGET', key, 'epoch', 'fault', 'faults', 'first', 'longest')
-  local current, till = state_of(account)
+  local current, till = state_of(p, account)
   local tried = current == 'out' and till == INF
   if since == 'try' and not tried then return {} end
   local fresh = since == 'always' or since == (facts[1] or '0')
@@ -20,32 +22,32 @@ local function report(account, since, verdict, state, first, longest, retry, ran
     if not fresh then return {} end
     if since ~= 'try' then call('HDEL', key, 'fault', 'faults') end
     local back = current ~= 'ready'
-    restore(account)
+    restore(p, account)
     return back and { 'ready', '0', '0' } or {}
   end
   if verdict == 'none' then
     if since ~= 'try' or not facts[2] then return {} end
     -- The probe itself failed, which says nothing about the account: the next one follows after the same delay.
     local delay = delay_of('out', tonumber(facts[3]), tonumber(facts[4]), tonumber(facts[5]), nil, random)
-    suspend(account, 'out', now + delay)
+    suspend(p, account, 'out', now + delay)
     return { 'out', facts[3], int(delay) }
   end
   if current == 'out' and state == 'cooling' then
     if since ~= 'try' or not facts[2] then return {} end
     local delay = delay_of('out', tonumber(facts[3]), tonumber(facts[4]), tonumber(facts[5]), nil, random)
-    suspend(account, 'out', now + delay)
+    suspend(p, account, 'out', now + delay)
     return { 'out', facts[3], int(delay) }
   end
   if fresh or (current ~= 'out' and state == 'out') then
     local count = facts[2] == verdict and (tonumber(facts[3]) or 0) + 1 or 1
     local delay = delay_of(state, count, first, longest, retry, random)
     call('HSET', key, 'fault', verdict, 'faults', count, 'first', first, 'longest', longest, 'epoch', stamp())
-    suspend(account, state, now + delay)
+    suspend(p, account, state, now + delay)
     return { state, int(count), int(delay) }
   end
   if current ~= 'cooling' or not retry then return {} end
   local delay = delay_of(state, 1, first, longest, retry, random)
-  if now + delay > till then suspend(account, 'cooling', now + delay) end
+  if now + delay > till then suspend(p, account, 'cooling', now + delay) end
   return {}
 end
 

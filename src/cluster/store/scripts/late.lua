@@ -2,21 +2,24 @@
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket = ARGV[4]
-local held = call('HGET', K .. 'leases:' .. me, ticket)
-if held then
-  local fence, account = string.match(held, '^(%S+) (.*)$')
-  return finish({ 'granted', unpack(grant_of(account, fence)) })
-end
-local waits = call('HGET', K .. 'tickets:' .. me, ticket)
-local reason
-if waits then
-  local wish = string.match(waits, '(%S+)$')
-  reason = hopeless(wish, -INF)
-  if reason == 'Cooling' then
-    local _, till = hopeless(wish, -INF)
-    close(me, ticket)
-    return finish({ 'refused', reason, int(till - now) })
+local p, account, fence = lease_of(me, ticket)
+if p then return finish({ 'granted', unpack(grant_of(p, me, ticket, account, fence)) }) end
+local record, waits = S and S.record_of(me, ticket), call('HGET', K .. 'tickets:' .. me, ticket)
+local reason, till
+if record then
+  reason, till = record.lost, record.lost_till
+  for _, target in ipairs(record.targets) do
+    if S.is_place(target) then
+      local why, when = hopeless(by_name[target[1]], target[2], -INF)
+      if why == nil or record.holding then
+        reason, till = 'Late', nil
+        break
+      end
+      reason, till = S.milder(reason, till, why, when)
+    end
   end
-  close(me, ticket)
+elseif waits then
+  reason, till = hopeless(default, string.match(waits, '(%S+)$'), -INF)
 end
-return finish({ 'refused', reason or 'Late', '0' })
+close(me, ticket)
+return finish({ 'refused', unpack(refusal(reason or 'Late', till)) })

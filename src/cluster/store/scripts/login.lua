@@ -9,6 +9,7 @@
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local op, account = ARGV[4], ARGV[5]
+local p = pool_of(account)
 local lock, mine = K .. 'login:' .. account, 'run ' .. me
 local health, token = K .. 'health:' .. account, K .. 'token:' .. account
 local function version() return call('HGET', health, 'token') or '0' end
@@ -34,7 +35,7 @@ elseif op == 'look' then
   return finish(current())
 elseif op == 'done' or op == 'failed' then
   call('SREM', K .. 'logins:' .. me, account)
-  if state ~= mine or not is_member(account) then return finish({ 'late' }) end
+  if state ~= mine or not is_member(p, account) then return finish({ 'late' }) end
   local reply = { 'ok', '0' }
   if op == 'done' then
     call('DEL', lock)
@@ -45,8 +46,8 @@ elseif op == 'done' or op == 'failed' then
   broadcast('login ' .. account)
   return finish(reply)
 elseif op == 'drop' then
-  if version() == ARGV[6] and is_member(account) then put(int(now), '-') end
+  if version() == ARGV[6] and is_member(p, account) then put(int(now), '-') end
 elseif op == 'restore' then
-  if version() == '0' and is_member(account) then put(ARGV[7], ARGV[6]) end
+  if version() == '0' and is_member(p, account) then put(ARGV[7], ARGV[6]) end
 end
 return finish({ 'ok' })

@@ -1,34 +1,43 @@
 -- The end of clean-ups, leases, waiters and nodes; and the start of every script.
-local function set_cleaning(account, node)
-  if node then call('HSET', K .. 'cleaning', account, node) else call('HDEL', K .. 'cleaning', account) end
-  place(account)
+local function set_cleaning(p, account, node)
+  if node then call('HSET', p.k .. 'cleaning', account, node) else call('HDEL', p.k .. 'cleaning', account) end
+  place(p, account)
 end
 
 -- Forgets a removed account without leases.
-local function forget(account)
-  call('HDEL', K .. 'last', account)
-  call('HDEL', K .. 'cleaning', account)
+local function forget(p, account)
+  call('HDEL', p.k .. 'last', account)
+  call('HDEL', p.k .. 'cleaning', account)
 end
 
--- Ends a lease or a waiter. Returns its kind and account. Idempotent.
+-- Ends a lease or a waiter. Returns its kind, account and pool. Idempotent.
 local function close(node, ticket)
+  local record = S and S.record_of(node, ticket)
+  if record then
+    S.leave_all(record)
+    return 'waiting'
+  end
   local waits = call('HGET', K .. 'tickets:' .. node, ticket)
   if waits then
     leave(node, ticket, string.match(waits, '(%S+)$'))
     return 'waiting'
   end
-  local held = call('HGET', K .. 'leases:' .. node, ticket)
-  if not held then return 'unknown' end
-  local account = string.match(held, '^%S+ (.*)$')
-  call('HDEL', K .. 'leases:' .. node, ticket)
-  in_use = in_use - 1
+  local p, account = lease_of(node, ticket)
+  if p == nil then return 'unknown' end
+  call('HDEL', K .. (p == default and 'leases:' or 'held:') .. node, ticket)
+  p.in_use, p.counts = p.in_use - 1, true
   if account == '' then
-    direct_in_use = direct_in_use - 1
+    p.direct_in_use = p.direct_in_use - 1
   else
-    if call('HINCRBY', K .. 'use', account, -1) <= 0 then call('HDEL', K .. 'use', account) end
-    if is_member(account) then place(account) elseif used(account) == 0 then forget(account) end
+    if call('HINCRBY', p.k .. 'use', account, -1) <= 0 then call('HDEL', p.k .. 'use', account) end
+    if is_member(p, account) then place(p, account) elseif used(p, account) == 0 then forget(p, account) end
   end
-  return 'granted', account
+  if p.probe and p.probe == node .. '|' .. ticket then
+    p.probe, p.chilled = nil, true
+    S.refresh(p)
+  end
+  if p.leaving then S.forget_pool(p) end
+  return 'granted', account, p
 end
 
 -- Removes an active request of a business key (`keys.lua`).
@@ -36,22 +45,41 @@ local function let_key_go(key)
   if call('HINCRBY', K .. 'usage:use', key, -1) <= 0 then call('HDEL', K .. 'usage:use', key) end
 end
 
--- Drops a node with its leases, waiters, probes, clean-ups and logins.
-local function drop(node)
-  for _, kind in ipairs({ 'tickets:', 'leases:' }) do
-    for _, ticket in ipairs(call('HKEYS', K .. kind .. node)) do close(node, ticket) end
-  end
-  local trying = call('HGETALL', K .. 'trying')
-  for i = 1, #trying, 2 do
-    if trying[i + 1] == node then
-      call('HDEL', K .. 'trying', trying[i])
-      call('ZADD', K .. 'untried', 'XX', now, trying[i])
-      if call('HEXISTS', K .. 'parked', trying[i]) == 1 then call('HSET', K .. 'parked', trying[i], 'out ' .. int(now)) end
+-- Ends all claims of a node, or those that it does not have: waiters, then leases.
+local function close_all(node, has)
+  for _, kind in ipairs(S and { 'several:', 'tickets:', 'leases:', 'held:' } or { 'tickets:', 'leases:' }) do
+    for _, ticket in ipairs(call('HKEYS', K .. kind .. node)) do
+      if not has[ticket] then close(node, ticket) end
     end
   end
-  local cleaning = call('HGETALL', K .. 'cleaning')
-  for i = 1, #cleaning, 2 do
-    if cleaning[i + 1] == node then set_cleaning(cleaning[i], nil) end
+end
+
+-- How many leases and waiters a node has. A waiter with a record may have a place in `default` besides.
+local function claims_of(node)
+  local leases, waiters = call('HLEN', K .. 'leases:' .. node), call('HLEN', K .. 'tickets:' .. node)
+  if not several then return leases, waiters end
+  local both = tonumber(call('HGET', K .. 'node:' .. node, 'both')) or 0
+  return leases + call('HLEN', K .. 'held:' .. node), waiters + call('HLEN', K .. 'several:' .. node) - both
+end
+
+-- Drops a node with its leases, waiters, probes, clean-ups and logins.
+local function drop(node)
+  close_all(node, {})
+  for _, p in ipairs(pools) do
+    local trying = call('HGETALL', p.k .. 'trying')
+    for i = 1, #trying, 2 do
+      if trying[i + 1] == node then
+        call('HDEL', p.k .. 'trying', trying[i])
+        call('ZADD', p.k .. 'untried', 'XX', now, trying[i])
+        if call('HEXISTS', p.k .. 'parked', trying[i]) == 1 then
+          call('HSET', p.k .. 'parked', trying[i], 'out ' .. int(now))
+        end
+      end
+    end
+    local cleaning = call('HGETALL', p.k .. 'cleaning')
+    for i = 1, #cleaning, 2 do
+      if cleaning[i + 1] == node then set_cleaning(p, cleaning[i], nil) end
+    end
   end
   for _, account in ipairs(call('SMEMBERS', K .. 'logins:' .. node)) do call('DEL', K .. 'login:' .. account) end
   -- The usage of its requests stays counted, because the upstream may have been called.
@@ -59,6 +87,7 @@ local function drop(node)
   call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node)
   call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)
+  call('SREM', K .. 'members', node)
   outbox[node] = nil
   for i = #notified, 1, -1 do
     if notified[i] == node then table.remove(notified, i) end
@@ -70,8 +99,21 @@ local function reap()
   for _, node in ipairs(call('ZRANGEBYSCORE', K .. 'nodes', '-inf', now + ALIVE - DEAF)) do
     if tonumber(call('ZSCORE', K .. 'nodes', node)) <= now or not listens(node) then drop(node) end
   end
+  if several then
+    -- A node of an earlier version drops what it knows of a node, which is `default`.
+    for _, node in ipairs(call('ZDIFF', 2, K .. 'members', K .. 'nodes')) do drop(node) end
+  end
   warm()
   if quiet > 0 and quiet <= now then call('DEL', K .. 'quiet') end
+  if several then
+    for _, p in ipairs(pools) do
+      if p.probe and not call('ZSCORE', K .. 'nodes', string.match(p.probe, '^(.*)|')) then
+        p.probe, p.chilled = nil, true
+      end
+      S.refresh(p)
+      serve()
+    end
+  end
   serve()
 end
 

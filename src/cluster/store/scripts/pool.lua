@@ -1,5 +1,5 @@
--- The pool in the store: `PoolState` over Redis keys, with the same names and results. Every script is this text followed
--- by its own. Times are milliseconds of the store; tests may pass their own time.
+-- The pools in the store: `Pools` over Redis keys, with the same names and results. Every script is this text followed by its
+-- own. Times are milliseconds of the store; tests may pass their own time.
 --
 -- Invariant: after every script, no waiter remains that could be served. Messages for nodes are collected in `outbox` and
 -- sent by `finish`, one message for each node; `out:<node>` keeps them until the node's next heartbeat acknowledges them.
@@ -7,6 +7,11 @@
 -- A lease request (`wish`) is `D` (a share of the global limit), `P:<account>` (this account), `A` (any) or
 -- `A:<account>,<account>` (any, these last; sorted). Equal requests of a node wait in one queue, `line:<wish>|<node>`.
 -- `lines` has the queues whose first waiter may be served, by that waiter's number, and `queue` has all waiters.
+--
+-- A pool has its keys behind `k`: those of `default` are the ones of a store with a single pool, so that nodes of earlier
+-- versions share it. A request for `default` alone waits in `tickets:<node>`, and its lease is in `leases:<node>`. Any other
+-- request has a record (`several:<node>`), and a lease of any other pool is in `held:<node>`. The pools are listed in the field
+-- `pools` of `lim`, which is absent while `default` is the only one.
 local K = 'gw:{main}:'
 local call = redis.call
 local INF = math.huge
@@ -21,21 +26,56 @@ if now == nil then
 end
 local me, incarnation = ARGV[2], ARGV[3]
 
-local limits = call('HMGET', K .. 'lim', 'per', 'global', 'queue', 'direct', 'revision')
-local per, global, queue = tonumber(limits[1]) or 1, tonumber(limits[2]) or 0, tonumber(limits[3]) or 0
-local direct = tonumber(limits[4]) or 1
+local limits = call('HMGET', K .. 'lim', 'per', 'global', 'queue', 'direct', 'revision', 'pools')
 local revision = limits[5] or '0'
 local counted = call('HMGET', K .. 'sum', 'in_use', 'waiting', 'given', 'numbered', 'arrived', 'stamped', 'direct_in_use',
   'direct_waiting')
-local in_use, waiting = tonumber(counted[1]) or 0, tonumber(counted[2]) or 0
+-- Counters of all pools.
 local given, numbered, arrived = tonumber(counted[3]) or 0, tonumber(counted[4]) or 0, tonumber(counted[5]) or 0
 local stamped = tonumber(counted[6]) or 0
--- Active and waiting requests of callers with their own tokens.
-local direct_in_use, direct_waiting = tonumber(counted[7]) or 0, tonumber(counted[8]) or 0
 local epoch = call('GET', K .. 'epoch') or ''
 local quiet = tonumber(call('GET', K .. 'quiet')) or 0
 local outbox, notified = {}, {}
 local subscribed = {}
+
+-- `skip`: whether requests that have another pool leave this one out, as in `poolQueue.ts`.
+local function make_pool(name, per, global, queue, direct)
+  return {
+    name = name, k = name == 'default' and K or K .. 'pool:' .. name .. ':', open = true, leaving = false,
+    per = per, global = global, queue = queue, direct = direct,
+    in_use = 0, waiting = 0, direct_in_use = 0, direct_waiting = 0,
+    skip = 'no', coolings = 0, in_row = 0, failures = 0
+  }
+end
+
+local default = make_pool('default', tonumber(limits[1]) or 1, tonumber(limits[2]) or 0, tonumber(limits[3]) or 0,
+  tonumber(limits[4]) or 1)
+default.in_use, default.waiting = tonumber(counted[1]) or 0, tonumber(counted[2]) or 0
+-- Active and waiting requests of callers with their own tokens.
+default.direct_in_use, default.direct_waiting = tonumber(counted[7]) or 0, tonumber(counted[8]) or 0
+
+-- All pools, and those that have left the configuration and still have leases. `total` bounds the slots in use of all.
+local pools, by_name, total = { default }, { default = default }, INF
+local several = limits[6] and true or false
+-- The functions of `several.lua`, once they are made.
+local S
+
+if several then
+  local listed = cjson.decode(limits[6])
+  pools, total = {}, listed[1] < 0 and INF or listed[1]
+  for i, facts in ipairs(listed[2]) do
+    local p = facts[1] == 'default' and default or make_pool(facts[1], facts[2], facts[3], facts[4], facts[5])
+    p.open, p.leaving = facts[6] == 1, facts[7] == 1
+    local read = call('HMGET', p.k .. 'sum', 'in_use', 'waiting', 'direct_in_use', 'direct_waiting', 'skip', 'till', 'probe',
+      'coolings', 'in_row', 'failures', 'failed', 'requests', 'cause')
+    p.in_use, p.waiting = tonumber(read[1]) or 0, tonumber(read[2]) or 0
+    p.direct_in_use, p.direct_waiting = tonumber(read[3]) or 0, tonumber(read[4]) or 0
+    p.skip, p.till, p.probe = read[5] or 'no', tonumber(read[6]), read[7] ~= '' and read[7] or nil
+    p.coolings, p.in_row, p.failures = tonumber(read[8]) or 0, tonumber(read[9]) or 0, tonumber(read[10]) or 0
+    p.failed, p.requests, p.cause = read[11] ~= '' and read[11] or nil, tonumber(read[12]) or 0, read[13] or ''
+    pools[i], by_name[p.name] = p, p
+  end
+end
 
 local function int(number) return string.format('%.0f', number) end
 
@@ -66,10 +106,24 @@ local function broadcast(text)
   for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do call('PUBLISH', channel(node), '0\n' .. text) end
 end
 
+-- The pool of an account. Only accounts of pools other than `default` have an entry in `home`.
+local function pool_of(account)
+  return several and by_name[call('HGET', K .. 'home', account) or 'default'] or default
+end
+
+local function all_in_use()
+  if not several then return default.in_use end
+  local sum = 0
+  for _, p in ipairs(pools) do sum = sum + p.in_use end
+  return sum
+end
+
 -- The last step of every script with changes.
 local function finish(reply)
-  call('HSET', K .. 'sum', 'in_use', in_use, 'waiting', waiting, 'given', given, 'numbered', numbered,
-    'arrived', arrived, 'stamped', stamped, 'direct_in_use', direct_in_use, 'direct_waiting', direct_waiting)
+  call('HSET', K .. 'sum', 'in_use', default.in_use, 'waiting', default.waiting, 'given', given, 'numbered', numbered,
+    'arrived', arrived, 'stamped', stamped, 'direct_in_use', default.direct_in_use,
+    'direct_waiting', default.direct_waiting)
+  if S then S.save() end
   for _, node in ipairs(notified) do
     local items = outbox[node]
     local sent = call('HINCRBY', K .. 'node:' .. node, 'sent', #items)
@@ -81,55 +135,55 @@ local function finish(reply)
   return reply
 end
 
-local function is_member(account) return call('SISMEMBER', K .. 'roster', account) == 1 end
+local function is_member(p, account) return call('SISMEMBER', p.k .. 'roster', account) == 1 end
 
-local function is_enabled(account) return call('SISMEMBER', K .. 'disabled', account) == 0 end
+local function is_enabled(p, account) return call('SISMEMBER', p.k .. 'disabled', account) == 0 end
 
 -- A disabled account keeps its state without probes: its recovery waits in `parked` until it is enabled.
-local function state_of(account)
-  local parked = call('HGET', K .. 'parked', account)
+local function state_of(p, account)
+  local parked = call('HGET', p.k .. 'parked', account)
   if parked then
     local state, parked_till = string.match(parked, '^(%S+) (%S+)$')
     return state, tonumber(parked_till)
   end
-  local till = call('ZSCORE', K .. 'cool', account)
+  local till = call('ZSCORE', p.k .. 'cool', account)
   if till then return 'cooling', tonumber(till) end
-  till = call('ZSCORE', K .. 'untried', account)
+  till = call('ZSCORE', p.k .. 'untried', account)
   if till then return 'out', tonumber(till) end
   return 'ready', 0
 end
 
-local function used(account) return tonumber(call('HGET', K .. 'use', account)) or 0 end
+local function used(p, account) return tonumber(call('HGET', p.k .. 'use', account)) or 0 end
 
-local function in_rotation()
-  return call('SCARD', K .. 'roster') - call('SCARD', K .. 'disabled') - call('ZCARD', K .. 'cool') -
-    call('ZCARD', K .. 'untried')
+local function in_rotation(p)
+  return call('SCARD', p.k .. 'roster') - call('SCARD', p.k .. 'disabled') - call('ZCARD', p.k .. 'cool') -
+    call('ZCARD', p.k .. 'untried')
 end
 
 local function line_of(wish, node) return wish .. '|' .. node end
 
-local function place_line(line, wish)
-  local head = call('ZRANGE', K .. 'line:' .. line, 0, 0, 'WITHSCORES')
+local function place_line(p, line, wish)
+  local head = call('ZRANGE', p.k .. 'line:' .. line, 0, 0, 'WITHSCORES')
   local pinned = string.sub(wish, 1, 1) == 'P' and string.sub(wish, 3)
-  if head[1] == nil or (pinned and not call('ZSCORE', K .. 'spare', pinned)) then
-    call('ZREM', K .. 'lines', line)
+  if head[1] == nil or (pinned and not call('ZSCORE', p.k .. 'spare', pinned)) then
+    call('ZREM', p.k .. 'lines', line)
   else
-    call('ZADD', K .. 'lines', head[2], line)
+    call('ZADD', p.k .. 'lines', head[2], line)
   end
 end
 
 -- Updates the index entries of an account and of the queues for it.
-local function place(account)
-  if is_member(account) and is_enabled(account) and state_of(account) == 'ready' and used(account) < per then
-    local last = tonumber(call('HGET', K .. 'last', account)) or NEVER_GIVEN
-    if call('HEXISTS', K .. 'cleaning', account) == 1 then last = last + BEHIND_ALL end
-    call('ZADD', K .. 'spare', last, account)
+local function place(p, account)
+  if is_member(p, account) and is_enabled(p, account) and state_of(p, account) == 'ready' and used(p, account) < p.per then
+    local last = tonumber(call('HGET', p.k .. 'last', account)) or NEVER_GIVEN
+    if call('HEXISTS', p.k .. 'cleaning', account) == 1 then last = last + BEHIND_ALL end
+    call('ZADD', p.k .. 'spare', last, account)
   else
-    call('ZREM', K .. 'spare', account)
+    call('ZREM', p.k .. 'spare', account)
   end
-  if call('HEXISTS', K .. 'pins', account) == 1 then
+  if call('HEXISTS', p.k .. 'pins', account) == 1 then
     local wish = 'P:' .. account
-    for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do place_line(line_of(wish, node), wish) end
+    for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do place_line(p, line_of(wish, node), wish) end
   end
 end
 
@@ -143,230 +197,171 @@ local function avoided(wish)
 end
 
 -- The account that a request would get now.
-local function pick(wish)
+local function pick(p, wish)
   if wish == 'D' then return nil end
   if string.sub(wish, 1, 1) == 'P' then
     local account = string.sub(wish, 3)
-    return call('ZSCORE', K .. 'spare', account) and account or nil
+    return call('ZSCORE', p.k .. 'spare', account) and account or nil
   end
   local list, set = avoided(wish)
-  local spare = call('ZRANGE', K .. 'spare', 0, #list)
+  local spare = call('ZRANGE', p.k .. 'spare', 0, #list)
   for _, account in ipairs(spare) do
     if not set[account] then return account end
   end
   local ready = 0
   for _, account in ipairs(list) do
-    if is_member(account) and is_enabled(account) and state_of(account) == 'ready' then ready = ready + 1 end
+    if is_member(p, account) and is_enabled(p, account) and state_of(p, account) == 'ready' then ready = ready + 1 end
   end
-  if in_rotation() > ready then return nil end
+  if in_rotation(p) > ready then return nil end
   return spare[1]
 end
 
+-- Whether a pool has a slot for a request now, and its account.
+local function can_serve(p, wish)
+  if not p.open or p.in_use >= p.global then return false end
+  if wish == 'D' then return p.direct_in_use < p.direct end
+  local account = pick(p, wish)
+  return account ~= nil, account
+end
+
+local function has_place(p, wish)
+  return p.waiting < p.queue and (wish ~= 'D' or p.direct_waiting < math.floor(p.queue / 2))
+end
+
 -- The reason why no account for a request is in rotation or recovers before the deadline; nil if there is one.
-local function hopeless(wish, deadline)
+local function hopeless(p, wish, deadline)
   local kind = string.sub(wish, 1, 1)
+  if kind == 'P' and not is_member(p, string.sub(wish, 3)) then return 'Unknown' end
+  if not p.open then return 'Unavailable' end
   if kind == 'D' then return nil end
   if kind == 'P' then
     local account = string.sub(wish, 3)
-    if not is_member(account) then return 'Unknown' end
-    if not is_enabled(account) then return 'Unavailable' end
-    local state, till = state_of(account)
+    if not is_enabled(p, account) then return 'Unavailable' end
+    local state, till = state_of(p, account)
     if state == 'out' then return 'Unavailable' end
     if state == 'cooling' and till > deadline then return 'Cooling', till end
     return nil
   end
-  if in_rotation() > 0 then return nil end
-  local first = call('ZRANGE', K .. 'cool', 0, 0, 'WITHSCORES')
+  if in_rotation(p) > 0 then return nil end
+  local first = call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')
   if first[1] == nil then return 'Unavailable' end
   if tonumber(first[2]) > deadline then return 'Cooling', tonumber(first[2]) end
   return nil
 end
 
+-- Counts a place in a pool's queue, and puts it there.
+local function enter(p, node, ticket, wish, number)
+  call('ZADD', p.k .. 'line:' .. line_of(wish, node), number, ticket)
+  if wish == 'D' then p.direct_waiting = p.direct_waiting + 1 end
+  if string.sub(wish, 1, 1) == 'P' then call('HINCRBY', p.k .. 'pins', string.sub(wish, 3), 1) end
+  p.waiting, p.counts = p.waiting + 1, true
+  place_line(p, line_of(wish, node), wish)
+end
+
+local function quit(p, node, ticket, wish)
+  call('ZREM', p.k .. 'line:' .. line_of(wish, node), ticket)
+  if wish == 'D' then p.direct_waiting = p.direct_waiting - 1 end
+  if string.sub(wish, 1, 1) == 'P' then
+    local account = string.sub(wish, 3)
+    if call('HINCRBY', p.k .. 'pins', account, -1) <= 0 then call('HDEL', p.k .. 'pins', account) end
+  end
+  p.waiting, p.counts = p.waiting - 1, true
+  place_line(p, line_of(wish, node), wish)
+end
+
 -- `since` and `style` are shown in the status.
-local function join(node, ticket, wish, number, deadline, since, style)
-  local line = line_of(wish, node)
+local function note_ticket(node, ticket, wish, number, deadline, since, style)
   local facts = { int(number), int(deadline), int(since), style, wish }
   call('HSET', K .. 'tickets:' .. node, ticket, table.concat(facts, ' '))
-  call('ZADD', K .. 'line:' .. line, number, ticket)
+end
+
+-- A request for `default` alone joins its queue.
+local function join(node, ticket, wish, number, deadline, since, style)
+  note_ticket(node, ticket, wish, number, deadline, since, style)
   call('ZADD', K .. 'queue', number, node .. '|' .. ticket)
-  if wish == 'D' then direct_waiting = direct_waiting + 1 end
-  if string.sub(wish, 1, 1) == 'P' then call('HINCRBY', K .. 'pins', string.sub(wish, 3), 1) end
-  waiting = waiting + 1
-  place_line(line, wish)
+  enter(default, node, ticket, wish, number)
 end
 
 local function leave(node, ticket, wish)
-  local line = line_of(wish, node)
   call('HDEL', K .. 'tickets:' .. node, ticket)
-  call('ZREM', K .. 'line:' .. line, ticket)
   call('ZREM', K .. 'queue', node .. '|' .. ticket)
-  if wish == 'D' then direct_waiting = direct_waiting - 1 end
-  if string.sub(wish, 1, 1) == 'P' then
-    local account = string.sub(wish, 3)
-    if call('HINCRBY', K .. 'pins', account, -1) <= 0 then call('HDEL', K .. 'pins', account) end
+  quit(default, node, ticket, wish)
+end
+
+-- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, and the
+-- revision. With several pools also the pool, its coolings, whether this lease probes it, and the pools that are skipped.
+local function grant_of(p, node, ticket, account, fence)
+  local grant = { '', fence, '0', '0', '0', revision }
+  if account ~= '' then
+    local facts = call('HMGET', K .. 'health:' .. account, 'epoch', 'token')
+    local cleaning = call('HEXISTS', p.k .. 'cleaning', account) == 1 and '1' or '0'
+    grant = { account, fence, facts[1] or '0', facts[2] or '0', cleaning, revision }
   end
-  waiting = waiting - 1
-  place_line(line, wish)
+  if several then
+    local skipped = {}
+    for _, other in ipairs(pools) do
+      if other ~= p and other.skip == 'yes' then skipped[#skipped + 1] = other.name end
+    end
+    for _, field in ipairs({
+      p.name, int(p.coolings), p.probe == node .. '|' .. ticket and '1' or '0', table.concat(skipped, ',')
+    }) do grant[#grant + 1] = field end
+  end
+  return grant
 end
 
--- The content of a grant: account, fence, the account's epoch and token version, and whether it is being cleaned up.
-local function grant_of(account, fence)
-  if account == '' then return { '', fence, '0', '0', '0', revision } end
-  local facts = call('HMGET', K .. 'health:' .. account, 'epoch', 'token')
-  local cleaning = call('HEXISTS', K .. 'cleaning', account) == 1 and '1' or '0'
-  return { account, fence, facts[1] or '0', facts[2] or '0', cleaning, revision }
+-- The lease of a ticket: its pool, account and fence; nil without one.
+local function lease_of(node, ticket)
+  local held = call('HGET', K .. 'leases:' .. node, ticket)
+  if held then
+    local fence, account = string.match(held, '^(%S+) (.*)$')
+    return default, account, fence
+  end
+  held = several and call('HGET', K .. 'held:' .. node, ticket)
+  if not held then return nil end
+  local fence, account, name = string.match(held, '^(%S+) (%S*) (%S+)$')
+  return by_name[name], account, fence
 end
 
-local function hold(node, ticket, account, fence)
-  call('HSET', K .. 'leases:' .. node, ticket, int(fence) .. ' ' .. account)
-  in_use = in_use + 1
+local function hold(p, node, ticket, account, fence)
+  if p == default then
+    call('HSET', K .. 'leases:' .. node, ticket, int(fence) .. ' ' .. account)
+  else
+    call('HSET', K .. 'held:' .. node, ticket, int(fence) .. ' ' .. account .. ' ' .. p.name)
+  end
+  p.in_use, p.counts = p.in_use + 1, true
   if account == '' then
-    direct_in_use = direct_in_use + 1
+    p.direct_in_use = p.direct_in_use + 1
     return
   end
-  call('HINCRBY', K .. 'use', account, 1)
-  local last = tonumber(call('HGET', K .. 'last', account))
-  if last == nil or last < fence then call('HSET', K .. 'last', account, fence) end
-  place(account)
+  call('HINCRBY', p.k .. 'use', account, 1)
+  local last = tonumber(call('HGET', p.k .. 'last', account))
+  if last == nil or last < fence then call('HSET', p.k .. 'last', account, fence) end
+  place(p, account)
 end
 
-local function give(node, ticket, account)
-  given = given + 1
-  hold(node, ticket, account or '', given)
-  return grant_of(account or '', int(given))
-end
-
--- The queue with the earliest waiter that can be served now.
-local function next_line()
-  local direct_allowed = direct_in_use < direct
-  if call('ZCARD', K .. 'spare') == 0 then
+-- The queue of a pool with the earliest waiter that can be served now, the account, and the waiter's number.
+local function next_line(p)
+  local direct_allowed = p.direct_in_use < p.direct
+  if call('ZCARD', p.k .. 'spare') == 0 then
     if not direct_allowed then return nil end
     local first, line = INF, nil
     for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
-      local number = tonumber(call('ZSCORE', K .. 'lines', line_of('D', node)))
+      local number = tonumber(call('ZSCORE', p.k .. 'lines', line_of('D', node)))
       if number and number < first and listens(node) then first, line = number, line_of('D', node) end
     end
-    return line
+    return line, nil, first
   end
   local from = 0
   while true do
-    local lines = call('ZRANGE', K .. 'lines', from, from + 15)
-    for _, line in ipairs(lines) do
-      local wish, node = string.match(line, '^(.*)|(.*)$')
+    local lines = call('ZRANGE', p.k .. 'lines', from, from + 15, 'WITHSCORES')
+    for i = 1, #lines, 2 do
+      local wish, node = string.match(lines[i], '^(.*)|(.*)$')
       if listens(node) then
-        local account = pick(wish)
-        if account or (wish == 'D' and direct_allowed) then return line, account end
+        local account = pick(p, wish)
+        if account or (wish == 'D' and direct_allowed) then return lines[i], account, tonumber(lines[i + 1]) end
       end
     end
-    if #lines < 16 then return nil end
+    if #lines < 32 then return nil end
     from = from + 16
   end
-end
-
--- Serves waiters in order while there are free slots.
-local function serve()
-  if quiet > now then return end
-  while waiting > 0 and in_use < global do
-    local line, account = next_line()
-    if line == nil then return end
-    local wish, node = string.match(line, '^(.*)|(.*)$')
-    local ticket = call('ZRANGE', K .. 'line:' .. line, 0, 0)[1]
-    leave(node, ticket, wish)
-    local grant = give(node, ticket, account)
-    notify(node, 'grant ' .. ticket .. ' ' .. table.concat(grant, ' '))
-  end
-end
-
--- Refuses waiters at the head of a queue that cannot be served in time.
-local function refuse(line)
-  local wish, node = string.match(line, '^(.*)|(.*)$')
-  while true do
-    local ticket = call('ZRANGE', K .. 'line:' .. line, 0, 0)[1]
-    if ticket == nil then return end
-    local deadline = string.match(call('HGET', K .. 'tickets:' .. node, ticket), '^%S+ (%S+)')
-    local reason, till = hopeless(wish, tonumber(deadline))
-    if reason == nil then return end
-    leave(node, ticket, wish)
-    notify(node, 'refuse ' .. ticket .. ' ' .. reason .. ' ' .. int(till and till - now or 0))
-  end
-end
-
-local function refuse_pinned(account)
-  if call('HEXISTS', K .. 'pins', account) == 0 then return end
-  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do refuse(line_of('P:' .. account, node)) end
-end
-
-local function refuse_shared()
-  if waiting == 0 or in_rotation() > 0 then return end
-  for _, line in ipairs(call('ZRANGE', K .. 'lines', 0, -1)) do
-    if string.sub(line, 1, 1) == 'A' then refuse(line) end
-  end
-end
-
-local function set_state(account, state, till)
-  call('ZREM', K .. 'cool', account)
-  call('ZREM', K .. 'untried', account)
-  -- An account that is disabled or enabled during a probe stays assigned to that node.
-  if state ~= 'out' or till ~= INF then call('HDEL', K .. 'trying', account) end
-  call('HDEL', K .. 'parked', account)
-  if state ~= 'ready' and not is_enabled(account) then
-    call('HSET', K .. 'parked', account, state .. ' ' .. (till == INF and 'inf' or int(till)))
-  elseif state == 'cooling' then
-    call('ZADD', K .. 'cool', till, account)
-  elseif state == 'out' then
-    call('ZADD', K .. 'untried', till, account)
-  end
-  place(account)
-end
-
-local function set_enabled(account, enabled)
-  local state, till = state_of(account)
-  if is_enabled(account) ~= enabled then
-    call(enabled and 'SREM' or 'SADD', K .. 'disabled', account)
-    set_state(account, state, till)
-    if not enabled then refuse_pinned(account) end
-  else
-    place(account)
-  end
-end
-
--- Takes an account out of rotation: until `till` (`cooling`), or until a probe at `till` (`out`).
-local function suspend(account, state, till)
-  if not is_member(account) then return end
-  set_state(account, state, till)
-  refuse_pinned(account)
-  refuse_shared()
-  serve()
-end
-
-local function restore(account)
-  if not is_member(account) or state_of(account) == 'ready' then return end
-  set_state(account, 'ready', 0)
-  serve()
-end
-
--- Returns accounts to rotation whose cooling period has ended.
-local function warm()
-  while true do
-    local first = call('ZRANGE', K .. 'cool', 0, 0, 'WITHSCORES')
-    if first[1] == nil or tonumber(first[2]) > now then return end
-    set_state(first[1], 'ready', 0)
-  end
-end
-
--- Assigns to this node the accounts that are due for a probe. They are not due again until it reports.
-local function due()
-  local accounts = call('ZRANGEBYSCORE', K .. 'untried', '-inf', now)
-  for _, account in ipairs(accounts) do
-    call('ZADD', K .. 'untried', INF, account)
-    call('HSET', K .. 'trying', account, me)
-  end
-  return accounts
-end
-
-local function recover()
-  warm()
-  local accounts = due()
-  serve()
-  return accounts
 end

@@ -1,0 +1,171 @@
+-- The requests that hold and wait for slots: `poolQueue.ts` over Redis keys. A request holds at most one slot; the first one that
+-- it can use is granted, and its other places go in the same script.
+
+local function refusal(reason, till) return { reason, int(till and till - now or 0) } end
+
+-- Gives a slot; the first one after the time of a cooling probes the upstream. Returns the fence.
+local function give(p, node, ticket, account)
+  given = given + 1
+  hold(p, node, ticket, account or '', given)
+  if p.skip == 'probe' then
+    p.probe = node .. '|' .. ticket
+    S.set_skip(p, 'yes')
+  end
+  return int(given)
+end
+
+-- Serves waiters in order while there are free slots.
+local function serve()
+  if quiet > now then return end
+  while all_in_use() < total do
+    -- The pool and the queue with the earliest waiter that can be served now.
+    local first, p, line, account = INF, nil, nil, nil
+    for _, each in ipairs(pools) do
+      if each.open and each.waiting > 0 and each.in_use < each.global then
+        local its_line, its_account, number = next_line(each)
+        if its_line and number < first then first, p, line, account = number, each, its_line, its_account end
+      end
+    end
+    if p == nil then return end
+    local wish, node = string.match(line, '^(.*)|(.*)$')
+    local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
+    local record = S and S.record_of(node, ticket)
+    if record then
+      local placed = {}
+      for _, target in ipairs(record.targets) do
+        if target[3] == 'placed' then placed[#placed + 1] = target end
+      end
+      p, account = unpack(S.choose(placed, record.spread) or { p, account })
+      S.leave_all(record)
+    elseif p == default then
+      leave(node, ticket, wish)
+    elseif call('ZSCORE', p.k .. 'line:' .. line, ticket) then
+      -- A place without a waiter.
+      quit(p, node, ticket, wish)
+      p = nil
+    else
+      p = nil
+    end
+    if p then
+      local fence = give(p, node, ticket, account)
+      notify(node, 'grant ' .. ticket .. ' ' .. table.concat(grant_of(p, node, ticket, account or '', fence), ' '))
+    end
+  end
+end
+
+-- Refuses waiters at the head of a queue that cannot be served in time.
+local function refuse(p, line)
+  local wish, node = string.match(line, '^(.*)|(.*)$')
+  while true do
+    local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
+    if ticket == nil then return end
+    local record = S and S.record_of(node, ticket)
+    local waits = not record and call('HGET', K .. 'tickets:' .. node, ticket)
+    if record then
+      local reason, till = hopeless(p, wish, record.deadline)
+      if reason == nil then return end
+      for _, target in ipairs(record.targets) do
+        if target[1] == p.name then
+          S.give_up(record, target, reason, till)
+          break
+        end
+      end
+    elseif waits and p == default then
+      local reason, till = hopeless(p, wish, tonumber(string.match(waits, '^%S+ (%S+)')))
+      if reason == nil then return end
+      leave(node, ticket, wish)
+      notify(node, 'refuse ' .. ticket .. ' ' .. table.concat(refusal(reason, till), ' '))
+    else
+      -- A place without a waiter.
+      quit(p, node, ticket, wish)
+    end
+  end
+end
+
+local function refuse_pinned(p, account)
+  if call('HEXISTS', p.k .. 'pins', account) == 0 then return end
+  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do refuse(p, line_of('P:' .. account, node)) end
+end
+
+local function refuse_shared(p)
+  if p.waiting == 0 or (p.open and in_rotation(p) > 0) then return end
+  if S then S.each_record(p, S.widen) end
+  for _, line in ipairs(call('ZRANGE', p.k .. 'lines', 0, -1)) do
+    if string.sub(line, 1, 1) == 'A' then refuse(p, line) end
+  end
+  if S then S.refuse_parked(p) end
+end
+
+local function set_state(p, account, state, till)
+  call('ZREM', p.k .. 'cool', account)
+  call('ZREM', p.k .. 'untried', account)
+  -- An account that is disabled or enabled during a probe stays assigned to that node.
+  if state ~= 'out' or till ~= INF then call('HDEL', p.k .. 'trying', account) end
+  call('HDEL', p.k .. 'parked', account)
+  if state ~= 'ready' and not is_enabled(p, account) then
+    call('HSET', p.k .. 'parked', account, state .. ' ' .. (till == INF and 'inf' or int(till)))
+  elseif state == 'cooling' then
+    call('ZADD', p.k .. 'cool', till, account)
+  elseif state == 'out' then
+    call('ZADD', p.k .. 'untried', till, account)
+  end
+  place(p, account)
+end
+
+local function set_enabled(p, account, enabled)
+  local state, till = state_of(p, account)
+  if is_enabled(p, account) ~= enabled then
+    call(enabled and 'SREM' or 'SADD', p.k .. 'disabled', account)
+    set_state(p, account, state, till)
+    if not enabled then refuse_pinned(p, account) end
+  else
+    place(p, account)
+  end
+end
+
+-- Takes an account out of rotation: until `till` (`cooling`), or until a probe at `till` (`out`).
+local function suspend(p, account, state, till)
+  if not is_member(p, account) then return end
+  set_state(p, account, state, till)
+  refuse_pinned(p, account)
+  refuse_shared(p)
+  serve()
+end
+
+local function restore(p, account)
+  if not is_member(p, account) or state_of(p, account) == 'ready' then return end
+  set_state(p, account, 'ready', 0)
+  serve()
+end
+
+-- Returns accounts to rotation whose cooling period has ended.
+local function warm()
+  for _, p in ipairs(pools) do
+    while true do
+      local first = call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')
+      if first[1] == nil or tonumber(first[2]) > now then break end
+      set_state(p, first[1], 'ready', 0)
+    end
+    if several then serve() end
+  end
+end
+
+-- Assigns to this node the accounts that are due for a probe. They are not due again until it reports.
+local function due()
+  local accounts = {}
+  for _, p in ipairs(pools) do
+    for _, account in ipairs(call('ZRANGEBYSCORE', p.k .. 'untried', '-inf', now)) do
+      call('ZADD', p.k .. 'untried', INF, account)
+      call('HSET', p.k .. 'trying', account, me)
+      accounts[#accounts + 1] = account
+    end
+  end
+  return accounts
+end
+
+local function recover()
+  warm()
+  local accounts = due()
+  serve()
+  return accounts
+end

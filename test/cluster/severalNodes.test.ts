@@ -1,0 +1,84 @@
+/** Two gateways as processes over one store and two upstreams, whose requests are counted at the servers. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { accounts, chat, send, textOf } from "../gateway/support.ts"
+import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+import { command, listOf } from "../support/redisServer.ts"
+import { untilHolds } from "../support/until.ts"
+import { type Cluster, startCluster, untilIdle, untilQueueAt, untilReady } from "./cluster.ts"
+
+const smart = { model: "smart" }
+
+/** Places in the queues of both upstreams, as the store counts them. */
+const placesOf = async (cluster: Cluster): Promise<ReadonlyArray<string>> => {
+  const client = await cluster.client()
+  const counts = ["sum", "pool:gpu:sum"].map((key) => listOf(client, "HMGET", `gw:{main}:${key}`, "waiting"))
+  return (await Promise.all(counts)).flat()
+}
+
+describe("two nodes over two upstreams", () => {
+  let cluster: Cluster
+  let gpu: OpenAiServer
+  beforeAll(async () => {
+    gpu = await startOpenAiServer()
+    cluster = await startCluster({
+      nodes: 2,
+      config: {
+        accounts: accounts("a"),
+        upstreams: { gpu: { driver: "openai", base_url: gpu.baseUrl, models: { m: "m" }, max_inflight: 1 } },
+        routes: { smart: ["gpu/m", "default/upstream-chat"] },
+        runtime: { account_max_inflight: 1, account_max_queue: 10 }
+      }
+    })
+  })
+  afterAll(async () => {
+    await cluster.stop()
+    await gpu.stop()
+  })
+
+  it("lose both places of a node that is killed while it waits at both, and none of a slot", async () => {
+    const [one, other] = [cluster.nodes[0]!, cluster.nodes[1]!]
+    gpu.answer(() => ({ after: "hang" }))
+    const streams = [new AbortController(), new AbortController()]
+    // The first stream has the one slot of the first target, the second one that of the other.
+    const held = send(one.url, "hello", { ...smart, stream: true, signal: streams[0]!.signal }).catch(() => undefined)
+    await gpu.until((requests) => requests.length === 1)
+    const second = await send(one.url, "!say one\n!fault hang-mid-stream after=1", {
+      ...smart,
+      stream: true,
+      signal: streams[1]!.signal
+    })
+    assert.strictEqual(second.headers.get("x-gateway-upstream"), "default")
+    const lost = chat(other.url, "!say lost", smart).catch(() => undefined)
+    await untilQueueAt(one, { in_use: 2, waiting: 1 })
+    const behind = chat(one.url, "!say behind", smart)
+    await untilQueueAt(one, { in_use: 2, waiting: 2 })
+    assert.deepStrictEqual(await placesOf(cluster), ["2", "2"])
+
+    await other.kill()
+    await lost
+    await untilQueueAt(one, { in_use: 2, waiting: 1 })
+    assert.deepStrictEqual(await placesOf(cluster), ["1", "1"])
+    streams[1]!.abort()
+    assert.strictEqual(textOf(await behind), "behind")
+    streams[0]!.abort()
+    await held
+    await gpu.until((requests) => requests.every(({ outcome }) => outcome !== "open"))
+    await untilIdle(cluster)
+    const client = await cluster.client()
+    for (const key of ["several", "pool:gpu:several", "pool:gpu:lines", "pool:gpu:use", "several:n2", "held:n2"]) {
+      assert.strictEqual(await command(client, "EXISTS", `gw:{main}:${key}`), 0, key)
+    }
+  })
+
+  it("fail over to the next target on any node while an upstream refuses connections", async () => {
+    const other = await cluster.add("n3")
+    await untilReady(other)
+    gpu.answer(() => streamed({ content: "of the server" }))
+    await untilHolds(async () => textOf(await chat(other.url, "!say default", smart)) === "of the server")
+    await gpu.stop()
+    for (const { url } of [cluster.nodes[0]!, other]) {
+      assert.strictEqual(textOf(await chat(url, "!say default", smart)), "default")
+    }
+    await untilIdle(cluster)
+  })
+})
