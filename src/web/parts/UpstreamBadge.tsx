@@ -32,7 +32,7 @@ export const UpstreamBadge = ({ item }: { readonly item: UpstreamItem }) => {
     <>
       <Badge {...signs[shown]} text={t.states[shown]} />
       <CooledUntil item={item} />
-      {shown !== "disabled" && reason !== null && <p class="hint clip narrow" title={reason}>{reason}</p>}
+      {shown !== "disabled" && reason !== null && <p class="hint why">{reason}</p>}
     </>
   )
 }
