@@ -84,7 +84,15 @@ export const EditRoute = ({ name, onClose, route: before, upstreams }: {
     const own = name ?? title.trim()
     if (own === "") return setFailure(t.noName)
     if (!Number.isFinite(seconds)) return setFailure(t.notNumber(wait))
-    const refused = await saveRoute(own, name === undefined ? undefined : before, { ...route, wait: seconds }, t)
+    // A target that was written and not added yet belongs to the route too.
+    const written = adding.current?.value.trim() ?? ""
+    const targets = written === "" || route.targets.includes(written) ? route.targets : [...route.targets, written]
+    const refused = await saveRoute(
+      own,
+      name === undefined ? undefined : before,
+      { ...route, targets, wait: seconds },
+      t
+    )
     if (refused !== undefined) return setFailure(refused)
     report(name === undefined ? t.added(own) : t.changed(own))
     return onClose()
