@@ -30,7 +30,7 @@ const ask = (content: string, account?: string): void => {
 }
 for (let i = 0; i < 9; i++) ask("!pace 50ms\n!count 4000")
 const { close, page } = await openSignedIn(browser, gateway.url, "overview", {
-  viewport: { width: 1120, height: 600 },
+  viewport: { width: 1120, height: 660 },
   colorScheme: "light"
 })
 for (let i = 0; i < 2; i++) ask("!pace 50ms\n!count 4000", "ada@example.com")

@@ -24,13 +24,14 @@ afterAll(async () => {
 /** The contrast that WCAG requires of text, and of focus indicators. */
 const [readable, visible] = [4.5, 3]
 
-/** Kinds of buttons and links: element and class. */
+/** Kinds of buttons and links: element and class. `at-end`: a button that keeps the focus and does nothing. */
 const kinds = [
   ["button", ""],
   ["button", "primary"],
   ["button", "danger"],
   ["button", "quiet"],
   ["button", "quiet danger"],
+  ["button", "quiet at-end"],
   ["a", "button"],
   ["a", ""]
 ] as const
@@ -83,6 +84,7 @@ const samples = `
         sample.textContent = [element, kind, disabled ? "disabled" : "", "on", ground].join(" ")
         if (element === "a") sample.href = "#/overview"
         sample.disabled = disabled
+        sample.ariaDisabled = kind.endsWith("at-end") ? "true" : null
       }
     }
   }
@@ -125,7 +127,7 @@ describe("the console's buttons and links", () => {
       }
     }
     const all = page.locator("#samples :is(button, a)")
-    assert.strictEqual(await all.count(), grounds.length * 12)
+    assert.strictEqual(await all.count(), grounds.length * 14)
     for (const theme of ["Light", "Dark"]) {
       await choose(page, theme)
       await look(`${theme}, at rest`, all)

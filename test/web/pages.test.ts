@@ -22,6 +22,8 @@ const names = [
   "Playground",
   "Keys",
   "Accounts",
+  "Upstreams",
+  "Routes",
   "Settings",
   "Usage",
   "Samples",

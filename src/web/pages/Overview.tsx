@@ -9,6 +9,7 @@ import { Heading, Section } from "../parts/Heading.tsx"
 import { Loading } from "../parts/Loaded.tsx"
 import { numbers, Table } from "../parts/Table.tsx"
 import { clockAtom, poolAtom, type PoolNow, queueAtom, type Received, receivedAtom } from "../state/live.ts"
+import { accountName } from "../state/names.ts"
 import { useTexts } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
 import { runningAtom } from "../state/requests.ts"
@@ -45,7 +46,7 @@ const shownAccounts = 50
 const worthShowing = (received: ReadonlyMap<string, Received>): ReadonlyArray<Received> =>
   [...received.values()]
     .filter(({ item }) => item.in_use > 0 || (item.health !== "ready" && !item.disabled))
-    .sort((a, b) => b.item.in_use - a.item.in_use || (a.item.identifier < b.item.identifier ? -1 : 1))
+    .sort((a, b) => b.item.in_use - a.item.in_use || (accountName(a.item) < accountName(b.item) ? -1 : 1))
 
 const AccountsInUse = ({ pool }: { readonly pool: PoolNow }) => {
   const { common, overview: t } = useTexts()
@@ -60,8 +61,8 @@ const AccountsInUse = ({ pool }: { readonly pool: PoolNow }) => {
         empty={t.noneInUse}
       >
         {accounts.slice(0, shownAccounts).map(({ at, item }) => (
-          <tr key={item.identifier}>
-            <th scope="row" class="text">{item.identifier}</th>
+          <tr key={accountName(item)}>
+            <th scope="row" class="text">{accountName(item)}</th>
             <td class="number">{common.of(number(item.in_use), number(pool.max_inflight_per_account))}</td>
             <td>
               <AccountBadge item={item} receivedAt={at} />

@@ -35,7 +35,7 @@ const stateOf = (item: AccountItem): AccountState => {
 }
 
 /** Redrawn every second, without what surrounds it. */
-const BackIn = ({ receivedAt, seconds }: { readonly seconds: number; readonly receivedAt: number }) => {
+export const BackIn = ({ receivedAt, seconds }: { readonly seconds: number; readonly receivedAt: number }) => {
   const t = useTexts()
   const left = Math.max(0, seconds - (useAtom(clockAtom) - receivedAt) / 1000)
   return <span class="hint">{` ${t.backIn(countdown(left))}`}</span>

@@ -17,14 +17,17 @@ export const useWork = <Given extends ReadonlyArray<unknown>>(work: (...given: G
 /** Reads a field of a form by its name; an absent field is empty. */
 export type ReadField = (name: string) => string
 
-/** A form whose fields `onSubmit` reads by their names. `children` draw the fields, with whether a submission runs. */
+/**
+ * A form whose fields `onSubmit` reads by their names, also the name of the button that submits it. `children` draw the fields, with
+ * whether a submission runs.
+ */
 export const Form = ({ children, class: kind = "stack", onSubmit }: {
   readonly class?: string
   readonly onSubmit: (read: ReadField) => Promise<unknown>
   readonly children: (busy: boolean) => ComponentChildren
 }) => {
-  const [busy, submit] = useWork((form: HTMLFormElement) => {
-    const data = new FormData(form)
+  const [busy, submit] = useWork((form: HTMLFormElement, submitter: HTMLElement | null) => {
+    const data = new FormData(form, submitter)
     return onSubmit((name) => String(data.get(name) ?? ""))
   })
   return (
@@ -32,7 +35,7 @@ export const Form = ({ children, class: kind = "stack", onSubmit }: {
       class={kind}
       onSubmit={(event) => {
         event.preventDefault()
-        submit(event.currentTarget)
+        submit(event.currentTarget, event.submitter)
       }}
     >
       {children(busy)}

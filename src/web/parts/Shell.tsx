@@ -18,6 +18,8 @@ const loaders: Readonly<Record<Exclude<Page, "overview">, () => Promise<PageView
   playground: () => import("../playground/Playground.tsx").then((module) => module.Playground),
   keys: () => import("../pages/keys/Keys.tsx").then((module) => module.Keys),
   accounts: () => import("../pages/accounts/AccountsPage.tsx").then((module) => module.Accounts),
+  upstreams: () => import("../pages/upstreams/Upstreams.tsx").then((module) => module.Upstreams),
+  routes: () => import("../pages/routes/Routes.tsx").then((module) => module.Routes),
   settings: () => import("../pages/settings/Settings.tsx").then((module) => module.Settings),
   usage: () => import("../pages/usage/Usage.tsx").then((module) => module.Usage),
   samples: () => import("../pages/Samples.tsx").then((module) => module.Samples),

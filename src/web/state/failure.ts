@@ -22,6 +22,11 @@ export const failureText = (failure: unknown): string => {
 /** A cause in words for people. */
 export const causeText = <E>(cause: Cause.Cause<E>): string => failureText(Cause.squash(cause))
 
+const hasCode = (code: string) => (failure: unknown): boolean =>
+  Predicate.hasProperty(failure, "code") && failure.code === code
+
 /** Whether a call failed because the thing does not exist. */
-export const isMissing = (failure: unknown): boolean =>
-  Predicate.hasProperty(failure, "code") && failure.code === "not_found"
+export const isMissing = hasCode("not_found")
+
+/** Whether a call failed because the configuration does not allow it as it is. */
+export const isConflict = hasCode("conflict")

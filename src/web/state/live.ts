@@ -5,6 +5,7 @@ import * as Sse from "effect/encoding/Sse"
 import * as Atom from "effect/reactivity/Atom"
 import { read, reload } from "./actions.ts"
 import { type AccountItem, at, credentials, type RequestItem, signedOut } from "./client.ts"
+import { accountName } from "./names.ts"
 import { registry } from "./registry.ts"
 
 /** Whether events arrive. */
@@ -44,7 +45,7 @@ export interface Received {
 
 const receivedLimit = 1_000
 
-/** The accounts of recent events, by identifier: newer than lists. Holds the latest 1,000. */
+/** The accounts of recent events, by name: newer than lists. Holds the latest 1,000. */
 export const receivedAtom = Atom.keepAlive(Atom.make<ReadonlyMap<string, Received>>(new Map()))
 
 type Listener = (items: ReadonlyArray<RequestItem>) => void
@@ -71,12 +72,13 @@ const receivePool = (pool: PoolNow): void => {
   registry.update(receivedAtom, (known) => {
     const next = new Map(known)
     for (const item of pool.changed) {
-      next.delete(item.identifier)
-      next.set(item.identifier, { item, at: now })
+      const name = accountName(item)
+      next.delete(name)
+      next.set(name, { item, at: now })
     }
-    for (const identifier of next.keys()) {
+    for (const name of next.keys()) {
       if (next.size <= receivedLimit) break
-      next.delete(identifier)
+      next.delete(name)
     }
     return next
   })
@@ -86,7 +88,9 @@ let revision: string | undefined
 
 /** Reloads everything that a change of the configuration may affect. */
 const receiveRevision = (next: string): void => {
-  if (revision !== undefined && revision !== next) reload("accounts", "keys", "config", "settings", "host")
+  if (revision !== undefined && revision !== next) {
+    reload("accounts", "keys", "config", "settings", "upstreams", "routes", "host")
+  }
   revision = next
 }
 

@@ -9,6 +9,8 @@ export const pages = [
   "playground",
   "keys",
   "accounts",
+  "upstreams",
+  "routes",
   "settings",
   "usage",
   "samples",

@@ -28,7 +28,8 @@ const words = {
   statusIs: (status: number) => `Status ${status}`,
   style: "Style",
   time: "Time",
-  tokens: "Tokens"
+  tokens: "Tokens",
+  upstream: "Upstream"
 }
 
 const styleNames: Readonly<Record<string, string>> = {
@@ -63,6 +64,44 @@ const lineDetails: Readonly<Record<string, string>> = {
   mobile: "Not a mobile number",
   note: "The note is too long",
   email: "Email, mobile or token is missing"
+}
+
+/** How upstreams are spoken to. */
+const driverNames: Readonly<Record<string, string>> = {
+  embedded: "Built-in answers",
+  session: "Session protocol",
+  openai: "OpenAI-compatible",
+  messages: "Messages API",
+  generate: "Content generation API"
+}
+
+/** What a try at an upstream failed with. */
+const causeNames: Readonly<Record<string, string>> = {
+  account_busy: "Account busy",
+  account_suspended: "Account suspended",
+  caller_mistake: "Request refused",
+  cut_off: "Connection lost",
+  disagreement: "Reply not understood",
+  empty_reply: "Empty reply",
+  endpoint_missing: "No such endpoint",
+  exhausted: "Too many tries",
+  forbidden: "Forbidden",
+  key_missing: "Key missing",
+  login_refused: "Login refused",
+  model_unavailable: "Model unavailable",
+  overdue: "Out of time",
+  overloaded: "Overloaded",
+  prompt_too_long: "Prompt too long",
+  quota_exhausted: "Quota exhausted",
+  rate_limited: "Rate limited",
+  request_too_large: "Request too large",
+  session_gone: "Session gone",
+  shutting_down: "Gateway shutting down",
+  timed_out: "Timed out",
+  token_refused: "Token refused",
+  unreachable: "No connection",
+  upstream_trouble: "Server error",
+  withdrawn: "Account withdrawn"
 }
 
 const batchWords = { enable: "enabled", disable: "disabled", delete: "deleted" } as const
@@ -104,6 +143,8 @@ export const en = {
       playground: "Playground",
       keys: "Keys",
       accounts: "Accounts",
+      upstreams: "Upstreams",
+      routes: "Routes",
       settings: "Settings",
       usage: "Usage",
       samples: "Samples",
@@ -198,6 +239,17 @@ export const en = {
     timeLine: "Timeline",
     frames: "Frames",
     toolCalls: "Tool calls",
+    tries: "Tries",
+    place: "Try",
+    target: "Target",
+    result: "Result",
+    began: "Began after",
+    took: "Took",
+    noTries: "Nothing was sent to an upstream.",
+    answered: "Answered",
+    trying: "Waiting for the upstream",
+    given: "Given up",
+    causes: (name: string) => causeNames[name] ?? name,
     timing: "Timing",
     side: "Side",
     both: "Both",
@@ -356,6 +408,166 @@ export const en = {
     moreLines: (n: number) => `${count(n, "further line", "further lines")} not shown.`,
     add: (n: number) => `Add ${count(n, "account", "accounts")}`,
     done: (n: number) => `${count(n, "account", "accounts")} added.`
+  },
+  upstreams: {
+    ...words,
+    add: "Add upstream",
+    edit: "Edit",
+    test: "Test",
+    enable: "Enable",
+    disable: "Disable",
+    save: "Save",
+    saveAnyway: "Save anyway",
+    states: { ready: "Ready", cooled: "Cooling down", disabled: "Disabled", noAccount: "No account ready" },
+    drivers: (name: string) => driverNames[name] ?? name,
+    modelCount: (n: number) => count(n, "model", "models"),
+    through: (proxy: string) => `through the proxy ${proxy}`,
+    probed: "tried by the next request",
+    slots: "Slots in use",
+    accounts: "Accounts",
+    ready: (n: number) => `${n} ready`,
+    accountsOf: (name: string, n: number) => `${n} ready: accounts of ${name}`,
+    inState: (n: number, state: string) => `${n} ${state.toLowerCase()}`,
+    waiting: (n: string) => `${n} waiting`,
+    errors: "Errors",
+    ofTries: (n: string) => `of ${n}`,
+    speed: "First event",
+    p95: (time: string) => `p95 ${time}`,
+    figuresHint:
+      "Errors and times are those of the tries of the last five minutes: the median, and what 95 % stay below.",
+    empty: "No upstream is configured.",
+    disabled: (name: string) => `${name} is disabled: it receives no further requests.`,
+    enabled: (name: string) => `${name} is enabled.`,
+    testPassed: (name: string, time: string) => `${name} answered in ${time}.`,
+    testFailed: (name: string, message: string) => `${name} failed: ${message}`,
+    passed: (time: string) => `The upstream answered in ${time}.`,
+    failed: (message: string) => `The test failed: ${message}`,
+    added: (name: string) => `${name} was added.`,
+    addedWithout: (name: string, reason: string) => `${name} was added, but its account was refused: ${reason}`,
+    changed: (name: string) => `${name} was changed.`,
+    name: "Name",
+    driver: "Kind of server",
+    address: "Address",
+    apiKey: "API key",
+    noKey: "empty for a server without keys",
+    identity: "Email or mobile number",
+    password: "Password",
+    models: "Models, one per line",
+    modelsHint: "The name for callers, =, and the server's name. Further fields follow as JSON: {\"images\": false}.",
+    serverModels: "Models of the server",
+    searchModels: "Search models",
+    noModels: "No model matches.",
+    moreModels: (n: number) => `${count(n, "further model", "further models")} not shown.`,
+    way: "Headers, proxy and TLS",
+    headers: "Headers, one per line",
+    proxy: "Proxy",
+    secretsHint: "*** keeps a secret. direct uses no proxy; an empty field uses the environment's.",
+    tlsFields: {
+      ca: "Trusted certificates",
+      cert: "Client certificate",
+      key: "Key of the client certificate",
+      server_name: "Server name"
+    },
+    limits: "Limits and tools",
+    limitFields: {
+      max_inflight: "Concurrent requests",
+      account_max_inflight: "Concurrent requests per account",
+      account_max_queue: "Waiting requests"
+    },
+    timeoutFields: {
+      connect: "Seconds to connect",
+      first_byte: "Seconds to the first byte",
+      silence: "Seconds of silence"
+    },
+    tools: "Tools",
+    byDefault: "Default",
+    toolsNative: "Declared to the server",
+    toolsPrompt: "Put into words",
+    deleteAsk: "Running requests finish; new requests no longer use the upstream. This cannot be undone.",
+    forceAsk: (name: string) => `The accounts of ${name} and its targets can be deleted with it.`,
+    loses: (route: string) => `The route ${route} has no other target and is deleted.`,
+    keeps: (route: string) => `The route ${route} keeps its other targets.`,
+    deleteAll: "Delete with accounts and targets",
+    deletedWith: (name: string, accounts: number, targets: number, routes: ReadonlyArray<string>) => {
+      const gone = [
+        ...(accounts === 0 ? [] : [count(accounts, "account", "accounts")]),
+        ...(targets === 0 ? [] : [count(targets, "target", "targets")]),
+        ...(routes.length === 0 ? [] : [`${routes.length === 1 ? "the route" : "the routes"} ${routes.join(", ")}`])
+      ]
+      return gone.length === 0 ? `${name} was deleted.` : `${name} was deleted with ${gone.join(" and ")}.`
+    }
+  },
+  routes: {
+    ...words,
+    lead:
+      "A route is a model that callers ask for, with its targets in order. A model without a route is served by every upstream that lists it.",
+    route: "Route",
+    add: "Add route",
+    edit: "Edit",
+    search: "Search routes",
+    targets: "Targets",
+    now: "Now",
+    empty: "There are no routes.",
+    noneFound: "No route matches.",
+    implied: "Models of several upstreams without a route",
+    moreModels: (n: number) => `${count(n, "further model", "further models")} not shown.`,
+    total: (n: number) => count(n, "route", "routes"),
+    name: "Name",
+    noName: "The route needs a name.",
+    newTarget: "New target",
+    targetHint: "upstream/model",
+    addTarget: "Add target",
+    noTargets: "Add the first target below.",
+    twice: (target: string) => `${target} is a target already.`,
+    moveUp: (target: string) => `Move ${target} up`,
+    moveDown: (target: string) => `Move ${target} down`,
+    remove: (target: string) => `Remove ${target}`,
+    moves: "Order of targets",
+    movedTo: (target: string, place: number, of: number) => `${target} is target ${place} of ${of} now.`,
+    atEnd: (target: string, place: number, of: number) => `${target} stays target ${place} of ${of}.`,
+    removed: (target: string) => `${target} was removed.`,
+    spread: "Choice of the target",
+    spreadOf: (name: string) => `Choice: ${name}`,
+    stickyOf: (name: string) => `Conversations: ${name}`,
+    spreads: { order: "First with a free slot", even: "Most free slots" },
+    wait: "Seconds at a full first target",
+    waits: (seconds: string) => `Waits ${seconds} s at a full first target`,
+    notNumber: (text: string) => `${text} is not a number.`,
+    sticky: "Conversations",
+    stickies: {
+      no: "Any account",
+      account: "Prefer the last account",
+      target: "Prefer the last target"
+    },
+    alsoOn: "Refusals that go to the next target too",
+    alsoOnOf: (names: string) => `Goes on after: ${names}`,
+    refusals: { context_length: "Context too long", content_filter: "Content filter" },
+    taken: "Next request",
+    free: (free: string, of: string) => `${free} of ${of} slots free`,
+    hindrances: {
+      unknown: "no such upstream",
+      noModel: "the upstream does not have this model",
+      disabled: "disabled",
+      cooled: "cooling down",
+      probe: "cooling down",
+      noAccount: "no account is ready",
+      full: "full"
+    },
+    reasons: {
+      first: (target: string) => `${target} is taken: it is the first with a free slot.`,
+      even: (target: string) => `${target} is taken: it has the largest share of free slots.`,
+      probe: (target: string) => `${target} is tried: its cooling time is over.`,
+      cooled: (target: string) => `${target} is tried although it is cooling down: no other target can serve.`,
+      holds: (target: string, wait: string) => `Requests wait up to ${wait} s for ${target}, then for every target.`,
+      waits: () => "Requests wait for the first slot of any target.",
+      none: () => "Requests are refused: no target can serve."
+    },
+    exists: (name: string) => `The route ${name} exists already.`,
+    changedMeanwhile: "The route was changed meanwhile, so nothing was saved. Open it again.",
+    added: (name: string) => `The route ${name} was added.`,
+    changed: (name: string) => `The route ${name} was changed.`,
+    deleted: (name: string) => `The route ${name} was deleted.`,
+    deleteAsk: "Upstreams that list a model of this name still serve it. This cannot be undone."
   },
   keys: {
     ...words,

@@ -13,8 +13,10 @@ import { numbers, Pager, RowButton, Table } from "../../parts/Table.tsx"
 import { act, attempt } from "../../state/actions.ts"
 import { type AccountItem, Admin } from "../../state/client.ts"
 import { receivedAtom } from "../../state/live.ts"
+import { accountName } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { registry, useAtom } from "../../state/registry.ts"
+import { useSeveralUpstreams } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { AddAccounts } from "./AddAccounts.tsx"
 import { progressAtom, runTests, stopTests } from "./tests.ts"
@@ -24,10 +26,12 @@ const changedBy = ["accounts", "config", "host"] as const
 
 type Action = "toggle" | "test" | "note" | "sessions" | "delete"
 
-const Row = ({ busy, item: listed, listedAt, onAction, onSelect, selected }: {
+const Row = ({ busy, isSeveral, item: listed, listedAt, onAction, onSelect, selected }: {
   readonly item: AccountItem
   /** When the list was read, in milliseconds of the page's clock. */
   readonly listedAt: number
+  /** Several upstreams have accounts. */
+  readonly isSeveral: boolean
   readonly selected: boolean
   /** A change of this account is under way. */
   readonly busy: boolean
@@ -35,9 +39,9 @@ const Row = ({ busy, item: listed, listedAt, onAction, onSelect, selected }: {
   readonly onAction: (action: Action) => void
 }) => {
   const { accounts: t, common } = useTexts()
-  const received = useAtom(receivedAtom).get(listed.identifier)
+  const received = useAtom(receivedAtom).get(accountName(listed))
   const { at, item } = received !== undefined && received.at > listedAt ? received : { at: listedAt, item: listed }
-  const id = item.identifier
+  const id = accountName(item)
   const button = (action: Action, text: string, name?: string) => (
     <RowButton
       text={text}
@@ -59,9 +63,10 @@ const Row = ({ busy, item: listed, listedAt, onAction, onSelect, selected }: {
         />
       </td>
       <th scope="row" class="text">
-        {id}
+        {item.identifier}
         {item.note !== "" && <p class="hint">{item.note}</p>}
       </th>
+      {isSeveral && <td>{item.upstream}</td>}
       <td>
         <AccountBadge item={item} receivedAt={at} />
       </td>
@@ -77,11 +82,13 @@ const Row = ({ busy, item: listed, listedAt, onAction, onSelect, selected }: {
   )
 }
 
-const NoteDialog = ({ item: { identifier, note }, onClose }: {
+const NoteDialog = ({ item, onClose }: {
   readonly item: AccountItem
   readonly onClose: () => void
 }) => {
   const t = useTexts().accounts
+  const { note } = item
+  const identifier = accountName(item)
   return (
     <FormDialog
       name={t.noteOf(identifier)}
@@ -116,6 +123,7 @@ interface Filter {
   readonly page: number
   readonly q: string
   readonly state: AccountState | ""
+  readonly upstream: string
 }
 
 type Open =
@@ -123,9 +131,12 @@ type Open =
   | { readonly name: "note"; readonly item: AccountItem }
   | { readonly name: "delete"; readonly identifiers: ReadonlyArray<string> }
 
-export const Accounts = () => {
+/** The accounts, at first those of the upstream `of`. */
+export const Accounts = ({ of = "" }: { readonly of: string | undefined }) => {
   const { accounts: t, addAccounts, common, states } = useTexts()
-  const [filter, setFilter] = useState<Filter>({ page: 1, q: "", state: "" })
+  const [filter, setFilter] = useState<Filter>({ page: 1, q: "", state: "", upstream: of })
+  const several = useSeveralUpstreams()
+  const isSeveral = several.length > 0
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const [open, setOpen] = useState<Open>()
   const [busy, setBusy] = useState<ReadonlySet<string>>(new Set())
@@ -133,8 +144,14 @@ export const Accounts = () => {
 
   const narrow = (change: Partial<Filter>) => setFilter((now) => ({ ...now, page: 1, ...change }))
   const list = useMemo(() => {
-    const { page, q, state } = filter
-    const query = { page, page_size: pageSize, ...(q === "" ? {} : { q }), ...(state === "" ? {} : { state }) }
+    const { page, q, state, upstream } = filter
+    const query = {
+      page,
+      page_size: pageSize,
+      ...(q === "" ? {} : { q }),
+      ...(state === "" ? {} : { state }),
+      ...(upstream === "" ? {} : { upstream })
+    }
     return Admin.query("admin-accounts", "list", { query, reactivityKeys: ["accounts"] })
   }, [filter])
 
@@ -157,7 +174,7 @@ export const Accounts = () => {
   }
 
   const change = async (item: AccountItem, action: Action) => {
-    const { identifier } = item
+    const identifier = accountName(item)
     if (action === "note") return setOpen({ name: "note", item })
     if (action === "delete") return setOpen({ name: "delete", identifiers: [identifier] })
     if (action === "test" && testing) return
@@ -198,6 +215,14 @@ export const Accounts = () => {
           options={[["", t.all], ...accountStates.map((each) => [each, states[each]] as const)]}
           onValue={(state) => narrow({ state })}
         />
+        {(isSeveral || filter.upstream !== "") && (
+          <Select
+            label={t.upstream}
+            value={filter.upstream}
+            options={[...new Set(["", ...several, filter.upstream])].map((each) => [each, each || t.all])}
+            onValue={(upstream) => narrow({ upstream })}
+          />
+        )}
       </div>
       <div class="actions">
         <button type="button" disabled={none} onClick={() => void batch("disable", chosen)}>
@@ -227,7 +252,7 @@ export const Accounts = () => {
       <Tests />
       <Loaded atom={list}>
         {(accounts, waiting) => {
-          const shown = accounts.items.map((item) => item.identifier)
+          const shown = accounts.items.map(accountName)
           const allSelected = shown.length > 0 && shown.every((identifier) => selected.has(identifier))
           const result = registry.get(list)
           const listedAt = AsyncResult.isSuccess(result) ? result.timestamp : 0
@@ -250,24 +275,29 @@ export const Accounts = () => {
                     )
                   },
                   t.account,
+                  ...(isSeveral ? [t.upstream] : []),
                   t.state,
                   ...numbers(t.inUse),
                   { name: t.actions, hidden: true }
                 ]}
                 rows={accounts.items.length}
-                empty={filter.q === "" && filter.state === "" ? t.empty : t.noneFound}
+                empty={filter.q === "" && filter.state === "" && filter.upstream === "" ? t.empty : t.noneFound}
               >
-                {accounts.items.map((item) => (
-                  <Row
-                    key={item.identifier}
-                    item={item}
-                    listedAt={listedAt}
-                    selected={selected.has(item.identifier)}
-                    busy={busy.has(item.identifier)}
-                    onSelect={(on) => select([item.identifier], on)}
-                    onAction={(action) => void change(item, action)}
-                  />
-                ))}
+                {accounts.items.map((item) => {
+                  const name = accountName(item)
+                  return (
+                    <Row
+                      key={name}
+                      item={item}
+                      listedAt={listedAt}
+                      isSeveral={isSeveral}
+                      selected={selected.has(name)}
+                      busy={busy.has(name)}
+                      onSelect={(on) => select([name], on)}
+                      onAction={(action) => void change(item, action)}
+                    />
+                  )
+                })}
               </Table>
               <Pager
                 page={filter.page}
@@ -280,7 +310,7 @@ export const Accounts = () => {
           )
         }}
       </Loaded>
-      {open?.name === "add" && <AddAccounts onClose={close} />}
+      {open?.name === "add" && <AddAccounts upstreams={several} upstream={filter.upstream} onClose={close} />}
       {open?.name === "note" && <NoteDialog item={open.item} onClose={close} />}
       {open?.name === "delete" && (
         <DeleteDialog

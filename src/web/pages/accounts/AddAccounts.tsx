@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import { useRef, useState } from "preact/hooks"
 import { Badge } from "../../parts/Badge.tsx"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { Failure, TextArea, useWork } from "../../parts/Form.tsx"
+import { Failure, Select, TextArea, useWork } from "../../parts/Form.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
 import { call, reload, report } from "../../state/actions.ts"
 import { causeText } from "../../state/failure.ts"
@@ -63,16 +63,24 @@ const Lines = ({ lines, name, okText }: {
   )
 }
 
-export const AddAccounts = ({ onClose }: { readonly onClose: () => void }) => {
+export const AddAccounts = ({ onClose, upstream: first, upstreams }: {
+  /** The upstreams to choose from; empty for `default` alone. */
+  readonly upstreams: ReadonlyArray<string>
+  /** The upstream that is chosen at first, if it is one of them. */
+  readonly upstream: string
+  readonly onClose: () => void
+}) => {
   const { addAccounts: t, common } = useTexts()
   const field = useRef<HTMLTextAreaElement>(null)
   const [stage, setStage] = useState<Stage>()
   const [failure, setFailure] = useState<string>()
+  const [chosen, setUpstream] = useState(first)
+  const upstream = upstreams.includes(chosen) ? chosen : upstreams[0]
   const [busy, send] = useWork(async (dryRun: boolean) => {
     setFailure(undefined)
     const parsed = parseAccounts(field.current?.value ?? "")
     const good = parsed.flatMap(({ account, line }) => account === undefined ? [] : [{ account, line }])
-    const accounts = good.map(({ account }) => account)
+    const accounts = good.map(({ account }) => ({ ...(upstream === undefined ? {} : { upstream }), ...account }))
     const exit = await call((client) =>
       client["admin-accounts"].batch({ payload: { action: "add", accounts, dry_run: dryRun } })
     )
@@ -100,6 +108,17 @@ export const AddAccounts = ({ onClose }: { readonly onClose: () => void }) => {
         )
         : (
           <>
+            {upstream !== undefined && (
+              <Select
+                label={t.upstream}
+                value={upstream}
+                options={upstreams.map((each) => [each, each])}
+                onValue={(next) => {
+                  setUpstream(next)
+                  setStage(undefined)
+                }}
+              />
+            )}
             <TextArea
               ref={field}
               label={t.field}

@@ -14,6 +14,7 @@ interface ParsedAccount {
   readonly password?: string
   readonly token?: string
   readonly note?: string
+  readonly upstream?: string
 }
 
 /** A line with its number, from 1. `account` is `undefined` if the line cannot be parsed. */
@@ -30,7 +31,7 @@ const identityOf = (text: string): ParsedAccount | undefined => {
   return /^\+?\d{8,15}$/.test(text) ? { mobile: text } : undefined
 }
 
-const fields = ["email", "mobile", "password", "token", "note"] as const
+const fields = ["email", "mobile", "password", "token", "note", "upstream"] as const
 
 const fromJson = (value: unknown): ParsedAccount | undefined => {
   if (typeof value === "string") return value.trim() === "" ? undefined : { token: value.trim() }

@@ -6,6 +6,7 @@ import * as Atom from "effect/reactivity/Atom"
 import { reload, report } from "../../state/actions.ts"
 import { Admin, onSignedOut, withServices } from "../../state/client.ts"
 import { causeText } from "../../state/failure.ts"
+import { accountName } from "../../state/names.ts"
 import { texts } from "../../state/preferences.ts"
 import { registry } from "../../state/registry.ts"
 
@@ -54,7 +55,7 @@ const everyIdentifier = Effect.gen(function*() {
   for (let page = 1, pages = 1; page <= pages; page++) {
     const list = yield* Admin.use((client) => client["admin-accounts"].list({ query: { page, page_size: pageSize } }))
     pages = list.total_pages
-    found.push(...list.items.map((item) => item.identifier))
+    found.push(...list.items.map(accountName))
   }
   return found
 })

@@ -3,7 +3,7 @@
  */
 import type { ComponentChildren } from "preact"
 import { useEffect, useState } from "preact/hooks"
-import { RequestBadge } from "../../parts/Badge.tsx"
+import { Badge, RequestBadge } from "../../parts/Badge.tsx"
 import { dateTime, elapsed, number } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
@@ -154,6 +154,41 @@ const Timing = ({ record }: Shown) => {
   )
 }
 
+/** The tries in order, in a configuration of several upstreams. */
+const Tries = ({ record: { outcome, tries } }: Shown) => {
+  const t = useTexts().inspector
+  return tries === undefined ? null : (
+    <Section name={t.tries}>
+      <Table
+        name={t.tries}
+        columns={[...numbers(t.place), t.target, t.account, t.result, ...numbers(t.began, t.took)]}
+        rows={tries.length}
+        empty={t.noTries}
+      >
+        {tries.map(({ account, began_ms, cause, model, status, took_ms, upstream }, index) => (
+          <tr key={index}>
+            <td class="number">{index + 1}</td>
+            <th scope="row" class="text">
+              <code>{`${upstream}/${model}`}</code>
+            </th>
+            <td class="text">{account || "–"}</td>
+            <td>
+              {cause !== null
+                ? <Badge sign="✕" tone="bad" text={t.causes(cause)} />
+                : took_ms !== null
+                ? <Badge sign="✓" tone="good" text={t.answered} />
+                : <Badge sign="…" tone="" text={outcome === "open" ? t.trying : t.given} />}
+              {status !== null && <span class="hint">{` ${status}`}</span>}
+            </td>
+            <td class="number">{elapsed(began_ms)}</td>
+            <td class="number">{took_ms === null ? "–" : elapsed(took_ms)}</td>
+          </tr>
+        ))}
+      </Table>
+    </Section>
+  )
+}
+
 const ToolCalls = ({ record: { tool_calls } }: Shown) => {
   const t = useTexts().inspector
   return (
@@ -299,6 +334,7 @@ export const Inspector = ({ id }: { readonly id: string }) => {
         {record.error !== null && <span class="refused">{record.error}</span>}
       </p>
       {!record.bodies_kept && <p class="notice">{t.bodiesGone}</p>}
+      <Tries record={record} />
       <TimeLine record={record} />
       <Timing record={record} />
       <ToolCalls record={record} />

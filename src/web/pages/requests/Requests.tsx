@@ -45,6 +45,7 @@ const Row = ({ item }: { readonly item: RequestItem }) => {
       </td>
       <td>
         <span class="clip narrow" title={item.account}>{item.account || "–"}</span>
+        {item.target !== undefined && <p class="hint clip narrow" title={item.target}>{item.target}</p>}
       </td>
       <td class="number">
         {item.duration_ms === null ? "–" : elapsed(item.duration_ms)}

@@ -13,14 +13,16 @@ import { isMissing } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { sessionAtom } from "../../state/session.ts"
+import { useSeveralUpstreams } from "../../state/upstreams.ts"
 import { Chart } from "./Chart.tsx"
 import type { Measures, Usage as UsageReply, UsageRow } from "./rows.ts"
 
 const ranges = { day: 1, week: 7, month: 30, quarter: 90, year: 365 } as const
 type Range = keyof typeof ranges
 
-const groups = ["hour", "day", "key", "model", "account", "style", "upstream", "target"] as const
-type Group = (typeof groups)[number]
+const groups = ["hour", "day", "key", "model", "account", "style"] as const
+const severalGroups = [...groups, "upstream", "target"] as const
+type Group = (typeof severalGroups)[number]
 
 const rowsAtMost = 200
 
@@ -108,6 +110,7 @@ export const Usage = () => {
   const usage = useMemo(() => Admin.query("admin-usage", "query", { query }), [query])
   const isFailed = AsyncResult.isFailure(useAtom(usage))
   const session = useAtom(sessionAtom)
+  const several = useSeveralUpstreams().length > 0
   return (
     <>
       <Heading name={common.pages.usage}>
@@ -132,7 +135,7 @@ export const Usage = () => {
         <Select
           label={t.groupBy}
           value={group}
-          options={groups.map((each) => [each, t.groups[each]] as const)}
+          options={(several ? severalGroups : groups).map((each) => [each, t.groups[each]] as const)}
           onValue={setGroup}
         />
       </div>

@@ -1,0 +1,219 @@
+/**
+ * Routes: the models that callers ask for, their targets in order, and which of them would be taken now.
+ */
+import type { ComponentChildren } from "preact"
+import { useState } from "preact/hooks"
+import { DeleteDialog } from "../../parts/Dialog.tsx"
+import { Search } from "../../parts/Form.tsx"
+import { number } from "../../parts/format.ts"
+import { Heading, Section } from "../../parts/Heading.tsx"
+import { Loaded } from "../../parts/Loaded.tsx"
+import { Pager, RowButton, Table } from "../../parts/Table.tsx"
+import { report } from "../../state/actions.ts"
+import { useTexts } from "../../state/preferences.ts"
+import {
+  type Route,
+  type Routes as AllRoutes,
+  routesAtom,
+  type UpstreamItem,
+  upstreamsAtom,
+  useCurrentUpstreams
+} from "../../state/upstreams.ts"
+import { DurabilityNotice } from "../configuration.tsx"
+import { impliedRoutes, plainRoute, routeNow } from "./choice.ts"
+import { EditRoute, saveRoute } from "./EditRoute.tsx"
+import { TargetState, Verdict } from "./TargetState.tsx"
+
+const pageSize = 50
+
+const Row = ({ children, name, route, upstreams }: {
+  readonly name: string
+  readonly route: Route
+  readonly upstreams: ReadonlyArray<UpstreamItem>
+  /** What can be done with it. */
+  readonly children: ComponentChildren
+}) => {
+  const t = useTexts().routes
+  const now = routeNow(name, route, upstreams)
+  const options = [
+    ...(route.spread === "even" ? [t.spreadOf(t.spreads.even)] : []),
+    ...(route.wait > 0 ? [t.waits(number(route.wait))] : []),
+    ...(route.sticky === false ? [] : [t.stickyOf(t.stickies[route.sticky === true ? "account" : "target"])]),
+    ...(route.also_on.length === 0 ? [] : [t.alsoOnOf(route.also_on.map((each) => t.refusals[each]).join(", "))])
+  ]
+  return (
+    <tr>
+      <th scope="row" class="text">
+        <code>{name}</code>
+        {options.map((option) => <p key={option} class="hint">{option}</p>)}
+      </th>
+      <td class="wide">
+        <ol class="listed">
+          {now.targets.map((target, at) => (
+            <li key={target.text}>
+              <code>{target.text}</code>
+              <TargetState target={target} isTaken={now.taken === at} />
+            </li>
+          ))}
+        </ol>
+      </td>
+      <td class="text">
+        <Verdict now={now} wait={route.wait} />
+      </td>
+      <td class="tools">{children}</td>
+    </tr>
+  )
+}
+
+const RouteTable = ({ onDelete, onEdit, routes, upstreams }: {
+  readonly routes: AllRoutes
+  readonly upstreams: ReadonlyArray<UpstreamItem>
+  readonly onEdit: (name: string, route: Route) => void
+  readonly onDelete: (name: string, route: Route) => void
+}) => {
+  const { common, routes: t } = useTexts()
+  const [page, setPage] = useState(1)
+  const [search, setSearch] = useState("")
+  const all = Object.entries(routes)
+  const found = all.filter(([name, { targets }]) =>
+    [name, ...targets].some((text) => text.toLowerCase().includes(search))
+  )
+  const pages = Math.max(1, Math.ceil(found.length / pageSize))
+  return (
+    <>
+      {all.length > 10 && (
+        <div class="row">
+          <Search
+            label={t.search}
+            onSearch={(text) => {
+              setPage(1)
+              setSearch(text.toLowerCase())
+            }}
+          />
+        </div>
+      )}
+      <Table
+        name={common.pages.routes}
+        columns={[t.route, t.targets, t.now, { name: t.actions, hidden: true }]}
+        rows={found.length}
+        empty={all.length === 0 ? t.empty : t.noneFound}
+      >
+        {found.slice((page - 1) * pageSize, page * pageSize).map(([name, route]) => (
+          <Row key={name} name={name} route={route} upstreams={upstreams}>
+            <RowButton
+              text={t.edit}
+              of={name}
+              onClick={() =>
+                onEdit(name, route)}
+            />
+            <RowButton
+              danger
+              text={t.delete}
+              of={name}
+              onClick={() =>
+                onDelete(name, route)}
+            />
+          </Row>
+        ))}
+      </Table>
+      {pages > 1 && <Pager page={page} shown={page} pages={pages} total={t.total(found.length)} onPage={setPage} />}
+    </>
+  )
+}
+
+const impliedAtMost = 50
+
+/** The models that several upstreams list, and which of them would be taken now. */
+const Implied = ({ onAdd, routes, upstreams }: {
+  readonly routes: AllRoutes
+  readonly upstreams: ReadonlyArray<UpstreamItem>
+  readonly onAdd: (route: Route) => void
+}) => {
+  const t = useTexts().routes
+  const implied = impliedRoutes(upstreams, routes)
+  if (implied.length === 0) return null
+  return (
+    <Section name={t.implied}>
+      <Table
+        name={t.implied}
+        columns={[t.model, t.targets, t.now, { name: t.actions, hidden: true }]}
+        rows={implied.length}
+        empty=""
+      >
+        {implied.slice(0, impliedAtMost).map(([name, route]) => (
+          <Row key={name} name={name} route={route} upstreams={upstreams}>
+            <RowButton
+              text={t.add}
+              of={name}
+              onClick={() =>
+                onAdd(route)}
+            />
+          </Row>
+        ))}
+      </Table>
+      {implied.length > impliedAtMost && <p class="hint">{t.moreModels(implied.length - impliedAtMost)}</p>}
+    </Section>
+  )
+}
+
+type Open =
+  | { readonly name: "add"; readonly route: Route }
+  | { readonly name: "edit" | "delete"; readonly of: string; readonly route: Route }
+
+export const Routes = () => {
+  const { common, routes: t } = useTexts()
+  const [open, setOpen] = useState<Open>()
+  useCurrentUpstreams()
+  const close = () => setOpen(undefined)
+  const remove = async (name: string, route: Route) => {
+    const refused = await saveRoute(name, route, undefined, t)
+    report(refused ?? t.deleted(name), refused !== undefined)
+  }
+  return (
+    <>
+      <Heading name={common.pages.routes}>
+        <button type="button" class="primary" onClick={() => setOpen({ name: "add", route: plainRoute })}>
+          {t.add}
+        </button>
+      </Heading>
+      <p class="lead">{t.lead}</p>
+      <DurabilityNotice />
+      <Loaded atom={upstreamsAtom}>
+        {({ upstreams }) => (
+          <>
+            <Loaded atom={routesAtom}>
+              {({ routes }) => (
+                <>
+                  <RouteTable
+                    routes={routes}
+                    upstreams={upstreams}
+                    onEdit={(of, route) => setOpen({ name: "edit", of, route })}
+                    onDelete={(of, route) => setOpen({ name: "delete", of, route })}
+                  />
+                  <Implied
+                    routes={routes}
+                    upstreams={upstreams}
+                    onAdd={(route) => setOpen({ name: "add", route })}
+                  />
+                </>
+              )}
+            </Loaded>
+            {open?.name === "add" && <EditRoute route={open.route} upstreams={upstreams} onClose={close} />}
+            {open?.name === "edit" && (
+              <EditRoute name={open.of} route={open.route} upstreams={upstreams} onClose={close} />
+            )}
+          </>
+        )}
+      </Loaded>
+      {open?.name === "delete" && (
+        <DeleteDialog
+          name={open.of}
+          onClose={close}
+          onDelete={() => remove(open.of, open.route)}
+        >
+          {t.deleteAsk}
+        </DeleteDialog>
+      )}
+    </>
+  )
+}

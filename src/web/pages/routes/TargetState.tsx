@@ -1,0 +1,43 @@
+/**
+ * What a target's upstream does now, and what a request would do at the whole route.
+ */
+import { Badge } from "../../parts/Badge.tsx"
+import { number } from "../../parts/format.ts"
+import { CooledUntil } from "../../parts/UpstreamBadge.tsx"
+import { useTexts } from "../../state/preferences.ts"
+import type { RouteNow, TargetNow } from "./choice.ts"
+
+/** Why a target takes no request now, or how many slots are free; and whether the next request takes it. */
+export const TargetState = ({ isTaken, target: { hindrance, upstream } }: {
+  readonly target: TargetNow
+  readonly isTaken: boolean
+}) => {
+  const t = useTexts().routes
+  const reason = upstream?.reason ?? null
+  const free = upstream === undefined ? 0 : Math.max(0, upstream.max_inflight - upstream.in_use)
+  return (
+    <p class="hint">
+      {isTaken && (
+        <>
+          <Badge sign="➜" tone="good" text={t.taken} />
+          {" · "}
+        </>
+      )}
+      {hindrance === undefined
+        ? t.free(number(free), number(upstream?.max_inflight ?? 0))
+        : t.hindrances[hindrance]}
+      {upstream !== undefined && <CooledUntil item={upstream} />}
+      {hindrance !== "disabled" && reason !== null && ` · ${reason}`}
+    </p>
+  )
+}
+
+/** What a request would do now, in one sentence. */
+export const Verdict = ({ now: { reason, taken, targets }, wait }: {
+  readonly now: RouteNow
+  readonly wait: number
+}) => {
+  const t = useTexts().routes
+  const target = taken === undefined ? "" : targets[taken]!.text
+  return <p class="hint">{t.reasons[reason](target, number(wait))}</p>
+}

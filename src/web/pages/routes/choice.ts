@@ -1,0 +1,126 @@
+/**
+ * Which target of a route a request would take now, and why: from the states of the upstreams.
+ */
+import { defaultUpstream } from "../../state/names.ts"
+import type { Route, Routes, UpstreamItem } from "../../state/upstreams.ts"
+
+/** Why a target takes no request now. `probe`: its cooling time is over, so that one request tries it. */
+export type Hindrance = "unknown" | "noModel" | "disabled" | "cooled" | "probe" | "noAccount" | "full"
+
+/** A target with what its upstream does now. */
+export interface TargetNow {
+  readonly text: string
+  readonly upstream: UpstreamItem | undefined
+  readonly hindrance: Hindrance | undefined
+}
+
+/**
+ * `first`: it is the first with a free slot. `even`: it has the largest share of free slots. `probe`: it is chosen so, and its cooling
+ * time is over. `cooled`: it is cooled, and the others
+ * cannot serve either. `holds`: requests wait at it alone at first. `waits`: requests wait at all that are full. `none`: no target
+ * can serve.
+ */
+export type Reason = "first" | "even" | "probe" | "cooled" | "holds" | "waits" | "none"
+
+export interface RouteNow {
+  readonly targets: ReadonlyArray<TargetNow>
+  /** The index of the target that the reason names. */
+  readonly taken: number | undefined
+  readonly reason: Reason
+}
+
+/** The parts of a target; a short one names the model with the route's name. */
+export const partsOf = (target: string, route: string): { readonly upstream: string; readonly model: string } => {
+  const slash = target.indexOf("/")
+  const parts = slash === -1 ? [target, route] : [target.slice(0, slash), target.slice(slash + 1)]
+  return { upstream: parts[0]!.trim().toLowerCase(), model: parts[1]!.trim().toLowerCase() }
+}
+
+/** A route without targets, with the defaults. */
+export const plainRoute: Route = { targets: [], wait: 0, also_on: [], spread: "order", sticky: false }
+
+const hindranceOf = (
+  upstream: UpstreamItem | undefined,
+  model: string,
+  time: number
+): Hindrance | undefined => {
+  if (upstream === undefined) return "unknown"
+  // The models that the server of `default` lists itself may be targets too.
+  if (upstream.name !== defaultUpstream && !upstream.models.some((each) => each.toLowerCase() === model)) {
+    return "noModel"
+  }
+  const { cooled_until, state } = upstream
+  if (state === "cooled" && cooled_until !== null && Date.parse(cooled_until) <= time) return "probe"
+  if (state !== "ready") return state
+  if (upstream.accounts.ready === 0) return "noAccount"
+  return upstream.in_use >= upstream.max_inflight ? "full" : undefined
+}
+
+const freeShare = ({ upstream }: TargetNow): number =>
+  upstream === undefined ? 0 : 1 - upstream.in_use / upstream.max_inflight
+
+/** What a request for the route would do now. */
+export const routeNow = (
+  name: string,
+  { spread, targets: texts, wait }: Pick<Route, "spread" | "targets" | "wait">,
+  upstreams: ReadonlyArray<UpstreamItem>,
+  /** Unix time in milliseconds. */
+  time: number = Date.now()
+): RouteNow => {
+  const targets = texts.map((text): TargetNow => {
+    const { model, upstream } = partsOf(text, name)
+    const found = upstreams.find((each) => each.name === upstream)
+    return { text, upstream: found, hindrance: hindranceOf(found, model, time) }
+  })
+  const first = (...those: ReadonlyArray<Hindrance | undefined>) => {
+    const index = targets.findIndex(({ hindrance }) => those.includes(hindrance))
+    return index === -1 ? undefined : index
+  }
+  const [cooled, free, full] = [first("cooled"), first(undefined, "probe"), first("full")]
+  const enabled = targets.findIndex(({ hindrance }) => hindrance !== "disabled")
+  if (wait > 0 && full !== undefined && full === enabled) return { targets, taken: full, reason: "holds" }
+  if (free !== undefined) {
+    const isFree = ({ hindrance }: TargetNow) => hindrance === undefined || hindrance === "probe"
+    const taken = spread === "order" ? free : targets.reduce(
+      (best, target, index) => isFree(target) && freeShare(target) > freeShare(targets[best]!) ? index : best,
+      free
+    )
+    const isProbe = targets[taken]!.hindrance === "probe"
+    return { targets, taken, reason: isProbe ? "probe" : spread === "order" ? "first" : "even" }
+  }
+  if (full !== undefined) return { targets, taken: undefined, reason: "waits" }
+  return cooled === undefined
+    ? { targets, taken: undefined, reason: "none" }
+    : { targets, taken: cooled, reason: "cooled" }
+}
+
+/** The models without a route that several upstreams list, each as the route that serves it now. */
+export const impliedRoutes = (
+  upstreams: ReadonlyArray<UpstreamItem>,
+  routes: Routes
+): ReadonlyArray<readonly [name: string, route: Route]> => {
+  const named = new Set(Object.keys(routes).map((name) => name.toLowerCase()))
+  const targets = new Map<string, Array<string>>()
+  for (const { models, name } of upstreams) {
+    for (const model of models) {
+      const id = model.toLowerCase()
+      if (!named.has(id)) targets.set(id, [...targets.get(id) ?? [], `${name}/${model}`])
+    }
+  }
+  return [...targets].flatMap(([id, each]) => each.length < 2 ? [] : [[id, { ...plainRoute, targets: each }] as const])
+}
+
+/** The list with the entry at `from` moved to `to`. */
+export const moved = <A>(list: ReadonlyArray<A>, from: number, to: number): ReadonlyArray<A> =>
+  to < 0 || to >= list.length || from === to ? list : list.toSpliced(from, 1).toSpliced(to, 0, list[from]!)
+
+/** The fields of a route that differ from the defaults; the targets alone if all others are. */
+export const compact = ({ also_on, spread, sticky, targets, wait }: Route) => {
+  const rest = {
+    ...(wait === 0 ? {} : { wait }),
+    ...(also_on.length === 0 ? {} : { also_on }),
+    ...(spread === "order" ? {} : { spread }),
+    ...(sticky === false ? {} : { sticky })
+  }
+  return Object.keys(rest).length === 0 ? targets : { targets, ...rest }
+}

@@ -1,0 +1,38 @@
+/**
+ * The state of an upstream as a sign and words.
+ */
+import { useTexts } from "../state/preferences.ts"
+import type { UpstreamItem } from "../state/upstreams.ts"
+import { BackIn, Badge } from "./Badge.tsx"
+
+const signs = {
+  ready: { sign: "●", tone: "good" },
+  cooled: { sign: "◔", tone: "warn" },
+  disabled: { sign: "○", tone: "muted" },
+  noAccount: { sign: "▲", tone: "bad" }
+} as const
+
+/** When a cooled upstream is tried again. */
+export const CooledUntil = ({ item: { cooled_until, state } }: { readonly item: UpstreamItem }) => {
+  const t = useTexts().upstreams
+  if (state !== "cooled" || cooled_until === null) return null
+  const now = Date.now()
+  const seconds = (Date.parse(cooled_until) - now) / 1000
+  return seconds > 0
+    ? <BackIn seconds={seconds} receivedAt={now} />
+    : <span class="hint">{` ${t.probed}`}</span>
+}
+
+/** An upstream's state; also why it does not serve, and when it is tried again. */
+export const UpstreamBadge = ({ item }: { readonly item: UpstreamItem }) => {
+  const t = useTexts().upstreams
+  const { accounts, reason, state } = item
+  const shown = state === "ready" && accounts.ready === 0 ? "noAccount" : state
+  return (
+    <>
+      <Badge {...signs[shown]} text={t.states[shown]} />
+      <CooledUntil item={item} />
+      {shown !== "disabled" && reason !== null && <p class="hint why">{reason}</p>}
+    </>
+  )
+}

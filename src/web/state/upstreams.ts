@@ -1,0 +1,40 @@
+/**
+ * The upstreams with what they do now, and the routes.
+ */
+import * as Option from "effect/Option"
+import * as AsyncResult from "effect/reactivity/AsyncResult"
+import { useEffect, useMemo } from "preact/hooks"
+import { Admin, type Reply } from "./client.ts"
+import { defaultUpstream } from "./names.ts"
+import { registry, useAtom } from "./registry.ts"
+
+export type UpstreamItem = Reply<"admin-upstreams", "list">["upstreams"][number]
+export type Routes = Reply<"admin-routes", "get">["routes"]
+export type Route = Routes[string]
+
+export const upstreamsAtom = Admin.query("admin-upstreams", "list", { reactivityKeys: ["upstreams"] })
+export const routesAtom = Admin.query("admin-routes", "get", { reactivityKeys: ["routes"] })
+
+/** The pause between two reads of what upstreams do, in milliseconds. */
+const pause = 3_000
+
+/** Reads the upstreams again and again while the view is shown: no event reports them. */
+export const useCurrentUpstreams = (): void => {
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden && !registry.get(upstreamsAtom).waiting) registry.refresh(upstreamsAtom)
+    }, pause)
+    return () => clearInterval(timer)
+  }, [])
+}
+
+const none: ReadonlyArray<string> = []
+
+/** The names of the upstreams; empty for a configuration that has `default` alone, and while they are loaded. */
+export const useSeveralUpstreams = (): ReadonlyArray<string> => {
+  const reply = Option.getOrUndefined(AsyncResult.value(useAtom(upstreamsAtom)))
+  return useMemo(() => {
+    const names = reply?.upstreams.map(({ name }) => name) ?? none
+    return names.length > 1 || names.some((name) => name !== defaultUpstream) ? names : none
+  }, [reply])
+}

@@ -1,0 +1,366 @@
+/**
+ * Upstreams and routes at the console, in Chromium: adding, testing, changing and deleting them, and the tries of a request.
+ */
+import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { Browser, BrowserContextOptions, Page } from "playwright-core"
+import type { RawConfig } from "../../src/config/json.ts"
+import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { json, modelList, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+import { goTo, launch, openSignedIn, result, seriousFindings, settled, sideways, type Watched } from "./support.ts"
+
+let browser: Browser
+let first: OpenAiServer
+let second: OpenAiServer
+let gateway: RunningGateway
+let watched: Watched
+let page: Page
+
+beforeAll(async () => {
+  ;[browser, first, second] = await Promise.all([launch(), startOpenAiServer(), startOpenAiServer()])
+  for (const server of [first, second]) server.list(() => modelList("Qwen/Qwen3-8B", "Qwen/Qwen3-32B"))
+})
+afterAll(() => Promise.all([browser.close(), first.stop(), second.stop()]))
+afterEach(async () => {
+  await watched.close()
+  await gateway.stop()
+})
+
+const start = async (config: RawConfig, route: string, options: BrowserContextOptions = {}) => {
+  gateway = await startGateway({ accounts: [{ email: "ada@example.com", password: "p" }], ...config })
+  watched = await openSignedIn(browser, gateway.url, route, options)
+  page = watched.page
+}
+
+const upstreamAt = (server: OpenAiServer) => ({
+  driver: "openai",
+  base_url: server.baseUrl,
+  models: { qwen3: "Qwen/Qwen3-8B" }
+})
+
+/** Two upstreams and a route over them. */
+const several = (): RawConfig => ({
+  upstream: { driver: "embedded" },
+  upstreams: {
+    gpu: { ...upstreamAt(first), headers: { "X-Title": "title-secret" } },
+    hosted: upstreamAt(second)
+  },
+  accounts: [{ email: "ada@example.com", password: "p" }, { upstream: "hosted", token: "sk-1" }],
+  routes: { qwen3: ["gpu", "hosted", "default/upstream-chat"], only: ["hosted/qwen3"] }
+})
+
+const admin = async (path: string): Promise<Readonly<Record<string, unknown>>> => {
+  const response = await fetch(gateway.url + path, { headers: { authorization: `Bearer ${adminKey}` } })
+  return await response.json() as Readonly<Record<string, unknown>>
+}
+
+const ask = async (model: string, id = "asked") => {
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}`, "x-request-id": id },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }] })
+  })
+  return { status: response.status, text: await response.text() }
+}
+
+const button = (name: string) => page.getByRole("button", { name, exact: true })
+const dialog = (name: string) => page.getByRole("dialog", { name })
+const field = (name: string) => page.getByRole("textbox", { name, exact: true })
+const table = (name: string) => page.getByRole("table", { name, exact: true })
+const row = (name: string) => page.getByRole("row", { name: new RegExp(`^${name}\\b`) })
+
+/** The targets of the open dialog, in order. */
+const targets = () => page.getByRole("list", { name: "Targets" }).locator("code").allTextContents()
+const focused = () => page.locator(":focus").getAttribute("aria-label")
+
+describe("upstreams at the console", () => {
+  it("one is tested before it is saved, with models of its server, and answers callers", async () => {
+    first.answer(() => streamed({ content: "From the new one" }))
+    await start({}, "upstreams")
+    await row("default").waitFor()
+    await button("Add upstream").click()
+    await field("Name").fill("gpu")
+    await field("Address").fill("http://127.0.0.1:1/v1")
+    await field("API key").fill("sk-new")
+    await button("Save").click()
+    await page.getByRole("alert").getByText("The test failed:").waitFor()
+    await button("Save anyway").waitFor()
+    assert.lengthOf((await admin("/admin/upstreams"))["upstreams"] as ReadonlyArray<unknown>, 1)
+
+    await field("Address").fill(first.baseUrl)
+    await button("Save anyway").waitFor({ state: "detached" })
+    await button("Test").click()
+    await page.getByText("The upstream answered in").waitFor()
+    assert.strictEqual(first.lists.at(-1)?.key, "sk-new")
+    await field("Models, one per line").fill("qwen3 = Qwen/Qwen3-8B")
+    const picks = page.getByRole("group", { name: "Models of the server" }).last()
+    assert.isTrue(await picks.getByRole("checkbox", { name: "Qwen/Qwen3-8B" }).isChecked())
+    await picks.getByRole("checkbox", { name: "Qwen/Qwen3-32B" }).check()
+    await button("Save").click()
+    await result(page).getByText("gpu was added.").waitFor()
+    await row("gpu").getByText("● Ready").waitFor()
+    await row("gpu").getByText("2 models").waitFor()
+
+    for (const model of ["qwen3", "gpu/Qwen/Qwen3-32B"]) {
+      assert.include((await ask(model)).text, "From the new one")
+      assert.strictEqual(first.requests.at(-1)?.key, "sk-new")
+    }
+  })
+
+  it("a refused one stays in its dialog, with the reason", async () => {
+    await start({}, "upstreams")
+    await button("Add upstream").click()
+    await field("Name").fill("Not a name")
+    await button("Save").click()
+    await page.getByRole("alert").getByText("base_url is required").waitFor()
+    await field("Address").fill(first.baseUrl)
+    await button("Save").click()
+    await page.getByRole("alert").getByText("must have a name of a-z").waitFor()
+    assert.strictEqual(await field("Name").inputValue(), "Not a name")
+    await page.keyboard.press("Escape")
+    await page.getByRole("dialog").waitFor({ state: "detached" })
+    assert.strictEqual(await page.locator(":focus").textContent(), "Add upstream")
+  })
+
+  it("a change keeps secrets, which the page does not know, and other fields", async () => {
+    await start(several(), "upstreams")
+    await button("Edit gpu").click()
+    await page.getByText("Headers, proxy and TLS").click()
+    assert.strictEqual(await field("Headers, one per line").inputValue(), "X-Title: ***")
+    await field("Headers, one per line").fill("X-Title: ***\nX-Team: red")
+    await page.getByText("Limits and tools").click()
+    await field("Concurrent requests").fill("3")
+    await button("Save").click()
+    await result(page).getByText("gpu was changed.").waitFor()
+    await row("gpu").getByText("0 of 3").waitFor()
+    await ask("qwen3")
+    assert.deepInclude(first.requests.at(-1)?.headers, { "x-title": "title-secret", "x-team": "red" })
+  })
+
+  it("one is disabled, enabled and tested in its row", async () => {
+    await start(several(), "upstreams")
+    await button("Disable gpu").click()
+    await row("gpu").getByText("○ Disabled").waitFor()
+    await button("Enable gpu").click()
+    await row("gpu").getByText("● Ready").waitFor()
+    await button("Test gpu").click()
+    await result(page).getByText(/^gpu answered in/).waitFor()
+    first.list(() => json(401, { error: { message: "bad key", code: "invalid_api_key" } }))
+    await button("Test gpu").click()
+    await page.getByRole("alert").getByText("gpu failed:").waitFor()
+    first.list(() => modelList("Qwen/Qwen3-8B", "Qwen/Qwen3-32B"))
+  })
+
+  it("deleting one that accounts and routes name asks again, and says what goes", async () => {
+    await start(several(), "upstreams")
+    assert.isTrue(await button("Delete default").isDisabled())
+    await button("Delete hosted").click()
+    await dialog("Delete hosted").getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("alert").getByText("1 account and 2 targets").waitFor()
+    await dialog("Delete hosted").getByText("The route qwen3 keeps its other targets.").waitFor()
+    await dialog("Delete hosted").getByText("The route only has no other target and is deleted.").waitFor()
+    await button("Delete with accounts and targets").click()
+    await result(page).getByText("hosted was deleted with 1 account and 2 targets and the route only.").waitFor()
+    await row("hosted").waitFor({ state: "detached" })
+    assert.deepStrictEqual(Object.keys((await admin("/admin/routes"))["routes"] as object), ["qwen3"])
+  })
+})
+
+describe("routes at the console", () => {
+  it("targets are ordered by keyboard: the focus stays, and the place is announced", async () => {
+    await start(several(), "routes")
+    await row("qwen3").getByText("gpu is taken: it is the first with a free slot.").waitFor()
+    await button("Edit qwen3").click()
+    assert.deepStrictEqual(await targets(), ["gpu", "hosted", "default/upstream-chat"])
+    const said = page.getByRole("status", { name: "Order of targets" })
+    await button("Move hosted up").focus()
+    await page.keyboard.press("Enter")
+    await said.getByText("hosted is target 1 of 3 now.").waitFor()
+    assert.deepStrictEqual(await targets(), ["hosted", "gpu", "default/upstream-chat"])
+    assert.strictEqual(await focused(), "Move hosted up")
+    await page.keyboard.press("Enter")
+    await said.getByText("hosted stays target 1 of 3.").waitFor()
+    assert.strictEqual(await focused(), "Move hosted up")
+    await page.keyboard.press("End")
+    await said.getByText("hosted is target 3 of 3 now.").waitFor()
+    assert.strictEqual(await focused(), "Move hosted down")
+    await page.keyboard.press("ArrowUp")
+    assert.deepStrictEqual(await targets(), ["gpu", "hosted", "default/upstream-chat"])
+    await page.keyboard.press("Home")
+    assert.deepStrictEqual(await targets(), ["hosted", "gpu", "default/upstream-chat"])
+    await page.getByText("hosted is taken: it is the first with a free slot.").waitFor()
+    await button("Remove gpu").focus()
+    await page.keyboard.press("Enter")
+    assert.strictEqual(await focused(), "Move default/upstream-chat up")
+    await button("Save").click()
+    await result(page).getByText("The route qwen3 was changed.").waitFor()
+    const { routes } = await admin("/admin/routes") as { readonly routes: Readonly<Record<string, RawConfig>> }
+    assert.deepStrictEqual(Object.keys(routes), ["qwen3", "only"])
+    assert.deepStrictEqual(routes["qwen3"]?.["targets"], ["hosted", "default/upstream-chat"])
+    second.answer(() => streamed({ content: "From hosted" }))
+    assert.include((await ask("qwen3")).text, "From hosted")
+  })
+
+  it("targets are ordered by dragging", async () => {
+    await start(several(), "routes")
+    await button("Edit qwen3").click()
+    const handles = page.locator(".handle")
+    const [from, to] = [await handles.nth(2).boundingBox(), await handles.nth(0).boundingBox()]
+    await page.mouse.move(from!.x + 4, from!.y + 4)
+    await page.mouse.down()
+    await page.mouse.move(to!.x + 4, to!.y + 4, { steps: 8 })
+    await page.mouse.up()
+    await page.mouse.move(from!.x + 4, from!.y + 4)
+    assert.deepStrictEqual(await targets(), ["default/upstream-chat", "gpu", "hosted"])
+  })
+
+  it("one is added, changed and deleted", async () => {
+    await start(several(), "routes")
+    await button("Add route").click()
+    await field("Name").fill("fast")
+    const target = page.getByRole("combobox", { name: "New target" })
+    for (const each of ["hosted/qwen3", "gpu/qwen3"]) {
+      await target.fill(each)
+      await target.press("Enter")
+    }
+    await target.fill("gpu/qwen3")
+    await button("Add target").click()
+    await page.getByRole("alert").getByText("gpu/qwen3 is a target already.").waitFor()
+    await page.getByRole("combobox", { name: "Choice of the target" }).selectOption("Most free slots")
+    await field("Seconds at a full first target").clear()
+    await field("Seconds at a full first target").pressSequentially("2.5")
+    await page.getByRole("checkbox", { name: "Context too long" }).check()
+    await button("Save").click()
+    await result(page).getByText("The route fast was added.").waitFor()
+    await row("fast").getByText("Waits 2.5 s at a full first target").waitFor()
+    const { routes } = await admin("/admin/routes") as { readonly routes: Readonly<Record<string, RawConfig>> }
+    assert.deepStrictEqual(routes["fast"], {
+      targets: ["hosted/qwen3", "gpu/qwen3"],
+      wait: 2.5,
+      also_on: ["context_length"],
+      spread: "even",
+      sticky: false
+    })
+    await button("Edit fast").click()
+    await target.fill("gpu/unknown")
+    await button("Save").click()
+    await page.getByRole("alert").getByText("routes.fast.targets[2]").waitFor()
+    await button("Cancel").click()
+    await button("Delete fast").click()
+    await dialog("Delete fast").getByRole("button", { name: "Delete" }).click()
+    await result(page).getByText("The route fast was deleted.").waitFor()
+    await row("fast").waitFor({ state: "detached" })
+  })
+
+  it("one is made of a model that several upstreams list", async () => {
+    await start({ ...several(), routes: {} }, "routes")
+    const implied = table("Models of several upstreams without a route")
+    await implied.getByText("gpu/qwen3 is taken: it is the first with a free slot.").waitFor()
+    await button("Add route qwen3").click()
+    assert.strictEqual(await field("Name").inputValue(), "qwen3")
+    await button("Move hosted/qwen3 up").click()
+    await button("Save").click()
+    await table("Routes").getByText("hosted/qwen3 is taken: it is the first with a free slot.").waitFor()
+    await implied.waitFor({ state: "detached" })
+    assert.nestedProperty(await admin("/admin/routes"), "routes.qwen3")
+  })
+
+  it("the next target is shown while the first one is disabled", async () => {
+    await start(several(), "routes")
+    await row("qwen3").getByText("gpu is taken").waitFor()
+    await fetch(`${gateway.url}/admin/upstreams/gpu`, {
+      method: "PATCH",
+      headers: { authorization: `Bearer ${adminKey}` },
+      body: JSON.stringify({ enabled: false })
+    })
+    await row("qwen3").getByText("hosted is taken: it is the first with a free slot.").waitFor()
+  })
+})
+
+describe("several upstreams elsewhere at the console", () => {
+  it("the inspector shows the chain of tries, and the list the target that answered", async () => {
+    first.answer(() => json(500, { error: { message: "broken" } }))
+    second.answer(() => streamed({ content: "Hello" }))
+    await start(several(), "requests")
+    assert.strictEqual((await ask("qwen3", "tried")).status, 200)
+    await table("Requests").getByText("hosted/qwen3").waitFor()
+    await page.getByRole("link", { name: "tried" }).click()
+    await table("Tries").getByRole("row", { name: /^1 gpu\/qwen3 gpu Server error 500/ }).waitFor()
+    await table("Tries").getByRole("row", { name: /^2 hosted\/qwen3 hosted\/token:\w+ Answered/ }).waitFor()
+    await settled(page)
+    assert.deepStrictEqual(await seriousFindings(page), [])
+  })
+
+  it("usage is grouped by upstream and by target", async () => {
+    first.answer(() => json(500, { error: { message: "broken" } }))
+    second.answer(() => streamed({ content: "Hello" }))
+    await start(several(), "usage")
+    assert.strictEqual((await ask("qwen3")).status, 200)
+    await page.getByRole("combobox", { name: "Group by" }).selectOption("Upstream")
+    await table("Usage").getByRole("row", { name: /^hosted 1 0 0/ }).waitFor()
+    await page.getByRole("combobox", { name: "Group by" }).selectOption("Target")
+    await table("Usage").getByRole("row", { name: /^hosted\/qwen3 1 0 0/ }).waitFor()
+  })
+
+  it("accounts are shown, filtered and added by upstream", async () => {
+    await start(several(), "upstreams")
+    await page.getByRole("link", { name: "1 ready: accounts of hosted" }).click()
+    await page.getByRole("heading", { level: 1, name: "Accounts" }).waitFor()
+    await table("Accounts").getByRole("cell", { name: "hosted", exact: true }).waitFor()
+    assert.strictEqual(await table("Accounts").getByText("ada@example.com").count(), 0)
+    await button("Add accounts").click()
+    assert.strictEqual(await dialog("Add accounts").getByRole("combobox", { name: "Upstream" }).inputValue(), "hosted")
+    await field("Accounts, one per line").fill("sk-2\nsk-1")
+    await button("Preview").click()
+    await table("Preview").getByText("Already there").waitFor()
+    await button("Add 1 account").click()
+    await button("Close").click()
+    assert.strictEqual((await admin("/admin/accounts?upstream=hosted"))["total"], 2)
+    await page.getByRole("combobox", { name: "Upstream" }).selectOption("All")
+    await table("Accounts").getByRole("rowheader", { name: "ada@example.com" }).waitFor()
+    const disable = page.getByRole("button", { name: /^Disable hosted\/token:/ })
+    await disable.first().click()
+    await result(page).getByText(/^hosted\/token:\w+ is disabled/).waitFor()
+  })
+
+  it("one upstream alone looks as before", async () => {
+    await start({}, "accounts")
+    await table("Accounts").getByRole("rowheader", { name: "ada@example.com" }).waitFor()
+    await settled(page)
+    assert.strictEqual(await page.getByText("Upstream", { exact: true }).count(), 0)
+    assert.strictEqual((await ask("upstream-chat", "alone")).status, 200)
+    await goTo(page, "Requests")
+    await page.getByRole("link", { name: "alone" }).click()
+    await page.getByRole("region", { name: "Timing" }).waitFor()
+    assert.strictEqual(await page.getByRole("region", { name: "Tries" }).count(), 0)
+    await goTo(page, "Usage")
+    await settled(page)
+    const groups = page.getByRole("combobox", { name: "Group by" }).locator("option")
+    assert.deepStrictEqual(await groups.allTextContents(), ["Hour", "Day", "Key", "Model", "Account", "Style"])
+  })
+
+  it.each(["Upstreams", "Routes"])(
+    "%s: axe finds no serious violation with rows and in dialogs, light and dark, and all fits into 360 pixels",
+    async (name) => {
+      await start(several(), name.toLowerCase())
+      const adding = name === "Upstreams" ? "Edit gpu" : "Edit qwen3"
+      for (const isOpen of [false, true]) {
+        if (isOpen) {
+          await button(adding).click()
+          for (const summary of await page.locator("dialog summary").all()) await summary.click()
+          if (name === "Upstreams") await page.getByRole("checkbox", { name: "Qwen/Qwen3-32B" }).waitFor()
+        }
+        for (const colorScheme of ["light", "dark"] as const) {
+          await page.emulateMedia({ colorScheme })
+          assert.deepStrictEqual(await seriousFindings(page), [], colorScheme)
+        }
+        await page.setViewportSize({ width: 360, height: 740 })
+        assert.isAtMost(await sideways(page), 0)
+        const wide = await page.evaluate(
+          `(() => { const d = document.querySelector("dialog"); return d === null ? 0 : d.scrollWidth - d.clientWidth })()`
+        )
+        assert.strictEqual(wide, 0)
+        await page.setViewportSize({ width: 1280, height: 800 })
+      }
+    }
+  )
+})
