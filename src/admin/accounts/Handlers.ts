@@ -68,7 +68,9 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
     const modelName = named ?? defaultModel
     const { route_table } = store.now()
     const model = resolveRoute(route_table, "chat", modelName)
-    if (model === undefined && named != null) return yield* routeNotFound(route_table, modelName)
+    if (model === undefined && named !== null && named !== undefined) {
+      return yield* routeNotFound(route_table, modelName)
+    }
     return { model, modelName, requestId: (yield* CurrentRequestStats).id }
   })
 
