@@ -48,6 +48,10 @@ const swaggerPlugin = (assets: Map<string, Uint8Array>, effort: Effort): Plugin 
   }
 })
 
+/** A Lua script without comment lines, empty lines and indentation. No script has a text of several lines. */
+const plainLua = (lua: string): string =>
+  lua.split("\n").map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith("--")).join("\n")
+
 /** Replaces each read of a Lua script by the script's text. */
 export const luaTexts: Plugin = {
   name: "lua-texts",
@@ -56,7 +60,7 @@ export const luaTexts: Plugin = {
     handler(code, id) {
       const whole = code.replaceAll(
         /text\(new URL\("([^"]+\.lua)", import\.meta\.url\)\)/g,
-        (_, file: string) => JSON.stringify(readFileSync(path.join(path.dirname(id), file), "utf8"))
+        (_, file: string) => JSON.stringify(plainLua(readFileSync(path.join(path.dirname(id), file), "utf8")))
       )
       // Each text stays on one line, so line numbers do not change.
       return { code: whole, map: null }

@@ -48,6 +48,8 @@ const counters = {
   logins: total("gateway_logins_total", "Logins of accounts"),
   loginFailures: total("gateway_login_failures_total", "Logins that failed"),
   refreshes: total("gateway_token_refreshes_total", "Tokens that were refreshed"),
+  stickyHits: total("gateway_sticky_hits_total", "Turns of conversations on the account of the turn before"),
+  stickyMoves: total("gateway_sticky_moves_total", "Turns of conversations on another account than the turn before"),
   leasesLost: total("gateway_leases_lost_total", "Leases that the store had dropped while they ran"),
   lostWrites: total("gateway_store_lost_writes_total", "Copies of stored responses that could not be written"),
   cpu: total("process_cpu_seconds_total", "CPU time of the process, user and system")
@@ -108,6 +110,11 @@ export class Gauges extends Context.Service<Gauges, {
           yield* count(counters.logins, "logins", pool.logins)
           yield* count(counters.loginFailures, "loginFailures", pool.loginFailures)
           yield* count(counters.refreshes, "refreshes", pool.refreshes)
+          // Without sticky conversations there is nothing to count.
+          if (pool.stickyHits + pool.stickyMoves > 0) {
+            yield* count(counters.stickyHits, "stickyHits", pool.stickyHits)
+            yield* count(counters.stickyMoves, "stickyMoves", pool.stickyMoves)
+          }
           const shared = yield* nodes.metrics
           if (shared !== undefined) {
             yield* Metric.update(gauges.storeUp, shared.up ? 1 : 0)
