@@ -4,9 +4,9 @@ import path from "node:path"
 import { buildConsole, cachedConsole } from "../console.ts"
 import { buildService, noticesAsset } from "./service.ts"
 
-/** Packs assets into the file that src/server/assets.ts reads. */
+/** Packs assets into the file that src/server/assets.ts reads. The gzip forms are made when the console is first read. */
 export const packAssets = (assets: ReadonlyMap<string, Uint8Array>): Buffer => {
-  const sorted = [...assets].sort(([a], [b]) => a < b ? -1 : 1)
+  const sorted = [...assets].filter(([name]) => !name.endsWith(".gz")).sort(([a], [b]) => a < b ? -1 : 1)
   const lengths = Object.fromEntries(sorted.map(([name, bytes]) => [name, bytes.length]))
   return Buffer.concat([Buffer.from(`${JSON.stringify(lengths)}\n`), ...sorted.map(([, bytes]) => bytes)])
 }

@@ -2,6 +2,7 @@
  * The console's built files, read at the first request and kept in memory.
  */
 import * as Effect from "effect/Effect"
+import { gzipSync } from "node:zlib"
 import { assets } from "../assets.ts"
 import { type SentFile, sentFile } from "../sentFile.ts"
 
@@ -15,14 +16,14 @@ const contentTypes: Readonly<Record<string, string>> = {
   svg: "image/svg+xml"
 }
 
-/** The files of known types that have both compressed forms. */
+/** The files of known types. A build has no gzip forms, because they compress no further in its package. */
 const filesOf = (contents: ReadonlyMap<string, Uint8Array>): ConsoleFiles => {
   const files = new Map<string, SentFile>()
   for (const [name, plain] of contents) {
     const contentType = contentTypes[name.split(".").at(-1)!]
-    const gz = contents.get(`${name}.gz`)
     const br = contents.get(`${name}.br`)
-    if (contentType === undefined || gz === undefined || br === undefined) continue
+    if (contentType === undefined || br === undefined) continue
+    const gz = contents.get(`${name}.gz`) ?? gzipSync(plain, { level: 9 })
     files.set(name, sentFile({ plain, gz, br, contentType }))
   }
   return files
