@@ -42,19 +42,21 @@ afterAll(async () => {
   await fs.rm(folder, { recursive: true })
 })
 
-/** The slices of the work, and the number of turns of the event loop meanwhile. */
+/** The slices of the work, and the most of them within one turn of the event loop. */
 const sliced = async <A>(run: () => Promise<A>) => {
   slices.length = 0
-  let turns = 0
+  let most = 0
+  let seen = 0
   let over = false
   const turn = () => {
-    turns++
+    most = Math.max(most, slices.length - seen)
+    seen = slices.length
     if (!over) setImmediate(turn)
   }
   setImmediate(turn)
   const value = await run()
   over = true
-  return { value, turns, slices: [...slices] }
+  return { value, most, slices: [...slices] }
 }
 
 const itemsOf = (sizes: ReadonlyArray<SliceSize>) => sizes.reduce((sum, { items }) => sum + items, 0)
@@ -80,7 +82,7 @@ describe("the admin API with a hundred thousand accounts", () => {
     ]
     let [walked, least] = [0, 0]
     for (const [name, walks, step] of steps) {
-      const { slices, turns, value } = await sliced(step)
+      const { most, slices, value } = await sliced(step)
       if (name === "import") assert.deepInclude(value.json, { success: true, config_writable: true })
       for (const { chars, items } of slices) {
         assert.isAtMost(items, sliceItems, name)
@@ -89,7 +91,8 @@ describe("the admin API with a hundred thousand accounts", () => {
       // The rest of a walk after its last full slice is not reported.
       walked += itemsOf(slices)
       least += walks * (count - sliceItems)
-      assert.isAtLeast(turns, slices.length, name)
+      // The pool puts the accounts of the step before into its own order, while the request goes on.
+      assert.isAtMost(most, 2, name)
     }
     assert.isAtLeast(walked, least)
     assert.strictEqual((await call("GET", "/admin/accounts")).json["total"], count)
