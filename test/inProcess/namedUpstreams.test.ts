@@ -1,0 +1,44 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import {
+  complete,
+  ConfigStore,
+  fixedUpstream,
+  gatewayServices,
+  makeDriver,
+  namedUpstreams,
+  Reply,
+  undiciExchanges,
+  UpstreamEvent
+} from "../../src/index.ts"
+import { startOpenAiServer, streamed } from "../support/openaiServer.ts"
+
+const mine = fixedUpstream(makeDriver({
+  complete: () =>
+    Effect.succeed({
+      id: "x",
+      events: Stream.fromArray([UpstreamEvent.UpstreamText("mine"), UpstreamEvent.UpstreamFinish("stop")])
+    })
+}))
+
+describe("an app with an upstream of its own", () => {
+  it.live("reaches the upstreams of the configuration beside it", () =>
+    Effect.gen(function*() {
+      const server = yield* Effect.acquireRelease(
+        Effect.promise(startOpenAiServer),
+        (server) => Effect.promise(server.stop)
+      )
+      server.answer(() => streamed({ content: "named" }))
+      const upstreams = { gpu: { driver: "openai" as const, base_url: server.baseUrl, models: { qwen3: "q" } } }
+      const Gateway = gatewayServices(Layer.merge(mine, Layer.provide(namedUpstreams, undiciExchanges))).pipe(
+        Layer.provideMerge(ConfigStore.layerMemory({ keys: ["k"], upstream: {}, upstreams })),
+        Layer.provide(NodeServices.layer)
+      )
+      const answer = (model: string) => Effect.map(complete({ model, prompt: "hi" }), Reply.replyText)
+      const answers = yield* Effect.provide(Effect.all([answer("upstream-chat"), answer("qwen3")]), Gateway)
+      assert.deepStrictEqual(answers, ["mine", "named"])
+    }))
+})
