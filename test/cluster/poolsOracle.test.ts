@@ -441,7 +441,7 @@ describe("the scripts of several pools", () => {
   it("give the same results as Pools and UpstreamCooling under any interleaving, and leave nothing behind", async () => {
     await fc.assert(
       fc.asyncProperty(configured, limit, fc.array(op, { maxLength: 100, size: "max" }), compare),
-      { numRuns: runs(60) }
+      { numRuns: runs(40) }
     )
   })
 })

@@ -75,7 +75,7 @@ describe("nextTry", () => {
     for (const targets of [1, 2, 3]) {
       for (const alsoOn of alsoOns) {
         for (const isPinned of [true, false]) {
-          for (const out of [undefined, new Set([targets - 1])]) {
+          for (const out of isPinned ? [undefined] : [undefined, new Set([targets - 1])]) {
             seen += explore({ targets, tries: [], alsoOn, isPinned, out }, 0, 4)
           }
         }
