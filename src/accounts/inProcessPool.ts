@@ -10,29 +10,20 @@ import { CurrentShutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import { normalizeModelName } from "../domain/models.ts"
-import { defaultUpstream } from "../domain/routes.ts"
+import { defaultUpstream, servesModel } from "../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { Driver, Upstream } from "../upstream/Upstream.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
 import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "./accountRegistry.ts"
-import type {
-  AccountPool,
-  Caller,
-  Lease,
-  LeaseOptions,
-  LeaseTarget,
-  PoolWatch,
-  QueueWaiter,
-  UpstreamFacts
-} from "./Lease.ts"
+import { makeInProcessView } from "./inProcessView.ts"
+import type { AccountPool, Caller, Lease, LeaseOptions, LeaseTarget, PoolWatch } from "./Lease.ts"
 import { type Held, heldBy, makePoolOver, type PoolCore, type PoolShell, type Report } from "./pool.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import { type PoolConfig, Pools } from "./Pools.ts"
-import type { LeaseRequest, PoolChanges, PoolState, Refusal, Slot, Waiter } from "./PoolState.ts"
-import { ambiguousAccount, disabledUpstreams, otherUpstream, type Outage, refusalError } from "./refusals.ts"
+import type { LeaseRequest, PoolChanges, Refusal, Slot, Waiter } from "./PoolState.ts"
+import { ambiguousAccount, disabledUpstreams, otherUpstream, refusalError } from "./refusals.ts"
 import { makeSessionCleanUp } from "./sessionCleanUp.ts"
 import { preferring, StickyConversations } from "./sticky.ts"
 import { type AccountTokens, makeTokens } from "./tokens.ts"
@@ -40,9 +31,6 @@ import { makeUpstreamHealth, type ReportedTry } from "./upstreamHealth.ts"
 
 type AccountSlot = Slot<PooledAccount>
 type AccountWaiter = Waiter<PooledAccount>
-
-/** The queue status shows this many waiters. */
-const maxShownWaiters = 50
 
 const avoidNothing: ReadonlySet<string> = new Set()
 const noReport: Report = () => Effect.void
@@ -104,6 +92,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       )
   )
   const upstreams = yield* makeUpstreamHealth(clock, (name, skipped) => state.skip(name, skipped))
+  const view = makeInProcessView(state, upstreams, config, now)
   const cleanUp = yield* makeSessionCleanUp(
     (slot, isCleaning) => poolOf(slot)?.setCleaning(slot, isCleaning),
     () => config.now().auto_delete.mode
@@ -132,10 +121,9 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     for (const { targets, waiter } of waiting) {
       for (const { upstream } of targets) {
         const isServed = targets.some((target) =>
-          target.upstream === upstream &&
-          route_table.upstreams.get(upstream)?.has(normalizeModelName(target.model)) === true
+          target.upstream === upstream && servesModel(route_table, upstream, target.model)
         )
-        if (upstream !== defaultUpstream && !isServed) state.drop(waiter, upstream)
+        if (!isServed) state.drop(waiter, upstream)
       }
     }
     health.wake()
@@ -319,53 +307,11 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       return Effect.flatMapEager(
         Effect.mapErrorEager(claimed, (refusal) => {
           const disabled = refusal._tag === "Unavailable" ? disabledUpstreams(config.now().upstreams, pools) : undefined
-          return disabled ?? refusalError(refusal, now(), outage(pools))
+          return disabled ?? refusalError(refusal, now(), view.outage(pools))
         }),
         granted
       )
     })
-  }
-
-  /** Why no account of some upstreams is in rotation; `undefined` while at least one is. */
-  const outage = (names: ReadonlyArray<string>): Outage | undefined => {
-    let until = Number.POSITIVE_INFINITY
-    let reason: string | undefined
-    let hasAccounts = false
-    for (const name of names) {
-      const pool = state.get(name)
-      if (pool === undefined || pool.size === 0) continue
-      if (pool.out < pool.size) return undefined
-      hasAccounts = true
-      until = Math.min(until, pool.nextRecovery)
-      if (reason === undefined) reason = outageOf(pool)
-    }
-    return hasAccounts ? { until, reason } : undefined
-  }
-
-  const upstreamFacts = (pool: PoolState<PooledAccount>, isEnabled: boolean): UpstreamFacts => {
-    const cooled = upstreams.cooled(pool.name)
-    const isOut = pool.size > 0 && pool.out === pool.size
-    return {
-      name: pool.name,
-      accounts: {
-        ready: pool.size - pool.cooling - pool.out,
-        cooling: pool.cooling,
-        out: pool.out,
-        disabled: pool.disabled
-      },
-      in_use: pool.inUse,
-      max_inflight: pool.limits.global,
-      waiting: pool.waiting,
-      state: isEnabled ? cooled === undefined ? "ready" : "cooled" : "disabled",
-      cooled_ms: cooled === undefined ? null : Math.round(cooled.left),
-      reason: cooled?.reason ?? (isOut ? outageOf(pool) : undefined) ?? null
-    }
-  }
-
-  const sum = (count: (pool: PoolState<PooledAccount>) => number): number => {
-    let total = 0
-    for (const pool of state.configured()) total += count(pool)
-    return total
   }
 
   return {
@@ -386,12 +332,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       Effect.withFiber((fiber) =>
         shell.withDrivers((drivers) => lease(caller, options, Context.getUnsafe(fiber.context, Scope.Scope), drivers))
       ),
-    upstreams: Effect.sync(() =>
-      config.now().upstreams.flatMap(({ enabled, name }) => {
-        const pool = state.get(name)
-        return pool === undefined ? [] : [upstreamFacts(pool, enabled)]
-      })
-    ),
+    upstreams: Effect.sync(view.upstreams),
     access: (account, { driver }) =>
       Effect.sync(() => {
         const slot = slotOf(account)
@@ -414,30 +355,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
           }
         })
       ),
-    queue: Effect.sync(() => {
-      const pools = [...state.all()]
-      const slots = pools.flatMap((pool) => [...pool.slots()])
-      const available = slots.filter((slot) => slot.available)
-      const draining = pools.flatMap((pool) => [...pool.draining.values()])
-      const inUse = [...slots.filter((slot) => slot.inUse > 0), ...draining]
-      const { limits } = config.now().upstreams[0] ?? { limits: { perAccount: 0 } }
-      return {
-        available: available.length,
-        in_use: state.inUse,
-        total: sum(({ size }) => size),
-        available_accounts: available.map(({ account }) => account.identifier),
-        in_use_accounts: inUse.map(({ account }) => account.identifier),
-        max_inflight_per_account: limits.perAccount,
-        global_max_inflight: state.limit,
-        waiting: state.waiting,
-        max_queue_size: sum(({ limits }) => limits.queue),
-        cooling: sum(({ cooling }) => cooling),
-        out: sum(({ out }) => out),
-        disabled: sum(({ disabled }) => disabled),
-        reason: outage(config.now().upstreams.map(({ name }) => name))?.reason ?? null,
-        waiters: longestWaiting(state, now())
-      }
-    }),
+    queue: Effect.sync(view.queue),
     setTestStatus: (account, status) =>
       Effect.suspend(() => {
         account.tested = status
@@ -459,39 +377,13 @@ const makeInProcessCore = Effect.fnUntraced(function*(
           })
       )),
     metrics: Effect.sync(() => ({
-      inUse: state.inUse,
-      waiting: state.waiting,
-      accounts: {
-        ready: sum((pool) => pool.size - pool.cooling - pool.out),
-        cooling: sum(({ cooling }) => cooling),
-        out: sum(({ out }) => out),
-        draining: Array.from(state.all()).reduce((total, { draining }) => total + draining.size, 0)
-      },
+      ...view.counts(),
       stickyHits: conversations.counts().hits,
       stickyMoves: conversations.counts().moves,
       ...cleanUp.counts()
     }))
   }
 })
-
-/** Why the accounts of a pool are out of rotation. */
-const outageOf = (pool: PoolState<PooledAccount>): string | undefined => {
-  for (const { account, state: is } of pool.slots()) {
-    const reason = is === "out" && account.fault !== undefined ? account.reasonFor(account.fault) : undefined
-    if (reason !== undefined) return reason
-  }
-  return undefined
-}
-
-/** The requests that have waited longest, the longest first. `now` is on the pool's clock. */
-const longestWaiting = (state: Pools<PooledAccount>, now: number): ReadonlyArray<QueueWaiter> => {
-  const shown: Array<QueueWaiter> = []
-  for (const { about, pinned, since } of state.queued()) {
-    shown.push({ age_ms: Math.round(now - since), style: about, account: pinned?.account.identifier ?? null })
-    if (shown.length === maxShownWaiters) break
-  }
-  return shown
-}
 
 /** Makes the pool; the scope ends everything that it does in the background. */
 export const makePool: Effect.Effect<AccountPool, never, ConfigStore | Upstream | Scope.Scope> = makePoolOver(

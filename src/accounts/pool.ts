@@ -16,8 +16,7 @@ import { type Account, findAccount } from "../config/Account.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
-import { normalizeModelName } from "../domain/models.ts"
-import { defaultUpstream } from "../domain/routes.ts"
+import { defaultUpstream, servesModel } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { type Credential, type Driver, Upstream } from "../upstream/Upstream.ts"
@@ -298,9 +297,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     upstreams: Effect.andThen(currentDrivers, core.upstreams),
     recentTries: Effect.sync(() => times.recent()),
     driverOf: (upstream) => applied.get(upstream),
-    serves: ({ model, upstream }) =>
-      upstream === defaultUpstream ||
-      config.now().route_table.upstreams.get(upstream)?.has(normalizeModelName(model)) === true,
+    serves: ({ model, upstream }) => servesModel(config.now().route_table, upstream, model),
     withAccount: (identifier) =>
       Effect.flatMap(currentDrivers, (drivers) => {
         const account = accountOf(identifier)

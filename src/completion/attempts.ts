@@ -12,6 +12,7 @@ import * as Scope from "effect/Scope"
 import type { AccountPool, Caller, Lease, LeaseOptions, LeaseTarget } from "../accounts/Accounts.ts"
 import type { Stickiness } from "../accounts/Lease.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
+import type { Account } from "../config/Account.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { pause } from "../config/clock/retry.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
@@ -360,17 +361,10 @@ export class Attempts<B, A> {
 
   /** True if there is at most one account: another attempt would repeat the same request. */
   private hasOneAccount(upstream: string): boolean {
-    const { route_table, runtime, upstreams } = this.options.config
+    const { accounts, route_table, runtime } = this.options.config
     if (!route_table.isSeveral) return runtime.recommended_concurrency <= runtime.account_max_inflight
-    const limits = upstreams.find(({ name }) => name === upstream)?.limits
-    return limits === undefined || this.accountsOf(upstream) <= 1
-  }
-
-  /** Enabled accounts of an upstream, by the configuration. */
-  private accountsOf(upstream: string): number {
-    let count = 0
-    for (const account of this.options.config.accounts) if (account.upstream === upstream && !account.disabled) count++
-    return count
+    const isOne = ({ disabled, upstream: of }: Account) => of === upstream && !disabled
+    return accounts.findIndex(isOne) === accounts.findLastIndex(isOne)
   }
 
   /** Handles a failure before anything was sent: reports it to the pool, then retries or fails. */
@@ -471,6 +465,7 @@ export class Attempts<B, A> {
     return [target, ...untried]
   }
 
+  /** True if the configuration has an account of the upstream on which the request has not failed. */
   private hasOtherAccount(upstream: string, account: string | undefined): boolean {
     const { accounts } = this.options.config
     const isAvoided = (key: string) => key === account || this.avoid.has(key)

@@ -126,6 +126,10 @@ const routeTo = (
   options: { wait: wait ?? 0, alsoOn: alsoOn ?? [], spread: spread ?? "order", sticky }
 })
 
+/** Whether an upstream still has a model. `default` has models that no table lists. */
+export const servesModel = ({ upstreams }: RouteTable, upstream: string, model: string): boolean =>
+  upstream === defaultUpstream || upstreams.get(upstream)?.has(normalizeModelName(model)) === true
+
 const targetsOf = ({ driver, enabled, models, name }: RoutedUpstream): Map<string, Target> => {
   const targets = new Map<string, Target>()
   const add = (model: Model) => {

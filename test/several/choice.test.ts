@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { RawConfig } from "../../src/config/json.ts"
-import { businessKey, type RunningGateway } from "../support/gateway.ts"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
 import { untilHolds } from "../support/until.ts"
 import {
@@ -18,7 +18,6 @@ import {
   said,
   send,
   startFarm,
-  startSeveral,
   type Told,
   waiting,
   ways
@@ -41,7 +40,7 @@ afterEach(async () => {
 
 const start = async (config: RawConfig) => {
   clock = makeMovedClock({ still: true })
-  gateway = await startSeveral(config, { clock })
+  gateway = await startGateway(config, { clock })
 }
 
 /** Holds the answers of upstreams, by name. */

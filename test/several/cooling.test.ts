@@ -2,7 +2,7 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Logger } from "effect"
 import type { RawConfig } from "../../src/config/json.ts"
-import type { RunningGateway } from "../support/gateway.ts"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
 import { untilHolds } from "../support/until.ts"
 import {
@@ -18,7 +18,6 @@ import {
   said,
   send,
   startFarm,
-  startSeveral,
   wayName,
   ways
 } from "./support.ts"
@@ -39,7 +38,7 @@ afterEach(async () => {
 
 const start = async (config: RawConfig) => {
   clock = makeMovedClock({ still: true })
-  gateway = await startSeveral(config, { clock })
+  gateway = await startGateway(config, { clock })
 }
 
 const speaks: Behaviour = (request) => said("Hello", request)
@@ -158,7 +157,7 @@ describe("a refused connection", () => {
     const logger = Logger.make(({ message }) => {
       lines.push(String(message))
     })
-    gateway = await startSeveral({ upstream: { ...farm.upstream("one"), base_url: "http://127.0.0.1:9/v1" } }, {
+    gateway = await startGateway({ upstream: { ...farm.upstream("one"), base_url: "http://127.0.0.1:9/v1" } }, {
       logger
     })
     assert.strictEqual((await chat(gateway, "m")).status, 503)

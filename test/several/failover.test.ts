@@ -4,7 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { RawConfig } from "../../src/config/json.ts"
-import type { RunningGateway } from "../support/gateway.ts"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { failures } from "./failures.ts"
 import {
   type Behaviour,
@@ -16,7 +16,6 @@ import {
   said,
   send,
   startFarm,
-  startSeveral,
   type Way,
   wayName,
   ways
@@ -49,7 +48,7 @@ const pairs = (ways: ReadonlyArray<Way>, route: RawConfig = {}) => {
 describe.each(failures)("after $name", ({ answer, goes, status }) => {
   let gateway: RunningGateway
   beforeAll(async () => {
-    gateway = await startSeveral(pairs(ways))
+    gateway = await startGateway(pairs(ways))
     for (const way of ways) {
       farm.answer(`one-${wayName(way)}`, answer)
       farm.answer(`two-${wayName(way)}`, (request) => said("Hello from two", request))
@@ -82,7 +81,7 @@ describe("an upstream that refuses the connection", () => {
     const name = wayName(way)
     const closed = { ...farm.upstream("closed", { models: ["m"] }), base_url: `http://127.0.0.1:${await closedPort()}` }
     farm.answer(`two-${name}`, (request) => said("Hello", request))
-    const gateway = await startSeveral({ ...config, upstreams: { ...upstreams, [`one-${name}`]: closed } })
+    const gateway = await startGateway({ ...config, upstreams: { ...upstreams, [`one-${name}`]: closed } })
     const told = await send(gateway, way, name)
     await gateway.stop()
     assert.deepInclude(told, { status: 200, text: "Hello", model: name, upstream: `two-${name}`, target: name })
@@ -96,7 +95,7 @@ describe.each(drivers.flatMap((from) => drivers.map((to) => ({ from, to }))))("f
   beforeAll(async () => {
     farm.answer(one, () => json(500, { error: { message: "no" } }))
     farm.answer(two, (request) => said("Hello", request))
-    gateway = await startSeveral({
+    gateway = await startGateway({
       upstreams: {
         [one]: farm.upstream(one, { driver: from, models: ["a"] }),
         [two]: farm.upstream(two, { driver: to, models: ["b"] })
@@ -121,7 +120,7 @@ const chain = async (
 ) => {
   const names = Object.keys(behaviours)
   for (const [name, behaviour] of Object.entries(behaviours)) farm.answer(name, behaviour)
-  return startSeveral({
+  return startGateway({
     upstreams: Object.fromEntries(names.map((name) => [name, farm.upstream(name)])),
     routes: { r: { targets: names.map((name) => `${name}/m`), ...route } },
     ...config

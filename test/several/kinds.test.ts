@@ -1,8 +1,8 @@
 /** Requests that are no completions over several upstreams: embeddings, counts of tokens, and requests that are carried as they are. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { RawConfig } from "../../src/config/json.ts"
-import type { RunningGateway } from "../support/gateway.ts"
-import { type Farm, json, post, question, said, startFarm, startSeveral } from "./support.ts"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { type Farm, json, post, question, said, startFarm } from "./support.ts"
 
 let farm: Farm
 let gateway: RunningGateway
@@ -15,7 +15,7 @@ afterEach(() => gateway.stop())
 const counts = (...names: ReadonlyArray<string>) => names.map((name) => farm.seen(name).length)
 
 const start = async (upstreams: RawConfig, targets: ReadonlyArray<string>, config: RawConfig = {}) => {
-  gateway = await startSeveral({ upstreams, routes: { r: targets }, ...config })
+  gateway = await startGateway({ upstreams, routes: { r: targets }, ...config })
 }
 
 const works = (...names: ReadonlyArray<string>) => {

@@ -4,6 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { RawConfig } from "../../src/config/json.ts"
+import { startGateway } from "../support/gateway.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
 import { plainRequests } from "../support/plainRequests.ts"
 import { untilHolds } from "../support/until.ts"
@@ -18,7 +19,6 @@ import {
   type SeenRequest,
   settled,
   startFarm,
-  startSeveral,
   type Told,
   ways
 } from "./support.ts"
@@ -91,7 +91,7 @@ describe("200 requests at once", () => {
     farm.answer("two", begins)
     farm.answer("dying", (request, index) => index < 12 ? begins(request, index) : broken[index % broken.length]!)
     const clock = makeMovedClock({ still: true })
-    const gateway = await startSeveral(config(), { clock })
+    const gateway = await startGateway(config(), { clock })
     const arrived = () => ["one", "two", "dying"].reduce((sum, name) => sum + farm.seen(name).length, 0)
     const leave = new Map<number, AbortController>()
     const names = ["ordered", "even", "patient"]

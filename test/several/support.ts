@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net"
 import { Accounts } from "../../src/accounts/Accounts.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
-import { businessKey, type GatewayOptions, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { businessKey, type RunningGateway } from "../support/gateway.ts"
 import * as Generate from "../support/generateServer.ts"
 import * as Messages from "../support/messagesServer.ts"
 import {
@@ -163,10 +163,6 @@ export const change = (
   edit: (config: RawConfig) => RawConfig
 ): Promise<unknown> =>
   Effect.runPromise(Context.get(gateway.services, ConfigStore).update((raw) => Effect.succeed(edit(raw))))
-
-/** A gateway without `upstream`, unless the configuration has one. */
-export const startSeveral = (config: RawConfig, options?: GatewayOptions): Promise<RunningGateway> =>
-  startGateway(config, options)
 
 /** A port at which nothing listens. */
 export const closedPort = async (): Promise<number> => {

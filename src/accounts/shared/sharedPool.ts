@@ -17,8 +17,7 @@ import { accountsNamed } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { anonymousKey } from "../../config/sharedConfig.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
-import { normalizeModelName } from "../../domain/models.ts"
-import { defaultUpstream } from "../../domain/routes.ts"
+import { defaultUpstream, servesModel } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { Upstream } from "../../upstream/Upstream.ts"
@@ -192,9 +191,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
 
   /** Whether an upstream still has a model that a request asked for. */
   const isServed = (pool: string, { targets }: LeaseOptions): boolean => {
-    if (pool === defaultUpstream || targets === undefined) return true
-    const models = config.now().route_table.upstreams.get(pool)
-    return targets.some(({ model, upstream }) => upstream === pool && models?.has(normalizeModelName(model)) === true)
+    const { route_table } = config.now()
+    return targets === undefined ||
+      targets.some(({ model, upstream }) => upstream === pool && servesModel(route_table, pool, model))
   }
 
   let digests: { readonly keys: ReadonlyArray<string>; readonly owners: ReadonlySet<string> } | undefined
