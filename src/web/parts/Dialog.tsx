@@ -82,22 +82,81 @@ export const FormDialog = ({ children, name, onClose, onSave }: {
   )
 }
 
-/** Asks before something is deleted. `name` is what is deleted. */
-export const DeleteDialog = ({ children, name, onClose, onDelete }: {
+/** The most names that a question lists. */
+const listedNames = 12
+
+/** A question about more things than this asks for a typed word. */
+const manyThings = 10
+
+/**
+ * Asks before something ends or is replaced: shows what goes by name and number, and asks for a typed word if it is much or
+ * cannot be undone by hand.
+ */
+export const ConfirmDialog = ({ action, children, items = [], mustType, name, onClose, onConfirm }: {
   readonly name: string
+  /** The name of the button. */
+  readonly action: string
+  /** The names of everything that goes. */
+  readonly items?: ReadonlyArray<string>
+  /** The word that must be typed; by default the number of items if there are more than 10. */
+  readonly mustType?: string | undefined
+  readonly onClose: () => void
+  readonly onConfirm: () => Promise<unknown>
+  /** What happens, in sentences. */
+  readonly children?: ComponentChildren
+}) => {
+  const t = useTexts().common
+  const [typed, setTyped] = useState("")
+  const [busy, start] = useWork(() => onConfirm().then(onClose))
+  const word = mustType ?? (items.length > manyThings ? String(items.length) : undefined)
+  const isReady = word === undefined || typed.trim() === word
+  return (
+    <Dialog name={name} onClose={onClose}>
+      {children !== undefined && <div class="stack">{children}</div>}
+      {items.length > 1 && (
+        <ul class="names">
+          {items.slice(0, listedNames).map((item) => <li key={item}>{item}</li>)}
+          {items.length > listedNames && <li class="hint">{t.andMore(items.length - listedNames)}</li>}
+        </ul>
+      )}
+      {word !== undefined && (
+        <label class="field">
+          <span>{t.typeToConfirm(word)}</span>
+          <input
+            type="text"
+            autocomplete="off"
+            spellcheck={false}
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
+        </label>
+      )}
+      <div class="actions">
+        <button type="button" onClick={onClose}>{t.cancel}</button>
+        <button type="button" class="danger" disabled={busy || !isReady} onClick={() => start()}>{action}</button>
+      </div>
+    </Dialog>
+  )
+}
+
+/** Asks before something is deleted. `name` is what is deleted, and `items` the names if it is several things. */
+export const DeleteDialog = ({ children, items, name, onClose, onDelete }: {
+  readonly name: string
+  readonly items?: ReadonlyArray<string>
   readonly children?: ComponentChildren
   readonly onClose: () => void
   readonly onDelete: () => Promise<unknown>
 }) => {
   const t = useTexts().common
-  const [busy, start] = useWork(() => onDelete().then(onClose))
   return (
-    <Dialog name={t.actionOn(t.delete, name)} onClose={onClose}>
+    <ConfirmDialog
+      name={t.actionOn(t.delete, name)}
+      action={t.delete}
+      {...items === undefined ? {} : { items }}
+      onClose={onClose}
+      onConfirm={onDelete}
+    >
       <p>{children ?? t.deleteAsk}</p>
-      <div class="actions">
-        <button type="button" onClick={onClose}>{t.cancel}</button>
-        <button type="button" class="danger" disabled={busy} onClick={() => start()}>{t.delete}</button>
-      </div>
-    </Dialog>
+    </ConfirmDialog>
   )
 }

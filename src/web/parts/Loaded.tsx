@@ -5,7 +5,7 @@ import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import type * as Atom from "effect/reactivity/Atom"
-import { type ComponentChildren, type ComponentType, Fragment } from "preact"
+import type { ComponentChildren, ComponentType } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { causeText, failureText } from "../state/failure.ts"
 import { useTexts } from "../state/preferences.ts"
@@ -34,8 +34,8 @@ export const LoadFailure = ({ onRetry, text }: { readonly text: string; readonly
 }
 
 /**
- * An atom's value when it is loaded. The previous value stays while the next one loads; when reloading fails, it stays below
- * the reason, with everything that was typed into it.
+ * An atom's value when it is loaded. The previous value stays while the next one loads, and is dimmed while it is the value of
+ * another atom, such as another range. When reloading fails, it stays below the reason, with everything that was typed into it.
  */
 export const Loaded = <A, E>({ atom, children, failed }: {
   readonly atom: Atom.Atom<AsyncResult.AsyncResult<A, E>>
@@ -45,8 +45,12 @@ export const Loaded = <A, E>({ atom, children, failed }: {
 }) => {
   const result = useAtom(atom)
   const last = useRef<Option.Option<A>>(Option.none())
+  const shown = useRef<unknown>(undefined)
   const value = AsyncResult.value(result)
-  if (Option.isSome(value)) last.current = value
+  if (Option.isSome(value)) {
+    last.current = value
+    shown.current = atom
+  }
   const failure = AsyncResult.isFailure(result) && !result.waiting
     ? failed?.(Cause.squash(result.cause)) ??
       <LoadFailure text={causeText(result.cause)} onRetry={() => registry.refresh(atom)} />
@@ -56,7 +60,9 @@ export const Loaded = <A, E>({ atom, children, failed }: {
   return (
     <>
       {failure}
-      <Fragment key="value">{children(last.current.value, result.waiting || Option.isNone(value))}</Fragment>
+      <div key="value" class="loaded" aria-busy={shown.current !== atom}>
+        {children(last.current.value, result.waiting || Option.isNone(value))}
+      </div>
     </>
   )
 }

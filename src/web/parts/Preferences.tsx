@@ -1,9 +1,10 @@
 /**
- * The choices of language and theme.
+ * The choices of language, theme and time zone.
  */
 import * as preferences from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
 import { Select } from "./Form.tsx"
+import { zoneName } from "./format.ts"
 
 export const Preferences = () => {
   const t = preferences.useTexts().common
@@ -22,6 +23,13 @@ export const Preferences = () => {
         value={useAtom(preferences.themeAtom)}
         options={preferences.themes.map((id) => [id, t.themes[id]] as const)}
         onValue={preferences.chooseTheme}
+      />
+      <Select
+        class=""
+        label={t.zone}
+        value={useAtom(preferences.zoneAtom)}
+        options={preferences.zones.map((id) => [id, id === "utc" ? "UTC" : t.localZone(zoneName())] as const)}
+        onValue={preferences.chooseZone}
       />
     </div>
   )

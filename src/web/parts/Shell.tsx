@@ -4,11 +4,14 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { Overview } from "../pages/Overview.tsx"
 import { dismissOutcome, outcomeAtom, report } from "../state/actions.ts"
-import { connectionAtom, readEvents } from "../state/live.ts"
+import { clockAtom, connectionAtom, contactAtom, poolAtom, readEvents } from "../state/live.ts"
 import { useTexts } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
-import { linkTo, type Page, pages, routeAtom } from "../state/route.ts"
+import { answerLeaving, leavingAtom, linkTo, type Page, pages, routeAtom } from "../state/route.ts"
 import { sessionAtom, signOut } from "../state/session.ts"
+import { Dialog } from "./Dialog.tsx"
+import { countdown, number, timeOfDay } from "./format.ts"
+import { Icon, Mark } from "./Icon.tsx"
 import { Lazy, type PageView } from "./Loaded.tsx"
 import { Preferences } from "./Preferences.tsx"
 
@@ -28,7 +31,60 @@ const loaders: Readonly<Record<Exclude<Page, "overview">, () => Promise<PageView
 }
 
 /** Pages that begin a group of the navigation. */
-const groupStarts: ReadonlySet<string> = new Set(["keys", "usage", "transfer"])
+const groupStarts: ReadonlySet<string> = new Set(["keys", "settings", "samples"])
+
+/** Warns while nothing arrives from the gateway: what the page shows is of an earlier time. */
+const Stale = () => {
+  const t = useTexts().common
+  const { last, next } = useAtom(contactAtom)
+  const now = useAtom(clockAtom)
+  return (
+    <p class="notice warn" role="status" aria-label={t.staleness}>
+      {last === 0 ? t.noContact : t.asOf(timeOfDay(last))}{" "}
+      {next > now ? t.nextTry(countdown((next - now) / 1000)) : t.trying}
+    </p>
+  )
+}
+
+/** Asks whether unsaved changes may be lost. */
+const Leaving = () => {
+  const t = useTexts().common
+  if (useAtom(leavingAtom) === undefined) return null
+  return (
+    <Dialog name={t.unsaved} onClose={() => answerLeaving(false)}>
+      <p>{t.unsavedAsk}</p>
+      <div class="actions">
+        <button type="button" onClick={() => answerLeaving(false)}>{t.stay}</button>
+        <button type="button" class="danger" onClick={() => answerLeaving(true)}>{t.leave}</button>
+      </div>
+    </Dialog>
+  )
+}
+
+/** The palette's code is loaded when it is first opened. */
+const loadPalette = () => import("./Palette.tsx").then((module) => module.Palette)
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof Element &&
+  target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]") !== null
+
+/** The keys of every page: Ctrl+K or ⌘K opens the palette, and `/` goes to the page's filter. */
+const useShortcuts = (onPalette: () => void) =>
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {
+        event.preventDefault()
+        return onPalette()
+      }
+      if (event.key !== "/" || isTyping(event.target) || document.querySelector("dialog[open]") !== null) return
+      const filter = document.querySelector<HTMLElement>("main [data-filter]")
+      if (filter === null) return
+      event.preventDefault()
+      filter.focus()
+    }
+    addEventListener("keydown", pressed)
+    return () => removeEventListener("keydown", pressed)
+  }, [])
 
 const Connection = () => {
   const t = useTexts().common
@@ -47,7 +103,12 @@ const Outcome = () => {
   useEffect(() => {
     if (outcome === undefined || outcome.failed) return
     const timer = setTimeout(dismissOutcome, 10_000)
-    return () => clearTimeout(timer)
+    // What is done next makes the last outcome old news, unless it offers to take it back.
+    if (outcome.undo === undefined) addEventListener("pointerdown", dismissOutcome, { once: true })
+    return () => {
+      clearTimeout(timer)
+      removeEventListener("pointerdown", dismissOutcome)
+    }
   }, [outcome])
   const toast = outcome !== undefined && (
     <p
@@ -56,7 +117,21 @@ const Outcome = () => {
       {...outcome.failed ? { role: "alert" } : {}}
     >
       <span>{outcome.text}</span>
-      <button type="button" class="quiet" aria-label={t.dismiss} onClick={dismissOutcome}>×</button>
+      {outcome.undo !== undefined && (
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => {
+            dismissOutcome()
+            outcome.undo?.()
+          }}
+        >
+          {t.undo}
+        </button>
+      )}
+      <button type="button" class="quiet" aria-label={t.dismiss} onClick={dismissOutcome}>
+        <Icon name="close" />
+      </button>
     </p>
   )
   return (
@@ -64,6 +139,19 @@ const Outcome = () => {
       <div role="status" aria-label={t.result}>{outcome?.failed === false && toast}</div>
       {outcome?.failed === true && toast}
     </div>
+  )
+}
+
+/** The number of accounts that need attention. */
+const Problems = () => {
+  const t = useTexts().common
+  const pool = useAtom(poolAtom)
+  const count = (pool?.out ?? 0) + (pool?.cooling ?? 0)
+  return count === 0 ? null : (
+    <span class="count" title={t.heldBack(count)}>
+      <span aria-hidden="true">{number(count)}</span>
+      <span class="sr-only">{t.heldBack(count)}</span>
+    </span>
   )
 }
 
@@ -86,7 +174,11 @@ const Navigation = ({ current }: { readonly current: Page }) => {
         <ul>
           {pages.map((page) => (
             <li key={page} class={groupStarts.has(page) ? "group" : ""}>
-              <a href={linkTo(page)} aria-current={page === current ? "page" : undefined}>{t.pages[page]}</a>
+              <a href={linkTo(page)} aria-current={page === current ? "page" : undefined}>
+                <Icon name={page} />
+                <span>{t.pages[page]}</span>
+              </a>
+              {page === "accounts" && <Problems />}
             </li>
           ))}
         </ul>
@@ -99,16 +191,20 @@ export const Shell = () => {
   const t = useTexts()
   const route = useAtom(routeAtom)
   const session = useAtom(sessionAtom)
-  const shown = useRef(route)
+  const connection = useAtom(connectionAtom)
+  const [palette, setPalette] = useState<{ readonly View: Awaited<ReturnType<typeof loadPalette>> }>()
+  const shown = useRef(route.page)
+  const openPalette = () => void loadPalette().then((View) => setPalette({ View }), () => undefined)
+  useShortcuts(openPalette)
   useEffect(() => {
     const reading = new AbortController()
     void readEvents(reading.signal)
     return () => reading.abort()
   }, [])
   useEffect(() => {
-    if (shown.current !== route) dismissOutcome()
-    shown.current = route
-  }, [route])
+    if (shown.current !== route.page) dismissOutcome()
+    shown.current = route.page
+  }, [route.page])
   const leave = async () => {
     const reason = await signOut()
     if (reason !== undefined) report(reason, true)
@@ -127,19 +223,30 @@ export const Shell = () => {
         {t.common.skip}
       </a>
       <header>
-        <p class="brand">{t.common.product}</p>
+        <p class="brand">
+          <Mark />
+          {t.common.product}
+        </p>
         <Connection />
+        <button type="button" class="search" onClick={openPalette}>
+          <Icon name="search" />
+          <span>{t.common.goTo}</span>
+          <kbd aria-hidden="true">Ctrl K</kbd>
+        </button>
         <Navigation current={route.page} />
         <div class="foot">
           <Preferences />
-          <button type="button" onClick={() => void leave()}>{t.common.signOut}</button>
+          <button type="button" class="quiet" onClick={() => void leave()}>{t.common.signOut}</button>
         </div>
       </header>
-      <main id="content">
+      <main id="content" class={connection === "reconnecting" ? "stale" : ""}>
+        {connection === "reconnecting" && <Stale />}
         {session.inMemory && <p class="notice warn">{t.signIn.inMemory}</p>}
         {load === undefined ? <Overview /> : <Lazy key={route.page} load={load} of={route.of} />}
       </main>
       <Outcome />
+      <Leaving />
+      {palette !== undefined && <palette.View shown={pages} onClose={() => setPalette(undefined)} />}
     </div>
   )
 }

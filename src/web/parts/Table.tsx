@@ -13,14 +13,19 @@ interface Column {
   readonly hidden?: boolean
   /** Shown in place of the name. */
   readonly content?: ComponentChildren
+  /** The width in a table of fixed widths: `7rem`, `20%`. Columns without one share what is left. */
+  readonly width?: string
 }
 
 /** Columns of numbers. */
 export const numbers = (...names: ReadonlyArray<string>): ReadonlyArray<Column> =>
   names.map((name) => ({ name, number: true }))
 
-/** A table with its name and columns, in a box that scrolls when the table is too wide. `children` are its rows. */
-export const Table = ({ busy = false, children, columns, compact = false, empty, name, rows, scroll = false }: {
+/**
+ * A table with its name and columns, in a box that scrolls when the table is too wide. `children` are its rows. If a column has
+ * a width, all widths are fixed: they do not follow the contents.
+ */
+export const Table = ({ busy = false, children, columns: given, compact = false, empty, name, rows, scroll = false }: {
   readonly name: string
   readonly columns: ReadonlyArray<Column | string>
   /** How many rows there are. */
@@ -33,33 +38,79 @@ export const Table = ({ busy = false, children, columns, compact = false, empty,
   readonly scroll?: boolean
   /** Rows are less high. */
   readonly compact?: boolean
-}) => (
-  <div
-    class={`table-box ${scroll ? "tall" : ""} ${compact ? "compact" : ""}`}
-    role="group"
-    aria-label={name}
-    tabIndex={0}
-  >
-    <table aria-label={name} aria-busy={busy}>
-      <thead>
-        <tr>
-          {columns.map((each) => typeof each === "string" ? { name: each } : each).map((column: Column) => (
-            <th key={column.name} scope="col" class={column.number === true ? "number" : ""}>
-              {column.content ?? (column.hidden === true ? <span class="sr-only">{column.name}</span> : column.name)}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows > 0 ? children : (
-          <tr>
-            <td class="empty" colSpan={columns.length}>{empty}</td>
-          </tr>
+}) => {
+  const columns = given.map((each): Column => typeof each === "string" ? { name: each } : each)
+  const isFixed = columns.some(({ width }) => width !== undefined)
+  return (
+    <div
+      class={`table-box ${scroll ? "tall" : ""} ${compact ? "compact" : ""}`}
+      role="group"
+      aria-label={name}
+      tabIndex={0}
+    >
+      <table aria-label={name} aria-busy={busy} class={isFixed ? "fixed" : ""}>
+        {isFixed && (
+          <colgroup>
+            {columns.map(({ name: each, width }) => <col key={each} style={width === undefined ? {} : { width }} />)}
+          </colgroup>
         )}
-      </tbody>
-    </table>
-  </div>
+        <thead class={rows > 0 ? "" : "of-empty"}>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.name} scope="col" class={column.number === true ? "number" : ""}>
+                {column.content ?? (column.hidden === true ? <span class="sr-only">{column.name}</span> : column.name)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows > 0 ? children : (
+            <tr>
+              <td class="empty" colSpan={columns.length}>{empty}</td>
+            </tr>
+          )}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** Elements of a row that have a click of their own. */
+const ownClicks = "a, button, input, select, label, summary, textarea"
+
+/** A row that a click anywhere opens, as the link in it does; selecting text in it opens nothing. */
+export const OpeningRow = ({ children, class: kind = "", onOpen }: {
+  readonly onOpen: () => void
+  readonly class?: string
+  readonly children: ComponentChildren
+}) => (
+  <tr
+    class={`opens ${kind}`}
+    onClick={(event) => {
+      const isOwn = event.target instanceof Element && event.target.closest(ownClicks) !== null
+      if (!isOwn && getSelection()?.isCollapsed !== false) onOpen()
+    }}
+  >
+    {children}
+  </tr>
 )
+
+/** How much of a limit is used, as a bar with words; from 80 % on it warns. */
+export const Meter = ({ limit, text, used }: {
+  readonly used: number
+  readonly limit: number
+  readonly text: string
+}) => {
+  const share = limit === 0 ? 1 : Math.min(1, used / limit)
+  return (
+    <div class={`meter ${share >= 1 ? "bad" : share >= 0.8 ? "warn" : ""}`}>
+      <span class="hint">{text}</span>
+      <span class="bar" aria-hidden="true">
+        <span style={{ width: `${share * 100}%` }} />
+      </span>
+    </div>
+  )
+}
 
 /** A button of a row. Its name for screen readers is `text` followed by the name of the row, unless `name` is given. */
 export const RowButton = ({ danger = false, disabled = false, name, of, onClick, text }: {
@@ -115,7 +166,11 @@ export const Pager = ({ onPage, page, pages, shown, total }: {
   useEffect(() => {
     if (isPast) onPage(pages)
   }, [isPast, pages])
-  return <Turn page={page} pages={pages} text={`${t.page(shown, pages)} · ${total}`} onPage={onPage} />
+  const turn = (next: number) => {
+    onPage(next)
+    scrollTo(0, 0)
+  }
+  return <Turn page={page} pages={pages} text={`${t.page(shown, pages)} · ${total}`} onPage={turn} />
 }
 
 const rowsAtATime = 100

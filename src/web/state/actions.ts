@@ -15,14 +15,16 @@ import { registry } from "./registry.ts"
 export interface Outcome {
   readonly failed: boolean
   readonly text: string
+  /** Takes the action back. */
+  readonly undo?: (() => void) | undefined
   readonly count: number
 }
 
 export const outcomeAtom = Atom.keepAlive(Atom.make<Outcome | undefined>(undefined))
 
-/** Reports how an action ended. */
-export const report = (text: string, failed = false): void => {
-  registry.update(outcomeAtom, (last) => ({ text, failed, count: (last?.count ?? 0) + 1 }))
+/** Reports how an action ended; with `undo`, offers to take it back. */
+export const report = (text: string, failed = false, undo?: () => void): void => {
+  registry.update(outcomeAtom, (last) => ({ text, failed, undo, count: (last?.count ?? 0) + 1 }))
 }
 
 /** Removes the last outcome. */
@@ -61,12 +63,16 @@ export const call = <A, E>(work: (client: AdminClient) => Effect.Effect<A, E>): 
   Effect.runPromiseExit(withServices(Admin.use(work)).pipe(oneByOne.withPermits(1)))
 
 /**
- * Makes a change and reports its outcome: `done`, or why it failed. Reloads `subjects` afterwards.
+ * Makes a change and reports its outcome: `done`, with an offer to `undo` it, or why it failed. Reloads `subjects` afterwards.
  * Resolves to the reply, or to `undefined` when the change failed.
  */
 export const act = async <A, E>(
   work: (client: AdminClient) => Effect.Effect<A, E>,
-  options: { readonly done?: (reply: A) => string; readonly subjects?: ReadonlyArray<Subject> }
+  options: {
+    readonly done?: (reply: A) => string
+    readonly undo?: () => void
+    readonly subjects?: ReadonlyArray<Subject>
+  }
 ): Promise<A | undefined> => {
   const exit = await call(work)
   if (options.subjects !== undefined) reload(...options.subjects)
@@ -74,7 +80,7 @@ export const act = async <A, E>(
     report(causeText(exit.cause), true)
     return undefined
   }
-  if (options.done !== undefined) report(options.done(exit.value))
+  if (options.done !== undefined) report(options.done(exit.value), false, options.undo)
   return exit.value
 }
 

@@ -11,6 +11,11 @@ import { registry } from "./registry.ts"
 /** Whether events arrive. */
 export const connectionAtom = Atom.keepAlive(Atom.make<"connecting" | "live" | "reconnecting">("connecting"))
 
+/** When the last event arrived, and when the next connection is tried, by the page's clock. */
+export const contactAtom = Atom.keepAlive(
+  Atom.make<{ readonly last: number; readonly next: number }>({ last: 0, next: 0 })
+)
+
 /** The pool, as an event reports it. */
 export interface PoolNow {
   readonly total: number
@@ -141,19 +146,48 @@ const readFigures = async (signal: AbortSignal): Promise<void> => {
   const status = await read((client) => client["admin-accounts"].queue(), signal)
   registry.set(poolAtom, { ...status, changed: [], more: status.in_use > 0 })
   registry.set(queueAtom, { ...status, at: Date.now() })
+  registry.update(contactAtom, (now) => ({ ...now, last: Date.now() }))
 }
 
 const longestDelay = 10_000
 
-/** Reads events until the signal. Reconnects when the connection is lost, after a delay that doubles up to 10 seconds. */
+/** The gateway sends a heartbeat every 5 seconds. After this many milliseconds without one the connection is lost. */
+export const longestSilence = 12_000
+
+/** A signal that aborts with `signal`, or when `heard` was not called for `longestSilence`. */
+const silence = (signal: AbortSignal) => {
+  const lost = new AbortController()
+  const abort = () => lost.abort()
+  let timer = setTimeout(abort, longestSilence)
+  signal.addEventListener("abort", abort, { once: true })
+  return {
+    signal: lost.signal,
+    heard: () => {
+      clearTimeout(timer)
+      timer = setTimeout(abort, longestSilence)
+      registry.update(contactAtom, (now) => ({ ...now, last: Date.now() }))
+    },
+    end: () => {
+      clearTimeout(timer)
+      signal.removeEventListener("abort", abort)
+      abort()
+    }
+  }
+}
+
+/**
+ * Reads events until the signal. Reconnects when the connection is lost or silent, after a delay that doubles up to 10
+ * seconds.
+ */
 export const readEvents = async (signal: AbortSignal): Promise<void> => {
   let last: string | undefined
   let delay = 500
   registry.set(connectionAtom, "connecting")
   while (!signal.aborted) {
+    const contact = silence(signal)
     try {
       const response = await fetch(at("/admin/events"), {
-        signal,
+        signal: contact.signal,
         headers: {
           accept: "text/event-stream",
           ...(last === undefined ? {} : { "last-event-id": last }),
@@ -162,6 +196,7 @@ export const readEvents = async (signal: AbortSignal): Promise<void> => {
       })
       if (response.status === 401) return signedOut()
       if (!response.ok || response.body === null) throw new Error(`status ${response.status}`)
+      contact.heard()
       registry.set(connectionAtom, "live")
       delay = 500
       const parser = Sse.makeParser((event) => {
@@ -173,15 +208,19 @@ export const readEvents = async (signal: AbortSignal): Promise<void> => {
       for (;;) {
         const { done, value } = await reader.read()
         if (done) break
+        contact.heard()
         // One redraw a chunk.
         Atom.batch(() => void parser.feed(value))
       }
     } catch {
       // Not connected: tries again below.
+    } finally {
+      contact.end()
     }
     if (signal.aborted) return
+    registry.update(contactAtom, (now) => ({ ...now, next: Date.now() + delay }))
     registry.set(connectionAtom, "reconnecting")
-    await readFigures(signal).catch(() => undefined)
+    void readFigures(signal).catch(() => undefined)
     await new Promise((resolve) => {
       setTimeout(resolve, delay)
       signal.addEventListener("abort", resolve, { once: true })

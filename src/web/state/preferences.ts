@@ -1,5 +1,5 @@
 /**
- * Language and theme, as the person at the page chose them. The browser stores nothing else.
+ * Language, theme and time zone, as the person at the page chose them. The browser stores nothing else.
  */
 import * as Atom from "effect/reactivity/Atom"
 import { en, type Texts } from "../texts/en.ts"
@@ -26,6 +26,11 @@ const store = (name: string, value: string): void => {
   }
 }
 
+export const zones = ["local", "utc"] as const
+/** The time zone of every time that the console shows: the browser's, or UTC. */
+export type Zone = (typeof zones)[number]
+
+export const zoneAtom = Atom.keepAlive(Atom.make<Zone>("local"))
 export const languageAtom = Atom.keepAlive(Atom.make<Language>("en"))
 const textsAtom = Atom.keepAlive(Atom.make<Texts>(en))
 export const themeAtom = Atom.keepAlive(Atom.make<Theme>("system"))
@@ -51,10 +56,17 @@ export const chooseTheme = (theme: Theme): void => {
   store("theme", theme)
 }
 
+export const chooseZone = (zone: Zone): void => {
+  registry.set(zoneAtom, zone)
+  store("zone", zone)
+}
+
 /** Restores the stored choices. Without a stored language, takes the browser's. */
 export const restorePreferences = async (): Promise<void> => {
   const theme = themes.find((each) => each === stored("theme"))
   if (theme !== undefined) chooseTheme(theme)
+  const zone = zones.find((each) => each === stored("zone"))
+  if (zone !== undefined) chooseZone(zone)
   const wanted = stored("language") ?? navigator.language.slice(0, 2)
   if (wanted === "zh") await chooseLanguage(wanted)
 }

@@ -2,7 +2,9 @@
  * The console's texts in English. Other languages have the type of this record: a text that is missing does not compile.
  */
 
-const count = (n: number, one: string, many: string): string => `${n} ${n === 1 ? one : many}`
+const separated = (n: number): string => n.toLocaleString("en-GB")
+
+const count = (n: number, one: string, many: string): string => `${separated(n)} ${n === 1 ? one : many}`
 
 /** Words that several pages use. */
 const words = {
@@ -151,6 +153,26 @@ export const en = {
       transfer: "Import and export",
       about: "About"
     },
+    zone: "Times",
+    localZone: (name: string) => `Local (${name})`,
+    staleness: "Age of what is shown",
+    asOf: (time: string) => `Everything here is as of ${time}.`,
+    noContact: "The gateway has not answered yet.",
+    nextTry: (time: string) => `Trying again in ${time}.`,
+    trying: "Trying again…",
+    unsaved: "Unsaved changes",
+    unsavedAsk: "Leaving this page discards the changes that are not saved.",
+    stay: "Stay",
+    leave: "Discard and leave",
+    undo: "Undo",
+    andMore: (n: number) => `and ${separated(n)} more`,
+    typeToConfirm: (word: string) => `Type ${word} to confirm`,
+    goTo: "Go to…",
+    goToHint: "Page, key, account or request id",
+    nothingFound: "Nothing found.",
+    place: "Page",
+    request: "Request",
+    heldBack: (n: number) => `${count(n, "account needs", "accounts need")} attention`,
     loading: "Loading…",
     again: "Try again",
     cancel: "Cancel",

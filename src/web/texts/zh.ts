@@ -3,6 +3,8 @@
  */
 import type { Texts } from "./en.ts"
 
+const separated = (n: number): string => n.toLocaleString("zh-CN")
+
 /** Words that several pages use. */
 const words = {
   account: "账号",
@@ -146,6 +148,26 @@ export const zh: Texts = {
       transfer: "导入与导出",
       about: "关于"
     },
+    zone: "时间",
+    localZone: (name: string) => `本地（${name}）`,
+    staleness: "所示内容的时间",
+    asOf: (time: string) => `此处内容截至 ${time}。`,
+    noContact: "网关尚未应答。",
+    nextTry: (time: string) => `${time} 后重试。`,
+    trying: "正在重试…",
+    unsaved: "未保存的更改",
+    unsavedAsk: "离开此页面会丢弃未保存的更改。",
+    stay: "留在此页",
+    leave: "丢弃并离开",
+    undo: "撤销",
+    andMore: (n: number) => `另有 ${separated(n)} 项`,
+    typeToConfirm: (word: string) => `输入 ${word} 以确认`,
+    goTo: "转到…",
+    goToHint: "页面、密钥、账号或请求 ID",
+    nothingFound: "没有找到。",
+    place: "页面",
+    request: "请求",
+    heldBack: (n: number) => `${separated(n)} 个账号需要关注`,
     loading: "正在加载…",
     again: "重试",
     cancel: "取消",

@@ -20,12 +20,11 @@ const button = (name: string) => page.getByRole("button", { name, exact: true })
 const focused = (): string | null | undefined => document.activeElement?.textContent
 
 describe("Table in the console", () => {
-  it("an empty table shows its notice over the whole width", async () => {
+  it("an empty table shows its notice over the whole width, without a head", async () => {
     draw(<Table name="Accounts" columns={columns} rows={0} empty="No account yet.">{null}</Table>)
     const table = page.getByRole("table", { name: "Accounts" })
     await expect.element(table.getByRole("cell", { name: "No account yet." })).toHaveAttribute("colspan", "3")
-    // A hidden column has a name for screen readers.
-    await expect.element(table.getByRole("columnheader", { name: "Actions" })).toBeInTheDocument()
+    assert.strictEqual(table.getByRole("columnheader").elements().length, 0)
   })
 
   it("a long name scrolls in the table's box, which the keyboard can focus", async () => {
@@ -40,7 +39,10 @@ describe("Table in the console", () => {
         </tr>
       </Table>
     )
-    await expect.element(page.getByRole("table", { name: "Accounts" })).toHaveAttribute("aria-busy", "true")
+    const table = page.getByRole("table", { name: "Accounts" })
+    await expect.element(table).toHaveAttribute("aria-busy", "true")
+    // A hidden column has a name for screen readers.
+    await expect.element(table.getByRole("columnheader", { name: "Actions" })).toBeInTheDocument()
     const box = page.getByRole("group", { name: "Accounts" }).element()
     assert.isAbove(box.scrollWidth, box.clientWidth)
     const { clientWidth, scrollWidth } = document.documentElement
