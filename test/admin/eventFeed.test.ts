@@ -122,6 +122,7 @@ describe("the feed of admin events", () => {
         cooling: 0,
         out: 0,
         disabled: 0,
+        failed_tests: 0,
         max_inflight_per_account: 1,
         global_max_inflight: 2,
         changed: [],

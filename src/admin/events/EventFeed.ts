@@ -18,7 +18,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { RequestRecord } from "../../recordings/RequestRecord.ts"
 import { Requests } from "../../recordings/Requests.ts"
-import { accountsThat, itemOf } from "../accounts/view.ts"
+import { accountsThat, itemOf, stateOf } from "../accounts/view.ts"
 import type { Operator } from "../middleware.ts"
 import { viewItem } from "../requests/view.ts"
 import { currentVersion } from "../system/build.ts"
@@ -218,9 +218,11 @@ export const eventFeed = Effect.fnUntraced(function*(
     const known = sentAt.has("pool") ? [] : yield* busyOrHeldBack(status)
     const named = sentAt.has("pool") ? values : known.slice(0, mostAccounts)
     const facts = yield* accounts.describe(named)
+    // What one node knows of an account would change with the node that the reader is connected to.
+    const view = node() === undefined ? itemOf : stateOf
     const items = facts.flatMap((each) => {
       const account = findAccount(account_table, each.identifier)
-      return account === undefined ? [] : [itemOf(account, each, config.now())]
+      return account === undefined ? [] : [view(account, each, config.now())]
     })
     return eventText("pool", {
       total: status.total,
@@ -229,6 +231,7 @@ export const eventFeed = Effect.fnUntraced(function*(
       cooling: status.cooling,
       out: status.out,
       disabled: status.disabled,
+      failed_tests: status.failed_tests,
       max_inflight_per_account: status.max_inflight_per_account,
       global_max_inflight: status.global_max_inflight,
       changed: items,
