@@ -20,7 +20,10 @@ export const HelloEvent = Schema.Struct({
   revision: Schema.String
 })
 
-/** The pool and its changed accounts, 100 at most; the first such event has those in use or out of rotation. `more`: there are others. */
+/**
+ * The pool and its changed accounts, 100 at most; the first such event has those in use, out of rotation, or with a failed test. `more`:
+ * there are others.
+ */
 export const PoolEvent = Schema.Struct({
   total: Schema.Int,
   available: Schema.Int,

@@ -197,14 +197,15 @@ export const eventFeed = Effect.fnUntraced(function*(
   yield* Effect.forkScoped(cutOff)
 
   /** Accounts in use, then those out of rotation: one more than an event has, to detect that there are others. */
-  const busyOrHeldBack = Effect.fnUntraced(function*({ cooling, in_use_accounts, out }: QueueStatus) {
+  const busyOrHeldBack = Effect.fnUntraced(function*({ cooling, failed_tests, in_use_accounts, out }: QueueStatus) {
     const room = mostAccounts + 1
     const names = new Set(in_use_accounts.slice(0, room))
-    if (cooling + out > 0 && names.size < room) {
+    const most = cooling + out + failed_tests
+    if (most > 0 && names.size < room) {
       const { accounts: configured } = config.now()
-      const isHeldBack = ({ disabled, health, identifier }: AccountFacts) =>
-        health !== "ready" && !disabled && !names.has(identifier)
-      const held = yield* accountsThat(accounts, configured, isHeldBack, Math.min(room - names.size, cooling + out))
+      const isHeldBack = ({ disabled, health, identifier, testStatus }: AccountFacts) =>
+        (health !== "ready" || testStatus === "failed") && !disabled && !names.has(identifier)
+      const held = yield* accountsThat(accounts, configured, isHeldBack, Math.min(room - names.size, most))
       for (const { identifier } of held) names.add(identifier)
     }
     return [...names]
