@@ -12,6 +12,7 @@ import { AdminEventsHandlers } from "./events/Handlers.ts"
 import { AdminHostHandlers } from "./host/Handlers.ts"
 import { HostSync } from "./host/HostSync.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
+import { AdminMinutesHandlers } from "./minutes/Handlers.ts"
 import { AdminRequestsHandlers } from "./requests/Handlers.ts"
 import { AdminRoutesHandlers } from "./routes/Handlers.ts"
 import { AdminSamplesHandlers } from "./samples/Handlers.ts"
@@ -30,6 +31,7 @@ export const AdminHandlers = Layer.mergeAll(
   AdminSettingsHandlers,
   AdminKeysHandlers,
   AdminUsageHandlers,
+  AdminMinutesHandlers,
   AdminAccountsHandlers.pipe(Layer.provide(AccountTests.layer)),
   AdminUpstreamsHandlers.pipe(Layer.provide(UpstreamViews.layer), Layer.provide(UpstreamTests.layer)),
   AdminRoutesHandlers,

@@ -10,6 +10,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Usage } from "../domain/ReplyEvent.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { Used } from "../usage/Admission.ts"
+import { RequestMinutes } from "../usage/RequestMinutes.ts"
 import { none, type Outcome, type UsageEntry } from "../usage/UsageEntry.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
 import { outcomeOf, type RequestStats, targetOf } from "./RequestStats.ts"
@@ -61,10 +62,12 @@ const usageEntry = (stats: RequestStats, at: number, duration: number, isSeveral
 /** Records the usage of finished requests. */
 export class UsageRecorder extends Context.Service<UsageRecorder, {
   /**
-   * Completes the stats of a finished request with its tokens, releases its held bytes, and adds it to the history. Must be called
+   * Completes the stats of a finished request with its tokens, releases its held bytes, and adds it to history and minutes. Must be called
    * once, before the stats are read.
    */
   readonly ended: (stats: RequestStats) => void
+  /** The requests of the last hour in this process. */
+  readonly minutes: Pick<RequestMinutes, "view" | "written">
 }>()("model-gateway/completion/UsageRecorder") {
   static readonly layer: Layer.Layer<UsageRecorder, never, UsageStore> = Layer.effect(
     UsageRecorder,
@@ -72,12 +75,16 @@ export class UsageRecorder extends Context.Service<UsageRecorder, {
       const store = yield* UsageStore
       const config = Option.getOrUndefined(yield* Effect.serviceOption(ConfigStore))
       const clock = yield* Clock.Clock
+      const minutes = new RequestMinutes()
       return UsageRecorder.of({
+        minutes,
         ended: (stats) => {
           const duration = Math.max(0, monotonicMillis(clock) - stats.startedAt)
           const isSeveral = stats.target !== undefined || config?.now().route_table.isSeveral === true
-          const entry = usageEntry(stats, clock.currentTimeMillisUnsafe() - duration, duration, isSeveral)
+          const now = clock.currentTimeMillisUnsafe()
+          const entry = usageEntry(stats, now - duration, duration, isSeveral)
           store.add(entry)
+          minutes.add(entry, stats, now)
           // A recording may keep the stats for long: they must not reference the reply's machines.
           stats.soFar = undefined
           stats.held?.release()

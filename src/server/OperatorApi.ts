@@ -15,6 +15,7 @@ import { AdminEventsGroup } from "../admin/events/Api.ts"
 import { AdminHostGroup } from "../admin/host/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
 import { AdminOpenMiddleware } from "../admin/middleware.ts"
+import { AdminMinutesGroup } from "../admin/minutes/Api.ts"
 import { AdminRequestsGroup } from "../admin/requests/Api.ts"
 import { AdminRoutesGroup } from "../admin/routes/Api.ts"
 import { AdminSamplesGroup } from "../admin/samples/Api.ts"
@@ -34,6 +35,7 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminSettingsGroup,
   AdminKeysGroup,
   AdminUsageGroup,
+  AdminMinutesGroup,
   AdminAccountsGroup,
   AdminUpstreamsGroup,
   AdminRoutesGroup,

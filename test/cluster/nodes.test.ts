@@ -373,8 +373,30 @@ describe("four nodes over one store", () => {
 
   it("list the requests and captures of all nodes, and accept their ids on every node", async () => {
     for (const url of times(4, (i) => node(i).url)) await admin(url, "DELETE", "/admin/requests")
+    const minutesAt = async (i: number) => {
+      const { minutes } = await replyOfAll(() =>
+        admin(node(i).url, "GET", "/admin/minutes") as unknown as Promise<{
+          readonly minutes: ReadonlyArray<{ readonly ok: number }>
+          readonly nodes_missing: ReadonlyArray<string>
+        }>
+      )
+      return minutes.reduce((sum, { ok }) => sum + ok, 0)
+    }
+    const attemptsAt = async (i: number) => {
+      const { items } = await replyOfAll(() =>
+        admin(node(i).url, "GET", "/admin/accounts") as unknown as Promise<{
+          readonly items: ReadonlyArray<{ readonly requests_hour: number }>
+          readonly nodes_missing: ReadonlyArray<string>
+        }>
+      )
+      return items.reduce((sum, { requests_hour }) => sum + requests_hour, 0)
+    }
+    const before = await Promise.all([minutesAt(0), attemptsAt(0)])
     const words = times(9, (i) => `word${i}`)
     for (const [i, word] of words.entries()) assert.strictEqual(textOf(await chat(node(i).url, `!say ${word}`)), word)
+
+    // The minutes and the work of accounts of all nodes add up at each.
+    assert.deepStrictEqual(await Promise.all([minutesAt(2), attemptsAt(3)]), [before[0]! + 9, before[1]! + 9])
 
     interface Item {
       readonly id: string

@@ -3,6 +3,7 @@
  */
 import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import type { Browser, Page } from "playwright-core"
+import { keyPreview } from "../../src/domain/identity.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilHolds } from "../support/until.ts"
 import { goTo, launch, open, openSignedIn, result, signIn, type Watched } from "./support.ts"
@@ -134,7 +135,7 @@ describe("journeys at the console", () => {
     await button("Generate").click()
     const key = await page.getByRole("textbox", { name: "New key" }).inputValue()
     assert.match(key, /^sk-gw-[\w-]{43}$/)
-    const preview = `${key.slice(0, 8)}...`
+    const preview = keyPreview(key)
     await button("Add key").click()
     await result(page).getByText(`${preview} was added.`).waitFor()
     await button(`Show ${preview}`).click()
@@ -205,7 +206,7 @@ describe("journeys at the console", () => {
       if (request.method() === "POST") posted.push(request.url())
     })
     await button("Add key").dblclick()
-    await result(page).getByText(`${key.slice(0, 8)}... was added.`).waitFor()
+    await result(page).getByText(`${keyPreview(key)} was added.`).waitFor()
     assert.deepStrictEqual(posted, [`${gateway.url}/admin/keys`])
   })
 

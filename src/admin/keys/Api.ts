@@ -68,7 +68,9 @@ export const KeyWindowView = Schema.Struct({
 /** A key without the key itself. */
 export const KeyItem = Schema.Struct({
   id: Schema.String.annotate({ description: "The first 16 hex digits of the key's SHA-256." }),
-  preview: Schema.String.annotate({ description: "The beginning of the key, then `...`." }),
+  preview: Schema.String.annotate({
+    description: "The beginning of the key, then `...`; of a key that begins with `sk-gw-` the end too."
+  }),
   state: Schema.Literals(["active", "disabled", "expired"]),
   generated: Schema.optionalKey(Schema.Boolean).annotate({
     description: "True for the key of a start without keys. It ends when a key is added, and with the process."
@@ -86,6 +88,9 @@ export const KeyItem = Schema.Struct({
     /** The limit in effect. */
     max_inflight: Schema.NullOr(Schema.Int),
     last_used_at: Schema.NullOr(Schema.String),
+    requests_today: Schema.Int.annotate({
+      description: "Requests of the day in UTC that count for limits; it includes running ones."
+    }),
     windows: Schema.Array(KeyWindowView)
   })
 }).annotate({ identifier: "KeyItem" })

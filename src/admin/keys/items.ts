@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively, sha256Hex } from "../../config/json.ts"
 import type { KeyRecord } from "../../config/keyRecords.ts"
-import { keyId, tokenPreview } from "../../domain/identity.ts"
+import { keyId, keyPreview } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
 import { keyStatusOf, type KeyUsage } from "../../usage/KeyLimits.ts"
 import type { KeyItem, KeyWindowView } from "./Api.ts"
@@ -58,7 +58,7 @@ export const viewKey = (
   const record = config.key_records.get(id)
   return {
     id,
-    preview: tokenPreview(key),
+    preview: keyPreview(key),
     state: keyStatusOf(record, now),
     ...(key === config.generated_key ? { generated: true } : {}),
     name: record?.name ?? null,
@@ -73,6 +73,7 @@ export const viewKey = (
       in_flight: usage.inFlight,
       max_inflight: usage.maxInFlight ?? null,
       last_used_at: timeOf(usage.lastUsedAt),
+      requests_today: usage.windows.find(({ window }) => window === "day")?.requests ?? 0,
       windows: windowsOf(record, usage)
     }
   }
