@@ -31,11 +31,17 @@ const integer = (minimum: number, maximum: number) =>
     Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
   )
 
+/** The number of significant digits. */
+const digitsOf = (value: number): number =>
+  String(value).replace(/e.*/, "").replace(".", "").replace(/^0+|0+$/g, "").length
+
 /** A decimal number, as a number or a text, with at most 9 decimals. */
 const decimal = (minimum: number, maximum: number) => {
   const [least, most] = [BigInt(minimum) * 10n ** 9n, BigInt(maximum) * 10n ** 9n]
   return Schema.Union([Schema.Number, Schema.String]).annotate({ message: "must be a decimal number" }).check(
     Schema.makeFilter((value) => {
+      // More digits may have been changed by the parser of JSON.
+      if (typeof value === "number" && digitsOf(value) > 15) return "must be a text to keep more than 15 digits exactly"
       const amount = parseDecimal(value)
       if (amount === undefined) return "must be a decimal number of at least 0 with at most 9 decimals"
       return amount < least || amount > most ? `must be between ${minimum} and ${maximum}` : undefined
