@@ -4,6 +4,8 @@
  * A bucket's name leaves its upstream and target out where they follow from its model. So it is the name that versions without several
  * upstreams read and write.
  *
+ * A bucket's value is its sums, without trailing zeros of costs, and then its errors as `<code>=<count>`.
+ *
  * `KeyLimits.layerShared` counts the windows of keys itself.
  */
 import * as Clock from "effect/Clock"
@@ -18,7 +20,7 @@ import type { Cooperative } from "../domain/stream/cooperative.ts"
 import { Batch, type Bucket, bucketId, countersAt, sumCounters } from "./Batch.ts"
 import { orderedBuckets } from "./memoryStore.ts"
 import { cutoffsAt, defaultKeepDays } from "./retention.ts"
-import { addErrors, addSums, dimensionsBy, measureNames, onlyTarget, zero } from "./UsageEntry.ts"
+import { addErrors, addSums, dimensionsBy, measureNames, onlyTarget, sumNames, zero } from "./UsageEntry.ts"
 import { inPieces, makeReport, matches, sortSliced, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
 import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
 import { dayOf, hourLength } from "./windows.ts"
@@ -44,11 +46,11 @@ const readBucket = (hour: number, names: string, value: string): Bucket => {
   const [key = "", model = "", account = "", style = "", upstream, target = ""] = names.split(separator)
   const sums = zero()
   const words = value.split(" ")
-  for (let i = 0; i < measureNames.length; i++) sums.values[i] = Number(words[i])
-  for (const word of words.slice(measureNames.length)) {
+  words.forEach((word, i) => {
     const equals = word.lastIndexOf("=")
-    addErrors(sums, word.slice(0, equals), Number(word.slice(equals + 1)))
-  }
+    if (equals !== -1) addErrors(sums, word.slice(0, equals), Number(word.slice(equals + 1)))
+    else if (i < sumNames.length) sums.values[i] = Number(word)
+  })
   return {
     hour,
     key,
@@ -66,10 +68,14 @@ const nameOf = ({ account, key, model, style, target, upstream }: Bucket): strin
   return (target === only.target && upstream === only.upstream ? own : [...own, upstream, target]).join(separator)
 }
 
+/** The sums of a bucket without costs end before the costs, as in versions without costs. */
+const written = (values: ReadonlyArray<number>): ReadonlyArray<number> =>
+  values.slice(measureNames.length).every((value) => value === 0) ? values.slice(0, measureNames.length) : values
+
 const textOf = (bucket: Bucket): readonly [number, string, ReadonlyArray<number>, Record<string, number>] => [
   bucket.hour,
   nameOf(bucket),
-  bucket.sums.values,
+  written(bucket.sums.values),
   Object.fromEntries(bucket.sums.errors ?? [])
 ]
 
