@@ -12,6 +12,7 @@ import { AdminAuthGroup, AdminSessionGroup } from "../admin/auth/Api.ts"
 import { AdminCapturesGroup } from "../admin/captures/Api.ts"
 import { AdminConfigGroup } from "../admin/config/Api.ts"
 import { AdminEventsGroup } from "../admin/events/Api.ts"
+import { AdminChangesGroup } from "../admin/history/Api.ts"
 import { AdminHostGroup } from "../admin/host/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
 import { AdminOpenMiddleware } from "../admin/middleware.ts"
@@ -34,6 +35,7 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminSettingsGroup,
   AdminKeysGroup,
   AdminUsageGroup,
+  AdminChangesGroup,
   AdminAccountsGroup,
   AdminUpstreamsGroup,
   AdminRoutesGroup,
