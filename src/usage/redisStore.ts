@@ -18,6 +18,8 @@ import { isPersistent } from "../cluster/store/StoreShape.ts"
 import { runCooperatively } from "../config/clock/cooperative.ts"
 import type { Cooperative } from "../domain/stream/cooperative.ts"
 import { Batch, type Bucket, bucketId, countersAt, sumCounters } from "./Batch.ts"
+import { makeChangeHistory } from "./changes.ts"
+import { changesInRedis } from "./changesInRedis.ts"
 import { orderedBuckets } from "./memoryStore.ts"
 import { cutoffsAt, defaultKeepDays } from "./retention.ts"
 import { addErrors, addSums, dimensionsBy, measureNames, onlyTarget, sumNames, zero } from "./UsageEntry.ts"
@@ -109,9 +111,9 @@ class Groups {
 
 /** Makes the store of a node. */
 export const makeRedisStore = Effect.fnUntraced(function*(
-  store: Pick<StoreShape, "run" | "send" | "isUp">,
+  store: Pick<StoreShape, "run" | "send" | "isUp" | "seal" | "open">,
   options: SharedUsageOptions = {}
-): Effect.fn.Return<UsageStoreShape, never, Scope.Scope> {
+): Effect.fn.Return<Required<UsageStoreShape>, never, Scope.Scope> {
   const { enabled = () => true, keepDays = () => defaultKeepDays } = options
   const writer = yield* Semaphore.make(1)
   const instance = randomBytes(6).toString("base64url")
@@ -234,6 +236,7 @@ export const makeRedisStore = Effect.fnUntraced(function*(
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(compactInTurn, Effect.sleep("5 minutes"))))
 
   return {
+    changes: yield* makeChangeHistory(keepDays, changesInRedis(store)),
     add: (entry) => {
       if (!enabled()) return
       pending.addBucket(entry)
