@@ -461,13 +461,21 @@ describe("journeys at the console", () => {
       headers: { authorization: `Bearer ${businessKey}` },
       body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
     }).then((response) => response.text())
-    await signedIn("usage")
+    await signedIn("usage?by=hour")
     const usage = page.getByRole("table", { name: "Usage" })
-    await usage.getByRole("row", { name: /^All 1 0 0/ }).waitFor()
+    await usage.getByRole("row", { name: /^All 1 0 0 %/ }).waitFor()
     await page.getByRole("combobox", { name: "Group by" }).selectOption("Model")
-    await usage.getByRole("row", { name: /^upstream-chat 1 0 0/ }).waitFor()
+    await usage.getByRole("row", { name: /^upstream-chat 1 0 0 %/ }).waitFor()
 
-    // Rows keep their names until the next group arrives.
+    // A row leads to its requests; Back and a reload keep what was chosen.
+    await usage.getByRole("link", { name: "upstream-chat" }).click()
+    await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor()
+    await page.goBack()
+    await usage.getByRole("row", { name: /^upstream-chat 1 0 0 %/ }).waitFor()
+    await page.reload()
+    await usage.getByRole("row", { name: /^upstream-chat 1 0 0 %/ }).waitFor()
+
+    // Rows keep their names until the next group arrives, and look busy.
     const names = await usage.locator("th").allTextContents()
     const held = Promise.withResolvers<void>()
     await page.route("**/admin/usage?*", async (route) => {
@@ -478,7 +486,16 @@ describe("journeys at the console", () => {
     await page.getByRole("combobox", { name: "Group by" }).selectOption("Day")
     await asked
     assert.deepStrictEqual(await usage.locator("th").allTextContents(), names)
+    assert.isAbove(await page.locator("[aria-busy=true]").count(), 0)
     held.resolve()
-    await usage.getByRole("row", { name: /^\d{4}-\d\d-\d\d 1 0 0/ }).waitFor()
+    await usage.getByRole("row", { name: /^\d{1,2} \w{3} \d{4} 1 0 0 %/ }).waitFor()
+    await page.getByRole("button", { name: "Only this" }).waitFor({ state: "detached" })
+  })
+
+  it("changes: a change by the admin API is listed with who made it and what it was", async () => {
+    await admin("/admin/settings", { method: "PUT", body: JSON.stringify({ responses: { store_ttl_seconds: 60 } }) })
+    await signedIn("changes")
+    const changes = page.getByRole("table", { name: "Changes" })
+    await changes.getByRole("row", { name: /Admin key.*responses\.store_ttl_seconds not set\s+60/ }).waitFor()
   })
 })

@@ -27,6 +27,7 @@ const loaders: Readonly<Record<Exclude<Page, "overview">, () => Promise<PageView
   usage: () => import("../pages/usage/Usage.tsx").then((module) => module.Usage),
   samples: () => import("../pages/Samples.tsx").then((module) => module.Samples),
   transfer: () => import("../pages/Transfer.tsx").then((module) => module.Transfer),
+  changes: () => import("../pages/Changes.tsx").then((module) => module.Changes),
   about: () => import("../pages/About.tsx").then((module) => module.About)
 }
 

@@ -17,6 +17,7 @@ export const pages = [
   "routes",
   "settings",
   "transfer",
+  "changes",
   "samples",
   "about"
 ] as const

@@ -124,6 +124,13 @@ const groupNames: Readonly<Record<string, string>> = {
   usage: "Usage"
 }
 
+/** Keys of usage that are no business keys. */
+const specialKeys: Readonly<Record<string, string>> = {
+  direct: "callers' own tokens",
+  embedded: "the embedding app",
+  none: "no valid key"
+}
+
 /** Names of the settings that can be changed here, by their path in the configuration. */
 const settingNames: Readonly<Record<string, string>> = {
   "runtime.account_max_inflight": "Requests per account",
@@ -179,6 +186,7 @@ export const en = {
       usage: "Usage",
       samples: "Samples",
       transfer: "Import and export",
+      changes: "Changes",
       about: "About"
     },
     zone: "Times",
@@ -388,12 +396,35 @@ export const en = {
     csv: "Download CSV",
     unavailable: "Usage is not available on this gateway.",
     notKept: "Usage is currently kept in memory, and is lost at the next start.",
+    thenBy: "Then by",
+    bars: "Bars show",
+    splitBy: "Split bars by",
+    measures: { requests: "Requests", failed: "Failed requests", tokens: "Tokens", cost: "Cost" },
+    others: "Others",
+    notReached: "not reached",
+    specialKeys: (key: string): string | undefined => specialKeys[key],
+    asOf: (time: string) => `As of ${time}`,
+    zone: (name: string) => `Times are in ${name}.`,
+    utcDays: "Days are those of UTC.",
+    drag: "Drag over the bars to choose a range.",
+    only: "Only this",
+    remove: (name: string) => `Remove the filter ${name}`,
     failed: "Failed",
-    left: "Cancelled by caller",
-    prompt: "Prompt tokens",
-    completion: "Completion tokens",
-    total: "Total tokens",
+    failedOf: (n: string, codes: ReadonlyArray<string>) => [`${n} failed`, ...codes].join("\n"),
+    left: "Cancelled",
+    prompt: "Prompt",
+    completion: "Completion",
+    cachedOf: (n: string) => `${n} of them cached`,
+    reasoningOf: (n: string) => `${n} of them reasoning`,
+    cost: "Cost",
+    unpriced: (n: number) =>
+      `${count(n, "request is", "requests are")} not in the cost: no price is configured for the model.`,
     mean: "Mean time",
+    queuedOf: (time: string) => `${time} of it in the queue`,
+    attempts: "Attempts each",
+    errors: "Errors",
+    code: "Code",
+    share: "Of all requests",
     all: "All",
     empty: "There were no requests in this time.",
     cut: (n: number) => `At most ${n} rows are shown; the downloaded file contains all.`
@@ -763,6 +794,24 @@ export const en = {
     tokenThere: "configured",
     hostHint: "Set HOST_TOKEN and HOST_PROJECT_ID to choose where to sync to.",
     syncNow: "Sync now"
+  },
+  changes: {
+    lead:
+      "Changes by the admin API and in the configuration file, newest first. Passwords, tokens and keys are shown as ***.",
+    when: "Time",
+    who: "Who",
+    what: "What",
+    kinds: { token: "Token", session: "Session", key: "Admin key", file: "Configuration file", system: "Gateway" },
+    from: (address: string) => `from ${address}`,
+    node: "Node",
+    before: "Before",
+    after: "After",
+    unset: "not set",
+    more: (n: number) => `and ${count(n, "field", "fields")} more`,
+    older: "Older",
+    newest: "Newest",
+    empty: "Nothing has been changed yet.",
+    notKept: "Changes are currently kept in memory, and are lost at the next start."
   },
   about: {
     version: "Version",

@@ -119,6 +119,13 @@ const groupNames: Readonly<Record<string, string>> = {
   usage: "用量"
 }
 
+/** Keys of usage that are no business keys. */
+const specialKeys: Readonly<Record<string, string>> = {
+  direct: "调用方自己的令牌",
+  embedded: "嵌入网关的应用",
+  none: "没有有效密钥"
+}
+
 /** Names of the settings that can be changed here, by their path in the configuration. */
 const settingNames: Readonly<Record<string, string>> = {
   "runtime.account_max_inflight": "每个账号的并发请求",
@@ -174,6 +181,7 @@ export const zh: Texts = {
       usage: "用量",
       samples: "样本",
       transfer: "导入与导出",
+      changes: "更改记录",
       about: "关于"
     },
     zone: "时间",
@@ -373,12 +381,34 @@ export const zh: Texts = {
     csv: "下载 CSV",
     unavailable: "此网关不提供用量统计。",
     notKept: "用量目前保存在内存中，会在下次启动时丢失。",
+    thenBy: "再分组",
+    bars: "柱形显示",
+    splitBy: "柱形拆分",
+    measures: { requests: "请求", failed: "失败的请求", tokens: "Token", cost: "费用" },
+    others: "其他",
+    notReached: "未到达",
+    specialKeys: (key) => specialKeys[key],
+    asOf: (time) => `截至 ${time}`,
+    zone: (name) => `时间为 ${name}。`,
+    utcDays: "天按 UTC 计算。",
+    drag: "在柱形上拖动可选择范围。",
+    only: "只看此项",
+    remove: (name) => `移除筛选 ${name}`,
     failed: "失败",
-    left: "调用方取消",
-    prompt: "提示 Token",
-    completion: "补全 Token",
-    total: "Token 总数",
+    failedOf: (n, codes) => [`${n} 次失败`, ...codes].join("\n"),
+    left: "已取消",
+    prompt: "提示",
+    completion: "补全",
+    cachedOf: (n) => `其中缓存 ${n}`,
+    reasoningOf: (n) => `其中推理 ${n}`,
+    cost: "费用",
+    unpriced: (n) => `${separated(n)} 个请求未计入费用：其模型没有配置价格。`,
     mean: "平均耗时",
+    queuedOf: (time) => `其中排队 ${time}`,
+    attempts: "平均尝试次数",
+    errors: "错误",
+    code: "代码",
+    share: "占全部请求",
     all: "合计",
     empty: "这段时间内没有请求。",
     cut: (n) => `最多显示 ${n} 行；下载的文件包含全部。`
@@ -727,6 +757,23 @@ export const zh: Texts = {
     tokenThere: "已配置",
     hostHint: "请设置 HOST_TOKEN 和 HOST_PROJECT_ID 以指定同步到哪里。",
     syncNow: "立即同步"
+  },
+  changes: {
+    lead: "通过管理 API 和配置文件所做的更改，最新的在前。密码、令牌和密钥显示为 ***。",
+    when: "时间",
+    who: "操作者",
+    what: "更改",
+    kinds: { token: "令牌", session: "会话", key: "管理密钥", file: "配置文件", system: "网关" },
+    from: (address: string) => `来自 ${address}`,
+    node: "节点",
+    before: "之前",
+    after: "之后",
+    unset: "未设置",
+    more: (n: number) => `另有 ${separated(n)} 个字段`,
+    older: "更早",
+    newest: "最新",
+    empty: "还没有任何更改。",
+    notKept: "更改目前保存在内存中，会在下次启动时丢失。"
   },
   about: {
     version: "版本",

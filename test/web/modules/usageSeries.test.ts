@@ -1,39 +1,71 @@
 /**
- * The series of the usage chart.
+ * The stacked bars of the usage chart.
  */
 import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
 import { viewMeasures } from "../../../src/admin/usage/rows.ts"
 import { zero } from "../../../src/usage/UsageEntry.ts"
-import { seriesOf, type UsageRow } from "../../../src/web/pages/usage/rows.ts"
+import { stackOf, topsOf, type UsageRow } from "../../../src/web/pages/usage/rows.ts"
 
-const row = (time: { readonly hour: string } | { readonly day: string }, requests: number): UsageRow => ({
+type Named = Pick<UsageRow, "hour" | "day" | "model">
+
+const row = (named: Named, requests: number): UsageRow => ({
   ...viewMeasures(zero()),
-  ...time,
+  ...named,
   requests,
   total_tokens: requests * 10
 })
 
 const at = (time: string): number => Date.parse(time) / 1000
 
-describe("seriesOf, the series of the usage chart", () => {
+const hours = { from: "2026-11-21T21:00:00Z", to: "2026-11-22T03:00:00Z" }
+
+describe("stackOf, the bars of the usage chart", () => {
   it("contains every requested hour, with zeros for hours without a row", () => {
     const rows = [row({ hour: "2026-11-21T22:00:00Z" }, 3), row({ hour: "2026-11-22T01:00:00Z" }, 5)]
-    const asked = { from: "2026-11-21T21:00:00Z", to: "2026-11-22T03:00:00Z", rows, truncated: false }
-    const [times, requests, tokens] = seriesOf(asked, "hour")
+    const asked = { ...hours, rows, truncated: false }
+    const { parts, times } = stackOf(asked, "hour", undefined, "requests")
     assert.deepStrictEqual(times, [0, 1, 2, 3, 4, 5].map((hour) => at(asked.from) + hour * 3600))
-    assert.deepStrictEqual(requests, [0, 3, 0, 0, 5, 0])
-    assert.deepStrictEqual(tokens, [0, 30, 0, 0, 50, 0])
+    assert.deepStrictEqual(parts.map(({ values }) => values), [[0, 3, 0, 0, 5, 0]])
+    assert.deepStrictEqual(stackOf(asked, "hour", undefined, "tokens").parts[0]?.values, [0, 30, 0, 0, 50, 0])
     // Values after the end of a truncated reply are unknown.
-    assert.deepStrictEqual(seriesOf({ ...asked, truncated: true }, "hour")[1], [0, 3, 0, 0, 5])
+    const cut = stackOf({ ...asked, truncated: true }, "hour", undefined, "requests")
+    assert.deepStrictEqual(cut.parts[0]?.values, [0, 3, 0, 0, 5])
   })
 
   it("contains every requested day, partial first and last days included", () => {
     const rows = [row({ day: "2026-02-27" }, 1), row({ day: "2026-03-02" }, 2)]
     const asked = { from: "2026-02-27T09:00:00Z", to: "2026-03-02T10:00:00Z", rows, truncated: false }
-    assert.deepStrictEqual(seriesOf(asked, "day"), [
-      ["2026-02-27", "2026-02-28", "2026-03-01", "2026-03-02"].map((day) => at(`${day}T00:00:00Z`)),
-      [1, 0, 0, 2],
-      [10, 0, 0, 20]
-    ])
+    const { parts, times } = stackOf(asked, "day", undefined, "requests")
+    assert.deepStrictEqual(
+      times,
+      ["2026-02-27", "2026-02-28", "2026-03-01", "2026-03-02"].map((day) => at(`${day}T00:00:00Z`))
+    )
+    assert.deepStrictEqual(parts.map(({ values }) => values), [[1, 0, 0, 2]])
+  })
+
+  it("splits each bar into at most 7 parts and the rest, whose sum is the whole", () => {
+    const cells = fc.array(
+      fc.record({ hour: fc.nat(5), model: fc.nat(11), requests: fc.integer({ min: 1, max: 9 }) }),
+      { maxLength: 60 }
+    )
+    fc.assert(fc.property(cells, (given) => {
+      const rows = given.map(({ hour, model, requests }) =>
+        row({ hour: new Date((at(hours.from) + hour * 3600) * 1000).toISOString(), model: `m${model}` }, requests)
+      )
+      const stack = stackOf({ ...hours, rows, truncated: false }, "hour", "model", "requests")
+      const whole = [0, 1, 2, 3, 4, 5].map((hour) =>
+        given.reduce((sum, each) => each.hour === hour ? sum + each.requests : sum, 0)
+      )
+      const models = new Set(given.map(({ model }) => model)).size
+      assert.strictEqual(stack.parts.length, models > 7 ? 8 : models)
+      assert.strictEqual(stack.parts.filter(({ value }) => value === undefined).length, models > 7 ? 1 : 0)
+      if (models > 0) assert.deepStrictEqual(topsOf(stack)[0], whole)
+      // Largest first, without the rest.
+      const sums = stack.parts.flatMap(({ value, values }) =>
+        value === undefined ? [] : [values.reduce((sum, each) => sum + each, 0)]
+      )
+      assert.deepStrictEqual(sums, sums.toSorted((a, b) => b - a))
+    }))
   })
 })

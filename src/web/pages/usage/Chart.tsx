@@ -1,11 +1,13 @@
 /**
- * The chart of requests and tokens over time. It is hidden from screen readers, which read the table with the same numbers.
+ * The chart of usage over time: stacked bars with their values below, and a range that is chosen by dragging. It is hidden from
+ * screen readers, which read the table with the same numbers.
  */
-import { useEffect, useRef } from "preact/hooks"
+import { useEffect, useMemo, useRef } from "preact/hooks"
 import UPlot from "uplot"
-import { themeAtom, useTexts } from "../../state/preferences.ts"
+import { compact, dayOf, minuteOfDay, number, timeZone, when, zoneName } from "../../parts/format.ts"
+import { themeAtom, useTexts, zoneAtom } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
-import { seriesOf, type Usage } from "./rows.ts"
+import { type MeasureName, type Part, type Stack, topsOf } from "./rows.ts"
 
 /** The computed value of a colour of the style sheet. */
 const colourOf = (element: HTMLElement, name: string): string => {
@@ -19,56 +21,115 @@ const colourOf = (element: HTMLElement, name: string): string => {
 
 const height = 240
 
-export const Chart = ({ group, reply }: { readonly reply: Usage; readonly group: "hour" | "day" }) => {
+/** The number of colours of parts in the style sheet; the last one is for the rest. */
+const colours = 8
+
+export const Chart = ({ measure, nameOf, onRange, stack, unit }: {
+  readonly stack: Stack
+  readonly unit: "hour" | "day"
+  readonly measure: MeasureName
+  readonly nameOf: (part: Part) => string
+  /** Called with the chosen range, in Unix milliseconds. */
+  readonly onRange: (from: number, to: number) => void
+}) => {
   const t = useTexts().usage
   const theme = useAtom(themeAtom)
+  const zone = useAtom(zoneAtom)
   const place = useRef<HTMLDivElement>(null)
+  const chosen = useRef(onRange)
+  chosen.current = onRange
+  // A reply with the same content leaves the chart, and what is hovered in it, as it is.
+  const content = JSON.stringify([stack.times, stack.parts.map((part) => [nameOf(part), part.values])])
+  const shown = useMemo(() => stack, [content])
   useEffect(() => {
     const element = place.current
     if (element === null) return
-    const series = seriesOf(reply, group)
+    const { parts, times } = shown
+    const length = unit === "hour" ? 3600 : 24 * 3600
+    const timeOf = (seconds: number) => unit === "hour" ? when(seconds * 1000) : dayOf(seconds * 1000)
     const draw = () => {
-      const muted = colourOf(element, "--muted")
       const line = colourOf(element, "--line")
-      const axis = {
-        stroke: muted,
+      const surface = colourOf(element, "--surface")
+      const axis: UPlot.Axis = {
+        stroke: colourOf(element, "--muted"),
         grid: { stroke: line, width: 1 },
         ticks: { stroke: line, width: 1 },
         font: "12px system-ui, sans-serif"
       }
+      const bars = UPlot.paths.bars?.({ size: [0.8, 40] })
+      const colour = (index: number) =>
+        colourOf(element, `--part-${parts[index]?.value === undefined ? colours : index + 1}`)
       return new UPlot(
         {
           width: element.clientWidth,
           height,
-          cursor: { drag: { x: false, y: false } },
-          legend: { live: false },
+          cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false } },
           scales: {
-            x: { time: true },
-            tokens: { range: (_, __, most) => [0, Math.max(1, most)] },
-            y: { range: (_, __, most) => [0, Math.max(1, most * 1.05)] }
+            // A bar is drawn around its time: the first and last ones need room.
+            x: { time: true, range: (_, from, to) => [from - length / 2, to + length / 2] },
+            y: { range: (_, __, most) => [0, Math.max(measure === "cost" ? 1e-6 : 1, most * 1.05)] }
           },
-          tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+          tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), unit === "day" ? "UTC" : timeZone()),
           series: [
-            {},
             {
-              label: t.requests,
-              stroke: colourOf(element, "--accent"),
-              fill: colourOf(element, "--accent-ground"),
-              width: 2,
-              points: { show: series[0].length < 60 }
+              label: unit === "hour" ? zoneName() : "UTC",
+              value: (_, seconds) => seconds == null ? "–" : timeOf(seconds)
             },
-            {
-              label: t.total,
-              scale: "tokens",
-              stroke: colourOf(element, "--good"),
-              width: 2,
-              dash: [6, 4],
-              points: { show: false }
-            }
+            ...topsOf(shown).map((_, drawn): UPlot.Series => {
+              const index = parts.length - 1 - drawn
+              return {
+                label: nameOf(parts[index]!),
+                fill: colour(index),
+                stroke: colour(index),
+                width: 0,
+                points: { show: false },
+                ...bars === undefined ? {} : { paths: bars },
+                value: (__, ___, ____, at) => {
+                  const value = at == null ? undefined : parts[index]!.values[at]
+                  return value === undefined
+                    ? "–"
+                    : measure === "cost"
+                    ? String(Number(value.toPrecision(6)))
+                    : number(value)
+                }
+              }
+            })
           ],
-          axes: [axis, axis, { ...axis, scale: "tokens", side: 1, grid: { show: false }, size: 70 }]
+          axes: [
+            {
+              ...axis,
+              space: 70,
+              values: (_, splits) =>
+                splits.map((seconds) =>
+                  unit === "hour" && seconds % (24 * 3600) !== 0 ? minuteOfDay(seconds * 1000) : dayOf(seconds * 1000)
+                )
+            },
+            { ...axis, size: 56, values: (_, splits) => splits.map(compact) }
+          ],
+          hooks: {
+            // The running hour or day is not over: its bar is pale.
+            draw: [(chart) => {
+              const last = times.at(-1)
+              if (last === undefined || (last + length) * 1000 <= Date.now()) return
+              const left = chart.valToPos(last - length / 2, "x", true)
+              const { ctx } = chart
+              ctx.save()
+              ctx.globalAlpha = 0.55
+              ctx.fillStyle = surface
+              ctx.fillRect(left, chart.bbox.top, chart.bbox.left + chart.bbox.width - left, chart.bbox.height)
+              ctx.restore()
+            }],
+            setSelect: [(chart) => {
+              const { left, width } = chart.select
+              if (width < 4) return
+              const at = (x: number) => Math.round((chart.posToVal(x, "x") + length / 2) / length) * length * 1000
+              chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+              const [from, to] = [at(left), at(left + width)]
+              chosen.current(from, Math.max(to, from + length * 1000))
+            }]
+          }
         },
-        series,
+        [[...times], ...topsOf(shown).map((values) => [...values])],
         element
       )
     }
@@ -86,7 +147,7 @@ export const Chart = ({ group, reply }: { readonly reply: Usage; readonly group:
       sizes.disconnect()
       chart.destroy()
     }
-  }, [reply, group, theme, t])
+  }, [shown, unit, measure, theme, zone, t])
   return (
     <div class="card chart" aria-hidden="true">
       <div ref={place} />

@@ -1,119 +1,336 @@
 /**
- * Usage: requests and tokens by key, model, account, style, upstream, target or time.
+ * Usage: requests, tokens and costs by key, model, account, style, upstream, target or time.
  */
+import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
-import { useMemo, useState } from "preact/hooks"
+import { useEffect, useMemo } from "preact/hooks"
 import { Select } from "../../parts/Form.tsx"
-import { duration, number } from "../../parts/format.ts"
-import { Heading } from "../../parts/Heading.tsx"
+import {
+  compact,
+  date,
+  dateTime,
+  elapsed,
+  minuteOfDay,
+  money,
+  number,
+  percent,
+  timeOfDay,
+  zoneName
+} from "../../parts/format.ts"
+import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
-import { numbers, Table } from "../../parts/Table.tsx"
+import { numbers, RowButton, Table } from "../../parts/Table.tsx"
 import { Admin, at } from "../../state/client.ts"
 import { isMissing } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
-import { useAtom } from "../../state/registry.ts"
+import { registry, useAtom } from "../../state/registry.ts"
+import { choose, linkTo, type Query, useQuery } from "../../state/route.ts"
 import { sessionAtom } from "../../state/session.ts"
 import { useSeveralUpstreams } from "../../state/upstreams.ts"
 import { Chart } from "./Chart.tsx"
-import type { Measures, Usage as UsageReply, UsageRow } from "./rows.ts"
+import {
+  type Dimension,
+  dimensions,
+  errorsOf,
+  type Grouping,
+  type MeasureName,
+  measureNames,
+  type Measures,
+  stackOf,
+  type Usage as UsageReply,
+  type UsageRow,
+  valueOf
+} from "./rows.ts"
 
-const ranges = { day: 1, week: 7, month: 30, quarter: 90, year: 365 } as const
+const hour = 3600 * 1000
+const ranges = { day: 24, week: 7 * 24, month: 30 * 24, quarter: 90 * 24, year: 365 * 24 } as const
 type Range = keyof typeof ranges
-
-const groups = ["hour", "day", "key", "model", "account", "style"] as const
-const severalGroups = [...groups, "upstream", "target"] as const
-type Group = (typeof severalGroups)[number]
 
 const rowsAtMost = 200
 
-const day = 24 * 3600 * 1000
+/** The longest range whose bars are hours. */
+const longestByHours = 8 * 24 * hour
 
-/** The query of a range, with the limit of the API's reply for this group. */
-const queryOf = (range: Range, group: Group) => {
-  const from = new Date(Date.now() - ranges[range] * day).toISOString()
-  return { from, by: group, limit: group === "hour" ? "10000" : "1000" }
+/** How often a range up to now is read again while it is shown. */
+const rereadAfter = (length: number): number => length <= 24 * hour ? 5_000 : 60_000
+
+const oneOf = <A extends string>(all: ReadonlyArray<A>, text: string | undefined): A | undefined =>
+  all.find((each) => each === text)
+
+/** What is chosen on the page, from its address. */
+const useChoice = () => {
+  const query = useQuery()
+  const several = useSeveralUpstreams().length > 0
+  const shownDimensions = several ? dimensions : dimensions.filter((name) => name !== "upstream" && name !== "target")
+  // The API counts in hours: the same hour gives the same query.
+  const end = Math.ceil(Date.now() / hour) * hour
+  return useMemo(() => {
+    const range = oneOf(Object.keys(ranges) as ReadonlyArray<Range>, query["range"]) ?? "day"
+    const [from, to] = [Date.parse(query["from"] ?? ""), Date.parse(query["to"] ?? "")]
+    const isCustom = from < to
+    const times = isCustom ? { from, to } : { from: end - ranges[range] * hour, to: end }
+    const by: Grouping = oneOf([...shownDimensions, "hour", "day"], query["by"]) ?? "model"
+    const then = oneOf(shownDimensions, query["then"])
+    return {
+      ...times,
+      isCustom,
+      range,
+      unit: times.to - times.from <= longestByHours ? "hour" as const : "day" as const,
+      by,
+      then: then === by ? undefined : then,
+      split: query["split"] === "none" ? undefined : oneOf(shownDimensions, query["split"]) ?? "model",
+      measure: oneOf(measureNames, query["measure"]) ?? "requests",
+      only: Object.fromEntries(dimensions.flatMap((name) => query[name] ? [[name, query[name]]] : [])) as Query,
+      shownDimensions
+    }
+  }, [query, end, several])
 }
 
-const nameOf = (row: UsageRow, group: Group): string => {
-  switch (group) {
-    case "key":
-      return row.key_name ? `${row.key_name} (${row.key ?? ""})` : row.key ?? ""
-    case "account":
-      return row.account_identifier ?? row.account ?? ""
-    case "hour":
-      return row.hour?.replace("T", " ").replace(":00:00Z", ":00") ?? ""
-    default:
-      return row[group] ?? ""
+type Choice = ReturnType<typeof useChoice>
+
+const isoHour = (time: number): string => new Date(time).toISOString().replace(".000", "")
+
+/** The query of a choice, with its groups. */
+const queryOf = ({ from, only, to }: Choice, by: ReadonlyArray<Grouping | undefined>, limit: number) => ({
+  ...only,
+  from: isoHour(from),
+  to: isoHour(to),
+  by: by.filter((name) => name !== undefined).join(","),
+  limit: String(limit)
+})
+
+/** The name of a row in a group, in words for requests that reached none of it. */
+const useNames = () => {
+  const t = useTexts()
+  return (row: UsageRow, by: Grouping): string => {
+    if (by === "hour") return row.hour === undefined ? "" : dateTime(Date.parse(row.hour)).replace(/:00(?=$| )/, "")
+    if (by === "day") return row.day === undefined ? "" : date(Date.parse(row.day))
+    if (by === "key") return row.key_name ?? t.usage.specialKeys(row.key ?? "") ?? row.key ?? ""
+    if (by === "style") return row.style === undefined ? "" : t.requests.styles(row.style)
+    const value = by === "account" ? row.account_identifier ?? row.account : row[by]
+    return value === undefined || value === "none" ? t.usage.notReached : value
   }
 }
 
-/** The group of a reply's rows. It differs from the chosen group until the next reply arrives. */
-const groupOf = (reply: UsageReply): Group => reply.by[0] ?? "hour"
+/** The requests of a row: what the records are filtered by. */
+const requestsOf = (row: UsageRow, groups: ReadonlyArray<Grouping>, { from, only, to }: Choice): string => {
+  const quoted = (text: string | null | undefined) => text === undefined || text === null ? "" : `"${text}"`
+  const start = Date.parse(row.hour ?? row.day ?? "")
+  const length = row.hour === undefined ? 24 * hour : hour
+  const times = Number.isNaN(start) ? { from, to } : { from: start, to: start + length }
+  const filters: Record<string, string> = {}
+  for (const name of groups) {
+    if (name === "key") filters["key"] = quoted(row.key)
+    if (name === "model") filters["model"] = quoted(row.model)
+    if (name === "account") filters["account"] = quoted(row.account_identifier)
+    if (name === "style") filters["style"] = row.style ?? ""
+    if (name === "upstream") filters["upstream"] = row.upstream ?? ""
+  }
+  const { key, model, style, upstream } = only
+  return linkTo("requests", undefined, {
+    ...key === undefined ? {} : { key: quoted(key) },
+    ...model === undefined ? {} : { model: quoted(model) },
+    ...style === undefined ? {} : { style },
+    ...upstream === undefined ? {} : { upstream },
+    ...filters,
+    from: isoHour(times.from),
+    to: isoHour(times.to)
+  })
+}
 
-const UsageTable = ({ busy, reply }: { readonly reply: UsageReply; readonly busy: boolean }) => {
-  const group = groupOf(reply)
+const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonly reply: UsageReply }) => {
   const { common, usage: t } = useTexts()
-  const timed = group === "hour" || group === "day"
-  const rows = timed ? reply.rows.toReversed() : reply.rows
-  const cells = (measures: Measures) => (
+  const nameOf = useNames()
+  const groups = reply.by
+  const first = groups[0] ?? "model"
+  const isTimed = first === "hour" || first === "day"
+  const { currency, totals } = reply
+  const hasCost = currency !== null || Number(totals.cost) > 0
+  const rows = isTimed
+    ? reply.rows.toReversed()
+    : reply.rows.toSorted((a, b) => b.requests - a.requests || b.total_tokens - a.total_tokens)
+  const cells = (row: Measures) => (
     <>
-      <td class="number">{number(measures.requests)}</td>
-      <td class="number">{number(measures.failed)}</td>
-      <td class="number">{number(measures.left)}</td>
-      <td class="number">{number(measures.prompt_tokens)}</td>
-      <td class="number">{number(measures.completion_tokens)}</td>
-      <td class="number">{number(measures.total_tokens)}</td>
-      <td class="number">{measures.requests === 0 ? "–" : duration(measures.duration_ms / measures.requests)}</td>
+      <td class="number share">
+        <span
+          class="of-all"
+          style={{ width: `${totals.requests === 0 ? 0 : (row.requests / totals.requests) * 100}%` }}
+        />
+        <span>{number(row.requests)}</span>
+      </td>
+      <td
+        class="number"
+        title={t.failedOf(number(row.failed), Object.entries(row.errors).map(([code, n]) => `${code} ${number(n)}`))}
+      >
+        {row.failed === 0
+          ? "0"
+          : <span class={row.failed * 20 >= row.requests ? "bad" : ""}>{percent(row.failed, row.requests)}</span>}
+      </td>
+      <td class="number">{percent(row.left, row.requests)}</td>
+      <td class="number" title={t.cachedOf(number(row.cached_tokens))}>{compact(row.prompt_tokens)}</td>
+      <td class="number" title={t.reasoningOf(number(row.reasoning_tokens))}>{compact(row.completion_tokens)}</td>
+      {hasCost && (
+        <td class="number" title={row.unpriced_requests === 0 ? "" : t.unpriced(row.unpriced_requests)}>
+          {money(row.cost, currency)}
+          {row.unpriced_requests > 0 && " *"}
+        </td>
+      )}
+      <td class="number" title={t.queuedOf(row.requests === 0 ? "–" : elapsed(row.queue_ms / row.requests))}>
+        {row.requests === 0 ? "–" : elapsed(row.duration_ms / row.requests)}
+      </td>
+      <td class="number">{row.requests === 0 ? "–" : (row.attempts / row.requests).toFixed(2)}</td>
     </>
   )
   return (
     <>
       <Table
         name={common.pages.usage}
-        busy={busy}
         columns={[
-          t.groups[group],
-          ...numbers(t.requests, t.failed, t.left, t.prompt, t.completion, t.total, t.mean)
+          ...groups.map((name) => t.groups[name]),
+          ...numbers(
+            t.requests,
+            t.failed,
+            t.left,
+            t.prompt,
+            t.completion,
+            ...hasCost ? [t.cost] : [],
+            t.mean,
+            t.attempts
+          ),
+          { name: common.actions, hidden: true }
         ]}
         rows={rows.length}
         empty={t.empty}
       >
         {rows.slice(0, rowsAtMost).map((row) => (
-          <tr key={nameOf(row, group)}>
-            <th scope="row" class={timed ? "nowrap" : "text"}>{nameOf(row, group)}</th>
+          <tr key={groups.map((name) => name === "hour" || name === "day" ? row[name] : valueOf(row, name)).join("\n")}>
+            {groups.map((name, index) =>
+              index === 0
+                ? (
+                  <th key={name} scope="row" class={isTimed ? "nowrap" : "text"}>
+                    <a href={requestsOf(row, groups, choice)} title={name === "key" ? row.key : undefined}>
+                      {nameOf(row, name)}
+                    </a>
+                  </th>
+                )
+                : <td key={name} class="text">{nameOf(row, name)}</td>
+            )}
             {cells(row)}
+            <td class="tools">
+              {!isTimed && (
+                <RowButton
+                  text={t.only}
+                  of={nameOf(row, first)}
+                  onClick={() => choose({ [first]: valueOf(row, first), by: "" })}
+                />
+              )}
+            </td>
           </tr>
         ))}
         <tr class="totals">
-          <th scope="row">{t.all}</th>
-          {cells(reply.totals)}
+          <th scope="row" colSpan={Math.max(1, groups.length)}>{t.all}</th>
+          {cells(totals)}
+          <td />
         </tr>
       </Table>
       {(reply.truncated || rows.length > rowsAtMost) && <p class="hint">{t.cut(rowsAtMost)}</p>}
+      {totals.unpriced_requests > 0 && hasCost && <p class="hint">* {t.unpriced(totals.unpriced_requests)}</p>}
     </>
   )
 }
 
-const UsageChart = ({ reply }: { readonly reply: UsageReply }) => {
-  const group = groupOf(reply)
-  return (group === "hour" || group === "day") && reply.rows.length > 0
-    ? <Chart reply={reply} group={group} />
-    : null
+const Errors = ({ choice: { from, to }, reply }: { readonly choice: Choice; readonly reply: UsageReply }) => {
+  const t = useTexts().usage
+  const errors = errorsOf(reply)
+  if (errors.length === 0) return null
+  return (
+    <Section name={t.errors}>
+      <Table name={t.errors} columns={[t.code, ...numbers(t.requests, t.share)]} rows={errors.length} empty="" compact>
+        {errors.map(([code, count]) => (
+          <tr key={code}>
+            <th scope="row">
+              <a href={linkTo("requests", undefined, { code: `"${code}"`, from: isoHour(from), to: isoHour(to) })}>
+                <code>{code}</code>
+              </a>
+            </th>
+            <td class="number">{number(count)}</td>
+            <td class="number">{percent(count, reply.totals.requests)}</td>
+          </tr>
+        ))}
+      </Table>
+    </Section>
+  )
+}
+
+const UsageChart = ({ choice, reply }: { readonly choice: Choice; readonly reply: UsageReply }) => {
+  const t = useTexts().usage
+  const nameOf = useNames()
+  // Of the reply, which may still be one of an earlier choice.
+  const [time, split] = reply.by as readonly ["hour" | "day", Dimension | undefined]
+  const stack = useMemo(() => stackOf(reply, time, split, choice.measure), [reply, time, split, choice.measure])
+  return (
+    <Chart
+      stack={stack}
+      unit={time}
+      measure={choice.measure}
+      nameOf={({ row }) =>
+        row === undefined ? t.others : split === undefined ? t.measures[choice.measure] : nameOf(row, split)}
+      onRange={(from, to) => choose({ from: isoHour(from), to: isoHour(to) })}
+    />
+  )
+}
+
+/** The chosen filters, each with a button that removes it. */
+const Chips = ({ only }: { readonly only: Query }) => {
+  const t = useTexts().usage
+  return (
+    <>
+      {Object.entries(only).map(([name, value]) => (
+        <button
+          key={name}
+          type="button"
+          class="chip"
+          aria-label={t.remove(t.groups[name as Dimension])}
+          onClick={() => choose({ [name]: "" })}
+        >
+          {t.groups[name as Dimension]}: {value} <span aria-hidden="true">×</span>
+        </button>
+      ))}
+    </>
+  )
 }
 
 export const Usage = () => {
   const { common, usage: t } = useTexts()
-  const [range, setRange] = useState<Range>("day")
-  const [group, setGroup] = useState<Group>("hour")
-  const [tries, setTries] = useState(0)
-  const query = useMemo(() => queryOf(range, group), [range, group, tries])
+  const choice = useChoice()
+  const { by, from, isCustom, measure, only, range, shownDimensions, split, then, to, unit } = choice
+  const query = useMemo(() => queryOf(choice, [by, then], by === "hour" ? 10_000 : 1_000), [choice])
   const usage = useMemo(() => Admin.query("admin-usage", "query", { query }), [query])
-  const isFailed = AsyncResult.isFailure(useAtom(usage))
+  const series = useMemo(
+    () => Admin.query("admin-usage", "query", { query: queryOf(choice, [unit, split], 10_000) }),
+    [choice]
+  )
+  const result = useAtom(usage)
+  const isFailed = AsyncResult.isFailure(result)
   const session = useAtom(sessionAtom)
-  const several = useSeveralUpstreams().length > 0
+  const reload = () => {
+    registry.refresh(usage)
+    registry.refresh(series)
+  }
+  const isLive = !isCustom || to > Date.now()
+  useEffect(() => {
+    if (!isLive) return
+    const timer = setInterval(() => {
+      if (!document.hidden) reload()
+    }, rereadAfter(to - from))
+    return () => clearInterval(timer)
+  }, [usage, series, isLive])
+  const currency = Option.getOrUndefined(AsyncResult.value(result))?.currency ?? null
+  const names = (all: ReadonlyArray<Grouping>) => all.map((each) => [each, t.groups[each]] as const)
   return (
     <>
       <Heading name={common.pages.usage}>
+        {AsyncResult.isSuccess(result) && <span class="hint">{t.asOf(timeOfDay(result.timestamp))}</span>}
         {!isFailed && !session.inMemory && (
           <a
             class="button"
@@ -123,33 +340,72 @@ export const Usage = () => {
             {t.csv}
           </a>
         )}
-        <button type="button" onClick={() => setTries(tries + 1)}>{t.reload}</button>
+        <button type="button" onClick={reload}>{t.reload}</button>
       </Heading>
       <div class="row">
         <Select
           label={t.range}
-          value={range}
-          options={(Object.keys(ranges) as ReadonlyArray<Range>).map((each) => [each, t.ranges[each]] as const)}
-          onValue={setRange}
+          value={isCustom ? "custom" : range}
+          options={[
+            ...(Object.keys(ranges) as ReadonlyArray<Range>).map((each) => [each, t.ranges[each]] as const),
+            ...isCustom
+              ? [["custom", `${date(from)} ${minuteOfDay(from)} – ${date(to)} ${minuteOfDay(to)}`] as const]
+              : []
+          ]}
+          onValue={(value: string) =>
+            value === "custom" ? undefined : choose({ range: value === "day" ? "" : value, from: "", to: "" })}
         />
         <Select
           label={t.groupBy}
-          value={group}
-          options={(several ? severalGroups : groups).map((each) => [each, t.groups[each]] as const)}
-          onValue={setGroup}
+          value={by}
+          options={names([...shownDimensions, "hour", "day"])}
+          onValue={(value: string) => choose({ by: value })}
+        />
+        <Select
+          label={t.thenBy}
+          value={then ?? ""}
+          options={[["", "–"], ...names(shownDimensions.filter((name) => name !== by))]}
+          onValue={(value: string) => choose({ then: value })}
+        />
+        <Select
+          label={t.bars}
+          value={measure}
+          options={measureNames.filter((name) => name !== "cost" || currency !== null).map((
+            each
+          ): readonly [MeasureName, string] => [
+            each,
+            t.measures[each]
+          ])}
+          onValue={(value) => choose({ measure: value === "requests" ? "" : value })}
+        />
+        <Select
+          label={t.splitBy}
+          value={split ?? "none"}
+          options={[["none", "–"], ...names(shownDimensions)]}
+          onValue={(value: string) => choose({ split: value })}
         />
       </div>
+      <div class="chips">
+        <Chips only={only} />
+        <span class="hint">
+          {t.zone(zoneName())}
+          {unit === "day" || by === "day" ? ` ${t.utcDays}` : ""} {t.drag}
+        </span>
+      </div>
+      <Loaded atom={series} failed={() => <span />}>
+        {(reply) => reply.rows.length > 0 ? <UsageChart choice={choice} reply={reply} /> : null}
+      </Loaded>
       <Loaded
         atom={usage}
         failed={(failure) => isMissing(failure) ? <p class="notice">{t.unavailable}</p> : undefined}
       >
-        {(reply, waiting) => (
+        {(reply) => (
           <>
             {!reply.store.persistent && (
               <p class="notice warn">{t.notKept}{reply.store.detail ? ` ${reply.store.detail}` : ""}</p>
             )}
-            <UsageChart reply={reply} />
-            <UsageTable reply={reply} busy={waiting} />
+            <UsageTable choice={choice} reply={reply} />
+            <Errors choice={choice} reply={reply} />
           </>
         )}
       </Loaded>

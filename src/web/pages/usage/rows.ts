@@ -1,5 +1,5 @@
 /**
- * Rows of usage from the admin API, and the chart's series.
+ * Rows of usage from the admin API, and the chart's stacked series.
  */
 import type { Reply } from "../../state/client.ts"
 
@@ -8,29 +8,96 @@ export type Usage = Reply<"admin-usage", "query">
 export type UsageRow = Usage["rows"][number]
 export type Measures = Usage["totals"]
 
+/** The dimensions that rows are named by, besides time. */
+export const dimensions = ["key", "model", "account", "style", "upstream", "target"] as const
+export type Dimension = (typeof dimensions)[number]
+export type Grouping = Dimension | "hour" | "day"
+
+/** What the chart's bars show. */
+export const measureNames = ["requests", "failed", "tokens", "cost"] as const
+export type MeasureName = (typeof measureNames)[number]
+
+/** The value of a row in the chart. Costs lose their exactness there: the table has it. */
+export const measureOf = (row: Measures, name: MeasureName): number => {
+  switch (name) {
+    case "tokens":
+      return row.total_tokens
+    case "cost":
+      return Number(row.cost)
+    default:
+      return row[name]
+  }
+}
+
 const lengths = { hour: 3600, day: 24 * 3600 } as const
 
-/** Parallel lists: Unix time in seconds, requests, tokens. */
-type Series = [times: Array<number>, requests: Array<number>, tokens: Array<number>]
+/** The value of a row in a dimension, as the API's filters take it. */
+export const valueOf = (row: UsageRow, by: Dimension): string => row[by] ?? ""
+
+export interface Part {
+  /** `undefined` for everything that is not among the largest parts. */
+  readonly value: string | undefined
+  /** A row of the part, for its name. */
+  readonly row: UsageRow | undefined
+  /** One value for each time. */
+  readonly values: ReadonlyArray<number>
+}
+
+/** Bars over time, each of stacked parts. */
+export interface Stack {
+  /** Unix seconds of the starts of hours or days. */
+  readonly times: ReadonlyArray<number>
+  readonly parts: ReadonlyArray<Part>
+}
+
+/** The most parts of a bar; the rest is one part more. */
+const mostParts = 7
 
 /**
- * Requests and tokens of every requested hour or day. A time without a row has zeros. A truncated reply ends at its last row,
- * because later values are unknown.
+ * The bars of every requested hour or day; a time without a row has zeros. With `split`, a bar has a part for each of the 7 values
+ * with the largest sums, largest first, and one for the rest. A truncated reply ends at its last row, because later values are
+ * unknown.
  */
-export const seriesOf = (
+export const stackOf = (
   { from, rows, to, truncated }: Pick<Usage, "from" | "to" | "rows" | "truncated">,
-  group: "hour" | "day"
-): Series => {
-  const length = lengths[group]
+  unit: "hour" | "day",
+  split: Dimension | undefined,
+  measure: MeasureName
+): Stack => {
+  const length = lengths[unit]
   const startOf = (time: string) => Math.floor(Date.parse(time) / 1000 / length) * length
-  const byTime = new Map(rows.map((row) => [startOf((group === "hour" ? row.hour : row.day) ?? ""), row]))
-  const end = truncated ? Math.max(...byTime.keys()) + length : Date.parse(to) / 1000
-  const series: Series = [[], [], []]
-  for (let time = startOf(from); time < end; time += length) {
-    const row = byTime.get(time)
-    series[0].push(time)
-    series[1].push(row?.requests ?? 0)
-    series[2].push(row?.total_tokens ?? 0)
+  const timeOf = (row: UsageRow) => startOf((unit === "hour" ? row.hour : row.day) ?? "")
+  const end = truncated ? Math.max(0, ...rows.map(timeOf)) + length : Date.parse(to) / 1000
+  const times: Array<number> = []
+  for (let time = startOf(from); time < end; time += length) times.push(time)
+  const places = new Map(times.map((time, place) => [time, place]))
+
+  const sums = new Map<string, { readonly row: UsageRow; sum: number }>()
+  for (const row of rows) {
+    const value = split === undefined ? "" : valueOf(row, split)
+    const known = sums.get(value)
+    if (known === undefined) sums.set(value, { row, sum: measureOf(row, measure) })
+    else known.sum += measureOf(row, measure)
   }
-  return series
+  const largest = [...sums].toSorted(([a, x], [b, y]) => y.sum - x.sum || (a < b ? -1 : 1)).slice(0, mostParts)
+  const parts = largest.map(([value, { row }]) => ({ value, row, values: times.map(() => 0) }))
+  const others = { value: undefined, row: undefined, values: times.map(() => 0) }
+  const partOf = new Map<string, { readonly values: Array<number> }>(parts.map((part) => [part.value, part]))
+  for (const row of rows) {
+    const place = places.get(timeOf(row))
+    const part = partOf.get(split === undefined ? "" : valueOf(row, split)) ?? others
+    if (place !== undefined) part.values[place]! += measureOf(row, measure)
+  }
+  return { times, parts: sums.size > mostParts ? [...parts, others] : parts }
 }
+
+/** The tops of stacked parts, the whole bar first: each is drawn over the one before. */
+export const topsOf = ({ parts, times }: Stack): ReadonlyArray<ReadonlyArray<number>> => {
+  const below = times.map(() => 0)
+  const tops = parts.map(({ values }) => values.map((value, place) => (below[place]! += value)))
+  return tops.toReversed()
+}
+
+/** Errors of all rows by code, most frequent first. */
+export const errorsOf = ({ totals }: Usage): ReadonlyArray<readonly [code: string, count: number]> =>
+  Object.entries(totals.errors).toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))

@@ -1,0 +1,91 @@
+/**
+ * Who changed what, newest first.
+ */
+import { useMemo } from "preact/hooks"
+import { Heading } from "../parts/Heading.tsx"
+import { Loaded } from "../parts/Loaded.tsx"
+import { Table } from "../parts/Table.tsx"
+import { When } from "../parts/Time.tsx"
+import { Admin, type Reply } from "../state/client.ts"
+import { useTexts } from "../state/preferences.ts"
+import { choose, useQuery } from "../state/route.ts"
+
+type Change = Reply<"admin-changes", "list">["changes"][number]
+
+const pageSize = 50
+
+const Fields = ({ change: { fields, more_fields } }: { readonly change: Change }) => {
+  const t = useTexts().changes
+  const shown = (text: string | null) => text === null ? <span class="hint">{t.unset}</span> : <code>{text}</code>
+  return (
+    <ul class="differences">
+      {fields.map(({ after, before, path }) => (
+        <li key={path}>
+          <code>{path}</code>
+          <span>
+            {shown(before)} <span aria-hidden="true">→</span> {shown(after)}
+          </span>
+        </li>
+      ))}
+      {more_fields > 0 && <li class="hint">{t.more(more_fields)}</li>}
+    </ul>
+  )
+}
+
+export const Changes = () => {
+  const { changes: t, common } = useTexts()
+  const { before = "" } = useQuery()
+  const list = useMemo(
+    () =>
+      Admin.query("admin-changes", "list", {
+        query: { limit: pageSize, ...(before === "" ? {} : { before }) },
+        // Every change of the configuration is a change of this list.
+        reactivityKeys: ["config", "accounts", "keys", "settings", "upstreams", "routes"]
+      }),
+    [before]
+  )
+  const turn = (to: string) => {
+    choose({ before: to })
+    scrollTo(0, 0)
+  }
+  return (
+    <>
+      <Heading name={common.pages.changes} />
+      <p class="lead">{t.lead}</p>
+      <Loaded atom={list}>
+        {({ changes, next, store }) => (
+          <>
+            {!store.persistent && <p class="notice warn">{t.notKept}</p>}
+            <Table
+              name={common.pages.changes}
+              columns={[{ name: t.when, width: "10rem" }, { name: t.who, width: "14rem" }, t.what]}
+              rows={changes.length}
+              empty={t.empty}
+            >
+              {changes.map((change) => (
+                <tr key={change.id} class="top">
+                  <td class="nowrap">
+                    <When at={Date.parse(change.at)} />
+                    <p class="hint">{change.node}</p>
+                  </td>
+                  <td class="text">
+                    {t.kinds[change.who.kind]} {change.who.name !== null && <code>{change.who.name}</code>}
+                    {change.address !== null && <p class="hint">{t.from(change.address)}</p>}
+                  </td>
+                  <td class="text">
+                    {change.action}
+                    {change.fields.length + change.more_fields > 0 && <Fields change={change} />}
+                  </td>
+                </tr>
+              ))}
+            </Table>
+            <div class="pager">
+              <button type="button" disabled={before === ""} onClick={() => turn("")}>{t.newest}</button>
+              <button type="button" disabled={next === null} onClick={() => turn(next ?? "")}>{t.older}</button>
+            </div>
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}
