@@ -157,7 +157,7 @@ const Timing = ({ record }: Shown) => {
 /** The tries in order, in a configuration of several upstreams. */
 const Tries = ({ record: { outcome, tries } }: Shown) => {
   const t = useTexts().inspector
-  return tries === undefined ? null : (
+  return (
     <Section name={t.tries}>
       <Table
         name={t.tries}
@@ -295,21 +295,42 @@ const Rounds = ({ record: { upstream } }: Shown) => {
   )
 }
 
-export const Inspector = ({ id }: { readonly id: string }) => {
+/** The heading: of the page, or of the drawer, which leaves the window's title and the focus to the page. */
+const Head = ({ children, id, inDrawer, name }: {
+  readonly id: string
+  readonly name: string
+  readonly inDrawer: boolean
+  readonly children?: ComponentChildren
+}) =>
+  inDrawer
+    ? (
+      <div class="heading">
+        <h2>
+          <a href={linkTo("requests", id)}>{name}</a>
+        </h2>
+        {children !== undefined && <div class="actions">{children}</div>}
+      </div>
+    )
+    : <Heading name={name}>{children}</Heading>
+
+/** One request. `inDrawer`: beside the list, which keeps its heading and the focus; the title leads to the page. */
+export const RequestView = ({ id, inDrawer = false }: { readonly id: string; readonly inDrawer?: boolean }) => {
   const { inspector: t, requests } = useTexts()
   const { failure, gone, record, retry } = useRecord(id)
   if (record === undefined) {
     return (
       <>
-        <Heading name={t.title(id)} />
+        <Head id={id} inDrawer={inDrawer} name={t.title(id)} />
         {gone
           ? <p class="notice">{t.gone}</p>
           : failure === undefined
           ? <Loading />
           : <LoadFailure text={failure} onRetry={retry} />}
-        <p>
-          <a href={linkTo("requests")}>{t.back}</a>
-        </p>
+        {!inDrawer && (
+          <p>
+            <a href={linkTo("requests")}>{t.back}</a>
+          </p>
+        )}
       </>
     )
   }
@@ -320,10 +341,10 @@ export const Inspector = ({ id }: { readonly id: string }) => {
   }
   return (
     <>
-      <Heading name={t.title(record.request_id)}>
-        <a class="button" href={linkTo("requests")}>{t.back}</a>
+      <Head id={record.id} inDrawer={inDrawer} name={t.title(record.request_id)}>
+        {!inDrawer && <a class="button" href={linkTo("requests")}>{t.back}</a>}
         <button type="button" disabled={record.conversation === null} onClick={open}>{t.openInPlayground}</button>
-      </Heading>
+      </Head>
       <p class="summary">
         <RequestBadge item={record} />
         <span>{record.status ?? ""}</span>
@@ -344,3 +365,5 @@ export const Inspector = ({ id }: { readonly id: string }) => {
     </>
   )
 }
+
+export { RequestView as Inspector }
