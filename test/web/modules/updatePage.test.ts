@@ -16,6 +16,7 @@ const itemAt = (started_at: number, change: Partial<RequestItem> = {}): RequestI
   native_model: "upstream-chat",
   stream: true,
   key: "direct",
+  key_name: null,
   account: "",
   state: "streaming",
   outcome: "open",
@@ -53,6 +54,17 @@ describe("updatePage, which applies an event to a page of requests", () => {
     for (const isNewest of [true, false]) {
       assert.deepStrictEqual(timesOf(updatePage(page, [ended], { ...everything, status: "open" }, isNewest)), [2])
       assert.deepStrictEqual(updatePage(page, [ended], everything, isNewest).items, [itemAt(2), ended])
+    }
+  })
+
+  it("matches parts of values in any case, and whole ones in double quotes, as the server does", () => {
+    const item = itemAt(1, { key: "aa01", key_name: "Mobile app", account: "ann@x.org" })
+    const joins = (filter: object) => updatePage(pageOf([]), [item], { ...everything, ...filter }, true).items.length
+    for (const filter of [{ model: "CHAT" }, { key: "mobile" }, { key: "\"aa01\"" }, { account: "@x" }]) {
+      assert.strictEqual(joins(filter), 1, JSON.stringify(filter))
+    }
+    for (const filter of [{ model: "\"chat\"" }, { key: "desktop" }, { account: "bob" }]) {
+      assert.strictEqual(joins(filter), 0, JSON.stringify(filter))
     }
   })
 

@@ -12,13 +12,22 @@ export interface ShownPage extends RequestPage {
   readonly cut: boolean
 }
 
+/** Whether a value matches as the server matches it: a part in any case, or the whole value in double quotes. */
+const isPart = (wanted: string, ...found: ReadonlyArray<string | null>): boolean => {
+  if (wanted === "") return true
+  const exact = /^"([^]*)"$/.exec(wanted)?.[1]
+  const part = wanted.toLowerCase()
+  return found.some((value) => exact === undefined ? value?.toLowerCase().includes(part) : value === exact)
+}
+
 /** Whether a request matches the filter. */
 const matches = ({ account, key, model, status, style }: RequestFilter, item: RequestItem): boolean => {
   const isOneOf = (wanted: string, ...found: ReadonlyArray<string | null>) => wanted === "" || found.includes(wanted)
   const code = item.status === null ? null : String(item.status)
   const codeClass = code === null ? null : `${code[0]}xx`
   return isOneOf(status, item.outcome, code, codeClass) && isOneOf(style, item.style) &&
-    isOneOf(model, item.model, item.native_model) && isOneOf(key, item.key) && isOneOf(account, item.account)
+    isPart(model, item.model, item.native_model) && isPart(key, item.key, item.key_name) &&
+    isPart(account, item.account)
 }
 
 /**
