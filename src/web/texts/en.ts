@@ -120,8 +120,10 @@ const adviceTexts: Readonly<Record<string, string>> = {
   content_filter: "Rephrase the prompt. The provider filters it for every account.",
   context_length_exceeded: "Shorten the conversation, or ask a model with a larger context.",
   cut: "Raise the caller's limit on tokens, or ask for a shorter answer.",
-  cut_off: "The connection broke during the reply. Send the request again. If it happens often, check the network and proxies in between.",
-  disagreement: "The gateway could not read what the upstream sent. Compare the upstream's frames below, and check the upstream's driver.",
+  cut_off:
+    "The connection broke during the reply. Send the request again. If it happens often, check the network and proxies in between.",
+  disagreement:
+    "The gateway could not read what the upstream sent. Compare the upstream's frames below, and check the upstream's driver.",
   embeddings_unavailable: "Configure an upstream that serves embeddings.",
   empty_reply: "Send the request again. If it stays empty, test this account with this model.",
   endpoint_missing: "Check the upstream's address: it has no such path.",
@@ -131,7 +133,8 @@ const adviceTexts: Readonly<Record<string, string>> = {
   internal_error: "This is a defect of the gateway. Look for the request's id in its log, and report it.",
   key_missing: "Add an API key for this upstream.",
   left: "The caller closed the connection. If it happens often, compare the caller's timeout with the duration.",
-  leftEarly: "The caller closed the connection before an answer began. If it happens often, raise the caller's timeout, or add accounts.",
+  leftEarly:
+    "The caller closed the connection before an answer began. If it happens often, raise the caller's timeout, or add accounts.",
   login_refused: "Check the account's password, then test the account.",
   method_not_allowed: "Check the method and the address of the call.",
   model_not_allowed: "Allow the model for this key, or ask for one that the key allows.",
@@ -149,7 +152,8 @@ const adviceTexts: Readonly<Record<string, string>> = {
   queued: "All suitable accounts are in use or held back.",
   quota_exhausted: "Top up the account, or wait until its quota is renewed.",
   rate_limit_exceeded: "The key is at its limit. Wait as long as Retry-After says, or raise the limits of the key.",
-  rate_limited: "The account is at the provider's limit and cools down. Add accounts, or lower the requests at once for each account.",
+  rate_limited:
+    "The account is at the provider's limit and cools down. Add accounts, or lower the requests at once for each account.",
   request_timeout: "The caller sent its request too slowly. Check its network.",
   request_too_large: "Send less, such as smaller images, or raise the limit on request bodies.",
   session_gone: "The upstream lost the conversation. Send the request again.",
@@ -157,8 +161,10 @@ const adviceTexts: Readonly<Record<string, string>> = {
   store_unavailable: "Check the store: the gateway does not reach it.",
   timed_out: "The upstream was silent for too long. Send the request again, or raise the time limit.",
   token_refused: "Test the account. If its token is refused again, replace it.",
-  tool_choice_violation: "The model did not call the tool that the request demands. Send it again, or ask another model.",
-  unknown_reference: "The request refers to an id that is unknown or no longer stored. Send the whole conversation instead.",
+  tool_choice_violation:
+    "The model did not call the tool that the request demands. Send it again, or ask another model.",
+  unknown_reference:
+    "The request refers to an id that is unknown or no longer stored. Send the whole conversation instead.",
   unreachable: "Check the upstream's address, its name in DNS and the network.",
   unsupported_media_type: "Send JSON, with content-type application/json.",
   upstream: "Send the request again later, or route the model to another upstream.",
@@ -341,7 +347,6 @@ export const en = {
     failed: "Failed",
     failedLater: "Failed later",
     causes: (name: string) => causeNames[name] ?? name,
-    states: (name: string) => stateNames[name] ?? name,
     outcomes: (name: string) => outcomeNames[name] ?? name,
     advice: (name: string): string | undefined => adviceTexts[name],
     whatHappened: "What happened",
@@ -369,7 +374,9 @@ export const en = {
     framesOf: (name: string) => `${name}: frames over time`,
     spans: { queue: "Queue", try: "Waiting for the first event", stream: "Stream", gateway: "Gateway" },
     spanIs: (what: string, place: number | undefined, outcome: string, from: string, to: string, length: string) =>
-      `${place === undefined ? "" : `Try ${place}: `}${what}${outcome === "" ? "" : `, ${outcome}`}. ${from} to ${to}, ${length}`,
+      `${place === undefined ? "" : `Try ${place}: `}${what}${
+        outcome === "" ? "" : `, ${outcome}`
+      }. ${from} to ${to}, ${length}`,
     binIs: (from: string, to: string, frames: number, rate: string | undefined) =>
       `${from} to ${to}: ${count(frames, "frame", "frames")}${rate === undefined ? "" : `, about ${rate} tokens/s`}`,
     gaps: "Gaps",
@@ -403,7 +410,9 @@ export const en = {
     reasoningOf: (n: number) => `Reasoning, ${count(n, "character", "characters")}`,
     calls: "Calls",
     emptyReply: "The reply has no text.",
-    notEnded: "The reply has no end here: it still runs, was cut off, or is longer than is kept.",
+    notEnded: "The reply has no end here: it was cut off, or is longer than is kept.",
+    goesOn: "The reply goes on.",
+    earlierTurns: (n: number) => `Show ${count(n, "earlier turn", "earlier turns")}`,
     showAll: (n: number) => `Show all ${count(n, "character", "characters")}`,
     lastTurns: (n: number, of: number) => `The last ${n} of ${separated(of)} turns. Copy and JSON have all.`,
     asUpstream: "As the upstream wrote it",
@@ -413,7 +422,13 @@ export const en = {
     summary: "Summary",
     id: "Request id",
     keyless: (key: string) =>
-      key === "direct" ? "Callers' own tokens" : key === "none" ? "No valid key" : key === "embedded" ? "Embedded" : key,
+      key === "direct"
+        ? "Callers' own tokens"
+        : key === "none"
+        ? "No valid key"
+        : key === "embedded"
+        ? "Embedded"
+        : key,
     nameless: "Key without a name",
     promptTokens: "Prompt tokens",
     completionTokens: "Completion tokens",
@@ -427,8 +442,7 @@ export const en = {
     notDecoded: "The request could not be decoded, so there is no conversation.",
     noRounds: "No request was sent to the upstream.",
     round: (n: number, label: string) => `Round ${n}: ${label}`,
-    address: "Address",
-    attempt: "Attempt",
+    tryIs: (n: number) => `Try ${n}`,
     noStatus: "no reply yet",
     sent: "Sent",
     received: "Received",

@@ -327,7 +327,6 @@ export const zh: Texts = {
     failed: "失败",
     failedLater: "之后失败",
     causes: (name) => causeNames[name] ?? name,
-    states: (name) => stateNames[name] ?? name,
     outcomes: (name) => outcomeNames[name] ?? name,
     advice: (name) => adviceTexts[name],
     whatHappened: "发生了什么",
@@ -355,8 +354,11 @@ export const zh: Texts = {
     framesOf: (name) => `${name}：各时段的帧`,
     spans: { queue: "排队", try: "等待首个事件", stream: "流", gateway: "网关" },
     spanIs: (what, place, outcome, from, to, length) =>
-      `${place === undefined ? "" : `第 ${place} 次尝试：`}${what}${outcome === "" ? "" : `，${outcome}`}。${from} 至 ${to}，共 ${length}`,
-    binIs: (from, to, frames, rate) => `${from} 至 ${to}：${frames} 帧${rate === undefined ? "" : `，约 ${rate} Token/秒`}`,
+      `${place === undefined ? "" : `第 ${place} 次尝试：`}${what}${
+        outcome === "" ? "" : `，${outcome}`
+      }。${from} 至 ${to}，共 ${length}`,
+    binIs: (from, to, frames, rate) =>
+      `${from} 至 ${to}：${frames} 帧${rate === undefined ? "" : `，约 ${rate} Token/秒`}`,
     gaps: "间隔",
     gapKinds: {
       silence: "上游没有帧",
@@ -388,7 +390,9 @@ export const zh: Texts = {
     reasoningOf: (n) => `推理，${separated(n)} 个字符`,
     calls: "调用",
     emptyReply: "回复没有文本。",
-    notEnded: "此处的回复没有结尾：仍在进行、被中断，或超过保留长度。",
+    notEnded: "此处的回复没有结尾：被中断，或超过保留长度。",
+    goesOn: "回复仍在进行。",
+    earlierTurns: (n) => `显示更早的 ${separated(n)} 轮`,
     showAll: (n) => `显示全部 ${separated(n)} 个字符`,
     lastTurns: (n, of) => `共 ${separated(of)} 轮，显示最后 ${n} 轮。复制与 JSON 包含全部。`,
     asUpstream: "上游的原文",
@@ -412,8 +416,7 @@ export const zh: Texts = {
     notDecoded: "请求无法解析，因此没有对话。",
     noRounds: "没有向上游发送请求。",
     round: (n, label) => `第 ${n} 轮：${label}`,
-    address: "地址",
-    attempt: "尝试",
+    tryIs: (n) => `第 ${n} 次尝试`,
     noStatus: "还没有回复",
     sent: "已发送",
     received: "已接收",

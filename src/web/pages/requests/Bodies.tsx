@@ -6,7 +6,6 @@ import { useState } from "preact/hooks"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { bytes } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
-import { Facts } from "../../parts/Table.tsx"
 import { useTexts } from "../../state/preferences.ts"
 import type { RecordedFrame, RequestRecord } from "../../state/requests.ts"
 import { linkTo } from "../../state/route.ts"
@@ -113,26 +112,19 @@ const Client = ({ record: { bodies_kept, reply, request } }: Shown) => {
 }
 
 const Rounds = ({ record: { bodies_kept, upstream } }: Shown) => {
-  const { common, inspector: t } = useTexts()
+  const t = useTexts().inspector
   return (
     <Section name={t.rounds}>
       {upstream.length === 0 && <p class="hint">{bodies_kept ? t.noRounds : t.notKept}</p>}
       {upstream.map((round, index) => (
         <div key={index} class="card">
           <h3>{t.round(index + 1, round.label)}</h3>
-          <Facts
-            facts={[
-              [t.address, <code key="url">{round.url}</code>],
-              [
-                t.account,
-                round.account === ""
-                  ? common.none
-                  : <a href={linkTo("accounts", undefined, { q: round.account })}>{round.account}</a>
-              ],
-              [t.attempt, String(round.attempt)],
-              [t.status, round.status === 0 ? t.noStatus : String(round.status)]
-            ]}
-          />
+          <p class="summary">
+            <code>{round.url}</code>
+            {round.account !== "" && <a href={linkTo("accounts", undefined, { q: round.account })}>{round.account}</a>}
+            <span>{t.tryIs(round.attempt)}</span>
+            <span>{round.status === 0 ? t.noStatus : t.statusIs(round.status)}</span>
+          </p>
           <Body name={t.sent} text={round.request_body} truncated={false} />
           <Frames name={t.received} frames={round.frames} truncated={round.truncated} />
         </div>

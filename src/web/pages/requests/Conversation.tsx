@@ -11,16 +11,20 @@ import { asJson, asText, type ShownTurn, turnsOf } from "./conversationText.ts"
 import { differenceOf } from "./diff.ts"
 import { readable, shownCharacters } from "./readable.ts"
 
-/** The newest turns are shown. */
-const turnsAtMost = 100
-/** Characters of a turn before it is unfolded. */
-const foldedCharacters = 4_000
+/** The newest turns are shown at once, and this many on demand. */
+const [turnsAtFirst, turnsAtMost] = [12, 200]
+/** Characters of a turn before it is unfolded, for the last two and for those before them. */
+const [foldedCharacters, foldedBefore] = [4_000, 600]
 
 /** A text whose end is folded if it is long. */
-const LongText = ({ class: kind = "", text }: { readonly text: string; readonly class?: string }) => {
+const LongText = ({ class: kind = "", most = foldedCharacters, text }: {
+  readonly text: string
+  readonly class?: string
+  readonly most?: number
+}) => {
   const t = useTexts().inspector
   const [whole, setWhole] = useState(false)
-  const shown = text.slice(0, whole ? shownCharacters : foldedCharacters)
+  const shown = text.slice(0, whole ? shownCharacters : most)
   return (
     <>
       <p class={kind}>{shown}{shown.length < text.length && "…"}</p>
@@ -32,7 +36,12 @@ const LongText = ({ class: kind = "", text }: { readonly text: string; readonly 
   )
 }
 
-const TurnView = ({ turn }: { readonly turn: ShownTurn }) => {
+const TurnView = ({ isOpen, most, turn }: {
+  readonly turn: ShownTurn
+  readonly most: number
+  /** The reply still runs. */
+  readonly isOpen: boolean
+}) => {
   const t = useTexts().inspector
   const { call_id, calls, finish, isReply, reasoning, role } = turn
   const text = turn.text.trim()
@@ -49,7 +58,7 @@ const TurnView = ({ turn }: { readonly turn: ShownTurn }) => {
           <LongText class="said thought" text={reasoning} />
         </details>
       )}
-      {text !== "" && <LongText class="said" text={text} />}
+      {text !== "" && <LongText class="said" text={text} most={most} />}
       {calls.map((call, i) => (
         <div key={`${call.id} ${i}`} class="call">
           <p>
@@ -59,8 +68,8 @@ const TurnView = ({ turn }: { readonly turn: ShownTurn }) => {
           <pre>{readable(call.arguments).slice(0, shownCharacters)}</pre>
         </div>
       ))}
-      {isReply && text === "" && calls.length === 0 && <p class="hint">{t.emptyReply}</p>}
-      {isReply && <p class="hint">{finish === null ? t.notEnded : t.finish(finish)}</p>}
+      {isReply && !isOpen && text === "" && calls.length === 0 && <p class="hint">{t.emptyReply}</p>}
+      {isReply && <p class="hint">{finish !== null ? t.finish(finish) : isOpen ? t.goesOn : t.notEnded}</p>}
     </div>
   )
 }
@@ -95,6 +104,9 @@ export const Conversation = ({ record }: { readonly record: RequestRecord }) => 
   const before = upstream_reply?.text
   const after = reply?.text
   const differs = before != null && after != null && before !== after && record.outcome !== "open"
+  const [all, setAll] = useState(false)
+  const earlier = turns.length - turnsAtFirst
+  const shown = turns.slice(all ? -turnsAtMost : -turnsAtFirst)
   const kinds = [["", t.asText], ["json", t.asJson]] as const
   return (
     <Section
@@ -118,7 +130,6 @@ export const Conversation = ({ record }: { readonly record: RequestRecord }) => 
       )}
     >
       {conversation === null && <p class="hint">{record.bodies_kept ? t.notDecoded : t.bodiesGone}</p>}
-      {turns.length > turnsAtMost && <p class="hint">{t.lastTurns(turnsAtMost, turns.length)}</p>}
       {turns.length > 0 && (isJson
         ? (
           <div class="body" tabIndex={0} role="group" aria-label={t.conversation}>
@@ -128,7 +139,18 @@ export const Conversation = ({ record }: { readonly record: RequestRecord }) => 
         )
         : (
           <div class="card turns">
-            {turns.slice(-turnsAtMost).map((turn, index) => <TurnView key={index} turn={turn} />)}
+            {earlier > 0 && !all && (
+              <button type="button" class="quiet start" onClick={() => setAll(true)}>{t.earlierTurns(earlier)}</button>
+            )}
+            {all && turns.length > turnsAtMost && <p class="hint">{t.lastTurns(turnsAtMost, turns.length)}</p>}
+            {shown.map((turn, index) => (
+              <TurnView
+                key={turns.length - shown.length + index}
+                turn={turn}
+                isOpen={record.outcome === "open"}
+                most={shown.length - index > 2 ? foldedBefore : foldedCharacters}
+              />
+            ))}
             {differs && <Difference before={before} after={after} />}
           </div>
         ))}

@@ -22,7 +22,8 @@ const rowsAtATime = 100
 /** Characters of a part in a row. */
 const partLength = 200
 
-const shownText = (text: string): string => JSON.stringify(text.length > partLength ? `${text.slice(0, partLength)}…` : text)
+const shownText = (text: string): string =>
+  JSON.stringify(text.length > partLength ? `${text.slice(0, partLength)}…` : text)
 
 const quoted: ReadonlySet<Part["kind"]> = new Set(["text", "reasoning", "arguments"])
 
@@ -33,7 +34,7 @@ const Adds = ({ row: { name, parts } }: { readonly row: ReadRow }) => {
   return (
     <>
       {parts.map(({ kind, text }, i) => (
-        <span key={i} class={`part ${kind}`}>
+        <span key={i} class={`part adds-${kind}`}>
           {kind !== "text" && <span class="hint">{t.partKinds[kind]}{" "}</span>}
           <code>{quoted.has(kind) ? shownText(text) : text}</code>
         </span>
@@ -107,7 +108,7 @@ const SideFrames = ({ name, open, rounds, rows, truncated, wanted }: {
         compact
         columns={[
           { ...numbers(t.time)[0]!, width: "6.2rem" },
-          ...rounds > 1 ? [{ name: t.roundShort, number: true, width: "4rem" }] : [],
+          ...rounds > 1 ? [{ name: t.roundShort, number: true, width: "4.6rem" }] : [],
           t.adds
         ]}
         rows={rows.length}
@@ -156,7 +157,9 @@ const SideFrames = ({ name, open, rounds, rows, truncated, wanted }: {
           >
             {common.next}
           </button>
-          <button type="button" disabled={shown === pages} onClick={() => turn(open ? undefined : pages)}>{t.last}</button>
+          <button type="button" disabled={shown === pages} onClick={() => turn(open ? undefined : pages)}>
+            {t.last}
+          </button>
         </div>
       )}
     </div>

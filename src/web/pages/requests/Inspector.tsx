@@ -3,7 +3,6 @@
  */
 import type { ComponentChildren } from "preact"
 import { useEffect, useMemo, useState } from "preact/hooks"
-import { CopyButton } from "../../parts/Copy.tsx"
 import { Heading } from "../../parts/Heading.tsx"
 import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
 import { openConversation } from "../../playground/state.ts"
@@ -142,7 +141,6 @@ export const RequestView = ({ id, inDrawer = false }: { readonly id: string; rea
   return (
     <>
       <Head id={record.id} inDrawer={inDrawer} name={t.title(record.request_id)}>
-        <CopyButton name={t.id} text={record.request_id} />
         {!inDrawer && <a class="button" href={linkTo("requests")}>{t.back}</a>}
         <button type="button" disabled={record.conversation === null} onClick={open}>{t.openInPlayground}</button>
       </Head>

@@ -82,20 +82,22 @@ const useTokens = (record: RequestRecord): ReadonlyArray<Fact> => {
       }`
     ],
     ...rate === undefined ? [] : [[t.rate, t.perSecond(number(Math.round(rate * 10) / 10))] as const],
-    ...typeof cost === "string" ? [[t.cost, money(cost, typeof currency === "string" ? currency : undefined)] as const] : []
+    ...typeof cost === "string"
+      ? [[t.cost, money(cost, typeof currency === "string" ? currency : undefined)] as const]
+      : []
   ]
 }
 
 const useTimes = (record: RequestRecord): ReadonlyArray<Fact> => {
   const t = useTexts().inspector
-  const { duration_ms, first_event_ms, outcome, queued_ms, started_at, state } = record
+  const { attempts, duration_ms, first_event_ms, outcome, queued_ms, started_at, state } = record
   const isOpen = outcome === "open"
   const counted = <Since at={started_at} />
   return [
     [t.started, exactTime(started_at)],
     ...isOpen && state === "queued"
       ? [[t.queued, counted] as const]
-      : queued_ms === null
+      : queued_ms === null || (attempts === 0 && queued_ms < 1)
       ? []
       : [[t.queued, elapsed(queued_ms)] as const],
     ...first_event_ms === null
@@ -111,7 +113,8 @@ const useTimes = (record: RequestRecord): ReadonlyArray<Fact> => {
 
 export const Summary = ({ record }: { readonly record: RequestRecord }) => {
   const { inspector: t, requests } = useTexts()
-  const { account, attempts, failovers, finish, ignored, ignored_more, node, request_id, stream, style, target } = record
+  const { account, attempts, failovers, finish, ignored, ignored_more, node, request_id, stream, style, target } =
+    record
   const facts: ReadonlyArray<Fact> = [
     [
       t.id,

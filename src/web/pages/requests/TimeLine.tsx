@@ -115,7 +115,7 @@ const Spans = ({ bins, lane, rates, record, ...leading }: Leading & {
         ))}
       </span>
       <span class="lane-end hint">
-        {lane.spans.map((span) => elapsed(span.to - span.from)).join(" + ")}
+        {elapsed((lane.spans.at(-1)?.to ?? 0) - (lane.spans[0]?.from ?? 0))}
       </span>
     </div>
   )
@@ -136,7 +136,12 @@ const Density = ({ bins, end, name, onTime, rates }: Leading & {
   const most = Math.max(1, ...bins.map(({ frames }) => frames))
   const total = bins.reduce((sum, { frames }) => sum + frames, 0)
   const move = (event: KeyboardEvent) => {
-    const steps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1, Home: -filled.length, End: filled.length }
+    const steps: Readonly<Record<string, number>> = {
+      ArrowRight: 1,
+      ArrowLeft: -1,
+      Home: -filled.length,
+      End: filled.length
+    }
     const step = steps[event.key]
     if (step === undefined || current === undefined) return
     event.preventDefault()
@@ -153,7 +158,12 @@ const Density = ({ bins, end, name, onTime, rates }: Leading & {
         {bins.map((bin, i) => {
           if (bin.frames === 0) return null
           const rate = rates?.[i] ?? 0
-          const text = t.binIs(moment(bin.from), moment(bin.to), bin.frames, rate === 0 ? undefined : number(Math.round(rate)))
+          const text = t.binIs(
+            moment(bin.from),
+            moment(bin.to),
+            bin.frames,
+            rate === 0 ? undefined : number(Math.round(rate))
+          )
           return (
             <button
               key={i}
@@ -201,8 +211,10 @@ export const TimeLine = ({ now, onTime, record, sides }: {
   const ofUpstream = useMemo(() => binned(upstream, end), [upstream, end])
   const ofClient = useMemo(() => binned(client, end), [client, end])
   const rates = useMemo(() => {
-    const tokens = record.usage?.completion_tokens ?? 0
-    return ratesOf(upstream.some(({ length }) => length > 0) ? ofUpstream : ofClient, tokens)
+    const bins = upstream.some(({ length }) => length > 0) ? ofUpstream : ofClient
+    // While the count is unknown, a token counts as four characters.
+    const characters = bins.reduce((sum, { length }) => sum + length, 0)
+    return ratesOf(bins, record.usage?.completion_tokens || characters / 4)
   }, [ofUpstream, ofClient, record.usage])
   const { step, ticks } = ticksOf(end)
   const leading = { end, onTime }

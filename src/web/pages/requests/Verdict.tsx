@@ -2,7 +2,7 @@
  * What happened to a request: a sentence, whose fault it is, what was tried, and what to do.
  */
 import { Badge } from "../../parts/Badge.tsx"
-import { elapsed } from "../../parts/format.ts"
+import { duration, elapsed } from "../../parts/format.ts"
 import { clockAtom } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
@@ -11,7 +11,7 @@ import { linkTo } from "../../state/route.ts"
 import { judge, type Verdict as Judgement } from "./verdict.ts"
 
 /** How long ago a time is, counted up every second. */
-export const Since = ({ at }: { readonly at: number }) => <>{elapsed(Math.max(0, useAtom(clockAtom) - at))}</>
+export const Since = ({ at }: { readonly at: number }) => <>{duration(useAtom(clockAtom) - at)}</>
 
 const signs: Readonly<Record<Judgement["tone"], string>> = { "": "…", good: "✓", warn: "!", bad: "✕" }
 
@@ -24,7 +24,9 @@ const Next = ({ fault, record: { account, key, target } }: {
   switch (fault) {
     case "account":
       return (
-        <a href={linkTo("accounts", undefined, { q: account })}>{account === "" ? common.pages.accounts : t.openAccount}</a>
+        <a href={linkTo("accounts", undefined, { q: account })}>
+          {account === "" ? common.pages.accounts : t.openAccount}
+        </a>
       )
     case "upstream":
       return target === undefined
@@ -51,8 +53,7 @@ const Tried = ({ record: { outcome, tries } }: { readonly record: RequestRecord 
           <li key={i}>
             {account === ""
               ? <code>{`${upstream}/${model}`}</code>
-              : <a href={linkTo("accounts", undefined, { q: account })}>{account}</a>}{" "}
-            {cause !== null
+              : <a href={linkTo("accounts", undefined, { q: account })}>{account}</a>} {cause !== null
               ? <Badge sign="✕" tone="bad" text={`${t.causes(cause)}${status === null ? "" : ` ${status}`}`} />
               : took_ms === null
               ? <Badge sign="…" tone="" text={outcome === "open" ? t.trying : t.given} />
@@ -94,7 +95,7 @@ export const Verdict = ({ record }: { readonly record: RequestRecord }) => {
         </strong>
       </p>
       <p class="summary">
-        <span>{record.outcome === "open" ? t.states(record.state) : t.outcomes(record.outcome)}</span>
+        {record.outcome !== "open" && <span>{t.outcomes(record.outcome)}</span>}
         {record.status !== null && <span>{t.statusIs(record.status)}</span>}
         {record.error !== null && <code class="refused">{record.error}</code>}
         {fault !== null && <span>{t.atFault(t.faults[fault])}</span>}

@@ -17,7 +17,12 @@ export interface ShownTurn extends Recorded {
 export const turnsOf = (
   { conversation, reply }: Pick<RequestRecord, "conversation" | "reply">
 ): ReadonlyArray<ShownTurn> => {
-  const turns = (conversation ?? []).map((turn): ShownTurn => ({ ...turn, reasoning: "", isReply: false, finish: null }))
+  const turns = (conversation ?? []).map((turn): ShownTurn => ({
+    ...turn,
+    reasoning: "",
+    isReply: false,
+    finish: null
+  }))
   if (reply === null || reply.text === null || reply.status >= 400) return turns
   const { calls, finish, reasoning, text } = reply
   return [

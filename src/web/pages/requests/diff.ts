@@ -26,7 +26,9 @@ export const differenceOf = (before: string, after: string): ReadonlyArray<Stret
   let head = 0
   while (head < a.length && head < b.length && a[head] === b[head]) head += 1
   let tail = 0
-  while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail += 1
+  while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) {
+    tail += 1
+  }
   const out: Array<{ kind: Stretch["kind"]; text: string }> = []
   add(out, "same", a.slice(0, head).join(""))
   const [left, right] = [a.slice(head, a.length - tail), b.slice(head, b.length - tail)]

@@ -24,7 +24,8 @@ const add = (out: Out, kind: Part["kind"], text: unknown): void => {
   if (typeof text === "string" && text !== "") out.push({ kind, text })
 }
 
-const addJson = (out: Out, value: unknown): void => add(out, "arguments", value === undefined ? "" : JSON.stringify(value))
+const addJson = (out: Out, value: unknown): void =>
+  add(out, "arguments", value === undefined ? "" : JSON.stringify(value))
 
 /** Prompt and completion tokens as `12 + 34`; an unknown count is left out. */
 const addUsage = (out: Out, ...counts: ReadonlyArray<unknown>): void => {
@@ -202,7 +203,7 @@ class SessionReader {
     const [name, place, field] = path
     switch (name) {
       case "fragments":
-        if (place === undefined) for (const each of list(value)) this.#fragment(each, out)
+        if (place === undefined) { for (const each of list(value)) this.#fragment(each, out) }
         else if (field === undefined) this.#fragment(value, out)
         else if (field === "content") {
           const kind = this.#kinds.at(Number(place))
@@ -256,7 +257,10 @@ export class FrameReader {
     const out: Out = []
     const values = Array.isArray(value) ? value.map(record) : [record(value)]
     const names = values.map((each) => this.#value(each, out))
-    return { name: event || names.find((name) => name !== "") || (value === undefined ? data.slice(0, 40) : ""), parts: out }
+    return {
+      name: event || names.find((name) => name !== "") || (value === undefined ? data.slice(0, 40) : ""),
+      parts: out
+    }
   }
 
   /** Reads one value, and returns the name of its form. */

@@ -117,7 +117,7 @@ export const waterfallOf = (course: Course, now: number): Waterfall => {
   const behind = outcome !== "open" && lastUpstream > 0 && lastClient - lastUpstream >= Math.max(250, end / 20)
     ? [{ kind: "behind", from: lastUpstream, to: lastClient } as const]
     : []
-  const silences = silencesOf(upstream, Math.max(1_000, end / 10))
+  const silences = silencesOf(upstream, Math.max(500, end / 10))
   return { end, lanes, gaps: [...between, ...silences, ...behind].sort((a, b) => a.from - b.from) }
 }
 
@@ -151,7 +151,9 @@ export const binsOf = (
 /** Tokens a second in each bin: the tokens of a reply, spread over its characters. */
 export const ratesOf = (bins: ReadonlyArray<Bin>, tokens: number): ReadonlyArray<number> => {
   const total = bins.reduce((sum, { length }) => sum + length, 0)
-  return bins.map(({ from, length, to }) => total === 0 || to <= from ? 0 : (tokens * length * 1000) / (total * (to - from)))
+  return bins.map(({ from, length, to }) =>
+    total === 0 || to <= from ? 0 : (tokens * length * 1000) / (total * (to - from))
+  )
 }
 
 /** The places of ticks from 0 on: between 3 and 6 steps of 1, 2 or 5 of a decimal unit. */
