@@ -2,7 +2,6 @@
  * The frames of both sides beside each other: when each came, and what it adds. A click shows the frame itself.
  */
 import { useEffect, useRef, useState } from "preact/hooks"
-import { CopyButton } from "../../parts/Copy.tsx"
 import { Section } from "../../parts/Heading.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
 import { useTexts } from "../../state/preferences.ts"
@@ -52,7 +51,6 @@ const Envelope = ({ data }: { readonly data: string }) => {
       {event !== "" && <p class="hint">event: {event}</p>}
       <pre tabIndex={0} role="group" aria-label={t.frame}>{readable(inner).slice(0, shownCharacters)}</pre>
       {inner.length > shownCharacters && <p class="hint">{t.shownInPart(inner.length)}</p>}
-      <CopyButton name={t.frame} text={data} />
     </div>
   )
 }
