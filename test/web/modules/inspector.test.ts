@@ -247,9 +247,10 @@ describe("the course of a request", () => {
     }))
   })
 
-  it("writes times in milliseconds below a second, and in seconds above", () => {
-    assert.deepStrictEqual([0, 13.7, 999.4, 999.6, 1_180.6, 75_000].map(moment), [
+  it("has times in milliseconds below a second, and in seconds above", () => {
+    assert.deepStrictEqual([0, 0.44, 13.7, 999.4, 999.6, 1_180.6, 75_000].map(moment), [
       "0 ms",
+      "0.4 ms",
       "14 ms",
       "999 ms",
       "1.000 s",

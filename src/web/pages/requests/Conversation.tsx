@@ -103,7 +103,8 @@ export const Conversation = ({ record }: { readonly record: RequestRecord }) => 
   const json = useMemo(() => isJson ? asJson(turns) : "", [turns, isJson])
   const before = upstream_reply?.text
   const after = reply?.text
-  const differs = before != null && after != null && before !== after && record.outcome !== "open"
+  const differs = typeof before === "string" && typeof after === "string" && before !== after &&
+    record.outcome !== "open"
   const [all, setAll] = useState(false)
   const earlier = turns.length - turnsAtFirst
   const shown = turns.slice(all ? -turnsAtMost : -turnsAtFirst)

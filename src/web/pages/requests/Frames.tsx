@@ -56,7 +56,7 @@ const Envelope = ({ data }: { readonly data: string }) => {
 }
 
 /** One side's frames, 100 at a time. While the request runs, the last ones are followed until the reader turns back. */
-const SideFrames = ({ name, open, rounds, rows, truncated, wanted }: {
+const SideFrames = ({ leads, name, open, rounds, rows, truncated, wanted }: {
   readonly name: string
   readonly rows: ReadonlyArray<ReadRow>
   /** How many rounds they are of. */
@@ -64,6 +64,8 @@ const SideFrames = ({ name, open, rounds, rows, truncated, wanted }: {
   readonly open: boolean
   readonly truncated: boolean
   readonly wanted: Wanted | undefined
+  /** It takes the focus when a time is shown. */
+  readonly leads: boolean
 }) => {
   const { common, inspector: t } = useTexts()
   const box = useRef<HTMLDivElement>(null)
@@ -73,26 +75,31 @@ const SideFrames = ({ name, open, rounds, rows, truncated, wanted }: {
   const pages = Math.max(1, Math.ceil(rows.length / rowsAtATime))
   const shown = Math.min(page ?? (follows ? pages : 1), pages)
   const first = (shown - 1) * rowsAtATime
-  const scroller = () => box.current?.querySelector(".table-box")
+  const scroller = () => box.current?.querySelector(".table-box") ?? undefined
   const turn = (next: number | undefined) => {
     setPage(next)
     setUnfolded(undefined)
     scroller()?.scrollTo(0, 0)
   }
-  const marked = wanted === undefined ? -1 : rows.findIndex(({ at }) => at >= wanted.at - 0.05)
+  const after = wanted === undefined ? -1 : rows.findIndex(({ at }) => at >= wanted.at - 0.05)
+  const marked = wanted !== undefined && after < 0 ? rows.length - 1 : after
   useEffect(() => {
     if (wanted === undefined || rows.length === 0) return
-    setPage(Math.floor((marked < 0 ? rows.length - 1 : marked) / rowsAtATime) + 1)
+    setPage(Math.floor(marked / rowsAtATime) + 1)
   }, [wanted])
+  const answered = useRef<Wanted | undefined>(undefined)
   useEffect(() => {
-    const row = box.current?.querySelector<HTMLElement>(`[data-row="${marked}"]`)
+    const row = box.current?.querySelector<HTMLElement>(`[data-row="${marked}"]`) ?? undefined
     const within = scroller()
-    if (row == null || within == null) return
+    if (wanted === answered.current || row === undefined || within === undefined) return
+    answered.current = wanted
     within.scrollTop = row.offsetTop - within.clientHeight / 3
+    // The keyboard goes on where the eyes are.
+    if (leads) row.querySelector("button")?.focus({ preventScroll: true })
   }, [wanted, shown])
   useEffect(() => {
     const within = scroller()
-    if (follows && within != null) within.scrollTop = within.scrollHeight
+    if (follows && within !== undefined) within.scrollTop = within.scrollHeight
   }, [follows, rows.length])
   return (
     <div class="stack frames" ref={box}>
@@ -176,8 +183,6 @@ export const Frames = ({ record, sides, wanted }: {
   useEffect(() => {
     if (wanted === undefined) return
     ref.current?.scrollIntoView({ block: "center" })
-    // The keyboard goes on where the eyes are.
-    ref.current?.querySelector<HTMLElement>(".marked .fold, .table-box")?.focus({ preventScroll: true })
   }, [wanted])
   const side = { open, wanted }
   return (
@@ -187,6 +192,7 @@ export const Frames = ({ record, sides, wanted }: {
           {...side}
           name={t.upstreamFrames}
           rows={upstream}
+          leads={upstream.length > 0}
           rounds={record.upstream.length}
           truncated={record.upstream.some(({ truncated }) => truncated)}
         />
@@ -194,6 +200,7 @@ export const Frames = ({ record, sides, wanted }: {
           {...side}
           name={t.clientFrames}
           rows={client}
+          leads={upstream.length === 0}
           rounds={1}
           truncated={record.reply?.truncated ?? false}
         />

@@ -2,8 +2,8 @@
  * Times within a request.
  */
 
-/** A time since the request began, to the millisecond: `14 ms`, `1.181 s`. */
+/** A time since the request began: `0.4 ms`, `14 ms`, `1.181 s`. */
 export const moment = (milliseconds: number): string =>
   milliseconds < 999.5
-    ? `${Math.round(milliseconds)} ms`
+    ? `${Number(milliseconds.toFixed(milliseconds < 9.95 ? 1 : 0))} ms`
     : `${(milliseconds / 1000).toFixed(3)} s`

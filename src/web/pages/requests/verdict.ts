@@ -71,7 +71,7 @@ export const judge = (record: Judged): Verdict => {
   // The queue refuses with the code of a key's limits, and a caller's own token stands in for an account.
   const special = error === "rate_limit_exceeded" && fault === "gateway"
     ? "queue_full"
-    : key === "direct" && fault === "caller" && cause != null
+    : key === "direct" && fault === "caller" && typeof cause === "string"
     ? "own_token"
     : undefined
   return { tone: "bad", kind, fault, advice: present(special, cause, error, fault) }
