@@ -326,14 +326,21 @@ describe("journeys at the console", () => {
         "Upstream rounds",
         "Client reply",
         "Timeline",
-        "Tool calls",
-        "Timing"
+        "Frames",
+        "Summary",
+        "What happened"
       ]
     ) await page.getByRole("region", { name, exact: true }).waitFor()
     await page.getByRole("region", { name: "Conversation" }).getByText("Be brief.").waitFor()
-    const frames = page.getByRole("table", { name: "Frames" })
-    await frames.getByRole("cell", { name: "client", exact: true }).first().waitFor()
-    await frames.getByRole("cell", { name: "upstream", exact: true }).first().waitFor()
+    const conversation = page.getByRole("region", { name: "Conversation" })
+    await conversation.getByText("Reasoning, 7 characters").click()
+    await conversation.getByText("I think", { exact: true }).waitFor()
+    await conversation.getByText("ended: stop").waitFor()
+    for (const side of ["Upstream frames", "Client frames"]) {
+      await page.getByRole("table", { name: side }).getByRole("button", { name: `reasoning "I` }).waitFor()
+    }
+    await conversation.getByRole("button", { name: "JSON" }).click()
+    await conversation.getByText(`"finish": "stop"`).waitFor()
     await button("Open in playground").click()
     await page.getByRole("heading", { level: 1, name: "Playground" }).waitFor()
     assert.strictEqual(await page.getByRole("textbox", { name: "System" }).inputValue(), "Be brief.")
@@ -389,10 +396,13 @@ describe("journeys at the console", () => {
     const requests = page.getByRole("table", { name: "Requests" })
     await requests.getByText("Streaming").waitFor()
     await requests.getByRole("link").click()
-    await page.getByRole("table", { name: "Frames" }).getByText("\" 20\"").first().waitFor()
+    await page.getByRole("table", { name: "Client frames" }).getByText("\" 20\"").waitFor()
+    await page.getByRole("region", { name: "What happened" }).getByText(/^Streaming for \d/).waitFor()
     leaving.abort()
     await reply.text().catch(() => "")
-    await page.locator(".summary").getByText("Cancelled").waitFor()
+    const happened = page.getByRole("region", { name: "What happened" })
+    await happened.getByText("Cancelled").waitFor()
+    await happened.getByText(/^The caller left after .*, during the reply\.$/).waitFor()
   })
 
   it("requests: the next page begins with the first request that newer ones pushed off the list", async () => {

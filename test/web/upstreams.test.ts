@@ -66,6 +66,7 @@ const button = (name: string) => page.getByRole("button", { name, exact: true })
 const dialog = (name: string) => page.getByRole("dialog", { name })
 const field = (name: string) => page.getByRole("textbox", { name, exact: true })
 const table = (name: string) => page.getByRole("table", { name, exact: true })
+const region = (name: string) => page.getByRole("region", { name, exact: true })
 const row = (name: string) => page.getByRole("row", { name: new RegExp(`^${name}\\b`) })
 
 /** The targets of the open dialog, in order. */
@@ -284,10 +285,42 @@ describe("several upstreams elsewhere at the console", () => {
     assert.strictEqual((await ask("qwen3", "tried")).status, 200)
     await table("Requests").getByText("hosted/qwen3").waitFor()
     await page.getByRole("link", { name: "tried" }).click()
-    await table("Tries").getByRole("row", { name: /^1 gpu\/qwen3 gpu Server error 500/ }).waitFor()
-    await table("Tries").getByRole("row", { name: /^2 hosted\/qwen3 hosted\/token:\w+ Answered/ }).waitFor()
+    const tried = region("What happened").getByRole("listitem")
+    await tried.filter({ hasText: /gpu ✕ Server error 500/ }).waitFor()
+    await tried.filter({ hasText: /hosted\/token:\w+ ✓ Answered/ }).waitFor()
+    const course = region("Timeline")
+    await course.getByRole("button", { name: /^Try 1: Waiting for the first event, gpu: Server error 500\. / })
+      .waitFor()
+    await course.getByRole("button", { name: /^Try 2: Stream, hosted\/token:\w+: Answered\. / }).click()
+    await table("Upstream frames").locator(":focus").waitFor()
     await settled(page)
     assert.deepStrictEqual(await seriousFindings(page), [])
+  })
+
+  it("the inspector says what failed, whose fault it is, what was tried and what to do, and fits into 360 pixels", async () => {
+    first.answer(() => json(500, { error: { message: "broken" } }))
+    await start(
+      { ...several(), routes: { only: ["gpu/qwen3"] } },
+      "requests",
+      { colorScheme: "dark", viewport: { width: 360, height: 700 } }
+    )
+    assert.strictEqual((await ask("only", "broken")).status, 503)
+    await page.getByRole("link", { name: "broken" }).click()
+    const happened = region("What happened")
+    await happened.getByText("At fault: the upstream").waitFor()
+    await happened.getByText("upstream_error").waitFor()
+    await happened.getByText("Status 503").waitFor()
+    await happened.getByText(/route the model to another one/).waitFor()
+    await happened.getByRole("listitem").filter({ hasText: "Server error 500" }).first().waitFor()
+    const summary = region("Summary")
+    await summary.getByText("only", { exact: true }).waitFor()
+    await summary.getByRole("link", { name: "Key without a name" }).waitFor()
+    await summary.getByRole("button", { name: "Copy Request id" }).waitFor()
+    // What is unknown is left out.
+    assert.strictEqual(await summary.getByText("–", { exact: true }).count(), 0)
+    await settled(page)
+    assert.deepStrictEqual(await seriousFindings(page), [])
+    assert.strictEqual(await sideways(page), 0)
   })
 
   it("usage is grouped by upstream and by target", async () => {
@@ -330,8 +363,8 @@ describe("several upstreams elsewhere at the console", () => {
     assert.strictEqual((await ask("upstream-chat", "alone")).status, 200)
     await goTo(page, "Requests")
     await page.getByRole("link", { name: "alone" }).click()
-    await page.getByRole("region", { name: "Timing" }).waitFor()
-    await table("Tries").getByRole("row", { name: /^1 default\/upstream-chat ada@example.com Answered/ }).waitFor()
+    await region("What happened").getByText(/^Answered in .* by ada@example\.com\.$/).waitFor()
+    assert.strictEqual(await region("What happened").getByRole("listitem").count(), 0)
     await goTo(page, "Usage")
     await settled(page)
     const groups = page.getByRole("combobox", { name: "Group by" }).locator("option")

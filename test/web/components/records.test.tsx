@@ -1,15 +1,19 @@
 /** @jsxImportSource preact */
 /**
- * Components of pages, each by itself in Chromium: the timeline of a request, the fields of the settings form.
+ * Components of pages, each by itself in Chromium: the course of a request, the fields of the settings form.
  */
 import { useState } from "preact/hooks"
 import { assert, describe, expect, it } from "vitest"
 import { page, userEvent } from "vitest/browser"
+import { Frames, type Wanted } from "../../../src/web/pages/requests/Frames.tsx"
+import { readSides } from "../../../src/web/pages/requests/sides.ts"
 import { TimeLine } from "../../../src/web/pages/requests/TimeLine.tsx"
 import type { Field } from "../../../src/web/pages/settings/fields.ts"
 import { FieldView } from "../../../src/web/pages/settings/FieldView.tsx"
 import type { RequestRecord } from "../../../src/web/state/requests.ts"
 import { draw } from "./support.tsx"
+
+const chunk = (i: number): string => `data: {"choices":[{"delta":{"content":" ${i}"}}]}\n\n`
 
 /** A record with `frames` frames on each side, the client's half a millisecond after the upstream's. */
 const recordOf = (frames: number): RequestRecord => ({
@@ -46,13 +50,13 @@ const recordOf = (frames: number): RequestRecord => ({
     account: "ada@example.com",
     status: 200,
     request_body: "{}",
-    frames: Array.from({ length: frames }, (_, i) => ({ at_ms: i, data: `data: upstream ${i}\n\n` })),
+    frames: Array.from({ length: frames }, (_, i) => ({ at_ms: i, data: chunk(i) })),
     truncated: false
   }],
   reply: {
     status: 200,
     headers: {},
-    frames: Array.from({ length: frames }, (_, i) => ({ at_ms: i + 0.5, data: `data: client ${i}\n\n` })),
+    frames: Array.from({ length: frames }, (_, i) => ({ at_ms: i + 0.5, data: chunk(i) })),
     truncated: false,
     text: "",
     reasoning: null,
@@ -60,7 +64,16 @@ const recordOf = (frames: number): RequestRecord => ({
     finish: null
   },
   upstream_reply: null,
-  tries: [],
+  tries: [{
+    upstream: "default",
+    model: "upstream-chat",
+    account: "ada@example.com",
+    cause: null,
+    status: null,
+    queued_ms: 0,
+    began_ms: 0,
+    took_ms: 1
+  }],
   error_message: null,
   fault: null,
   tool_calls: [],
@@ -69,45 +82,85 @@ const recordOf = (frames: number): RequestRecord => ({
   ignored_more: 0
 })
 
-describe("TimeLine of a request in the console", () => {
-  const frames = page.getByRole("table", { name: "Frames" })
-  const rows = () => frames.element().querySelectorAll("tbody tr")
+/** The time line and the frames, to which it leads. */
+const Course = ({ record }: { readonly record: RequestRecord }) => {
+  const [wanted, setWanted] = useState<Wanted>()
+  const sides = readSides(record)
+  return (
+    <>
+      <TimeLine
+        record={record}
+        sides={sides}
+        now={0}
+        onTime={(at) => setWanted({ at, count: (wanted?.count ?? 0) + 1 })}
+      />
+      <Frames record={record} sides={sides} wanted={wanted} />
+    </>
+  )
+}
+
+describe("the course of a request in the console", () => {
+  const frames = (side: "Upstream" | "Client") => page.getByRole("table", { name: `${side} frames` })
+  const rows = (side: "Upstream" | "Client") => [...frames(side).element().querySelectorAll("tbody tr")]
 
   it("keeps the size of the document independent of the number of frames", async () => {
-    const place = draw(<TimeLine record={recordOf(5_000)} />)
-    await expect.element(page.getByText("1–100 of 10000")).toBeVisible()
+    const place = draw(<Course record={recordOf(5_000)} />)
+    await expect.element(page.getByText("1–100 of 5000").first()).toBeVisible()
     const elements = place.querySelectorAll("*").length
-    assert.isAtMost(elements, 1_200)
-    assert.strictEqual(rows().length, 100)
-    // Both sides in the order of time.
-    assert.deepStrictEqual(
-      [...rows()].slice(0, 3).map((row) => row.textContent),
-      ["0.0 msupstreamdata: upstream 0", "0.5 msclientdata: client 0", "1.0 msupstreamdata: upstream 1"]
+    assert.isAtMost(elements, 1_600)
+    assert.deepStrictEqual([rows("Upstream").length, rows("Client").length], [100, 100])
+
+    draw(<Course record={recordOf(10_000)} />)
+    await expect.element(page.getByText("1–100 of 10000").first()).toBeVisible()
+    assert.isAtMost(Math.abs(place.querySelectorAll("*").length - elements), 10)
+  })
+
+  it("shows what a frame adds, and the frame itself on demand", async () => {
+    draw(<Course record={recordOf(3)} />)
+    assert.deepStrictEqual(rows("Upstream").map((row) => row.textContent), [`0 ms" 0"`, `1 ms" 1"`, `2 ms" 2"`])
+    const fold = frames("Upstream").getByRole("button", { name: `" 1"` })
+    await fold.click()
+    await expect.element(fold).toHaveAttribute("aria-expanded", "true")
+    await expect.element(frames("Upstream").getByRole("group", { name: "Frame" })).toHaveTextContent(
+      `{ "choices": [ { "delta": { "content": " 1" } } ] }`
     )
-
-    draw(<TimeLine record={recordOf(10_000)} />)
-    await expect.element(page.getByText("1–100 of 20000")).toBeVisible()
-    assert.isAtMost(Math.abs(place.querySelectorAll("*").length - elements), 4)
+    assert.strictEqual(frames("Client").getByRole("group").elements().length, 0)
   })
 
-  it("leads to the last frame, and filters by side", async () => {
-    draw(<TimeLine record={recordOf(125)} />)
-    const next = page.getByRole("button", { name: "Next page" })
-    await next.click()
-    await next.click()
-    await expect.element(next).toBeDisabled()
-    await expect.element(frames.getByText("data: client 124")).toBeInTheDocument()
-    assert.strictEqual(rows().length, 50)
-    await userEvent.selectOptions(page.getByRole("combobox", { name: "Side" }), "client")
-    await expect.element(page.getByText("1–100 of 125")).toBeVisible()
-    await expect.element(frames.getByText("data: client 99")).toBeInTheDocument()
-    assert.strictEqual(frames.getByRole("cell", { name: "upstream", exact: true }).elements().length, 0)
+  it("leads from a time to the frames of both sides, by keyboard too", async () => {
+    draw(<Course record={recordOf(600)} />)
+    await page.getByRole("button", { name: /^Try 1: Stream, ada@example.com: Answered/ }).click()
+    await expect.element(frames("Upstream").getByRole("button", { name: `" 1"`, exact: true })).toHaveFocus()
+    const bins = page.getByRole("group", { name: "To the client: frames over time" })
+    const first = bins.getByRole("button", { name: "0 ms to 10 ms: 10 frames" })
+    first.element().focus()
+    await userEvent.keyboard("{End}")
+    await expect.element(bins.getByRole("button", { name: "590 ms to 600 ms: 10 frames" })).toHaveFocus()
+    await userEvent.keyboard("{Enter}")
+    await expect.element(frames("Upstream").getByRole("button", { name: `" 590"` })).toHaveFocus()
+    await expect.element(frames("Client").getByText(`" 590"`)).toBeVisible()
+    // One stop of the tab key for all bins of a side.
+    assert.strictEqual(bins.element().querySelectorAll("[tabindex='0']").length, 1)
   })
 
-  it("has one row with a notice if the record has no frames", async () => {
-    draw(<TimeLine record={{ ...recordOf(0), upstream: [], reply: null }} />)
-    assert.strictEqual(rows().length, 1)
-    assert.strictEqual(document.querySelectorAll(".tracks, .pager").length, 0)
+  it("follows the last frames while the request runs, and leads to the last one", async () => {
+    draw(<Course record={{ ...recordOf(250), outcome: "open", state: "streaming" }} />)
+    await expect.element(frames("Client").getByText(`" 249"`)).toBeVisible()
+    const [next, last] = ["Next page", "Last"].map((name) => page.getByRole("button", { name }).last())
+    await page.getByRole("button", { name: "Previous page" }).last().click()
+    await expect.element(frames("Client").getByText(`" 100"`)).toBeVisible()
+    draw(<Course record={{ ...recordOf(260), outcome: "open", state: "streaming" }} />)
+    await expect.element(page.getByText("101–200 of 260")).toBeVisible()
+    await expect.element(frames("Upstream").getByText(`" 259"`)).toBeVisible()
+    await last!.click()
+    await expect.element(frames("Client").getByText(`" 259"`)).toBeVisible()
+    await expect.element(next!).toBeDisabled()
+  })
+
+  it("has one row with a notice on each side if the record has no frames", () => {
+    draw(<Course record={{ ...recordOf(0), upstream: [], reply: null }} />)
+    assert.deepStrictEqual([rows("Upstream").length, rows("Client").length], [1, 1])
+    assert.strictEqual(document.querySelectorAll(".bins, .pager").length, 0)
   })
 })
 

@@ -1,0 +1,9 @@
+/**
+ * Times within a request.
+ */
+
+/** A time since the request began: `0.4 ms`, `14 ms`, `1.181 s`. */
+export const moment = (milliseconds: number): string =>
+  milliseconds < 999.5
+    ? `${Number(milliseconds.toFixed(milliseconds < 9.95 ? 1 : 0))} ms`
+    : `${(milliseconds / 1000).toFixed(3)} s`
