@@ -23,6 +23,8 @@ export const RequestItem = Schema.Struct({
   stream: Schema.Boolean,
   /** The key's id, or `direct`. */
   key: Schema.String,
+  /** The key's name; `null` without one. */
+  key_name: Schema.NullOr(Schema.String),
   /** The account of the last attempt; empty without one. */
   account: Schema.String,
   /** The target that answered, or the last one tried, as `upstream/model`; absent in a configuration of one upstream. */
@@ -77,6 +79,17 @@ const Headers = Schema.Record(Schema.String, Schema.String)
 
 const Call = { id: Schema.String, name: Schema.String, arguments: Schema.String }
 
+/** A reply put together from its frames, as far as they were recorded. */
+const assembled = {
+  /** `null` for styles whose replies are no conversation. */
+  text: Schema.NullOr(Schema.String),
+  /** `null` without reasoning. */
+  reasoning: Schema.NullOr(Schema.String),
+  calls: Schema.Array(Schema.Struct(Call)),
+  /** Why the reply ended, in the words of its side; `null` if it did not end. */
+  finish: Schema.NullOr(Schema.String)
+}
+
 /** One try of a request at an upstream. */
 const RequestTry = Schema.Struct({
   upstream: Schema.String,
@@ -88,6 +101,8 @@ const RequestTry = Schema.Struct({
   cause: Schema.NullOr(Schema.String),
   /** The upstream's HTTP status, if it failed with one. */
   status: Schema.NullOr(Schema.Int),
+  /** Milliseconds in the queue before it. */
+  queued_ms: Schema.Finite,
   /** Milliseconds since the request began. */
   began_ms: Schema.Finite,
   /** Milliseconds up to the first event or failure; `null` while it waits for one. */
@@ -111,8 +126,12 @@ export const RequestDetail = Schema.Struct({
     calls: Schema.Array(Schema.Struct(Call)),
     call_id: Schema.NullOr(Schema.String)
   }))),
-  /** The tries in order; absent in a configuration of one upstream. */
-  tries: Schema.optionalKey(Schema.Array(RequestTry)),
+  /** The tries in order. */
+  tries: Schema.Array(RequestTry),
+  /** The sentence of the error that the client received; `null` without an error. */
+  error_message: Schema.NullOr(Schema.String),
+  /** Who has to act on the error; `null` without one. */
+  fault: Schema.NullOr(Schema.Literals(["caller", "gateway", "upstream", "account"])),
   /** Rounds, oldest first. */
   upstream: Schema.Array(Schema.Struct({
     /** Empty if it is not captured. */
@@ -132,8 +151,11 @@ export const RequestDetail = Schema.Struct({
     status: Schema.Int,
     headers: Headers,
     frames: Schema.Array(RequestFrame),
-    truncated: Schema.Boolean
+    truncated: Schema.Boolean,
+    ...assembled
   })),
+  /** The reply as the upstream sent it in the last try; `null` if it is not recorded or is no conversation. */
+  upstream_reply: Schema.NullOr(Schema.Struct(assembled)),
   tool_calls: Schema.Array(Schema.Struct({ ...Call, at_ms: Schema.Finite })),
   /** Value of the header `server-timing`. */
   server_timing: Schema.NullOr(Schema.String),
@@ -142,11 +164,76 @@ export const RequestDetail = Schema.Struct({
   ignored_more: Schema.Int
 }).annotate({ identifier: "RequestDetail" })
 
+const outcomes = ["open", "ok", "failed", "cancelled"] as const
+
 /** An outcome, an HTTP status, or a class of statuses. */
 const StatusFilter = Schema.Union([
-  Schema.Literals(["", "open", "ok", "failed", "cancelled", "4xx", "5xx"]),
+  Schema.Literals(["", ...outcomes, "4xx", "5xx"]),
   Schema.String.check(Schema.isPattern(/^[1-5]\d\d$/, { message: "must be an outcome or an HTTP status" }))
 ])
+
+/** Milliseconds as a whole number. */
+const Millis = Schema.FiniteFromString.check(
+  Schema.makeFilter((value) => Number.isSafeInteger(value) && value >= 0, {
+    message: "must be a whole number of milliseconds"
+  })
+)
+
+/** Filters of a list; a record must match all that are present, and an empty one counts as absent. */
+const filters = {
+  status: Schema.optionalKey(StatusFilter),
+  style: Schema.optionalKey(Schema.Literals(["", ...recordedStyles])),
+  outcome: Schema.optionalKey(Schema.Literals(["", ...outcomes])),
+  key: Schema.optionalKey(Schema.String),
+  model: Schema.optionalKey(Schema.String),
+  account: Schema.optionalKey(Schema.String),
+  code: Schema.optionalKey(Schema.String),
+  upstream: Schema.optionalKey(Schema.String),
+  min_ms: Schema.optionalKey(Schema.Union([Schema.Literal(""), Millis])),
+  from: Schema.optionalKey(Schema.String),
+  to: Schema.optionalKey(Schema.String),
+  text: Schema.optionalKey(Schema.String)
+}
+
+const aboutFilters =
+  "`key` (its name or id), `model` (as asked for or as it resolved), `account` and `code` (of the error) match parts of a " +
+  "value in any case, and the whole value if it is in double quotes: `\"gpt-4o\"`. `style`, `outcome` and `upstream` are " +
+  "exact; `status` is an outcome, an HTTP status, or `4xx` or `5xx`. `min_ms` is the least duration. `from` and `to` (not " +
+  "included) are RFC 3339 times, days, or Unix seconds or milliseconds. `text` searches the conversation and the reply where bodies " +
+  "are kept. A record must match all filters."
+
+/** A value of a facet, and the number of records that have it. */
+const FacetValue = Schema.Struct({
+  /** Filters exactly by this value; within double quotes for `key`, `model`, `account` and `code`. */
+  value: Schema.String,
+  /** The key's name; `null` without one, and in the other facets. */
+  name: Schema.NullOr(Schema.String),
+  count: Schema.Int
+}).annotate({ identifier: "RequestFacetValue" })
+
+const Facet = Schema.Array(FacetValue)
+
+const RequestFacets = Schema.Struct({
+  /** Each counts the records that match all filters but its own, most frequent first, at most 50 values. */
+  facets: Schema.Struct({
+    key: Facet,
+    /** A record counts as the model that was asked for, and as the one that it resolved to. */
+    model: Facet,
+    style: Facet,
+    upstream: Facet,
+    account: Facet,
+    outcome: Facet,
+    code: Facet,
+    /** Values of `min_ms`. */
+    slow: Facet
+  }),
+  /** Records that match all filters. */
+  total: Schema.Int,
+  kept: Schema.Int,
+  /** False if `text` was searched in the newest records only. */
+  complete: Schema.Boolean,
+  ...missingNodes
+}).annotate({ identifier: "RequestFacets" })
 
 const RequestsCleared = Schema.Struct({
   success: Schema.Boolean,
@@ -158,18 +245,21 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
     query: {
       cursor: Schema.optionalKey(Schema.String),
       limit: Schema.optionalKey(PageNumber),
-      status: Schema.optionalKey(StatusFilter),
-      style: Schema.optionalKey(Schema.Literals(["", ...recordedStyles])),
-      model: Schema.optionalKey(Schema.String),
-      key: Schema.optionalKey(Schema.String),
-      account: Schema.optionalKey(Schema.String)
+      ...filters
     },
     success: RequestList
   }).annotateMerge(documented({
     summary: "List records of requests",
     description:
-      "Newest first. `status` is an outcome, an HTTP status, or `4xx` or `5xx`; `model` is the model as asked for " +
-      "or as it resolved. Filters are exact, and a record must match all of them.",
+      `Newest first. ${aboutFilters} A page of a search may have fewer than \`limit\` records before the end.`,
+    errors: [...reading, "invalid_request"]
+  })),
+  HttpApiEndpoint.get("facets", "/admin/requests/facets", {
+    query: filters,
+    success: RequestFacets
+  }).annotateMerge(documented({
+    summary: "Count records of requests by key, model, style, upstream, account, outcome, error code and duration",
+    description: "With the filters of the list; each facet ignores its own filter.",
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.get("get", "/admin/requests/:id", {
