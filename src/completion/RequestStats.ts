@@ -29,6 +29,8 @@ export interface RecordedTry extends AnsweringTarget {
   cause: string | undefined
   /** The HTTP status of the upstream, if it failed with one. */
   status: number | undefined
+  /** Milliseconds in the queue before it. */
+  readonly queued: number
   /** Milliseconds from the start of the request, and of the try up to its first event or failure. */
   readonly began: number
   took: number | undefined
@@ -64,7 +66,7 @@ export interface RequestStats {
   waiting: { readonly for: "queued" | "upstream"; readonly since: number } | undefined
   /** The target of the current or last attempt, where the configuration has several upstreams or routes. */
   target: AnsweringTarget | undefined
-  /** The attempts with their targets, in order; `undefined` in a configuration of one upstream. */
+  /** The attempts with their targets, in order; `undefined` before the first one, and where nothing reads them. */
   tries: Array<RecordedTry> | undefined
   /** The driver of the current or last attempt. */
   driver: string | undefined
@@ -79,6 +81,8 @@ export interface RequestStats {
   status: number | undefined
   /** Code of the error that was sent, in the stream too. */
   error: string | undefined
+  /** The sentence of that error. */
+  errorMessage: string | undefined
   /** Cause of the upstream failure behind `error`. */
   cause: FailureCause | undefined
   /** Upstream rounds that continued or resumed the reply. */
@@ -128,6 +132,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   finish: undefined,
   status: undefined,
   error: undefined,
+  errorMessage: undefined,
   cause: undefined,
   continues: 0,
   calls: 0,

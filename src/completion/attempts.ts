@@ -343,14 +343,17 @@ export class Attempts<B, A> {
 
   private record(lease: Lease, { model, upstream }: Target, began: number): RecordedTry | undefined {
     const { stats } = this.work
-    if (!this.options.config.route_table.isSeveral) return undefined
-    stats.target = { upstream, model: model.id }
+    const { isSeveral } = this.options.config.route_table
+    if (isSeveral) stats.target = { upstream, model: model.id }
+    // Metrics read the tries of several upstreams, and records those of every request.
+    if (!isSeveral && stats.recording === undefined) return undefined
     const recorded: RecordedTry = {
       upstream,
       model: model.id,
       account: lease.identifier ?? "",
       cause: undefined,
       status: undefined,
+      queued: lease.waited,
       began: began - stats.startedAt,
       took: undefined
     }

@@ -68,6 +68,7 @@ const rendered = (shape: ErrorShape, stats: RequestStats) => (cause: Cause.Cause
   Effect.flatMap(toGatewayError(cause), (error) => {
     if (error === undefined) return Effect.interrupt
     stats.error = error.code
+    stats.errorMessage = error.message
     stats.cause = error.cause
     return Effect.succeed(errorResponse(shape, error, stats.id))
   })

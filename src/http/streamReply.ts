@@ -158,6 +158,7 @@ export const streamOutput = <Output, Renderer extends ReplyRenderer, R>(
       return Effect.flatMap(toGatewayError(cause), (error) => {
         if (error === undefined) return over(true)
         stats.error = error.code
+        stats.errorMessage = error.message
         stats.cause = error.cause
         const frames = renderer === undefined ? failureBefore?.(error) : renderer.failure(error)
         if (frames === undefined) return over(true)

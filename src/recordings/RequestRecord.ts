@@ -6,6 +6,7 @@
 import * as Redacted from "effect/Redacted"
 import type { Account } from "../config/Account.ts"
 import type { Conversation } from "../domain/Conversation.ts"
+import type { UpstreamProtocol } from "../domain/Native.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import { directKey } from "../usage/UsageEntry.ts"
 import type { RoundsWatch } from "./Captures.ts"
@@ -37,6 +38,8 @@ export interface TryFacts extends RecordedTarget {
   readonly cause: string | undefined
   /** The HTTP status of the upstream, if it failed with one. */
   readonly status: number | undefined
+  /** Milliseconds in the queue before it. */
+  readonly queued: number
   readonly began: number
   readonly took: number | undefined
 }
@@ -52,8 +55,9 @@ export interface RequestFacts {
   readonly stream: boolean
   readonly attempts: number
   readonly failovers: number
-  /** The target of the last try, and all tries in order; `undefined` in a configuration of one upstream. */
+  /** The target of the last try; `undefined` in a configuration of one upstream. */
   readonly target: RecordedTarget | undefined
+  /** All tries in order; `undefined` before the first one. */
   readonly tries: ReadonlyArray<TryFacts> | undefined
   readonly queued: number
   readonly firstEventAt: number | undefined
@@ -61,6 +65,8 @@ export interface RequestFacts {
   readonly finish: FinishReason | undefined
   readonly status: number | undefined
   readonly error: string | undefined
+  /** The sentence of the error. */
+  readonly errorMessage: string | undefined
   readonly calls: number
   /** Progress of a request whose reply is no conversation: embeddings, carried requests; `undefined` for others. */
   readonly progress: "begun" | "done" | undefined
@@ -79,6 +85,7 @@ const hasLeft = ({ attempts, error, finish, progress, status }: RequestFacts): b
 export interface RecordedRound {
   readonly captureId: string
   readonly label: string
+  readonly protocol: UpstreamProtocol
   readonly attempt: number
   readonly url: string
   readonly account: string
@@ -305,6 +312,7 @@ export class RequestRecord implements Evictable, RoundsWatch {
     const round: Round = {
       captureId,
       label: info.label,
+      protocol: info.protocol,
       attempt: this.facts.attempts,
       url: this.#reserve(2 * info.url.length) ? info.url : "",
       account,
@@ -344,6 +352,11 @@ export class RequestRecord implements Evictable, RoundsWatch {
     if (this.endedAt === undefined) return false
     const { status = 0 } = this.facts
     return (status >= 400 && status < 500) || (this.key === directKey && this.outcome !== "ok")
+  }
+
+  /** Milliseconds of the request, so far if it still runs. */
+  get duration(): number {
+    return Math.max(0, (this.endedAt ?? this.#home.now()) - this.facts.startedAt)
   }
 
   get state(): "queued" | "upstream" | "streaming" | "done" {

@@ -17,14 +17,6 @@ import { type RequestFacts, RequestRecord } from "./RequestRecord.ts"
 /** Divisor of the ring's size: refused requests may have a quarter of a full ring. */
 const refusedShare = 4
 
-/** A page of records. */
-interface RecordPage {
-  /** Newest first. */
-  readonly records: ReadonlyArray<RequestRecord>
-  /** The `before` of the next page; `undefined` on the last page. */
-  readonly next: number | undefined
-}
-
 /** Called for every change. Must be cheap and must not throw. */
 type RecordListener = (record: RequestRecord) => void
 
@@ -47,12 +39,8 @@ export class Requests extends Context.Service<Requests, {
     readonly head: () => RequestHead
     readonly secret: string
   }) => RequestRecord | undefined
-  /** Records older than `before` that satisfy `fits`, newest first. */
-  readonly page: (
-    before: number | undefined,
-    limit: number,
-    fits: (record: RequestRecord) => boolean
-  ) => RecordPage
+  /** Records older than the one with the number `before`, newest first. */
+  readonly older: (before: number | undefined) => ReadonlyArray<RequestRecord>
   /** The record with this number. */
   readonly numbered: (number: number) => RequestRecord | undefined
   /** The newest record with this request id. */
@@ -130,15 +118,9 @@ export class Requests extends Context.Service<Requests, {
         touched(record)
         return record
       },
-      page(before, limit, fits) {
+      older(before = Infinity) {
         trim()
-        const records: Array<RequestRecord> = []
-        for (const record of [...all.values()].reverse()) {
-          if ((before !== undefined && record.number >= before) || !fits(record)) continue
-          if (records.length === limit) return { records, next: records[limit - 1]!.number }
-          records.push(record)
-        }
-        return { records, next: undefined }
+        return [...all.values()].filter(({ number }) => number < before).reverse()
       },
       numbered: (number) => all.get(number),
       named: (requestId) => [...all.values()].findLast((record) => record.facts.id === requestId),

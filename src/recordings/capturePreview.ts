@@ -2,8 +2,9 @@
  * The text of a capture chain for lists and search: the last user message, and the reply decoded from its event streams.
  */
 import { shorten } from "../domain/redact.ts"
+import { type Cooperative, pieceChars, runSync } from "../domain/stream/cooperative.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
-import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
+import { type UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
 import * as generate from "../upstream/generate/decodeChunks.ts"
 import { eventDecoder } from "../upstream/messages/decodeEvents.ts"
 import * as openai from "../upstream/openai/decodeChunks.ts"
@@ -11,6 +12,7 @@ import type { ChunkDecoder } from "../upstream/replyDecoder.ts"
 import { ReplyDecoder } from "../upstream/session/decodeReply.ts"
 import { readPrompt } from "../upstream/session/prompt.ts"
 import { type CaptureChain, type CapturedRound, responseText } from "./CapturedRound.ts"
+import { isEventStream } from "./frames.ts"
 
 /** Characters of a preview. */
 const previewLength = 240
@@ -49,31 +51,39 @@ const requestWords = (body: string): string => {
   return contentText(fieldOf(last, "content") ?? fieldOf(last, "parts")) || body
 }
 
-const eventStream = /^text\/event-stream\b/i
+/** The reply of a round, as far as it was recorded. */
+export type RecordedReplyRound = Pick<CapturedRound, "protocol" | "contentType" | "bytes">
 
-const sseEvents = (
-  { bytes }: CapturedRound,
+/** Decodes the events of a stream, those without their final blank line apart. */
+function* sseEvents(
+  { bytes }: RecordedReplyRound,
   push: (event: SseEvent) => void,
   pushUnterminated: (event: SseEvent) => void
-) => {
+): Cooperative<void> {
   const decoder = makeSseDecoder()
   const events: Array<SseEvent> = []
-  decoder.push(bytes, events)
-  events.forEach(push)
-  events.length = 0
+  for (let at = 0; at < bytes.length; at += pieceChars) {
+    decoder.push(bytes.subarray(at, at + pieceChars), events)
+    events.forEach(push)
+    events.length = 0
+    yield { items: 1, chars: pieceChars }
+  }
   decoder.end(events)
   events.forEach(pushUnterminated)
 }
 
-const sessionReply = (rounds: ReadonlyArray<CapturedRound>, out: Array<UpstreamEvent>): void => {
+function* sessionReply(rounds: ReadonlyArray<RecordedReplyRound>, out: Array<UpstreamEvent>): Cooperative<void> {
   const reply = new ReplyDecoder()
-  rounds.forEach((round, index) => {
+  for (const [index, round] of rounds.entries()) {
     if (index > 0) {
       reply.endRound()
       reply.startRound()
     }
-    sseEvents(round, (event) => reply.push(event, out), (event) => reply.pushUnterminated(event, out))
-  })
+    yield* sseEvents(round, (event) => reply.push(event, out), (event) => reply.pushUnterminated(event, out))
+  }
+  const end = reply.endRound()
+  reply.end(out)
+  if (end._tag === "Finished") out.push(UpstreamFinish(end.reason))
 }
 
 /** The decoders of the protocols whose replies have one round. */
@@ -83,18 +93,34 @@ const decoders = {
   generate: generate.chunkDecoder
 }
 
-const singleReply = (decode: () => ChunkDecoder, round: CapturedRound, out: Array<UpstreamEvent>): void => {
-  const reply = decode()
-  sseEvents(round, (event) => reply.push(event, out), (event) => reply.pushUnterminated(event, out))
+const isStream = ({ contentType }: RecordedReplyRound): boolean => isEventStream(contentType)
+
+function* singleReply(
+  reply: ChunkDecoder,
+  round: RecordedReplyRound,
+  out: Array<UpstreamEvent>
+): Cooperative<void> {
+  if (isStream(round)) {
+    yield* sseEvents(round, (event) => reply.push(event, out), (event) => reply.pushUnterminated(event, out))
+  } else reply.pushWhole(decoder.decode(round.bytes), out)
+  reply.end(out)
 }
+
+/** The events of a reply that took these rounds. */
+export function* replyEvents(rounds: ReadonlyArray<RecordedReplyRound>): Cooperative<ReadonlyArray<UpstreamEvent>> {
+  const events: Array<UpstreamEvent> = []
+  const protocol = rounds[0]?.protocol
+  if (protocol === undefined) return events
+  if (protocol === "session") yield* sessionReply(rounds.filter(isStream), events)
+  else for (const round of rounds) yield* singleReply(decoders[protocol](), round, events)
+  return events
+}
+
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
 
 /** The text of a reply, or its reasoning, or the raw body of the last round. */
 const replyWords = (chain: CaptureChain): string => {
-  const streams = chain.filter(({ contentType }) => eventStream.test(contentType ?? ""))
-  const events: Array<UpstreamEvent> = []
-  const { protocol } = chain[0]
-  if (protocol === "session") sessionReply(streams, events)
-  else for (const round of streams) singleReply(decoders[protocol], round, events)
+  const events = runSync(replyEvents(chain.filter(isStream)))
   const text = { UpstreamText: "", UpstreamReasoning: "" }
   for (const event of events) {
     if (event._tag === "UpstreamText" || event._tag === "UpstreamReasoning") text[event._tag] += event.text

@@ -10,7 +10,10 @@ export interface Frame {
   readonly data: string
 }
 
-const eventStream = /^text\/event-stream\b/i
+/** True for the content type of a stream of events. */
+export const isEventStream = (contentType: string | undefined): boolean =>
+  contentType !== undefined && /^text\/event-stream\b/i.test(contentType)
+
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
@@ -39,8 +42,8 @@ const eventEnds = (bytes: Uint8Array): ReadonlyArray<number> => {
 /** Splits a recorded body into frames; `began` is the start of the request on the clock of the marks. */
 export const cutFrames = ({ bytes, contentType, marks }: RecordedBytes, began: number): ReadonlyArray<Frame> => {
   if (bytes.length === 0) return []
-  const ends = eventStream.test(contentType ?? "") ? eventEnds(bytes) : [bytes.length]
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+  const ends = isEventStream(contentType) ? eventEnds(bytes) : [bytes.length]
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let from = 0
   let mark = 0
   let last = 0
@@ -48,7 +51,7 @@ export const cutFrames = ({ bytes, contentType, marks }: RecordedBytes, began: n
     while (mark < marks.length - 1 && marks[mark]!.end < end) mark++
     const at = Math.max(last, Math.round(10 * ((marks[mark]?.at ?? began) - began)) / 10)
     last = at
-    const data = decoder.decode(bytes.subarray(from, end))
+    const data = text.toString("utf8", from, end)
     from = end
     return { at_ms: at, data }
   })

@@ -9,6 +9,13 @@ interface Frame {
   readonly data: string
 }
 
+interface Assembled {
+  readonly text: string | null
+  readonly reasoning: string | null
+  readonly calls: ReadonlyArray<{ readonly name: string; readonly arguments: string }>
+  readonly finish: string | null
+}
+
 interface Detail extends Record<string, unknown> {
   readonly id: string
   readonly request_id: string
@@ -16,11 +23,13 @@ interface Detail extends Record<string, unknown> {
   readonly upstream: ReadonlyArray<
     { readonly frames: ReadonlyArray<Frame>; readonly request_body: string } & Record<string, unknown>
   >
-  readonly reply: {
+  readonly reply: Assembled & {
     readonly status: number
     readonly frames: ReadonlyArray<Frame>
     readonly headers: Record<string, string>
   }
+  readonly upstream_reply: Assembled | null
+  readonly tries: ReadonlyArray<Record<string, unknown>>
   readonly tool_calls: ReadonlyArray<{ readonly at_ms: number } & Record<string, unknown>>
 }
 
@@ -131,7 +140,7 @@ describe("the list of requests", () => {
     assert.deepInclude(items[1], { style: "generate", usage: last["usage"] })
   })
 
-  it("is narrowed by exact filters, all of which must match", async () => {
+  it("is narrowed by filters, all of which must match", async () => {
     const count = async (query: string) => (await list(query)).items.length
     const all = await count("")
     const key = String((await list()).items[0]!["key"])
@@ -147,11 +156,71 @@ describe("the list of requests", () => {
     assert.strictEqual(await count(`?key=${key}`), all)
     assert.strictEqual(await count("?key=direct"), 0)
     assert.strictEqual(await count(`?account=${emailOf("a")}&status=ok`), 4)
-    for (const query of ["status=lost", "style=poetry", "cursor=nonsense", "limit=many"]) {
+    assert.strictEqual(await count("?model=CHAT&outcome=ok"), all - 1)
+    assert.strictEqual(await count(`?model=${encodeURIComponent("\"chat\"")}`), 0)
+    assert.strictEqual(await count(`?model=${encodeURIComponent("\"upstream-chat\"")}&style=chat`), 1)
+    assert.strictEqual(await count("?account=A@X&code=&upstream=default"), 4)
+    assert.strictEqual(await count("?code=not_found"), 1)
+    assert.strictEqual(await count("?text=SAY%20hello"), all)
+    assert.strictEqual(await count("?text=SAY%20hello&style=embeddings"), 1)
+    assert.strictEqual(await count("?text=something%20else"), 0)
+    assert.strictEqual(await count("?min_ms=3600000"), 0)
+    const oldest = Number((await list()).items.at(-1)!["started_at"])
+    assert.strictEqual(await count(`?from=${oldest}`), all)
+    assert.strictEqual(await count(`?to=${oldest}`), 0)
+    assert.strictEqual(await count("?from=2000-01-01T00:00:00Z&to=2000-01-02"), 0)
+    await site.change({ key_records: { [key]: { name: "Mobile app" } } })
+    assert.deepStrictEqual((await list()).items.map((item) => item["key_name"]), times(all, () => "Mobile app"))
+    assert.strictEqual(await count("?key=mobile"), all)
+    assert.strictEqual(await count("?key=desktop"), 0)
+    const malformed = [
+      "status=lost",
+      "style=poetry",
+      "outcome=4xx",
+      "min_ms=soon",
+      "min_ms=1.5",
+      "from=yesterday",
+      "to=2026-02-30",
+      "cursor=nonsense",
+      "limit=many"
+    ]
+    for (const query of malformed) {
       const refused = await call("GET", `/admin/requests?${query}`)
       assert.strictEqual(refused.status, 400, query)
       assert.include(refused.detail, query.split("=")[0]!)
     }
+  })
+
+  it("has facets with the counts of the list under each filter", async () => {
+    const facets = async (query: string) => {
+      const { json, status, text } = await call("GET", `/admin/requests/facets${query}`)
+      assert.strictEqual(status, 200, text)
+      return json as {
+        readonly facets: {
+          readonly [name: string]: ReadonlyArray<{ value: string; name: string | null; count: number }>
+        }
+      } & Record<string, unknown>
+    }
+    const { items } = await list()
+    const key = String(items[0]!["key"])
+    const all = await facets("")
+    assert.deepInclude(all, { total: items.length, kept: items.length, complete: true })
+    assert.deepStrictEqual(all.facets["key"], [{ value: key, name: "Mobile app", count: items.length }])
+    assert.deepStrictEqual(all.facets["outcome"]!.map(({ count, value }) => [value, count]), [
+      ["ok", items.length - 1],
+      ["failed", 1]
+    ])
+    const failed = await facets("?outcome=failed")
+    assert.strictEqual(failed["total"], 1)
+    assert.deepStrictEqual(failed.facets["outcome"], all.facets["outcome"])
+    assert.deepStrictEqual(failed.facets["code"], [{ value: "model_not_found", name: null, count: 1 }])
+    for (const name of ["key", "model", "style", "upstream", "account", "code"]) {
+      for (const { count, value } of all.facets[name]!) {
+        const text = ["style", "upstream"].includes(name) ? value : `"${value}"`
+        assert.strictEqual((await list(`?${name}=${encodeURIComponent(text)}`)).items.length, count, `${name} ${value}`)
+      }
+    }
+    assert.strictEqual((await call("GET", "/admin/requests/facets?from=yesterday")).status, 400)
   })
 
   it("has stable pages while new requests arrive", async () => {
@@ -215,6 +284,49 @@ describe("a recorded request", () => {
     assert.strictEqual((await call("GET", "/admin/requests/rec_zzz", { bearer: null })).status, 401)
   })
 
+  it("has the reply put together from both sides, in every style, whole and streamed", async () => {
+    const said = "!think hm\n!say one two \"three\""
+    const model = "upstream-reasoner"
+    const asked: ReadonlyArray<readonly [path: string, body: Record<string, unknown>, finish: string]> = [
+      ["/v1/chat/completions", { model, messages: [{ role: "user", content: said }] }, "stop"],
+      ["/v1/responses", { model, input: said }, "completed"],
+      ["/v1/messages", { model, max_tokens: 99, messages: [{ role: "user", content: said }] }, "end_turn"],
+      [`/v1beta/models/${model}:generateContent`, { contents: [{ role: "user", parts: [{ text: said }] }] }, "STOP"]
+    ]
+    const words = { text: "one two \"three\"", reasoning: "hm", calls: [] }
+    for (const [path, body, finish] of asked) {
+      for (const stream of [false, true]) {
+        const generate = path.includes("generateContent")
+        const where = stream && generate ? path.replace(":generateContent", ":streamGenerateContent?alt=sse") : path
+        await (await post(where, generate ? body : { ...body, stream })).arrayBuffer()
+        const { reply, upstream_reply } = await newest()
+        assert.deepInclude(reply, { ...words, finish }, `${where} ${stream}`)
+        assert.deepStrictEqual(upstream_reply, { ...words, finish: "stop" }, `${where} ${stream}`)
+      }
+    }
+    await (await post("/v1/embeddings", { model: "upstream-chat", input: said })).arrayBuffer()
+    const vectors = await newest()
+    assert.deepInclude(vectors.reply, { text: null, reasoning: null, calls: [], finish: null })
+    assert.isNull(vectors.upstream_reply)
+  })
+
+  it("has its tries with one upstream too, and who is at fault for its error", async () => {
+    await chat(site.url, ask)
+    const answered = await newest()
+    assert.deepStrictEqual(answered.tries.map(({ began_ms: _, queued_ms: __, took_ms: ___, ...rest }) => rest), [
+      { upstream: "default", model: "upstream-chat", account: emailOf("a"), cause: null, status: null }
+    ])
+    for (const name of ["began_ms", "queued_ms", "took_ms"]) assert.isAtLeast(Number(answered.tries[0]![name]), 0)
+    assert.deepInclude(answered, { error_message: null, fault: null })
+    assert.notProperty(answered, "target")
+    const refused = await post("/v1/chat/completions", {
+      model: "no-such-model",
+      messages: [{ role: "user", content: ask }]
+    })
+    const { error } = await refused.json() as { readonly error: { readonly message: string } }
+    assert.deepInclude(await newest(), { error_message: error.message, fault: "caller", tries: [] })
+  })
+
   it("has its tool calls, in every style, whole and streamed", async () => {
     const parameters = { type: "object", properties: { city: { type: "string" } } }
     const content = "!call weather {\"city\":\"Rome\"}"
@@ -251,6 +363,8 @@ describe("a recorded request", () => {
         assert.deepInclude(record.tool_calls[0], { name: "weather" })
         assert.deepStrictEqual(JSON.parse(String(record.tool_calls[0]!["arguments"])), { city: "Rome" })
         assert.isAtLeast(record.tool_calls[0]!.at_ms, 0)
+        const { at_ms: _, ...call } = record.tool_calls[0]!
+        assert.deepStrictEqual<ReadonlyArray<unknown>>(record.reply.calls, [call])
         if (stream && generate) {
           assert.strictEqual(record.request.path, "/v1beta/models/upstream-chat:streamGenerateContent?alt=sse")
         }

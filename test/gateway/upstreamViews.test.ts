@@ -69,7 +69,7 @@ describe("a request that fails over between upstreams", () => {
       readonly tries: ReadonlyArray<Record<string, unknown>>
     }
     assert.strictEqual(record.target, "hosted/shared")
-    assert.deepEqual(record.tries.map(({ began_ms: _, took_ms: __, ...rest }) => rest), [
+    assert.deepEqual(record.tries.map(({ began_ms: _, queued_ms: ___, took_ms: __, ...rest }) => rest), [
       { upstream: "gpu", model: "shared", account: "gpu", cause: "upstream_trouble", status: 500 },
       { upstream: "hosted", model: "shared", account: String(record.tries[1]?.["account"]), cause: null, status: null }
     ])

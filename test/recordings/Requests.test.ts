@@ -7,9 +7,11 @@ import { makeRequestStats, type RequestStats } from "../../src/completion/Reques
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { Text } from "../../src/domain/Conversation.ts"
+import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { Captures } from "../../src/recordings/Captures.ts"
 import type { RequestRecord } from "../../src/recordings/RequestRecord.ts"
 import { Requests } from "../../src/recordings/Requests.ts"
+import { pageOf } from "../../src/recordings/search.ts"
 import type { RoundRecorder } from "../../src/upstream/Upstream.ts"
 import { runs } from "../support/effort.ts"
 
@@ -80,6 +82,8 @@ const openRound = ({ captures }: ReturnType<typeof makeRing>, { record, rounds }
   return round
 }
 
+const everything = { keyName: () => undefined, secrets: [] }
+
 /** The bytes that a record actually holds. */
 const heldBy = (record: RequestRecord): number =>
   Buffer.byteLength(record.body.text) + (record.reply?.body.bytes.length ?? 0) +
@@ -108,7 +112,7 @@ describe("the ring of records", () => {
     const ring = makeRing({ limit: 1_000, max_body_bytes: 10_000, max_total_bytes: MiB })
     for (let n = 0; n < 1_000; n++) ended(ring, `own-${n}`, "a-key", 200)
     for (let n = 0; n < 1_100; n++) ended(ring, `junk-${n}`, "direct", [401, 400, 503][n % 3]!, 10_000)
-    const { records } = ring.requests.page(undefined, 2_000, () => true)
+    const records = ring.requests.older(undefined)
     assert.lengthOf(records, 1_000)
     const kept = records.filter(({ key }) => key === "a-key")
     // One place belongs to the running request.
@@ -117,7 +121,7 @@ describe("the ring of records", () => {
     assert.strictEqual(records[0]?.facts.id, "junk-1099")
     // Later authenticated requests take the rest of the ring.
     for (let n = 0; n < 2_000; n++) ended(ring, `later-${n}`, "a-key", 200)
-    const after = ring.requests.page(undefined, 2_000, () => true).records
+    const after = ring.requests.older(undefined)
     assert.deepStrictEqual([after.length, after.filter(({ key }) => key === "direct").length], [1_000, 250])
     ring.requests.clear()
     assert.strictEqual(ring.requests.status().kept, 0)
@@ -139,7 +143,7 @@ describe("the ring of records", () => {
           number,
           { before: number | undefined; seen: Array<number>; there: ReadonlyArray<number> }
         >()
-        const numbers = () => requests.page(undefined, 1_000, () => true).records.map(({ number }) => number)
+        const numbers = () => requests.older(undefined).map(({ number }) => number)
         for (const op of ops) {
           const chosen = "nth" in op ? running[op.nth % running.length] : undefined
           switch (op._tag) {
@@ -186,7 +190,7 @@ describe("the ring of records", () => {
               break
             case "Look": {
               const reader = readers.get(op.reader) ?? { before: undefined, seen: [], there: numbers() }
-              const { next, records } = requests.page(reader.before, 2, () => true)
+              const { next, records } = runSync(pageOf(requests.older(reader.before), 2, {}, everything))
               reader.seen.push(...records.map(({ number }) => number))
               reader.before = next
               readers.set(op.reader, reader)
@@ -202,7 +206,7 @@ describe("the ring of records", () => {
             case "Clear":
               requests.clear()
               assert.isTrue(
-                requests.page(undefined, 1_000, () => true).records.every(({ outcome }) => outcome === "open")
+                requests.older(undefined).every(({ outcome }) => outcome === "open")
               )
               break
           }

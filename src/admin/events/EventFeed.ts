@@ -20,7 +20,7 @@ import type { RequestRecord } from "../../recordings/RequestRecord.ts"
 import { Requests } from "../../recordings/Requests.ts"
 import { accountsThat, itemOf } from "../accounts/view.ts"
 import type { Operator } from "../middleware.ts"
-import { viewItem } from "../requests/view.ts"
+import { keyNameIn, viewItem } from "../requests/view.ts"
 import { currentVersion } from "../system/build.ts"
 import type { ConfigEvent, HelloEvent, PoolEvent, QueueEvent, RequestsEvent } from "./Api.ts"
 
@@ -114,6 +114,7 @@ export const eventFeed = Effect.fnUntraced(function*(
   const draining = yield* Draining
   const response = Fiber.getCurrent()
   const now = () => monotonicMillis(clock)
+  const view = () => ({ node: node(), keyName: keyNameIn(config.now()) })
 
   const due = new Set<Topic>(topics)
   due.delete("requests")
@@ -245,7 +246,7 @@ export const eventFeed = Effect.fnUntraced(function*(
   const requestsEvent = Effect.sync(() => {
     const { more, values } = changedRequests.take()
     sentUpTo = requests.changes()
-    return eventText("requests", { items: values.map((record) => viewItem(record, node())), more })
+    return eventText("requests", { items: values.map((record) => viewItem(record, view())), more })
   })
 
   const configEvent = Effect.map(config.configHash, (hash) => {
@@ -265,7 +266,7 @@ export const eventFeed = Effect.fnUntraced(function*(
     if (place === undefined || (gap && topics.has("requests"))) return [eventText("reset", {})]
     if (records.length === 0 || !topics.has("requests")) return []
     return [eventText("requests", {
-      items: records.slice(0, mostRequests).map((record) => viewItem(record, node())),
+      items: records.slice(0, mostRequests).map((record) => viewItem(record, view())),
       more: records.length > mostRequests
     })]
   }

@@ -213,7 +213,8 @@ const FacetValue = Schema.Struct({
 
 const Facet = Schema.Array(FacetValue)
 
-const RequestFacets = Schema.Struct({
+/** Counts of records. */
+export const RequestFacets = Schema.Struct({
   /** Each counts the records that match all filters but its own, most frequent first, at most 50 values. */
   facets: Schema.Struct({
     key: Facet,

@@ -2,20 +2,23 @@
  * Serves records of requests.
  */
 import * as Effect from "effect/Effect"
-import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { runCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { jsonText } from "../../http/reply.ts"
-import type { RequestRecord } from "../../recordings/RequestRecord.ts"
 import { Requests } from "../../recordings/Requests.ts"
+import { pageOf } from "../../recordings/search.ts"
+import { given } from "../adminBody.ts"
 import { logChange } from "../changes.ts"
 import { clamp } from "../contract.ts"
 import { adminHandlers } from "../handlers.ts"
 import { makeNodeItems } from "../nodeItems.ts"
 import { Nodes } from "../nodes/Nodes.ts"
+import { readTime, wrongTime } from "../queryTime.ts"
 import { AdminRequestsGroup, type RequestItem } from "./Api.ts"
+import { contextOf, makeFacets } from "./facets.ts"
 import { idOf, numberOf, viewDetail, viewItem } from "./view.ts"
 
 const defaultLimit = 50
@@ -26,29 +29,26 @@ const unknown = gatewayError(
   "There is no record of this request; it may have been pushed out by later ones"
 )
 
-/** An empty parameter, as a form sends it, counts as absent. */
-const given = (text: string | undefined): string | undefined => text === "" ? undefined : text
-
-const isStatus = (record: RequestRecord, wanted: string): boolean => {
-  const { status } = record.facts
-  if (/^\dxx$/.test(wanted)) return String(status ?? "").startsWith(wanted[0]!)
-  return /^\d+$/.test(wanted) ? String(status) === wanted : record.outcome === wanted
-}
-
-/** The filters of a list; a record must match all that are present. */
-type Filter = { readonly [Name in "status" | "style" | "model" | "key" | "account"]?: string | undefined }
-
-const fitting = (filter: Filter): (record: RequestRecord) => boolean => {
-  const [status, style, model] = [given(filter.status), given(filter.style), given(filter.model)]
-  const [key, account] = [given(filter.key), given(filter.account)]
-  return (record) => {
-    const { facts } = record
-    return (status === undefined || isStatus(record, status)) &&
-      (style === undefined || facts.style === style) &&
-      (model === undefined || facts.requestedModel === model || facts.model === model) &&
-      (key === undefined || record.key === key) &&
-      (account === undefined || record.account === account)
+/** The filters of a query as texts, without empty ones. Times become Unix milliseconds. */
+const readFilter = (
+  query: { readonly [name: string]: string | number | undefined }
+): Result.Result<{ readonly [name: string]: string }, GatewayError> => {
+  const filter: { [name: string]: string } = {}
+  for (const [name, value] of Object.entries(query)) {
+    const text = given(value === undefined ? value : String(value))
+    if (text !== undefined) filter[name] = text
   }
+  for (const name of ["from", "to"]) {
+    const text = filter[name]
+    if (text === undefined) continue
+    const time = readTime(text)
+    if (time === undefined) return Result.fail(wrongTime(name))
+    filter[name] = String(time)
+  }
+  const { from, to } = filter
+  return from !== undefined && to !== undefined && Number(from) >= Number(to)
+    ? Result.fail(invalidRequest("from must be before to", "from"))
+    : Result.succeed(filter)
 }
 
 /** The question to each node for a page. */
@@ -63,7 +63,9 @@ const NodeHead = Schema.fromJsonString(Schema.Struct({
   kept: Schema.Int,
   bytes: Schema.Int,
   /** There are older records. */
-  more: Schema.Boolean
+  more: Schema.Boolean,
+  /** Number of the record after which the node goes on. */
+  next: Schema.optionalKey(Schema.Int)
 }))
 
 /** A cursor over several nodes: the number after which each of them goes on. */
@@ -83,6 +85,7 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
   const store = yield* ConfigStore
   const nodes = yield* makeNodeItems
   const self = yield* Nodes
+  const facets = yield* makeFacets
 
   /** The number after which each node goes on; without a shared store a cursor is the id of a record. */
   const readBefore = (cursor: string): { readonly [node: string]: number } | undefined => {
@@ -94,18 +97,27 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
     return read._tag === "None" ? undefined : read.value
   }
 
-  const merged = nodes.merged("records", (question) =>
-    Effect.sync(() => {
-      const { before, filter, limit } = readQuestion(question)
-      const from = before === undefined ? newest : before[self.id] ?? 0
-      const { next, records } = requests.page(from, limit, fitting(filter))
-      const items = records.map((record) => ({
-        at: record.startedAt,
-        place: record.number,
-        json: JSON.stringify(viewItem(record, nodes.node()))
-      }))
-      return { head: writeHead({ ...requests.status(), more: next !== undefined }), items }
-    }))
+  const context = () => ({ node: nodes.node(), ...contextOf(store) })
+
+  const merged = nodes.merged("records", (question) => {
+    const { before, filter, limit } = readQuestion(question)
+    const from = before === undefined ? newest : before[self.id] ?? 0
+    return Effect.map(
+      runCooperatively(pageOf(requests.older(from), limit, filter, context())),
+      ({ next, records }) => ({
+        head: writeHead({
+          ...requests.status(),
+          more: next !== undefined,
+          ...(next === undefined ? {} : { next })
+        }),
+        items: records.map((record) => ({
+          at: record.startedAt,
+          place: record.number,
+          json: JSON.stringify(viewItem(record, context()))
+        }))
+      })
+    )
+  })
 
   /** The record of this node by its id or by the request's id, as JSON. */
   const detail = (id: string): Effect.Effect<string, GatewayError> =>
@@ -114,15 +126,16 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
       const record = (number === undefined ? undefined : requests.numbered(number)) ?? requests.named(id)
       return record === undefined
         ? Effect.fail(unknown)
-        : Effect.succeed(JSON.stringify(viewDetail(record, nodes.node(), [Redacted.value(store.adminKey)])))
+        : Effect.map(runCooperatively(viewDetail(record, context())), (shown) => JSON.stringify(shown))
     })
   const find = nodes.one("record", detail)
   const clear = nodes.everywhere("clear records", Effect.sync(() => requests.clear()))
 
   return {
     list: Effect.fnUntraced(function*({ query }) {
-      const { cursor, limit: wanted, ...filter } = query
-      const before = given(cursor) === undefined ? undefined : readBefore(cursor!)
+      const { cursor, limit: wanted, ...filters } = query
+      const filter = yield* Effect.fromResult(readFilter(filters))
+      const before = given(cursor) === undefined ? undefined : readBefore(given(cursor)!)
       if (given(cursor) !== undefined && before === undefined) return yield* notACursor
       const limit = clamp(wanted, defaultLimit, mostItems)
       const { heads, items, missing } = yield* merged(
@@ -132,12 +145,14 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
       const next: { [node: string]: number } = {}
       const sums = { kept: 0, bytes: 0 }
       for (const [node, head] of heads) {
-        const { bytes, kept, more } = readHead(head)
+        const { bytes, kept, more, next: goesOn } = readHead(head)
         sums.kept += kept
         sums.bytes += bytes
         const last = shown.findLast((item) => item.node === node)
-        const left = more || items.some((item, i) => i >= limit && item.node === node)
-        if (left) next[node] = last?.place ?? before?.[node] ?? newest
+        const isCut = items.some((item, i) => i >= limit && item.node === node)
+        // A node whose records are all on the page may have looked at more of them.
+        const place = isCut ? undefined : goesOn
+        if (more || isCut) next[node] = place ?? last?.place ?? before?.[node] ?? newest
       }
       const { enabled, limit: most, max_total_bytes } = store.now().requests
       const isEnd = Object.keys(next).length === 0
@@ -154,6 +169,11 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
           : Buffer.from(writeCursor(next)).toString("base64url"),
         ...nodes.missingNodes(missing)
       }
+    }),
+    facets: Effect.fnUntraced(function*({ query }) {
+      const filter = yield* Effect.fromResult(readFilter(query))
+      const { missing, ...counted } = yield* facets(filter)
+      return { ...counted, ...nodes.missingNodes(missing) }
     }),
     get: Effect.fnUntraced(function*({ params: { id } }) {
       const found = yield* Effect.result(find(id))

@@ -2,13 +2,29 @@
  * Records as the admin API shows them: facts in lists; bodies and frames of both sides, without credentials, for one record.
  */
 import { nameOfTarget } from "../../completion/RequestStats.ts"
+import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { faultOf } from "../../domain/fault.ts"
+import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { showConversation } from "../../recordings/conversation.ts"
 import { cutFrames } from "../../recordings/frames.ts"
 import type { RecordedBytes } from "../../recordings/RecordedBytes.ts"
+import { type AssembledReply, assembleReply, assembleRounds } from "../../recordings/recordedReply.ts"
 import { redactBytes, redactText } from "../../recordings/redactRound.ts"
 import type { RequestRecord, TryFacts } from "../../recordings/RequestRecord.ts"
-import { toolCallsOf } from "../../recordings/toolCalls.ts"
+import { directKey } from "../../usage/UsageEntry.ts"
 import type { RequestDetail, RequestItem } from "./Api.ts"
+
+/** What views know beside the record. */
+export interface ViewContext {
+  /** The id of this node if several share a store. */
+  readonly node: string | undefined
+  /** The name of a key by its id. */
+  readonly keyName: (id: string) => string | undefined
+}
+
+/** The names of keys in a configuration, by the ids of the keys. */
+export const keyNameIn = ({ key_records }: GatewayConfig) => (id: string): string | undefined =>
+  key_records.get(id)?.name
 
 /** The id of a record, which is also the cursor to older ones. */
 export const idOf = (number: number): string => `rec_${number.toString(36)}`
@@ -28,12 +44,13 @@ const viewTry = (facts: TryFacts) => ({
   account: facts.account,
   cause: facts.cause ?? null,
   status: facts.status ?? null,
+  queued_ms: tenths(facts.queued) ?? 0,
   began_ms: tenths(facts.began) ?? 0,
   took_ms: tenths(facts.took)
 })
 
-/** A record in lists; `node` is the id of this node if several share a store. */
-export const viewItem = (record: RequestRecord, node: string | undefined): typeof RequestItem.Type => {
+/** A record in lists. */
+export const viewItem = (record: RequestRecord, { keyName, node }: ViewContext): typeof RequestItem.Type => {
   const { facts } = record
   return {
     id: node === undefined ? idOf(record.number) : `${node}:${idOf(record.number)}`,
@@ -44,6 +61,7 @@ export const viewItem = (record: RequestRecord, node: string | undefined): typeo
     native_model: facts.model ?? null,
     stream: facts.stream,
     key: record.key,
+    key_name: keyName(record.key) ?? null,
     account: record.account,
     ...(facts.target === undefined ? {} : { target: nameOfTarget(facts.target) }),
     state: record.state,
@@ -67,23 +85,44 @@ export const viewItem = (record: RequestRecord, node: string | undefined): typeo
   }
 }
 
-/** A whole record. `alwaysSecret` are texts to redact beside the record's own credentials. */
-export const viewDetail = (
+const faultIn = (record: RequestRecord) => {
+  const { attempts, error, tries } = record.facts
+  if (error === undefined) return null
+  const cause = tries?.at(-1)?.cause
+  return faultOf({ error, cause, direct: record.key === directKey, admitted: attempts > 0 }) ?? null
+}
+
+const viewReply = ({ calls, finish, reasoning, text }: AssembledReply, blot: (text: string) => string) => ({
+  text: blot(text),
+  reasoning: reasoning === "" ? null : blot(reasoning),
+  calls: calls.map((call) => ({ id: call.id, name: call.name, arguments: blot(call.arguments) })),
+  finish: finish ?? null
+})
+
+/** The reply of a style that is no conversation. */
+const noReply = { text: null, reasoning: null, calls: [], finish: null }
+
+/** A whole record. `secrets` are texts to redact beside the record's own credentials. */
+export function* viewDetail(
   record: RequestRecord,
-  node: string | undefined,
-  alwaysSecret: ReadonlyArray<string>
-): typeof RequestDetail.Type => {
-  const secrets = [...record.secrets, ...alwaysSecret]
+  context: ViewContext & { readonly secrets: ReadonlyArray<string> }
+): Cooperative<typeof RequestDetail.Type> {
+  const { node } = context
+  const secrets = [...record.secrets, ...context.secrets]
   const blot = (text: string) => redactText(text, secrets)
   const blotAll = (fields: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, blot(value)]))
   const framesOf = (recorded: RecordedBytes) =>
     cutFrames({ ...recorded, bytes: redactBytes(recorded.bytes, secrets) }, record.facts.startedAt)
-  const { body, conversation, head, reply } = record
+  const { body, conversation, facts, head, reply, rounds } = record
   const replyFrames = reply === undefined ? [] : framesOf(reply.body)
-  const isStream = /^text\/event-stream\b/i.test(reply?.body.contentType ?? "")
+  const assembled = yield* assembleReply(facts.style ?? "", replyFrames, reply?.body.contentType)
+  const lastRounds = rounds.filter(({ attempt, reply }) => attempt === rounds.at(-1)?.attempt && reply.bytes.length > 0)
+  const upstreamReply = assembled === undefined || lastRounds.length === 0
+    ? undefined
+    : yield* assembleRounds(lastRounds.map(({ protocol, reply }) => ({ protocol, ...reply })))
   return {
-    ...viewItem(record, node),
+    ...viewItem(record, context),
     request: {
       method: head.method,
       path: blot(head.path),
@@ -96,8 +135,10 @@ export const viewDetail = (
       text: blot(turn.text),
       calls: turn.calls.map((call) => ({ ...call, arguments: blot(call.arguments) }))
     })),
-    ...(record.facts.tries === undefined ? {} : { tries: record.facts.tries.map(viewTry) }),
-    upstream: record.rounds.map((round) => ({
+    tries: (facts.tries ?? []).map(viewTry),
+    error_message: facts.errorMessage === undefined ? null : blot(facts.errorMessage),
+    fault: faultIn(record),
+    upstream: rounds.map((round) => ({
       capture_id: node === undefined || round.captureId === "" ? round.captureId : `${node}:${round.captureId}`,
       label: round.label,
       attempt: round.attempt,
@@ -112,11 +153,13 @@ export const viewDetail = (
       status: reply.status,
       headers: blotAll(reply.headers),
       frames: replyFrames,
-      truncated: reply.body.truncated
+      truncated: reply.body.truncated,
+      ...(assembled === undefined ? noReply : viewReply(assembled, blot))
     },
-    tool_calls: toolCallsOf(record.facts.style ?? "", replyFrames, isStream),
+    upstream_reply: upstreamReply === undefined ? null : viewReply(upstreamReply, blot),
+    tool_calls: (assembled?.calls ?? []).map((call) => ({ ...call, arguments: blot(call.arguments) })),
     server_timing: reply?.headers["server-timing"] ?? null,
-    ignored: record.facts.ignored ?? [],
-    ignored_more: record.facts.ignoredMore
+    ignored: facts.ignored ?? [],
+    ignored_more: facts.ignoredMore
   }
 }

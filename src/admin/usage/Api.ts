@@ -81,7 +81,7 @@ export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
   HttpApiEndpoint.get("query", "/admin/usage", { query, success: UsageReply }).annotateMerge(documented({
     summary: "Read usage: sums, and rows by key, model, account, style, hour, day, upstream or target",
     description:
-      "`from` and `to` are RFC 3339 times, days or Unix seconds, rounded to hours; the last 24 hours by default.",
+      "`from` and `to` are RFC 3339 times, days, or Unix seconds or milliseconds, rounded to hours; the last 24 hours by default.",
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.get("csv", "/admin/usage.csv", {

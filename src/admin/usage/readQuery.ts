@@ -3,11 +3,11 @@
  */
 import * as Result from "effect/Result"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { parseTimestamp } from "../../domain/time.ts"
 import { type DimensionName, dimensionNames } from "../../usage/UsageEntry.ts"
 import { type Grouping, groupings, type UsageQuery } from "../../usage/UsageQuery.ts"
 import { dayLength, hourLength, hourOf } from "../../usage/windows.ts"
 import { given } from "../adminBody.ts"
+import { lastTime, readTime, wrongTime } from "../queryTime.ts"
 
 /** The query's texts, by name. */
 export type QueryTexts = {
@@ -22,21 +22,7 @@ export interface RowLimits {
 
 const listOf = (text: string): ReadonlyArray<string> => text.split(",").map((item) => item.trim())
 
-/** The end of the year 9999, the last time that timestamps can express. */
-const lastTime = Date.UTC(10_000, 0) - 1
-
-/** Unix milliseconds of an RFC 3339 time, a day, or Unix seconds. An unescaped plus of a query arrives as a space. */
-const readTime = (text: string): number | undefined => {
-  const time = /^\d+(\.\d+)?$/.test(text)
-    ? Math.floor(Number(text) * 1000)
-    : parseTimestamp(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text.replace(/ (?=\d\d:\d\d$)/, "+"))
-  return time === undefined || time < 0 || time > lastTime ? undefined : time
-}
-
 const isGrouping = (name: string): name is Grouping => groupings.some((grouping) => grouping === name)
-
-const wrongTime = (name: string) =>
-  invalidRequest(`${name} must be an RFC 3339 time, a day such as 2026-11-21, or Unix seconds`, name)
 
 /** Reads the query; `now` in milliseconds. */
 export const readQuery = (

@@ -139,7 +139,8 @@ const countRequest = (
   context: Context.Context<never>
 ): void => {
   const style = stats.style ?? "none"
-  const { target, tries = [] } = stats
+  const { target } = stats
+  const tries = target === undefined ? [] : stats.tries ?? []
   const series = seriesOf(style, stats.model ?? "none", operationOf(stats), statusOf(stats), target?.upstream)
   series.requests.updateUnsafe(1, context)
   // Health checks, lists and the admin API use no model.

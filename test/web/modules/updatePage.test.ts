@@ -79,6 +79,17 @@ describe("updatePage, which applies an event to a page of requests", () => {
     }
   })
 
+  it("matches parts of values in any case, and whole ones in double quotes, as the server does", () => {
+    const item = itemAt(1, { key: "aa01", key_name: "Mobile app", account: "ann@x.org" })
+    const joins = (filter: object) => updatePage(pageOf([]), [item], { ...everything, ...filter }, true).items.length
+    for (const filter of [{ model: "CHAT" }, { key: "mobile" }, { key: "\"aa01\"" }, { account: "@x" }]) {
+      assert.strictEqual(joins(filter), 1, JSON.stringify(filter))
+    }
+    for (const filter of [{ model: "\"chat\"" }, { key: "desktop" }, { account: "bob" }]) {
+      assert.strictEqual(joins(filter), 0, JSON.stringify(filter))
+    }
+  })
+
   it("keeps the order of time when a request begins to match", () => {
     const failed = { state: "done", outcome: "failed", status: 502 } as const
     const page = pageOf([itemAt(5, failed), itemAt(2, failed)])

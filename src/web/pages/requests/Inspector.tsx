@@ -154,10 +154,10 @@ const Timing = ({ record }: Shown) => {
   )
 }
 
-/** The tries in order, in a configuration of several upstreams. */
+/** The tries in order. */
 const Tries = ({ record: { outcome, tries } }: Shown) => {
   const t = useTexts().inspector
-  return tries === undefined ? null : (
+  return (
     <Section name={t.tries}>
       <Table
         name={t.tries}

@@ -1,0 +1,82 @@
+/**
+ * Facets of the records of all nodes.
+ */
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { runCooperatively } from "../../config/clock/cooperative.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { Requests } from "../../recordings/Requests.ts"
+import { addFacets, countFacets, type FacetName, type RequestFilter } from "../../recordings/search.ts"
+import { Nodes } from "../nodes/Nodes.ts"
+import type { RequestFacets } from "./Api.ts"
+import { keyNameIn } from "./view.ts"
+
+const Counts = Schema.Array(Schema.Tuple([Schema.String, Schema.Int]))
+
+/** The counts of one node. */
+const NodeFacets = Schema.Struct({
+  counts: Schema.Struct({
+    key: Counts,
+    model: Counts,
+    style: Counts,
+    upstream: Counts,
+    account: Counts,
+    outcome: Counts,
+    code: Counts,
+    slow: Counts
+  }),
+  total: Schema.Int,
+  complete: Schema.Boolean,
+  kept: Schema.Int
+})
+const FacetsText = Schema.fromJsonString(NodeFacets)
+const [writeFacets, readFacets] = [Schema.encodeSync(FacetsText), Schema.decodeSync(FacetsText)]
+
+const FilterText = Schema.fromJsonString(Schema.Record(Schema.String, Schema.String))
+const [writeFilter, readFilter] = [Schema.encodeSync(FilterText), Schema.decodeSync(FilterText)]
+
+const kind = "request facets"
+
+/** What searches and views know beside the records, by the configuration in effect. */
+export const contextOf = (store: ConfigStore["Service"]) => ({
+  keyName: keyNameIn(store.now()),
+  secrets: [Redacted.value(store.adminKey)]
+})
+
+/** Makes the counts of all nodes, and answers the questions of the others. */
+export const makeFacets = Effect.gen(function*() {
+  const requests = yield* Requests
+  const store = yield* ConfigStore
+  const { peers } = yield* Nodes
+
+  const own = (filter: RequestFilter): Effect.Effect<typeof NodeFacets.Type> =>
+    Effect.map(
+      runCooperatively(countFacets(requests.older(undefined), filter, contextOf(store))),
+      (counted) => ({ ...counted, kept: requests.status().kept })
+    )
+  peers.answers(kind, (question) => Effect.map(own(readFilter(question)), (counted) => writeFacets(counted)))
+
+  return Effect.fnUntraced(function*(filter: { readonly [name: string]: string }) {
+    const [counted, { answers, missing }] = yield* Effect.all(
+      [own(filter), peers.queryAll(kind, writeFilter(filter))],
+      { concurrency: 2 }
+    )
+    const all = [counted, ...Array.from(answers.values(), (text) => readFacets(text))]
+    const { complete, counts, total } = addFacets(all)
+    const { keyName } = contextOf(store)
+    const view = (name: FacetName) =>
+      counts[name].map(([value, count]) => ({ value, name: name === "key" ? keyName(value) ?? null : null, count }))
+    const facets: typeof RequestFacets.fields.facets.Type = {
+      key: view("key"),
+      model: view("model"),
+      style: view("style"),
+      upstream: view("upstream"),
+      account: view("account"),
+      outcome: view("outcome"),
+      code: view("code"),
+      slow: view("slow")
+    }
+    return { facets, total, kept: all.reduce((sum, { kept }) => sum + kept, 0), complete, missing }
+  })
+})
