@@ -18,7 +18,7 @@ import { choose, go, linkTo, type Query, useQuery } from "../../state/route.ts"
 import { columnsOf, hasOtherDays } from "./columns.tsx"
 import { filterOf, narrowed } from "./filter.ts"
 import { Filters, narrow, TypedFilter } from "./Filters.tsx"
-import { Inspector } from "./Inspector.tsx"
+import { RequestView } from "./Inspector.tsx"
 import { freshOf, pageSize, type ShownPage } from "./updatePage.ts"
 import { useCounts, useList } from "./useList.ts"
 
@@ -171,14 +171,13 @@ const Drawer = ({ id, onClose }: { readonly id: string; readonly onClose: () => 
   return (
     <aside class="drawer" aria-label={t.drawer}>
       <div class="bar-of-drawer">
-        <a href={linkTo("requests", id)}>{t.openPage}</a>
         <span class="hint">{t.drawerKeys}</span>
         <button type="button" class="quiet icon-only" aria-label={common.close} onClick={onClose}>
           <Icon name="close" />
         </button>
       </div>
       <div class="stack" tabIndex={0} role="group" aria-label={t.drawer}>
-        <Inspector key={id} id={id} />
+        <RequestView key={id} id={id} inDrawer />
       </div>
     </aside>
   )
@@ -373,4 +372,4 @@ const List = () => {
 
 /** The list of requests, or request `of`. */
 export const Requests = ({ of }: { readonly of: string | undefined }) =>
-  of === undefined ? <List /> : <Inspector key={of} id={of} />
+  of === undefined ? <List /> : <RequestView key={of} id={of} />

@@ -1,99 +1,251 @@
 /**
- * The timeline: the frames of both sides in order of time.
+ * The course of a request as a waterfall: queue, tries, stream, and when frames came. Each part leads to the frames of its time.
  */
-import { useMemo, useState } from "preact/hooks"
-import { Select } from "../../parts/Form.tsx"
-import { elapsed } from "../../parts/format.ts"
+import { useMemo, useRef, useState } from "preact/hooks"
+import { elapsed, number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
-import { LongTable, numbers } from "../../parts/Table.tsx"
 import { useTexts } from "../../state/preferences.ts"
 import type { RequestRecord } from "../../state/requests.ts"
+import { moment } from "./moment.ts"
+import type { ReadRow, ReadSides } from "./sides.ts"
+import { type Bin, binsOf, type Interval, type Lane, ratesOf, type Span, ticksOf, waterfallOf } from "./waterfall.ts"
 
-type Side = "client" | "upstream"
+/** Parts of the scale in which frames are counted. */
+const binCount = 60
 
-interface Row {
-  readonly at: number
-  readonly side: Side
-  readonly data: string
+const place = ({ from, to }: Interval, end: number) => ({
+  left: `${(from / end) * 100}%`,
+  width: `${((to - from) / end) * 100}%`
+})
+
+/** Tokens a second over the time of the stream. */
+const Spark = ({ bins, end, rates, span }: {
+  readonly bins: ReadonlyArray<Bin>
+  readonly rates: ReadonlyArray<number>
+  readonly span: Interval
+  readonly end: number
+}) => {
+  const most = Math.max(...rates)
+  if (most === 0) return null
+  const from = (span.from / end) * binCount
+  const width = Math.max(0.01, ((span.to - span.from) / end) * binCount)
+  const points = bins.map((_, i) => `${i + 0.5},${(1 - rates[i]! / most).toFixed(3)}`)
+  return (
+    <svg class="spark" viewBox={`${from} -0.15 ${width} 1.3`} preserveAspectRatio="none" aria-hidden="true">
+      <path d={`M0,1L${points.join("L")}L${binCount},1`} />
+    </svg>
+  )
 }
 
-/** The resolution of a track: closer frames share a mark. */
-const marksAtMost = 240
-
-/** The frames of both sides in order of time. At the same time, the upstream's come first. */
-const rowsOf = (record: RequestRecord): ReadonlyArray<Row> => {
-  const rows: Array<Row> = []
-  for (const round of record.upstream) {
-    for (const frame of round.frames) rows.push({ at: frame.at_ms, side: "upstream", data: frame.data })
-  }
-  for (const frame of record.reply?.frames ?? []) rows.push({ at: frame.at_ms, side: "client", data: frame.data })
-  return rows.sort((a, b) => a.at - b.at || (a.side === b.side ? 0 : a.side === "upstream" ? -1 : 1))
+interface Leading {
+  readonly end: number
+  /** Shows the frames of a time. */
+  readonly onTime: (at: number) => void
 }
 
-/** The positions of a side's marks, from 0 to 1. */
-const marksOf = (rows: ReadonlyArray<Row>, side: Side, end: number): ReadonlyArray<number> => {
-  const places = new Set<number>()
-  for (const row of rows) {
-    if (row.side === side) places.add(Math.round((row.at / Math.max(1, end)) * marksAtMost) / marksAtMost)
-  }
-  return [...places]
-}
-
-const Track = ({ marks, name }: { readonly name: string; readonly marks: ReadonlyArray<number> }) => (
-  <div class={`track ${name}`}>
-    <span class="hint">{name}</span>
-    <span class="marks">
-      {marks.map((place) => <span key={place} style={{ left: `${place * 100}%` }} />)}
-    </span>
-  </div>
+const SpanButton = ({ children, end, name, onTime, span }: Leading & {
+  readonly span: Span
+  readonly name: string
+  readonly children?: preact.ComponentChildren
+}) => (
+  <button
+    type="button"
+    class={`span ${span.kind} ${span.failed ? "failed" : ""} ${span.open ? "open" : ""}`}
+    style={place(span, end)}
+    aria-label={name}
+    title={name}
+    onClick={() => onTime(span.from)}
+  >
+    {children}
+  </button>
 )
 
-export const TimeLine = ({ record }: { readonly record: RequestRecord }) => {
+/** How a try ended: a sign and words. */
+const useOutcome = (record: RequestRecord) => {
   const t = useTexts().inspector
-  const [side, setSide] = useState<Side | "">("")
-  const all = useMemo(() => rowsOf(record), [record])
-  const end = Math.max(record.duration_ms ?? 0, all.at(-1)?.at ?? 0)
-  const rows = useMemo(() => side === "" ? all : all.filter((row) => row.side === side), [all, side])
+  return (at: number | undefined): { readonly sign: string; readonly tone: string; readonly text: string } => {
+    const isLast = at === undefined || at === record.tries.length - 1
+    const { cause, status, took_ms } = at === undefined
+      ? { cause: null, status: null, took_ms: null }
+      : record.tries[at]!
+    if (cause !== null) {
+      return { sign: "✕", tone: "bad", text: `${t.causes(cause)}${status === null ? "" : ` ${status}`}` }
+    }
+    if (isLast && record.outcome === "failed") return { sign: "✕", tone: "bad", text: record.error ?? t.failed }
+    if (isLast && record.outcome === "cancelled") return { sign: "↩", tone: "muted", text: t.given }
+    if (isLast && record.outcome === "open" && took_ms === null) return { sign: "…", tone: "", text: t.trying }
+    return { sign: "✓", tone: "good", text: t.answered }
+  }
+}
+
+const Spans = ({ bins, lane, rates, record, ...leading }: Leading & {
+  readonly lane: Lane
+  readonly record: RequestRecord
+  readonly bins: ReadonlyArray<Bin>
+  readonly rates: ReadonlyArray<number>
+}) => {
+  const t = useTexts().inspector
+  const outcome = useOutcome(record)(lane.place)
+  const one = lane.place === undefined ? undefined : record.tries[lane.place]
+  const who = one === undefined ? t.gateway : one.account || `${one.upstream}/${one.model}`
+  const nameOf = (span: Span) =>
+    t.spanIs(
+      t.spans[span.kind],
+      lane.place === undefined ? undefined : lane.place + 1,
+      span.kind === "queue" ? "" : span.failed || span.kind !== "gateway" ? `${who}: ${outcome.text}` : "",
+      moment(span.from),
+      moment(span.to),
+      elapsed(span.to - span.from)
+    )
   return (
-    <Section
-      name={t.timeLine}
-      actions={
-        <Select
-          class="inline"
-          label={t.side}
-          value={side}
-          options={[["", t.both], ["client", t.client], ["upstream", t.upstreamSide]]}
-          onValue={setSide}
-        />
-      }
-    >
-      {all.length > 0 && (
-        <div class="tracks" aria-hidden="true">
-          <Track name="upstream" marks={marksOf(all, "upstream", end)} />
-          <Track name="client" marks={marksOf(all, "client", end)} />
-          <div class="scale hint">
-            <span>0</span>
-            <span>{elapsed(end)}</span>
-          </div>
+    <div class="lane">
+      <span class="lane-name" title={one === undefined ? who : `${one.upstream}/${one.model} ${one.account}`}>
+        {lane.place === undefined ? "" : <span class="place">{lane.place + 1}</span>}
+        <span class="who">{who}</span>
+        <span class={`badge ${outcome.tone}`} title={outcome.text}>
+          <span aria-hidden="true">{outcome.sign}</span>
+          <span class="sr-only">{outcome.text}</span>
+        </span>
+      </span>
+      <span class="track">
+        {lane.spans.map((span) => (
+          <SpanButton key={span.kind} {...leading} span={span} name={nameOf(span)}>
+            {span.kind === "stream" && <Spark bins={bins} rates={rates} span={span} end={leading.end} />}
+          </SpanButton>
+        ))}
+      </span>
+      <span class="lane-end hint">
+        {lane.spans.map((span) => elapsed(span.to - span.from)).join(" + ")}
+      </span>
+    </div>
+  )
+}
+
+/** The frames of a side, counted. The arrow keys move from bin to bin. */
+const Density = ({ bins, end, name, onTime, rates }: Leading & {
+  readonly name: string
+  readonly bins: ReadonlyArray<Bin>
+  /** Tokens a second in each bin, where they are known. */
+  readonly rates: ReadonlyArray<number> | undefined
+}) => {
+  const t = useTexts().inspector
+  const ref = useRef<HTMLSpanElement>(null)
+  const filled = bins.flatMap((bin, i) => bin.frames === 0 ? [] : [i])
+  const [chosen, setChosen] = useState(0)
+  const current = filled.includes(chosen) ? chosen : filled[0]
+  const most = Math.max(1, ...bins.map(({ frames }) => frames))
+  const total = bins.reduce((sum, { frames }) => sum + frames, 0)
+  const move = (event: KeyboardEvent) => {
+    const steps: Readonly<Record<string, number>> = {
+      ArrowRight: 1,
+      ArrowLeft: -1,
+      Home: -filled.length,
+      End: filled.length
+    }
+    const step = steps[event.key]
+    if (step === undefined || current === undefined) return
+    event.preventDefault()
+    const next = filled[Math.max(0, Math.min(filled.length - 1, filled.indexOf(current) + step))]!
+    setChosen(next)
+    ref.current?.querySelector<HTMLElement>(`[data-bin="${next}"]`)?.focus()
+  }
+  return (
+    <div class="lane">
+      <span class="lane-name">
+        <span class="who">{name}</span>
+      </span>
+      <span ref={ref} class="track bins" role="group" aria-label={t.framesOf(name)} onKeyDown={move}>
+        {bins.map((bin, i) => {
+          if (bin.frames === 0) return null
+          const rate = rates?.[i] ?? 0
+          const text = t.binIs(
+            moment(bin.from),
+            moment(bin.to),
+            bin.frames,
+            rate === 0 ? undefined : number(Math.round(rate))
+          )
+          return (
+            <button
+              key={i}
+              type="button"
+              class="bin"
+              data-bin={i}
+              tabIndex={i === current ? 0 : -1}
+              style={{ ...place(bin, end), "--height": `${Math.max(0.12, bin.frames / most) * 100}%` }}
+              aria-label={text}
+              title={text}
+              onClick={() => {
+                setChosen(i)
+                onTime(bin.from)
+              }}
+            />
+          )
+        })}
+      </span>
+      <span class="lane-end hint">{t.frameCount(total)}</span>
+    </div>
+  )
+}
+
+const binned = (rows: ReadonlyArray<ReadRow>, end: number) => binsOf(rows, end, binCount)
+
+/** A tick of the scale, in the unit of the whole scale. */
+const tickText = (at: number, step: number, end: number): string =>
+  end < 1_000
+    ? `${Number(at.toFixed(2))} ms`
+    : `${(at / 1_000).toFixed(step < 100 ? 2 : step < 1_000 ? 1 : 0)} s`
+
+export const TimeLine = ({ now, onTime, record, sides }: {
+  readonly record: RequestRecord
+  readonly sides: ReadSides
+  /** How long the request has been running, while it runs. */
+  readonly now: number
+  readonly onTime: (at: number) => void
+}) => {
+  const t = useTexts().inspector
+  const { client, upstream } = sides
+  const { end, gaps, lanes } = useMemo(() => {
+    const times = (rows: ReadonlyArray<ReadRow>) => rows.map(({ at }) => at)
+    return waterfallOf({ ...record, upstream: times(upstream), client: times(client) }, now)
+  }, [record, sides, now])
+  const ofUpstream = useMemo(() => binned(upstream, end), [upstream, end])
+  const ofClient = useMemo(() => binned(client, end), [client, end])
+  const rates = useMemo(() => {
+    const tokens = record.usage?.completion_tokens ?? 0
+    return ratesOf(upstream.some(({ length }) => length > 0) ? ofUpstream : ofClient, tokens)
+  }, [ofUpstream, ofClient, record.usage])
+  const { step, ticks } = ticksOf(end)
+  const leading = { end, onTime }
+  return (
+    <Section name={t.timeLine}>
+      <div class="waterfall">
+        {lanes.map((lane) => (
+          <Spans key={lane.place} {...leading} lane={lane} record={record} bins={ofUpstream} rates={rates} />
+        ))}
+        {upstream.length > 0 && <Density {...leading} name={t.fromUpstream} bins={ofUpstream} rates={rates} />}
+        {client.length > 0 && <Density {...leading} name={t.toClient} bins={ofClient} rates={undefined} />}
+        <div class="lane scale hint" aria-hidden="true">
+          <span />
+          <span class="track">
+            {ticks.map((at) => (
+              <span key={at} class="tick" style={{ left: `${(at / end) * 100}%` }}>{tickText(at, step, end)}</span>
+            ))}
+          </span>
+          <span class="lane-end">{elapsed(end)}</span>
         </div>
+      </div>
+      {gaps.length > 0 && (
+        <ul class="gaps" aria-label={t.gaps}>
+          {gaps.map(({ from, kind, to }) => (
+            <li key={`${kind} ${from}`}>
+              <button type="button" class="quiet" onClick={() => onTime(from)}>
+                {t.gapIs(t.gapKinds[kind], elapsed(to - from), moment(from))}
+              </button>
+            </li>
+          ))}
+        </ul>
       )}
-      <LongTable
-        key={side}
-        name={t.frames}
-        columns={[...numbers(t.time), t.side, t.frame]}
-        rows={rows}
-        empty={t.noFrames}
-      >
-        {(row) => (
-          <>
-            <td class="number">{row.at.toFixed(1)} ms</td>
-            <td>{row.side}</td>
-            <td>
-              <pre>{row.data.trimEnd()}</pre>
-            </td>
-          </>
-        )}
-      </LongTable>
+      {record.server_timing !== null && <p class="hint">{t.serverTimingIs(record.server_timing)}</p>}
     </Section>
   )
 }

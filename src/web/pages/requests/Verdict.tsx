@@ -1,0 +1,111 @@
+/**
+ * What happened to a request: a sentence, whose fault it is, what was tried, and what to do.
+ */
+import { Badge } from "../../parts/Badge.tsx"
+import { elapsed } from "../../parts/format.ts"
+import { clockAtom } from "../../state/live.ts"
+import { useTexts } from "../../state/preferences.ts"
+import { useAtom } from "../../state/registry.ts"
+import type { RequestRecord } from "../../state/requests.ts"
+import { linkTo } from "../../state/route.ts"
+import { judge, type Verdict as Judgement } from "./verdict.ts"
+
+/** How long ago a time is, counted up every second. */
+export const Since = ({ at }: { readonly at: number }) => <>{elapsed(Math.max(0, useAtom(clockAtom) - at))}</>
+
+const signs: Readonly<Record<Judgement["tone"], string>> = { "": "…", good: "✓", warn: "!", bad: "✕" }
+
+/** Where the one who has to act looks next. */
+const Next = ({ fault, record: { account, key, target } }: {
+  readonly fault: Judgement["fault"]
+  readonly record: RequestRecord
+}) => {
+  const { common, inspector: t } = useTexts()
+  switch (fault) {
+    case "account":
+      return (
+        <a href={linkTo("accounts", undefined, { q: account })}>
+          {account === "" ? common.pages.accounts : t.openAccount}
+        </a>
+      )
+    case "upstream":
+      return target === undefined
+        ? <a href={linkTo("accounts", undefined, { q: account })}>{common.pages.accounts}</a>
+        : <a href={linkTo("upstreams")}>{common.pages.upstreams}</a>
+    case "caller":
+      return key === "direct" || key === "none" ? null : <a href={linkTo("keys", key)}>{t.openKey}</a>
+    case "gateway":
+      return <a href={linkTo("overview")}>{common.pages.overview}</a>
+    case null:
+      return null
+  }
+}
+
+/** The tries that failed or came after one that failed. */
+const Tried = ({ record: { outcome, tries } }: { readonly record: RequestRecord }) => {
+  const t = useTexts().inspector
+  if (tries.length === 0 || (tries.length === 1 && outcome !== "failed")) return null
+  return (
+    <div class="tried">
+      <span class="hint">{t.tried}</span>
+      <ol>
+        {tries.map(({ account, cause, model, status, took_ms, upstream }, i) => (
+          <li key={i}>
+            {account === ""
+              ? <code>{`${upstream}/${model}`}</code>
+              : <a href={linkTo("accounts", undefined, { q: account })}>{account}</a>} {cause !== null
+              ? <Badge sign="✕" tone="bad" text={`${t.causes(cause)}${status === null ? "" : ` ${status}`}`} />
+              : took_ms === null
+              ? <Badge sign="…" tone="" text={outcome === "open" ? t.trying : t.given} />
+              : i === tries.length - 1 && outcome === "failed"
+              ? <Badge sign="✕" tone="bad" text={t.failedLater} />
+              : <Badge sign="✓" tone="good" text={t.answered} />}
+            {took_ms !== null && <span class="hint">{` ${elapsed(took_ms)}`}</span>}
+          </li>
+        ))}
+      </ol>
+    </div>
+  )
+}
+
+const Sentence = ({ kind, record }: { readonly kind: Judgement["kind"]; readonly record: RequestRecord }) => {
+  const t = useTexts().inspector
+  const { account, duration_ms, error_message, first_event_ms, started_at } = record
+  if (kind === "failed") return <>{error_message ?? t.happened.failed}</>
+  if (kind === "queued" || kind === "upstream" || kind === "streaming") {
+    return (
+      <>
+        {t.running[kind]} <Since at={kind === "streaming" ? started_at + (first_event_ms ?? 0) : started_at} />
+      </>
+    )
+  }
+  return <>{t.happened[kind](elapsed(duration_ms ?? 0), account)}</>
+}
+
+export const Verdict = ({ record }: { readonly record: RequestRecord }) => {
+  const t = useTexts().inspector
+  const { advice, fault, kind, tone } = judge(record)
+  const todo = advice.map(t.advice).find((text) => text !== undefined)
+  return (
+    <section class={`verdict ${tone}`} aria-label={t.whatHappened}>
+      <p class="sentence">
+        <span class={`badge ${tone}`} aria-hidden="true">{signs[tone]}</span>
+        <strong>
+          <Sentence kind={kind} record={record} />
+        </strong>
+      </p>
+      <p class="summary">
+        <span>{record.outcome === "open" ? t.states(record.state) : t.outcomes(record.outcome)}</span>
+        {record.status !== null && <span>{t.statusIs(record.status)}</span>}
+        {record.error !== null && <code class="refused">{record.error}</code>}
+        {fault !== null && <span>{t.atFault(t.faults[fault])}</span>}
+      </p>
+      <Tried record={record} />
+      {todo !== undefined && (
+        <p class="todo">
+          {todo} {kind === "failed" && <Next fault={fault} record={record} />}
+        </p>
+      )}
+    </section>
+  )
+}
