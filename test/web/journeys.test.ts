@@ -338,16 +338,17 @@ describe("journeys at the console", () => {
     await page.getByRole("log").getByText("Stopped.").waitFor()
     await goTo(page, "Requests")
     await page.getByRole("table", { name: "Requests" }).getByText("Cancelled").waitFor()
-    await page.getByRole("combobox", { name: "Status" }).selectOption("OK")
-    await page.getByText("No request matches.").waitFor()
-    await page.getByRole("combobox", { name: "Status" }).selectOption("Cancelled")
-    await page.getByRole("table", { name: "Requests" }).getByRole("link").click()
+    await page.getByRole("group", { name: "Filters" }).getByRole("button", { name: "Outcome", exact: true }).click()
+    await page.getByRole("button", { name: "Cancelled 1" }).click()
+    await button("Outcome: Cancelled").waitFor()
+    await page.getByRole("table", { name: "Requests" }).getByRole("link", { name: /^req_/ }).click()
+    await page.getByRole("link", { name: /^Request req_/ }).click()
     await page.getByRole("heading", { level: 1, name: /^Request req_/ }).waitFor()
   })
 
   it("requests: the list and the inspector update while a request runs", async () => {
     await signedIn("requests")
-    await page.getByText("No requests yet.").waitFor()
+    await page.getByText(/^No requests yet\./).waitFor()
     const leaving = new AbortController()
     const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",
@@ -361,7 +362,7 @@ describe("journeys at the console", () => {
     })
     const requests = page.getByRole("table", { name: "Requests" })
     await requests.getByText("Streaming").waitFor()
-    await requests.getByRole("link").click()
+    await requests.getByRole("link", { name: /^req_/ }).click()
     await page.getByRole("table", { name: "Frames" }).getByText("\" 20\"").first().waitFor()
     leaving.abort()
     await reply.text().catch(() => "")
@@ -380,7 +381,7 @@ describe("journeys at the console", () => {
       }
     }
     await signedIn("requests")
-    await page.getByText("No requests yet.").waitFor()
+    await page.getByText(/^No requests yet\./).waitFor()
     const rows = page.getByRole("table", { name: "Requests" }).locator("tbody th a")
     const shown = async () => (await rows.allTextContents()).length
     await ask(1)

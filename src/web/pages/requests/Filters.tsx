@@ -28,11 +28,12 @@ import {
 /** Narrows the list, from its newest request on. */
 export const narrow = (changes: Query): void => choose({ ...changes, cursor: "", row: "" })
 
-/** A text that is applied when typing pauses. */
-export const TypedFilter = ({ name, onText, value, ...rest }: {
+/** A text that is applied when typing pauses, and at once by Enter, which calls `onEnter`. */
+export const TypedFilter = ({ name, onEnter, onText, value, ...rest }: {
   readonly name: string
   readonly value: string
   readonly onText: (text: string) => void
+  readonly onEnter?: () => void
   readonly "data-filter"?: boolean
 }) => {
   const [typed, setTyped] = useState(value)
@@ -41,10 +42,14 @@ export const TypedFilter = ({ name, onText, value, ...rest }: {
     if (value !== typed.trim()) setTyped(value)
   }, [value])
   useEffect(() => () => clearTimeout(timer.current), [])
+  const apply = (text: string) => {
+    clearTimeout(timer.current)
+    if (text.trim() !== value) onText(text.trim())
+  }
   return (
     <input
       {...rest}
-      type="search"
+      type="text"
       aria-label={name}
       placeholder={name}
       autocomplete="off"
@@ -53,7 +58,13 @@ export const TypedFilter = ({ name, onText, value, ...rest }: {
       onInput={({ currentTarget: { value: next } }) => {
         setTyped(next)
         clearTimeout(timer.current)
-        timer.current = setTimeout(() => onText(next.trim()), 300)
+        timer.current = setTimeout(() => apply(next), 300)
+      }}
+      onBlur={() => apply(typed)}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter") return
+        apply(typed)
+        onEnter?.()
       }}
     />
   )
@@ -169,6 +180,7 @@ const FacetChip = ({ counts, filter, name, query }: {
               name={t.contains(t.facets[name])}
               value={part}
               onText={(next) => narrow({ [filter]: next })}
+              onEnter={close}
             />
           )}
           {counts === undefined ? <p class="empty">{common.loading}</p> : (

@@ -105,7 +105,6 @@ const RowLink = ({ children, isOpen, item }: {
     href={linkTo("requests", item.id)}
     data-id={item.id}
     title={item.request_id}
-    aria-label={item.request_id}
     aria-current={isOpen ? "true" : undefined}
     onClick={(event) => {
       const hasOwnTarget = event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0
@@ -320,7 +319,12 @@ const List = () => {
   return (
     <>
       <Heading name={common.pages.requests}>
-        <TypedFilter name={t.searchText} value={query["text"] ?? ""} onText={(text) => narrow({ text })} data-filter />
+        <TypedFilter
+          name={t.searchText}
+          value={query["text"] ?? ""}
+          onText={(text) => narrow({ text })}
+          data-filter
+        />
         <OpenById />
         <button
           type="button"

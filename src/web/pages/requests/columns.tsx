@@ -58,21 +58,18 @@ const Outcome = ({ hasHint, item }: { readonly item: RequestItem; readonly hasHi
   const { error, outcome, state, status } = item
   const name = outcome === "open" ? t.states(state) : t.outcomes(outcome)
   return (
-    <>
+    <span class="outcome-of">
       <Pick filter="outcome" value={outcome} title={name}>
         <RequestBadge item={item} />
       </Pick>
       {hasHint && (error !== null
         ? (
-          <span class="hint">
-            {" "}
-            <Pick filter="code" value={error} title={[status, error].filter((each) => each !== null).join(" ")}>
-              {error}
-            </Pick>
-          </span>
+          <Pick filter="code" value={error} title={[status, error].filter((each) => each !== null).join(" ")}>
+            <span class="hint">{error}</span>
+          </Pick>
         )
-        : outcome !== "cancelled" && status !== null && <span class="hint">{` ${status}`}</span>)}
-    </>
+        : outcome !== "cancelled" && status !== null && <span class="hint">{status}</span>)}
+    </span>
   )
 }
 
@@ -115,7 +112,16 @@ export const columnsOf = (
       name: t.time,
       isName: !hasIds,
       width: days ? "10.2rem" : "6.1rem",
-      cell: (item) => hasIds ? <When at={item.started_at} /> : link(item, <When at={item.started_at} />)
+      cell: (item) =>
+        hasIds ? <When at={item.started_at} /> : link(
+          item,
+          (
+            <>
+              <When at={item.started_at} />
+              <span class="sr-only">{` ${item.request_id}`}</span>
+            </>
+          )
+        )
     },
     {
       from: idsFrom,

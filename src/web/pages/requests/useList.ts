@@ -79,8 +79,10 @@ export const useCounts = (query: Query): RequestFacets | undefined => {
     let isChanged = false
     const count = () => {
       isChanged = false
-      // The list reports why the gateway does not answer; without counts the chips go on filtering.
-      countRequests(filterOf(query, Date.now()), ending.signal).then(setCounts, () => undefined)
+      countRequests(filterOf(query, Date.now()), ending.signal).then(setCounts, () => {
+        // The list reports why the gateway does not answer; the next count may succeed.
+        isChanged = true
+      })
     }
     const stop = onRequests(() => {
       isChanged = true
