@@ -16,15 +16,16 @@ import { exactly, upstreamOf } from "./filter.ts"
 import { narrow } from "./Filters.tsx"
 
 /** A value that filters the list by itself. The chips do so by keyboard. */
-const Pick = ({ children, filter, title, value }: {
+const Pick = ({ children, class: kind = "", filter, title, value }: {
   readonly filter: string
   readonly value: string
   readonly title?: string
+  readonly class?: string
   readonly children: ComponentChildren
 }) => (
   <button
     type="button"
-    class="pick-value"
+    class={`pick-value ${kind}`}
     tabIndex={-1}
     title={title ?? value}
     onClick={() => narrow({ [filter]: exactly(filter, value) })}
@@ -64,8 +65,13 @@ const Outcome = ({ hasHint, item }: { readonly item: RequestItem; readonly hasHi
       </Pick>
       {hasHint && (error !== null
         ? (
-          <Pick filter="code" value={error} title={[status, error].filter((each) => each !== null).join(" ")}>
-            <span class="hint">{error}</span>
+          <Pick
+            class="hint"
+            filter="code"
+            value={error}
+            title={[status, error].filter((each) => each !== null).join(" ")}
+          >
+            {error}
           </Pick>
         )
         : outcome !== "cancelled" && status !== null && <span class="hint">{status}</span>)}
