@@ -94,6 +94,7 @@ describe("the list of requests", () => {
     await button("Key: contains “mobile APP”").waitFor()
     await page.getByText("1–50 of 63").waitFor()
     assert.notInclude(await ids(), "searched")
+    assert.deepStrictEqual(await seriousFindings(page), [])
     await page.keyboard.press("Escape")
     // The key is a link to its page, and its id is at hand.
     const key = table().getByRole("link", { name: "Mobile app (production)" }).first()

@@ -372,6 +372,7 @@ export const en = {
     empty: "No requests yet. The requests of your clients appear here as they arrive.",
     noneFit: "No request matches. Remove a filter to see more.",
     searchOn: "Nothing found among the newest requests. Older goes on searching.",
+    nodesMissing: (nodes: string) => `Requests of these nodes are missing: ${nodes}.`,
     switchedOff: "Requests are not recorded: requests.enabled is false."
   },
   inspector: {

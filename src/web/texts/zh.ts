@@ -352,6 +352,7 @@ export const zh: Texts = {
     empty: "还没有请求。客户端的请求到达后会显示在这里。",
     noneFit: "没有符合条件的请求。移除一个筛选可查看更多。",
     searchOn: "最新的请求中没有找到。点击“更早”继续搜索。",
+    nodesMissing: (nodes) => `缺少以下节点的请求：${nodes}。`,
     switchedOff: "请求未被记录：requests.enabled 为 false。"
   },
   inspector: {

@@ -4,7 +4,7 @@
  */
 import type { ComponentChildren } from "preact"
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks"
-import { dateTime, elapsed, number, zoneName } from "../../parts/format.ts"
+import { countdown, dateTime, elapsed, number, zoneName } from "../../parts/format.ts"
 import { Icon } from "../../parts/Icon.tsx"
 import { useTexts, zoneAtom } from "../../state/preferences.ts"
 import { registry } from "../../state/registry.ts"
@@ -24,6 +24,7 @@ import {
   readTime,
   timeOf
 } from "./filter.ts"
+import type { ShownCounts } from "./useList.ts"
 
 /** Narrows the list, from its newest request on. */
 export const narrow = (changes: Query): void => choose({ ...changes, cursor: "", row: "" })
@@ -98,6 +99,10 @@ const Chip = ({ children, chosen, name, onRemove }: {
     place(popup.current, button.current)
     popup.current.querySelector<HTMLElement>("input, button")?.focus()
   }, [isOpen])
+  const remove = () => {
+    onRemove()
+    button.current?.focus()
+  }
   const move = (step: number) => {
     const all = [...popup.current?.querySelectorAll<HTMLElement>("input, button") ?? []]
     const now = all.findIndex((each) => each === document.activeElement)
@@ -110,7 +115,7 @@ const Chip = ({ children, chosen, name, onRemove }: {
         <span aria-hidden="true">▾</span>
       </button>
       {chosen !== undefined && (
-        <button type="button" class="quiet icon-only" aria-label={t.removeFilter(name)} onClick={onRemove}>
+        <button type="button" class="quiet icon-only" aria-label={t.removeFilter(name)} onClick={remove}>
           <Icon name="close" />
         </button>
       )}
@@ -137,12 +142,14 @@ const Chip = ({ children, chosen, name, onRemove }: {
 
 type FacetValue = RequestFacets["facets"][FacetName][number]
 
-const FacetChip = ({ counts, filter, name, query }: {
+const FacetChip = ({ busy, counts, filter, name, query }: {
   readonly name: FacetName
   readonly filter: string
   readonly query: Query
   /** `undefined` until they are loaded. */
   readonly counts: ReadonlyArray<FacetValue> | undefined
+  /** The counts are of other filters. */
+  readonly busy: boolean
 }) => {
   const { common, requests: t } = useTexts()
   const wanted = narrowed(query)[filter] ?? ""
@@ -154,7 +161,7 @@ const FacetChip = ({ counts, filter, name, query }: {
       case "style":
         return t.styles(value)
       case "slow":
-        return t.slowerThan(elapsed(Number(value)))
+        return t.slowerThan(Number(value) < 1000 ? elapsed(Number(value)) : countdown(Number(value) / 1000))
       case "key":
         return keyName ?? counts?.find((each) => each.value === value)?.name ?? t.keyNames(value)
       default:
@@ -184,7 +191,7 @@ const FacetChip = ({ counts, filter, name, query }: {
             />
           )}
           {counts === undefined ? <p class="empty">{common.loading}</p> : (
-            <ul>
+            <ul aria-busy={busy}>
               {values.map(({ count, name: keyName, value }) => (
                 <li key={value}>
                   <button
@@ -276,16 +283,16 @@ const TimeChip = ({ query }: { readonly query: Query }) => {
 }
 
 /** The chips. `counts` are of the requests that match the filters. */
-export const Filters = ({ counts, query }: {
+export const Filters = ({ query, shown: { counts, isOther } }: {
   readonly query: Query
-  readonly counts: RequestFacets | undefined
+  readonly shown: ShownCounts
 }) => {
   const t = useTexts().requests
   const [isOpen, setOpen] = useState(false)
   const given = narrowed(query)
   const used = Object.keys(given).length
   // The choice among one upstream is no choice.
-  const shown = facets.filter(([name, filter]) =>
+  const chips = facets.filter(([name, filter]) =>
     name !== "upstream" || given[filter] !== undefined || (counts?.facets.upstream.length ?? 0) > 1
   )
   return (
@@ -295,8 +302,15 @@ export const Filters = ({ counts, query }: {
       </button>
       <div class={`all ${isOpen ? "open" : ""}`}>
         <TimeChip query={query} />
-        {shown.map(([name, filter]) => (
-          <FacetChip key={name} name={name} filter={filter} query={query} counts={counts?.facets[name]} />
+        {chips.map(([name, filter]) => (
+          <FacetChip
+            key={name}
+            name={name}
+            filter={filter}
+            query={query}
+            counts={counts?.facets[name]}
+            busy={isOther}
+          />
         ))}
         {given["status"] !== undefined && (
           <div class="chip chosen">

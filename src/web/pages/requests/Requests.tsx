@@ -282,10 +282,12 @@ const List = () => {
   const width = useWidth(box)
   const [paused, setPaused] = useState(false)
   const hasRoom = useMedia(roomForDrawer)
-  const isHeld = () =>
-    box.current !== null && (scrollY > scrolledFrom || box.current.matches(":hover") ||
+  const isHeld = () => {
+    if (box.current === null || box.current.querySelector(".row-link") === null) return false
+    return scrollY > scrolledFrom || box.current.matches(":hover") ||
       box.current.querySelector("tbody")?.contains(document.activeElement) === true ||
-      (box.current.querySelector(".table-box")?.scrollTop ?? 0) > 0)
+      (box.current.querySelector(".table-box")?.scrollTop ?? 0) > 0
+  }
   const { failure, isOther, page, reload, showHeld } = useList(query, paused, isHeld)
   const counts = useCounts(query)
   const open = query["open"]
@@ -315,7 +317,7 @@ const List = () => {
   })
   useEffect(release, [paused])
   const upstreams = page?.items.some(({ target }) => target !== undefined) === true
-  const isCompact = query["rows"] === "compact"
+  const isCompact = query["density"] === "compact"
   return (
     <>
       <Heading name={common.pages.requests}>
@@ -329,13 +331,14 @@ const List = () => {
         <button
           type="button"
           aria-pressed={isCompact}
-          onClick={() => choose({ rows: isCompact ? "" : "compact" })}
+          onClick={() => choose({ density: isCompact ? "" : "compact" })}
         >
           {t.compact}
         </button>
         <button type="button" onClick={() => setPaused(!paused)}>{paused ? t.resume : t.pause}</button>
       </Heading>
-      <Filters query={query} counts={counts} />
+      <Filters query={query} shown={counts} />
+      {page?.nodes_missing !== undefined && <p class="notice warn">{t.nodesMissing(page.nodes_missing.join(", "))}</p>}
       {page?.enabled === false && <p class="notice warn">{t.switchedOff}</p>}
       {failure !== undefined && <LoadFailure text={failure} onRetry={reload} />}
       {page === undefined && failure === undefined && <Loading />}
@@ -366,7 +369,9 @@ const List = () => {
               />
             )}
           </div>
-          {page !== undefined && <Pages page={page} query={query} total={isOther ? undefined : counts?.total} />}
+          {page !== undefined && (
+            <Pages page={page} query={query} total={counts.isOther ? undefined : counts.counts?.total} />
+          )}
         </div>
         {open !== undefined && hasRoom && <Drawer id={open} onClose={close} />}
       </div>

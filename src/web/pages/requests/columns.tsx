@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact"
 import { RequestBadge } from "../../parts/Badge.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
-import { date, elapsed, number } from "../../parts/format.ts"
+import { countdown, date, elapsed, number } from "../../parts/format.ts"
 import { When } from "../../parts/Time.tsx"
 import type { RequestItem } from "../../state/client.ts"
 import { clockAtom } from "../../state/live.ts"
@@ -81,7 +81,7 @@ const Outcome = ({ hasHint, item }: { readonly item: RequestItem; readonly hasHi
 
 /** The time since a request began, counting. */
 const Running = ({ since }: { readonly since: number }) => (
-  <span class="hint">{elapsed(Math.max(0, Math.round((useAtom(clockAtom) - since) / 1000)) * 1000)}</span>
+  <span class="hint">{countdown((useAtom(clockAtom) - since) / 1000)}</span>
 )
 
 interface ColumnOf {
@@ -152,20 +152,24 @@ export const columnsOf = (
     { from: 800, name: t.account, cell: ({ account }) => <PickOr filter="account" value={account} /> },
     ...(upstreams
       ? [{
-        from: 1040,
+        from: 960,
         name: t.upstream,
-        width: "6rem",
-        cell: (item: RequestItem) => <PickOr filter="upstream" value={upstreamOf(item)} />
+        cell: (item: RequestItem) => {
+          const upstream = upstreamOf(item)
+          return upstream === undefined
+            ? "–"
+            : <Pick filter="upstream" value={upstream} title={item.target ?? upstream}>{item.target ?? upstream}</Pick>
+        }
       }]
       : []),
     {
-      from: 1040,
+      from: 1100,
       name: t.style,
       width: "6.6rem",
       cell: ({ style }) => <Pick filter="style" value={style} title={t.styles(style)}>{t.shortStyles(style)}</Pick>
     },
     {
-      from: 900,
+      from: 1040,
       name: t.first,
       number: true,
       width: "4.9rem",

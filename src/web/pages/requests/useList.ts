@@ -70,19 +70,28 @@ export const useList = (query: Query, paused: boolean, isHeld: () => boolean) =>
 /** The least time between two counts of changing requests, in milliseconds. */
 const countEvery = 5_000
 
+export interface ShownCounts {
+  readonly counts: RequestFacets | undefined
+  /** They are of other filters. */
+  readonly isOther: boolean
+}
+
 /** Counts for the filters; counted again while requests change, unless the server would have to search texts. */
-export const useCounts = (query: Query): RequestFacets | undefined => {
-  const [counts, setCounts] = useState<RequestFacets>()
+export const useCounts = (query: Query): ShownCounts => {
+  const [shown, setShown] = useState<{ readonly of: string; readonly counts: RequestFacets }>()
   const narrowing = JSON.stringify(narrowed(query))
   useEffect(() => {
     const ending = new AbortController()
     let isChanged = false
     const count = () => {
       isChanged = false
-      countRequests(filterOf(query, Date.now()), ending.signal).then(setCounts, () => {
-        // The list reports why the gateway does not answer; the next count may succeed.
-        isChanged = true
-      })
+      countRequests(filterOf(query, Date.now()), ending.signal).then(
+        (counts) => setShown({ of: narrowing, counts }),
+        () => {
+          // The list reports why the gateway does not answer; the next count may succeed.
+          isChanged = true
+        }
+      )
     }
     const stop = onRequests(() => {
       isChanged = true
@@ -97,5 +106,5 @@ export const useCounts = (query: Query): RequestFacets | undefined => {
       stop()
     }
   }, [narrowing])
-  return counts
+  return { counts: shown?.counts, isOther: shown !== undefined && shown.of !== narrowing }
 }
