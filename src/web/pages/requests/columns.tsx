@@ -144,7 +144,7 @@ export const columnsOf = (
     {
       from: 0,
       name: t.outcome,
-      width: hasIds ? "12.5rem" : "8rem",
+      width: hasIds ? "13.4rem" : "8rem",
       cell: (item) => <Outcome item={item} hasHint={hasIds} />
     },
     { from: 0, name: t.model, cell: ({ model }) => <PickOr filter="model" value={model} /> },
@@ -187,7 +187,7 @@ export const columnsOf = (
       from: 700,
       name: t.tokens,
       number: true,
-      width: "7.7rem",
+      width: "7.2rem",
       cell: ({ usage }) => usage === null ? "–" : `${number(usage.prompt_tokens)} + ${number(usage.completion_tokens)}`
     }
   ]
