@@ -8,6 +8,7 @@ import type * as Scope from "effect/Scope"
 import type { AccountHealth } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
+import type { AccountWork, AccountWorkFacts } from "./AccountWork.ts"
 import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import type { UpstreamFault } from "./UpstreamCooling.ts"
@@ -85,6 +86,8 @@ export interface Lease {
   readonly waited: number
   /** Counts what the try shows of the upstream. */
   readonly times: UpstreamTimes
+  /** Counts what the account does; `undefined` for a caller's own token. */
+  readonly work: AccountWork | undefined
   /** Drops the token that the upstream has refused, so that the next use logs in again. */
   readonly refreshToken: Effect.Effect<void>
   /**
@@ -116,6 +119,8 @@ export interface QueueStatus {
   readonly cooling: number
   readonly out: number
   readonly disabled: number
+  /** Accounts in rotation whose last test failed. */
+  readonly failed_tests: number
   /** Why all accounts are out of rotation, or `null`. */
   readonly reason: string | null
   /** Milliseconds; `null` while the queue is empty. */
@@ -188,6 +193,8 @@ export interface AccountFacts {
   readonly recovery: number | undefined
   /** The result of the last test; also `failed` while the upstream refuses the account (behaviour "Identities"). */
   readonly testStatus: TestStatus
+  /** What it has done lately in this process. */
+  readonly work: AccountWorkFacts
   /** Whether there is a token, configured or from a login, that the upstream has not refused. */
   readonly hasToken: boolean
   /** The part of the token that may be shown; empty without a token. */
@@ -240,8 +247,11 @@ export interface AccountPool {
   readonly withAccount: (identifier: string) => Effect.Effect<AccountAccess, GatewayError>
   /** The facts of configured accounts, in the order given. */
   readonly describe: (identifiers: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<AccountFacts>>
-  /** Records the result of an account test; `ok` brings the account back into rotation. Ignores unknown accounts. */
-  readonly setTestStatus: (identifier: string, status: "ok" | "failed") => Effect.Effect<void>
+  /**
+   * Records the result of an account test, with its message for operators; `ok` brings the account back into rotation. Ignores unknown
+   * accounts.
+   */
+  readonly setTestStatus: (identifier: string, status: "ok" | "failed", message?: string) => Effect.Effect<void>
   readonly metrics: Effect.Effect<AccountsMetrics>
   /** The pools of all upstreams, in the order of the configuration. */
   readonly upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>>

@@ -11,6 +11,7 @@ import { sha256Hex } from "../config/json.ts"
 import { accountHash, nationalMobile } from "../domain/identity.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
+import type { AccountWork } from "./AccountWork.ts"
 import { type Fault, keyMissing, proxyFailed, reasonFor } from "./backOff.ts"
 
 /** The result of the last account test; empty before the first. */
@@ -34,6 +35,8 @@ export class PooledAccount {
   /** `undefined` for the one account of an upstream that needs no credential. */
   account: Account | undefined
   tested: TestStatus = ""
+  /** What it has done in this process; made at its first use or test. */
+  work: AccountWork | undefined = undefined
   /** The last fault, until the account has served again. */
   fault: Fault | undefined = undefined
   /** The faults of that kind in a row. */

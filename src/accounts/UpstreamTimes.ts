@@ -1,24 +1,13 @@
 /**
  * The tries of each upstream in the last five minutes: their number, their failures, and the times to the first event.
  *
- * Times are counted in fixed buckets, so that the counts of several nodes can be added. Memory is bounded by the upstreams that were tried
- * within five minutes, each with five rings of `bucketCount` numbers.
+ * Memory is bounded by the upstreams that were tried within five minutes, each with five rings of `bucketCount` numbers.
  */
+import { addBucketPairs, bucketCount, bucketOf, bucketPairs, quantileOfBuckets } from "../domain/timeBuckets.ts"
 
 /** The minutes that are kept, the current one included. */
 const minutes = 5
 const minuteMillis = 60_000
-
-/** Buckets for each doubling of a time: a quantile is exact to 5 percent. */
-const perDoubling = 8
-/** The last bucket has all times from 2^20 milliseconds on, which are 17 minutes. */
-const bucketCount = 20 * perDoubling + 1
-
-const bucketOf = (millis: number): number =>
-  millis <= 1 ? 0 : Math.min(bucketCount - 1, Math.ceil(Math.log2(millis) * perDoubling))
-
-/** The middle of a bucket in milliseconds. */
-const middleOf = (bucket: number): number => Math.round(2 ** ((bucket - 0.5) / perDoubling))
 
 /** What is counted of an upstream. */
 export interface TryCounts {
@@ -39,29 +28,17 @@ export const addTries = (into: TryCounts, from: TryCounts): void => {
 }
 
 /** The time that a share of the counted times does not exceed; `null` without any. */
-export const quantileOf = ({ times }: TryCounts, share: number): number | null => {
-  let total = 0
-  for (const count of times) total += count
-  if (total === 0) return null
-  let left = Math.max(1, Math.ceil(share * total))
-  const bucket = times.findIndex((count) => (left -= count) <= 0)
-  return middleOf(bucket)
-}
+export const quantileOf = ({ times }: TryCounts, share: number): number | null => quantileOfBuckets(times, share)
 
 /** Counts as text for other nodes: requests, errors, and each bucket that is not empty with its count. */
-export const writeTries = ({ errors, requests, times }: TryCounts): string => {
-  const words = [requests, errors]
-  times.forEach((count, bucket) => {
-    if (count > 0) words.push(bucket, count)
-  })
-  return words.join(" ")
-}
+export const writeTries = ({ errors, requests, times }: TryCounts): string =>
+  [requests, errors, ...bucketPairs(times)].join(" ")
 
 /** Reads counts that another node has written. */
 export const readTries = (text: string): TryCounts => {
   const [requests = 0, errors = 0, ...pairs] = text.split(" ").map(Number)
   const { times } = noTries()
-  for (let i = 0; i + 1 < pairs.length; i += 2) times[pairs[i]!] = pairs[i + 1]!
+  addBucketPairs(times, pairs)
   return { requests, errors, times }
 }
 

@@ -105,6 +105,9 @@ export const makeInProcessView = (
         cooling: sum(({ cooling }) => cooling),
         out: sum(({ out }) => out),
         disabled: sum(({ disabled }) => disabled),
+        failed_tests:
+          slots.filter(({ account, enabled, state }) => enabled && state === "ready" && account.tested === "failed")
+            .length,
         reason: outage(upstreams.map(({ name }) => name))?.reason ?? null,
         waiters: longestWaiting()
       }

@@ -21,6 +21,7 @@ import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { type Credential, type Driver, Upstream } from "../upstream/Upstream.ts"
 import { type Drivers, joinDrivers, Upstreams } from "../upstream/Upstreams.ts"
+import { AccountWork, noWork } from "./AccountWork.ts"
 import type { Fault } from "./backOff.ts"
 import type {
   AccountAccess,
@@ -173,6 +174,7 @@ const factsOf = (account: PooledAccount, state: AccountState): AccountFacts => {
     reason: health === "ready" || fault === undefined ? undefined : account.reasonFor(fault),
     recovery,
     testStatus: health === "out" ? "failed" : tested,
+    work: account.work?.facts() ?? noWork,
     hasToken: token !== undefined,
     tokenPreview: token === undefined ? "" : tokenPreview(token)
   }
@@ -187,6 +189,8 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
   const clock = yield* Clock.Clock
   const times = new UpstreamTimes(() => monotonicMillis(clock))
+  const unixMillis = () => clock.currentTimeMillisUnsafe()
+  const workOf = (account: PooledAccount): AccountWork => account.work ??= new AccountWork(unixMillis)
   const counters: Counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
   const madeTokens = new WeakMap<PooledAccount, T>()
 
@@ -250,6 +254,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         : accessTo(account, tokensOf(account, held.driver), held, report)),
       waited,
       times,
+      work: account === undefined ? undefined : workOf(account),
       registerSession: (sessionId) => {
         held.sessions = [...held.sessions, sessionId]
         return Effect.void
@@ -319,10 +324,12 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
           (states) => accounts.map((account, i) => factsOf(account, states[i]!))
         )
       }),
-    setTestStatus: (identifier, status) =>
+    setTestStatus: (identifier, status, message = "") =>
       Effect.flatMap(currentDrivers, () => {
         const account = accountOf(identifier)
-        return account === undefined ? Effect.void : core.setTestStatus(account, status)
+        if (account === undefined) return Effect.void
+        workOf(account).tested(status === "ok", message)
+        return core.setTestStatus(account, status)
       }),
     watch: (watch) => core.watch(pool)(watch),
     metrics: Effect.map(Effect.andThen(currentDrivers, core.metrics), (metrics) => ({ ...metrics, ...counters }))

@@ -9,9 +9,11 @@ import { AdminAuthHandlers, AdminSessionHandlers } from "./auth/Handlers.ts"
 import { AdminCapturesHandlers } from "./captures/Handlers.ts"
 import { AdminConfigHandlers } from "./config/Handlers.ts"
 import { AdminEventsHandlers } from "./events/Handlers.ts"
+import { AdminChangesHandlers } from "./history/Handlers.ts"
 import { AdminHostHandlers } from "./host/Handlers.ts"
 import { HostSync } from "./host/HostSync.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
+import { AdminMinutesHandlers } from "./minutes/Handlers.ts"
 import { AdminRequestsHandlers } from "./requests/Handlers.ts"
 import { AdminRoutesHandlers } from "./routes/Handlers.ts"
 import { AdminSamplesHandlers } from "./samples/Handlers.ts"
@@ -30,6 +32,8 @@ export const AdminHandlers = Layer.mergeAll(
   AdminSettingsHandlers,
   AdminKeysHandlers,
   AdminUsageHandlers,
+  AdminMinutesHandlers,
+  AdminChangesHandlers,
   AdminAccountsHandlers.pipe(Layer.provide(AccountTests.layer)),
   AdminUpstreamsHandlers.pipe(Layer.provide(UpstreamViews.layer), Layer.provide(UpstreamTests.layer)),
   AdminRoutesHandlers,

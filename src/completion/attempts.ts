@@ -86,6 +86,13 @@ export interface AttemptOptions {
 /** The failure of an attempt at its time limit. */
 export const attemptOverdue = () => new UpstreamFailure({ phase: "completion", kind: "timeout" })
 
+/** Counts a failure of the account or its upstream. */
+export const countFailure = (lease: Lease, failure: Classification): void => {
+  if (!isOfUpstream(failure)) return
+  lease.times.failed(lease.upstream)
+  lease.work?.failed(failure.class, failure.error.message)
+}
+
 /** A failed try of this request. */
 interface Failed {
   /** Index of the target. */
@@ -291,6 +298,7 @@ export class Attempts<B, A> {
     const began = deadlines.now()
     const recorded = this.record(lease, target, began)
     lease.times.began(lease.upstream)
+    lease.work?.began()
     stats.waiting = { for: "upstream", since: began }
     const over = () => {
       const took = deadlines.now() - began
@@ -397,7 +405,7 @@ export class Attempts<B, A> {
       secrets: lease.secrets()
     })
     span.failed(judged.error.code)
-    if (isOfUpstream(judged)) lease.times.failed(lease.upstream)
+    countFailure(lease, judged)
     if (recorded !== undefined) {
       recorded.cause = judged.class
       recorded.status = failure.status

@@ -9,11 +9,12 @@ import * as Fiber from "effect/Fiber"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import type { Lease } from "../accounts/Accounts.ts"
-import { classify, isOfUpstream } from "../domain/classifyUpstreamFailure.ts"
+import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { CallArguments, ReasoningDelta, type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
 import { fromPullOnce } from "../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { countFailure } from "./attempts.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletedReply, CompletionOutput } from "./CompletionInput.ts"
 import type { RequestStats } from "./RequestStats.ts"
@@ -76,7 +77,7 @@ const closeAttempt = <A, E>(
 /** Reports a failure within a reply to the pool; returns the error to send. */
 export const brokenOff = (lease: Lease, direct: boolean, failure: UpstreamFailure): Effect.Effect<GatewayError> => {
   const judged = classify(failure, { direct, mayRefresh: false, shown: true, secrets: lease.secrets() })
-  if (isOfUpstream(judged)) lease.times.failed(lease.upstream)
+  countFailure(lease, judged)
   return Effect.as(lease.report(judged.health, judged.retryAfter), judged.error)
 }
 

@@ -99,6 +99,20 @@ export const isKeyId = (text: string): boolean => /^[0-9a-f]{16}$/.test(text)
 /** The account in logs, traces and usage: twelve hex digits of the SHA-256 of its first normal form. */
 export const accountHash = (identity: string, sha256Hex: Sha256Hex): string => sha256Hex(identity).slice(0, 12)
 
+/** The beginning of generated business keys. */
+export const keyPrefix = "sk-gw-"
+
+/**
+ * The visible part of a business key: of one that begins with `keyPrefix`, up to 4 characters behind it and up to 4 at the end, at most
+ * a quarter of the rest together; of others as of a token.
+ */
+export const keyPreview = (key: string): string => {
+  const text = key.trim()
+  const secret = text.startsWith(keyPrefix) ? text.slice(keyPrefix.length) : ""
+  const shown = Math.min(4, Math.floor(secret.length / 8))
+  return shown === 0 ? tokenPreview(key) : `${keyPrefix}${secret.slice(0, shown)}...${secret.slice(-shown)}`
+}
+
 /** The visible part of a token: its first 8 characters, at most a third of it, and `...`. */
 export const tokenPreview = (token: string): string => {
   const text = token.trim()

@@ -12,9 +12,11 @@ import { AdminAuthGroup, AdminSessionGroup } from "../admin/auth/Api.ts"
 import { AdminCapturesGroup } from "../admin/captures/Api.ts"
 import { AdminConfigGroup } from "../admin/config/Api.ts"
 import { AdminEventsGroup } from "../admin/events/Api.ts"
+import { AdminChangesGroup } from "../admin/history/Api.ts"
 import { AdminHostGroup } from "../admin/host/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
 import { AdminOpenMiddleware } from "../admin/middleware.ts"
+import { AdminMinutesGroup } from "../admin/minutes/Api.ts"
 import { AdminRequestsGroup } from "../admin/requests/Api.ts"
 import { AdminRoutesGroup } from "../admin/routes/Api.ts"
 import { AdminSamplesGroup } from "../admin/samples/Api.ts"
@@ -34,6 +36,8 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminSettingsGroup,
   AdminKeysGroup,
   AdminUsageGroup,
+  AdminMinutesGroup,
+  AdminChangesGroup,
   AdminAccountsGroup,
   AdminUpstreamsGroup,
   AdminRoutesGroup,

@@ -35,13 +35,15 @@ interface Reading {
   readonly topics?: ReadonlyArray<Topic>
   readonly lastEventId?: string
   readonly holds?: () => boolean
+  /** The id of the node; without one there is no shared store. */
+  readonly node?: string
 }
 
 /** Opens a feed that the test pulls. */
 const openFeed = Effect.fnUntraced(
-  function*({ holds = () => true, lastEventId, topics: wanted = topics }: Reading = {}) {
+  function*({ holds = () => true, lastEventId, node, topics: wanted = topics }: Reading = {}) {
     const scope = yield* Effect.scope
-    const feed = yield* eventFeed(source, {
+    const feed = yield* eventFeed(node === undefined ? source : { ...source, node: () => node }, {
       topics: new Set(wanted),
       lastEventId,
       operator: { holds: Effect.sync(holds) }
@@ -122,6 +124,7 @@ describe("the feed of admin events", () => {
         cooling: 0,
         out: 0,
         disabled: 0,
+        failed_tests: 0,
         max_inflight_per_account: 1,
         global_max_inflight: 2,
         changed: [],
@@ -172,6 +175,26 @@ describe("the feed of admin events", () => {
         { email: "disabled@x.org", password: "p", disabled: true }
       ]
     }))))
+
+  it.effect("begins with accounts whose test failed, and says what accounts have done unless nodes share a store", () =>
+    Effect.gen(function*() {
+      const accounts = yield* Accounts
+      yield* accounts.setTestStatus("b@x.org", "failed", "the reply was empty")
+      const firstPool = Effect.fnUntraced(function*(reading: Reading) {
+        const { take } = yield* listen({ ...reading, topics: ["pool"] })
+        const { data } = (yield* take).find(({ event }) => event === "pool")!
+        assert.strictEqual(data["failed_tests"], 1)
+        const [item, ...others] = data["changed"] as ReadonlyArray<Record<string, unknown>>
+        assert.deepStrictEqual(others, [])
+        assert.deepInclude(item, { identifier: "b@x.org", test_status: "failed" })
+        return item!
+      })
+      const alone = yield* firstPool({})
+      assert.deepInclude(alone["last_test"], { success: false, message: "the reply was empty" })
+      assert.strictEqual(alone["requests_hour"], 0)
+      const shared = yield* firstPool({ node: "n1" })
+      for (const name of ["last_test", "requests_hour", "last_used_at"]) assert.notProperty(shared, name)
+    }).pipe(Effect.provide(services())))
 
   it.effect("sends changes in their newest state, at most four times a second", () =>
     Effect.gen(function*() {

@@ -79,8 +79,8 @@ describe("the list of keys", () => {
       name: "team a",
       expires_at: "2020-01-01T00:00:00Z",
       models: ["gpt-4o"],
-      limits: [{ window: "day", requests: null, tokens: 20 }],
-      usage: { in_flight: 0, max_inflight: 9, last_used_at: null }
+      limits: [{ window: "day", requests: null, tokens: 20, cost: null }],
+      usage: { in_flight: 0, max_inflight: 9, last_used_at: null, requests_today: 0 }
     })
     assert.deepStrictEqual(windows.map(({ requests, tokens, window }) => ({ window, requests, tokens })), [
       { window: "day", requests: null, tokens: { limit: 20, used: 0, remaining: 20 } }
@@ -90,7 +90,7 @@ describe("the list of keys", () => {
       id: idOf("short"),
       preview: "s...",
       state: "active",
-      usage: { in_flight: 0, max_inflight: 9, last_used_at: null, windows: [] }
+      usage: { in_flight: 0, max_inflight: 9, last_used_at: null, requests_today: 0, windows: [] }
     })
   })
 
@@ -117,9 +117,11 @@ describe("the list of keys", () => {
     const [item] = await items()
     const told = item?.["usage"] as {
       last_used_at: string
+      requests_today: number
       windows: ReadonlyArray<{ started_at: string; resets_at: string; requests: unknown; tokens: unknown }>
     }
     assert.isBelow(Math.abs(Date.now() - Date.parse(told.last_used_at)), 600_000)
+    assert.strictEqual(told.requests_today, 1)
     assert.deepStrictEqual(told.windows[0]?.requests, { limit: 10, used: 1, remaining: 9 })
     assert.deepStrictEqual(told.windows[0]?.tokens, {
       limit: 10_000,
@@ -150,7 +152,7 @@ describe("adding a key", () => {
     assert.deepInclude(given, {
       preview: "m...",
       name: "Mine",
-      limits: [{ window: "hour", requests: 3, tokens: null }]
+      limits: [{ window: "hour", requests: 3, tokens: null, cost: null }]
     })
     const records = await recordsOf()
     const record = isJsonObject(records) ? records[idOf("mine")] : undefined
@@ -162,6 +164,7 @@ describe("adding a key", () => {
     const made = await ok("POST", "/admin/keys", { generate: true, key: null })
     assert.match(String(made["key"]), /^sk-gw-[\w-]{43}$/)
     assert.strictEqual(made["id"], idOf(String(made["key"])))
+    assert.strictEqual(made["preview"], `${String(made["key"]).slice(0, 10)}...${String(made["key"]).slice(-4)}`)
     assert.strictEqual((await complete(String(made["key"]))).status, 200)
     assert.notInclude((await call("GET", "/admin/keys")).text, String(made["key"]))
   })

@@ -112,7 +112,13 @@ describe("accounts in the admin API", () => {
       health: "ready",
       health_reason: null,
       recovery_seconds: null,
-      in_use: 0
+      in_use: 0,
+      slots: 2,
+      last_used_at: null,
+      requests_hour: 0,
+      failed_hour: 0,
+      last_error: null,
+      last_test: null
     }
     assert.deepStrictEqual(email, {
       identifier: "One@X.org",

@@ -180,4 +180,21 @@ describe("a dry run of an import", () => {
     assert.deepStrictEqual({ ...made.json, message: "" }, { ...tried.json, message: "" })
     assert.notDeepEqual(await rawOf(), before)
   })
+
+  it("says by number and name what a replacing import removes, adds and changes", async () => {
+    const kept = { email: "new@x.org", password: "changed" }
+    const { json } = await imported(
+      { keys: ["two", "three"], accounts: [kept], runtime: { account_max_inflight: 7 } },
+      "?mode=replace&dry_run=true"
+    )
+    const { accounts, keys, settings } = json["changes"] as {
+      readonly [name: string]: { readonly [field: string]: unknown; readonly removed_names: ReadonlyArray<string> }
+    }
+    assert.deepInclude(keys, { after: 2, added: 1, changed: 0, removed: Number(keys!["before"]) - 1 })
+    assert.strictEqual(keys!.removed_names.length, keys!["removed"])
+    assert.isFalse(keys!.removed_names.includes("one"))
+    assert.deepInclude(accounts, { after: 1, added: 0, changed: 1, removed: Number(accounts!["before"]) - 1 })
+    assert.isFalse(accounts!.removed_names.includes("new@x.org"))
+    assert.deepStrictEqual(settings as unknown, ["runtime", "msgcompat_mapping", "model_aliases"])
+  })
 })

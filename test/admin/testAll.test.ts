@@ -93,6 +93,8 @@ describe("the test of all accounts", () => {
         health: works ? "ready" : "out",
         has_token: works
       })
+      assert.deepInclude(item["last_test"], { success: works })
+      assert.isAbove((item["last_test"] as { readonly message: string }).message.length, 0)
       if (!works) {
         assert.isString(item["health_reason"])
         assert.isTrue(Number.isInteger(item["recovery_seconds"]))

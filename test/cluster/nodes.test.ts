@@ -373,8 +373,30 @@ describe("four nodes over one store", () => {
 
   it("list the requests and captures of all nodes, and accept their ids on every node", async () => {
     for (const url of times(4, (i) => node(i).url)) await admin(url, "DELETE", "/admin/requests")
+    const minutesAt = async (i: number) => {
+      const { minutes } = await replyOfAll(() =>
+        admin(node(i).url, "GET", "/admin/minutes") as unknown as Promise<{
+          readonly minutes: ReadonlyArray<{ readonly ok: number }>
+          readonly nodes_missing: ReadonlyArray<string>
+        }>
+      )
+      return minutes.reduce((sum, { ok }) => sum + ok, 0)
+    }
+    const attemptsAt = async (i: number) => {
+      const { items } = await replyOfAll(() =>
+        admin(node(i).url, "GET", "/admin/accounts") as unknown as Promise<{
+          readonly items: ReadonlyArray<{ readonly requests_hour: number }>
+          readonly nodes_missing: ReadonlyArray<string>
+        }>
+      )
+      return items.reduce((sum, { requests_hour }) => sum + requests_hour, 0)
+    }
+    const before = await Promise.all([minutesAt(0), attemptsAt(0)])
     const words = times(9, (i) => `word${i}`)
     for (const [i, word] of words.entries()) assert.strictEqual(textOf(await chat(node(i).url, `!say ${word}`)), word)
+
+    // The minutes and the work of accounts of all nodes add up at each.
+    assert.deepStrictEqual(await Promise.all([minutesAt(2), attemptsAt(3)]), [before[0]! + 9, before[1]! + 9])
 
     interface Item {
       readonly id: string
@@ -403,6 +425,16 @@ describe("four nodes over one store", () => {
       cursor = next_cursor
     }
     assert.deepStrictEqual(items.map((item) => item.node), times(9, (i) => `n${(8 - i) % 4 + 1}`))
+    const counted = await replyOfAll(() =>
+      admin(node(2).url, "GET", "/admin/requests/facets?text=WORD") as unknown as Promise<
+        Pick<Page, "nodes_missing"> & {
+          readonly total: number
+          readonly facets: { readonly style: ReadonlyArray<{ readonly value: string; readonly count: number }> }
+        }
+      >
+    )
+    assert.strictEqual(counted.total, 9)
+    assert.deepStrictEqual(counted.facets.style.map(({ count, value }) => [value, count]), [["chat", 9]])
     for (const [i, { id, node: of, request_id }] of items.entries()) {
       assert.isTrue(id.startsWith(`${of}:rec_`), id)
       for (const name of [id, request_id]) {

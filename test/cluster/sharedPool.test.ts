@@ -98,6 +98,23 @@ describe("a pool that two nodes share", () => {
       yield* idle(other.pool)
     }))
 
+  it.live("counts the accounts in rotation whose last test failed", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two({ accounts: accounts("a", "b") })
+      const failedTests = Effect.map(other.pool.status, ({ failed_tests }) => failed_tests)
+      yield* one.pool.setTestStatus("a@x.org", "failed", "the reply was empty")
+      assert.strictEqual(yield* failedTests, 1)
+      // An account that is out counts as that alone.
+      const access = yield* one.pool.withAccount("a@x.org")
+      yield* access.report("refused_login", undefined)
+      assert.strictEqual(yield* failedTests, 0)
+      yield* one.pool.setTestStatus("a@x.org", "ok")
+      yield* other.pool.setTestStatus("b@x.org", "failed")
+      assert.strictEqual(yield* failedTests, 1)
+      yield* one.pool.setTestStatus("b@x.org", "ok")
+      assert.strictEqual(yield* failedTests, 0)
+    }))
+
   it.live("takes an account out of rotation for all nodes, and one of them probes it", () =>
     Effect.gen(function*() {
       let works = false

@@ -3,6 +3,8 @@ import * as fc from "fast-check"
 import {
   identifierOf,
   identityKeys,
+  keyPrefix,
+  keyPreview,
   lookupKeys,
   nationalMobile,
   normalizeMobile,
@@ -56,6 +58,19 @@ describe("an account's identity", () => {
     ])
     assert.include(lookupKeys(" USER@example.com "), "user@example.com")
     assert.deepStrictEqual(lookupKeys("token:0123456789abcdef"), ["token:0123456789abcdef"])
+  })
+
+  it("shows both ends of a generated key, at most a quarter of its secret, and of other keys the beginning", () => {
+    assert.strictEqual(keyPreview(" sk-gw-abcdefghijklmnopqrstuvwxyz0123456789 "), "sk-gw-abcd...6789")
+    assert.strictEqual(keyPreview("sk-gw-abcdefghijklmnop"), "sk-gw-ab...op")
+    assert.strictEqual(keyPreview("sk-gw-abc"), "sk-...")
+    assert.strictEqual(keyPreview("gw-abcdefghijklmnopqrstuvwxyz"), "gw-abcde...")
+    fc.assert(
+      fc.property(fc.stringMatching(/^[\w-]{8,60}$/), (secret) => {
+        const shown = keyPreview(`${keyPrefix}${secret}`).slice(keyPrefix.length).replace("...", "")
+        assert.isAtMost(shown.length, Math.min(8, secret.length / 4))
+      })
+    )
   })
 
   it("never shows more than eight characters or a third of a token", () => {

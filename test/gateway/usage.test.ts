@@ -247,6 +247,43 @@ describe("usage of requests", () => {
       assert.strictEqual(last! - first!, sum(rows.map((row) => row[measure])), type)
     }
 
+    // So do the minutes of the last hour, as far as they go, which have every request since the start.
+    const { errors, minutes } = await admin(site.url, "GET", "/admin/minutes") as unknown as {
+      readonly errors: ReadonlyArray<
+        { readonly code: string; readonly count: number; readonly last_request_id: string }
+      >
+      readonly minutes: ReadonlyArray<Record<string, number | null>>
+    }
+    assert.lengthOf(minutes, 60)
+    const inMinutes = (name: string) => sum(minutes.map((each) => each[name] ?? 0))
+    for (
+      const [name, measure] of [
+        ["requests", "requests"],
+        ["ok", "succeeded"],
+        ["failed", "failed"],
+        ["left", "left"],
+        ["tokens", "total_tokens"]
+      ] as const
+    ) {
+      assert.strictEqual(inMinutes(name), sum(rows.map((row) => row[measure])), name)
+    }
+    assert.isTrue(minutes.some((each) => each["first_event_p95_ms"] !== null))
+    for (const { code, count, last_request_id } of errors) {
+      assert.strictEqual(count, sum(rows.map((row) => row.errors[code])), code)
+      assert.match(last_request_id, /^req_/)
+    }
+    assert.strictEqual(sum(errors.map(({ count }) => count)), inMinutes("failed"))
+
+    // What the accounts did is listed with them.
+    const { items: listed } = await admin(site.url, "GET", "/admin/accounts?page_size=100")
+    const work = listed as ReadonlyArray<{ requests_hour: number; failed_hour: number; hash: string; slots: number }>
+    for (const { failed_hour, hash, requests_hour, slots } of work) {
+      assert.isAtLeast(requests_hour, sum(rows.filter((row) => row.account === hash).map((row) => row.requests)))
+      assert.isAtMost(failed_hour, requests_hour)
+      assert.isAbove(slots, 0)
+    }
+    assert.isAbove(sum(work.map(({ failed_hour }) => failed_hour)), 0)
+
     // Replies report the same; requests that were cut off or cancelled count in addition.
     const succeeded = own.filter(({ key: of, outcome }) => of === id && ["stop", "ok"].includes(outcome))
     assert.strictEqual(sum(succeeded.map(({ input_tokens }) => input_tokens)), told.prompt)

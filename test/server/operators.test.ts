@@ -5,6 +5,7 @@ import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Logger, References } from "effect"
 import parsePrometheusTextFormat from "parse-prometheus-text-format"
 import type { AccountFacts } from "../../src/accounts/Accounts.ts"
+import { noWork } from "../../src/accounts/AccountWork.ts"
 import { accountMetrics } from "../../src/server/observability/metrics.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 
@@ -70,7 +71,8 @@ describe("an account's hash", () => {
       recovery: undefined,
       testStatus: "",
       hasToken: true,
-      tokenPreview: ""
+      tokenPreview: "",
+      work: noWork
     }
     const text = accountMetrics(Array.from({ length: 1_500 }, () => facts))
     assert.lengthOf(text.match(/^gateway_account_ready\{/gm) ?? [], 1_000)
@@ -112,7 +114,7 @@ describe("metrics", () => {
 })
 
 describe("a change of the settings", () => {
-  it("is logged with the names of what was changed, and without their values", async () => {
+  it("is logged with the names of what was changed in its message, without their values", async () => {
     const { admin, lines } = await start()
     const saved = await admin("PUT", "/admin/settings", {
       runtime: { account_max_inflight: 7 },

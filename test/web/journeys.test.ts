@@ -3,6 +3,7 @@
  */
 import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import type { Browser, Page } from "playwright-core"
+import { keyPreview } from "../../src/domain/identity.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilHolds } from "../support/until.ts"
 import { goTo, launch, open, openSignedIn, result, signIn, type Watched } from "./support.ts"
@@ -134,7 +135,7 @@ describe("journeys at the console", () => {
     await button("Generate").click()
     const key = await page.getByRole("textbox", { name: "New key" }).inputValue()
     assert.match(key, /^sk-gw-[\w-]{43}$/)
-    const preview = `${key.slice(0, 8)}...`
+    const preview = keyPreview(key)
     await button("Add key").click()
     await result(page).getByText(`${preview} was added.`).waitFor()
     await button(`Show ${preview}`).click()
@@ -205,7 +206,7 @@ describe("journeys at the console", () => {
       if (request.method() === "POST") posted.push(request.url())
     })
     await button("Add key").dblclick()
-    await result(page).getByText(`${key.slice(0, 8)}... was added.`).waitFor()
+    await result(page).getByText(`${keyPreview(key)} was added.`).waitFor()
     assert.deepStrictEqual(posted, [`${gateway.url}/admin/keys`])
   })
 
@@ -235,29 +236,55 @@ describe("journeys at the console", () => {
 
   it("settings: an error is shown at its field, and a concurrent change is not overwritten", async () => {
     await signedIn("settings")
-    const field = page.getByRole("textbox", { name: "runtime.account_max_inflight" })
+    const field = page.getByRole("textbox", { name: "Requests per account" })
     await field.fill("100000")
+    // The range is checked while one types.
+    await page.getByText("Must be between 1 and 256.").waitFor()
+    assert.strictEqual(await field.getAttribute("aria-invalid"), "true")
+    await field.fill("3")
+    await page.getByText("Must be between 1 and 256.").waitFor({ state: "detached" })
+    // Another refusal comes from the gateway.
+    await page.getByRole("textbox", { name: "Fast model" }).fill("no-such-model")
     await button("Review changes").click()
     const changes = dialog("Review changes").getByRole("table", { name: "Changes" })
-    await changes.getByRole("row", { name: "runtime.account_max_inflight Not set 100000" }).waitFor()
+    await changes.getByRole("row", { name: /Requests per account runtime\.account_max_inflight Not set 3/ }).waitFor()
     await button("Save").click()
     await page.getByRole("alert").waitFor()
-    assert.strictEqual(await field.getAttribute("aria-invalid"), "true")
-    const about = await field.getAttribute("aria-describedby")
-    assert.match(await page.locator(`[id="${about!}"]`).textContent() ?? "", /must be between 1 and 256.*Effective: 2/)
+    const fast = page.getByRole("textbox", { name: "Fast model" })
+    assert.strictEqual(await fast.getAttribute("aria-invalid"), "true")
+    await fast.fill("upstream-chat")
 
     await admin("/admin/settings", { method: "PUT", body: JSON.stringify({ responses: { store_ttl_seconds: 60 } }) })
-    await field.fill("3")
     await button("Review changes").click()
     await button("Save").click()
     await page.getByRole("alert").getByText("was changed meanwhile").waitFor()
-    await page.getByText("Effective: 60").waitFor()
+    const stored = page.getByRole("textbox", { name: "Seconds that a response is stored" })
+    await page.waitForFunction((name) => {
+      const { document } = globalThis as unknown as {
+        readonly document: { readonly getElementById: (id: string) => { readonly value: string } | null }
+      }
+      return document.getElementById(name)?.value === "60"
+    }, await stored.getAttribute("id") ?? "")
     await button("Review changes").click()
     await button("Save").click()
     await result(page).getByText("The settings were saved.").waitFor()
     const { responses, runtime } = await admin("/admin/settings")
     assert.deepInclude(runtime as object, { account_max_inflight: 3 })
     assert.deepInclude(responses as object, { store_ttl_seconds: 60 })
+  })
+
+  it("settings: unsaved changes are asked about before the page is left", async () => {
+    await signedIn("settings")
+    const field = page.getByRole("textbox", { name: "Requests per account" })
+    await field.fill("5")
+    await page.getByRole("link", { name: "Usage" }).click()
+    await dialog("Unsaved changes").getByRole("button", { name: "Stay" }).click()
+    assert.strictEqual(await field.inputValue(), "5")
+    await page.getByRole("link", { name: "Usage" }).click()
+    await dialog("Unsaved changes").getByRole("button", { name: "Discard and leave" }).click()
+    await page.getByRole("heading", { level: 1, name: "Usage" }).waitFor()
+    await page.goBack()
+    assert.strictEqual(await field.inputValue(), "")
   })
 
   it("playground: local tools work in every style, streamed and whole, and the inspector shows the request", async () => {
@@ -408,11 +435,27 @@ describe("journeys at the console", () => {
     await page.getByRole("alert").getByText("must be between 1 and 256").waitFor()
     await field.fill(`{"keys":["another-key"]}`)
     await button("Preview import").click()
-    await page.getByText("This would import 1 key and 0 accounts.").waitFor()
+    const preview = page.getByRole("status", { name: "Preview import" })
+    await preview.getByRole("row", { name: "Keys +1 0 0 2" }).waitFor()
     assert.deepInclude(await admin("/admin/config"), { keys: [businessKey] })
     await button("Import").click()
     await result(page).getByText("1 key and 0 accounts were imported.").waitFor()
     assert.deepInclude(await admin("/admin/config"), { keys: [businessKey, "another-key"] })
+
+    // A replacing import shows what goes, and asks for a typed word.
+    await field.fill(`{"keys":["a-third-key"]}`)
+    await page.getByRole("combobox", { name: "Mode" }).selectOption("Replace")
+    await button("Replace everything").click()
+    const asked = dialog("Replace keys, accounts and settings")
+    await asked.getByRole("row", { name: "Keys +1 −2 0 1" }).waitFor()
+    const replace = asked.getByRole("button", { name: "Replace everything" })
+    assert.isTrue(await replace.isDisabled())
+    assert.deepInclude(await admin("/admin/config"), { keys: [businessKey, "another-key"] })
+    await asked.getByRole("textbox", { name: "Type replace to confirm" }).fill("replace")
+    await replace.click()
+    await result(page).getByText(/^2 keys and \d+ accounts? (?:was|were) removed\./).waitFor()
+    assert.deepInclude(await admin("/admin/config"), { keys: ["a-third-key"] })
+    await admin("/admin/config", { method: "POST", body: JSON.stringify({ keys: [businessKey] }) })
   })
 
   it("usage: the table groups requests by hour, model and day", async () => {

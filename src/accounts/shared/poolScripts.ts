@@ -43,6 +43,8 @@ export type NamedStatus = typeof NamedStatus.Type
 const PoolStatus = Schema.Struct({
   ...counts,
   now: text,
+  /** Accounts in rotation whose last test failed; only with lists of accounts. */
+  failed_tests: Schema.optionalKey(count),
   nodes: listOf(Schema.Struct({
     id: text,
     version: text,

@@ -125,6 +125,7 @@ export const makeSharedView = (
       cooling: seen?.cooling ?? 0,
       out: seen?.out ?? 0,
       disabled: seen?.disabled ?? 0,
+      failed_tests: seen?.failed_tests ?? 0,
       reason: reason ?? null,
       waiters: asList(seen?.waiters).map(({ account, age, style }) => ({
         age_ms: Math.round(age),
@@ -186,7 +187,7 @@ export const pollPool = (
       const waiting = waiters.map(({ account, style }) => `${style} ${account}`).join("\n")
       const facts = yield* pool.describe([...new Set([...used.keys(), ...in_use_accounts])])
       const now = new Map<string, string>()
-      for (const { recovery: _recovery, ...fact } of facts) {
+      for (const { recovery: _recovery, work: _work, ...fact } of facts) {
         const text = JSON.stringify(fact)
         if (used.get(fact.identifier) !== text) watch.pool(fact.identifier)
         if (fact.inUse > 0) now.set(fact.identifier, text)

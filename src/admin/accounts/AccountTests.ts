@@ -211,13 +211,14 @@ export class AccountTests extends Context.Service<AccountTests, {
               : tryCompletion(access, target.model, test)
         ))
       const response_time = Math.round(monotonicMillis(clock) - began)
-      yield* accounts.setTestStatus(identifier, Result.isSuccess(outcome) ? "ok" : "failed")
+      const { message: said } = Result.isSuccess(outcome) ? outcome.success : outcome.failure
+      yield* accounts.setTestStatus(identifier, Result.isSuccess(outcome) ? "ok" : "failed", said)
       const thinking = Result.isSuccess(outcome) ? outcome.success.thinking : ""
       return {
         account: identifier,
         success: Result.isSuccess(outcome),
         response_time,
-        message: Result.isSuccess(outcome) ? outcome.success.message : outcome.failure.message,
+        message: said,
         model: target === undefined || test.model?.targets.includes(target) === true ? modelName : targetName(target),
         session_count: Result.isSuccess(outcome) && Result.isSuccess(known) ? yield* countSessions(known.success) : 0,
         config_writable: yield* config.configWritable,

@@ -5,9 +5,10 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import { optional } from "../../domain/schemas.ts"
 import { bodies, changing, documented, finding, reading } from "../../http/documented.ts"
-import { lasting, pageFields, pageQuery } from "../contract.ts"
+import { lasting, missingNodes, pageFields, pageQuery } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
 /** A configured account (spec "Account"). */
@@ -24,8 +25,8 @@ export const AccountView = Schema.Struct({
   proxy: Schema.optionalKey(Schema.String).annotate({ description: "Proxy of the account, without its password." })
 }).annotate({ identifier: "Account" })
 
-/** An account with its last test and its state in the pool. */
-export const AccountItem = Schema.Struct({
+/** An account and its state in the pool. */
+const accountState = {
   ...AccountView.fields,
   /** Identifies the account in log lines, traces and metrics. */
   hash: Schema.String,
@@ -37,15 +38,40 @@ export const AccountItem = Schema.Struct({
   health_reason: Schema.NullOr(Schema.String),
   recovery_seconds: Schema.NullOr(Schema.Int).annotate({ description: "Until the account is tried again." }),
   in_use: Schema.Int,
+  slots: Schema.Int.annotate({ description: "Requests that it may serve at once." }),
   /** Disabled by the operator: gets no new lease. */
   disabled: Schema.Boolean,
   note: Schema.String
-}).annotate({ identifier: "AccountItem" })
+}
+
+const unixMillis = Schema.Int.annotate({ description: "Unix milliseconds." })
+
+/** What an account has done lately, from the memory of the nodes: a node begins with its start. */
+const accountWork = {
+  last_used_at: Schema.NullOr(unixMillis),
+  requests_hour: Schema.Int.annotate({ description: "Attempts of the last hour, in steps of five minutes." }),
+  failed_hour: Schema.Int.annotate({
+    description: "Attempts of the last hour that failed because of the account or its upstream."
+  }),
+  last_error: Schema.NullOr(Schema.Struct({ code: Schema.String, message: Schema.String, at: unixMillis })).annotate({
+    description: "The last such failure: its class and its message."
+  }),
+  last_test: Schema.NullOr(Schema.Struct({ success: Schema.Boolean, message: Schema.String, at: unixMillis }))
+}
+
+/** An account with its state in the pool and what it has done lately at all nodes. */
+export const AccountItem = Schema.Struct({ ...accountState, ...accountWork }).annotate({ identifier: "AccountItem" })
+
+/** A changed account in events. What it has done lately is absent where nodes share a store, since an event knows one node. */
+export const ChangedAccount = Schema.Struct({
+  ...accountState,
+  ...Struct.map(accountWork, Schema.optionalKey)
+}).annotate({ identifier: "ChangedAccount" })
 
 /** States to filter a list of accounts by; `failed` is the status of the last test. */
 export const AccountState = Schema.Literals(["ready", "cooling", "out", "disabled", "failed"])
 
-const AccountList = Schema.Struct({ items: Schema.Array(AccountItem), ...pageFields }).annotate({
+const AccountList = Schema.Struct({ items: Schema.Array(AccountItem), ...pageFields, ...missingNodes }).annotate({
   identifier: "AccountList"
 })
 
@@ -193,6 +219,7 @@ export const QueueStatusReply = Schema.Struct({
   cooling: Schema.Int,
   out: Schema.Int,
   disabled: Schema.Int,
+  failed_tests: Schema.Int.annotate({ description: "Accounts in rotation whose last test failed." }),
   /** Why no account can be used, if all are out of rotation. */
   reason: Schema.NullOr(Schema.String),
   /** Milliseconds; `null` if no request waits. */

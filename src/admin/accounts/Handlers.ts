@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { type AccountFacts, Accounts } from "../../accounts/Accounts.ts"
+import { type AccountWorkFacts, addWork } from "../../accounts/AccountWork.ts"
 import { type Account, accountsNamed } from "../../config/Account.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { isJsonObject, type RawConfig, sha256Hex } from "../../config/json.ts"
@@ -17,6 +18,7 @@ import { CurrentRequestStats } from "../../http/RequestContext.ts"
 import { adminBodyOf, jsonObjectBodyOf, refusing } from "../adminBody.ts"
 import { changed, lastingOf, logChange, savedOr } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
+import { makeNodeItems } from "../nodeItems.ts"
 import { Nodes } from "../nodes/Nodes.ts"
 import { AccountTests } from "./AccountTests.ts"
 import { AccountBatchRequest, type AccountState, AdminAccountsGroup, PatchAccountRequest } from "./Api.ts"
@@ -36,6 +38,9 @@ const readMarks = payloadReader(endpoints.patch, {
 const readTest = adminBodyOf(endpoints.test)
 const readTestAll = adminBodyOf(endpoints.testAll, { mayBeEmpty: true })
 const readDeletion = adminBodyOf(endpoints.deleteSessions)
+
+/** The kind of the query that other nodes answer with the work of accounts. */
+const workKind = "account-work"
 
 const defaultModel = "upstream-chat"
 
@@ -63,6 +68,16 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
   const nodes = yield* Nodes
   const store = yield* ConfigStore
   const tests = yield* AccountTests
+  const { missingNodes, peers } = yield* makeNodeItems
+
+  peers.answers(
+    workKind,
+    (question) =>
+      Effect.map(
+        accounts.describe(JSON.parse(question) as ReadonlyArray<string>),
+        (facts) => JSON.stringify(Object.fromEntries(facts.map(({ identifier, work }) => [identifier, work])))
+      )
+  )
 
   const testModel = Effect.fnUntraced(function*(named: string | null | undefined) {
     const modelName = named ?? defaultModel
@@ -93,19 +108,32 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
       return Effect.succeed({ ...raw, accounts })
     })
 
-  /** The accounts as the list shows them. */
-  const itemsOf = (shown: ReadonlyArray<Account>) =>
-    Effect.map(accounts.describe(shown.map((account) => account.name)), (facts) => {
-      const known = new Map(facts.map((each) => [each.identifier, each]))
-      const config = store.now()
-      return shown.map((account) => itemOf(account, known.get(account.name), config))
+  /** The accounts as the list shows them, and the reply field `nodes_missing`. */
+  const itemsOf = Effect.fnUntraced(function*(shown: ReadonlyArray<Account>) {
+    const names = shown.map((account) => account.name)
+    const [facts, { answers, missing }] = yield* Effect.all(
+      [accounts.describe(names), peers.queryAll(workKind, JSON.stringify(names))],
+      { concurrency: 2 }
+    )
+    const known = new Map(facts.map((each) => [each.identifier, each]))
+    const elsewhere = Array.from(
+      answers.values(),
+      (text) => JSON.parse(text) as { readonly [name: string]: AccountWorkFacts | undefined }
+    )
+    const config = store.now()
+    const items = shown.map((account) => {
+      const own = known.get(account.name)
+      const all = [own, ...elsewhere.map((work) => ({ work: work[account.name] }))].flatMap((each) => each?.work ?? [])
+      return itemOf(account, own, config, all.length === 0 ? undefined : all.reduce(addWork))
     })
+    return { items, ...missingNodes(missing) }
+  })
 
   /** A changed account as the list shows it. */
   const changedItem = Effect.fnUntraced(function*(account: Account | undefined) {
     if (account === undefined) return yield* unknownAccount
-    const [item] = yield* itemsOf([account])
-    return item!
+    const { items } = yield* itemsOf([account])
+    return items[0]!
   })
 
   const withState = (configured: ReadonlyArray<Account>, state: typeof AccountState.Type | undefined) =>
@@ -117,7 +145,7 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
     list: Effect.fnUntraced(function*({ query }) {
       const { accounts: configured } = yield* store.current
       const { items, ...page } = accountPage(yield* withState(configured, query.state || undefined), query)
-      return { items: yield* itemsOf(items), ...page }
+      return { ...page, ...(yield* itemsOf(items)) }
     }),
     batch: Effect.fnUntraced(function*({ endpoint, request }) {
       const batch = yield* Effect.fromResult(readBatch(yield* readBatchBody(request)))

@@ -3,13 +3,14 @@
  */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import { type AccountWorkFacts, noWork } from "../../accounts/AccountWork.ts"
 import type { AccountFacts, AccountPool } from "../../accounts/Lease.ts"
 import type { Account } from "../../config/Account.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { shownProxy } from "../../config/hidden.ts"
 import { tokenPreview } from "../../domain/identity.ts"
 import { pageOf, type PageQuery, searchText } from "../contract.ts"
-import type { AccountItem, AccountView } from "./Api.ts"
+import type { AccountItem, AccountView, ChangedAccount } from "./Api.ts"
 
 /** A configured account; a field that it does not have is an empty string. */
 export const viewAccount = (account: Account, { route_table }: GatewayConfig): typeof AccountView.Type => ({
@@ -24,11 +25,11 @@ export const viewAccount = (account: Account, { route_table }: GatewayConfig): t
 })
 
 /** An account with its facts in the pool; they are `undefined` if a concurrent change has removed it from the pool. */
-export const itemOf = (
+export const stateOf = (
   account: Account,
   facts: AccountFacts | undefined,
   config: GatewayConfig
-): typeof AccountItem.Type => ({
+): typeof ChangedAccount.Type => ({
   ...viewAccount(account, config),
   ...(facts === undefined ? {} : { has_token: facts.hasToken, token_preview: facts.tokenPreview }),
   hash: facts?.hash ?? "",
@@ -37,8 +38,24 @@ export const itemOf = (
   health_reason: facts?.reason ?? null,
   recovery_seconds: facts?.recovery === undefined ? null : Math.ceil(facts.recovery / 1000),
   in_use: facts?.inUse ?? 0,
+  slots: config.upstreams.find(({ name }) => name === account.upstream)?.limits.perAccount ?? 0,
   disabled: account.disabled,
   note: account.note
+})
+
+/** An account with its facts in the pool and what it has done lately. */
+export const itemOf = (
+  account: Account,
+  facts: AccountFacts | undefined,
+  config: GatewayConfig,
+  work: AccountWorkFacts = facts?.work ?? noWork
+): typeof AccountItem.Type => ({
+  ...stateOf(account, facts, config),
+  last_used_at: work.lastUsedAt,
+  requests_hour: work.requestsHour,
+  failed_hour: work.failedHour,
+  last_error: work.lastError,
+  last_test: work.lastTest
 })
 
 /** Accounts whose facts are read from the pool at once. */

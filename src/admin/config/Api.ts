@@ -80,11 +80,29 @@ const ImportRequest = Schema.Union([ImportWrapper, JsonObject]).annotate({ ident
 
 const imported = { imported_keys: Schema.Int, imported_accounts: Schema.Int, warnings: Warnings, ...lasting }
 
+/** How a list of the configuration changes. */
+export const ListChanges = Schema.Struct({
+  before: Schema.Int.annotate({ description: "Entries before the import." }),
+  after: Schema.Int.annotate({ description: "Entries after the import." }),
+  added: Schema.Int,
+  changed: Schema.Int,
+  removed: Schema.Int,
+  removed_names: Schema.Array(Schema.String).annotate({ description: "Names of removed entries, at most 100." })
+})
+
+/** What an import changes. */
+export const ImportChanges = Schema.Struct({
+  keys: ListChanges,
+  accounts: ListChanges,
+  settings: Schema.Array(Schema.String).annotate({ description: "Groups of settings whose values change." })
+}).annotate({ identifier: "ImportChanges" })
+
 const ImportReply = Schema.Struct({
   success: Schema.Boolean,
   mode: Mode,
   message: Schema.String,
-  ...imported
+  ...imported,
+  changes: ImportChanges
 })
 
 /** A backup with passwords and configured tokens, without tokens from logins. */

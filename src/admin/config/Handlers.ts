@@ -11,6 +11,7 @@ import { jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, lastingOf, savedOr } from "../changes.ts"
 import { adminHandlers, respondInSlices } from "../handlers.ts"
 import { AdminConfigGroup, ConfigReply, ConfigRequest, ListsRequest } from "./Api.ts"
+import { importChanges } from "./importChanges.ts"
 import { readImport, replaceParts } from "./requests.ts"
 
 // The reply of `GET /admin/config` may be sent back.
@@ -84,6 +85,7 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
       const body = yield* readConfig(request)
       const { config, mode } = yield* Effect.fromResult(readImport(body, query.mode))
       const dryRun = query.dry_run === "true"
+      const before = yield* store.current
       const importing = store.importConfig(config, mode, { dryRun })
       const imported = yield* dryRun
         ? savedOr(importing)
@@ -92,7 +94,8 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
         success: true,
         mode,
         message: `Taken by ${mode}: ${imported.imported_keys} keys, ${imported.imported_accounts} accounts`,
-        ...importCounts(imported)
+        ...importCounts(imported),
+        changes: yield* importChanges(before, imported.config)
       }
     }),
     export: () => exported,

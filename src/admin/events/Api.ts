@@ -7,7 +7,7 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { documented, reading } from "../../http/documented.ts"
-import { AccountItem, QueueStatusReply } from "../accounts/Api.ts"
+import { ChangedAccount, QueueStatusReply } from "../accounts/Api.ts"
 import { AdminMiddleware } from "../middleware.ts"
 import { RequestItem } from "../requests/Api.ts"
 
@@ -20,7 +20,10 @@ export const HelloEvent = Schema.Struct({
   revision: Schema.String
 })
 
-/** The pool and its changed accounts, 100 at most; the first such event has those in use or out of rotation. `more`: there are others. */
+/**
+ * The pool and its changed accounts, 100 at most; the first such event has those in use, out of rotation, or with a failed test. `more`:
+ * there are others.
+ */
 export const PoolEvent = Schema.Struct({
   total: Schema.Int,
   available: Schema.Int,
@@ -28,9 +31,11 @@ export const PoolEvent = Schema.Struct({
   cooling: Schema.Int,
   out: Schema.Int,
   disabled: Schema.Int,
+  /** Accounts in rotation whose last test failed. */
+  failed_tests: Schema.Int,
   max_inflight_per_account: Schema.Int,
   global_max_inflight: Schema.Int,
-  changed: Schema.Array(AccountItem),
+  changed: Schema.Array(ChangedAccount),
   more: Schema.Boolean
 }).annotate({ identifier: "PoolEvent" })
 

@@ -18,7 +18,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { RequestRecord } from "../../recordings/RequestRecord.ts"
 import { Requests } from "../../recordings/Requests.ts"
-import { accountsThat, itemOf } from "../accounts/view.ts"
+import { accountsThat, itemOf, stateOf } from "../accounts/view.ts"
 import type { Operator } from "../middleware.ts"
 import { keyNameIn, viewItem } from "../requests/view.ts"
 import { currentVersion } from "../system/build.ts"
@@ -57,7 +57,7 @@ interface FeedOptions {
   readonly topics: ReadonlySet<Topic>
   /** `Last-Event-ID` of the request. */
   readonly lastEventId: string | undefined
-  readonly operator: Operator
+  readonly operator: Pick<Operator, "holds">
 }
 
 /** Keeps the `most` latest different values, and whether there were more. */
@@ -198,14 +198,15 @@ export const eventFeed = Effect.fnUntraced(function*(
   yield* Effect.forkScoped(cutOff)
 
   /** Accounts in use, then those out of rotation: one more than an event has, to detect that there are others. */
-  const busyOrHeldBack = Effect.fnUntraced(function*({ cooling, in_use_accounts, out }: QueueStatus) {
+  const busyOrHeldBack = Effect.fnUntraced(function*({ cooling, failed_tests, in_use_accounts, out }: QueueStatus) {
     const room = mostAccounts + 1
     const names = new Set(in_use_accounts.slice(0, room))
-    if (cooling + out > 0 && names.size < room) {
+    const most = cooling + out + failed_tests
+    if (most > 0 && names.size < room) {
       const { accounts: configured } = config.now()
-      const isHeldBack = ({ disabled, health, identifier }: AccountFacts) =>
-        health !== "ready" && !disabled && !names.has(identifier)
-      const held = yield* accountsThat(accounts, configured, isHeldBack, Math.min(room - names.size, cooling + out))
+      const isHeldBack = ({ disabled, health, identifier, testStatus }: AccountFacts) =>
+        (health !== "ready" || testStatus === "failed") && !disabled && !names.has(identifier)
+      const held = yield* accountsThat(accounts, configured, isHeldBack, Math.min(room - names.size, most))
       for (const { identifier } of held) names.add(identifier)
     }
     return [...names]
@@ -219,9 +220,11 @@ export const eventFeed = Effect.fnUntraced(function*(
     const known = sentAt.has("pool") ? [] : yield* busyOrHeldBack(status)
     const named = sentAt.has("pool") ? values : known.slice(0, mostAccounts)
     const facts = yield* accounts.describe(named)
+    // What one node knows of an account would change with the node that the reader is connected to.
+    const view = node() === undefined ? itemOf : stateOf
     const items = facts.flatMap((each) => {
       const account = findAccount(account_table, each.identifier)
-      return account === undefined ? [] : [itemOf(account, each, config.now())]
+      return account === undefined ? [] : [view(account, each, config.now())]
     })
     return eventText("pool", {
       total: status.total,
@@ -230,6 +233,7 @@ export const eventFeed = Effect.fnUntraced(function*(
       cooling: status.cooling,
       out: status.out,
       disabled: status.disabled,
+      failed_tests: status.failed_tests,
       max_inflight_per_account: status.max_inflight_per_account,
       global_max_inflight: status.global_max_inflight,
       changed: items,

@@ -10,7 +10,7 @@ import { forEachCooperatively, type RawConfig, sha256Hex } from "../../config/js
 import { recordOf, withRecord } from "../../config/keyRecords.ts"
 import { keysOf, noteRemoved } from "../../config/rawConfig.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { isKeyId, keyId, keyIdForm } from "../../domain/identity.ts"
+import { isKeyId, keyId, keyIdForm, keyPrefix } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
@@ -39,7 +39,7 @@ const readChange = jsonObjectBodyOf([ChangeKeyRequest, Schema.Struct({ key: AddK
 
 const unknownKey = gatewayError("not_found", "No such key is configured")
 
-const generateKey = (): string => `sk-gw-${randomBytes(32).toString("base64url")}`
+const generateKey = (): string => `${keyPrefix}${randomBytes(32).toString("base64url")}`
 
 const pageSizes = { fallback: 100, most: 1000 }
 /** The cost of showing a key, in characters of `forEachCooperatively`. */

@@ -43,8 +43,8 @@ const unknownFacts = ({ enabled, limits, name }: NamedUpstream): UpstreamFacts =
   reason: null
 })
 
-/** The kind of the query that other nodes answer with their counts. */
-const kind = "upstream-tries"
+/** The kind of the query that other nodes answer with their counts. Its name changes with the buckets of the times. */
+const kind = "upstream-times"
 
 /** The upstreams in the order of the configuration. */
 export class UpstreamViews extends Context.Service<UpstreamViews, {

@@ -3,15 +3,17 @@
  */
 import * as Exit from "effect/Exit"
 import { useRef, useState } from "preact/hooks"
-import { Select, TextArea, useWork } from "../parts/Form.tsx"
-import { dateTime } from "../parts/format.ts"
+import { ConfirmDialog } from "../parts/Dialog.tsx"
+import { Failure, Select, TextArea, useWork } from "../parts/Form.tsx"
+import { exactTime, number } from "../parts/format.ts"
 import { Heading, Section } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
-import { Facts } from "../parts/Table.tsx"
+import { Facts, numbers, Table } from "../parts/Table.tsx"
 import { act, call, copyText, reload, report } from "../state/actions.ts"
-import { Admin } from "../state/client.ts"
+import { Admin, type Reply } from "../state/client.ts"
 import { causeText, failureText } from "../state/failure.ts"
 import { useTexts } from "../state/preferences.ts"
+import { useUnsaved } from "../state/route.ts"
 import { DurabilityNotice } from "./configuration.tsx"
 
 const Export = () => {
@@ -33,9 +35,55 @@ const Export = () => {
   )
 }
 
+type Changes = Reply<"admin-config", "import">["changes"]
+type ListChanges = Changes["keys"]
+
+/** A list's changes in figures: `+1 −48 ~0, 1 afterwards`. */
+const Difference = ({ changes: { added, after, changed, removed }, name }: {
+  readonly name: string
+  readonly changes: ListChanges
+}) => {
+  const t = useTexts().transfer
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td class="number">{added === 0 ? "0" : `+${number(added)}`}</td>
+      <td class="number">
+        {removed === 0 ? "0" : <strong class="bad">{`−${number(removed)}`}</strong>}
+      </td>
+      <td class="number">{number(changed)}</td>
+      <td class="number" title={t.after}>{number(after)}</td>
+    </tr>
+  )
+}
+
+const Differences = ({ changes }: { readonly changes: Changes }) => {
+  const { common, settings, transfer: t } = useTexts()
+  return (
+    <>
+      <Table
+        name={t.changes}
+        columns={[t.part, ...numbers(t.added, t.removed, t.changed, t.after)]}
+        rows={2}
+        empty=""
+      >
+        <Difference name={common.pages.keys} changes={changes.keys} />
+        <Difference name={common.pages.accounts} changes={changes.accounts} />
+      </Table>
+      {changes.settings.length > 0 && (
+        <p class="hint">{t.settingsChange(changes.settings.map(settings.groups).join(", "))}</p>
+      )}
+    </>
+  )
+}
+
+/** The word that a replacing import asks for: it is on the page in every language. */
+const replaceWord = "replace"
+
 interface Preview {
-  readonly failed: boolean
-  readonly text: string
+  readonly failed?: string
+  readonly changes?: Changes
+  readonly warnings?: ReadonlyArray<string>
 }
 
 const Import = () => {
@@ -43,26 +91,59 @@ const Import = () => {
   const field = useRef<HTMLTextAreaElement>(null)
   const [mode, setMode] = useState<"merge" | "replace">("merge")
   const [preview, setPreview] = useState<Preview>()
-  const [busy, send] = useWork(async (dryRun: boolean) => {
+  const [asking, setAsking] = useState<Changes>()
+  const [written, setWritten] = useState(false)
+  useUnsaved(written)
+  const read = (): { readonly [name: string]: never } | undefined => {
     let config: unknown
     try {
       config = JSON.parse(field.current?.value ?? "")
     } catch (reason) {
-      return setPreview({ failed: true, text: t.notJson(failureText(reason)) })
+      setPreview({ failed: t.notJson(failureText(reason)) })
+      return undefined
     }
-    if (typeof config !== "object" || config === null || Array.isArray(config)) {
-      return setPreview({ failed: true, text: t.notObject })
+    if (typeof config === "object" && config !== null && !Array.isArray(config)) {
+      return config as { readonly [name: string]: never }
     }
-    const payload = config as { readonly [name: string]: never }
+    setPreview({ failed: t.notObject })
+    return undefined
+  }
+  const send = async (dryRun: boolean) => {
+    const payload = read()
+    if (payload === undefined) return undefined
     const query = { mode, ...(dryRun ? { dry_run: "true" as const } : {}) }
     const exit = await call((client) => client["admin-config"].import({ query, payload }))
-    if (Exit.isFailure(exit)) return setPreview({ failed: true, text: causeText(exit.cause) })
-    const { imported_accounts, imported_keys } = exit.value
-    if (dryRun) return setPreview({ failed: false, text: t.wouldImport(imported_keys, imported_accounts) })
+    if (Exit.isFailure(exit)) {
+      setPreview({ failed: causeText(exit.cause) })
+      return undefined
+    }
+    const { changes, warnings } = exit.value
+    if (dryRun) setPreview({ changes, warnings })
+    return exit.value
+  }
+  const take = async () => {
+    const reply = await send(false)
+    if (reply === undefined) return
     setPreview(undefined)
+    setWritten(false)
     if (field.current !== null) field.current.value = ""
     reload("accounts", "keys", "config", "settings", "host")
-    return report(t.imported(imported_keys, imported_accounts))
+    const { accounts, keys } = reply.changes
+    report(
+      accounts.removed + keys.removed === 0
+        ? t.imported(reply.imported_keys, reply.imported_accounts)
+        : t.replaced(keys.removed, accounts.removed, keys.after, accounts.after)
+    )
+  }
+  const [busy, start] = useWork(async (dryRun: boolean) => {
+    if (dryRun) return send(true)
+    // What an import removes is shown and asked about first.
+    const changes = mode === "replace" ? (await send(true))?.changes : undefined
+    if (mode === "replace" && changes === undefined) return undefined
+    if (changes !== undefined && changes.keys.removed + changes.accounts.removed + changes.settings.length > 0) {
+      return setAsking(changes)
+    }
+    return take()
   })
   return (
     <Section class="card" name={t.import}>
@@ -75,7 +156,10 @@ const Import = () => {
         spellcheck={false}
         autocomplete="off"
         placeholder={`{ "keys": ["…"], "accounts": [{ "email": "…", "password": "…" }] }`}
-        onInput={() => setPreview(undefined)}
+        onInput={(event) => {
+          setPreview(undefined)
+          setWritten(event.currentTarget.value.trim() !== "")
+        }}
       />
       <div class="row">
         <Select
@@ -88,14 +172,37 @@ const Import = () => {
           }}
         />
         <div class="actions">
-          <button type="button" disabled={busy} onClick={() => send(true)}>{t.preview}</button>
-          <button type="button" class="primary" disabled={busy} onClick={() => send(false)}>{t.doImport}</button>
+          <button type="button" disabled={busy} onClick={() => start(true)}>{t.preview}</button>
+          <button
+            type="button"
+            class={mode === "replace" ? "danger" : "primary"}
+            disabled={busy}
+            onClick={() => start(false)}
+          >
+            {mode === "replace" ? t.doReplace : t.doImport}
+          </button>
         </div>
       </div>
-      {preview !== undefined && (
-        <p class={`notice ${preview.failed ? "bad" : "good"}`} role={preview.failed ? "alert" : "status"}>
-          {preview.text}
-        </p>
+      {preview?.failed !== undefined && <Failure text={preview.failed} />}
+      {preview?.changes !== undefined && (
+        <div class="stack" role="status" aria-label={t.preview}>
+          <p>{t.previewOnly}</p>
+          <Differences changes={preview.changes} />
+          {preview.warnings?.map((warning) => <p key={warning} class="notice warn">{warning}</p>)}
+        </div>
+      )}
+      {asking !== undefined && (
+        <ConfirmDialog
+          name={t.replaceAsk}
+          action={t.doReplace}
+          mustType={replaceWord}
+          items={[...asking.keys.removed_names, ...asking.accounts.removed_names]}
+          onClose={() => setAsking(undefined)}
+          onConfirm={take}
+        >
+          <p>{t.goes(asking.keys.removed, asking.accounts.removed)}</p>
+          <Differences changes={asking} />
+        </ConfirmDialog>
       )}
     </Section>
   )
@@ -119,7 +226,7 @@ const HostSync = () => {
           <Facts
             facts={[
               [t.state, synced ? t.synced : has_synced_before ? t.differs : t.never],
-              [t.lastSync, last_sync_time === 0 ? common.none : dateTime(last_sync_time * 1000)]
+              [t.lastSync, last_sync_time === 0 ? common.none : exactTime(last_sync_time * 1000)]
             ]}
           />
         )}

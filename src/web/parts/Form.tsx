@@ -88,9 +88,11 @@ export const Check = ({ label, ...input }: InputAttributes & { readonly label: s
   </label>
 )
 
-/** A field for searching: `onSearch` is called when typing pauses, so that typing does not redraw a list. */
-export const Search = ({ label, onSearch }: {
+/** A field for searching: `onSearch` is called when typing pauses, so that typing does not redraw a list. The key `/` goes to the first one of a page. */
+export const Search = ({ label, onSearch, value }: {
   readonly label: string
+  /** The text at the beginning. */
+  readonly value?: string
   readonly onSearch: (text: string) => void
 }) => {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
@@ -100,6 +102,8 @@ export const Search = ({ label, onSearch }: {
       grow
       label={label}
       spellcheck={false}
+      data-filter
+      {...value === undefined ? {} : { defaultValue: value }}
       onInput={({ currentTarget: { value } }) => {
         clearTimeout(timer.current)
         timer.current = setTimeout(() => onSearch(value.trim()), 250)

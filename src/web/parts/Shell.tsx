@@ -103,11 +103,15 @@ const Outcome = () => {
   useEffect(() => {
     if (outcome === undefined || outcome.failed) return
     const timer = setTimeout(dismissOutcome, 10_000)
-    // What is done next makes the last outcome old news, unless it offers to take it back.
-    if (outcome.undo === undefined) addEventListener("pointerdown", dismissOutcome, { once: true })
+    // What is done next on the page makes the last outcome old news, unless it offers to take it back.
+    const content = outcome.undo === undefined ? document.getElementById("content") : null
+    const pressed = ({ target }: Event) => {
+      if (!(target instanceof Element) || target.closest("dialog") === null) dismissOutcome()
+    }
+    content?.addEventListener("pointerdown", pressed)
     return () => {
       clearTimeout(timer)
-      removeEventListener("pointerdown", dismissOutcome)
+      content?.removeEventListener("pointerdown", pressed)
     }
   }, [outcome])
   const toast = outcome !== undefined && (

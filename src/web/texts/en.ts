@@ -212,6 +212,34 @@ const groupNames: Readonly<Record<string, string>> = {
   usage: "Usage"
 }
 
+/** Names of the settings that can be changed here, by their path in the configuration. */
+const settingNames: Readonly<Record<string, string>> = {
+  "runtime.account_max_inflight": "Requests per account",
+  "runtime.account_max_queue": "Queue length",
+  "runtime.global_max_inflight": "Requests over all accounts",
+  "runtime.token_refresh_interval_hours": "Hours until an account logs in anew",
+  "runtime.key_max_inflight": "Requests per key",
+  "runtime.sticky": "Keep conversations on one account",
+  "compat.wide_input_strict_output": "Accept messages in the Responses style",
+  "compat.strip_reference_markers": "Remove reference markers",
+  "compat.family_models": "Accept names of well-known models",
+  "responses.store_ttl_seconds": "Seconds that a response is stored",
+  "embeddings.provider": "Provider of embeddings",
+  "auto_delete.mode": "Upstream sessions to delete",
+  "msgcompat_mapping.fast": "Fast model",
+  "msgcompat_mapping.slow": "Slow model",
+  model_aliases: "Aliases",
+  "admin.jwt_expire_hours": "Hours that a login lasts",
+  "captures.enabled": "Capture upstream traffic",
+  "captures.limit": "Captures that are kept",
+  "captures.max_body_bytes": "Size of a captured body",
+  "requests.enabled": "Record requests",
+  "requests.bodies": "Record bodies",
+  "requests.limit": "Records that are kept",
+  "requests.max_body_bytes": "Size of a recorded body",
+  "requests.max_total_bytes": "Size of all records"
+}
+
 export const en = {
   common: {
     ...words,
@@ -832,7 +860,14 @@ export const en = {
     form: "Settings",
     lead: "Changes take effect immediately, also for running traffic. An empty field takes its default.",
     groups: (name: string) => groupNames[name] ?? name,
-    effective: (value: string) => `Effective: ${value}`,
+    search: "Find a setting",
+    noneFound: "No setting matches.",
+    names: (path: string) => settingNames[path],
+    effective: (value: string) => `In effect: ${value}`,
+    byDefault: (value: string) => `${value} (default)`,
+    outOfRange: (from: string, to: string) => `Must be between ${from} and ${to}.`,
+    notANumber: "Must be a number.",
+    about: "About",
     range: (from: string, to: string) => `${from} to ${to}`,
     changed: "(changed)",
     notSet: "Not set",
@@ -901,10 +936,24 @@ export const en = {
     doImport: "Import",
     notJson: (reason: string) => `This is not JSON: ${reason}`,
     notObject: "This is not a configuration, which is a JSON object.",
-    wouldImport: (keys: number, accounts: number) =>
-      `This would import ${count(keys, "key", "keys")} and ${
+    previewOnly: "Nothing has changed yet. The import would do this:",
+    changes: "What the import changes",
+    part: "List",
+    added: "Added",
+    removed: "Removed",
+    changed: "Changed",
+    after: "Afterwards",
+    settingsChange: (groups: string) => `Settings that change: ${groups}.`,
+    doReplace: "Replace everything",
+    replaceAsk: "Replace keys, accounts and settings",
+    goes: (keys: number, accounts: number) =>
+      `${count(keys, "key", "keys")} and ${
         count(accounts, "account", "accounts")
-      }. Nothing has changed yet.`,
+      } are removed. Their callers are refused at once. This cannot be undone; an export made before can be imported again.`,
+    replaced: (keys: number, accounts: number, keysNow: number, accountsNow: number) =>
+      `${count(keys, "key", "keys")} and ${count(accounts, "account", "accounts")} were removed. There are ${
+        count(keysNow, "key", "keys")
+      } and ${count(accountsNow, "account", "accounts")} now.`,
     imported: (keys: number, accounts: number) =>
       `${count(keys, "key", "keys")} and ${count(accounts, "account", "accounts")} were imported.`,
     hostSync: "Host sync",

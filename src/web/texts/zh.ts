@@ -199,6 +199,34 @@ const groupNames: Readonly<Record<string, string>> = {
   usage: "用量"
 }
 
+/** Names of the settings that can be changed here, by their path in the configuration. */
+const settingNames: Readonly<Record<string, string>> = {
+  "runtime.account_max_inflight": "每个账号的并发请求",
+  "runtime.account_max_queue": "队列长度",
+  "runtime.global_max_inflight": "所有账号的并发请求",
+  "runtime.token_refresh_interval_hours": "账号重新登录的间隔（小时）",
+  "runtime.key_max_inflight": "每个密钥的并发请求",
+  "runtime.sticky": "对话固定使用同一账号",
+  "compat.wide_input_strict_output": "Responses 接口接受 messages",
+  "compat.strip_reference_markers": "去除引用标记",
+  "compat.family_models": "接受知名模型的名称",
+  "responses.store_ttl_seconds": "响应的保存时间（秒）",
+  "embeddings.provider": "向量的提供方",
+  "auto_delete.mode": "要删除的上游会话",
+  "msgcompat_mapping.fast": "快速模型",
+  "msgcompat_mapping.slow": "慢速模型",
+  model_aliases: "别名",
+  "admin.jwt_expire_hours": "登录的有效时间（小时）",
+  "captures.enabled": "捕获上游流量",
+  "captures.limit": "保留的捕获数",
+  "captures.max_body_bytes": "每个捕获正文的大小",
+  "requests.enabled": "记录请求",
+  "requests.bodies": "记录正文",
+  "requests.limit": "保留的记录数",
+  "requests.max_body_bytes": "每个记录正文的大小",
+  "requests.max_total_bytes": "全部记录的大小"
+}
+
 export const zh: Texts = {
   common: {
     ...words,
@@ -787,7 +815,14 @@ export const zh: Texts = {
     form: "设置",
     lead: "更改立即生效，对正在进行的流量也是如此。留空的字段取默认值。",
     groups: (name) => groupNames[name] ?? name,
-    effective: (value) => `生效值：${value}`,
+    search: "查找设置",
+    noneFound: "没有匹配的设置。",
+    names: (path) => settingNames[path],
+    effective: (value) => `当前生效：${value}`,
+    byDefault: (value) => `${value}（默认）`,
+    outOfRange: (from, to) => `必须在 ${from} 到 ${to} 之间。`,
+    notANumber: "必须是数字。",
+    about: "说明",
     range: (from, to) => `${from} 至 ${to}`,
     changed: "（已更改）",
     notSet: "未设置",
@@ -854,7 +889,24 @@ export const zh: Texts = {
     doImport: "导入",
     notJson: (reason) => `这不是 JSON：${reason}`,
     notObject: "这不是配置：配置是一个 JSON 对象。",
-    wouldImport: (keys, accounts) => `将导入 ${keys} 个密钥和 ${accounts} 个账号。目前没有任何更改。`,
+    previewOnly: "目前没有任何更改。导入将会：",
+    changes: "导入带来的更改",
+    part: "列表",
+    added: "新增",
+    removed: "移除",
+    changed: "更改",
+    after: "之后",
+    settingsChange: (groups) => `会更改的设置：${groups}。`,
+    doReplace: "全部替换",
+    replaceAsk: "替换密钥、账号和设置",
+    goes: (keys, accounts) =>
+      `将移除 ${separated(keys)} 个密钥和 ${
+        separated(accounts)
+      } 个账号，其调用方会立即被拒绝。此操作无法撤销；可以重新导入之前的导出。`,
+    replaced: (keys, accounts, keysNow, accountsNow) =>
+      `已移除 ${separated(keys)} 个密钥和 ${separated(accounts)} 个账号。现有 ${separated(keysNow)} 个密钥和 ${
+        separated(accountsNow)
+      } 个账号。`,
     imported: (keys, accounts) => `已导入 ${keys} 个密钥和 ${accounts} 个账号。`,
     hostSync: "托管平台同步",
     synced: "当前配置与上次同步时相同。",

@@ -132,34 +132,33 @@ describe("FieldView of a setting in the console", () => {
     return <FieldView field={of} text={text} changed={text !== ""} fault={fault} onText={setText} />
   }
 
-  it("has the effective value and the refusal as its description", async () => {
+  it("has its description, range and path, and the refusal, as its description", async () => {
     draw(<Form of={field} />)
-    const input = page.getByRole("textbox", { name: /^runtime\.account_max_inflight/ })
+    const input = page.getByRole("textbox", { name: /^Requests per account/ })
     await expect.element(input).toHaveAttribute("aria-invalid", "false")
     await expect.element(input).toHaveAccessibleDescription(
-      "Effective: 2 · Requests at once of one account. · 1 to 256"
+      /^Requests at once of one account\..*1 to 256 · runtime\.account_max_inflight$/
     )
     await input.fill("many")
     await expect.element(input).toHaveAttribute("aria-invalid", "true")
-    await expect.element(input).toHaveAccessibleDescription(/^must be an integer Effective: 2/)
+    await expect.element(input).toHaveAccessibleDescription(/^must be an integer Requests at once/)
     // In words, not by colour.
     await expect.element(page.getByText("(changed)")).toBeVisible()
     await input.fill("3")
     await expect.element(input).toHaveAttribute("aria-invalid", "false")
-    await expect.element(input).toHaveAccessibleDescription(/^Effective: 2/)
+    await expect.element(input).toHaveAccessibleDescription(/^Requests at once/)
   })
 
   it("shows a boolean as a choice, and a map as lines", async () => {
     draw(<Form of={{ ...field, path: "captures.enabled", type: "boolean", default: true, effective: true }} />)
-    const choice = page.getByRole("combobox", { name: "captures.enabled" })
+    const choice = page.getByRole("combobox", { name: "Capture upstream traffic" })
     assert.deepStrictEqual(
       [...choice.element().querySelectorAll("option")].map((option) => option.textContent),
-      ["Not set", "yes", "no"]
+      ["yes (default)", "yes", "no"]
     )
-    await expect.element(choice).toHaveAccessibleDescription(/^Effective: yes/)
     draw(<Form of={{ ...field, path: "model_aliases", type: "map", default: null, effective: { a: "b", c: "d" } }} />)
-    const lines = page.getByRole("textbox", { name: "model_aliases" })
+    const lines = page.getByRole("textbox", { name: "Aliases" })
     assert.strictEqual(lines.element().tagName, "TEXTAREA")
-    await expect.element(lines).toHaveAccessibleDescription(/^Effective: a = b, c = d/)
+    await expect.element(lines).toHaveAccessibleDescription(/In effect: a = b, c = d/)
   })
 })

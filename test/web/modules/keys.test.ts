@@ -43,7 +43,7 @@ const item: KeyItem = {
   max_inflight: 4,
   limits: [{ window: "week", requests: null, tokens: 5 }, { window: "day", requests: 0, tokens: null }],
   created_at: null,
-  usage: { in_flight: 0, max_inflight: 4, last_used_at: null, windows: [] }
+  usage: { in_flight: 0, max_inflight: 4, last_used_at: null, requests_today: 0, windows: [] }
 }
 
 /** The form as it opens. */

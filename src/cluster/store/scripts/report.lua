@@ -2,5 +2,8 @@
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local account, tested = ARGV[5], ARGV[4]
-if tested ~= '' and is_member(pool_of(account), account) then call('HSET', K .. 'health:' .. account, 'tested', tested) end
+if tested ~= '' and is_member(pool_of(account), account) then
+  call('HSET', K .. 'health:' .. account, 'tested', tested)
+  call(tested == 'failed' and 'SADD' or 'SREM', K .. 'failed_tests', account)
+end
 return finish(report_at(5))

@@ -1,5 +1,5 @@
 -- The state of the pools as a JSON object: of all, and, if several are configured, of each. The argument `accounts` adds lists
--- of accounts.
+-- of accounts, and the number of accounts in rotation whose last test failed.
 reap()
 finish()
 
@@ -52,6 +52,15 @@ end
 
 local reply = several and state_of_all() or state_of_pool(default)
 reply.now, reply.nodes, reply.waiters = int(now), {}, {}
+if ARGV[4] == 'accounts' then
+  reply.failed_tests = 0
+  for _, account in ipairs(call('SMEMBERS', K .. 'failed_tests')) do
+    local p = pool_of(account)
+    if call('SISMEMBER', p.k .. 'disabled', account) == 0 and state_of(p, account) == 'ready' then
+      reply.failed_tests = reply.failed_tests + 1
+    end
+  end
+end
 for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
   local facts = call('HMGET', K .. 'node:' .. node, 'version', 'started', 'beat', 'state', 'revision')
   local leases, waiters = claims_of(node)

@@ -3,7 +3,7 @@
  */
 import { useRef, useState } from "preact/hooks"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { Failure, Field, Form, type ReadField, useWork } from "../../parts/Form.tsx"
+import { Failure, Field, Form, type ReadField, Search, useWork } from "../../parts/Form.tsx"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Table } from "../../parts/Table.tsx"
@@ -11,19 +11,22 @@ import { act, reload, report } from "../../state/actions.ts"
 import { Admin, rest, signedOut } from "../../state/client.ts"
 import { failureText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { choose, useQuery, useUnsaved } from "../../state/route.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import {
   changesOf,
   type Drafts,
+  faultOf,
   faultyLines,
   type Field as Setting,
   fieldAt,
   groupsOf,
+  isSought,
   patchOf,
   type SettingsFields,
   textOf
 } from "./fields.ts"
-import { FieldView } from "./FieldView.tsx"
+import { described, FieldView, useSettingName } from "./FieldView.tsx"
 
 const fieldsAtom = Admin.query("admin-settings", "fields", { reactivityKeys: ["settings"] })
 
@@ -33,25 +36,42 @@ interface Refusal {
 }
 
 /** A table of settings with two texts each, such as the configured and the effective value. */
-const FieldTable = ({ columns, empty = "", fields, name, second, first }: {
+const FieldTable = ({ columns, empty = "", fields, isDescribed = false, name, second, first }: {
   readonly name: string
   readonly columns: ReadonlyArray<string>
+  /** Another column describes the fields. */
+  readonly isDescribed?: boolean
   readonly fields: ReadonlyArray<Setting>
   readonly first: (field: Setting) => string
   readonly second: (field: Setting) => string
   readonly empty?: string
 }) => {
   const t = useTexts().settings
+  const nameOf = useSettingName()
   const shown = (text: string) => text === "" ? <span class="hint">{t.notSet}</span> : <pre>{text}</pre>
+  const [of = "", ...values] = columns
   return (
-    <Table name={name} columns={columns} rows={fields.length} empty={empty}>
+    <Table
+      name={name}
+      columns={[
+        { name: of, width: isDescribed ? "32%" : "40%" },
+        ...values.map((each) => ({ name: each, width: isDescribed ? "16%" : "30%" })),
+        ...isDescribed ? [t.about] : []
+      ]}
+      rows={fields.length}
+      empty={empty}
+    >
       {fields.map((field) => (
         <tr key={field.path}>
           <th scope="row" class="text">
-            <code>{field.path}</code>
+            {nameOf(field)}
+            <p class="hint">
+              <code>{field.path}</code>
+            </p>
           </th>
           <td>{shown(first(field))}</td>
           <td>{shown(second(field))}</td>
+          {isDescribed && <td class="hint">{described(field.description)}</td>}
         </tr>
       ))}
     </Table>
@@ -93,6 +113,8 @@ const FromFile = ({ fields }: { readonly fields: ReadonlyArray<Setting> }) => {
       <p class="hint">{t.fromFileHint}</p>
       <FieldTable
         name={t.fromFile}
+        isDescribed
+        empty={t.noneFound}
         columns={[t.field, t.configured, t.inEffect]}
         fields={fields}
         first={(field) => textOf(field.configured)}
@@ -139,7 +161,10 @@ const Password = () => {
   )
 }
 
-const SettingsForm = ({ fields, revision }: SettingsFields) => {
+const SettingsForm = ({ fields, isShown, revision }: SettingsFields & {
+  /** Whether a field is among those that are looked for. */
+  readonly isShown: (field: Setting) => boolean
+}) => {
   const { failures, settings: t } = useTexts()
   const [drafts, setDrafts] = useState<Drafts>(new Map())
   const [faults, setFaults] = useState<ReadonlyMap<string, string>>(new Map())
@@ -149,6 +174,7 @@ const SettingsForm = ({ fields, revision }: SettingsFields) => {
   const seen = useRef<string | undefined>(undefined)
   const writable = fields.filter((field) => field.writable)
   const changes = changesOf(writable, drafts)
+  useUnsaved(changes.length > 0)
 
   const draft = (field: Setting, text: string) => {
     seen.current ??= revision
@@ -165,13 +191,15 @@ const SettingsForm = ({ fields, revision }: SettingsFields) => {
     event.preventDefault()
     const wrong = changes.flatMap((field): ReadonlyArray<readonly [string, string]> => {
       const lines = field.type === "map" ? faultyLines(drafts.get(field.path) ?? "") : []
-      return lines.length === 0 ? [] : [[field.path, t.faultyLines(lines.join(", "))]]
+      if (lines.length > 0) return [[field.path, t.faultyLines(lines.join(", "))]]
+      // The field says itself what is wrong with a number.
+      return faultOf(field, drafts.get(field.path) ?? "") === undefined ? [] : [[field.path, ""]]
     })
     if (wrong.length > 0) refuse(new Map(wrong), t.refused)
     else setReviewing(true)
   }
   const refuse = (found: ReadonlyMap<string, string>, text: string) => {
-    setFaults(found)
+    setFaults(new Map([...found].filter(([, reason]) => reason !== "")))
     setFailure(text)
     const [first] = found.keys()
     if (first !== undefined) setTimeout(() => document.getElementById(`setting-${first}`)?.focus())
@@ -207,7 +235,7 @@ const SettingsForm = ({ fields, revision }: SettingsFields) => {
   return (
     <>
       <form class="stack" aria-label={t.form} onSubmit={review} noValidate>
-        {groupsOf(writable).map(([group, members]) => (
+        {groupsOf(writable.filter(isShown)).map(([group, members]) => (
           <fieldset key={group} class="card settings">
             <legend>{t.groups(group)}</legend>
             <div class="settings-grid">
@@ -246,17 +274,23 @@ const SettingsForm = ({ fields, revision }: SettingsFields) => {
 
 export const Settings = () => {
   const t = useTexts()
+  const nameOf = useSettingName()
+  const { q = "" } = useQuery()
+  const isShown = (field: Setting) => q === "" || isSought(field, nameOf(field), q)
   return (
     <>
       <Heading name={t.common.pages.settings} />
       <DurabilityNotice />
       <p class="lead">{t.settings.lead}</p>
+      <div class="row">
+        <Search label={t.settings.search} value={q} onSearch={(text) => choose({ q: text })} />
+      </div>
       <Loaded atom={fieldsAtom}>
         {(settings) => (
           <>
-            <SettingsForm {...settings} />
-            <Password />
-            <FromFile fields={settings.fields.filter((field) => !field.writable)} />
+            <SettingsForm {...settings} isShown={isShown} />
+            {q === "" && <Password />}
+            <FromFile fields={settings.fields.filter((field) => !field.writable && isShown(field))} />
           </>
         )}
       </Loaded>

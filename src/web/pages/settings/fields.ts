@@ -79,3 +79,24 @@ export const fieldAt = (fields: ReadonlyArray<Field>, place: string): Field | un
 export const groupsOf = (fields: ReadonlyArray<Field>): ReadonlyArray<readonly [string, ReadonlyArray<Field>]> => [
   ...Map.groupBy(fields, ({ path }) => path.split(".")[0]!)
 ]
+
+/** Why a text is no value of a numeric field; `undefined` if it is one, or empty. */
+export const faultOf = ({ maximum, minimum, type }: Field, text: string): "number" | "range" | undefined => {
+  if ((type !== "integer" && type !== "number") || text.trim() === "") return undefined
+  const value = Number(text)
+  if (!Number.isFinite(value) || (type === "integer" && !Number.isInteger(value))) return "number"
+  return (minimum !== null && value < minimum) || (maximum !== null && value > maximum) ? "range" : undefined
+}
+
+/** Whether a field is a size in bytes, which is shown in larger units too. */
+export const isSize = ({ path, type }: Field): boolean => type === "integer" && /bytes$/.test(path)
+
+/** A name of a field that has none in the texts: its path's last word in plain letters. */
+export const plainName = (path: string): string => {
+  const name = path.split(".").at(-1)!.replaceAll("_", " ")
+  return name.charAt(0).toUpperCase() + name.slice(1)
+}
+
+/** Whether a field is what somebody looks for, by its path, name or description. */
+export const isSought = (field: Field, name: string, sought: string): boolean =>
+  [field.path, name, field.description].some((text) => text.toLowerCase().includes(sought.toLowerCase()))
