@@ -372,16 +372,17 @@ describe("journeys at the console", () => {
     await page.getByRole("log").getByText("Stopped.").waitFor()
     await goTo(page, "Requests")
     await page.getByRole("table", { name: "Requests" }).getByText("Cancelled").waitFor()
-    await page.getByRole("combobox", { name: "Status" }).selectOption("OK")
-    await page.getByText("No request matches.").waitFor()
-    await page.getByRole("combobox", { name: "Status" }).selectOption("Cancelled")
-    await page.getByRole("table", { name: "Requests" }).getByRole("link").click()
+    await page.getByRole("group", { name: "Filters" }).getByRole("button", { name: "Outcome", exact: true }).click()
+    await page.getByRole("button", { name: "Cancelled 1" }).click()
+    await button("Outcome: Cancelled").waitFor()
+    await page.getByRole("table", { name: "Requests" }).getByRole("link", { name: /^req_/ }).click()
+    await page.getByRole("link", { name: /^Request req_/ }).click()
     await page.getByRole("heading", { level: 1, name: /^Request req_/ }).waitFor()
   })
 
   it("requests: the list and the inspector update while a request runs", async () => {
     await signedIn("requests")
-    await page.getByText("No requests yet.").waitFor()
+    await page.getByText(/^No requests yet\./).waitFor()
     const leaving = new AbortController()
     const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",
@@ -395,7 +396,7 @@ describe("journeys at the console", () => {
     })
     const requests = page.getByRole("table", { name: "Requests" })
     await requests.getByText("Streaming").waitFor()
-    await requests.getByRole("link").click()
+    await requests.getByRole("link", { name: /^req_/ }).click()
     await page.getByRole("table", { name: "Client frames" }).getByText("\" 20\"").waitFor()
     await page.getByRole("region", { name: "What happened" }).getByText(/^Streaming for \d/).waitFor()
     leaving.abort()
@@ -417,11 +418,13 @@ describe("journeys at the console", () => {
       }
     }
     await signedIn("requests")
-    await page.getByText("No requests yet.").waitFor()
+    await page.getByText(/^No requests yet\./).waitFor()
     const rows = page.getByRole("table", { name: "Requests" }).locator("tbody th a")
     const shown = async () => (await rows.allTextContents()).length
     await ask(1)
     const first = await rows.first().textContent()
+    // The list holds still under the pointer.
+    await page.getByRole("heading", { level: 1 }).hover()
     await ask(54)
     await page.getByRole("link", { name: first ?? "" }).waitFor({ state: "detached" })
     assert.strictEqual(await shown(), 50)

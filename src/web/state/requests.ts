@@ -7,13 +7,22 @@ import type { AdminClient, Reply, RequestItem } from "./client.ts"
 import { isMissing } from "./failure.ts"
 import { onRequests, onReset } from "./live.ts"
 
-/** The filter of a list. An empty text matches everything. */
+/** The filter of a list, as texts. An absent name or an empty text matches everything. */
 export interface RequestFilter {
-  readonly status: string
-  readonly style: string
-  readonly model: string
-  readonly key: string
-  readonly account: string
+  readonly status?: string
+  readonly outcome?: string
+  readonly style?: string
+  readonly key?: string
+  readonly model?: string
+  readonly account?: string
+  readonly code?: string
+  readonly upstream?: string
+  /** The least duration in milliseconds. */
+  readonly min_ms?: string
+  readonly from?: string
+  readonly to?: string
+  /** Searched in prompts and replies. */
+  readonly text?: string
 }
 
 export type RequestPage = Reply<"admin-requests", "list">
@@ -21,7 +30,14 @@ export type RequestPage = Reply<"admin-requests", "list">
 export type RequestRecord = Reply<"admin-requests", "get">
 export type RecordedFrame = RequestRecord["upstream"][number]["frames"][number]
 
-type Query = NonNullable<Parameters<AdminClient["admin-requests"]["list"]>[0]>["query"]
+export type RequestFacets = Reply<"admin-requests", "facets">
+
+type Query = NonNullable<Parameters<AdminClient["admin-requests"]["facets"]>[0]>["query"]
+
+const queryOf = ({ min_ms = "", ...texts }: RequestFilter): Query => ({
+  ...Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== "")),
+  ...(min_ms === "" ? {} : { min_ms: Number(min_ms) })
+})
 
 /** A page of the list, newest first. */
 export const listRequests = (
@@ -30,10 +46,13 @@ export const listRequests = (
   cursor: string | undefined,
   signal: AbortSignal
 ): Promise<RequestPage> => {
-  const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ""))
-  const query: Query = { limit, ...(cursor === undefined ? {} : { cursor }), ...given }
+  const query = { limit, ...(cursor === undefined ? {} : { cursor }), ...queryOf(filter) }
   return read((client) => client["admin-requests"].list({ query }), signal)
 }
+
+/** How many requests match a filter, and how many of them have each value of a facet. */
+export const countRequests = (filter: RequestFilter, signal: AbortSignal): Promise<RequestFacets> =>
+  read((client) => client["admin-requests"].facets({ query: queryOf(filter) }), signal)
 
 /** One record; `undefined` when it does not exist. */
 export const readRequest = (id: string, signal: AbortSignal): Promise<RequestRecord | undefined> =>

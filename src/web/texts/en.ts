@@ -43,6 +43,16 @@ const styleNames: Readonly<Record<string, string>> = {
   generate: "Content generation"
 }
 
+/** Names of styles for narrow columns. */
+const shortStyleNames: Readonly<Record<string, string>> = {
+  chat: "Chat",
+  responses: "Responses",
+  embeddings: "Embeddings",
+  carried: "Carried",
+  messages: "Messages",
+  generate: "Generate"
+}
+
 const outcomeNames: Readonly<Record<string, string>> = {
   open: "Open",
   ok: "OK",
@@ -346,21 +356,59 @@ export const en = {
   },
   requests: {
     ...words,
-    any: "Any",
-    request: "Request",
     outcome: "Outcome",
-    firstAfter: (time: string) => `first ${time}`,
+    first: "First",
     styles: (name: string) => styleNames[name] ?? name,
+    shortStyles: (name: string) => shortStyleNames[name] ?? name,
     outcomes: (name: string) => outcomeNames[name] ?? name,
     states: (name: string) => stateNames[name] ?? name,
+    /** Keys that are no entries of the list of keys. */
+    keyNames: (id: string) => id === "direct" ? "Caller's own token" : id,
+    keyId: (name: string) => `the id of ${name}`,
+    filters: "Filters",
+    filtersUsed: (n: number) => n === 0 ? "Filters" : `Filters (${n})`,
+    facets: {
+      outcome: "Outcome",
+      code: "Error",
+      model: "Model",
+      key: "Key",
+      account: "Account",
+      upstream: "Upstream",
+      style: "Style",
+      slow: "Slow"
+    },
+    chosen: (name: string, value: string) => `${name}: ${value}`,
+    contains: (name: string) => `${name} contains`,
+    containing: (part: string) => `contains “${part}”`,
+    slowerThan: (time: string) => `${time} or more`,
+    removeFilter: (name: string) => `Remove the filter ${name}`,
+    removeAll: "Remove all filters",
+    noValues: "No value matches.",
+    partialCounts: "The search stopped early: the counts are of the newest requests.",
+    ranges: { "15m": "Last 15 minutes", "1h": "Last hour", "24h": "Last 24 hours", "7d": "Last 7 days" },
+    between: (from: string, to: string) => to === "" ? `from ${from}` : from === "" ? `until ${to}` : `${from} – ${to}`,
+    from: (zone: string) => `From (${zone})`,
+    to: (zone: string) => `Until (${zone})`,
+    apply: "Apply",
+    searchText: "Text in prompt or reply",
+    openById: "Open a request by its id",
+    compact: "Compact",
     pause: "Pause",
     resume: "Resume",
-    paused: "The list is paused. Resume to update it.",
+    fresh: (n: string, more: boolean) => `${n}${more ? "+" : ""} new`,
+    searchAgain: "There may be new requests: search again",
+    drawer: "Chosen request",
+    drawerKeys: "J and K move, Enter opens the page, Esc closes",
     newest: "Newest",
+    newer: "Newer",
     older: "Older",
-    kept: (n: number, limit: number) => `${count(n, "request", "requests")} kept, at most ${limit}`,
-    empty: "No requests yet.",
-    noneFit: "No request matches.",
+    position: (from: number, to: number, total: number | undefined) =>
+      `${separated(from)}–${separated(to)}${total === undefined ? "" : ` of ${separated(Math.max(to, total))}`}`,
+    kept: (n: number, limit: number) => `${count(n, "request", "requests")} kept, at most ${separated(limit)}`,
+    empty: "No requests yet. The requests of your clients appear here as they arrive.",
+    noneFit: "No request matches. Remove a filter to see more.",
+    searchOn: "Nothing found among the newest requests. Older goes on searching.",
+    nodesMissing: (nodes: string) => `Requests of these nodes are missing: ${nodes}.`,
     switchedOff: "Requests are not recorded: requests.enabled is false."
   },
   inspector: {

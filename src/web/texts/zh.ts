@@ -42,6 +42,15 @@ const styleNames: Readonly<Record<string, string>> = {
   generate: "内容生成"
 }
 
+const shortStyleNames: Readonly<Record<string, string>> = {
+  chat: "Chat",
+  responses: "Responses",
+  embeddings: "向量",
+  carried: "透传",
+  messages: "Messages",
+  generate: "Generate"
+}
+
 const outcomeNames: Readonly<Record<string, string>> = {
   open: "进行中",
   ok: "成功",
@@ -326,21 +335,60 @@ export const zh: Texts = {
   states: { ready: "可用", cooling: "冷却中", out: "已移出轮换", disabled: "已停用", failed: "测试失败" },
   requests: {
     ...words,
-    any: "全部",
-    request: "请求",
     outcome: "结果",
-    firstAfter: (time) => `首个事件 ${time}`,
+    first: "首个事件",
     styles: (name) => styleNames[name] ?? name,
+    shortStyles: (name) => shortStyleNames[name] ?? name,
     outcomes: (name) => outcomeNames[name] ?? name,
     states: (name) => stateNames[name] ?? name,
+    keyNames: (id) => id === "direct" ? "调用方自带令牌" : id,
+    keyId: (name) => `${name} 的标识`,
+    filters: "筛选",
+    filtersUsed: (n) => n === 0 ? "筛选" : `筛选（${n}）`,
+    facets: {
+      outcome: "结果",
+      code: "错误",
+      model: "模型",
+      key: "密钥",
+      account: "账号",
+      upstream: "上游",
+      style: "接口",
+      slow: "耗时"
+    },
+    chosen: (name, value) => `${name}：${value}`,
+    contains: (name) => `${name}包含`,
+    containing: (part) => `包含“${part}”`,
+    slowerThan: (time) => `${time} 以上`,
+    removeFilter: (name) => `移除筛选：${name}`,
+    removeAll: "移除所有筛选",
+    noValues: "没有匹配的值。",
+    partialCounts: "搜索提前结束：数量仅统计了最新的请求。",
+    ranges: { "15m": "最近 15 分钟", "1h": "最近 1 小时", "24h": "最近 24 小时", "7d": "最近 7 天" },
+    between: (from, to) => to === "" ? `从 ${from} 起` : from === "" ? `到 ${to} 止` : `${from} – ${to}`,
+    from: (zone) => `开始（${zone}）`,
+    to: (zone) => `结束（${zone}）`,
+    apply: "应用",
+    searchText: "提示词或回复中的文字",
+    openById: "按请求 ID 打开",
+    compact: "紧凑",
     pause: "暂停",
     resume: "继续",
-    paused: "列表已暂停，点击继续以恢复更新。",
+    fresh: (n, more) => `${n}${more ? "+" : ""} 个新请求`,
+    searchAgain: "可能有新请求，重新搜索",
+    drawer: "选中的请求",
+    drawerKeys: "J、K 移动，Enter 打开页面，Esc 关闭",
     newest: "最新",
+    newer: "更新",
     older: "更早",
-    kept: (n, limit) => `保留 ${n} 个请求，最多 ${limit} 个`,
-    empty: "还没有请求。",
-    noneFit: "没有符合条件的请求。",
+    position: (from, to, total) =>
+      `第 ${separated(from)}–${separated(to)} 个${
+        total === undefined ? "" : `，共 ${separated(Math.max(to, total))} 个`
+      }`,
+    kept: (n, limit) => `保留 ${separated(n)} 个请求，最多 ${separated(limit)} 个`,
+    empty: "还没有请求。客户端的请求到达后会显示在这里。",
+    noneFit: "没有符合条件的请求。移除一个筛选可查看更多。",
+    searchOn: "最新的请求中没有找到。点击“更早”继续搜索。",
+    nodesMissing: (nodes) => `缺少以下节点的请求：${nodes}。`,
     switchedOff: "请求未被记录：requests.enabled 为 false。"
   },
   inspector: {

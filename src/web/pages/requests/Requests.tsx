@@ -1,192 +1,384 @@
 /**
- * The list of requests, updated live.
+ * The list of requests, updated live, with a drawer for one of them. What one chose lives in the address.
  */
-import { useEffect, useState } from "preact/hooks"
-import { recordedStyles } from "../../../api.ts"
-import { RequestBadge } from "../../parts/Badge.tsx"
-import { Search, Select } from "../../parts/Form.tsx"
-import { elapsed, number, timeOfDay } from "../../parts/format.ts"
+import type { ComponentChildren, RefObject } from "preact"
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
+import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
+import { Icon } from "../../parts/Icon.tsx"
 import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
-import { numbers, Table } from "../../parts/Table.tsx"
+import { OpeningRow, Table } from "../../parts/Table.tsx"
 import { report } from "../../state/actions.ts"
 import type { RequestItem } from "../../state/client.ts"
 import { failureText } from "../../state/failure.ts"
-import { onRequests, onReset } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
-import { listRequests, type RequestFilter } from "../../state/requests.ts"
-import { linkTo } from "../../state/route.ts"
-import { Inspector } from "./Inspector.tsx"
-import { pageSize, type ShownPage, updatePage } from "./updatePage.ts"
+import { useTexts, zoneAtom } from "../../state/preferences.ts"
+import { useAtom } from "../../state/registry.ts"
+import { listRequests } from "../../state/requests.ts"
+import { choose, go, linkTo, type Query, useQuery } from "../../state/route.ts"
+import { columnsOf, hasOtherDays } from "./columns.tsx"
+import { filterOf, narrowed } from "./filter.ts"
+import { Filters, narrow, TypedFilter } from "./Filters.tsx"
+import { RequestView } from "./Inspector.tsx"
+import { freshOf, pageSize, type ShownPage } from "./updatePage.ts"
+import { useCounts, useList } from "./useList.ts"
 
-const statuses = ["open", "ok", "failed", "cancelled", "4xx", "5xx"] as const
+/** Windows from this width on have room for a drawer beside the list. */
+const roomForDrawer = "(min-width: 1240px)"
 
-const everything: RequestFilter = { status: "", style: "", model: "", key: "", account: "" }
+/** Shows a request: in the drawer, or on its page where there is no room for a drawer. */
+const openRequest = (id: string): void => {
+  if (matchMedia(roomForDrawer).matches) choose({ open: id })
+  else go("requests", id)
+}
 
-const Row = ({ item }: { readonly item: RequestItem }) => {
+/** The width of an element, in pixels. */
+const useWidth = (ref: RefObject<HTMLElement | null>): number => {
+  const [width, setWidth] = useState(0)
+  useLayoutEffect(() => {
+    if (ref.current === null) return
+    const measure = () => setWidth(ref.current?.clientWidth ?? 0)
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(ref.current)
+    return () => observer.disconnect()
+  }, [])
+  return width
+}
+
+/** Whether a media query holds. */
+const useMedia = (query: string): boolean => {
+  const [holds, setHolds] = useState(matchMedia(query).matches)
+  useEffect(() => {
+    const media = matchMedia(query)
+    const changed = () => setHolds(media.matches)
+    media.addEventListener("change", changed)
+    return () => media.removeEventListener("change", changed)
+  }, [query])
+  return holds
+}
+
+/** Opens a request by an id that is pasted or typed; of a line such as `x-request-id: req_1` it takes the last word. */
+const OpenById = () => {
   const t = useTexts().requests
+  const [text, setText] = useState("")
+  const open = (given: string) => {
+    const id = given.trim().split(/\s/).at(-1) ?? ""
+    if (id === "") return
+    setText("")
+    openRequest(id)
+  }
   return (
-    <tr>
-      <td class="nowrap number">{timeOfDay(item.started_at)}</td>
-      <th scope="row">
-        <a class="id" href={linkTo("requests", item.id)} title={item.request_id}>{item.request_id}</a>
-      </th>
-      <td class="nowrap">
-        <RequestBadge item={item} />
-        {item.status !== null && <span class="hint">{` ${item.status}`}</span>}
-        {item.error !== null && <p class="hint">{item.error}</p>}
-      </td>
-      <td>
-        <span class="clip narrow" title={item.model ?? ""}>{item.model ?? "–"}</span>
-        <p class="hint nowrap">{t.styles(item.style)}</p>
-      </td>
-      <td>
-        <code>{item.key}</code>
-      </td>
-      <td>
-        <span class="clip narrow" title={item.account}>{item.account || "–"}</span>
-        {item.target !== undefined && <p class="hint clip narrow" title={item.target}>{item.target}</p>}
-      </td>
-      <td class="number">
-        {item.duration_ms === null ? "–" : elapsed(item.duration_ms)}
-        {item.first_event_ms !== null && <p class="hint">{t.firstAfter(elapsed(item.first_event_ms))}</p>}
-      </td>
-      <td class="number">
-        {item.usage === null ? "–" : `${number(item.usage.prompt_tokens)} + ${number(item.usage.completion_tokens)}`}
-      </td>
-    </tr>
+    <form
+      class="by-id"
+      onSubmit={(event) => {
+        event.preventDefault()
+        open(text)
+      }}
+    >
+      <input
+        type="text"
+        aria-label={t.openById}
+        placeholder={t.openById}
+        autocomplete="off"
+        spellcheck={false}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onPaste={(event) => {
+          const pasted = event.clipboardData?.getData("text") ?? ""
+          if (text !== "" || pasted.trim() === "") return
+          event.preventDefault()
+          open(pasted)
+        }}
+      />
+    </form>
   )
 }
 
-/** A page of the list, updated by events. Another value of `tries` loads it again. */
-const useRequests = (filter: RequestFilter, cursor: string | undefined, paused: boolean, tries: number) => {
-  const [page, setPage] = useState<ShownPage>()
-  const [failure, setFailure] = useState<string>()
-  const [waiting, setWaiting] = useState(true)
-  const [missed, setMissed] = useState(0)
-  useEffect(() => {
-    if (paused) return
-    const loading = new AbortController()
-    setWaiting(true)
-    listRequests(filter, pageSize, cursor, loading.signal).then(
-      (next) => {
-        setPage({ ...next, cut: false })
-        setFailure(undefined)
-        setWaiting(false)
-      },
-      (reason: unknown) => {
-        if (loading.signal.aborted) return
-        setFailure(failureText(reason))
-        setWaiting(false)
-      }
-    )
-    return () => loading.abort()
-  }, [filter, cursor, paused, tries, missed])
-  useEffect(() => {
-    if (paused) return
-    const stop = onRequests((items) =>
-      setPage((now) => now === undefined ? now : updatePage(now, items, filter, cursor === undefined))
-    )
-    const stopReset = onReset(() => setMissed((count) => count + 1))
-    return () => {
-      stop()
-      stopReset()
-    }
-  }, [filter, cursor, paused])
-  return { page, failure, waiting }
+/** The link of a row. By keyboard, opening what is open in the drawer opens its page. */
+const RowLink = ({ children, isOpen, item }: {
+  readonly item: RequestItem
+  readonly isOpen: boolean
+  readonly children: ComponentChildren
+}) => (
+  <a
+    class="row-link"
+    href={linkTo("requests", item.id)}
+    data-id={item.id}
+    title={item.request_id}
+    aria-current={isOpen ? "true" : undefined}
+    onClick={(event) => {
+      const hasOwnTarget = event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0
+      if (hasOwnTarget || isOpen || !matchMedia(roomForDrawer).matches) return
+      event.preventDefault()
+      choose({ open: item.id })
+    }}
+  >
+    {children}
+  </a>
+)
+
+const isOpenIn = (query: Query, item: RequestItem): boolean =>
+  query["open"] === item.id || query["open"] === item.request_id
+
+const Rows = ({ busy, compact, page, query, upstreams, width }: {
+  readonly page: ShownPage
+  readonly query: Query
+  readonly width: number
+  readonly upstreams: boolean
+  readonly busy: boolean
+  readonly compact: boolean
+}) => {
+  const texts = useTexts()
+  const t = texts.requests
+  const columns = columnsOf(
+    texts,
+    { width, upstreams, days: hasOtherDays(page.items) },
+    (item, content) => <RowLink item={item} isOpen={isOpenIn(query, item)}>{content}</RowLink>
+  )
+  return (
+    <Table
+      name={texts.common.pages.requests}
+      busy={busy}
+      compact={compact}
+      columns={columns}
+      rows={page.items.length}
+      empty={Object.keys(narrowed(query)).length === 0
+        ? t.empty
+        : page.next_cursor === null
+        ? t.noneFit
+        : t.searchOn}
+    >
+      {page.items.map((item) => (
+        <OpeningRow
+          key={item.id}
+          class={isOpenIn(query, item) ? "current" : ""}
+          onOpen={() => openRequest(item.id)}
+        >
+          {columns.map(({ cell, isName, name, number: isNumber }) =>
+            isName === true
+              ? <th key={name} scope="row">{cell(item)}</th>
+              : <td key={name} class={isNumber === true ? "number" : ""}>{cell(item)}</td>
+          )}
+        </OpeningRow>
+      ))}
+    </Table>
+  )
 }
 
-const List = () => {
+const Drawer = ({ id, onClose }: { readonly id: string; readonly onClose: () => void }) => {
   const { common, requests: t } = useTexts()
-  const [filter, setFilter] = useState(everything)
-  const [cursor, setCursor] = useState<string>()
-  const [paused, setPaused] = useState(false)
-  const [tries, setTries] = useState(0)
-  const { failure, page, waiting } = useRequests(filter, cursor, paused, tries)
-  const narrow = (change: Partial<RequestFilter>) => {
-    setFilter((now) => ({ ...now, ...change }))
-    setCursor(undefined)
-  }
-  const retry = () => setTries(tries + 1)
-  const newest = () => {
-    setCursor(undefined)
-    setPaused(false)
-    retry()
+  return (
+    <aside class="drawer" aria-label={t.drawer}>
+      <div class="bar-of-drawer">
+        <span class="hint">{t.drawerKeys}</span>
+        <button type="button" class="quiet icon-only" aria-label={common.close} onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </div>
+      <div class="stack" tabIndex={0} role="group" aria-label={t.drawer}>
+        <RequestView key={id} id={id} inDrawer />
+      </div>
+    </aside>
+  )
+}
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.closest("input, textarea, select, [contenteditable], dialog, [popover]") !== null
+
+/** J and K move the focus among the rows, and the drawer with it; Escape closes the drawer. */
+const useRowKeys = (box: RefObject<HTMLElement | null>, open: string | undefined, onClose: () => void) => {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+      if (event.key === "Escape" && open !== undefined) return onClose()
+      const step = { j: 1, k: -1 }[event.key.toLowerCase()]
+      if (step === undefined) return
+      const links = [...box.current?.querySelectorAll<HTMLAnchorElement>(".row-link") ?? []]
+      const row = document.activeElement?.closest("tr")
+      const isFocused = links.findIndex((link) => link.closest("tr") === row)
+      const now = isFocused === -1 ? links.findIndex((link) => link.ariaCurrent === "true") : isFocused
+      const next = links[now === -1 ? 0 : Math.max(0, Math.min(links.length - 1, now + step))]
+      if (next === undefined) return
+      event.preventDefault()
+      next.focus()
+      const id = next.dataset["id"]
+      if (open !== undefined && id !== undefined) choose({ open: id })
+    }
+    addEventListener("keydown", pressed)
+    return () => removeEventListener("keydown", pressed)
+  }, [open])
+}
+
+const mostPlaces = 1_000
+
+/** Where the page before each cursor's page begins. Holds the latest 1,000. */
+const newerPlaces = new Map<string, Query>()
+
+const placeIn = ({ cursor = "", row = "" }: Query): Query => ({ cursor, row })
+
+const turn = (query: Query, next: Query): void => {
+  go("requests", undefined, { ...query, ...next, open: "" })
+  scrollTo(0, 0)
+}
+
+const Pages = ({ page, query, total }: {
+  readonly page: ShownPage
+  readonly query: Query
+  readonly total: number | undefined
+}) => {
+  const t = useTexts().requests
+  const isNewest = query["cursor"] === undefined
+  const before = Math.max(0, Math.floor(Number(query["row"] ?? 0)) || 0)
+  const newest = { cursor: "", row: "" }
+  const show = (cursor: string | null) => {
+    if (cursor === null) return
+    newerPlaces.delete(cursor)
+    newerPlaces.set(cursor, placeIn(query))
+    for (const oldest of newerPlaces.keys()) {
+      if (newerPlaces.size <= mostPlaces) break
+      newerPlaces.delete(oldest)
+    }
+    turn(query, { cursor, row: String(before + page.items.length) })
   }
   const older = async () => {
-    if (page?.cut !== true) return setCursor(page?.next_cursor ?? undefined)
+    if (!page.cut) return show(page.next_cursor)
     try {
       // The page's cursor is from before newer requests pushed rows off the page.
-      const now = await listRequests(filter, pageSize, undefined, new AbortController().signal)
-      return setCursor(now.next_cursor ?? undefined)
+      const now = await listRequests(filterOf(query, Date.now()), pageSize, undefined, new AbortController().signal)
+      return show(now.next_cursor)
     } catch (reason) {
       return report(failureText(reason), true)
     }
   }
-  const narrowed = Object.values(filter).some((value) => value !== "")
+  return (
+    <div class="pager">
+      {before > pageSize && <button type="button" onClick={() => turn(query, newest)}>{t.newest}</button>}
+      <button
+        type="button"
+        disabled={isNewest}
+        onClick={() => turn(query, newerPlaces.get(query["cursor"] ?? "") ?? newest)}
+      >
+        {t.newer}
+      </button>
+      <button type="button" disabled={page.next_cursor === null && !page.cut} onClick={() => void older()}>
+        {t.older}
+      </button>
+      <span>
+        {page.items.length > 0 && `${t.position(before + 1, before + page.items.length, total)} · `}
+        {t.kept(page.kept, page.limit)}
+      </span>
+    </div>
+  )
+}
+
+/** Pixels that a page is scrolled by before its rows are out of place. */
+const scrolledFrom = 60
+
+const List = () => {
+  const { common, requests: t } = useTexts()
+  useAtom(zoneAtom)
+  const query = useQuery()
+  const box = useRef<HTMLDivElement>(null)
+  const width = useWidth(box)
+  const [paused, setPaused] = useState(false)
+  const hasRoom = useMedia(roomForDrawer)
+  const isHeld = () => {
+    if (box.current === null || box.current.querySelector(".row-link") === null) return false
+    return scrollY > scrolledFrom || box.current.matches(":hover") ||
+      box.current.querySelector("tbody")?.contains(document.activeElement) === true ||
+      (box.current.querySelector(".table-box")?.scrollTop ?? 0) > 0
+  }
+  const { failure, isOther, page, reload, showHeld } = useList(query, paused, isHeld)
+  const counts = useCounts(query)
+  const open = query["open"]
+  const close = () => {
+    choose({ open: "" })
+    box.current?.querySelector<HTMLElement>(".row-link[aria-current]")?.focus()
+  }
+  useRowKeys(box, open, close)
+  useEffect(() => {
+    if (open !== undefined && !hasRoom) location.replace(linkTo("requests", open))
+  }, [open, hasRoom])
+  const fresh = page === undefined ? 0 : freshOf(page)
+  const showFresh = () => {
+    if (page?.outdated === true) reload()
+    else showHeld()
+    box.current?.querySelector(".table-box")?.scrollTo(0, 0)
+    scrollTo(0, 0)
+  }
+  const release = () => {
+    if (paused || isHeld() || page === undefined) return
+    if (page.outdated && query["text"] === undefined) reload()
+    else if (page.held.size > 0) showHeld()
+  }
+  useEffect(() => {
+    addEventListener("scroll", release, { passive: true })
+    return () => removeEventListener("scroll", release)
+  })
+  useEffect(release, [paused])
+  const upstreams = page?.items.some(({ target }) => target !== undefined) === true
+  const isCompact = query["density"] === "compact"
   return (
     <>
       <Heading name={common.pages.requests}>
+        <TypedFilter
+          name={t.searchText}
+          value={query["text"] ?? ""}
+          onText={(text) => narrow({ text })}
+          data-filter
+        />
+        <OpenById />
+        <button
+          type="button"
+          aria-pressed={isCompact}
+          onClick={() => choose({ density: isCompact ? "" : "compact" })}
+        >
+          {t.compact}
+        </button>
         <button type="button" onClick={() => setPaused(!paused)}>{paused ? t.resume : t.pause}</button>
       </Heading>
-      <div class="row filters">
-        <Select
-          label={t.status}
-          value={filter.status}
-          options={[["", t.any], ...statuses.map((each) => [each, t.outcomes(each)] as const)]}
-          onValue={(status) => narrow({ status })}
-        />
-        <Select
-          label={t.style}
-          value={filter.style}
-          options={[["", t.any], ...recordedStyles.map((each) => [each, t.styles(each)] as const)]}
-          onValue={(style) => narrow({ style })}
-        />
-        <Search label={t.model} onSearch={(model) => narrow({ model })} />
-        <Search label={t.key} onSearch={(key) => narrow({ key })} />
-        <Search label={t.account} onSearch={(account) => narrow({ account })} />
-      </div>
-      {paused && <p class="notice">{t.paused}</p>}
+      <Filters query={query} shown={counts} />
+      {page?.nodes_missing !== undefined && <p class="notice warn">{t.nodesMissing(page.nodes_missing.join(", "))}</p>}
       {page?.enabled === false && <p class="notice warn">{t.switchedOff}</p>}
-      {failure !== undefined && <LoadFailure text={failure} onRetry={retry} />}
-      {page === undefined
-        ? failure === undefined && <Loading />
-        : (
-          <>
-            <Table
-              name={common.pages.requests}
-              busy={waiting && !paused}
-              columns={[
-                ...numbers(t.time),
-                t.request,
-                t.outcome,
-                t.model,
-                t.key,
-                t.account,
-                ...numbers(t.duration, t.tokens)
-              ]}
-              rows={page.items.length}
-              empty={narrowed ? t.noneFit : t.empty}
-            >
-              {page.items.map((item) => <Row key={item.id} item={item} />)}
-            </Table>
-            <div class="pager">
-              <button type="button" disabled={cursor === undefined && !paused} onClick={newest}>{t.newest}</button>
-              <button
-                type="button"
-                disabled={(page.next_cursor === null && !page.cut) || paused}
-                onClick={() => void older()}
-              >
-                {t.older}
-              </button>
-              <span>{t.kept(page.kept, page.limit)}</span>
-            </div>
-          </>
-        )}
+      {failure !== undefined && <LoadFailure text={failure} onRetry={reload} />}
+      {page === undefined && failure === undefined && <Loading />}
+      <div class={open !== undefined && hasRoom ? "beside" : ""}>
+        <div class="stack">
+          <div
+            ref={box}
+            class="requests"
+            onMouseLeave={release}
+            onFocusOut={() => setTimeout(release)}
+            onScrollCapture={release}
+          >
+            {page !== undefined && (fresh > 0 || page.outdated) && query["cursor"] === undefined && (
+              <div class="fresh">
+                <button type="button" class="primary" onClick={showFresh}>
+                  {fresh === 0 ? t.searchAgain : t.fresh(number(fresh), page.outdated)}
+                </button>
+              </div>
+            )}
+            {page !== undefined && (
+              <Rows
+                page={page}
+                query={query}
+                width={width}
+                upstreams={upstreams}
+                busy={isOther}
+                compact={isCompact}
+              />
+            )}
+          </div>
+          {page !== undefined && (
+            <Pages page={page} query={query} total={counts.isOther ? undefined : counts.counts?.total} />
+          )}
+        </div>
+        {open !== undefined && hasRoom && <Drawer id={open} onClose={close} />}
+      </div>
     </>
   )
 }
 
-/** The list of requests, or the inspector of request `of`. */
+/** The list of requests, or request `of`. */
 export const Requests = ({ of }: { readonly of: string | undefined }) =>
-  of === undefined ? <List /> : <Inspector key={of} id={of} />
+  of === undefined ? <List /> : <RequestView key={of} id={of} />

@@ -151,7 +151,7 @@ const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonly reply
     : reply.rows.toSorted((a, b) => b.requests - a.requests || b.total_tokens - a.total_tokens)
   const cells = (row: Measures) => (
     <>
-      <td class="number share">
+      <td class="number part-of">
         <span
           class="of-all"
           style={{ width: `${totals.requests === 0 ? 0 : (row.requests / totals.requests) * 100}%` }}
@@ -289,7 +289,7 @@ const Chips = ({ only }: { readonly only: Query }) => {
         <button
           key={name}
           type="button"
-          class="chip"
+          class="usage-filter"
           aria-label={t.remove(t.groups[name as Dimension])}
           onClick={() => choose({ [name]: "" })}
         >
@@ -385,7 +385,7 @@ export const Usage = () => {
           onValue={(value: string) => choose({ split: value })}
         />
       </div>
-      <div class="chips">
+      <div class="usage-filters">
         <Chips only={only} />
         <span class="hint">
           {t.zone(zoneName())}

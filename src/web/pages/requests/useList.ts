@@ -1,0 +1,110 @@
+/**
+ * A page of the list of requests as it is shown: loaded for its filters and place, updated by events, still while it is held.
+ */
+import { useEffect, useMemo, useState } from "preact/hooks"
+import { failureText } from "../../state/failure.ts"
+import { onRequests, onReset } from "../../state/live.ts"
+import { countRequests, listRequests, type RequestFacets } from "../../state/requests.ts"
+import type { Query } from "../../state/route.ts"
+import { filterOf, narrowed } from "./filter.ts"
+import { holdPage, pageSize, releasePage, type ShownPage, shownPage, updatePage } from "./updatePage.ts"
+
+/** `isHeld` says whether rows must not move now: the pointer or the focus is on them, or they are scrolled. */
+export const useList = (query: Query, paused: boolean, isHeld: () => boolean) => {
+  const cursor = query["cursor"]
+  const isNewest = cursor === undefined
+  const narrowing = JSON.stringify(narrowed(query))
+  const wanted = `${cursor} ${narrowing}`
+  const [tries, setTries] = useState(0)
+  const [shown, setShown] = useState<{ readonly of: string; readonly page: ShownPage }>()
+  const [failure, setFailure] = useState<string>()
+  const filter = useMemo(() => filterOf(query, Date.now()), [narrowing, tries])
+  const reload = () => setTries((count) => count + 1)
+  const update = (change: (page: ShownPage) => ShownPage) =>
+    setShown((now) => now === undefined || now.of !== wanted ? now : { of: wanted, page: change(now.page) })
+
+  useEffect(() => {
+    const loading = new AbortController()
+    listRequests(filter, pageSize, cursor, loading.signal).then(
+      (page) => {
+        setShown({ of: wanted, page: shownPage(page) })
+        setFailure(undefined)
+      },
+      (reason: unknown) => {
+        if (!loading.signal.aborted) setFailure(failureText(reason))
+      }
+    )
+    return () => loading.abort()
+  }, [wanted, tries])
+
+  useEffect(() => {
+    const stop = onRequests((items) =>
+      update((page) =>
+        paused || isHeld()
+          ? holdPage(page, items, filter, isNewest, paused)
+          : updatePage(releasePage(page, filter, isNewest), items, filter, isNewest)
+      )
+    )
+    const stopReset = onReset(() => {
+      if (paused || isHeld()) update((page) => ({ ...page, outdated: true }))
+      else reload()
+    })
+    return () => {
+      stop()
+      stopReset()
+    }
+  }, [filter, wanted, paused])
+
+  return {
+    page: shown?.page,
+    /** What is shown is of other filters or another place. */
+    isOther: shown !== undefined && shown.of !== wanted,
+    failure,
+    filter,
+    reload,
+    /** Shows everything that was held. */
+    showHeld: () => update((page) => releasePage(page, filter, isNewest))
+  }
+}
+
+/** The least time between two counts of changing requests, in milliseconds. */
+const countEvery = 5_000
+
+export interface ShownCounts {
+  readonly counts: RequestFacets | undefined
+  /** They are of other filters. */
+  readonly isOther: boolean
+}
+
+/** Counts for the filters; counted again while requests change, unless the server would have to search texts. */
+export const useCounts = (query: Query): ShownCounts => {
+  const [shown, setShown] = useState<{ readonly of: string; readonly counts: RequestFacets }>()
+  const narrowing = JSON.stringify(narrowed(query))
+  useEffect(() => {
+    const ending = new AbortController()
+    let isChanged = false
+    const count = () => {
+      isChanged = false
+      countRequests(filterOf(query, Date.now()), ending.signal).then(
+        (counts) => setShown({ of: narrowing, counts }),
+        () => {
+          // The list reports why the gateway does not answer; the next count may succeed.
+          isChanged = true
+        }
+      )
+    }
+    const stop = onRequests(() => {
+      isChanged = true
+    })
+    const timer = setInterval(() => {
+      if (isChanged && !document.hidden && query["text"] === undefined) count()
+    }, countEvery)
+    count()
+    return () => {
+      ending.abort()
+      clearInterval(timer)
+      stop()
+    }
+  }, [narrowing])
+  return { counts: shown?.counts, isOther: shown !== undefined && shown.of !== narrowing }
+}

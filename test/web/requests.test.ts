@@ -1,0 +1,223 @@
+/**
+ * The list of requests in Chromium: filters, the drawer, keys, rows that hold still, pages.
+ */
+import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
+import { createHash } from "node:crypto"
+import type { Browser, BrowserContextOptions, Page } from "playwright-core"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { launch, openSignedIn, seriousFindings, settled, sideways, type Watched } from "./support.ts"
+
+const keyId = createHash("sha256").update(businessKey).digest("hex").slice(0, 16)
+
+let browser: Browser
+let gateway: RunningGateway
+let watched: Watched
+let page: Page
+
+const ask = async (id: string, content = "Hello", model = "upstream-chat", key = businessKey) => {
+  const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "x-request-id": id },
+    body: JSON.stringify({ model, messages: [{ role: "user", content }] })
+  })
+  await reply.text()
+}
+
+beforeAll(async () => {
+  ;[browser, gateway] = await Promise.all([
+    launch(),
+    startGateway({
+      keys: [businessKey, "second-key"],
+      key_records: { [keyId]: { name: "Mobile app (production)" } },
+      accounts: [{ email: "ada@example.com", password: "p" }]
+    })
+  ])
+  for (let i = 1; i <= 60; i++) await ask(`early-${i}`)
+  await ask("searched", "Where is the pelican?", "upstream-reasoner", "second-key")
+  for (let i = 1; i <= 3; i++) await ask(`missing-${i}`, "Hello", "no-such-model")
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.stop()
+})
+afterEach(() => watched.close())
+
+const start = async (route = "requests", options: BrowserContextOptions = {}) => {
+  watched = await openSignedIn(browser, gateway.url, route, { viewport: { width: 1440, height: 900 }, ...options })
+  page = watched.page
+  await page.getByRole("heading", { level: 1 }).waitFor()
+  await settled(page)
+}
+
+const button = (name: string) => page.getByRole("button", { name, exact: true })
+const table = () => page.getByRole("table", { name: "Requests" })
+const link = (id: string) => table().getByRole("link", { name: id, exact: true })
+const drawer = () => page.getByRole("complementary", { name: "Chosen request" })
+const ids = () => table().locator(".row-link").evaluateAll((links) => links.map((each) => each.getAttribute("title")))
+/** Waits until the list has this many rows. */
+const rows = async (count: number) => {
+  const links = table().locator(".row-link")
+  await links.nth(count - 1).waitFor()
+  await links.nth(count).waitFor({ state: "detached" })
+}
+const focused = () => page.locator(":focus").getAttribute("title")
+
+describe("the list of requests", () => {
+  it("is narrowed by counted values, and Back, a reload and a link restore what was chosen", async () => {
+    await start()
+    await rows(50)
+    await button("Error").click()
+    await page.getByRole("group", { name: "Error", exact: true }).getByRole("button", { name: "model_not_found 3" })
+      .click()
+    await rows(3)
+    await page.getByText("1–3 of 3").waitFor()
+    const address = page.url()
+    await link("missing-2").click()
+    await drawer().getByRole("link", { name: "Request missing-2" }).click()
+    await page.getByRole("heading", { level: 1, name: "Request missing-2" }).waitFor()
+    await page.goBack()
+    await rows(3)
+    await drawer().getByRole("link", { name: "Request missing-2" }).waitFor()
+    await page.reload()
+    await rows(3)
+    await drawer().getByRole("link", { name: "Request missing-2" }).waitFor()
+    await drawer().getByRole("button", { name: "Close" }).click()
+    assert.strictEqual(page.url(), address)
+    await button("Remove the filter Error").click()
+    await rows(50)
+  })
+
+  it("is narrowed by parts of names, by a click on a value, by texts and by time", async () => {
+    await start()
+    await button("Key").click()
+    await page.getByRole("textbox", { name: "Key contains" }).fill("mobile APP")
+    await button("Key: contains “mobile APP”").waitFor()
+    await page.getByText("1–50 of 63").waitFor()
+    assert.notInclude(await ids(), "searched")
+    assert.deepStrictEqual(await seriousFindings(page), [])
+    await page.keyboard.press("Escape")
+    // The key is a link to its page, and its id is at hand.
+    const key = table().getByRole("link", { name: "Mobile app (production)" }).first()
+    assert.strictEqual(await key.getAttribute("title"), keyId)
+    assert.strictEqual(await key.getAttribute("href"), `#/keys/${keyId}`)
+    await button("Remove all filters").click()
+    await page.keyboard.press("/")
+    await page.keyboard.type("PELICAN")
+    await rows(1)
+    assert.deepStrictEqual(await ids(), ["searched"])
+    await table().getByRole("button", { name: "upstream-reasoner" }).click()
+    await button("Model: upstream-reasoner").waitFor()
+    await button("Time").click()
+    await button("Last hour").click()
+    await rows(1)
+    await button("Time: Last hour").click()
+    await page.getByLabel(/^From/).fill("2020-01-01T00:00:00")
+    await page.getByLabel(/^Until/).fill("2020-01-02T00:00:00")
+    await button("Apply").click()
+    await page.getByText("No request matches. Remove a filter to see more.").waitFor()
+    assert.match(page.url(), /from=\d+&to=\d+/)
+  })
+
+  it("is walked through by J and K; Enter opens the drawer, and then the page", async () => {
+    await start()
+    await page.keyboard.press("j")
+    await page.keyboard.press("j")
+    await page.keyboard.press("k")
+    await page.keyboard.press("j")
+    assert.strictEqual(await focused(), "missing-2")
+    await page.keyboard.press("Enter")
+    await drawer().getByRole("link", { name: "Request missing-2" }).waitFor()
+    assert.deepStrictEqual(await seriousFindings(page), [])
+    await page.keyboard.press("j")
+    await drawer().getByRole("link", { name: "Request missing-1" }).waitFor()
+    await page.keyboard.press("Escape")
+    await drawer().waitFor({ state: "detached" })
+    assert.strictEqual(await focused(), "missing-1")
+    await page.keyboard.press("Enter")
+    await drawer().waitFor()
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { level: 1, name: "Request missing-1" }).waitFor()
+  })
+
+  it("opens a request by a pasted id, on a page of its own where there is no room for a drawer", async () => {
+    await start("requests", { viewport: { width: 390, height: 800 } })
+    await page.getByRole("textbox", { name: "Open a request by its id" }).fill("x-request-id: early-7")
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { level: 1, name: "Request early-7" }).waitFor()
+    await page.goBack()
+    await button("Filters").click()
+    await button("Outcome").click()
+    await page.getByRole("button", { name: "Failed 3" }).click()
+    await rows(3)
+    assert.isAtMost(await sideways(page), 0)
+    assert.deepStrictEqual(await seriousFindings(page), [])
+  })
+
+  it("turns to older requests from their top, and back", async () => {
+    await start()
+    await rows(50)
+    await button("Older").click()
+    await page.getByText("51–64 of 64").waitFor()
+    assert.strictEqual(await page.evaluate("scrollY"), 0)
+    await rows(14)
+    assert.strictEqual((await ids()).at(-1), "early-1")
+    await button("Newer").click()
+    await page.getByText("1–50 of 64").waitFor()
+    await rows(50)
+    await page.goBack()
+    await rows(14)
+  })
+
+  it("has rows of one height and no column that is cut, and a denser form with 25 rows in 900 pixels", async () => {
+    await start()
+    for (const width of [1440, 1024]) {
+      await page.setViewportSize({ width, height: 900 })
+      const shape = await table().evaluate((element) => {
+        const box = element.parentElement!
+        return [
+          box.scrollWidth - box.clientWidth,
+          ...new Set(
+            [...element.querySelectorAll("tbody tr")].map((row) => Math.round(row.getBoundingClientRect().height))
+          )
+        ]
+      })
+      assert.deepStrictEqual(shape, [0, 32], String(width))
+    }
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await button("Compact").click()
+    await table().locator("tbody tr").nth(24).waitFor()
+    assert.isAtMost(
+      await table().locator("tbody tr").nth(24).evaluate((row) => row.getBoundingClientRect().bottom),
+      900
+    )
+  })
+
+  it("holds still under the pointer and while it is paused, and shows what is new on demand", async () => {
+    await start()
+    await link("missing-3").hover()
+    const before = await ids()
+    await ask("late-1")
+    await button("1 new").waitFor()
+    assert.deepStrictEqual(await ids(), before)
+    await button("1 new").click()
+    await link("late-1").waitFor()
+    await page.getByRole("heading", { level: 1 }).hover()
+    await ask("late-2")
+    await link("late-2").waitFor()
+
+    await button("Pause").click()
+    await ask("late-3")
+    await button("1 new").waitFor()
+    assert.strictEqual(await link("late-3").count(), 0)
+    // Filters work on.
+    await button("Outcome").click()
+    await page.getByRole("group", { name: "Outcome", exact: true }).getByRole("button", { name: /^Failed/ }).click()
+    await rows(3)
+    await button("Remove the filter Outcome").click()
+    await link("late-3").waitFor()
+    await ask("late-4")
+    await button("1 new").waitFor()
+    await button("Resume").click()
+    await link("late-4").waitFor()
+  })
+})
