@@ -21,6 +21,7 @@ import { AdminRoutesGroup } from "../admin/routes/Api.ts"
 import { AdminSamplesGroup } from "../admin/samples/Api.ts"
 import { AdminSettingsGroup } from "../admin/settings/Api.ts"
 import { AdminNodesGroup, AdminSelfTestGroup, AdminVersionGroup } from "../admin/system/Api.ts"
+import { AdminTokensGroup } from "../admin/tokens/Api.ts"
 import { AdminUpstreamsGroup } from "../admin/upstreams/Api.ts"
 import { AdminUsageGroup } from "../admin/usage/Api.ts"
 import { documented, reading } from "../http/documented.ts"
@@ -36,6 +37,7 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminKeysGroup,
   AdminUsageGroup,
   AdminChangesGroup,
+  AdminTokensGroup,
   AdminAccountsGroup,
   AdminUpstreamsGroup,
   AdminRoutesGroup,

@@ -13,10 +13,11 @@ import { Requests } from "../../recordings/Requests.ts"
 import { logChange } from "../changes.ts"
 import { clamp } from "../contract.ts"
 import { adminHandlers } from "../handlers.ts"
+import { CurrentOperator } from "../middleware.ts"
 import { makeNodeItems } from "../nodeItems.ts"
 import { Nodes } from "../nodes/Nodes.ts"
-import { AdminRequestsGroup, type RequestItem } from "./Api.ts"
-import { idOf, numberOf, viewDetail, viewItem } from "./view.ts"
+import { AdminRequestsGroup, type RequestDetail, type RequestItem } from "./Api.ts"
+import { idOf, numberOf, viewDetail, viewItem, withoutBodies } from "./view.ts"
 
 const defaultLimit = 50
 const mostItems = 200
@@ -156,12 +157,15 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
       }
     }),
     get: Effect.fnUntraced(function*({ params: { id } }) {
+      const { role } = yield* CurrentOperator
+      const shown = (text: string) =>
+        jsonText(role === "admin" ? text : JSON.stringify(withoutBodies(JSON.parse(text) as typeof RequestDetail.Type)))
       const found = yield* Effect.result(find(id))
-      if (Result.isSuccess(found)) return found.success === undefined ? yield* unknown : jsonText(found.success)
+      if (Result.isSuccess(found)) return found.success === undefined ? yield* unknown : shown(found.success)
       if (nodes.elsewhere(id) !== undefined) return yield* found.failure
       // The request's id does not name its node.
       const { answers } = yield* nodes.peers.queryAll("record", id)
-      for (const [, text] of answers) return jsonText(text)
+      for (const [, text] of answers) return shown(text)
       return yield* unknown
     }),
     clear: () =>

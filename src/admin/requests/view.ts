@@ -1,6 +1,7 @@
 /**
  * Records as the admin API shows them: facts in lists; bodies and frames of both sides, without credentials, for one record.
  */
+import * as Struct from "effect/Struct"
 import { nameOfTarget } from "../../completion/RequestStats.ts"
 import { showConversation } from "../../recordings/conversation.ts"
 import { cutFrames } from "../../recordings/frames.ts"
@@ -8,7 +9,7 @@ import type { RecordedBytes } from "../../recordings/RecordedBytes.ts"
 import { redactBytes, redactText } from "../../recordings/redactRound.ts"
 import type { RequestRecord, TryFacts } from "../../recordings/RequestRecord.ts"
 import { toolCallsOf } from "../../recordings/toolCalls.ts"
-import type { RequestDetail, RequestItem } from "./Api.ts"
+import { type RequestDetail, RequestItem } from "./Api.ts"
 
 /** The id of a record, which is also the cursor to older ones. */
 export const idOf = (number: number): string => `rec_${number.toString(36)}`
@@ -120,3 +121,20 @@ export const viewDetail = (
     ignored_more: record.facts.ignoredMore
   }
 }
+
+const itemFields = Object.keys(RequestItem.fields) as ReadonlyArray<keyof typeof RequestItem.Type>
+
+/** A record without bodies and frames, for an operator who may not read them. A field that is not named here is left out. */
+export const withoutBodies = (detail: typeof RequestDetail.Type): typeof RequestDetail.Type => ({
+  ...Struct.pick(detail, itemFields),
+  bodies_kept: false,
+  request: { ...detail.request, body: "" },
+  conversation: null,
+  ...(detail.tries === undefined ? {} : { tries: detail.tries }),
+  upstream: detail.upstream.map((round) => ({ ...round, request_body: "", frames: [] })),
+  reply: detail.reply === null ? null : { ...detail.reply, frames: [] },
+  tool_calls: [],
+  server_timing: detail.server_timing,
+  ignored: detail.ignored,
+  ignored_more: detail.ignored_more
+})
