@@ -20,6 +20,7 @@ import { AdminSamplesHandlers } from "./samples/Handlers.ts"
 import { AdminSettingsHandlers } from "./settings/Handlers.ts"
 import { AdminNodesHandlers, AdminSelfTestHandlers, AdminVersionHandlers } from "./system/Handlers.ts"
 import { LatestRelease } from "./system/LatestRelease.ts"
+import { AdminTokensHandlers } from "./tokens/Handlers.ts"
 import { AdminUpstreamsHandlers } from "./upstreams/Handlers.ts"
 import { UpstreamTests } from "./upstreams/UpstreamTests.ts"
 import { UpstreamViews } from "./upstreams/UpstreamViews.ts"
@@ -34,6 +35,7 @@ export const AdminHandlers = Layer.mergeAll(
   AdminUsageHandlers,
   AdminMinutesHandlers,
   AdminChangesHandlers,
+  AdminTokensHandlers,
   AdminAccountsHandlers.pipe(Layer.provide(AccountTests.layer)),
   AdminUpstreamsHandlers.pipe(Layer.provide(UpstreamViews.layer), Layer.provide(UpstreamTests.layer)),
   AdminRoutesHandlers,

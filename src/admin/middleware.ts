@@ -6,6 +6,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import type { ConfigChange } from "../config/ConfigStore.ts"
+import type { Role } from "../config/schema.ts"
 import type { EndpointPolicy } from "../http/EndpointPolicy.ts"
 import { detailErrors } from "../http/errorShapes.ts"
 import type { CurrentRequestStats } from "../http/RequestContext.ts"
@@ -14,6 +15,7 @@ import type { Change } from "../usage/Change.ts"
 /** An authenticated operator. */
 export interface Operator {
   readonly who: Change["who"]
+  readonly role: Role
   /** Whether the credential is still valid: it expires, and a logout or a change of the password ends it. */
   readonly holds: Effect.Effect<boolean>
 }

@@ -12,8 +12,11 @@ import { AdminAuth } from "./auth/AdminAuth.ts"
 import { adminCredential } from "./auth/sessionCookie.ts"
 import { ChangeLog } from "./history/ChangeLog.ts"
 import { AdminMiddleware, AdminOpenMiddleware, CurrentOperator, type Operator } from "./middleware.ts"
+import { roleOf } from "./roles.ts"
 
 const missing = gatewayError("authentication_failed", "Send Authorization: Bearer <JWT or admin key>")
+
+const notForViewers = gatewayError("role_not_allowed", "The credential has the role viewer; this needs the role admin")
 
 /** Keeps a reply of the admin API out of every cache. */
 export const uncached = HttpServerResponse.setHeader("cache-control", "no-store")
@@ -31,6 +34,9 @@ const guardedMiddleware = (
       Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
         const operator = yield* authorize(request)
+        if (operator.role === "viewer" && roleOf(options.group.identifier, options.endpoint.identifier) === "admin") {
+          return yield* notForViewers
+        }
         const origin = { who: operator.who, address: addressOf(request) }
         return yield* Effect.provideService(httpEffect, CurrentOperator, {
           ...operator,

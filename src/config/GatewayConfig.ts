@@ -24,6 +24,18 @@ export interface AdminConfig {
   readonly jwt_valid_after_unix: number
   /** Incremented by every password change. JWTs of another generation are rejected. */
   readonly generation: number
+  readonly tokens: ReadonlyArray<AdminToken>
+}
+
+/** A named token for the admin API. */
+export interface AdminToken {
+  readonly id: string
+  readonly name: string
+  readonly role: Groups.Role
+  /** SHA-256 of the secret, in hex. */
+  readonly hash: Redacted.Redacted<string>
+  /** Unix milliseconds from which on the token is rejected. */
+  readonly expires_at: number | undefined
 }
 
 /** The group's settings, with derived values for those that depend on the accounts. */

@@ -9,6 +9,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type MessagesMapping, type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
 import { defaultUpstream, makeRouteTable, type RouteConfig } from "../domain/routes.ts"
+import { parseTimestamp } from "../domain/time.ts"
 import {
   type AccountTable,
   decodeAccounts,
@@ -228,7 +229,14 @@ const toAdmin = (group: typeof Groups.Admin.Type): AdminConfig => ({
     : Redacted.make(group.password_hash),
   password_check: group.password_check,
   jwt_valid_after_unix: group.jwt_valid_after_unix,
-  generation: group.generation
+  generation: group.generation,
+  tokens: group.tokens.map(({ expires_at, hash, id, name, role }) => ({
+    id,
+    name: name.trim(),
+    role,
+    hash: Redacted.make(hash.toLowerCase()),
+    expires_at: expires_at === undefined ? undefined : parseTimestamp(expires_at)
+  }))
 })
 
 export interface DecodedConfig {

@@ -149,7 +149,16 @@ const autoDelete = (group: RawConfig): RawConfig =>
     : group
 
 /** Fields of `admin` that control logins and the validity of JWTs. */
-const credentialFields = new Set(["password_hash", "password_check", "jwt_valid_after_unix", "generation"])
+const credentialFields = new Set(["password_hash", "password_check", "jwt_valid_after_unix", "generation", "tokens"])
+
+const idOf = (token: Schema.Json): Schema.Json => isJsonObject(token) ? token["id"] ?? null : null
+
+/** The tokens for the admin API after a merge: an imported token replaces the one of its id. */
+const mergeTokens = (before: Schema.Json | undefined, given: Schema.Json): Schema.Json => {
+  if (!Array.isArray(before) || !Array.isArray(given)) return given
+  const ids = new Set(given.map(idOf))
+  return [...before.filter((token) => !ids.has(idOf(token))), ...given]
+}
 
 /**
  * The `admin` group after an import. A changed password invalidates every JWT, as a password change does. Generation and
@@ -165,7 +174,13 @@ const importAdmin = (current: Snapshot, incoming: RawConfig, mode: ImportMode, n
     password_hash,
     ...given
   } = incoming
-  const merged = { ...(mode === "merge" ? before : credential), ...given }
+  const merged = {
+    ...(mode === "merge" ? before : credential),
+    ...given,
+    ...(mode === "merge" && given["tokens"] !== undefined
+      ? { tokens: mergeTokens(before["tokens"], given["tokens"]) }
+      : {})
+  }
   if (password_hash === undefined || password_hash === "" || password_hash === before["password_hash"]) return merged
   return {
     ...merged,

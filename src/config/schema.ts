@@ -175,6 +175,33 @@ export const ModelAliases = Schema.Record(Schema.String, text).annotate({
   description: "Names that callers may use, each with the model that it stands for."
 })
 
+/** What the operators of a credential may do: everything, or read all but secrets, exports and bodies of requests. */
+export const roles = ["admin", "viewer"] as const
+
+export type Role = (typeof roles)[number]
+
+/** Bounds the tokens for the admin API: a credential is compared with each. */
+const mostTokens = 100
+
+const AdminTokenEntry = group({
+  id: text.check(
+    Schema.isPattern(/^[\w-]{1,64}$/, { message: "must be 1 to 64 letters, digits, hyphens and underscores" })
+  ),
+  name: shortText(100).check(
+    Schema.makeFilter((name) => name.trim() === "" ? "must not be empty" : undefined)
+  ),
+  role: oneOf(roles),
+  hash: text.check(Schema.isPattern(/^[0-9a-f]{64}$/i, { message: "must be the token's SHA-256 as 64 hex digits" })),
+  expires_at: Schema.optionalKey(timestamp)
+})
+
+const unlike = (field: "id" | "hash") =>
+  Schema.makeFilter((tokens: ReadonlyArray<typeof AdminTokenEntry.Type>) =>
+    new Set(tokens.map((token) => token[field].toLowerCase())).size < tokens.length
+      ? `must have each ${field} once`
+      : undefined
+  )
+
 /**
  * `password_hash` is the scrypt hash of the admin password. Every password change increments `generation`, which JWTs
  * carry. `password_check` is one byte of the password's HMAC, together with its hash and secret.
@@ -191,7 +218,15 @@ export const Admin = group({
   )),
   password_check: Schema.optionalKey(text),
   jwt_valid_after_unix: withDefault(integer(0, maxCount), 0),
-  generation: withDefault(integer(0, maxCount), 0)
+  generation: withDefault(integer(0, maxCount), 0),
+  tokens: withDefault(
+    Schema.Array(AdminTokenEntry).annotate({ message: "must be an array of tokens" }).check(
+      Schema.isMaxLength(mostTokens, { message: `must have at most ${mostTokens} tokens` }),
+      unlike("id"),
+      unlike("hash")
+    ),
+    []
+  )
 })
 
 export const Runtime = group({

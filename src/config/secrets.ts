@@ -1,10 +1,13 @@
 /**
- * Secrets that the gateway generates: keys for a start without configured ones, and the secret that signs admin JWTs.
+ * Secrets that the gateway generates: keys for a start without configured ones, tokens for the admin API, and the secret that signs admin JWTs.
  */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Redacted from "effect/Redacted"
 import { hash, randomBytes } from "node:crypto"
+
+/** What every token for the admin API begins with. */
+export const adminTokenPrefix = "mga-"
 
 const form = /^(?:gw|admin)-[\w-]{32}$/
 const randomSize = 18
@@ -17,13 +20,14 @@ const checkOf = (beginning: string): string =>
  * A new key: the prefix and 32 characters of Base64url. They include a check, so that every later start recognizes a
  * generated key: a client that still sends it has no upstream token.
  */
-export const generateKey = (prefix: "gw" | "admin"): string => {
+export const generateKey = (prefix: "gw" | "admin" | "mga"): string => {
   const beginning = `${prefix}-${randomBytes(randomSize).toString("base64url")}`
   return beginning + checkOf(beginning)
 }
 
-/** Whether a credential is a generated key, of this start or another. */
+/** Whether a credential is a generated key, of this start or another, or a token for the admin API. */
 export const isGeneratedKey = (credential: string): boolean =>
+  credential.startsWith(adminTokenPrefix) ||
   form.test(credential) && credential.endsWith(checkOf(credential.slice(0, -checkLength)))
 
 const size = 32

@@ -19,6 +19,7 @@ const faults: Readonly<Record<ErrorCode | FailureClass, Fault>> = {
   authentication_failed: "caller",
   model_not_allowed: "caller",
   model_not_priced: "caller",
+  role_not_allowed: "caller",
   not_found: "caller",
   method_not_allowed: "caller",
   request_timeout: "caller",

@@ -102,6 +102,8 @@ export const detailErrors = errorShape(
   }).annotate({ identifier: "AdminError" }),
   {
     render: ({ faults, message }) => faults === undefined ? { detail: message } : { detail: message, faults },
-    revive: ({ detail, faults }, status) => gatewayError(codeOfStatus(status), detail, { faults })
+    revive: ({ detail, faults }, status) =>
+      // Other codes with this status are of business requests.
+      gatewayError(status === 403 ? "role_not_allowed" : codeOfStatus(status), detail, { faults })
   }
 )

@@ -22,6 +22,7 @@ import { AdminRoutesGroup } from "../admin/routes/Api.ts"
 import { AdminSamplesGroup } from "../admin/samples/Api.ts"
 import { AdminSettingsGroup } from "../admin/settings/Api.ts"
 import { AdminNodesGroup, AdminSelfTestGroup, AdminVersionGroup } from "../admin/system/Api.ts"
+import { AdminTokensGroup } from "../admin/tokens/Api.ts"
 import { AdminUpstreamsGroup } from "../admin/upstreams/Api.ts"
 import { AdminUsageGroup } from "../admin/usage/Api.ts"
 import { documented, reading } from "../http/documented.ts"
@@ -38,6 +39,7 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminUsageGroup,
   AdminMinutesGroup,
   AdminChangesGroup,
+  AdminTokensGroup,
   AdminAccountsGroup,
   AdminUpstreamsGroup,
   AdminRoutesGroup,

@@ -7,7 +7,7 @@ import { AdminAuth } from "../../src/admin/auth/AdminAuth.ts"
 import { AdminSecrets } from "../../src/admin/auth/AdminSecrets.ts"
 import { mostWaiting, wrongAMinute } from "../../src/admin/auth/LoginThrottle.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
-import type { RawConfig } from "../../src/config/json.ts"
+import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 
 const key = "right-key"
 const here = "192.0.2.1"
@@ -22,6 +22,55 @@ const withAuth = (raw: RawConfig = {}, adminKey = key) =>
 
 const codeOf = <A, R>(effect: Effect.Effect<A, { readonly code: string }, R>) =>
   Effect.map(Effect.flip(effect), (error) => error.code)
+
+const secret = "mga-a-token-of-this-test"
+const ofToken = { id: "one", name: "ci", role: "viewer", hash: sha256Hex(secret) }
+
+describe("a token for the admin API", () => {
+  it.effect("expires with its sessions, which do not outlive it", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      const { expiresIn, token } = yield* auth.login(secret, 24, here)
+      assert.strictEqual(expiresIn, 5_400)
+      const session = yield* auth.authorize(token, here)
+      const operator = yield* auth.authorize(secret, here)
+      assert.deepStrictEqual([operator.role, operator.who], ["viewer", { kind: "token", name: "ci" }])
+      assert.deepStrictEqual([session.role, session.who], ["viewer", { kind: "session", name: "ci" }])
+      yield* TestClock.adjust("5399 seconds")
+      assert.isTrue((yield* operator.holds) && (yield* session.holds))
+      yield* TestClock.adjust("1 second")
+      assert.isFalse((yield* operator.holds) || (yield* session.holds))
+      for (const bearer of [secret, token]) {
+        assert.strictEqual(yield* codeOf(auth.authorize(bearer, here)), "authentication_failed")
+      }
+      assert.strictEqual(yield* codeOf(auth.login(secret, 1, here)), "authentication_failed")
+    }).pipe(Effect.provide(withAuth({ admin: { tokens: [{ ...ofToken, expires_at: "1970-01-01T01:30:00Z" }] } }))))
+
+  it.effect("is accepted at once at an address that is slowed by wrong ones, which count as wrong logins", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      for (let i = 0; i < wrongAMinute; i++) {
+        assert.strictEqual(yield* codeOf(auth.authorize(`mga-wrong-${i}`, here)), "authentication_failed")
+      }
+      assert.strictEqual(yield* codeOf(auth.login("wrong", undefined, here)), "rate_limit_exceeded")
+      assert.strictEqual((yield* auth.authorize(secret, here)).role, "viewer")
+      yield* auth.login(secret, 1, here)
+    }).pipe(Effect.provide(withAuth({ admin: { tokens: [ofToken] } }))))
+
+  it.effect("ends the sessions of its former secret when it gets another one", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      const config = yield* ConfigStore
+      const { token } = yield* auth.login(secret, 1, here)
+      yield* config.update((raw) =>
+        Effect.succeed({ ...raw, admin: { tokens: [{ ...ofToken, hash: sha256Hex("mga-another") }] } })
+      )
+      for (const bearer of [secret, token]) {
+        assert.strictEqual(yield* codeOf(auth.authorize(bearer, here)), "authentication_failed")
+      }
+      assert.strictEqual((yield* auth.authorize("mga-another", here)).role, "viewer")
+    }).pipe(Effect.provide(withAuth({ admin: { tokens: [ofToken] } }))))
+})
 
 describe("an admin login", () => {
   it.effect("lasts for the requested hours, by default for the configured ones", () =>
@@ -40,7 +89,12 @@ describe("an admin login", () => {
       const auth = yield* AdminAuth
       const { token } = yield* auth.login(key, 1, here)
       yield* TestClock.adjust("3599 seconds")
-      assert.deepStrictEqual(yield* auth.verify(token, here), { expiresAt: 3_600, remainingSeconds: 1 })
+      assert.deepStrictEqual(yield* auth.verify(token, here), {
+        role: "admin",
+        name: null,
+        expiresAt: 3_600,
+        remainingSeconds: 1
+      })
       yield* TestClock.adjust("1 second")
       assert.strictEqual(yield* codeOf(auth.verify(token, here)), "authentication_failed")
       assert.strictEqual(yield* codeOf(auth.authorize(token, here)), "authentication_failed")

@@ -216,6 +216,37 @@ describe("four nodes over one store", () => {
     await untilIdle(cluster)
   })
 
+  it("accept a token for the admin API at once, end its sessions together, and record each change once", async () => {
+    const added = await admin(node(0).url, "POST", "/admin/tokens", { name: "of-all-nodes", role: "admin" })
+    const { secret, token: { id } } = added as { readonly secret: string; readonly token: { readonly id: string } }
+    const call = (i: number, method: string, where: string, bearer: string, body?: unknown) =>
+      fetch(`${node(i).url}${where}`, {
+        method,
+        headers: { authorization: `Bearer ${bearer}`, "content-type": "application/json" },
+        body: body === undefined ? null : JSON.stringify(body)
+      })
+    const changed = await call(1, "PUT", "/admin/settings", secret, { runtime: { token_refresh_interval_hours: 7 } })
+    assert.strictEqual(changed.status, 200)
+    const { token } = await (await call(2, "POST", "/admin/login", "", { admin_key: secret })).json() as {
+      readonly token: string
+    }
+    assert.strictEqual((await call(3, "GET", "/admin/settings", token)).status, 200)
+    await admin(node(3).url, "DELETE", `/admin/tokens/${id}`)
+    for (const i of [0, 1, 2, 3]) {
+      for (const bearer of [secret, token]) {
+        await untilHolds(async () => (await call(i, "GET", "/admin/settings", bearer)).status === 401)
+      }
+      const { changes } = await admin(node(i).url, "GET", "/admin/changes?limit=3") as {
+        readonly changes: ReadonlyArray<{ readonly who: { readonly name: string | null }; readonly node: string }>
+      }
+      assert.deepStrictEqual(changes.map(({ node, who: { name } }) => [node, name]), [
+        [node(3).id, null],
+        [node(1).id, "of-all-nodes"],
+        [node(0).id, null]
+      ])
+    }
+  })
+
   it("count wrong credentials together: those at one node slow down logins at all", async () => {
     const guess = (i: number) =>
       fetch(`${node(i).url}/admin/login`, {

@@ -153,6 +153,16 @@ describe("two nodes over a store with TLS and a user with few rights", () => {
     }
     assert.strictEqual(textOf(await chat(urlOf(0), "!say hello", { key: "of the file" })), "hello")
     assert.strictEqual(textOf(await chat(urlOf(1), "!say hello", { key: "of an operator" })), "hello")
+    // The history of every node has each change once, from the node that made it.
+    await untilHolds(async () => {
+      const { changes } = await admin(urlOf(0), "GET", "/admin/changes?limit=2") as {
+        readonly changes: ReadonlyArray<{ readonly who: unknown; readonly node: string; readonly action: string }>
+      }
+      return JSON.stringify(changes.map(({ action, node, who }) => [node, action, who])) === JSON.stringify([
+        [cluster.nodes[1]!.id, "the configuration file was edited", { kind: "file", name: file }],
+        [cluster.nodes[0]!.id, "a business key was added", { kind: "key", name: null }]
+      ])
+    })
     // An invalid document is rejected with a message and changes nothing.
     writeFileSync(file, JSON.stringify({ ...config, runtime: { account_max_inflight: "many" } }))
     await cluster.nodes[1]!.running.printed(/The edit is not applied: [^\n]*runtime\.account_max_inflight/)

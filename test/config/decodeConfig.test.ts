@@ -223,6 +223,35 @@ describe("decodeConfig", () => {
       assert.notInclude(error.message, "hunter")
     }))
 
+  it.effect("names the faulty field of a token for the admin API, without its hash", () =>
+    Effect.gen(function*() {
+      const token = { id: "a", name: "ci", role: "viewer", hash: "0".repeat(64) }
+      const of = (...tokens: ReadonlyArray<unknown>) => faults({ admin: { tokens } as RawConfig })
+      assert.deepStrictEqual(
+        yield* of({ id: "a b", name: " ", role: "owner", hash: "hunter2", expires_at: "tomorrow" }),
+        [
+          "admin.tokens[0].id must be 1 to 64 letters, digits, hyphens and underscores",
+          "admin.tokens[0].name must not be empty",
+          "admin.tokens[0].role must be one of admin, viewer",
+          "admin.tokens[0].hash must be the token's SHA-256 as 64 hex digits",
+          "admin.tokens[0].expires_at must be an RFC 3339 time with its zone, such as 2027-01-31T00:00:00Z"
+        ]
+      )
+      assert.deepStrictEqual(yield* of(token, { ...token, hash: "1".repeat(64) }), [
+        "admin.tokens must have each id once"
+      ])
+      assert.deepStrictEqual(yield* of(token, { ...token, id: "b" }), ["admin.tokens must have each hash once"])
+      assert.deepStrictEqual(
+        yield* of(
+          ...Array.from({ length: 101 }, (_, i) => ({ ...token, id: `t${i}`, hash: String(i).padStart(64, "0") }))
+        ),
+        ["admin.tokens must have at most 100 tokens"]
+      )
+      assert.deepStrictEqual(yield* faults({ admin: { tokens: "mga-hunter2" } }), [
+        "admin.tokens must be an array of tokens"
+      ])
+    }))
+
   it.effect("lists a hundred faults at most, however many there are", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(decode({ keys: Array.from({ length: 5_000 }, () => 1) }))

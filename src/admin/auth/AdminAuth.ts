@@ -16,11 +16,14 @@ import { AdminPassword, maxPassword } from "../../accounts/AdminPassword.ts"
 import { Callers } from "../../accounts/Callers.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import type { LoginToken } from "../../config/EndedLogins.ts"
-import type { AdminConfig } from "../../config/GatewayConfig.ts"
+import type { AdminConfig, AdminToken } from "../../config/GatewayConfig.ts"
+import type { Role } from "../../config/schema.ts"
+import { adminTokenPrefix } from "../../config/secrets.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { savedOr, setFields } from "../changes.ts"
 import type { Operator } from "../middleware.ts"
 import { AdminSecrets } from "./AdminSecrets.ts"
+import { findToken, fingerprintOf, hasExpired, tokenOfSession } from "./adminTokens.ts"
 import { makeLoginThrottle, type QueueFull } from "./LoginThrottle.ts"
 
 const minPassword = 8
@@ -38,20 +41,33 @@ interface Login {
 
 /** A valid JWT. */
 interface Session {
+  readonly role: Role
+  /** The token that signed in; `null` for the admin key or password. */
+  readonly name: string | null
   /** Unix seconds. */
   readonly expiresAt: number
   readonly remainingSeconds: number
 }
 
-/** The claims of a JWT: the login, and the generation of the password. */
+/** The claims of a JWT: the login, the generation of the password, and the fingerprint of the token that signed in. */
 interface Claims extends LoginToken {
   readonly generation: unknown
+  readonly token: string | undefined
 }
 
-const claimsOf = ({ exp, generation, iat, jti, role }: JWTPayload): Claims | undefined =>
-  role !== "admin" || exp === undefined
+const claimsOf = ({ exp, generation, iat, jti, role, token }: JWTPayload): Claims | undefined => {
+  // A viewer is always a token.
+  const isKnown = typeof token === "string" ? role === "admin" || role === "viewer" : role === "admin"
+  return !isKnown || exp === undefined
     ? undefined
-    : { jti: jti ?? "", issuedAt: iat ?? 0, expiresAt: exp, generation }
+    : {
+      jti: jti ?? "",
+      issuedAt: iat ?? 0,
+      expiresAt: exp,
+      generation,
+      token: typeof token === "string" ? token : undefined
+    }
+}
 
 const unauthorized = gatewayError("authentication_failed", "The admin credential is missing, wrong or expired")
 
@@ -61,7 +77,8 @@ export const usesGeneratedKey = (config: ConfigStore["Service"]): boolean =>
 
 export class AdminAuth extends Context.Service<AdminAuth, {
   /**
-   * Checks the admin key or password and returns a JWT for `hours`; if absent, for the configured time. At a slowed address a
+   * Checks the admin key or password, or a token, and returns a JWT for `hours`; if absent, for the configured time. A JWT does
+   * not outlive its token. At a slowed address a
    * wrong key, or one that finds the queue full, fails with `rate_limit_exceeded`.
    */
   readonly login: (key: string, hours: number | undefined, address: string) => Effect.Effect<Login, GatewayError>
@@ -69,7 +86,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
   readonly isLogin: (credential: string) => boolean
   /** Checks a JWT. */
   readonly verify: (token: string, address: string) => Effect.Effect<Session, GatewayError>
-  /** Checks the credential of any admin route: a JWT, or the admin key or password. */
+  /** Checks the credential of any admin route: a JWT, a token, or the admin key or password. */
   readonly authorize: (bearer: string, address: string) => Effect.Effect<Operator, GatewayError>
   /**
    * Revokes a JWT at all nodes; an invalid one is ignored. False if the revocation is in effect but not saved yet: saving is
@@ -168,11 +185,36 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     const wrongBearer = (address: string): Effect.Effect<never, GatewayError> =>
       Effect.andThen(checkBearer(address, throttle.check(address, Effect.succeed(false))), Effect.fail(unauthorized))
 
+    /** The token that a credential is; a node of a store looks in the newest configuration before it gives up. */
+    const tokenIn = (credential: string): Effect.Effect<AdminToken | undefined> => {
+      const found = findToken(config.now().admin, credential)
+      return found !== undefined || config.newest === undefined || !credential.startsWith(adminTokenPrefix)
+        ? Effect.succeed(found)
+        : Effect.map(Effect.ignore(config.newest), () => findToken(config.now().admin, credential))
+    }
+
+    /** Whether a token is still configured and valid at `now`, in milliseconds. */
+    const tokenHolds = (token: AdminToken, now: number): boolean => {
+      const current = tokenOfSession(config.now().admin, fingerprintOf(token))
+      return current !== undefined && !hasExpired(current, now)
+    }
+
     /** Whether the claims are valid at `now`, in milliseconds. */
-    const isValid = (claims: Claims, now: number): Effect.Effect<boolean> =>
-      claims.expiresAt * 1000 > now && claims.generation === config.now().admin.generation
+    const isValid = (claims: Claims, now: number): Effect.Effect<boolean> => {
+      const { admin } = config.now()
+      const token = claims.token === undefined ? undefined : tokenOfSession(admin, claims.token)
+      return claims.expiresAt * 1000 > now && claims.generation === admin.generation &&
+          (claims.token === undefined || (token !== undefined && !hasExpired(token, now)))
         ? Effect.map(config.endedLogins.has(claims), (ended) => !ended)
         : Effect.succeed(false)
+    }
+
+    /** Role and name of a session, as the configuration has them now. */
+    const identityOf = ({ token: fingerprint }: Claims): Pick<Session, "role" | "name"> => {
+      if (fingerprint === undefined) return { role: "admin", name: null }
+      const token = tokenOfSession(config.now().admin, fingerprint)
+      return token === undefined ? { role: "viewer", name: null } : { role: token.role, name: token.name }
+    }
 
     /** The admin key, or a password, holds until the password changes. */
     const keyHolds = (generation: number) => Effect.sync(() => config.now().admin.generation === generation)
@@ -209,41 +251,55 @@ export class AdminAuth extends Context.Service<AdminAuth, {
         if (!(lifetime >= 1 && lifetime <= 720)) {
           return yield* invalidRequest("expire_hours must be between 1 and 720", "expire_hours")
         }
-        if (!(yield* Effect.catchTag(isRight(key, admin, address), "QueueFull", tooMany))) {
+        const token = yield* tokenIn(key)
+        if (token === undefined && !(yield* Effect.catchTag(isRight(key, admin, address), "QueueFull", tooMany))) {
           const retryAfter = yield* retryAfterWrong(address)
           return yield* retryAfter === undefined ? unauthorized : tooMany({ retryAfter })
         }
-        const issuedAt = Math.floor((yield* currentTimeMillis) / 1000)
-        const expiresIn = Math.floor(lifetime * 3600)
-        const token = yield* Effect.promise(() =>
-          new SignJWT({ role: "admin", generation: admin.generation })
+        const now = yield* currentTimeMillis
+        const issuedAt = Math.floor(now / 1000)
+        const left = token?.expires_at === undefined ? Infinity : Math.floor(token.expires_at / 1000) - issuedAt
+        if (left <= 0) return yield* unauthorized
+        const expiresIn = Math.min(Math.floor(lifetime * 3600), left)
+        const identity = token === undefined ? { role: "admin" } : { role: token.role, token: fingerprintOf(token) }
+        const jwt = yield* Effect.promise(() =>
+          new SignJWT({ ...identity, generation: admin.generation })
             .setProtectedHeader({ alg: "HS256", typ: "JWT" })
             .setJti(randomUUID())
             .setIssuedAt(issuedAt)
             .setExpirationTime(issuedAt + expiresIn)
             .sign(secret)
         )
-        return { token, expiresIn }
+        return { token: jwt, expiresIn }
       }),
       isLogin: looksLikeJwt,
       verify: (token, address) =>
-        Effect.flatMap(readJwt(token, address), ({ expiresAt }) =>
+        Effect.flatMap(readJwt(token, address), (claims) =>
           Effect.map(currentTimeMillis, (now) => ({
-            expiresAt,
-            remainingSeconds: Math.max(0, expiresAt - Math.floor(now / 1000))
+            ...identityOf(claims),
+            expiresAt: claims.expiresAt,
+            remainingSeconds: Math.max(0, claims.expiresAt - Math.floor(now / 1000))
           }))),
       authorize: (bearer, address) =>
         Effect.gen(function*() {
           if (looksLikeJwt(bearer)) {
             const claims = yield* readJwt(bearer, address)
+            const { name, role } = identityOf(claims)
             return {
-              who: { kind: "session", name: claims.jti.slice(0, shownOfSession) || null },
+              who: { kind: "session", name: name ?? (claims.jti.slice(0, shownOfSession) || null) },
+              role,
               holds: Effect.flatMap(currentTimeMillis, (now) => isValid(claims, now))
             }
           }
+          const token = yield* tokenIn(bearer)
+          if (token !== undefined) {
+            const holds = Effect.map(currentTimeMillis, (now) => tokenHolds(token, now))
+            if (!(yield* holds)) return yield* unauthorized
+            return { who: { kind: "token", name: token.name }, role: token.role, holds }
+          }
           const { admin } = config.now()
           yield* checkBearer(address, isRight(bearer, admin, address))
-          return { who: { kind: "key", name: null }, holds: keyHolds(admin.generation) }
+          return { role: "admin", who: { kind: "key", name: null }, holds: keyHolds(admin.generation) }
         }),
       logout: (token) =>
         currentTimeMillis.pipe(

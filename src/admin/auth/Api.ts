@@ -5,11 +5,14 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { roles } from "../../config/schema.ts"
 import { always, bodies, documented, finding, reading } from "../../http/documented.ts"
 import { AdminOpenMiddleware } from "../middleware.ts"
 
 const LoginRequest = Schema.Struct({
-  admin_key: Schema.String.annotate({ description: "The admin key, or the admin password if one is set." }),
+  admin_key: Schema.String.annotate({
+    description: "The admin key, or the admin password if one is set, or a token for the admin API."
+  }),
   expire_hours: Schema.optionalKey(Schema.NullOr(Schema.Finite)).annotate({
     description: "Lifetime of the JWT; 24 by default."
   })
@@ -48,7 +51,14 @@ const SessionCreated = Schema.Struct({ success: Schema.Boolean, ...remaining })
 
 /** Whether the browser has a session. */
 const SessionReply = Schema.Union([
-  Schema.Struct({ active: Schema.Literal(true), ...remaining, default_password_warning: Schema.Boolean }),
+  Schema.Struct({
+    active: Schema.Literal(true),
+    role: Schema.Literals(roles),
+    /** The token that signed in; `null` for the admin key or password. */
+    name: Schema.NullOr(Schema.String),
+    ...remaining,
+    default_password_warning: Schema.Boolean
+  }),
   Schema.Struct({ active: Schema.Literal(false) })
 ]).annotate({ identifier: "Session" })
 

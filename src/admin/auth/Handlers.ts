@@ -78,6 +78,8 @@ export const AdminSessionHandlers = adminHandlers(AdminSessionGroup, function*()
       if (session === undefined) return { active: false } as const
       return {
         active: true,
+        role: session.role,
+        name: session.name,
         expires_at: session.expiresAt,
         remaining_seconds: session.remainingSeconds,
         default_password_warning: usesGeneratedKey(config)

@@ -60,7 +60,7 @@ export class AdminChangesGroup extends HttpApiGroup.make("admin-changes").add(
     summary: "List admin changes",
     description:
       "Newest first: changes by the admin API, and edits of the configuration file. `before` is `next` of the page " +
-      "before, the id of a change, or an RFC 3339 time; `limit` is at most 500, 50 by default.",
+      "before, the id of a change, or an RFC 3339 time; `limit` is at most 200, 50 by default.",
     errors: [...reading, "invalid_request"]
   }))
 ).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: history of changes") {}

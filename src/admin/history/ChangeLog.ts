@@ -21,9 +21,13 @@ export type Origin = Pick<Change, "who" | "address">
 /** Bounds the fields of a log line. */
 const mostLogged = 10
 
-const valueText = (value: string | null): string => value === null ? "unset" : shortenName(value)
+/** A text for one line of a terminal. */
+const inLine = (text: string): string => shortenName(text).replaceAll(/\p{Cc}/gu, " ")
 
-const lineOf = ({ after, before, path }: ChangedField): string => `${path}: ${valueText(before)} → ${valueText(after)}`
+const valueText = (value: string | null): string => value === null ? "unset" : inLine(value)
+
+const lineOf = ({ after, before, path }: ChangedField): string =>
+  `${path.replaceAll(/\p{Cc}/gu, " ")}: ${valueText(before)} → ${valueText(after)}`
 
 const fieldsText = ({ fields, more }: Difference): string => {
   const left = fields.length + more - Math.min(fields.length, mostLogged)
@@ -51,7 +55,7 @@ export class ChangeLog extends Context.Service<ChangeLog, {
         const at = yield* Clock.currentTimeMillis
         yield* history.record({ at, who, address, action, fields, more_fields: more, node })
         yield* Effect.logInfo(`Admin change: ${action}`).pipe(Effect.annotateLogs({
-          who: who.name === null ? who.kind : `${who.kind} ${shortenName(who.name)}`,
+          who: who.name === null ? who.kind : `${who.kind} ${inLine(who.name)}`,
           ...(address === null ? {} : { client: address }),
           ...(fields.length === 0 ? {} : { fields: fieldsText(difference) })
         }))

@@ -9,12 +9,12 @@ import { positionAt } from "../../usage/changes.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { given } from "../adminBody.ts"
 import { clamp } from "../contract.ts"
-import { adminHandlers } from "../handlers.ts"
+import { adminHandlers, respondInSlices } from "../handlers.ts"
 import { AdminChangesGroup } from "./Api.ts"
 import { ChangeLog } from "./ChangeLog.ts"
 
 const defaultLimit = 50
-const mostListed = 500
+const mostListed = 200
 
 /** The position that `before` names: a change's id, or the first one of a time. */
 const readBefore = (text: string | undefined): Result.Result<number, GatewayError> => {
@@ -31,13 +31,13 @@ export const AdminChangesHandlers = adminHandlers(AdminChangesGroup, function*()
   const log = yield* ChangeLog
   const usage = yield* UsageStore
   return {
-    list: Effect.fnUntraced(function*({ query }) {
+    list: Effect.fnUntraced(function*({ endpoint, query }) {
       const before = yield* Effect.fromResult(readBefore(query.before))
       const limit = clamp(query.limit, defaultLimit, mostListed)
       // One more than asked for shows whether there is a next page.
       const found = yield* log.read(before, limit + 1)
       const shown = found.slice(0, limit)
-      return {
+      return yield* respondInSlices(endpoint, {
         changes: shown.map(({ change: { at, ...change }, position }) => ({
           id: String(position),
           at: formatTimestamp(at),
@@ -45,7 +45,7 @@ export const AdminChangesHandlers = adminHandlers(AdminChangesGroup, function*()
         })),
         next: found.length > limit ? String(shown.at(-1)!.position) : null,
         store: yield* usage.status
-      }
+      })
     })
   }
 })

@@ -14,12 +14,13 @@ import { given } from "../adminBody.ts"
 import { logChange } from "../changes.ts"
 import { clamp } from "../contract.ts"
 import { adminHandlers } from "../handlers.ts"
+import { CurrentOperator } from "../middleware.ts"
 import { makeNodeItems } from "../nodeItems.ts"
 import { Nodes } from "../nodes/Nodes.ts"
 import { readTime, wrongTime } from "../queryTime.ts"
-import { AdminRequestsGroup, type RequestItem } from "./Api.ts"
+import { AdminRequestsGroup, type RequestDetail, type RequestItem } from "./Api.ts"
 import { contextOf, makeFacets } from "./facets.ts"
-import { idOf, numberOf, viewDetail, viewItem } from "./view.ts"
+import { idOf, numberOf, viewDetail, viewItem, withoutBodies } from "./view.ts"
 
 const defaultLimit = 50
 const mostItems = 200
@@ -51,6 +52,11 @@ const readFilter = (
     : Result.succeed(filter)
 }
 
+/** A search of texts would show a viewer, bit by bit, the bodies that a viewer may not read. */
+const mayFilter = Effect.fnUntraced(function*({ text }: { readonly [name: string]: string }) {
+  if (text !== undefined && (yield* CurrentOperator).role !== "admin") return yield* notForViewers
+})
+
 /** The question to each node for a page. */
 const PageQuestion = Schema.fromJsonString(Schema.Struct({
   filter: Schema.Record(Schema.String, Schema.String),
@@ -77,6 +83,10 @@ const [writeCursor, readCursor] = [Schema.encodeSync(Cursor), Schema.decodeUnkno
 
 /** The position before the newest record, for a node that has no record on the page yet. */
 const newest = Number.MAX_SAFE_INTEGER
+
+const notForViewers = gatewayError("role_not_allowed", "The role viewer may not search the bodies of requests: text", {
+  param: "text"
+})
 
 const notACursor = invalidRequest("cursor is not a cursor of this list", "cursor")
 
@@ -135,6 +145,7 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
     list: Effect.fnUntraced(function*({ query }) {
       const { cursor, limit: wanted, ...filters } = query
       const filter = yield* Effect.fromResult(readFilter(filters))
+      yield* mayFilter(filter)
       const before = given(cursor) === undefined ? undefined : readBefore(given(cursor)!)
       if (given(cursor) !== undefined && before === undefined) return yield* notACursor
       const limit = clamp(wanted, defaultLimit, mostItems)
@@ -172,16 +183,20 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
     }),
     facets: Effect.fnUntraced(function*({ query }) {
       const filter = yield* Effect.fromResult(readFilter(query))
+      yield* mayFilter(filter)
       const { missing, ...counted } = yield* facets(filter)
       return { ...counted, ...nodes.missingNodes(missing) }
     }),
     get: Effect.fnUntraced(function*({ params: { id } }) {
+      const { role } = yield* CurrentOperator
+      const shown = (text: string) =>
+        jsonText(role === "admin" ? text : JSON.stringify(withoutBodies(JSON.parse(text) as typeof RequestDetail.Type)))
       const found = yield* Effect.result(find(id))
-      if (Result.isSuccess(found)) return found.success === undefined ? yield* unknown : jsonText(found.success)
+      if (Result.isSuccess(found)) return found.success === undefined ? yield* unknown : shown(found.success)
       if (nodes.elsewhere(id) !== undefined) return yield* found.failure
       // The request's id does not name its node.
       const { answers } = yield* nodes.peers.queryAll("record", id)
-      for (const [, text] of answers) return jsonText(text)
+      for (const [, text] of answers) return shown(text)
       return yield* unknown
     }),
     clear: () =>

@@ -1,6 +1,7 @@
 /**
  * Records as the admin API shows them: facts in lists; bodies and frames of both sides, without credentials, for one record.
  */
+import * as Struct from "effect/Struct"
 import { nameOfTarget } from "../../completion/RequestStats.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { faultOf } from "../../domain/fault.ts"
@@ -12,7 +13,7 @@ import { type AssembledReply, assembleReply, assembleRounds } from "../../record
 import { redactBytes, redactText } from "../../recordings/redactRound.ts"
 import type { RequestRecord, TryFacts } from "../../recordings/RequestRecord.ts"
 import { directKey } from "../../usage/UsageEntry.ts"
-import type { RequestDetail, RequestItem } from "./Api.ts"
+import { type RequestDetail, RequestItem } from "./Api.ts"
 
 /** What views know beside the record. */
 export interface ViewContext {
@@ -163,3 +164,23 @@ export function* viewDetail(
     ignored_more: facts.ignoredMore
   }
 }
+
+const itemFields = Object.keys(RequestItem.fields) as ReadonlyArray<keyof typeof RequestItem.Type>
+
+/** A record without bodies and frames, for an operator who may not read them. A field that is not named here is left out. */
+export const withoutBodies = (detail: typeof RequestDetail.Type): typeof RequestDetail.Type => ({
+  ...Struct.pick(detail, itemFields),
+  bodies_kept: false,
+  request: { ...detail.request, body: "" },
+  conversation: null,
+  tries: detail.tries,
+  fault: detail.fault,
+  error_message: detail.error_message,
+  upstream: detail.upstream.map((round) => ({ ...round, request_body: "", frames: [] })),
+  reply: detail.reply === null ? null : { ...detail.reply, ...noReply, frames: [] },
+  upstream_reply: null,
+  tool_calls: [],
+  server_timing: detail.server_timing,
+  ignored: detail.ignored,
+  ignored_more: detail.ignored_more
+})

@@ -7,6 +7,7 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import type * as OpenApi from "effect/http-api/OpenApi"
 import * as Option from "effect/Option"
+import { roleOf } from "../../admin/roles.ts"
 import { type ErrorCode, errorTable } from "../../domain/GatewayError.ts"
 import { type Documentation, Documented } from "../../http/documented.ts"
 import { type Access, policyOf } from "../../http/EndpointPolicy.ts"
@@ -98,7 +99,9 @@ const everythingSaid = <Id extends string, Groups extends HttpApiGroup.Constrain
       const documented = Context.getOption(mergedAnnotations, Documented)
       if (Option.isSome(documented)) {
         const { access } = policyOf(endpoint)
-        said.set(`${group.identifier}.${endpoint.identifier}`, { access, ...documented.value })
+        const isForAdmins = access === "admin" && roleOf(group.identifier, endpoint.identifier) === "admin"
+        const errors = [...documented.value.errors, ...(isForAdmins ? ["role_not_allowed" as const] : [])]
+        said.set(`${group.identifier}.${endpoint.identifier}`, { access, ...documented.value, errors })
       }
     }
   })
