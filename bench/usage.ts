@@ -158,7 +158,8 @@ const fileCost = Effect.gen(function*() {
     INSERT INTO usage SELECT ${
     end - (rows / perHour) * hourLength
   } + (i / ${perHour}) * ${hourLength}, 'key ' || (i % 50), 'model',
-      'account ' || (i % ${perHour}), 'chat', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9 FROM n
+      'account ' || (i % ${perHour}), 'chat', 'default', 'default/model', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
+      0, 0, 0 FROM n
   `)
   const query: UsageQuery = { from: 0, to: end, by: ["day", "key"], only: {}, limit: 10_000 }
   const read = slices(makeReport(query, readPieces(writer, query)))

@@ -3,10 +3,13 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { TestClock } from "effect/testing"
-import { makeRequestStats } from "../../src/completion/RequestStats.ts"
-import { UsageRecorder } from "../../src/completion/UsageRecorder.ts"
+import { makeRequestStats, type RequestStats } from "../../src/completion/RequestStats.ts"
+import { UsageRecorder, usedBy } from "../../src/completion/UsageRecorder.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { monotonicMillis } from "../../src/domain/time.ts"
+import { costsOf } from "../../src/usage/UsageEntry.ts"
+import { UsageStore } from "../../src/usage/UsageStore.ts"
+import { hourLength } from "../../src/usage/windows.ts"
 import { usageInMemory } from "../support/usage.ts"
 
 const usage = {
@@ -16,7 +19,61 @@ const usage = {
   reasoningTokens: 0
 }
 
+const prices = {
+  "default/upstream-chat": { input: 1_000_000, output: 10_000_000 },
+  "gpu/other": { input: 2_000_000, per_request: 0.5 }
+}
+
+/** A request that was answered by `upstream-chat`, with changes. */
+const answered = (changes: Partial<RequestStats> = {}) =>
+  Object.assign(makeRequestStats("req_a", 0), {
+    admittedAt: 1,
+    status: 200,
+    upstreamCalled: true,
+    model: "upstream-chat",
+    usage,
+    ...changes
+  })
+
+const everything = { from: 0, to: hourLength, by: ["target"], only: {}, limit: 10 } as const
+
 describe("the usage recorder", () => {
+  it.effect("costs a request at the prices of the target that answered, when its usage is settled", () =>
+    Effect.gen(function*() {
+      const { ended } = yield* UsageRecorder
+      const store = yield* UsageStore
+      const config = yield* ConfigStore
+      const requests = [
+        answered(),
+        // Limits have asked for the cost before the prices change.
+        answered(),
+        answered({ target: { upstream: "gpu", model: "other" } }),
+        answered({ target: { upstream: "gpu", model: "upstream-chat" } }),
+        // Without an answer, and without a call of the upstream.
+        answered({ status: 503, error: "upstream_error", usage: undefined }),
+        answered({ status: 429, error: "rate_limit_exceeded", usage: undefined, upstreamCalled: false })
+      ]
+      ended(requests[0]!)
+      assert.deepStrictEqual(usedBy(requests[1]!, config.now().prices), {
+        counted: true,
+        tokens: 5,
+        cost: 23_000_000_000n
+      })
+      yield* config.update((raw) =>
+        Effect.succeed({ ...raw, prices: { ...prices, "default/upstream-chat": { input: 9 } } })
+      )
+      for (const request of requests.slice(1)) ended(request)
+      const { rows } = yield* store.query(everything)
+      assert.deepStrictEqual(rows.map(({ sums, target }) => ({ target, ...costsOf(sums) })), [
+        { target: "default/upstream-chat", cost: "46", unpriced_requests: 0 },
+        { target: "gpu/other", cost: "6.5", unpriced_requests: 0 },
+        { target: "gpu/upstream-chat", cost: "0", unpriced_requests: 1 }
+      ])
+    }).pipe(Effect.provide(usageInMemory.pipe(
+      Layer.provideMerge(UsageStore.layerMemory),
+      Layer.provideMerge(ConfigStore.layerJson({ prices }))
+    ))))
+
   it.effect("stores the reply's tokens in the stats, and drops the machine that counted them", () =>
     Effect.gen(function*() {
       const { ended } = yield* UsageRecorder

@@ -346,6 +346,7 @@ describe("a key with a limit of cost", () => {
     const used = { requests: 8, tokens: chatRows.reduce((sum, row) => sum + Number(row["total_tokens"]), 0), cost }
     const answer = await own({ "x-api-key": key })
     assert.strictEqual(answer.status, 200)
+    assert.strictEqual(answer.headers.get("cache-control"), "no-store")
     assert.deepStrictEqual(await answer.json(), {
       key: { name: "team a" },
       currency: "EUR",

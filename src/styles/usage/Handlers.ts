@@ -2,6 +2,7 @@
  * Serves the usage of the key that asks.
  */
 import * as Effect from "effect/Effect"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { formatDecimal } from "../../domain/decimal.ts"
@@ -37,7 +38,7 @@ export const UsageHandlers = groupRoutes(
         const record = key_records.get(key)
         const [usage] = yield* keyLimits.usageOf([key])
         const windowOf = (name: WindowCount["window"]) => usedOf(usage!.windows.find(({ window }) => window === name)!)
-        return respond(endpoints.own, {
+        const response = respond(endpoints.own, {
           key: { name: record?.name ?? null },
           currency: currency ?? null,
           today: windowOf("day"),
@@ -47,6 +48,7 @@ export const UsageHandlers = groupRoutes(
             resets_at: formatTimestamp(resetsAt)
           }))
         })
+        return HttpServerResponse.setHeader(response, "cache-control", "no-store")
       })
     } satisfies HandlersOf<typeof UsageGroup>
   })
