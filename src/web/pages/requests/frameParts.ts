@@ -269,6 +269,9 @@ export class FrameReader {
     if (value["error"] !== undefined && value["error"] !== null && value["object"] !== "response") {
       addError(out, value["error"])
     } else if (type === "error") addError(out, value)
+    const data = record(value["data"])
+    if (typeof value["code"] === "number" && value["code"] !== 0) addError(out, value["msg"])
+    else if (typeof data["biz_code"] === "number" && data["biz_code"] !== 0) addError(out, data["biz_msg"])
     if (responseTypes.test(type)) readResponses(value, out)
     else if (value["object"] === "response") readResponse(value, out)
     else if (messageTypes.has(type)) readMessages(value, out)
