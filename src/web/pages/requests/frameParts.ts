@@ -1,6 +1,6 @@
 /**
- * What each frame of a reply adds to it: text, reasoning, calls, the end, tokens. Frames of every style and driver are told apart
- * by their form, so both sides are read alike. Unknown frames add nothing.
+ * What each frame of a reply adds to it: text, reasoning, calls, the end, tokens. The form of a frame says which style or driver it is of,
+ * so both sides are read alike. Unknown frames add nothing.
  */
 import { list, parsed, record, string } from "../../state/json.ts"
 
