@@ -107,6 +107,15 @@ describe("what the frames of a reply add", () => {
     }))
   })
 
+  it("session: a refusal is an error, also within an accepted call", () => {
+    const error = (text: string) => [{ kind: "error", text } as const]
+    assert.deepStrictEqual(partsOf([`{"code":40003,"msg":"expired","data":null}`]), error("expired"))
+    assert.deepStrictEqual(
+      partsOf([`{"code":0,"msg":"","data":{"biz_code":9,"biz_msg":"too long"}}`]),
+      error("too long")
+    )
+  })
+
   it("of frames that are no JSON, or have unknown forms, is nothing", () => {
     fc.assert(
       fc.property(

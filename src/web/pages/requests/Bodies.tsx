@@ -86,7 +86,7 @@ const Headers = ({ headers, name }: {
 const Client = ({ record: { bodies_kept, reply, request } }: Shown) => {
   const t = useTexts().inspector
   return (
-    <div class="halves">
+    <div class="halves fitted">
       <Section name={t.clientRequest}>
         <div class="card">
           <p class="text">

@@ -187,7 +187,7 @@ export const Frames = ({ record, sides, wanted }: {
   const side = { open, wanted }
   return (
     <Section name={t.frames}>
-      <div class="halves" ref={ref}>
+      <div class="halves fitted" ref={ref}>
         <SideFrames
           {...side}
           name={t.upstreamFrames}

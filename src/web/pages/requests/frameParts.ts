@@ -1,6 +1,6 @@
 /**
- * What each frame of a reply adds to it: text, reasoning, calls, the end, tokens. Frames of every style and driver are told apart
- * by their form, so both sides are read alike. Unknown frames add nothing.
+ * What each frame of a reply adds to it: text, reasoning, calls, the end, tokens. The form of a frame says which style or driver it is of,
+ * so both sides are read alike. Unknown frames add nothing.
  */
 import { list, parsed, record, string } from "../../state/json.ts"
 
@@ -269,6 +269,9 @@ export class FrameReader {
     if (value["error"] !== undefined && value["error"] !== null && value["object"] !== "response") {
       addError(out, value["error"])
     } else if (type === "error") addError(out, value)
+    const data = record(value["data"])
+    if (typeof value["code"] === "number" && value["code"] !== 0) addError(out, value["msg"])
+    else if (typeof data["biz_code"] === "number" && data["biz_code"] !== 0) addError(out, data["biz_msg"])
     if (responseTypes.test(type)) readResponses(value, out)
     else if (value["object"] === "response") readResponse(value, out)
     else if (messageTypes.has(type)) readMessages(value, out)
