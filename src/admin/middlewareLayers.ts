@@ -5,9 +5,11 @@ import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import { ConfigStore } from "../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { clientAddress } from "../http/clientAddress.ts"
 import { type EndpointOptions, type Handled, publicMiddleware } from "../http/endpointMiddleware.ts"
-import { addressOf, type CurrentRequestStats } from "../http/RequestContext.ts"
+import type { CurrentRequestStats } from "../http/RequestContext.ts"
 import { AdminAuth } from "./auth/AdminAuth.ts"
 import { adminCredential } from "./auth/sessionCookie.ts"
 import { AdminMiddleware, AdminOpenMiddleware, CurrentOperator, type Operator } from "./middleware.ts"
@@ -38,13 +40,13 @@ const guardedMiddleware =
 export const AdminMiddlewares = Layer.mergeAll(
   Layer.effect(
     AdminMiddleware,
-    Effect.map(AdminAuth, (auth) =>
+    Effect.map(Effect.all([AdminAuth, ConfigStore]), ([auth, config]) =>
       guardedMiddleware((request) => {
         const credential = adminCredential(request)
         // A cookie holds a JWT, never the admin key.
         return credential === undefined || (credential._tag === "Cookie" && !auth.isLogin(credential.token))
           ? Effect.fail(missing)
-          : auth.authorize(credential.token, addressOf(request))
+          : auth.authorize(credential.token, clientAddress(request, config.now().server))
       }))
   ),
   Layer.succeed(

@@ -9,7 +9,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import { isIPv6 } from "node:net"
+import { formatAddress, formatPrefix, parseAddress } from "../../domain/addresses.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 
 /** Wrong credentials within a minute that slow an address. */
@@ -121,25 +121,14 @@ class Source {
   }
 }
 
-/** The /64 prefix of an IPv6 address, which is what one subscriber has. */
-const prefixOf = (address: string): string => {
-  const [head = "", tail] = address.replace(/%.*$/, "").toLowerCase().split("::")
-  const groups = (text: string) => text === "" ? [] : text.split(":")
-  const before = groups(head)
-  const after = tail === undefined ? [] : groups(tail)
-  const filled = [
-    ...before,
-    ...Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => "0"),
-    ...after
-  ]
-  return `${filled.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`
-}
+/** Bits of the prefix of an IPv6 address that one subscriber has. */
+const subscriberBits = 64
 
 /** The name that an address is counted under: an IPv4 address, also one mapped into IPv6, or the /64 of an IPv6 address. */
-export const sourceOf = (address: string): string => {
-  const embedded = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (embedded !== undefined) return embedded
-  return isIPv6(address.replace(/%.*$/, "")) ? prefixOf(address) : address
+export const sourceOf = (text: string): string => {
+  const address = parseAddress(text)
+  if (address === undefined) return text
+  return address.family === 4 ? formatAddress(address) : formatPrefix(address, subscriberBits)
 }
 
 export interface LoginThrottle {

@@ -23,6 +23,8 @@ export const RequestItem = Schema.Struct({
   stream: Schema.Boolean,
   /** The key's id, or `direct`. */
   key: Schema.String,
+  /** The client's address as `privacy.client_address` keeps it; absent if nothing is kept. */
+  client: Schema.optionalKey(Schema.String),
   /** The account of the last attempt; empty without one. */
   account: Schema.String,
   /** The target that answered, or the last one tried, as `upstream/model`; absent in a configuration of one upstream. */

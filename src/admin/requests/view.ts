@@ -44,6 +44,7 @@ export const viewItem = (record: RequestRecord, node: string | undefined): typeo
     native_model: facts.model ?? null,
     stream: facts.stream,
     key: record.key,
+    ...(facts.client === undefined ? {} : { client: facts.client }),
     account: record.account,
     ...(facts.target === undefined ? {} : { target: nameOfTarget(facts.target) }),
     state: record.state,
