@@ -131,7 +131,7 @@ export const sourceOf = (text: string): string => {
   return address.family === 4 ? formatAddress(address) : formatPrefix(address, subscriberBits)
 }
 
-export interface LoginThrottle {
+export interface CredentialThrottle {
   /**
    * Runs a check of a credential, after a wait if the address is slowed, and counts a wrong one. Fails with `QueueFull`
    * without a check if too many wait. Only a check with `credential` may skip the queue.
@@ -147,14 +147,18 @@ export interface LoginThrottle {
   readonly slowedFor: (address: string) => Effect.Effect<number>
 }
 
-/** What the nodes of a gateway share about logins. Names and credentials of other nodes are hashes. */
-export interface SharedLogins {
+/** What the nodes of a gateway share about wrong credentials of one kind. Names are hashes. */
+export interface SharedFailures {
   /** The name of an address among nodes. */
   readonly nameOf: (address: string) => string
   /** Notifies the other nodes of a wrong credential from the address of that name. */
   readonly wrong: (name: string) => void
   /** Registers a listener for wrong credentials at other nodes. */
   readonly onWrong: (listener: (name: string) => void) => void
+}
+
+/** What the nodes of a gateway share about logins. Credentials of other nodes are hashes. */
+export interface SharedLogins extends SharedFailures {
   /** Records a credential that was right from the address of that name. */
   readonly right: (name: string, credential: string) => void
   readonly wasRight: (name: string, credential: string) => boolean
@@ -162,17 +166,26 @@ export interface SharedLogins {
   readonly knowsRight: (name: string) => boolean
 }
 
-const notShared: SharedLogins = {
+/** For a single process. */
+export const notShared: SharedFailures = {
   nameOf: (address) => address,
   wrong: () => undefined,
-  onWrong: () => undefined,
+  onWrong: () => undefined
+}
+
+/** For credentials without a lane of their own. */
+const unknownRights: Omit<SharedLogins, keyof SharedFailures> = {
   right: () => undefined,
   wasRight: () => false,
   knowsRight: () => false
 }
 
 /** Makes the throttle of all addresses. `clock` times the wrong credentials of other nodes. */
-export const makeLoginThrottle = (shared: SharedLogins = notShared, clock?: Clock.Clock): LoginThrottle => {
+export const makeCredentialThrottle = (
+  given: SharedLogins | SharedFailures = notShared,
+  clock?: Clock.Clock
+): CredentialThrottle => {
+  const shared: SharedLogins = { ...unknownRights, ...given }
   /** Roughly in the order of their last wrong credential. */
   const sources = new Map<string, Source>()
 
