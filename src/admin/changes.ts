@@ -3,14 +3,30 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import type { Saved, UpdateError } from "../config/ConfigStore.ts"
-import type { RawConfig } from "../config/json.ts"
+import type { ConfigStore, Saved, UpdateError } from "../config/ConfigStore.ts"
+import { type RawConfig, sha256Hex } from "../config/json.ts"
 import { setField } from "../config/rawConfig.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { keyId } from "../domain/identity.ts"
 import { CurrentRequestStats } from "../http/RequestContext.ts"
 
 /** Fields of every reply to a change (`lasting` of the contract). */
 export const lastingOf = ({ config_writable, needs_host_sync }: Saved) => ({ config_writable, needs_host_sync })
+
+/** A change that may add keys, with the id of the generated key that it ends (`endedKey` of the contract). */
+export const endingGenerated = <A extends Saved, E, R>(store: ConfigStore["Service"], change: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    const generated = store.now().generated_key
+    return Effect.map(change, (saved) => ({
+      ...saved,
+      ended: generated === undefined || saved.config.keys.length === 0 || saved.config.keys.includes(generated)
+        ? undefined
+        : keyId(generated, sha256Hex)
+    }))
+  })
+
+/** `endedKey` of the contract. */
+export const endedOf = ({ ended }: { readonly ended: string | undefined }) => ended === undefined ? {} : { ended }
 
 /** Logs the kind of a change. Names and values are left out, since they may be secret. */
 export const logChange = (kind: string): Effect.Effect<void, never, CurrentRequestStats> =>
