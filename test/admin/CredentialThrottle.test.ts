@@ -7,6 +7,7 @@ import {
   missedInTenMinutes,
   mostSources,
   mostWaiting,
+  notShared,
   sourceOf,
   wrongAMinute,
   wrongInTenMinutes
@@ -145,6 +146,31 @@ describe("the throttle of credentials", () => {
       assert.isAtMost(looks - before, missedInTenMinutes + 4 * 100 + 1)
       const late = yield* login()
       yield* TestClock.adjust("30 seconds")
+      assert.isTrue(yield* Fiber.join(late))
+    }))
+
+  it.effect("admits a credential that was right from the address within 25 seconds, however many wrong ones come at once", () =>
+    Effect.gen(function*() {
+      const remembered = new Set<string>()
+      const throttle = makeCredentialThrottle({
+        ...notShared,
+        right: (name, credential) => void remembered.add(`${name} ${credential}`),
+        wasRight: (name, credential) => remembered.has(`${name} ${credential}`),
+        knowsRight: () => true
+      })
+      assert.isTrue(yield* throttle.check(here, right, "password"))
+      const guess = Effect.ignore(throttle.check(here, wrong, "guess"))
+      const flood = (times: number) =>
+        Effect.forEach(Array.from({ length: times }), () => Effect.forkChild(guess, { startImmediately: true }))
+      const login = () => Effect.forkChild(throttle.check(here, right, "password"), { startImmediately: true })
+      yield* flood(500)
+      const first = yield* login()
+      yield* TestClock.adjust("2500 millis")
+      assert.isTrue(yield* Fiber.join(first))
+      // After 2,000 misses lookups are ten times as slow.
+      yield* flood(missedInTenMinutes)
+      const late = yield* login()
+      yield* TestClock.adjust("25 seconds")
       assert.isTrue(yield* Fiber.join(late))
     }))
 

@@ -3,7 +3,8 @@
  * between two of them, so that guessing is slow and a right key still gets in. Times are monotonic.
  *
  * A credential that was right from the address within the last day skips the queue. Such a lookup reveals as much as a check,
- * so lookups wait in a queue of their own, with shorter pauses, and only for addresses that an operator uses.
+ * so lookups wait in a queue of their own, with shorter pauses, and only for addresses that an operator uses. Right and wrong
+ * credentials wait alike. The wait is bounded, so that a flood slows a right credential and does not lock it out.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -19,7 +20,7 @@ export const wrongInTenMinutes = 200
 /** Bounds the credentials of one address that wait for their check. */
 export const mostWaiting = 64
 /** Bounds the credentials of one address that wait for their lookup. */
-const mostLooking = 256
+const mostLooking = 4_096
 /** Failed lookups within ten minutes that slow the lookups of an address. */
 export const missedInTenMinutes = 2_000
 /** Bounds the known addresses; the one whose last wrong credential is oldest is dropped first. */
@@ -32,6 +33,8 @@ const longPause = 1000
 /** Milliseconds between two lookups, and between two slowed ones. */
 const lookupPause = 25
 const longLookupPause = 250
+/** Pauses after which a lookup has its turn, however many wait, so that no flood locks a right credential out. */
+const mostPauses = 100
 
 /** The queue of the address is full. `retryAfter` in seconds. */
 export class QueueFull extends Schema.TaggedError<QueueFull>()("QueueFull", { retryAfter: Schema.Int }) {}
@@ -59,30 +62,34 @@ class WindowCount {
   }
 }
 
-/** A queue that admits one waiter after another; `pause` returns the milliseconds between two of them. */
+/** A queue that admits one waiter after another; `pause` returns the milliseconds between two of them. None waits longer than `mostPauses` pauses. */
 class PacedQueue {
   readonly #one = Semaphore.makeUnsafe(1)
   readonly #most: number
+  readonly #mostPauses: number
   readonly #pause: (now: number) => number
   #last = Number.NEGATIVE_INFINITY
   waiting = 0
 
-  constructor(most: number, pause: (now: number) => number) {
+  constructor(most: number, pause: (now: number) => number, mostPauses = Number.POSITIVE_INFINITY) {
     this.#most = most
+    this.#mostPauses = mostPauses
     this.#pause = pause
   }
 
   /** Waits to be admitted. Fails if the queue is full. */
   enter(clock: Clock.Clock): Effect.Effect<void, QueueFull> {
     return Effect.suspend(() => {
-      const between = this.#pause(monotonicMillis(clock))
+      const began = monotonicMillis(clock)
+      const between = this.#pause(began)
       if (this.waiting >= this.#most) {
         return Effect.fail(new QueueFull({ retryAfter: Math.max(1, Math.ceil(this.waiting * between / 1000)) }))
       }
       this.waiting++
       const due = Effect.suspend(() => {
         const now = monotonicMillis(clock)
-        const left = this.#last + this.#pause(now) - now
+        const pause = this.#pause(now)
+        const left = (pause === 0 ? 0 : Math.min(this.#last + pause, began + this.#mostPauses * pause)) - now
         return left > 0 ? Effect.sleep(left) : Effect.void
       })
       const entered = Effect.andThen(
@@ -105,7 +112,8 @@ class Source {
   readonly checks = new PacedQueue(mostWaiting, (now) => this.pause(now))
   readonly lookups = new PacedQueue(
     mostLooking,
-    (now) => this.missed.at(now) >= missedInTenMinutes ? longLookupPause : lookupPause
+    (now) => this.missed.at(now) >= missedInTenMinutes ? longLookupPause : lookupPause,
+    mostPauses
   )
   /** Running checks; they count as wrong until they finish. */
   checking = 0
