@@ -13,17 +13,21 @@ import { CurrentRequestStats } from "../http/RequestContext.ts"
 /** Fields of every reply to a change (`lasting` of the contract). */
 export const lastingOf = ({ config_writable, needs_host_sync }: Saved) => ({ config_writable, needs_host_sync })
 
-/** A change that may add keys, with the id of the generated key that it ends (`endedKey` of the contract). */
-export const endingGenerated = <A extends Saved, E, R>(store: ConfigStore["Service"], change: Effect.Effect<A, E, R>) =>
-  Effect.suspend(() => {
-    const generated = store.now().generated_key
-    return Effect.map(change, (saved) => ({
-      ...saved,
-      ended: generated === undefined || saved.config.keys.length === 0 || saved.config.keys.includes(generated)
-        ? undefined
-        : keyId(generated, sha256Hex)
-    }))
-  })
+/**
+ * A change that may add keys, with the id of the generated key that it ends (`endedKey` of the contract). Logs the end, unless the
+ * change is a dry run.
+ */
+export const endingGenerated = Effect.fnUntraced(function*<A extends Saved, E, R>(
+  store: ConfigStore["Service"],
+  change: Effect.Effect<A, E, R>
+) {
+  const generated = store.now().generated_key
+  const saved = yield* change
+  const { keys } = saved.config
+  if (generated === undefined || keys.length === 0 || keys.includes(generated)) return { ...saved, ended: undefined }
+  if (!store.now().keys.includes(generated)) yield* Effect.logInfo("The generated business key is no longer accepted")
+  return { ...saved, ended: keyId(generated, sha256Hex) }
+})
 
 /** `endedKey` of the contract. */
 export const endedOf = ({ ended }: { readonly ended: string | undefined }) => ended === undefined ? {} : { ended }

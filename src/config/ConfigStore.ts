@@ -221,15 +221,6 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     return decodeConfig(raw, { previous, generatedKey: previous.config.generated_key, duplicates })
   }
 
-  /** Puts a configuration into effect. */
-  const take = Effect.fnUntraced(function*(snapshot: Snapshot) {
-    const { generated_key } = SubscriptionRef.getUnsafe(state).config
-    yield* SubscriptionRef.set(state, snapshot)
-    if (generated_key !== undefined && !snapshot.config.keys.includes(generated_key)) {
-      yield* Effect.logInfo("The generated business key is no longer accepted")
-    }
-  })
-
   const adopt = Effect.fnUntraced(function*(edit: FileContent) {
     const raw = yield* parseConfig(backing.place, edit.text)
     const before = SubscriptionRef.getUnsafe(state).raw
@@ -237,7 +228,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     yield* logWarnings(backing.place, warnings)
     backing.adopted(edit, snapshot)
     const previous = SubscriptionRef.getUnsafe(state)
-    yield* take(snapshot)
+    yield* SubscriptionRef.set(state, snapshot)
     // Removed keys must be remembered after a restart too.
     if (noteRemovedKeys(before, raw) !== raw) {
       yield* Effect.catch(
@@ -246,6 +237,9 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
       )
     }
     yield* Effect.logInfo(`${backing.place} was edited: the change is applied`)
+    if (previous.config.generated_key !== snapshot.config.generated_key) {
+      yield* Effect.logInfo("The generated business key is no longer accepted")
+    }
     return snapshot.raw
   })
 
@@ -287,7 +281,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
       if (dryRun) return yield* saved(snapshot)
       const done = yield* Effect.uninterruptible(
         backing.save(snapshot, SubscriptionRef.getUnsafe(state)).pipe(
-          Effect.andThen(take(snapshot)),
+          Effect.andThen(SubscriptionRef.set(state, snapshot)),
           Effect.as(true),
           Effect.catchTag("Superseded", () => Effect.succeed(false))
         )
