@@ -62,6 +62,8 @@ export class Callers extends Context.Service<Callers, {
   readonly withhold: (credential: string) => void
   /** Sets how the check of a bearer that may be the admin password waits for the turn of the client's address. */
   readonly inTurns: (turnsOf: (address: string) => InTurn) => void
+  /** Sets how the refusal of a wrong key waits for the turn of the client's address. It may fail with another refusal. */
+  readonly refuseInTurns: (turnOf: (address: string) => Effect.Effect<void, GatewayError>) => void
 }>()("model-gateway/accounts/Callers") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
@@ -87,6 +89,7 @@ export class Callers extends Context.Service<Callers, {
     /** Digests of bearers that are not keys of the newest configuration; when full, the oldest is forgotten. */
     const notKeys = new Set<string>()
     let turnsOf: ((address: string) => InTurn) | undefined
+    let refusalTurnOf: (address: string) => Effect.Effect<void, GatewayError> = () => Effect.void
     // A key may be added and removed without a request in between, and must be known all the same.
     yield* Stream.runForEach(config.changes, () => Effect.sync(sync)).pipe(Effect.forkScoped)
 
@@ -115,7 +118,7 @@ export class Callers extends Context.Service<Callers, {
         !current.auth.direct_tokens || !mayBeToken(token) || known.has(owner) || isAdminToken(token) ||
         isGeneratedKey(token) || config.isAdminKey(token)
       ) {
-        return Effect.fail(refused)
+        return Effect.andThen(refusalTurnOf(address), Effect.fail(refused))
       }
       return Effect.flatMap(
         password.isPassword(token, turnsOf?.(address)),
@@ -150,6 +153,9 @@ export class Callers extends Context.Service<Callers, {
       },
       inTurns: (given) => {
         turnsOf = given
+      },
+      refuseInTurns: (given) => {
+        refusalTurnOf = given
       }
     })
   })

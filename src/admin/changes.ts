@@ -3,15 +3,35 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import type { ConfigChange, Saved, UpdateError } from "../config/ConfigStore.ts"
-import type { RawConfig } from "../config/json.ts"
+import type { ConfigChange, ConfigStore, Saved, UpdateError } from "../config/ConfigStore.ts"
+import { type RawConfig, sha256Hex } from "../config/json.ts"
 import { setField } from "../config/rawConfig.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { keyId } from "../domain/identity.ts"
 import { CurrentRequestStats } from "../http/RequestContext.ts"
 import { CurrentOperator } from "./middleware.ts"
 
 /** Fields of every reply to a change (`lasting` of the contract). */
 export const lastingOf = ({ config_writable, needs_host_sync }: Saved) => ({ config_writable, needs_host_sync })
+
+/**
+ * A change that may add keys, with the id of the generated key that it ends (`endedKey` of the contract). Logs the end, unless the
+ * change is a dry run.
+ */
+export const endingGenerated = Effect.fnUntraced(function*<A extends Saved, E, R>(
+  store: ConfigStore["Service"],
+  change: Effect.Effect<A, E, R>
+) {
+  const generated = store.now().generated_key
+  const saved = yield* change
+  const { keys } = saved.config
+  if (generated === undefined || keys.length === 0 || keys.includes(generated)) return { ...saved, ended: undefined }
+  if (!store.now().keys.includes(generated)) yield* Effect.logInfo("The generated business key is no longer accepted")
+  return { ...saved, ended: keyId(generated, sha256Hex) }
+})
+
+/** `endedKey` of the contract. */
+export const endedOf = ({ ended }: { readonly ended: string | undefined }) => ended === undefined ? {} : { ended }
 
 /** Records what the operator of the request did, in the history and in the log. */
 export const logChange = (

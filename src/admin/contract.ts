@@ -11,6 +11,13 @@ export const lasting = {
   needs_host_sync: Schema.Boolean
 }
 
+/** Field of the reply to a change that may add keys. */
+export const endedKey = {
+  ended: Schema.optionalKey(Schema.String).annotate({
+    description: "Id of the generated key of a start without keys, which ends with this change."
+  })
+}
+
 /** Header of a change that is refused with 409 if the configuration is no longer the `revision` of a reply. */
 export const revised = { headers: { "if-match": Schema.optionalKey(Schema.String) } }
 

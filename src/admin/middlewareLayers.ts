@@ -5,9 +5,11 @@ import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import { ConfigStore } from "../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { clientAddress } from "../http/clientAddress.ts"
 import { type EndpointOptions, type Handled, publicMiddleware } from "../http/endpointMiddleware.ts"
-import { addressOf, type CurrentRequestStats } from "../http/RequestContext.ts"
+import { CurrentRequestStats } from "../http/RequestContext.ts"
 import { AdminAuth } from "./auth/AdminAuth.ts"
 import { adminCredential } from "./auth/sessionCookie.ts"
 import { ChangeLog } from "./history/ChangeLog.ts"
@@ -37,7 +39,8 @@ const guardedMiddleware = (
         if (operator.role === "viewer" && roleOf(options.group.identifier, options.endpoint.identifier) === "admin") {
           return yield* notForViewers
         }
-        const origin = { who: operator.who, address: addressOf(request) }
+        const { client } = yield* CurrentRequestStats
+        const origin = { who: operator.who, address: client ?? null }
         return yield* Effect.provideService(httpEffect, CurrentOperator, {
           ...operator,
           record: (action, change) => log.record(origin, action, change)
@@ -54,12 +57,13 @@ export const AdminMiddlewares = Layer.mergeAll(
     AdminMiddleware,
     Effect.gen(function*() {
       const auth = yield* AdminAuth
+      const config = yield* ConfigStore
       return guardedMiddleware(yield* ChangeLog, (request) => {
         const credential = adminCredential(request)
         // A cookie holds a JWT, never the admin key.
         return credential === undefined || (credential._tag === "Cookie" && !auth.isLogin(credential.token))
           ? Effect.fail(missing)
-          : auth.authorize(credential.token, addressOf(request))
+          : auth.authorize(credential.token, clientAddress(request, config.now().server))
       })
     })
   ),

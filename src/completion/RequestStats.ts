@@ -40,6 +40,8 @@ export interface RecordedTry extends AnsweringTarget {
 export interface RequestStats {
   readonly id: string
   readonly startedAt: number
+  /** The client's address as `privacy.client_address` allows; `undefined` if nothing of it is kept. */
+  client: string | undefined
   style: string | undefined
   /** The model as requested, and the id that it resolved to. */
   requestedModel: string | undefined
@@ -109,6 +111,7 @@ export interface RequestStats {
 export const makeRequestStats = (id: string, startedAt: number): RequestStats => ({
   id,
   startedAt,
+  client: undefined,
   style: undefined,
   requestedModel: undefined,
   model: undefined,

@@ -6,7 +6,7 @@
  * ranges with or without a port.
  */
 import * as Effect from "effect/Effect"
-import { BlockList, isIP } from "node:net"
+import { isInRange, parseAddress, parseRange } from "../domain/addresses.ts"
 import { EnvironmentInvalid, textVariable } from "./Environment.ts"
 
 /** A proxy. Its password is in `password` alone. */
@@ -100,39 +100,23 @@ export const basicCredentials = ({ password, username }: Proxy): string =>
 /** True for a proxy as configured: an address or `direct`. */
 export const isProxySetting = (text: string): boolean => text === direct || parseProxy(text) !== undefined
 
-const familyOf = (address: string): "ipv4" | "ipv6" | undefined => {
-  const version = isIP(address)
-  return version === 0 ? undefined : version === 4 ? "ipv4" : "ipv6"
-}
-
-const loopback = new BlockList()
-loopback.addSubnet("127.0.0.0", 8, "ipv4")
-loopback.addAddress("::1", "ipv6")
-
-const contains = (list: BlockList, hostname: string): boolean => {
-  const family = familyOf(hostname)
-  return family !== undefined && list.check(hostname, family)
+const contains = (network: string, hostname: string): boolean => {
+  const [range, address] = [parseRange(network), parseAddress(hostname)]
+  return range !== undefined && address !== undefined && isInRange(address, range)
 }
 
 const isLoopback = (hostname: string): boolean =>
-  hostname === "localhost" || hostname.endsWith(".localhost") || contains(loopback, hostname)
+  hostname === "localhost" || hostname.endsWith(".localhost") || contains("127.0.0.0/8", hostname) ||
+  contains("::1", hostname)
 
 const withoutLastDot = (name: string): string => name.replace(/(?<=.)\.$/, "")
 
 /** An entry of `no_proxy`, without its port. */
 const matches = (entry: string, hostname: string): boolean => {
   if (entry === "*") return true
-  const [network = "", prefix = "", ...rest] = entry.split("/")
-  const list = new BlockList()
-  const family = familyOf(unbracketed(network))
-  if (family !== undefined) {
-    const bits = Number(prefix)
-    if (rest.length > 0 || (entry.includes("/") && (!/^\d+$/.test(prefix) || bits > (family === "ipv4" ? 32 : 128)))) {
-      return false
-    }
-    if (prefix === "") list.addAddress(unbracketed(network), family)
-    else list.addSubnet(unbracketed(network), bits, family)
-    return contains(list, hostname)
+  const [network = "", ...prefix] = entry.split("/")
+  if (parseAddress(unbracketed(network)) !== undefined) {
+    return contains([unbracketed(network), ...prefix].join("/"), hostname)
   }
   const name = withoutLastDot(entry.replace(/^\*?\./, ""))
   return name !== "" && ((hostname === name && !entry.startsWith("*")) || hostname.endsWith(`.${name}`))

@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import { addressPrivacies, parseRange } from "../domain/addresses.ts"
 import { parseDecimal } from "../domain/decimal.ts"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
 import { alsoOnNames } from "../domain/nextTry.ts"
@@ -516,6 +517,37 @@ export const UsageGroup = group({
   keep_days: withDefault(described(integer(1, 3650), "Days that the history is kept."), 400)
 })
 
+/** The most trusted proxies. */
+const mostProxies = 1_000
+
+export const ServerGroup = group({
+  trusted_proxies: withDefault(
+    Schema.Array(
+      text.check(
+        Schema.makeFilter((entry) =>
+          parseRange(entry.trim()) === undefined
+            ? "must be an IP address or a CIDR range, such as 10.0.0.0/8"
+            : undefined
+        )
+      )
+    ).annotate({
+      message: "must be an array of IP addresses and CIDR ranges",
+      description: "Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count: IP addresses and CIDR ranges."
+    }).check(Schema.isMaxLength(mostProxies, { message: `must have at most ${mostProxies} entries` })),
+    []
+  )
+})
+
+export const PrivacyGroup = group({
+  client_address: withDefault(
+    described(
+      oneOf(addressPrivacies),
+      "What logs and records keep of a client's address: all, its /24 or /48, or nothing."
+    ),
+    "prefix"
+  )
+})
+
 /** The web console and its browser sessions. */
 export const ConsoleGroup = group({
   enabled: withDefault(described(flag, "Serve the web console at /console/."), true)
@@ -575,6 +607,8 @@ export const settingGroups = {
   auth: Auth,
   limits: LimitsGroup,
   usage: UsageGroup,
+  server: ServerGroup,
+  privacy: PrivacyGroup,
   console: ConsoleGroup,
   metrics: Metrics,
   telemetry: Telemetry,

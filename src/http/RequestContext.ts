@@ -3,7 +3,6 @@
  */
 import * as Context from "effect/Context"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
-import * as Option from "effect/Option"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { RequestStats } from "../completion/RequestStats.ts"
 
@@ -40,7 +39,3 @@ export const credentialOf = (request: HttpServerRequest.HttpServerRequest): stri
   const token = found?.trim()
   return token === "" ? undefined : token
 }
-
-/** The client's address, by which failed authentications are counted. */
-export const addressOf = (request: HttpServerRequest.HttpServerRequest): string =>
-  Option.getOrElse(request.remoteAddress, () => "unknown")

@@ -30,16 +30,18 @@ import {
   type RequestWatch
 } from "../completion/RequestStats.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
+import { ConfigStore } from "../config/ConfigStore.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { recordedHead, recordedHeaders } from "../recordings/redactRound.ts"
 import { Requests } from "../recordings/Requests.ts"
 import { rateLimitHeaders } from "../usage/rateLimits.ts"
+import { clientAddress } from "./clientAddress.ts"
 import type { EndpointPolicy } from "./EndpointPolicy.ts"
 import type { ErrorShape } from "./errorShapes.ts"
 import { schemaFault } from "./jsonBody.ts"
 import { errorResponse } from "./reply.ts"
-import { addressOf, credentialOf, CurrentCaller, CurrentRequestStats } from "./RequestContext.ts"
+import { credentialOf, CurrentCaller, CurrentRequestStats } from "./RequestContext.ts"
 
 const missing = gatewayError(
   "authentication_failed",
@@ -261,8 +263,8 @@ export const publicMiddleware = (facts: EndpointPolicy) => endpointMiddleware(fa
 export const businessMiddleware = (facts: EndpointPolicy) =>
   Effect.map(
     // An embedding application may leave recordings out.
-    Effect.all([Callers, UsageRecorder, Effect.serviceOption(Requests)]),
-    ([callers, recorder, requests]) =>
+    Effect.all([Callers, ConfigStore, UsageRecorder, Effect.serviceOption(Requests)]),
+    ([callers, config, recorder, requests]) =>
       endpointMiddleware<CurrentCaller>(
         facts,
         facts.unrecorded === true ? undefined : recorder,
@@ -272,7 +274,7 @@ export const businessMiddleware = (facts: EndpointPolicy) =>
           if (token === undefined) return Effect.fail(missing)
           // The refusal of a disabled or expired key counts as a request of that key.
           const identified = Effect.catchEager(
-            callers.identify(token, target === "" ? undefined : target, addressOf(request)),
+            callers.identify(token, target === "" ? undefined : target, clientAddress(request, config.now().server)),
             (error) => {
               stats.key = callers.keyOf(token) ?? stats.key
               return Effect.fail(error)
@@ -285,7 +287,7 @@ export const businessMiddleware = (facts: EndpointPolicy) =>
               stats.recording = requests.value.begin({
                 facts: stats,
                 key,
-                head: () => recordedHead(request),
+                head: () => recordedHead(request, config.now().privacy.client_address),
                 secret: token
               })
             }

@@ -49,6 +49,8 @@ export interface RequestFacts {
   /** The request id that the response carries. */
   readonly id: string
   readonly startedAt: number
+  /** The client's address as far as it is kept. */
+  readonly client: string | undefined
   readonly style: string | undefined
   readonly requestedModel: string | undefined
   readonly model: string | undefined

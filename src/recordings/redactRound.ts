@@ -4,6 +4,7 @@
  */
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
+import { type AddressPrivacy, shownAddress } from "../domain/addresses.ts"
 
 /** Shorter secrets are not credentials but words, such as the `none` of a server that needs no key. */
 export const shortestSecret = 8
@@ -68,6 +69,46 @@ const addHeaders = (
   return to
 }
 
+/** Headers of proxies with the client's address, beside `forwarded`. */
+const addressHeaders: ReadonlySet<string> = new Set([
+  "cf-connecting-ip",
+  "cf-connecting-ipv6",
+  "do-connecting-ip",
+  "fastly-client-ip",
+  "fly-client-ip",
+  "true-client-ip",
+  "x-appengine-user-ip",
+  "x-azure-clientip",
+  "x-azure-socketip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "x-envoy-external-address",
+  "x-forwarded-for",
+  "x-original-forwarded-for",
+  "x-real-ip"
+])
+
+/** A list of addresses as far as they are kept. Another entry is overwritten, because it may contain an address. */
+const shownAddresses = (list: string, privacy: AddressPrivacy): string =>
+  list.split(",").map((entry) => shownAddress(entry, privacy) ?? "***").join(", ")
+
+/** A `Forwarded` header with its addresses as far as they are kept. */
+const shownForwarded = (value: string, privacy: AddressPrivacy): string =>
+  value.replace(
+    /\b(for|by)\s*=\s*("[^"]*"?|[^;,]*)/gi,
+    (_, name: string, node: string) => `${name}="${shownAddress(node.replaceAll("\"", ""), privacy) ?? "***"}"`
+  )
+
+/** Applies `privacy.client_address` to the headers of a request, in place. */
+const hideAddresses = (headers: Record<string, string>, privacy: AddressPrivacy): Record<string, string> => {
+  if (privacy === "full") return headers
+  for (const name of Object.keys(headers)) {
+    if (name === "forwarded") headers[name] = shownForwarded(headers[name]!, privacy)
+    else if (addressHeaders.has(name)) headers[name] = shownAddresses(headers[name]!, privacy)
+  }
+  return headers
+}
+
 /** The path with its query, without the parameters that may hold a credential. */
 const plainPath = (url: string): string => {
   const question = url.indexOf("?")
@@ -86,11 +127,14 @@ export interface RequestHead {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The part of a request that is recorded beside its body. */
-export const recordedHead = ({ headers, method, originalUrl }: HttpServerRequest.HttpServerRequest): RequestHead => ({
+/** The part of a request that is recorded beside its body, with clients' addresses as far as they are kept. */
+export const recordedHead = (
+  { headers, method, originalUrl }: HttpServerRequest.HttpServerRequest,
+  privacy: AddressPrivacy
+): RequestHead => ({
   method,
   path: plainPath(originalUrl.replace(/^https?:\/\/[^/]*/, "")),
-  headers: addHeaders({}, headers)
+  headers: hideAddresses(addHeaders({}, headers), privacy)
 })
 
 /** The headers of a response that are recorded. */

@@ -19,9 +19,12 @@ import {
   type RequestStats,
   type RequestWatch
 } from "../completion/RequestStats.ts"
+import { ConfigStore } from "../config/ConfigStore.ts"
 import { CurrentBufferedBytes } from "../config/limits.ts"
+import { shownAddress } from "../domain/addresses.ts"
 import type { ErrorCode } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
+import { clientAddress } from "../http/clientAddress.ts"
 import { endRecording } from "../http/endpointMiddleware.ts"
 import { CurrentRequestStats } from "../http/RequestContext.ts"
 import { consoleHeaders, isConsolePath } from "./console/headers.ts"
@@ -95,6 +98,7 @@ const refuse = (method: string, path: string, stats: RequestStats, watch: Reques
 /** Applies to all requests of a dedicated router. */
 export const EveryRequest = HttpRouter.middleware(
   Effect.gen(function*() {
+    const config = yield* ConfigStore
     const lifecycle = yield* Lifecycle
     const metrics = yield* RequestMetrics
     const bytes = yield* CurrentBufferedBytes
@@ -121,6 +125,8 @@ export const EveryRequest = HttpRouter.middleware(
         const watch = fiber.getRef(CurrentRequestWatch)
         const stats = makeRequestStats(requestId(headers), monotonicMillis(fiber.getRef(Clock.Clock)))
         const { id } = stats
+        const { privacy, server } = config.now()
+        stats.client = shownAddress(clientAddress(request, server), privacy.client_address)
         // A browser shows a rejection only after a successful preflight.
         const isRefused = lifecycle.isDraining() && !isProbe(path) && method !== "OPTIONS"
         const end = isRefused || isProbe(path) ? () => undefined : lifecycle.begin()

@@ -5,9 +5,10 @@ import { hashPassword } from "../../src/accounts/AdminPassword.ts"
 import { Callers } from "../../src/accounts/Callers.ts"
 import { AdminAuth } from "../../src/admin/auth/AdminAuth.ts"
 import { AdminSecrets } from "../../src/admin/auth/AdminSecrets.ts"
-import { mostWaiting, wrongAMinute } from "../../src/admin/auth/LoginThrottle.ts"
+import { mostWaiting, wrongAMinute } from "../../src/admin/auth/CredentialThrottle.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
 
 const key = "right-key"
 const here = "192.0.2.1"
@@ -112,6 +113,59 @@ describe("an admin login", () => {
       const { token } = yield* Fiber.join(late)
       assert.strictEqual(yield* codeOf(auth.verify(token, here)), "authentication_failed")
     }).pipe(Effect.provide(withAuth())))
+})
+
+describe("wrong business keys", () => {
+  const withKeys = withAuth({ keys: ["a-key"], auth: { direct_tokens: false } })
+
+  it.effect("of an address are refused at once five times a minute, then four a second, and a right key never waits", () =>
+    Effect.gen(function*() {
+      yield* AdminAuth
+      const callers = yield* Callers
+      const ask = (token: string, address: string) => codeOf(callers.identify(token, undefined, address))
+      // The first turn is immediate too.
+      for (let i = 0; i <= wrongAMinute; i++) {
+        assert.strictEqual(yield* ask(`wrong-${i}`, here), "authentication_failed")
+      }
+      const waiting = yield* Effect.forEach(
+        Array.from({ length: mostWaiting }, (_, i) => `more-${i}`),
+        (token) => Effect.forkChild(ask(token, here), { startImmediately: true })
+      )
+      assert.deepInclude(yield* Effect.flip(callers.identify("one-more", undefined, here)), {
+        code: "rate_limit_exceeded",
+        retryAfter: mostWaiting / 4
+      })
+      assert.strictEqual((yield* callers.identify("a-key", undefined, here))._tag, "Managed")
+      assert.strictEqual(yield* ask("wrong", there), "authentication_failed")
+      yield* TestClock.adjust("249 millis")
+      assert.isUndefined(waiting[0]?.pollUnsafe())
+      yield* TestClock.adjust("751 millis")
+      assert.deepStrictEqual(waiting.map((fiber) => fiber.pollUnsafe() !== undefined).indexOf(false), 4)
+      yield* TestClock.adjust("15 seconds")
+      for (const fiber of waiting) assert.strictEqual(yield* Fiber.join(fiber), "authentication_failed")
+    }).pipe(Effect.provide(withKeys)))
+
+  it.effect("do not slow the logins of their address", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      const callers = yield* Callers
+      for (let i = 0; i <= wrongAMinute; i++) yield* codeOf(callers.identify("wrong", undefined, here))
+      assert.isString((yield* auth.login(key, undefined, here)).token)
+    }).pipe(Effect.provide(withKeys)))
+
+  it.effect("are those that are refused: neither a caller's own token nor a disabled key counts", () =>
+    Effect.gen(function*() {
+      yield* AdminAuth
+      const callers = yield* Callers
+      const id = keyId("disabled-key", sha256Hex)
+      const store = yield* ConfigStore
+      yield* store.update((raw) => Effect.succeed({ ...raw, key_records: { [id]: { disabled: true } } }))
+      for (let i = 0; i <= 2 * wrongAMinute; i++) {
+        assert.strictEqual((yield* callers.identify(`token-${i}`, undefined, here))._tag, "Direct")
+        assert.strictEqual(yield* codeOf(callers.identify("disabled-key", undefined, here)), "authentication_failed")
+      }
+      assert.strictEqual(yield* codeOf(callers.identify("no token", undefined, here)), "authentication_failed")
+    }).pipe(Effect.provide(withAuth({ keys: ["disabled-key"] }))))
 })
 
 describe("wrong admin credentials", () => {

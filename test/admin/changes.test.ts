@@ -84,7 +84,7 @@ describe("the history of admin changes", () => {
       [
         {
           action: "an account was marked",
-          address: "127.0.0.1",
+          address: "127.0.0.0/24",
           fields: [{ path: "accounts[ada@example.com].disabled", before: null, after: "true" }],
           more_fields: 0,
           node: hostname(),
@@ -92,7 +92,7 @@ describe("the history of admin changes", () => {
         },
         {
           action: "the settings were changed (runtime.account_max_inflight)",
-          address: "127.0.0.1",
+          address: "127.0.0.0/24",
           fields: [{ path: "runtime.account_max_inflight", before: null, after: "7" }],
           more_fields: 0,
           node: hostname(),

@@ -1,6 +1,6 @@
 /** Keys with names, limits and expiry in the admin API. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Logger } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import { isJsonObject, type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
@@ -11,8 +11,12 @@ import { caller, storeOf } from "./support.ts"
 let gateway: RunningGateway
 afterEach(() => gateway.stop())
 
+const logged: Array<string> = []
+const logger = Logger.make(({ message }) => void logged.push(String(message)))
+
 const start = async (config: RawConfig = {}) => {
-  gateway = await startGateway(config)
+  logged.length = 0
+  gateway = await startGateway(config, { logger })
 }
 
 const call = caller(() => gateway)
@@ -290,7 +294,8 @@ describe("the generated key of a start without keys", () => {
     for (const [path, body] of ways) {
       await start({ keys: [] })
       const { ended } = await ok("POST", path, body)
-      if (path === "/admin/keys") assert.strictEqual(ended, idOf(generated()))
+      assert.strictEqual(ended, idOf(generated()))
+      assert.include(logged, "The generated business key is no longer accepted")
       assert.strictEqual((await complete(generated())).status, 401)
       assert.notProperty(await ok("GET", "/admin/config"), "generated_key")
       assert.deepStrictEqual((await items()).filter((item) => Object.hasOwn(item, "generated")), [])

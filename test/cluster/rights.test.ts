@@ -40,3 +40,21 @@ describe("a credential that one node has accepted", () => {
       client.destroy()
     }))
 })
+
+describe("a wrong credential at one node", () => {
+  it.live("counts at the other nodes for its address, business keys apart from logins", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const [one, two] = [yield* nodeOf(server, "one"), yield* nodeOf(server, "two")]
+      const name = one.secrets.nameOf("192.0.2.1")
+      const heard: Array<string> = []
+      two.secrets.onWrong((wrong) => heard.push(`login ${wrong}`))
+      two.secrets.keys.onWrong((wrong) => heard.push(`key ${wrong}`))
+      one.secrets.keys.onWrong((wrong) => heard.push(`own ${wrong}`))
+      one.secrets.keys.wrong(name)
+      yield* until(() => heard.length === 1)
+      one.secrets.wrong(name)
+      yield* until(() => heard.length === 2)
+      assert.deepStrictEqual(heard, [`key ${two.secrets.keys.nameOf("192.0.2.1")}`, `login ${name}`])
+    }))
+})

@@ -85,6 +85,8 @@ const groups = [
   "upstream.timeouts",
   "captures",
   "auth",
+  "server",
+  "privacy",
   "metrics",
   "telemetry",
   "samples",
@@ -120,6 +122,8 @@ describe("decodeConfig", () => {
       })
       assert.deepStrictEqual(config.captures, { enabled: true, limit: 20, max_body_bytes: 5 * 1024 * 1024 })
       assert.deepStrictEqual(config.auth, { direct_tokens: true, direct_max_inflight: 1, removed_keys: [] })
+      assert.deepStrictEqual(config.server, { trusted_proxies: [] })
+      assert.deepStrictEqual(config.privacy, { client_address: "prefix" })
       assert.deepStrictEqual(config.metrics, { public: false })
       assert.deepStrictEqual(config.telemetry, { capture_content: false, propagate: false })
       assert.deepStrictEqual(config.samples, { dir: "tests/raw_stream_samples" })
@@ -179,6 +183,18 @@ describe("decodeConfig", () => {
       assert.deepStrictEqual(yield* faults({ upstream: { driver: "other", tools: 1 } }), [
         "upstream.driver must be one of embedded, session, openai, messages, generate",
         "upstream.tools must be one of native, prompt"
+      ])
+      assert.deepStrictEqual(yield* faults({ privacy: { client_address: "some" } }), [
+        "privacy.client_address must be one of full, prefix, none"
+      ])
+      const proxies = ["10.0.0.0/8", "10.0.0.0/33", "proxy.example", "::1", 7]
+      assert.deepStrictEqual(yield* faults({ server: { trusted_proxies: proxies } }), [
+        "server.trusted_proxies[1] must be an IP address or a CIDR range, such as 10.0.0.0/8",
+        "server.trusted_proxies[2] must be an IP address or a CIDR range, such as 10.0.0.0/8",
+        "server.trusted_proxies[4] must be a string"
+      ])
+      assert.deepStrictEqual(yield* faults({ server: { trusted_proxies: "10.0.0.0/8" } }), [
+        "server.trusted_proxies must be an array of IP addresses and CIDR ranges"
       ])
       assert.deepStrictEqual(yield* faults({ keys: ["ok", 1, " "] }), [
         "keys[1] must be a string",

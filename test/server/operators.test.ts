@@ -8,6 +8,7 @@ import type { AccountFacts } from "../../src/accounts/Accounts.ts"
 import { noWork } from "../../src/accounts/AccountWork.ts"
 import { accountMetrics } from "../../src/server/observability/metrics.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { untilHolds } from "../support/until.ts"
 
 const open: Array<RunningGateway> = []
 afterEach(async () => {
@@ -27,14 +28,59 @@ const start = async (config = {}) => {
       headers: { authorization: `Bearer ${adminKey}` },
       ...(body === undefined ? {} : { body: JSON.stringify(body) })
     })
-  const call = (path: string, body: object) =>
+  const call = (path: string, body: object, headers = {}) =>
     fetch(`${gateway.url}${path}`, {
       method: "POST",
-      headers: { authorization: `Bearer ${businessKey}` },
+      headers: { authorization: `Bearer ${businessKey}`, ...headers },
       body: JSON.stringify(body)
     })
   return { gateway, lines, admin, call }
 }
+
+describe("a client behind a trusted proxy", () => {
+  it("is named in the log line and in the record, and slows only itself by wrong logins", async () => {
+    const { admin, call, gateway, lines } = await start({ server: { trusted_proxies: ["127.0.0.0/8"] } })
+    const behind = (client: string, more = {}) => ({ "x-forwarded-for": `192.0.2.1, ${client}`, ...more })
+    const reply = await call("/v1/embeddings", { input: "x", model: "m" }, behind("203.0.113.77"))
+    await reply.text()
+    const logged = () => lines.find(({ message }) => message === "request")
+    await untilHolds(() => logged() !== undefined)
+    assert.strictEqual(logged()?.fields["client"], "203.0.113.0/24")
+    const { items } = await (await admin("GET", "/admin/requests")).json() as {
+      readonly items: ReadonlyArray<{ readonly client: string; readonly id: string }>
+    }
+    assert.strictEqual(items[0]?.client, "203.0.113.0/24")
+    const record = await (await admin("GET", `/admin/requests/${items[0]?.id}`)).text()
+    assert.notInclude(record, "203.0.113.77")
+    const login = async (client: string) => {
+      const response = await fetch(`${gateway.url}/admin/login`, {
+        method: "POST",
+        headers: behind(client),
+        body: JSON.stringify({ admin_key: "wrong" })
+      })
+      await response.text()
+      return response.status
+    }
+    for (let i = 0; i < 5; i++) assert.strictEqual(await login("203.0.113.77"), 401)
+    assert.strictEqual(await login("203.0.113.77"), 429)
+    assert.strictEqual(await login("203.0.113.78"), 401)
+  })
+
+  it("has a secure session cookie if the proxy forwards HTTPS", async () => {
+    const { gateway } = await start({ server: { trusted_proxies: ["127.0.0.1"] } })
+    const cookie = async (scheme: string) => {
+      const response = await fetch(`${gateway.url}/admin/session`, {
+        method: "POST",
+        headers: { "sec-fetch-site": "same-origin", "x-forwarded-proto": scheme },
+        body: JSON.stringify({ admin_key: adminKey })
+      })
+      await response.text()
+      return response.headers.get("set-cookie") ?? ""
+    }
+    assert.match(await cookie("https"), /; Secure$/)
+    assert.notMatch(await cookie("http"), /Secure/)
+  })
+})
 
 describe("an account's hash", () => {
   it("is the same in the log, the list and the metrics", async () => {

@@ -1,7 +1,7 @@
 /**
  * Authentication of operators: the admin key or password, and the JWTs that a login returns (behaviour: "JWT").
  *
- * A configured password replaces the environment's key. Wrong credentials slow their address (`LoginThrottle.ts`). A password
+ * A configured password replaces the environment's key. Wrong credentials slow their address (`CredentialThrottle.ts`). A password
  * is never taken for a caller's upstream token.
  */
 import * as Clock from "effect/Clock"
@@ -24,7 +24,7 @@ import { savedOr, setFields } from "../changes.ts"
 import type { Operator } from "../middleware.ts"
 import { AdminSecrets } from "./AdminSecrets.ts"
 import { findToken, fingerprintOf, hasExpired, tokenOfSession } from "./adminTokens.ts"
-import { makeLoginThrottle, type QueueFull } from "./LoginThrottle.ts"
+import { makeCredentialThrottle, type QueueFull } from "./CredentialThrottle.ts"
 
 const minPassword = 8
 /** An environment's key of this length cannot be guessed at any rate, so its checks need no throttle. */
@@ -105,7 +105,9 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     const callers = yield* Callers
     const password = yield* AdminPassword
     const secrets = yield* AdminSecrets
-    const throttle = makeLoginThrottle(secrets, yield* Clock.Clock)
+    const clock = yield* Clock.Clock
+    const throttle = makeCredentialThrottle(secrets, clock)
+    const wrongKeys = makeCredentialThrottle(secrets.keys, clock)
     /** The clock of all nodes. */
     const currentTimeMillis = Effect.map(Clock.currentTimeMillis, (now) => now + secrets.clockOffset())
     const secret = Redacted.value(config.jwtSecret)
@@ -161,6 +163,12 @@ export class AdminAuth extends Context.Service<AdminAuth, {
       Effect.fail(gatewayError("rate_limit_exceeded", "Too many wrong logins from this address", { retryAfter }))
     // Business requests may carry the admin password too, so their wrong tokens count as wrong logins.
     callers.inTurns((address) => (check) => Effect.catchTag(throttle.check(address, check), "QueueFull", tooMany))
+
+    const tooManyKeys = ({ retryAfter }: { readonly retryAfter: number }) =>
+      Effect.fail(gatewayError("rate_limit_exceeded", "Too many wrong API keys from this address", { retryAfter }))
+    callers.refuseInTurns((address) =>
+      Effect.catchTag(Effect.asVoid(wrongKeys.check(address, Effect.succeed(false))), "QueueFull", tooManyKeys)
+    )
 
     const wrong = ({ retryAfter }: { readonly retryAfter: number | undefined }) =>
       Effect.fail(

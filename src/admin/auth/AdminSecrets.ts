@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import { createHmac, randomBytes } from "node:crypto"
 import { Store } from "../../cluster/store/Store.ts"
 import { makeMarks } from "../../config/marks.ts"
-import type { SharedLogins } from "./LoginThrottle.ts"
+import { notShared, type SharedFailures, type SharedLogins } from "./CredentialThrottle.ts"
 
 /** Milliseconds that a right credential is kept. */
 const day = 86_400_000
@@ -69,6 +69,8 @@ export class AdminSecrets extends Context.Service<
   SharedLogins & {
     /** Milliseconds that this node's clock is behind the clock of the store. */
     readonly clockOffset: () => number
+    /** What nodes share about wrong business keys. */
+    readonly keys: SharedFailures
   }
 >()("model-gateway/admin/AdminSecrets") {
   /** For a single process. */
@@ -81,10 +83,9 @@ export class AdminSecrets extends Context.Service<
       const hashOf = (text: string) => createHmac("sha256", key).update(text).digest("base64url")
       const rights = new RightCredentials()
       return AdminSecrets.of({
+        ...notShared,
         clockOffset: () => 0,
-        nameOf: (address) => address,
-        wrong: () => undefined,
-        onWrong: () => undefined,
+        keys: notShared,
         right: (name, credential) => void rights.add(name, hashOf(credential), now()),
         wasRight: (name, credential) => rights.has(name, hashOf(credential), now()),
         knowsRight: (name) => rights.knows(name, now())
@@ -114,15 +115,20 @@ export class AdminSecrets extends Context.Service<
         },
         Effect.void
       )
-      return AdminSecrets.of({
-        clockOffset: store.clockOffset,
+      /** Wrong credentials of a kind, which is the first word of the message. */
+      const failuresOf = (kind: string): SharedFailures => ({
         nameOf: (address) => store.nameOf(`address ${address}`),
-        wrong: (name) => fork(Effect.ignore(store.run("tell", `wrong ${store.node} ${name}`))),
+        wrong: (name) => fork(Effect.ignore(store.run("tell", `${kind} ${store.node} ${name}`))),
         onWrong: (listener) =>
-          store.listen((kind, rest) => {
+          store.listen((told, rest) => {
             const [from, name] = rest.split(" ")
-            if (kind === "wrong" && from !== store.node && name !== undefined) listener(name)
-          }),
+            if (told === kind && from !== store.node && name !== undefined) listener(name)
+          })
+      })
+      return AdminSecrets.of({
+        ...failuresOf("wrong"),
+        clockOffset: store.clockOffset,
+        keys: failuresOf("wrong-key"),
         right: (name, credential) => {
           const hash = hashOf(credential)
           const until = rights.add(name, hash, now())

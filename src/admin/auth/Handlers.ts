@@ -7,8 +7,9 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
+import { clientAddress, isForwardedSecure } from "../../http/clientAddress.ts"
 import { respond } from "../../http/reply.ts"
-import { addressOf, bearerToken } from "../../http/RequestContext.ts"
+import { bearerToken } from "../../http/RequestContext.ts"
 import { adminBodyOf } from "../adminBody.ts"
 import { adminHandlers } from "../handlers.ts"
 import { AdminAuth, usesGeneratedKey } from "./AdminAuth.ts"
@@ -20,10 +21,15 @@ const readLogin = adminBodyOf(AdminAuthGroup.endpoints.login, { limit: 64 * 1024
 
 export const AdminAuthHandlers = adminHandlers(AdminAuthGroup, function*() {
   const auth = yield* AdminAuth
+  const config = yield* ConfigStore
   return {
     login: Effect.fnUntraced(function*({ request }) {
       const body = yield* readLogin(request)
-      const login = yield* auth.login(body.admin_key, body.expire_hours ?? undefined, addressOf(request))
+      const login = yield* auth.login(
+        body.admin_key,
+        body.expire_hours ?? undefined,
+        clientAddress(request, config.now().server)
+      )
       return { success: true, token: login.token, expires_in: login.expiresIn }
     }),
     verify: Effect.fnUntraced(function*({ request }) {
@@ -31,7 +37,7 @@ export const AdminAuthHandlers = adminHandlers(AdminAuthGroup, function*() {
       if (token === undefined) {
         return yield* gatewayError("authentication_failed", "Send Authorization: Bearer <JWT>")
       }
-      const session = yield* auth.verify(token, addressOf(request))
+      const session = yield* auth.verify(token, clientAddress(request, config.now().server))
       return { valid: true, expires_at: session.expiresAt, remaining_seconds: session.remainingSeconds }
     })
   }
@@ -50,6 +56,10 @@ export const AdminSessionHandlers = adminHandlers(AdminSessionGroup, function*()
   const auth = yield* AdminAuth
   const config = yield* ConfigStore
 
+  /** Whether the browser reaches the gateway by HTTPS. A proxy need not forward the scheme: the browser names it too. */
+  const isSecure = (request: Request) =>
+    request.headers["origin"]?.startsWith("https:") === true || isForwardedSecure(request, config.now().server)
+
   /** Sessions exist only with the console. */
   const checkEnabled = ({ method }: Request) =>
     config.now().console.enabled
@@ -61,12 +71,16 @@ export const AdminSessionHandlers = adminHandlers(AdminSessionGroup, function*()
       yield* checkEnabled(request)
       yield* checkOrigin(request)
       const body = yield* readSessionLogin(request)
-      const login = yield* auth.login(body.admin_key, body.expire_hours ?? undefined, addressOf(request))
+      const login = yield* auth.login(
+        body.admin_key,
+        body.expire_hours ?? undefined,
+        clientAddress(request, config.now().server)
+      )
       const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       return HttpServerResponse.setHeader(
         respond(endpoint, { success: true, expires_at: now + login.expiresIn, remaining_seconds: login.expiresIn }),
         "set-cookie",
-        sessionCookie(request, login.token, login.expiresIn)
+        sessionCookie(isSecure(request), login.token, login.expiresIn)
       )
     }),
     get: Effect.fnUntraced(function*({ request }) {
@@ -74,7 +88,9 @@ export const AdminSessionHandlers = adminHandlers(AdminSessionGroup, function*()
       const credential = adminCredential(request)
       const session = credential === undefined || !auth.isLogin(credential.token)
         ? undefined
-        : yield* auth.verify(credential.token, addressOf(request)).pipe(Effect.orElseSucceed(() => undefined))
+        : yield* auth.verify(credential.token, clientAddress(request, config.now().server)).pipe(
+          Effect.orElseSucceed(() => undefined)
+        )
       if (session === undefined) return { active: false } as const
       return {
         active: true,
@@ -93,7 +109,7 @@ export const AdminSessionHandlers = adminHandlers(AdminSessionGroup, function*()
       return HttpServerResponse.setHeader(
         respond(endpoint, { success: true, ...(kept ? {} : { pending: true }) }),
         "set-cookie",
-        sessionCookie(request, "", 0)
+        sessionCookie(isSecure(request), "", 0)
       )
     })
   }

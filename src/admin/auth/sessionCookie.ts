@@ -32,7 +32,5 @@ export const adminCredential = (request: Request): AdminCredential | undefined =
 }
 
 /** The value of `Set-Cookie` that signs a browser in for `seconds`, or out with an empty token. */
-export const sessionCookie = ({ headers }: Request, token: string, seconds: number): string =>
-  `${name}=${token}; HttpOnly; SameSite=Strict; Max-Age=${seconds}${
-    headers["origin"]?.startsWith("https:") === true ? "; Secure" : ""
-  }`
+export const sessionCookie = (isSecure: boolean, token: string, seconds: number): string =>
+  `${name}=${token}; HttpOnly; SameSite=Strict; Max-Age=${seconds}${isSecure ? "; Secure" : ""}`

@@ -7,7 +7,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { changing, documented, reading } from "../../http/documented.ts"
 import { AccountView } from "../accounts/Api.ts"
-import { lasting, Switch } from "../contract.ts"
+import { endedKey, lasting, Switch } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
 const Mapping = Schema.Struct({ fast: Schema.String, slow: Schema.String })
@@ -66,6 +66,7 @@ const ConfigSaved = Schema.Struct({
   total_keys: Schema.Int,
   total_accounts: Schema.Int,
   warnings: Warnings,
+  ...endedKey,
   ...lasting
 })
 
@@ -78,7 +79,13 @@ export const ImportWrapper = Schema.Struct({ config: JsonObject, mode: Schema.op
 /** Body of an import: a configuration, or one in a wrapper. */
 const ImportRequest = Schema.Union([ImportWrapper, JsonObject]).annotate({ identifier: "ImportRequest" })
 
-const imported = { imported_keys: Schema.Int, imported_accounts: Schema.Int, warnings: Warnings, ...lasting }
+const imported = {
+  imported_keys: Schema.Int,
+  imported_accounts: Schema.Int,
+  warnings: Warnings,
+  ...endedKey,
+  ...lasting
+}
 
 /** How a list of the configuration changes. */
 export const ListChanges = Schema.Struct({

@@ -8,7 +8,7 @@ import { forEachCooperatively, isJsonObject } from "../../config/json.ts"
 import { jsonText } from "../../http/reply.ts"
 import { viewAccount } from "../accounts/view.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
-import { changed, lastingOf, savedOr } from "../changes.ts"
+import { changed, endedOf, endingGenerated, lastingOf, savedOr } from "../changes.ts"
 import { adminHandlers, respondInSlices } from "../handlers.ts"
 import { AdminConfigGroup, ConfigReply, ConfigRequest, ListsRequest } from "./Api.ts"
 import { importChanges } from "./importChanges.ts"
@@ -33,10 +33,11 @@ const givenAccounts = Effect.fnUntraced(function*(accounts: Schema.Json) {
   return given
 })
 
-const importCounts = (imported: Imported) => ({
+const importCounts = (imported: Imported & { readonly ended: string | undefined }) => ({
   imported_keys: imported.imported_keys,
   imported_accounts: imported.imported_accounts,
   warnings: imported.warnings,
+  ...endedOf(imported),
   ...lastingOf(imported)
 })
 
@@ -70,7 +71,7 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
       const body = yield* readParts(request)
       const saved = yield* changed(
         "the configuration was changed",
-        store.update((raw, config) => replaceParts(raw, config, body))
+        endingGenerated(store, store.update((raw, config) => replaceParts(raw, config, body)))
       )
       return {
         success: true,
@@ -78,6 +79,7 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
         total_keys: saved.config.configured_keys.length,
         total_accounts: saved.config.accounts.length,
         warnings: [],
+        ...endedOf(saved),
         ...lastingOf(saved)
       }
     }),
@@ -86,7 +88,7 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
       const { config, mode } = yield* Effect.fromResult(readImport(body, query.mode))
       const dryRun = query.dry_run === "true"
       const before = yield* store.current
-      const importing = store.importConfig(config, mode, { dryRun })
+      const importing = endingGenerated(store, store.importConfig(config, mode, { dryRun }))
       const imported = yield* dryRun
         ? savedOr(importing)
         : changed(`a configuration was imported (${mode})`, importing)
@@ -105,12 +107,15 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
       const { accounts, keys } = body
       const imported = yield* changed(
         "keys and accounts were imported",
-        store.importConfig(
-          {
-            ...(keys === undefined ? {} : { keys }),
-            ...(accounts === undefined ? {} : { accounts: yield* givenAccounts(accounts) })
-          },
-          "merge"
+        endingGenerated(
+          store,
+          store.importConfig(
+            {
+              ...(keys === undefined ? {} : { keys }),
+              ...(accounts === undefined ? {} : { accounts: yield* givenAccounts(accounts) })
+            },
+            "merge"
+          )
         )
       )
       return { success: true, ...importCounts(imported) }

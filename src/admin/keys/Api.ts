@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { windowNames } from "../../config/schema.ts"
 import { optional, Spent, SpentCost } from "../../domain/schemas.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
-import { lasting, pageFields, pageQuery } from "../contract.ts"
+import { endedKey, lasting, pageFields, pageQuery } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 import { StoreView } from "../usage/Api.ts"
 
@@ -112,9 +112,7 @@ const AddKeyReply = Schema.Struct({
   ...KeyItem.fields,
   /** The generated key; no other reply has it. */
   key: Schema.optionalKey(Schema.String),
-  ended: Schema.optionalKey(Schema.String).annotate({
-    description: "Id of the generated key of a start without keys, which ends with this change."
-  })
+  ...endedKey
 })
 
 const RemoveKeyReply = Schema.Struct({

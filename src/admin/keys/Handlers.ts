@@ -15,7 +15,7 @@ import { formatTimestamp } from "../../domain/time.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
-import { changed, lastingOf } from "../changes.ts"
+import { changed, endedOf, endingGenerated, lastingOf } from "../changes.ts"
 import { pageOf, searchText } from "../contract.ts"
 import { adminHandlers, respondInSlices } from "../handlers.ts"
 import { AddKeyRequest, AdminKeysGroup, ChangeKeyRequest } from "./Api.ts"
@@ -97,11 +97,9 @@ export const AdminKeysHandlers = adminHandlers(AdminKeysGroup, function*() {
       const { isGenerated, key } = yield* keyOf(body)
       const id = keyId(key, sha256Hex)
       const created_at = formatTimestamp(Math.floor((yield* Clock.currentTimeMillis) / 1000) * 1000)
-      let generated: string | undefined
-      const saved = yield* changed(
-        "a business key was added",
+      const adding = endingGenerated(
+        store,
         store.update((raw, config) => {
-          generated = config.generated_key
           if (config.configured_keys.includes(key)) {
             return Effect.fail(invalidRequest("key is configured already", "key"))
           }
@@ -112,12 +110,13 @@ export const AdminKeysHandlers = adminHandlers(AdminKeysGroup, function*() {
           return Effect.succeed(withRecord({ ...raw, keys: [...keysOf(raw), key] }, id, record))
         })
       )
+      const saved = yield* changed("a business key was added", adding)
       const item = yield* itemOf(saved, { id, key })
       return {
         ...keysReply(saved),
         ...item,
         ...(isGenerated ? { key } : {}),
-        ...(generated === undefined || generated === key ? {} : { ended: keyId(generated, sha256Hex) })
+        ...endedOf(saved)
       }
     }),
     change: Effect.fnUntraced(function*({ params, request }) {

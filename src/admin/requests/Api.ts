@@ -25,6 +25,8 @@ export const RequestItem = Schema.Struct({
   key: Schema.String,
   /** The key's name; `null` without one. */
   key_name: Schema.NullOr(Schema.String),
+  /** The client's address as `privacy.client_address` keeps it; absent if nothing is kept. */
+  client: Schema.optionalKey(Schema.String),
   /** The account of the last attempt; empty without one. */
   account: Schema.String,
   /** The target that answered, or the last one tried, as `upstream/model`; absent in a configuration of one upstream. */

@@ -63,6 +63,7 @@ export const viewItem = (record: RequestRecord, { keyName, node }: ViewContext):
     stream: facts.stream,
     key: record.key,
     key_name: keyName(record.key) ?? null,
+    ...(facts.client === undefined ? {} : { client: facts.client }),
     account: record.account,
     ...(facts.target === undefined ? {} : { target: nameOfTarget(facts.target) }),
     state: record.state,

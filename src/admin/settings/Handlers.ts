@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { addressOf } from "../../http/RequestContext.ts"
+import { clientAddress } from "../../http/clientAddress.ts"
 import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { AdminAuth, usesGeneratedKey } from "../auth/AdminAuth.ts"
 import { adminCredential } from "../auth/sessionCookie.ts"
@@ -78,7 +78,7 @@ export const AdminSettingsHandlers = adminHandlers(AdminSettingsGroup, function*
       if (present === undefined && adminCredential(request)?._tag === "Cookie") {
         return yield* invalidRequest("current_password is required with the session cookie", "current_password")
       }
-      if (present !== undefined && !(yield* auth.isPresent(present, addressOf(request)))) {
+      if (present !== undefined && !(yield* auth.isPresent(present, clientAddress(request, store.now().server)))) {
         return yield* invalidRequest("current_password is not the password in force", "current_password")
       }
       const saved = yield* changed("the password was changed", auth.setPassword(password))

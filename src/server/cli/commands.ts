@@ -364,6 +364,48 @@ const licensesCommand = Command.make("licenses", {}, () =>
     yield* print(Stream.fromEffect(notices))
   })).pipe(Command.withDescription("Print the licences of the packages that the gateway contains"))
 
+const folderArgument = (description: string) => Argument.String("dir").pipe(Argument.withDescription(description))
+
+const backupCommand = Command.make(
+  "backup",
+  { dir: folderArgument("Folder that is empty or missing") },
+  Effect.fnUntraced(function*({ dir }) {
+    const { backUp } = yield* Effect.promise(() => import("./backup.ts"))
+    const { files, folder, hasStoreKey } = yield* backUp(dir)
+    yield* Console.log(`${folder}: ${count(files, "file")}${hasStoreKey ? ", the store key included" : ""}`)
+  })
+).pipe(
+  Command.provide(Environment.layer),
+  Command.withDescription(
+    "Back up what GATEWAY_CONFIG_PATH and GATEWAY_DATA_DIR name, also while the gateway runs; the backup contains secrets"
+  )
+)
+
+const restoreCommand = Command.make(
+  "restore",
+  {
+    dir: folderArgument("Folder of a backup"),
+    force: Flag.Boolean("force").pipe(
+      Flag.withDescription("Replace files that are in place"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fnUntraced(function*({ dir, force }) {
+    const { restore } = yield* Effect.promise(() => import("./backup.ts"))
+    const { config, created_at, data, files, isConfigUnused, storeKey, version } = yield* restore(dir, { force })
+    yield* Console.log(
+      `${count(files, "file")} of ${created_at} (version ${version}) restored to ${config} and ${data}`
+    )
+    if (storeKey !== undefined) yield* Console.log(`GATEWAY_STORE_KEY must be the text of ${storeKey}`)
+    if (isConfigUnused) {
+      yield* Console.error(`GATEWAY_CONFIG_JSON is set: the gateway starts with it, not with ${config}`)
+    }
+  })
+).pipe(
+  Command.provide(Environment.layer),
+  Command.withDescription("Restore a backup to where GATEWAY_CONFIG_PATH and GATEWAY_DATA_DIR point")
+)
+
 export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe(
   Command.withDescription("An HTTP gateway from four client API styles to one upstream. Without a command it serves."),
   Command.withSubcommands([
@@ -372,6 +414,8 @@ export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe
     checkConfigCommand,
     configSchemaCommand,
     pricesCommand,
+    backupCommand,
+    restoreCommand,
     replayCommand,
     sieveCommand,
     licensesCommand

@@ -12,8 +12,9 @@ import { type AccountFacts, Accounts, type UpstreamFacts } from "../../accounts/
 import { AdminAuth } from "../../admin/auth/AdminAuth.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
+import { clientAddress } from "../../http/clientAddress.ts"
 import { apiId } from "../../http/reply.ts"
-import { addressOf, bearerToken } from "../../http/RequestContext.ts"
+import { bearerToken } from "../../http/RequestContext.ts"
 import { MetricsGroup } from "../OperatorApi.ts"
 import { Gauges } from "./gauges.ts"
 
@@ -97,7 +98,7 @@ export const MetricsHandlers = HttpApiBuilder.group(
           const request = yield* HttpServerRequest.HttpServerRequest
           const bearer = bearerToken(request.headers)
           if (bearer === undefined) return yield* missing
-          yield* auth.authorize(bearer, addressOf(request))
+          yield* auth.authorize(bearer, clientAddress(request, config.now().server))
         }
         yield* gauges.read
         const { accounts: configured, route_table: { isSeveral } } = config.now()

@@ -26,6 +26,7 @@ export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.L
   if (!LogLevel.isGreaterThanOrEqualTo(level, minimum)) return Effect.void
   const fields = present({
     request_id: stats.id,
+    client: stats.client,
     style: stats.style,
     key: stats.key === none ? undefined : stats.key,
     path: stats.path?.slice(0, 100),

@@ -3,13 +3,14 @@
  * between two of them, so that guessing is slow and a right key still gets in. Times are monotonic.
  *
  * A credential that was right from the address within the last day skips the queue. Such a lookup reveals as much as a check,
- * so lookups wait in a queue of their own, with shorter pauses, and only for addresses that an operator uses.
+ * so lookups wait in a queue of their own, with shorter pauses, and only for addresses that an operator uses. Right and wrong
+ * credentials wait alike. The wait is bounded, so that a flood slows a right credential and does not lock it out.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import { isIPv6 } from "node:net"
+import { formatAddress, formatPrefix, parseAddress } from "../../domain/addresses.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 
 /** Wrong credentials within a minute that slow an address. */
@@ -19,7 +20,7 @@ export const wrongInTenMinutes = 200
 /** Bounds the credentials of one address that wait for their check. */
 export const mostWaiting = 64
 /** Bounds the credentials of one address that wait for their lookup. */
-const mostLooking = 256
+const mostLooking = 4_096
 /** Failed lookups within ten minutes that slow the lookups of an address. */
 export const missedInTenMinutes = 2_000
 /** Bounds the known addresses; the one whose last wrong credential is oldest is dropped first. */
@@ -32,6 +33,8 @@ const longPause = 1000
 /** Milliseconds between two lookups, and between two slowed ones. */
 const lookupPause = 25
 const longLookupPause = 250
+/** Pauses after which a lookup has its turn, however many wait, so that no flood locks a right credential out. */
+const mostPauses = 100
 
 /** The queue of the address is full. `retryAfter` in seconds. */
 export class QueueFull extends Schema.TaggedError<QueueFull>()("QueueFull", { retryAfter: Schema.Int }) {}
@@ -59,30 +62,34 @@ class WindowCount {
   }
 }
 
-/** A queue that admits one waiter after another; `pause` returns the milliseconds between two of them. */
+/** A queue that admits one waiter after another; `pause` returns the milliseconds between two of them. None waits longer than `mostPauses` pauses. */
 class PacedQueue {
   readonly #one = Semaphore.makeUnsafe(1)
   readonly #most: number
+  readonly #mostPauses: number
   readonly #pause: (now: number) => number
   #last = Number.NEGATIVE_INFINITY
   waiting = 0
 
-  constructor(most: number, pause: (now: number) => number) {
+  constructor(most: number, pause: (now: number) => number, mostPauses = Number.POSITIVE_INFINITY) {
     this.#most = most
+    this.#mostPauses = mostPauses
     this.#pause = pause
   }
 
   /** Waits to be admitted. Fails if the queue is full. */
   enter(clock: Clock.Clock): Effect.Effect<void, QueueFull> {
     return Effect.suspend(() => {
-      const between = this.#pause(monotonicMillis(clock))
+      const began = monotonicMillis(clock)
+      const between = this.#pause(began)
       if (this.waiting >= this.#most) {
         return Effect.fail(new QueueFull({ retryAfter: Math.max(1, Math.ceil(this.waiting * between / 1000)) }))
       }
       this.waiting++
       const due = Effect.suspend(() => {
         const now = monotonicMillis(clock)
-        const left = this.#last + this.#pause(now) - now
+        const pause = this.#pause(now)
+        const left = (pause === 0 ? 0 : Math.min(this.#last + pause, began + this.#mostPauses * pause)) - now
         return left > 0 ? Effect.sleep(left) : Effect.void
       })
       const entered = Effect.andThen(
@@ -105,7 +112,8 @@ class Source {
   readonly checks = new PacedQueue(mostWaiting, (now) => this.pause(now))
   readonly lookups = new PacedQueue(
     mostLooking,
-    (now) => this.missed.at(now) >= missedInTenMinutes ? longLookupPause : lookupPause
+    (now) => this.missed.at(now) >= missedInTenMinutes ? longLookupPause : lookupPause,
+    mostPauses
   )
   /** Running checks; they count as wrong until they finish. */
   checking = 0
@@ -121,28 +129,17 @@ class Source {
   }
 }
 
-/** The /64 prefix of an IPv6 address, which is what one subscriber has. */
-const prefixOf = (address: string): string => {
-  const [head = "", tail] = address.replace(/%.*$/, "").toLowerCase().split("::")
-  const groups = (text: string) => text === "" ? [] : text.split(":")
-  const before = groups(head)
-  const after = tail === undefined ? [] : groups(tail)
-  const filled = [
-    ...before,
-    ...Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => "0"),
-    ...after
-  ]
-  return `${filled.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`
-}
+/** Bits of the prefix of an IPv6 address that one subscriber has. */
+const subscriberBits = 64
 
 /** The name that an address is counted under: an IPv4 address, also one mapped into IPv6, or the /64 of an IPv6 address. */
-export const sourceOf = (address: string): string => {
-  const embedded = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (embedded !== undefined) return embedded
-  return isIPv6(address.replace(/%.*$/, "")) ? prefixOf(address) : address
+export const sourceOf = (text: string): string => {
+  const address = parseAddress(text)
+  if (address === undefined) return text
+  return address.family === 4 ? formatAddress(address) : formatPrefix(address, subscriberBits)
 }
 
-export interface LoginThrottle {
+export interface CredentialThrottle {
   /**
    * Runs a check of a credential, after a wait if the address is slowed, and counts a wrong one. Fails with `QueueFull`
    * without a check if too many wait. Only a check with `credential` may skip the queue.
@@ -158,14 +155,18 @@ export interface LoginThrottle {
   readonly slowedFor: (address: string) => Effect.Effect<number>
 }
 
-/** What the nodes of a gateway share about logins. Names and credentials of other nodes are hashes. */
-export interface SharedLogins {
+/** What the nodes of a gateway share about wrong credentials of one kind. Names are hashes. */
+export interface SharedFailures {
   /** The name of an address among nodes. */
   readonly nameOf: (address: string) => string
   /** Notifies the other nodes of a wrong credential from the address of that name. */
   readonly wrong: (name: string) => void
   /** Registers a listener for wrong credentials at other nodes. */
   readonly onWrong: (listener: (name: string) => void) => void
+}
+
+/** What the nodes of a gateway share about logins. Credentials of other nodes are hashes. */
+export interface SharedLogins extends SharedFailures {
   /** Records a credential that was right from the address of that name. */
   readonly right: (name: string, credential: string) => void
   readonly wasRight: (name: string, credential: string) => boolean
@@ -173,17 +174,26 @@ export interface SharedLogins {
   readonly knowsRight: (name: string) => boolean
 }
 
-const notShared: SharedLogins = {
+/** For a single process. */
+export const notShared: SharedFailures = {
   nameOf: (address) => address,
   wrong: () => undefined,
-  onWrong: () => undefined,
+  onWrong: () => undefined
+}
+
+/** For credentials without a lane of their own. */
+const unknownRights: Omit<SharedLogins, keyof SharedFailures> = {
   right: () => undefined,
   wasRight: () => false,
   knowsRight: () => false
 }
 
 /** Makes the throttle of all addresses. `clock` times the wrong credentials of other nodes. */
-export const makeLoginThrottle = (shared: SharedLogins = notShared, clock?: Clock.Clock): LoginThrottle => {
+export const makeCredentialThrottle = (
+  given: SharedLogins | SharedFailures = notShared,
+  clock?: Clock.Clock
+): CredentialThrottle => {
+  const shared: SharedLogins = { ...unknownRights, ...given }
   /** Roughly in the order of their last wrong credential. */
   const sources = new Map<string, Source>()
 

@@ -3,24 +3,25 @@ import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import {
-  makeLoginThrottle,
+  makeCredentialThrottle,
   missedInTenMinutes,
   mostSources,
   mostWaiting,
+  notShared,
   sourceOf,
   wrongAMinute,
   wrongInTenMinutes
-} from "../../src/admin/auth/LoginThrottle.ts"
+} from "../../src/admin/auth/CredentialThrottle.ts"
 import { makeWallClock } from "../support/wallClock.ts"
 
 const wrong = Effect.succeed(false)
 const right = Effect.succeed(true)
 const here = "192.0.2.1"
 
-describe("the login throttle", () => {
+describe("the throttle of credentials", () => {
   it.effect("checks four credentials a second after 5 wrong ones in a minute, and one a second after 200 in ten minutes", () =>
     Effect.gen(function*() {
-      const throttle = makeLoginThrottle()
+      const throttle = makeCredentialThrottle()
       for (let i = 0; i < wrongAMinute; i++) yield* throttle.check(here, wrong)
       let done = 0
       const flood = Effect.forkChild(
@@ -45,7 +46,7 @@ describe("the login throttle", () => {
 
   it.effect("throttles concurrent checks: each counts as wrong until it finishes", () =>
     Effect.gen(function*() {
-      const throttle = makeLoginThrottle()
+      const throttle = makeCredentialThrottle()
       let running = 0
       const slow = Effect.andThen(Effect.sync(() => running++), Effect.as(Effect.sleep("10 seconds"), false))
       for (let i = 0; i < 40; i++) yield* Effect.forkChild(Effect.exit(throttle.check(here, slow)))
@@ -57,7 +58,7 @@ describe("the login throttle", () => {
 
   it.effect("a cancelled waiter gives its place to the next one, and waiters beyond the bound are rejected", () =>
     Effect.gen(function*() {
-      const throttle = makeLoginThrottle()
+      const throttle = makeCredentialThrottle()
       for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
       const waiting = []
       for (let i = 0; i < mostWaiting; i++) waiting.push(yield* Effect.forkChild(throttle.check(here, wrong)))
@@ -72,7 +73,7 @@ describe("the login throttle", () => {
   it.effect("uses the monotonic clock, not the wall clock", () =>
     Effect.gen(function*() {
       const clock = makeWallClock(yield* Clock.Clock)
-      const throttle = makeLoginThrottle()
+      const throttle = makeCredentialThrottle()
       yield* Effect.gen(function*() {
         for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
         for (const offset of [3_600_000, -3_600_000]) {
@@ -86,7 +87,7 @@ describe("the login throttle", () => {
 
   it.effect("does not delay another address", () =>
     Effect.gen(function*() {
-      const throttle = makeLoginThrottle()
+      const throttle = makeCredentialThrottle()
       for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
       yield* Effect.forkChild(throttle.check(here, wrong))
       assert.isTrue(yield* throttle.check("192.0.2.2", right))
@@ -94,7 +95,7 @@ describe("the login throttle", () => {
 
   it.effect("remembers a bounded number of addresses", () =>
     Effect.gen(function*() {
-      const throttle = makeLoginThrottle()
+      const throttle = makeCredentialThrottle()
       for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
       for (let i = 0; i < mostSources - 1; i++) yield* throttle.check(`address ${i}`, wrong)
       assert.isAbove(yield* throttle.slowedFor(here), 0)
@@ -106,7 +107,7 @@ describe("the login throttle", () => {
     Effect.gen(function*() {
       const remembered = new Set<string>()
       let looks = 0
-      const throttle = makeLoginThrottle({
+      const throttle = makeCredentialThrottle({
         nameOf: (address) => address,
         wrong: () => undefined,
         onWrong: () => undefined,
@@ -148,9 +149,34 @@ describe("the login throttle", () => {
       assert.isTrue(yield* Fiber.join(late))
     }))
 
+  it.effect("admits a credential that was right from the address within 25 seconds, however many wrong ones come at once", () =>
+    Effect.gen(function*() {
+      const remembered = new Set<string>()
+      const throttle = makeCredentialThrottle({
+        ...notShared,
+        right: (name, credential) => void remembered.add(`${name} ${credential}`),
+        wasRight: (name, credential) => remembered.has(`${name} ${credential}`),
+        knowsRight: () => true
+      })
+      assert.isTrue(yield* throttle.check(here, right, "password"))
+      const guess = Effect.ignore(throttle.check(here, wrong, "guess"))
+      const flood = (times: number) =>
+        Effect.forEach(Array.from({ length: times }), () => Effect.forkChild(guess, { startImmediately: true }))
+      const login = () => Effect.forkChild(throttle.check(here, right, "password"), { startImmediately: true })
+      yield* flood(500)
+      const first = yield* login()
+      yield* TestClock.adjust("2500 millis")
+      assert.isTrue(yield* Fiber.join(first))
+      // After 2,000 misses lookups are ten times as slow.
+      yield* flood(missedInTenMinutes)
+      const late = yield* login()
+      yield* TestClock.adjust("25 seconds")
+      assert.isTrue(yield* Fiber.join(late))
+    }))
+
   it.effect("looks up no credential for an address that never had a right one", () =>
     Effect.gen(function*() {
-      const throttle = makeLoginThrottle({
+      const throttle = makeCredentialThrottle({
         nameOf: (address) => address,
         wrong: () => undefined,
         onWrong: () => undefined,
