@@ -73,7 +73,7 @@ export const Chart = ({ measure, nameOf, onRange, stack, unit }: {
           series: [
             {
               label: unit === "hour" ? zoneName() : "UTC",
-              value: (_, seconds) => seconds == null ? "–" : timeOf(seconds)
+              value: (_, seconds) => typeof seconds !== "number" ? "–" : timeOf(seconds)
             },
             ...topsOf(shown).map((_, drawn): UPlot.Series => {
               const index = parts.length - 1 - drawn
@@ -85,7 +85,7 @@ export const Chart = ({ measure, nameOf, onRange, stack, unit }: {
                 points: { show: false },
                 ...bars === undefined ? {} : { paths: bars },
                 value: (__, ___, ____, at) => {
-                  const value = at == null ? undefined : parts[index]!.values[at]
+                  const value = typeof at !== "number" ? undefined : parts[index]!.values[at]
                   return value === undefined
                     ? "–"
                     : measure === "cost"

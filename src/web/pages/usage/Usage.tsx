@@ -70,14 +70,14 @@ const useChoice = () => {
     const isCustom = from < to
     const times = isCustom ? { from, to } : { from: end - ranges[range] * hour, to: end }
     const by: Grouping = oneOf([...shownDimensions, "hour", "day"], query["by"]) ?? "model"
-    const then = oneOf(shownDimensions, query["then"])
+    const second = oneOf(shownDimensions, query["second"])
     return {
       ...times,
       isCustom,
       range,
       unit: times.to - times.from <= longestByHours ? "hour" as const : "day" as const,
       by,
-      then: then === by ? undefined : then,
+      second: second === by ? undefined : second,
       split: query["split"] === "none" ? undefined : oneOf(shownDimensions, query["split"]) ?? "model",
       measure: oneOf(measureNames, query["measure"]) ?? "requests",
       only: Object.fromEntries(dimensions.flatMap((name) => query[name] ? [[name, query[name]]] : [])) as Query,
@@ -303,8 +303,8 @@ const Chips = ({ only }: { readonly only: Query }) => {
 export const Usage = () => {
   const { common, usage: t } = useTexts()
   const choice = useChoice()
-  const { by, from, isCustom, measure, only, range, shownDimensions, split, then, to, unit } = choice
-  const query = useMemo(() => queryOf(choice, [by, then], by === "hour" ? 10_000 : 1_000), [choice])
+  const { by, from, isCustom, measure, only, range, shownDimensions, second, split, to, unit } = choice
+  const query = useMemo(() => queryOf(choice, [by, second], by === "hour" ? 10_000 : 1_000), [choice])
   const usage = useMemo(() => Admin.query("admin-usage", "query", { query }), [query])
   const series = useMemo(
     () => Admin.query("admin-usage", "query", { query: queryOf(choice, [unit, split], 10_000) }),
@@ -363,9 +363,9 @@ export const Usage = () => {
         />
         <Select
           label={t.thenBy}
-          value={then ?? ""}
+          value={second ?? ""}
           options={[["", "–"], ...names(shownDimensions.filter((name) => name !== by))]}
-          onValue={(value: string) => choose({ then: value })}
+          onValue={(value: string) => choose({ second: value })}
         />
         <Select
           label={t.bars}
