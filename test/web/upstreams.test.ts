@@ -317,9 +317,34 @@ describe("several upstreams elsewhere at the console", () => {
     assert.strictEqual((await admin("/admin/accounts?upstream=hosted"))["total"], 2)
     await page.getByRole("combobox", { name: "Upstream" }).selectOption("All")
     await table("Accounts").getByRole("rowheader", { name: "ada@example.com" }).waitFor()
-    const disable = page.getByRole("button", { name: /^Disable hosted\/token:/ })
-    await disable.first().click()
+    await page.getByRole("button", { name: /^Actions hosted\/token:/ }).first().click()
+    await page.getByRole("menuitem", { name: "Disable" }).click()
     await result(page).getByText(/^hosted\/token:\w+ is disabled/).waitFor()
+  })
+
+  it("an account that fails its test says why, and is listed and counted by itself", async () => {
+    second.list(() => json(500, { error: { message: "broken" } }))
+    await start(several(), "accounts")
+    const show = page.getByRole("group", { name: "Show" })
+    await show.getByRole("button", { name: "Ready 2" }).waitFor()
+    await button("Test all").click()
+    await result(page).getByText("2 accounts tested: 1 passed, 1 failed.").waitFor()
+    const failed = page.getByRole("region", { name: "Failed tests" })
+    await failed.getByRole("link", { name: /^hosted\/token:/ }).waitFor()
+    const { items } = await admin("/admin/accounts?state=failed") as {
+      readonly items: ReadonlyArray<{ readonly last_test: { readonly message: string } }>
+    }
+    const { message } = items[0]!.last_test
+    await failed.getByText(message).waitFor()
+    await show.getByRole("button", { name: "Ready 1" }).waitFor()
+    await failed.getByRole("link", { name: "Show them in the list" }).click()
+    const rows = table("Accounts").getByRole("row")
+    await rows.getByText(/Test failed/).waitFor()
+    await rows.getByTitle(message).waitFor()
+    assert.strictEqual(await rows.count(), 2)
+    await settled(page)
+    assert.deepStrictEqual(await seriousFindings(page), [])
+    second.list(() => modelList("Qwen/Qwen3-8B", "Qwen/Qwen3-32B"))
   })
 
   it("one upstream alone looks as before", async () => {

@@ -22,7 +22,9 @@ const Accounts = ({ item: { accounts, name } }: { readonly item: UpstreamItem })
   const others = (["cooling", "out", "disabled"] as const).filter((state) => accounts[state] > 0)
   return (
     <>
-      <a href={linkTo("accounts", name)} aria-label={t.accountsOf(name, accounts.ready)}>{t.ready(accounts.ready)}</a>
+      <a href={linkTo("accounts", undefined, { upstream: name })} aria-label={t.accountsOf(name, accounts.ready)}>
+        {t.ready(accounts.ready)}
+      </a>
       {others.map((state) => <p key={state} class="hint">{t.inState(accounts[state], states[state])}</p>)}
     </>
   )
