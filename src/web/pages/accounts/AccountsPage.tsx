@@ -135,7 +135,7 @@ const useHeld = (view: string | undefined, items: ReadonlyArray<AccountItem>, ha
     box.current?.matches(":is(:has(tbody:hover), :has(:popover-open), :has(tbody :focus-visible))") === true
   const { current } = before
   const next = new Map(items.map((item) => [accountName(item), item]))
-  const shown = current?.view === view && current.items.length > 0 && isHeld
+  const shown = isHeld && current !== undefined && current.view === view && current.items.length > 0
     ? current.items.map((item) => next.get(accountName(item)) ?? item)
     : items
   // The list of another view stays until that of the chosen one has arrived.
