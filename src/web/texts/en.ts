@@ -560,10 +560,13 @@ export const en = {
     toolsNative: "Declared to the server",
     toolsPrompt: "Put into words",
     deleteAsk: "Running requests finish; new requests no longer use the upstream. This cannot be undone.",
-    forceAsk: (name: string) => `The accounts of ${name} and its targets can be deleted with it.`,
+    deleteRunning: (n: number) => `${count(n, "request runs", "requests run")} on it now.`,
+    accountsGo: (n: number) => `${count(n, "account is", "accounts are")} deleted with it:`,
+    search: "Search upstreams",
+    noneFound: "No upstream matches.",
     loses: (route: string) => `The route ${route} has no other target and is deleted.`,
     keeps: (route: string) => `The route ${route} keeps its other targets.`,
-    deleteAll: "Delete with accounts and targets",
+    deleteAll: "Delete with all of this",
     deletedWith: (name: string, accounts: number, targets: number, routes: ReadonlyArray<string>) => {
       const gone = [
         ...(accounts === 0 ? [] : [count(accounts, "account", "accounts")]),
@@ -643,7 +646,8 @@ export const en = {
     added: (name: string) => `The route ${name} was added.`,
     changed: (name: string) => `The route ${name} was changed.`,
     deleted: (name: string) => `The route ${name} was deleted.`,
-    deleteAsk: "Upstreams that list a model of this name still serve it. This cannot be undone."
+    deleteAsk: (targets: string) =>
+      `Its targets are ${targets}. Upstreams that list a model of this name still serve it. This cannot be undone.`
   },
   keys: {
     ...words,
@@ -738,6 +742,8 @@ export const en = {
     created: "Saved",
     size: "Size",
     noneSaved: "No samples have been saved yet.",
+    deleteAsk: (rounds: number, size: string) =>
+      `The sample has ${count(rounds, "round", "rounds")}, ${size}. This cannot be undone.`,
     replay: "Replay",
     replayTitle: (id: string) => `Replay of ${id}`,
     replayFailed: "The sample could not be replayed."

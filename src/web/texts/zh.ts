@@ -522,10 +522,13 @@ export const zh: Texts = {
     toolsNative: "向服务器声明",
     toolsPrompt: "写入提示词",
     deleteAsk: "正在进行的请求会完成，新的请求不再使用此上游。此操作无法撤销。",
-    forceAsk: (name) => `${name} 的账号和目标可以与它一起删除。`,
+    deleteRunning: (n) => `目前有 ${n} 个请求正在使用它。`,
+    accountsGo: (n) => `${n} 个账号会随之删除：`,
+    search: "搜索上游",
+    noneFound: "没有符合条件的上游。",
     loses: (route) => `路由 ${route} 没有其他目标，将被删除。`,
     keeps: (route) => `路由 ${route} 保留其他目标。`,
-    deleteAll: "连同账号和目标一起删除",
+    deleteAll: "连同以上内容一起删除",
     deletedWith: (name, accounts, targets, routes) => {
       const gone = [
         ...(accounts === 0 ? [] : [`${accounts} 个账号`]),
@@ -600,7 +603,7 @@ export const zh: Texts = {
     added: (name) => `路由 ${name} 已添加。`,
     changed: (name) => `路由 ${name} 已更改。`,
     deleted: (name) => `路由 ${name} 已删除。`,
-    deleteAsk: "列出同名模型的上游仍会提供它。此操作无法撤销。"
+    deleteAsk: (targets) => `目标为 ${targets}。列出同名模型的上游仍会提供它。此操作无法撤销。`
   },
   keys: {
     ...words,
@@ -693,6 +696,7 @@ export const zh: Texts = {
     created: "保存时间",
     size: "大小",
     noneSaved: "还没有保存样本。",
+    deleteAsk: (rounds, size) => `此样本有 ${rounds} 轮，${size}。此操作无法撤销。`,
     replay: "重放",
     replayTitle: (id) => `${id} 的重放`,
     replayFailed: "样本无法重放。"

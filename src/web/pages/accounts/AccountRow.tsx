@@ -44,7 +44,7 @@ const State = ({ at, item }: { readonly item: AccountItem; readonly at: number }
   const state = stateOf(item)
   const isHeldBack = health !== "ready" && !disabled
   return (
-    <div class="line">
+    <div class="line" title={isHeldBack ? health_reason ?? undefined : undefined}>
       <Badge {...accountSigns[state]} text={states[state]} />
       {isHeldBack && recovery_seconds !== null && <BackIn seconds={recovery_seconds} receivedAt={at} />}
       {isHeldBack && health_reason !== null && <Rest title={health_reason}>{health_reason}</Rest>}
