@@ -256,7 +256,7 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
             { name: t.lastHour, width: "6rem", number: true },
             { name: t.success, width: "5rem", number: true },
             { name: t.lastUsed, width: "7rem" },
-            { name: t.lastError, width: "11.5rem" },
+            { name: t.lastError, width: "12.5rem" },
             { name: t.actions, hidden: true, width: "3.2rem" }
           ]}
           rows={shown.length}

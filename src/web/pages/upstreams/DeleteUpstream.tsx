@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo, useState } from "preact/hooks"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { Failure, useWork } from "../../parts/Form.tsx"
+import { Failure, TextField, useWork } from "../../parts/Form.tsx"
 import { call, reload, report } from "../../state/actions.ts"
 import { Admin } from "../../state/client.ts"
 import { causeText, isConflict } from "../../state/failure.ts"
@@ -28,6 +28,9 @@ const useNaming = (upstream: string) => {
 }
 
 const shownAccounts = 12
+
+/** More accounts than this ask for their number to be typed. */
+const manyAccounts = 10
 
 /** The accounts of an upstream: the first ones by name, and how many there are. */
 const useAccounts = (upstream: string) => {
@@ -52,6 +55,8 @@ export const DeleteUpstream = ({ item, onClose }: {
   const [isRefused, setRefused] = useState(false)
   const routes = useNaming(name)
   const accounts = useAccounts(name)
+  const [typed, setTyped] = useState("")
+  const word = accounts !== undefined && accounts.total > manyAccounts ? String(accounts.total) : undefined
   const isNamed = isRefused || routes.length > 0 || (accounts?.total ?? 0) > 0
   const [busy, remove] = useWork(async () => {
     const exit = await call((client) =>
@@ -91,9 +96,21 @@ export const DeleteUpstream = ({ item, onClose }: {
           )}
         </>
       )}
+      {word !== undefined && (
+        <TextField
+          label={common.typeToConfirm(word)}
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value.trim())}
+        />
+      )}
       <div class="actions">
         <button type="button" onClick={onClose}>{common.cancel}</button>
-        <button type="button" class="danger" disabled={busy} onClick={() => remove()}>
+        <button
+          type="button"
+          class="danger"
+          disabled={busy || (word !== undefined && typed !== word)}
+          onClick={() => remove()}
+        >
           {isNamed ? t.deleteAll : common.delete}
         </button>
       </div>
