@@ -38,6 +38,11 @@ const admin = async (path: string, init: RequestInit = {}): Promise<Readonly<Rec
 
 const button = (name: string) => page.getByRole("button", { name, exact: true })
 const dialog = (name: string) => page.getByRole("dialog", { name })
+/** Chooses an action of a row's menu. */
+const act = async (action: string, name: string) => {
+  await button(`Actions ${name}`).click()
+  await page.getByRole("menuitem", { name: action, exact: true }).click()
+}
 
 describe("journeys at the console", () => {
   it("sign-in and sign-out: the browser stores nothing readable, and a copied cookie is no longer valid", async () => {
@@ -93,18 +98,31 @@ describe("journeys at the console", () => {
     const accounts = page.getByRole("table", { name: "Accounts" })
     await accounts.getByRole("rowheader", { name: "bob@example.com" }).waitFor()
 
-    await button("Note of bob@example.com").click()
+    await act("Note", "bob@example.com")
     await page.getByRole("textbox", { name: "Note" }).fill("the second one")
     await button("Save").click()
     await accounts.getByText("the second one").waitFor()
 
-    await button("Disable bob@example.com").click()
-    await button("Enable bob@example.com").waitFor()
+    await act("Disable", "bob@example.com")
+    await result(page).getByText("bob@example.com is disabled: it receives no further requests.").waitFor()
+    // The outcome stands beside the page, above no row.
+    const [toast, main] = await Promise.all([result(page).boundingBox(), page.locator("main").boundingBox()])
+    assert.isAtMost(toast!.x + toast!.width, main!.x)
+    await button("Undo").click()
+    await result(page).getByText("bob@example.com is enabled.").waitFor()
+    assert.strictEqual((await admin("/admin/accounts?state=disabled"))["total"], 0)
+    await act("Disable", "bob@example.com")
+    await accounts.getByRole("row", { name: /bob@example/ }).getByText("Disabled").waitFor()
     const { items } = await admin("/admin/accounts?state=disabled")
     assert.deepInclude((items as ReadonlyArray<object>)[0], { identifier: "bob@example.com", note: "the second one" })
-    await page.getByRole("combobox", { name: "Show" }).selectOption("Disabled")
+    const show = page.getByRole("group", { name: "Show" })
+    await show.getByRole("button", { name: "Disabled 1" }).click()
     await accounts.getByRole("rowheader", { name: "13800138000" }).waitFor({ state: "detached" })
-    await page.getByRole("combobox", { name: "Show" }).selectOption("All")
+    assert.include(page.url(), "state=disabled")
+    await page.reload()
+    await accounts.getByRole("rowheader", { name: "bob@example.com" }).waitFor()
+    assert.strictEqual(await accounts.getByRole("rowheader").count(), 1)
+    await show.getByRole("button", { name: "All 4" }).click()
 
     await page.getByRole("textbox", { name: "Search accounts" }).fill("1380013")
     await accounts.getByRole("rowheader", { name: "bob@example.com" }).waitFor({ state: "detached" })
@@ -116,15 +134,23 @@ describe("journeys at the console", () => {
 
     await page.getByRole("checkbox", { name: "Select bob@example.com" }).check()
     await page.getByRole("checkbox", { name: "Select 13800138000" }).check()
-    await button("Delete selected").click()
+    await button("Delete 2").click()
+    assert.sameMembers(await dialog("Delete 2 accounts").getByRole("listitem").allTextContents(), [
+      "13800138000",
+      "bob@example.com"
+    ])
     await dialog("Delete 2 accounts").getByRole("button", { name: "Cancel" }).click()
     assert.strictEqual((await admin("/admin/accounts"))["total"], 4)
-    await button("Delete ada@example.com").click()
+    await act("Clear sessions", "ada@example.com")
+    await dialog("Clear sessions of ada@example.com").getByText("at its provider").waitFor()
+    await dialog("Clear sessions of ada@example.com").getByRole("button", { name: "Clear sessions" }).click()
+    await result(page).getByText("The sessions of ada@example.com were cleared.").waitFor()
+    await act("Delete", "ada@example.com")
     await dialog("Delete ada@example.com").getByRole("button", { name: "Delete" }).click()
     await result(page).getByText("1 account deleted.").waitFor()
     assert.isTrue(await page.getByRole("checkbox", { name: "Select bob@example.com" }).isChecked())
     assert.isTrue(await page.getByRole("checkbox", { name: "Select 13800138000" }).isChecked())
-    await button("Delete selected").click()
+    await button("Delete 2").click()
     await dialog("Delete 2 accounts").getByRole("button", { name: "Delete" }).click()
     await result(page).getByText("2 accounts deleted.").waitFor()
     assert.strictEqual((await admin("/admin/accounts"))["total"], 1)
@@ -212,7 +238,7 @@ describe("journeys at the console", () => {
 
   it("accounts: a rejected note stays in its dialog, with the reason", async () => {
     await signedIn("accounts")
-    await button("Note of ada@example.com").click()
+    await act("Note", "ada@example.com")
     const note = dialog("Note of ada@example.com")
     await note.getByRole("textbox", { name: "Note" }).fill("on holiday")
     await admin("/admin/accounts/ada@example.com", { method: "DELETE" })

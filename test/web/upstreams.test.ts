@@ -63,6 +63,11 @@ const ask = async (model: string, id = "asked") => {
 }
 
 const button = (name: string) => page.getByRole("button", { name, exact: true })
+/** Chooses an action of a row's menu. */
+const act = async (action: string, name: string) => {
+  await button(`Actions ${name}`).click()
+  await page.getByRole("menuitem", { name: action, exact: true }).click()
+}
 const dialog = (name: string) => page.getByRole("dialog", { name })
 const field = (name: string) => page.getByRole("textbox", { name, exact: true })
 const table = (name: string) => page.getByRole("table", { name, exact: true })
@@ -124,7 +129,7 @@ describe("upstreams at the console", () => {
 
   it("a change keeps secrets, which the page does not know, and other fields", async () => {
     await start(several(), "upstreams")
-    await button("Edit gpu").click()
+    await act("Edit", "gpu")
     await page.getByText("Headers, proxy and TLS").click()
     assert.strictEqual(await field("Headers, one per line").inputValue(), "X-Title: ***")
     await field("Headers, one per line").fill("X-Title: ***\nX-Team: red")
@@ -139,27 +144,29 @@ describe("upstreams at the console", () => {
 
   it("one is disabled, enabled and tested in its row", async () => {
     await start(several(), "upstreams")
-    await button("Disable gpu").click()
+    await act("Disable", "gpu")
     await row("gpu").getByText("○ Disabled").waitFor()
-    await button("Enable gpu").click()
+    await button("Undo").click()
     await row("gpu").getByText("● Ready").waitFor()
-    await button("Test gpu").click()
+    await act("Test", "gpu")
     await result(page).getByText(/^gpu answered in/).waitFor()
     first.list(() => json(401, { error: { message: "bad key", code: "invalid_api_key" } }))
-    await button("Test gpu").click()
+    await act("Test", "gpu")
     await page.getByRole("alert").getByText("gpu failed:").waitFor()
     first.list(() => modelList("Qwen/Qwen3-8B", "Qwen/Qwen3-32B"))
   })
 
-  it("deleting one that accounts and routes name asks again, and says what goes", async () => {
+  it("deleting one says which accounts and routes go with it", async () => {
     await start(several(), "upstreams")
-    assert.isTrue(await button("Delete default").isDisabled())
-    await button("Delete hosted").click()
-    await dialog("Delete hosted").getByRole("button", { name: "Delete" }).click()
-    await page.getByRole("alert").getByText("1 account and 2 targets").waitFor()
+    await button("Actions default").click()
+    assert.isTrue(await page.getByRole("menuitem", { name: "Delete" }).isDisabled())
+    await page.keyboard.press("Escape")
+    await act("Delete", "hosted")
+    await dialog("Delete hosted").getByText("1 account is deleted with it:").waitFor()
+    await dialog("Delete hosted").getByRole("listitem").getByText(/^hosted\/token:/).waitFor()
     await dialog("Delete hosted").getByText("The route qwen3 keeps its other targets.").waitFor()
     await dialog("Delete hosted").getByText("The route only has no other target and is deleted.").waitFor()
-    await button("Delete with accounts and targets").click()
+    await button("Delete with all of this").click()
     await result(page).getByText("hosted was deleted with 1 account and 2 targets and the route only.").waitFor()
     await row("hosted").waitFor({ state: "detached" })
     assert.deepStrictEqual(Object.keys((await admin("/admin/routes"))["routes"] as object), ["qwen3"])
@@ -350,9 +357,34 @@ describe("several upstreams elsewhere at the console", () => {
     assert.strictEqual((await admin("/admin/accounts?upstream=hosted"))["total"], 2)
     await page.getByRole("combobox", { name: "Upstream" }).selectOption("All")
     await table("Accounts").getByRole("rowheader", { name: "ada@example.com" }).waitFor()
-    const disable = page.getByRole("button", { name: /^Disable hosted\/token:/ })
-    await disable.first().click()
+    await page.getByRole("button", { name: /^Actions hosted\/token:/ }).first().click()
+    await page.getByRole("menuitem", { name: "Disable" }).click()
     await result(page).getByText(/^hosted\/token:\w+ is disabled/).waitFor()
+  })
+
+  it("an account that fails its test says why, and is listed and counted by itself", async () => {
+    second.list(() => json(500, { error: { message: "broken" } }))
+    await start(several(), "accounts")
+    const show = page.getByRole("group", { name: "Show" })
+    await show.getByRole("button", { name: "Ready 2" }).waitFor()
+    await button("Test all").click()
+    await result(page).getByText("2 accounts tested: 1 passed, 1 failed.").waitFor()
+    const failed = page.getByRole("region", { name: "Failed tests" })
+    await failed.getByRole("link", { name: /^hosted\/token:/ }).waitFor()
+    const { items } = await admin("/admin/accounts?state=failed") as {
+      readonly items: ReadonlyArray<{ readonly last_test: { readonly message: string } }>
+    }
+    const { message } = items[0]!.last_test
+    await failed.getByText(message).waitFor()
+    await show.getByRole("button", { name: "Ready 1" }).waitFor()
+    await failed.getByRole("link", { name: "Show them in the list" }).click()
+    const rows = table("Accounts").getByRole("row")
+    await rows.getByText(/Test failed/).waitFor()
+    await rows.getByTitle(message).waitFor()
+    assert.strictEqual(await rows.count(), 2)
+    await settled(page)
+    assert.deepStrictEqual(await seriousFindings(page), [])
+    second.list(() => modelList("Qwen/Qwen3-8B", "Qwen/Qwen3-32B"))
   })
 
   it("one upstream alone looks as before", async () => {
@@ -375,10 +407,10 @@ describe("several upstreams elsewhere at the console", () => {
     "%s: axe finds no serious violation with rows and in dialogs, light and dark, and all fits into 360 pixels",
     async (name) => {
       await start(several(), name.toLowerCase())
-      const adding = name === "Upstreams" ? "Edit gpu" : "Edit qwen3"
       for (const isOpen of [false, true]) {
         if (isOpen) {
-          await button(adding).click()
+          if (name === "Upstreams") await act("Edit", "gpu")
+          else await button("Edit qwen3").click()
           for (const summary of await page.locator("dialog summary").all()) await summary.click()
           if (name === "Upstreams") await page.getByRole("checkbox", { name: "Qwen/Qwen3-32B" }).waitFor()
         }

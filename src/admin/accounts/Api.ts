@@ -68,12 +68,22 @@ export const ChangedAccount = Schema.Struct({
   ...Struct.map(accountWork, Schema.optionalKey)
 }).annotate({ identifier: "ChangedAccount" })
 
-/** States to filter a list of accounts by; `failed` is the status of the last test. */
+/** States to filter a list of accounts by; `failed` is the status of the last test, and such an account is not `ready`. */
 export const AccountState = Schema.Literals(["ready", "cooling", "out", "disabled", "failed"])
 
-const AccountList = Schema.Struct({ items: Schema.Array(AccountItem), ...pageFields, ...missingNodes }).annotate({
-  identifier: "AccountList"
-})
+const AccountList = Schema.Struct({
+  items: Schema.Array(AccountItem),
+  ...pageFields,
+  counts: Schema.optionalKey(Schema.Struct({
+    all: Schema.Int,
+    ready: Schema.Int,
+    cooling: Schema.Int,
+    out: Schema.Int,
+    disabled: Schema.Int,
+    failed: Schema.Int
+  })).annotate({ description: "With `sort=state`: the accounts of each state under the other filters." }),
+  ...missingNodes
+}).annotate({ identifier: "AccountList" })
 
 /** Body of `POST /admin/accounts`, and a line of a batch: an email or a mobile with a password, or a token. */
 export const AddAccountRequest = Schema.Struct({
@@ -235,10 +245,16 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     query: {
       ...pageQuery,
       state: Schema.optionalKey(Schema.Union([Schema.Literal(""), AccountState])),
-      upstream: Schema.optionalKey(Schema.String)
+      upstream: Schema.optionalKey(Schema.String),
+      sort: Schema.optionalKey(Schema.Literals(["", "state"]))
     },
     success: AccountList
-  }).annotateMerge(documented({ summary: "List accounts", errors: [...reading, "invalid_request"] })),
+  }).annotateMerge(documented({
+    summary: "List accounts",
+    description:
+      "Newest first. With `sort=state` those that need attention come first, and `counts` has the accounts of each state.",
+    errors: [...reading, "invalid_request"]
+  })),
   HttpApiEndpoint.post("add", "/admin/accounts", { payload: AddAccountRequest, success: AddAccountReply })
     .annotateMerge(
       documented({

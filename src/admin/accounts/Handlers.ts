@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { type AccountFacts, Accounts } from "../../accounts/Accounts.ts"
+import { Accounts } from "../../accounts/Accounts.ts"
 import { type AccountWorkFacts, addWork } from "../../accounts/AccountWork.ts"
 import { type Account, accountsNamed } from "../../config/Account.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
@@ -24,7 +24,7 @@ import { AccountTests } from "./AccountTests.ts"
 import { AccountBatchRequest, type AccountState, AdminAccountsGroup, PatchAccountRequest } from "./Api.ts"
 import { applyBatch, type BatchOutcome, readBatch } from "./batch.ts"
 import { accountIn, markAccount, newAccount, unknownAccount } from "./entries.ts"
-import { accountPage, accountsThat, itemOf } from "./view.ts"
+import { accountPage, accountPageByState, accountsThat, isIn, itemOf } from "./view.ts"
 
 const { endpoints } = AdminAccountsGroup
 const readAccount = adminBodyOf(endpoints.add)
@@ -58,10 +58,6 @@ const accountsReply = (saved: Saved) => ({
   total_accounts: saved.config.accounts.length,
   ...lastingOf(saved)
 })
-
-/** Whether an account has the state that a list is filtered by. */
-const isIn = (state: typeof AccountState.Type, { disabled, health, testStatus }: AccountFacts): boolean =>
-  state === "failed" ? testStatus === "failed" : state === "disabled" ? disabled : !disabled && health === state
 
 export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*() {
   const accounts = yield* Accounts
@@ -144,7 +140,9 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
   return {
     list: Effect.fnUntraced(function*({ query }) {
       const { accounts: configured } = yield* store.current
-      const { items, ...page } = accountPage(yield* withState(configured, query.state || undefined), query)
+      const { items, ...page } = query.sort === "state"
+        ? yield* accountPageByState(accounts, configured, query)
+        : accountPage(yield* withState(configured, query.state || undefined), query)
       return { ...page, ...(yield* itemsOf(items)) }
     }),
     batch: Effect.fnUntraced(function*({ endpoint, request }) {

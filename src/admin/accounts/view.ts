@@ -10,7 +10,7 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { shownProxy } from "../../config/hidden.ts"
 import { tokenPreview } from "../../domain/identity.ts"
 import { pageOf, type PageQuery, searchText } from "../contract.ts"
-import type { AccountItem, AccountView, ChangedAccount } from "./Api.ts"
+import type { AccountItem, AccountState, AccountView, ChangedAccount } from "./Api.ts"
 
 /** A configured account; a field that it does not have is an empty string. */
 export const viewAccount = (account: Account, { route_table }: GatewayConfig): typeof AccountView.Type => ({
@@ -58,6 +58,19 @@ export const itemOf = (
   last_test: work.lastTest
 })
 
+type State = typeof AccountState.Type
+
+/**
+ * Whether an account has the state that a list is filtered by. `failed` is the result of the last test, whatever else the account is;
+ * such an account is not `ready`.
+ */
+export const isIn = (state: State, { disabled, health, testStatus }: AccountFacts): boolean =>
+  state === "failed"
+    ? testStatus === "failed"
+    : state === "disabled"
+    ? disabled
+    : !disabled && health === state && (state !== "ready" || testStatus !== "failed")
+
 /** Accounts whose facts are read from the pool at once. */
 const sliceLength = 500
 
@@ -93,14 +106,59 @@ const matching = (text: string): (account: Account) => boolean => {
     account.identity.some((key) => key.includes(text) || (digits !== "" && key.includes(digits)))
 }
 
-/** The requested page of accounts, newest first (spec "Account list paging"). */
-export const accountPage = (
-  accounts: ReadonlyArray<Account>,
-  query: PageQuery & { readonly upstream?: string | undefined }
-) => {
+interface AccountQuery extends PageQuery {
+  readonly upstream?: string | undefined
+}
+
+/** The accounts that a query searches for, newest first. */
+const accountsFound = (accounts: ReadonlyArray<Account>, query: AccountQuery): ReadonlyArray<Account> => {
   const text = searchText(query)
   const { upstream = "" } = query
   const within = upstream === "" ? accounts : accounts.filter((account) => account.upstream === upstream)
   const found = text === "" ? within : within.filter(matching(text))
-  return pageOf(found.toReversed(), query, { fallback: 10, most: 100 })
+  return found.toReversed()
 }
+
+const pageSizes = { fallback: 10, most: 100 }
+
+/** The requested page of accounts, newest first (spec "Account list paging"). */
+export const accountPage = (accounts: ReadonlyArray<Account>, query: AccountQuery) =>
+  pageOf(accountsFound(accounts, query), query, pageSizes)
+
+/** An account in rotation needs attention if at least this share of its attempts of the last hour failed. */
+const failingShare = 0.2
+
+const states = ["out", "failed", "cooling", "ready", "disabled"] as const
+
+/** The place of an account in a list that begins with those that need attention. */
+const urgency = (facts: AccountFacts): number => {
+  if (facts.disabled) return 5
+  if (facts.health === "out") return 0
+  if (facts.testStatus === "failed") return 1
+  if (facts.health === "cooling") return 2
+  const { failedHour, requestsHour } = facts.work
+  return failedHour > 0 && failedHour >= requestsHour * failingShare ? 3 : 4
+}
+
+/**
+ * The requested page of accounts: those that need attention first, then newest first; and how many of the searched accounts are in each
+ * state. Reads the facts of all of them.
+ */
+export const accountPageByState = Effect.fnUntraced(function*(
+  pool: Pick<AccountPool, "describe">,
+  accounts: ReadonlyArray<Account>,
+  query: AccountQuery & { readonly state?: State | "" | undefined }
+) {
+  const found = accountsFound(accounts, query)
+  const counts = { all: found.length, out: 0, failed: 0, cooling: 0, ready: 0, disabled: 0 }
+  const places = new Map<string, number>()
+  yield* accountsThat(pool, found, (facts) => {
+    for (const state of states) if (isIn(state, facts)) counts[state] += 1
+    if (query.state === undefined || query.state === "" || isIn(query.state, facts)) {
+      places.set(facts.identifier, urgency(facts))
+    }
+    return false
+  })
+  const listed = found.filter(({ name }) => places.has(name)).sort((a, b) => places.get(a.name)! - places.get(b.name)!)
+  return { ...pageOf(listed, query, pageSizes), counts }
+})

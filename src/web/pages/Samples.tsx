@@ -5,14 +5,16 @@ import { useMemo, useState } from "preact/hooks"
 import { playedStyles } from "../../api.ts"
 import { DeleteDialog } from "../parts/Dialog.tsx"
 import { Form, type ReadField, Search, Select, TextField, useWork } from "../parts/Form.tsx"
-import { bytes, dateTime } from "../parts/format.ts"
+import { bytes } from "../parts/format.ts"
 import { Heading, Section } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
-import { numbers, RowButton, Table } from "../parts/Table.tsx"
+import { RowButton, Table } from "../parts/Table.tsx"
+import { When } from "../parts/Time.tsx"
 import { act, reload, report } from "../state/actions.ts"
 import { Admin, rest } from "../state/client.ts"
 import { failureText } from "../state/failure.ts"
 import { useTexts } from "../state/preferences.ts"
+import { choose, useQuery } from "../state/route.ts"
 
 const shownReplies = 20
 const shownSamples = 200
@@ -54,7 +56,7 @@ const Capture = () => {
 
 const Captured = () => {
   const t = useTexts().samples
-  const [q, setQ] = useState("")
+  const { q = "" } = useQuery()
   const [saving, save] = useWork((chain_key: string) =>
     act((client) => client["admin-samples"].save({ payload: { chain_key } }), {
       done: ({ sample_id }) => t.saved(sample_id),
@@ -67,16 +69,22 @@ const Captured = () => {
   }, [q])
   return (
     <Section
+      class="samples"
       name={t.capturedReplies}
       actions={<button type="button" class="quiet" onClick={() => reload("captures")}>{t.reload}</button>}
     >
-      <Search label={t.search} onSearch={setQ} />
+      <Search label={t.search} value={q} onSearch={(text) => choose({ q: text })} />
       <Loaded atom={found}>
         {({ items }, waiting) => (
           <Table
             name={t.capturedReplies}
             busy={waiting}
-            columns={[t.asked, t.answered, ...numbers(t.rounds), { name: t.actions, hidden: true }]}
+            columns={[
+              { name: t.asked },
+              { name: t.answered },
+              { name: t.rounds, width: "5rem", number: true },
+              { name: t.actions, hidden: true, width: "6rem" }
+            ]}
             rows={items.length}
             empty={q === "" ? t.noneCaptured : t.noneFound}
           >
@@ -102,6 +110,12 @@ const Captured = () => {
   )
 }
 
+interface SavedSample {
+  readonly id: string
+  readonly round_count: number
+  readonly size: number
+}
+
 interface Played {
   readonly id: string
   readonly text: string
@@ -110,8 +124,9 @@ interface Played {
 
 const Saved = () => {
   const { requests, samples: t } = useTexts()
-  const [style, setStyle] = useState<(typeof playedStyles)[number]>("chat")
-  const [deleting, setDeleting] = useState<string>()
+  const query = useQuery()
+  const style = playedStyles.find((each) => each === query["style"]) ?? "chat"
+  const [deleting, setDeleting] = useState<SavedSample>()
   const [played, setPlayed] = useState<Played>()
   const replay = async (id: string) => {
     try {
@@ -124,6 +139,7 @@ const Saved = () => {
   }
   return (
     <Section
+      class="samples"
       name={t.savedSamples}
       actions={
         <Select
@@ -131,7 +147,7 @@ const Saved = () => {
           label={t.style}
           value={style}
           options={playedStyles.map((each) => [each, requests.styles(each)] as const)}
-          onValue={setStyle}
+          onValue={(next) => choose({ style: next === "chat" ? "" : next })}
         />
       }
     >
@@ -140,14 +156,23 @@ const Saved = () => {
           <Table
             name={t.savedSamples}
             busy={waiting}
-            columns={[t.sample, t.created, t.model, ...numbers(t.rounds, t.size), { name: t.actions, hidden: true }]}
+            columns={[
+              { name: t.sample },
+              { name: t.created, width: "12rem" },
+              { name: t.model, width: "10rem" },
+              { name: t.rounds, width: "5rem", number: true },
+              { name: t.size, width: "6rem", number: true },
+              { name: t.actions, hidden: true, width: "11rem" }
+            ]}
             rows={items.length}
             empty={t.noneSaved}
           >
             {items.slice(0, shownSamples).map(({ bytes: size, created_at, model, round_count, sample_id: id }) => (
               <tr key={id}>
                 <th scope="row" class="text">{id}</th>
-                <td class="nowrap">{dateTime(created_at)}</td>
+                <td class="nowrap">
+                  <When at={created_at} />
+                </td>
                 <td>{model ?? "–"}</td>
                 <td class="number">{round_count}</td>
                 <td class="number">{bytes(size)}</td>
@@ -162,7 +187,7 @@ const Saved = () => {
                     danger
                     text={t.delete}
                     of={id}
-                    onClick={() => setDeleting(id)}
+                    onClick={() => setDeleting({ id, round_count, size })}
                   />
                 </td>
               </tr>
@@ -181,14 +206,16 @@ const Saved = () => {
       )}
       {deleting !== undefined && (
         <DeleteDialog
-          name={deleting}
+          name={deleting.id}
           onClose={() => setDeleting(undefined)}
           onDelete={() =>
-            act((client) => client["admin-samples"].remove({ params: { sample_id: deleting } }), {
-              done: () => t.deleted(deleting),
+            act((client) => client["admin-samples"].remove({ params: { sample_id: deleting.id } }), {
+              done: () => t.deleted(deleting.id),
               subjects: ["samples"]
             })}
-        />
+        >
+          {t.deleteAsk(deleting.round_count, bytes(deleting.size))}
+        </DeleteDialog>
       )}
     </Section>
   )

@@ -1,7 +1,7 @@
 /**
  * Forms and their fields.
  */
-import type { ComponentChildren, JSX, PartialInputHTMLAttributes } from "preact"
+import type { ComponentChildren, JSX, PartialInputHTMLAttributes, Ref } from "preact"
 import { useEffect, useId, useRef, useState } from "preact/hooks"
 
 /** Work that a button or form starts: `busy` from its start to its end, so that it is not started twice. */
@@ -62,12 +62,13 @@ export const Field = ({ children, grow = false, label }: {
 type InputAttributes = Omit<PartialInputHTMLAttributes<HTMLInputElement>, "label" | "list" | "role" | "type">
 
 /** A text of one line with its label above it. */
-export const TextField = ({ grow = false, label, ...input }: InputAttributes & {
+export const TextField = ({ grow = false, inputRef, label, ...input }: InputAttributes & {
   readonly label: string
   readonly grow?: boolean
+  readonly inputRef?: Ref<HTMLInputElement>
 }) => (
   <Field grow={grow} label={label}>
-    <input type="text" autocomplete="off" {...input} />
+    <input type="text" autocomplete="off" {...input} ref={inputRef ?? null} />
   </Field>
 )
 
@@ -91,22 +92,33 @@ export const Check = ({ label, ...input }: InputAttributes & { readonly label: s
 /** A field for searching: `onSearch` is called when typing pauses, so that typing does not redraw a list. The key `/` goes to the first one of a page. */
 export const Search = ({ label, onSearch, value }: {
   readonly label: string
-  /** The text at the beginning. */
+  /** The text that is searched for; a text of elsewhere, such as of a link, replaces what was typed. */
   readonly value?: string
   readonly onSearch: (text: string) => void
 }) => {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  const input = useRef<HTMLInputElement>(null)
+  const said = useRef(value)
   useEffect(() => () => clearTimeout(timer.current), [])
+  useEffect(() => {
+    if (value === said.current || input.current === null) return
+    said.current = value
+    input.current.value = value ?? ""
+  }, [value])
   return (
     <TextField
       grow
       label={label}
       spellcheck={false}
       data-filter
+      inputRef={input}
       {...value === undefined ? {} : { defaultValue: value }}
-      onInput={({ currentTarget: { value } }) => {
+      onInput={({ currentTarget }) => {
         clearTimeout(timer.current)
-        timer.current = setTimeout(() => onSearch(value.trim()), 250)
+        timer.current = setTimeout(() => {
+          said.current = currentTarget.value.trim()
+          onSearch(said.current)
+        }, 250)
       }}
     />
   )

@@ -10,6 +10,8 @@ export interface MenuItem {
   readonly onClick: () => void
   readonly danger?: boolean
   readonly disabled?: boolean
+  /** A line above it sets it and what follows apart. */
+  readonly apart?: boolean
 }
 
 /** Puts the menu below its button, or above it where the window ends. */
@@ -71,7 +73,7 @@ export const RowMenu = ({ disabled = false, items, of }: {
             key={item.text}
             type="button"
             role="menuitem"
-            class={`quiet ${item.danger === true ? "danger" : ""}`}
+            class={`quiet ${item.danger === true ? "danger" : ""} ${item.apart === true ? "apart" : ""}`}
             disabled={item.disabled === true}
             onClick={() => {
               menu.current?.hidePopover()

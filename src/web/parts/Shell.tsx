@@ -239,6 +239,7 @@ export const Shell = () => {
           <kbd aria-hidden="true">Ctrl K</kbd>
         </button>
         <Navigation current={route.page} />
+        <Outcome />
         <div class="foot">
           <Preferences />
           <button type="button" class="quiet" onClick={() => void leave()}>{t.common.signOut}</button>
@@ -249,7 +250,6 @@ export const Shell = () => {
         {session.inMemory && <p class="notice warn">{t.signIn.inMemory}</p>}
         {load === undefined ? <Overview /> : <Lazy key={route.page} load={load} of={route.of} />}
       </main>
-      <Outcome />
       <Leaving />
       {palette !== undefined && <palette.View shown={pages} onClose={() => setPalette(undefined)} />}
     </div>

@@ -25,20 +25,24 @@ export const numbers = (...names: ReadonlyArray<string>): ReadonlyArray<Column> 
  * A table with its name and columns, in a box that scrolls when the table is too wide. `children` are its rows. If a column has
  * a width, all widths are fixed: they do not follow the contents.
  */
-export const Table = ({ busy = false, children, columns: given, compact = false, empty, name, rows, scroll = false }: {
-  readonly name: string
-  readonly columns: ReadonlyArray<Column | string>
-  /** How many rows there are. */
-  readonly rows: number
-  /** Shown in place of rows when there are no rows. */
-  readonly empty: ComponentChildren
-  readonly children: ComponentChildren
-  readonly busy?: boolean
-  /** The box has a limited height and scrolls vertically too. */
-  readonly scroll?: boolean
-  /** Rows are less high. */
-  readonly compact?: boolean
-}) => {
+export const Table = (
+  { bulk, busy = false, children, columns: given, compact = false, empty, name, rows, scroll = false }: {
+    readonly name: string
+    readonly columns: ReadonlyArray<Column | string>
+    /** How many rows there are. */
+    readonly rows: number
+    /** Shown in place of rows when there are no rows. */
+    readonly empty: ComponentChildren
+    readonly children: ComponentChildren
+    readonly busy?: boolean
+    /** The box has a limited height and scrolls vertically too. */
+    readonly scroll?: boolean
+    /** Rows are less high. */
+    readonly compact?: boolean
+    /** What can be done with the chosen rows; covers the head but its first column. */
+    readonly bulk?: ComponentChildren
+  }
+) => {
   const columns = given.map((each): Column => typeof each === "string" ? { name: each } : each)
   const isFixed = columns.some(({ width }) => width !== undefined)
   return (
@@ -48,6 +52,7 @@ export const Table = ({ busy = false, children, columns: given, compact = false,
       aria-label={name}
       tabIndex={0}
     >
+      {bulk !== undefined && <div class="bulk">{bulk}</div>}
       <table aria-label={name} aria-busy={busy} class={isFixed ? "fixed" : ""}>
         {isFixed && (
           <colgroup>
@@ -207,6 +212,18 @@ export const LongTable = <Row extends object>({ children, columns, empty, follow
     </>
   )
 }
+
+/** A name that breaks after `@` and before dots, not inside its words. */
+export const Breaking = ({ text }: { readonly text: string }) => (
+  <span class="breaks">
+    {text.split(/(?<=@)|(?=\.)/).map((part, index) => (
+      <>
+        {index > 0 && <wbr />}
+        {part}
+      </>
+    ))}
+  </span>
+)
 
 /** Names with their values. An `undefined` value leaves its name out. */
 export const Facts = (

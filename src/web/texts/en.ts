@@ -637,7 +637,15 @@ export const en = {
     ...words,
     search: "Search accounts",
     all: "All",
-    inUse: "In use",
+    slots: "Slots",
+    lastHour: "Last hour",
+    success: "Success",
+    lastUsed: "Last used",
+    lastError: "Last error",
+    never: "never",
+    failedOf: (failed: string, all: string) => `${failed} of ${all} attempts of the last hour failed`,
+    requestsOf: (id: string) => `Requests of ${id}`,
+    testFailedAt: (time: string, message: string) => `Test failed at ${time}: ${message}`,
     selectColumn: "Select",
     selectPage: "Select this page",
     disable: "Disable",
@@ -648,21 +656,39 @@ export const en = {
     clear: "Clear sessions",
     clearOf: (id: string) => `Clear sessions of ${id}`,
     cleared: (id: string) => `The sessions of ${id} were cleared.`,
-    deleteAsk: "Running requests finish; new requests no longer use the account. This cannot be undone.",
+    clearAsk: (id: string) =>
+      `All sessions of ${id} are deleted at its provider, with their conversations: also those that the gateway did not make. This cannot be undone.`,
+    clearRunning: (n: number) =>
+      n === 1
+        ? "1 request runs on the account now. It may lose its session."
+        : `${separated(n)} requests run on the account now. They may lose their sessions.`,
+    deleteOne: "Delete",
+    deleteAsk: (n: number, running: number) => {
+      const [them, use] = n === 1 ? ["it", "the account"] : ["them", "the accounts"]
+      const now = running === 0
+        ? `No request runs on ${them} now.`
+        : `${count(running, "request runs", "requests run")} on ${them} now and ${
+          running === 1 ? "finishes" : "finish"
+        }.`
+      return `${now} New requests no longer use ${use}. This cannot be undone.`
+    },
     disabled: (id: string) => `${id} is disabled: it receives no further requests.`,
     enabled: (id: string) => `${id} is enabled.`,
-    disableSelected: "Disable selected",
-    enableSelected: "Enable selected",
-    testSelected: "Test selected",
-    deleteSelected: "Delete selected",
     testAll: "Test all",
     stopTests: "Stop tests",
     tests: "Tests",
-    selected: (n: number) => `${n} selected`,
+    failedTests: "Failed tests",
+    failedTestsOf: (n: number) => `${count(n, "account", "accounts")} failed the test`,
+    showFailed: "Show them in the list",
+    allFailed: (n: number) => `and ${separated(n)} more: show all in the list`,
+    selected: (n: number) => `${separated(n)} selected`,
     clearSelection: "Clear selection",
     count: (n: number) => count(n, "account", "accounts"),
     total: (n: number) => count(n, "account", "accounts"),
-    empty: "There are no accounts yet. The gateway needs accounts to answer requests.",
+    empty: "There are no accounts yet. Add some to let the gateway answer.",
+    emptyBuiltIn:
+      "There are no accounts. The built-in answers need no account; add some to use an upstream that signs in.",
+    emptyServed: "There are no accounts. The upstreams answer without any.",
     noneFound: "No account matches.",
     batchDone: (action: keyof typeof batchWords, changed: number, failed: number) =>
       `${count(changed, "account", "accounts")} ${batchWords[action]}.${failed > 0 ? ` ${failed} refused.` : ""}`,
@@ -768,10 +794,13 @@ export const en = {
     toolsNative: "Declared to the server",
     toolsPrompt: "Put into words",
     deleteAsk: "Running requests finish; new requests no longer use the upstream. This cannot be undone.",
-    forceAsk: (name: string) => `The accounts of ${name} and its targets can be deleted with it.`,
+    deleteRunning: (n: number) => `${count(n, "request runs", "requests run")} on it now.`,
+    accountsGo: (n: number) => `${count(n, "account is", "accounts are")} deleted with it:`,
+    search: "Search upstreams",
+    noneFound: "No upstream matches.",
     loses: (route: string) => `The route ${route} has no other target and is deleted.`,
     keeps: (route: string) => `The route ${route} keeps its other targets.`,
-    deleteAll: "Delete with accounts and targets",
+    deleteAll: "Delete with all of this",
     deletedWith: (name: string, accounts: number, targets: number, routes: ReadonlyArray<string>) => {
       const gone = [
         ...(accounts === 0 ? [] : [count(accounts, "account", "accounts")]),
@@ -851,7 +880,8 @@ export const en = {
     added: (name: string) => `The route ${name} was added.`,
     changed: (name: string) => `The route ${name} was changed.`,
     deleted: (name: string) => `The route ${name} was deleted.`,
-    deleteAsk: "Upstreams that list a model of this name still serve it. This cannot be undone."
+    deleteAsk: (targets: string) =>
+      `Its targets are ${targets}. Upstreams that list a model of this name still serve it. This cannot be undone.`
   },
   keys: {
     ...words,
@@ -946,6 +976,8 @@ export const en = {
     created: "Saved",
     size: "Size",
     noneSaved: "No samples have been saved yet.",
+    deleteAsk: (rounds: number, size: string) =>
+      `The sample has ${count(rounds, "round", "rounds")}, ${size}. This cannot be undone.`,
     replay: "Replay",
     replayTitle: (id: string) => `Replay of ${id}`,
     replayFailed: "The sample could not be replayed."

@@ -1,86 +1,34 @@
 /**
  * The accounts of the pool: find, change, test, add and delete them, one or many at once.
  */
+import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
-import { useMemo, useState } from "preact/hooks"
-import { AccountBadge, type AccountState, accountStates } from "../../parts/Badge.tsx"
-import { DeleteDialog, FormDialog } from "../../parts/Dialog.tsx"
+import { useMemo, useRef, useState } from "preact/hooks"
+import { accountSigns, type AccountState } from "../../parts/Badge.tsx"
+import { ConfirmDialog, DeleteDialog, FormDialog } from "../../parts/Dialog.tsx"
 import { Search, Select, TextField } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
-import { numbers, Pager, RowButton, Table } from "../../parts/Table.tsx"
-import { act, attempt } from "../../state/actions.ts"
-import { type AccountItem, Admin } from "../../state/client.ts"
-import { receivedAtom } from "../../state/live.ts"
+import { Pager, Table } from "../../parts/Table.tsx"
+import { act, attempt, report } from "../../state/actions.ts"
+import { type AccountItem, Admin, type Reply } from "../../state/client.ts"
+import { useReread } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { registry, useAtom } from "../../state/registry.ts"
-import { useSeveralUpstreams } from "../../state/upstreams.ts"
+import { choose, useQuery } from "../../state/route.ts"
+import { upstreamsAtom, useSeveralUpstreams } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
+import { AccountRow, type Action } from "./AccountRow.tsx"
 import { AddAccounts } from "./AddAccounts.tsx"
-import { progressAtom, runTests, stopTests } from "./tests.ts"
+import { progressAtom, runTests } from "./tests.ts"
+import { Tests } from "./Tests.tsx"
 
 const pageSize = 50
-const changedBy = ["accounts", "config", "host"] as const
+const changedBy = ["accounts", "config", "host", "upstreams"] as const
 
-type Action = "toggle" | "test" | "note" | "sessions" | "delete"
-
-const Row = ({ busy, isSeveral, item: listed, listedAt, onAction, onSelect, selected }: {
-  readonly item: AccountItem
-  /** When the list was read, in milliseconds of the page's clock. */
-  readonly listedAt: number
-  /** Several upstreams have accounts. */
-  readonly isSeveral: boolean
-  readonly selected: boolean
-  /** A change of this account is under way. */
-  readonly busy: boolean
-  readonly onSelect: (selected: boolean) => void
-  readonly onAction: (action: Action) => void
-}) => {
-  const { accounts: t, common } = useTexts()
-  const received = useAtom(receivedAtom).get(accountName(listed))
-  const { at, item } = received !== undefined && received.at > listedAt ? received : { at: listedAt, item: listed }
-  const id = accountName(item)
-  const button = (action: Action, text: string, name?: string) => (
-    <RowButton
-      text={text}
-      of={id}
-      name={name}
-      danger={action === "delete"}
-      disabled={busy}
-      onClick={() => onAction(action)}
-    />
-  )
-  return (
-    <tr>
-      <td class="select">
-        <input
-          type="checkbox"
-          aria-label={common.actionOn(t.selectColumn, id)}
-          checked={selected}
-          onChange={(event) => onSelect(event.currentTarget.checked)}
-        />
-      </td>
-      <th scope="row" class="text">
-        {item.identifier}
-        {item.note !== "" && <p class="hint">{item.note}</p>}
-      </th>
-      {isSeveral && <td>{item.upstream}</td>}
-      <td>
-        <AccountBadge item={item} receivedAt={at} />
-      </td>
-      <td class="number">{number(item.in_use)}</td>
-      <td class="tools">
-        {button("toggle", item.disabled ? t.enable : t.disable)}
-        {button("test", t.test)}
-        {button("note", t.note, t.noteOf(id))}
-        {button("sessions", t.clear, t.clearOf(id))}
-        {button("delete", t.delete)}
-      </td>
-    </tr>
-  )
-}
+type AccountPage = Reply<"admin-accounts", "list">
 
 const NoteDialog = ({ item, onClose }: {
   readonly item: AccountItem
@@ -104,223 +52,326 @@ const NoteDialog = ({ item, onClose }: {
   )
 }
 
-const Tests = () => {
+/** Asks before all sessions of an account are deleted at its provider, which nothing brings back. */
+const SessionsDialog = ({ item, onClose }: {
+  readonly item: AccountItem
+  readonly onClose: () => void
+}) => {
   const t = useTexts().accounts
-  const progress = useAtom(progressAtom)
-  if (progress === undefined) return null
-  const { failed, passed, total } = progress
-  const done = passed + failed
+  const identifier = accountName(item)
+  const clear = async () => {
+    const reply = await act((client) => client["admin-accounts"].deleteSessions({ payload: { identifier } }), {})
+    if (reply !== undefined) {
+      report(reply.success ? reply.note ?? t.cleared(identifier) : `${identifier}: ${reply.message}`, !reply.success)
+    }
+  }
   return (
-    <div class="progress">
-      <progress aria-label={t.tests} max={Math.max(1, total)} value={done} />
-      <span>{t.testsSoFar(done, total, failed)}</span>
-      <button type="button" onClick={stopTests}>{t.stopTests}</button>
+    <ConfirmDialog name={t.clearOf(identifier)} action={t.clear} onClose={onClose} onConfirm={clear}>
+      <p>{t.clearAsk(identifier)}</p>
+      {item.in_use > 0 && <p>{t.clearRunning(item.in_use)}</p>}
+    </ConfirmDialog>
+  )
+}
+
+const facets = ["", "ready", "cooling", "out", "failed", "disabled"] as const satisfies ReadonlyArray<AccountState | "">
+
+/** The states, each with how many accounts it has. */
+const Facets = ({ chosen, counts }: {
+  readonly chosen: string
+  readonly counts: AccountPage["counts"]
+}) => {
+  const { accounts: t, states } = useTexts()
+  return (
+    <div class="facets" role="group" aria-label={t.show}>
+      {facets.map((state) => (
+        <button
+          key={state}
+          type="button"
+          class="facet"
+          aria-pressed={chosen === state}
+          onClick={() => choose({ state, page: "" })}
+        >
+          {state !== "" && (
+            <span class={`badge ${accountSigns[state].tone}`} aria-hidden="true">{accountSigns[state].sign}</span>
+          )}
+          <span>{state === "" ? t.all : states[state]}</span>
+          <strong>{counts === undefined ? "" : number(counts[state === "" ? "all" : state])}</strong>
+        </button>
+      ))}
     </div>
   )
 }
 
-interface Filter {
-  readonly page: number
-  readonly q: string
-  readonly state: AccountState | ""
-  readonly upstream: string
+/** What an empty list says: whether the gateway answers without accounts, and what to do next. */
+const Empty = () => {
+  const t = useTexts().accounts
+  const upstreams = Option.getOrUndefined(AsyncResult.value(useAtom(upstreamsAtom)))?.upstreams ?? []
+  const serving = upstreams.filter(({ accounts, enabled }) => enabled && accounts.ready > 0)
+  return (
+    <>
+      {serving.length === 0
+        ? t.empty
+        : serving.every(({ driver }) => driver === "embedded")
+        ? t.emptyBuiltIn
+        : t.emptyServed}
+    </>
+  )
+}
+
+/** Which accounts are chosen, of those that `view` shows. */
+interface Selection {
+  readonly view: string
+  readonly names: ReadonlySet<string>
+}
+
+/**
+ * The accounts of a list in the order in which they were shown, as long as somebody points at them, reaches them by keyboard or has
+ * chosen some: no row moves away from under the pointer. `forget` ends it.
+ */
+const useHeld = (view: string | undefined, items: ReadonlyArray<AccountItem>, hasChosen: boolean) => {
+  const box = useRef<HTMLDivElement>(null)
+  const before = useRef<{ readonly view: string; readonly items: ReadonlyArray<AccountItem> } | undefined>(undefined)
+  const isHeld = hasChosen ||
+    box.current?.matches(":is(:has(tbody:hover), :has(:popover-open), :has(tbody :focus-visible))") === true
+  const { current } = before
+  const next = new Map(items.map((item) => [accountName(item), item]))
+  const shown = isHeld && current !== undefined && current.view === view && current.items.length > 0
+    ? current.items.map((item) => next.get(accountName(item)) ?? item)
+    : items
+  // The list of another view stays until that of the chosen one has arrived.
+  if (view !== undefined) before.current = { view, items: shown }
+  return {
+    box,
+    shown,
+    forget: () => {
+      before.current = undefined
+    }
+  }
 }
 
 type Open =
-  | { readonly name: "add" }
-  | { readonly name: "note"; readonly item: AccountItem }
-  | { readonly name: "delete"; readonly identifiers: ReadonlyArray<string> }
+  | { readonly name: "note" | "sessions"; readonly item: AccountItem }
+  | { readonly name: "delete"; readonly items: ReadonlyArray<AccountItem> }
 
-/** The accounts, at first those of the upstream `of`. */
-export const Accounts = ({ of = "" }: { readonly of: string | undefined }) => {
-  const { accounts: t, addAccounts, common, states } = useTexts()
-  const [filter, setFilter] = useState<Filter>({ page: 1, q: "", state: "", upstream: of })
-  const several = useSeveralUpstreams()
-  const isSeveral = several.length > 0
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
+  readonly accounts: AccountPage
+  /** When the list was read, in milliseconds of the page's clock; `undefined` while it is the list of another view. */
+  readonly listedAt: number | undefined
+  readonly isSeveral: boolean
+  readonly page: number
+  /** Everything that the list is chosen by. */
+  readonly view: string
+  readonly waiting: boolean
+}) => {
+  const { accounts: t, common } = useTexts()
+  const { q = "", state = "", upstream = "" } = useQuery()
+  const [selection, setSelection] = useState<Selection>({ view, names: new Set() })
   const [open, setOpen] = useState<Open>()
   const [busy, setBusy] = useState<ReadonlySet<string>>(new Set())
   const testing = useAtom(progressAtom) !== undefined
+  const selected: ReadonlySet<string> = selection.view === view ? selection.names : new Set()
+  const { box, forget, shown } = useHeld(listedAt === undefined ? undefined : view, accounts.items, selected.size > 0)
+  const chosen = shown.filter((item) => selected.has(accountName(item)))
+  const allSelected = shown.length > 0 && chosen.length === shown.length
 
-  const narrow = (change: Partial<Filter>) => setFilter((now) => ({ ...now, page: 1, ...change }))
-  const list = useMemo(() => {
-    const { page, q, state, upstream } = filter
-    const query = {
-      page,
-      page_size: pageSize,
-      ...(q === "" ? {} : { q }),
-      ...(state === "" ? {} : { state }),
-      ...(upstream === "" ? {} : { upstream })
-    }
-    return Admin.query("admin-accounts", "list", { query, reactivityKeys: ["accounts"] })
-  }, [filter])
-
-  const select = (identifiers: ReadonlyArray<string>, on: boolean) =>
-    setSelected((now) => {
-      const next = new Set(now)
-      for (const identifier of identifiers) {
-        if (on) next.add(identifier)
-        else next.delete(identifier)
+  const select = (items: ReadonlyArray<AccountItem>, on: boolean) =>
+    setSelection((now) => {
+      const names = new Set(now.view === view ? now.names : [])
+      for (const name of items.map(accountName)) {
+        if (on) names.add(name)
+        else names.delete(name)
       }
-      return next
+      return { view, names }
     })
 
-  const batch = async (action: "enable" | "disable" | "delete", identifiers: ReadonlyArray<string>) => {
+  const batch = async (
+    action: "enable" | "disable" | "delete",
+    items: ReadonlyArray<AccountItem>,
+    isUndone = false
+  ): Promise<void> => {
+    const changing = items.filter(({ disabled }) => action === "delete" || disabled === (action === "enable"))
+    const names = (action === "delete" ? items : changing).map(accountName)
+    const opposite = action === "enable" ? "disable" : "enable"
+    const after = changing.map((item) => ({ ...item, disabled: action === "disable" }))
     const reply = await act(
-      (client) => client["admin-accounts"].batch({ payload: { action, identifiers } }),
-      { done: ({ changed, failed }) => t.batchDone(action, changed, failed), subjects: changedBy }
+      (client) => client["admin-accounts"].batch({ payload: { action, identifiers: names } }),
+      {
+        done: ({ changed, failed }) =>
+          names.length === 1 && failed === 0 && action !== "delete"
+            ? t[action === "disable" ? "disabled" : "enabled"](names[0]!)
+            : t.batchDone(action, changed, failed),
+        ...(action === "delete" || isUndone || changing.length === 0
+          ? {}
+          : { undo: () => void batch(opposite, after, true) }),
+        subjects: changedBy
+      }
     )
-    if (reply !== undefined) select(identifiers, false)
+    if (reply === undefined) return
+    select(items, false)
+    if (action === "delete") forget()
   }
 
-  const change = async (item: AccountItem, action: Action) => {
-    const identifier = accountName(item)
-    if (action === "note") return setOpen({ name: "note", item })
-    if (action === "delete") return setOpen({ name: "delete", identifiers: [identifier] })
-    if (action === "test" && testing) return
-    setBusy((now) => new Set([...now, identifier]))
-    if (action === "test") await runTests([identifier])
-    if (action === "sessions") {
-      await act((client) => client["admin-accounts"].deleteSessions({ payload: { identifier } }), {
-        done: ({ note }) => note ?? t.cleared(identifier)
-      })
-    }
-    if (action === "toggle") {
-      await act(
-        (client) => client["admin-accounts"].patch({ params: { identifier }, payload: { disabled: !item.disabled } }),
-        {
-          done: ({ account }) => account.disabled ? t.disabled(identifier) : t.enabled(identifier),
-          subjects: changedBy
-        }
-      )
-    }
-    return setBusy((now) => new Set([...now].filter((each) => each !== identifier)))
+  const change = async (action: Action, item: AccountItem) => {
+    if (action === "note" || action === "sessions") return setOpen({ name: action, item })
+    if (action === "delete") return setOpen({ name: "delete", items: [item] })
+    const name = accountName(item)
+    setBusy((now) => new Set([...now, name]))
+    if (action === "test") await runTests([name])
+    else await batch(item.disabled ? "enable" : "disable", [item])
+    return setBusy((now) => new Set([...now].filter((each) => each !== name)))
   }
 
   const close = () => setOpen(undefined)
-  const chosen = [...selected]
-  const none = chosen.length === 0
+  const deleting = open?.name === "delete" ? open.items : []
+  const running = deleting.reduce((sum, { in_use }) => sum + in_use, 0)
+  const bulk = (action: string, onClick: () => void, isOff = false, kind = "") => (
+    <button type="button" class={`quiet ${kind}`} disabled={isOff} onClick={onClick}>
+      {common.actionOn(action, number(chosen.length))}
+    </button>
+  )
+  return (
+    <>
+      <div ref={box} class={`accounts ${isSeveral ? "several" : ""}`}>
+        <Table
+          name={common.pages.accounts}
+          busy={waiting}
+          columns={[
+            {
+              name: t.selectColumn,
+              width: "2.9rem",
+              content: (
+                <input
+                  type="checkbox"
+                  aria-label={t.selectPage}
+                  disabled={shown.length === 0}
+                  checked={allSelected}
+                  onChange={(event) => select(shown, event.currentTarget.checked)}
+                />
+              )
+            },
+            { name: t.account, width: isSeveral ? "17.5rem" : "20rem" },
+            ...(isSeveral ? [{ name: t.upstream, width: "6rem" }] : []),
+            { name: t.state },
+            { name: t.slots, width: "4.8rem", number: true },
+            { name: t.lastHour, width: "6rem", number: true },
+            { name: t.success, width: "5rem", number: true },
+            { name: t.lastUsed, width: "7rem" },
+            { name: t.lastError, width: "12.5rem" },
+            { name: t.actions, hidden: true, width: "3.2rem" }
+          ]}
+          rows={shown.length}
+          empty={q === "" && state === "" && upstream === "" ? <Empty /> : t.noneFound}
+          bulk={chosen.length === 0 ?
+            undefined :
+            (
+              <div class="bulk-actions" role="group" aria-label={t.selected(chosen.length)}>
+                <span class="nowrap" role="status">{t.selected(chosen.length)}</span>
+                {bulk(t.enable, () => void batch("enable", chosen), chosen.every(({ disabled }) => !disabled))}
+                {bulk(t.disable, () => void batch("disable", chosen), chosen.every(({ disabled }) => disabled))}
+                {bulk(t.test, () => void runTests(chosen.map(accountName)), testing)}
+                {bulk(t.delete, () => setOpen({ name: "delete", items: chosen }), false, "danger apart")}
+                <button type="button" class="quiet" onClick={() => select(chosen, false)}>{t.clearSelection}</button>
+              </div>
+            )}
+        >
+          {shown.map((item) => {
+            const name = accountName(item)
+            return (
+              <AccountRow
+                key={name}
+                item={item}
+                listedAt={listedAt ?? 0}
+                isSeveral={isSeveral}
+                selected={selected.has(name)}
+                busy={busy.has(name)}
+                testing={testing}
+                onSelect={(on) => select([item], on)}
+                onAction={(action, newest) => void change(action, newest)}
+              />
+            )
+          })}
+        </Table>
+      </div>
+      <Pager
+        page={page}
+        shown={accounts.page}
+        pages={accounts.total_pages}
+        total={t.total(accounts.total)}
+        onPage={(next) => choose({ page: next === 1 ? "" : String(next) })}
+      />
+      {open?.name === "note" && <NoteDialog item={open.item} onClose={close} />}
+      {open?.name === "sessions" && <SessionsDialog item={open.item} onClose={close} />}
+      {open?.name === "delete" && (
+        <DeleteDialog
+          name={deleting.length === 1 ? accountName(deleting[0]!) : t.count(deleting.length)}
+          items={deleting.map(accountName)}
+          onClose={close}
+          onDelete={() => batch("delete", deleting)}
+        >
+          {t.deleteAsk(deleting.length, running)}
+        </DeleteDialog>
+      )}
+    </>
+  )
+}
+
+export const Accounts = () => {
+  const { accounts: t, addAccounts, common } = useTexts()
+  const { page: asked = "1", q = "", state = "", upstream = "" } = useQuery()
+  const several = useSeveralUpstreams()
+  const [isAdding, setAdding] = useState(false)
+  const testing = useAtom(progressAtom) !== undefined
+  const page = Math.max(1, Math.trunc(Number(asked)) || 1)
+  const shownState = facets.find((each) => each === state) ?? ""
+  const view = JSON.stringify([page, q, shownState, upstream])
+  const list = useMemo(
+    () =>
+      Admin.query("admin-accounts", "list", {
+        query: { page, page_size: pageSize, q, state: shownState, upstream, sort: "state" },
+        reactivityKeys: ["accounts"]
+      }),
+    [view]
+  )
+  useReread(list)
+  const counts = Option.getOrUndefined(AsyncResult.value(useAtom(list)))?.counts
+  const known = useRef(counts)
+  known.current = counts ?? known.current
   return (
     <>
       <Heading name={common.pages.accounts}>
         <button type="button" disabled={testing} onClick={() => void runTests("all")}>{t.testAll}</button>
-        <button type="button" class="primary" onClick={() => setOpen({ name: "add" })}>{addAccounts.title}</button>
+        <button type="button" class="primary" onClick={() => setAdding(true)}>{addAccounts.title}</button>
       </Heading>
       <DurabilityNotice />
+      <Tests />
       <div class="row">
-        <Search label={t.search} onSearch={(q) => narrow({ q })} />
-        <Select<AccountState | "">
-          label={t.show}
-          value={filter.state}
-          options={[["", t.all], ...accountStates.map((each) => [each, states[each]] as const)]}
-          onValue={(state) => narrow({ state })}
-        />
-        {(isSeveral || filter.upstream !== "") && (
+        <Search label={t.search} value={q} onSearch={(text) => choose({ q: text, page: "" })} />
+        {(several.length > 0 || upstream !== "") && (
           <Select
             label={t.upstream}
-            value={filter.upstream}
-            options={[...new Set(["", ...several, filter.upstream])].map((each) => [each, each || t.all])}
-            onValue={(upstream) => narrow({ upstream })}
+            value={upstream}
+            options={[...new Set(["", ...several, upstream])].map((each) => [each, each || t.all])}
+            onValue={(next) => choose({ upstream: next, page: "" })}
           />
         )}
       </div>
-      <div class="actions">
-        <button type="button" disabled={none} onClick={() => void batch("disable", chosen)}>
-          {t.disableSelected}
-        </button>
-        <button type="button" disabled={none} onClick={() => void batch("enable", chosen)}>
-          {t.enableSelected}
-        </button>
-        <button type="button" disabled={none || testing} onClick={() => void runTests(chosen)}>
-          {t.testSelected}
-        </button>
-        <button
-          type="button"
-          class="danger"
-          disabled={none}
-          onClick={() => setOpen({ name: "delete", identifiers: chosen })}
-        >
-          {t.deleteSelected}
-        </button>
-        {!none && (
-          <>
-            <span class="hint">{t.selected(chosen.length)}</span>
-            <button type="button" class="quiet" onClick={() => setSelected(new Set())}>{t.clearSelection}</button>
-          </>
-        )}
-      </div>
-      <Tests />
+      <Facets chosen={shownState} counts={known.current} />
       <Loaded atom={list}>
         {(accounts, waiting) => {
-          const shown = accounts.items.map(accountName)
-          const allSelected = shown.length > 0 && shown.every((identifier) => selected.has(identifier))
           const result = registry.get(list)
-          const listedAt = AsyncResult.isSuccess(result) ? result.timestamp : 0
           return (
-            <>
-              <Table
-                name={common.pages.accounts}
-                busy={waiting}
-                columns={[
-                  {
-                    name: t.selectColumn,
-                    content: (
-                      <input
-                        type="checkbox"
-                        aria-label={t.selectPage}
-                        disabled={shown.length === 0}
-                        checked={allSelected}
-                        onChange={(event) => select(shown, event.currentTarget.checked)}
-                      />
-                    )
-                  },
-                  t.account,
-                  ...(isSeveral ? [t.upstream] : []),
-                  t.state,
-                  ...numbers(t.inUse),
-                  { name: t.actions, hidden: true }
-                ]}
-                rows={accounts.items.length}
-                empty={filter.q === "" && filter.state === "" && filter.upstream === "" ? t.empty : t.noneFound}
-              >
-                {accounts.items.map((item) => {
-                  const name = accountName(item)
-                  return (
-                    <Row
-                      key={name}
-                      item={item}
-                      listedAt={listedAt}
-                      isSeveral={isSeveral}
-                      selected={selected.has(name)}
-                      busy={busy.has(name)}
-                      onSelect={(on) => select([name], on)}
-                      onAction={(action) => void change(item, action)}
-                    />
-                  )
-                })}
-              </Table>
-              <Pager
-                page={filter.page}
-                shown={accounts.page}
-                pages={accounts.total_pages}
-                total={t.total(accounts.total)}
-                onPage={(page) => narrow({ page })}
-              />
-            </>
+            <List
+              accounts={accounts}
+              listedAt={AsyncResult.isSuccess(result) ? result.timestamp : undefined}
+              isSeveral={several.length > 0}
+              page={page}
+              view={view}
+              waiting={waiting}
+            />
           )
         }}
       </Loaded>
-      {open?.name === "add" && <AddAccounts upstreams={several} upstream={filter.upstream} onClose={close} />}
-      {open?.name === "note" && <NoteDialog item={open.item} onClose={close} />}
-      {open?.name === "delete" && (
-        <DeleteDialog
-          name={open.identifiers.length === 1 ? open.identifiers[0]! : t.count(open.identifiers.length)}
-          onClose={close}
-          onDelete={() => batch("delete", open.identifiers)}
-        >
-          {t.deleteAsk}
-        </DeleteDialog>
-      )}
+      {isAdding && <AddAccounts upstreams={several} upstream={upstream} onClose={() => setAdding(false)} />}
     </>
   )
 }

@@ -11,6 +11,7 @@ import { Loaded } from "../../parts/Loaded.tsx"
 import { Pager, RowButton, Table } from "../../parts/Table.tsx"
 import { report } from "../../state/actions.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { choose, useQuery } from "../../state/route.ts"
 import {
   type Route,
   type Routes as AllRoutes,
@@ -65,6 +66,17 @@ const Row = ({ children, name, route, upstreams }: {
   )
 }
 
+/** The columns of both tables; `first` names the first one. */
+const columnsOf = (
+  first: string,
+  t: { readonly targets: string; readonly now: string; readonly actions: string }
+) => [
+  { name: first, width: "26%" },
+  { name: t.targets },
+  { name: t.now, width: "26%" },
+  { name: t.actions, hidden: true, width: "9.5rem" }
+]
+
 const RouteTable = ({ onDelete, onEdit, routes, upstreams }: {
   readonly routes: AllRoutes
   readonly upstreams: ReadonlyArray<UpstreamItem>
@@ -72,29 +84,25 @@ const RouteTable = ({ onDelete, onEdit, routes, upstreams }: {
   readonly onDelete: (name: string, route: Route) => void
 }) => {
   const { common, routes: t } = useTexts()
-  const [page, setPage] = useState(1)
-  const [search, setSearch] = useState("")
+  const { page: asked = "1", q = "" } = useQuery()
+  const page = Math.max(1, Math.trunc(Number(asked)) || 1)
+  const search = q.toLowerCase()
   const all = Object.entries(routes)
   const found = all.filter(([name, { targets }]) =>
     [name, ...targets].some((text) => text.toLowerCase().includes(search))
   )
   const pages = Math.max(1, Math.ceil(found.length / pageSize))
+  const turn = (next: number) => choose({ page: next === 1 ? "" : String(next) })
   return (
     <>
-      {all.length > 10 && (
+      {(all.length > 10 || q !== "") && (
         <div class="row">
-          <Search
-            label={t.search}
-            onSearch={(text) => {
-              setPage(1)
-              setSearch(text.toLowerCase())
-            }}
-          />
+          <Search label={t.search} value={q} onSearch={(text) => choose({ q: text, page: "" })} />
         </div>
       )}
       <Table
         name={common.pages.routes}
-        columns={[t.route, t.targets, t.now, { name: t.actions, hidden: true }]}
+        columns={columnsOf(t.route, t)}
         rows={found.length}
         empty={all.length === 0 ? t.empty : t.noneFound}
       >
@@ -116,7 +124,7 @@ const RouteTable = ({ onDelete, onEdit, routes, upstreams }: {
           </Row>
         ))}
       </Table>
-      {pages > 1 && <Pager page={page} shown={page} pages={pages} total={t.total(found.length)} onPage={setPage} />}
+      {pages > 1 && <Pager page={page} shown={page} pages={pages} total={t.total(found.length)} onPage={turn} />}
     </>
   )
 }
@@ -136,7 +144,7 @@ const Implied = ({ onAdd, routes, upstreams }: {
     <Section name={t.implied}>
       <Table
         name={t.implied}
-        columns={[t.model, t.targets, t.now, { name: t.actions, hidden: true }]}
+        columns={columnsOf(t.model, t)}
         rows={implied.length}
         empty=""
       >
@@ -183,7 +191,7 @@ export const Routes = () => {
           <>
             <Loaded atom={routesAtom}>
               {({ routes }) => (
-                <>
+                <div class="stack routes">
                   <RouteTable
                     routes={routes}
                     upstreams={upstreams}
@@ -195,7 +203,7 @@ export const Routes = () => {
                     upstreams={upstreams}
                     onAdd={(route) => setOpen({ name: "add", route })}
                   />
-                </>
+                </div>
               )}
             </Loaded>
             {open?.name === "add" && <EditRoute route={open.route} upstreams={upstreams} onClose={close} />}
@@ -211,7 +219,7 @@ export const Routes = () => {
           onClose={close}
           onDelete={() => remove(open.of, open.route)}
         >
-          {t.deleteAsk}
+          {t.deleteAsk(open.route.targets.join(", "))}
         </DeleteDialog>
       )}
     </>

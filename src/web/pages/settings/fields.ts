@@ -89,7 +89,7 @@ export const faultOf = ({ maximum, minimum, type }: Field, text: string): "numbe
 }
 
 /** Whether a field is a size in bytes, which is shown in larger units too. */
-export const isSize = ({ path, type }: Field): boolean => type === "integer" && /bytes$/.test(path)
+export const isSize = ({ path, type }: Field): boolean => type === "integer" && path.endsWith("bytes")
 
 /** A name of a field that has none in the texts: its path's last word in plain letters. */
 export const plainName = (path: string): string => {

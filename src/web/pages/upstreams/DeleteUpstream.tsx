@@ -5,11 +5,13 @@ import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
-import { useState } from "preact/hooks"
+import { useMemo, useState } from "preact/hooks"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { Failure, useWork } from "../../parts/Form.tsx"
+import { Failure, TextField, useWork } from "../../parts/Form.tsx"
 import { call, reload, report } from "../../state/actions.ts"
+import { Admin } from "../../state/client.ts"
 import { causeText, isConflict } from "../../state/failure.ts"
+import { accountName } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { routesAtom, type UpstreamItem } from "../../state/upstreams.ts"
@@ -25,34 +27,68 @@ const useNaming = (upstream: string) => {
   })
 }
 
-export const DeleteUpstream = ({ item: { name }, onClose }: {
+const shownAccounts = 12
+
+/** More accounts than this ask for their number to be typed. */
+const manyAccounts = 10
+
+/** The accounts of an upstream: the first ones by name, and how many there are. */
+const useAccounts = (upstream: string) => {
+  const atom = useMemo(
+    () =>
+      Admin.query("admin-accounts", "list", {
+        query: { upstream, page_size: shownAccounts },
+        reactivityKeys: ["accounts"]
+      }),
+    [upstream]
+  )
+  return Option.getOrUndefined(AsyncResult.value(useAtom(atom)))
+}
+
+export const DeleteUpstream = ({ item, onClose }: {
   readonly item: UpstreamItem
   readonly onClose: () => void
 }) => {
   const { common, upstreams: t } = useTexts()
+  const { name } = item
   const [refusal, setRefusal] = useState<string>()
-  const [isNamed, setNamed] = useState(false)
+  const [isRefused, setRefused] = useState(false)
   const routes = useNaming(name)
+  const accounts = useAccounts(name)
+  const [typed, setTyped] = useState("")
+  const word = accounts !== undefined && accounts.total > manyAccounts ? String(accounts.total) : undefined
+  const isNamed = isRefused || routes.length > 0 || (accounts?.total ?? 0) > 0
   const [busy, remove] = useWork(async () => {
     const exit = await call((client) =>
       client["admin-upstreams"].remove({ params: { name }, headers: {}, query: isNamed ? { force: "true" } : {} })
     )
     if (Exit.isFailure(exit)) {
-      setNamed(isConflict(Cause.squash(exit.cause)))
+      setRefused(isConflict(Cause.squash(exit.cause)))
       return setRefusal(causeText(exit.cause))
     }
-    const { accounts, routes: gone, targets } = exit.value.removed
+    const { accounts: removed, routes: gone, targets } = exit.value.removed
     reload(...changedBy)
-    report(t.deletedWith(name, accounts.length, targets.length, gone))
+    report(t.deletedWith(name, removed.length, targets.length, gone))
     return onClose()
   })
   return (
     <Dialog name={common.actionOn(common.delete, name)} onClose={onClose}>
       <p>{t.deleteAsk}</p>
+      {item.in_use > 0 && <p>{t.deleteRunning(item.in_use)}</p>}
       <Failure text={refusal} />
+      {accounts !== undefined && accounts.total > 0 && (
+        <>
+          <p>{t.accountsGo(accounts.total)}</p>
+          <ul class="names">
+            {accounts.items.map(accountName).map((each) => <li key={each}>{each}</li>)}
+            {accounts.total > accounts.items.length && (
+              <li class="hint">{common.andMore(accounts.total - accounts.items.length)}</li>
+            )}
+          </ul>
+        </>
+      )}
       {isNamed && (
         <>
-          <p>{t.forceAsk(name)}</p>
           {routes.length > 0 && (
             <ul class="listed">
               {routes.map(({ isLast, name: route }) => <li key={route}>{isLast ? t.loses(route) : t.keeps(route)}</li>)}
@@ -60,9 +96,21 @@ export const DeleteUpstream = ({ item: { name }, onClose }: {
           )}
         </>
       )}
+      {word !== undefined && (
+        <TextField
+          label={common.typeToConfirm(word)}
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value.trim())}
+        />
+      )}
       <div class="actions">
         <button type="button" onClick={onClose}>{common.cancel}</button>
-        <button type="button" class="danger" disabled={busy} onClick={() => remove()}>
+        <button
+          type="button"
+          class="danger"
+          disabled={busy || (word !== undefined && typed !== word)}
+          onClick={() => remove()}
+        >
           {isNamed ? t.deleteAll : common.delete}
         </button>
       </div>

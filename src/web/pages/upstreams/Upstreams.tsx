@@ -2,16 +2,17 @@
  * Upstreams: what they do now, and changing, testing, adding and deleting them.
  */
 import { useState } from "preact/hooks"
-import { useWork } from "../../parts/Form.tsx"
+import { Search, useWork } from "../../parts/Form.tsx"
 import { elapsed, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
-import { numbers, RowButton, Table } from "../../parts/Table.tsx"
+import { RowMenu } from "../../parts/Menu.tsx"
+import { Table } from "../../parts/Table.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
 import { act, report } from "../../state/actions.ts"
 import { defaultUpstream } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
-import { linkTo } from "../../state/route.ts"
+import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { type UpstreamItem, upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { DeleteUpstream } from "./DeleteUpstream.tsx"
@@ -22,8 +23,16 @@ const Accounts = ({ item: { accounts, name } }: { readonly item: UpstreamItem })
   const others = (["cooling", "out", "disabled"] as const).filter((state) => accounts[state] > 0)
   return (
     <>
-      <a href={linkTo("accounts", name)} aria-label={t.accountsOf(name, accounts.ready)}>{t.ready(accounts.ready)}</a>
-      {others.map((state) => <p key={state} class="hint">{t.inState(accounts[state], states[state])}</p>)}
+      <a href={linkTo("accounts", undefined, { upstream: name })} aria-label={t.accountsOf(name, accounts.ready)}>
+        {t.ready(accounts.ready)}
+      </a>
+      {others.map((state) => (
+        <p key={state} class="hint">
+          <a class="of-row" href={linkTo("accounts", undefined, { upstream: name, state })}>
+            {t.inState(accounts[state], states[state])}
+          </a>
+        </p>
+      ))}
     </>
   )
 }
@@ -35,15 +44,16 @@ const Row = ({ item, onDelete, onEdit }: {
 }) => {
   const { common, upstreams: t } = useTexts()
   const { base_url, driver, enabled, in_use, last_5m, max_inflight, models, name, proxy, waiting } = item
-  const [busy, toggle] = useWork(() =>
+  const enable = (on: boolean, isUndone = false): Promise<unknown> =>
     act(
-      (client) => client["admin-upstreams"].change({ params: { name }, headers: {}, payload: { enabled: !enabled } }),
+      (client) => client["admin-upstreams"].change({ params: { name }, headers: {}, payload: { enabled: on } }),
       {
-        done: () => enabled ? t.disabled(name) : t.enabled(name),
+        done: () => on ? t.enabled(name) : t.disabled(name),
+        ...(isUndone ? {} : { undo: () => void enable(!on, true) }),
         subjects: changedBy
       }
     )
-  )
+  const [busy, toggle] = useWork(() => enable(!enabled))
   const [testing, test] = useWork(async () => {
     const reply = await act((client) => client["admin-upstreams"].testChanges({ params: { name }, payload: {} }), {})
     if (reply === undefined) return
@@ -73,7 +83,13 @@ const Row = ({ item, onDelete, onEdit }: {
       <td class="number">
         {last_5m.requests === 0 ? "–" : (
           <>
-            <span class={last_5m.errors > 0 ? "bad" : ""}>{number(last_5m.errors)}</span>
+            {last_5m.errors === 0
+              ? number(0)
+              : (
+                <a class="bad" href={linkTo("requests", undefined, { upstream: name, outcome: "failed" })}>
+                  {number(last_5m.errors)}
+                </a>
+              )}
             <p class="hint">{t.ofTries(number(last_5m.requests))}</p>
           </>
         )}
@@ -83,15 +99,15 @@ const Row = ({ item, onDelete, onEdit }: {
         {last_5m.p95_ms !== null && <p class="hint">{t.p95(elapsed(last_5m.p95_ms))}</p>}
       </td>
       <td class="tools">
-        <RowButton
-          text={enabled ? t.disable : t.enable}
+        <RowMenu
           of={name}
-          disabled={busy}
-          onClick={toggle}
+          items={[
+            { text: enabled ? t.disable : t.enable, disabled: busy, onClick: toggle },
+            { text: t.test, disabled: testing, onClick: test },
+            { text: t.edit, onClick: onEdit },
+            { text: t.delete, danger: true, apart: true, disabled: name === defaultUpstream, onClick: onDelete }
+          ]}
         />
-        <RowButton text={t.test} of={name} disabled={testing} onClick={test} />
-        <RowButton text={t.edit} of={name} onClick={onEdit} />
-        <RowButton danger text={t.delete} of={name} disabled={name === defaultUpstream} onClick={onDelete} />
       </td>
     </tr>
   )
@@ -103,6 +119,7 @@ type Open =
 
 export const Upstreams = () => {
   const { common, upstreams: t } = useTexts()
+  const { q = "" } = useQuery()
   const [open, setOpen] = useState<Open>()
   useCurrentUpstreams()
   const close = () => setOpen(undefined)
@@ -113,33 +130,47 @@ export const Upstreams = () => {
       </Heading>
       <DurabilityNotice />
       <Loaded atom={upstreamsAtom}>
-        {({ upstreams }) => (
-          <>
-            <Table
-              name={common.pages.upstreams}
-              columns={[
-                t.upstream,
-                t.state,
-                ...numbers(t.slots),
-                t.accounts,
-                ...numbers(t.errors, t.speed),
-                { name: t.actions, hidden: true }
-              ]}
-              rows={upstreams.length}
-              empty={t.empty}
-            >
-              {upstreams.map((item) => (
-                <Row
-                  key={item.name}
-                  item={item}
-                  onEdit={() => setOpen({ name: "edit", item })}
-                  onDelete={() => setOpen({ name: "delete", item })}
-                />
-              ))}
-            </Table>
-            <p class="hint">{t.figuresHint}</p>
-          </>
-        )}
+        {({ upstreams }) => {
+          const text = q.toLowerCase()
+          const found = upstreams.filter(({ base_url, models, name }) =>
+            [name, base_url, ...models].some((each) => each.toLowerCase().includes(text))
+          )
+          return (
+            <>
+              {(upstreams.length > 6 || q !== "") && (
+                <div class="row">
+                  <Search label={t.search} value={q} onSearch={(next) => choose({ q: next })} />
+                </div>
+              )}
+              <div class="upstreams">
+                <Table
+                  name={common.pages.upstreams}
+                  columns={[
+                    { name: t.upstream },
+                    { name: t.state, width: "15rem" },
+                    { name: t.slots, width: "7.5rem", number: true },
+                    { name: t.accounts, width: "9rem" },
+                    { name: t.errors, width: "6rem", number: true },
+                    { name: t.speed, width: "8rem", number: true },
+                    { name: t.actions, hidden: true, width: "3.2rem" }
+                  ]}
+                  rows={found.length}
+                  empty={upstreams.length === 0 ? t.empty : t.noneFound}
+                >
+                  {found.map((item) => (
+                    <Row
+                      key={item.name}
+                      item={item}
+                      onEdit={() => setOpen({ name: "edit", item })}
+                      onDelete={() => setOpen({ name: "delete", item })}
+                    />
+                  ))}
+                </Table>
+              </div>
+              <p class="hint">{t.figuresHint}</p>
+            </>
+          )
+        }}
       </Loaded>
       {open?.name === "add" && <EditUpstream onClose={close} />}
       {open?.name === "edit" && <EditUpstream item={open.item} onClose={close} />}

@@ -1,0 +1,156 @@
+/**
+ * A row of the accounts: state, work of the last hour, last failure, and what can be done with the account.
+ */
+import type { ComponentChildren } from "preact"
+import { accountSigns, BackIn, Badge, stateOf } from "../../parts/Badge.tsx"
+import { compact, exactTime, number, percent } from "../../parts/format.ts"
+import { RowMenu } from "../../parts/Menu.tsx"
+import { Breaking } from "../../parts/Table.tsx"
+import { Ago } from "../../parts/Time.tsx"
+import type { AccountItem } from "../../state/client.ts"
+import { receivedAtom } from "../../state/live.ts"
+import { accountName } from "../../state/names.ts"
+import { useTexts } from "../../state/preferences.ts"
+import { useAtom } from "../../state/registry.ts"
+import { linkTo } from "../../state/route.ts"
+
+export type Action = "toggle" | "test" | "note" | "sessions" | "delete"
+
+/** The address of the requests of an account. */
+export const requestsOf = (name: string, more: Readonly<Record<string, string>> = {}): string =>
+  linkTo("requests", undefined, { account: `"${name}"`, ...more })
+
+/** A share of successes; less than all is never shown as `100 %`. */
+const success = (failed: number, all: number): string =>
+  failed > 0 && failed < all * 0.005 ? "> 99 %" : percent(all - failed, all)
+
+/** An account as the newer one of the list and the events has it, and when the page received that. */
+export const useNewest = (listed: AccountItem, listedAt: number) => {
+  const received = useAtom(receivedAtom).get(accountName(listed))
+  return received !== undefined && received.at > listedAt
+    ? { at: received.at, item: { ...listed, ...received.item } }
+    : { at: listedAt, item: listed }
+}
+
+/** One line that ends with an ellipsis where the column ends; the whole text is shown on hover. */
+const Rest = ({ children, title }: { readonly title: string; readonly children: ComponentChildren }) => (
+  <span class="rest hint" title={title}>{children}</span>
+)
+
+/** The state in a word; out of rotation also why and until when, after a failed test why and since when. */
+const State = ({ at, item }: { readonly item: AccountItem; readonly at: number }) => {
+  const { accounts: t, states } = useTexts()
+  const { disabled, health, health_reason, last_test, recovery_seconds } = item
+  const state = stateOf(item)
+  const isHeldBack = health !== "ready" && !disabled
+  return (
+    <div class="line" title={isHeldBack ? health_reason ?? undefined : undefined}>
+      <Badge {...accountSigns[state]} text={states[state]} />
+      {isHeldBack && recovery_seconds !== null && <BackIn seconds={recovery_seconds} receivedAt={at} />}
+      {isHeldBack && health_reason !== null && <Rest title={health_reason}>{health_reason}</Rest>}
+      {state === "failed" && last_test?.success === false && (
+        <Rest title={t.testFailedAt(exactTime(last_test.at), last_test.message)}>
+          <Ago at={last_test.at} /> · {last_test.message}
+        </Rest>
+      )}
+    </div>
+  )
+}
+
+const Work = ({ item }: { readonly item: AccountItem }) => {
+  const { accounts: t, inspector } = useTexts()
+  const { failed_hour, last_error, last_used_at, requests_hour } = item
+  const name = accountName(item)
+  const isFailing = requests_hour > 0 && failed_hour >= requests_hour * 0.2
+  return (
+    <>
+      <td class="number">
+        {requests_hour === 0
+          ? <span class="hint">–</span>
+          : <a href={requestsOf(name)} title={number(requests_hour)}>{compact(requests_hour)}</a>}
+      </td>
+      <td class="number">
+        {failed_hour === 0 ? success(0, requests_hour) : (
+          <a
+            class={isFailing ? "bad" : ""}
+            href={requestsOf(name, { outcome: "failed" })}
+            title={t.failedOf(number(failed_hour), number(requests_hour))}
+          >
+            {success(failed_hour, requests_hour)}
+          </a>
+        )}
+      </td>
+      <td class="nowrap">{last_used_at === null ? <span class="hint">{t.never}</span> : <Ago at={last_used_at} />}</td>
+      <td>
+        {last_error !== null && (
+          <Rest title={`${exactTime(last_error.at)}: ${last_error.message}`}>
+            <Ago at={last_error.at} /> · {inspector.causes(last_error.code)}
+          </Rest>
+        )}
+      </td>
+    </>
+  )
+}
+
+export const AccountRow = ({ busy, isSeveral, item: listed, listedAt, onAction, onSelect, selected, testing }: {
+  readonly item: AccountItem
+  /** When the list was read, in milliseconds of the page's clock. */
+  readonly listedAt: number
+  /** Several upstreams have accounts. */
+  readonly isSeveral: boolean
+  readonly selected: boolean
+  /** A change of this account is under way. */
+  readonly busy: boolean
+  /** Tests are under way. */
+  readonly testing: boolean
+  readonly onSelect: (selected: boolean) => void
+  readonly onAction: (action: Action, item: AccountItem) => void
+}) => {
+  const { accounts: t, common } = useTexts()
+  const { at, item } = useNewest(listed, listedAt)
+  const name = accountName(item)
+  const action = (each: Action, text: string) => ({ text, onClick: () => onAction(each, item) })
+  return (
+    <tr class={selected ? "chosen" : ""}>
+      <td class="select">
+        <input
+          type="checkbox"
+          aria-label={common.actionOn(t.selectColumn, name)}
+          checked={selected}
+          onChange={(event) => onSelect(event.currentTarget.checked)}
+        />
+      </td>
+      <th scope="row">
+        <div class="line">
+          <a href={requestsOf(name)} title={t.requestsOf(name)}>
+            <Breaking text={item.identifier} />
+          </a>
+          {item.note !== "" && <Rest title={item.note}>{item.note}</Rest>}
+        </div>
+      </th>
+      {isSeveral && (
+        <td>
+          <a class="of-row" href={linkTo("upstreams", undefined, { q: item.upstream ?? "" })}>{item.upstream}</a>
+        </td>
+      )}
+      <td>
+        <State item={item} at={at} />
+      </td>
+      <td class="number">{common.of(number(item.in_use), number(item.slots))}</td>
+      <Work item={item} />
+      <td class="tools">
+        <RowMenu
+          of={name}
+          disabled={busy}
+          items={[
+            action("toggle", item.disabled ? t.enable : t.disable),
+            { ...action("test", t.test), disabled: testing },
+            action("note", t.note),
+            { ...action("sessions", t.clear), danger: true, apart: true },
+            { ...action("delete", t.deleteOne), danger: true }
+          ]}
+        />
+      </td>
+    </tr>
+  )
+}
