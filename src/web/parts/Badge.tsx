@@ -19,7 +19,7 @@ export const Badge = ({ sign, text, tone }: Sign & { readonly text: string }) =>
 export const accountStates = ["ready", "cooling", "out", "disabled", "failed"] as const
 export type AccountState = (typeof accountStates)[number]
 
-const accountSigns: Readonly<Record<AccountState, Sign>> = {
+export const accountSigns: Readonly<Record<AccountState, Sign>> = {
   ready: { sign: "●", tone: "good" },
   cooling: { sign: "◔", tone: "warn" },
   out: { sign: "▲", tone: "bad" },
@@ -28,7 +28,7 @@ const accountSigns: Readonly<Record<AccountState, Sign>> = {
 }
 
 /** An account's state in one word. Being disabled ranks first, and the result of its last test last. */
-const stateOf = (item: AccountItem): AccountState => {
+export const stateOf = (item: Pick<AccountItem, "disabled" | "health" | "test_status">): AccountState => {
   if (item.disabled) return "disabled"
   if (item.health !== "ready") return item.health
   return item.test_status === "failed" ? "failed" : "ready"
@@ -57,7 +57,10 @@ export const AccountBadge = ({ item, receivedAt }: {
         <BackIn seconds={item.recovery_seconds} receivedAt={receivedAt} />
       )}
       {isHeldBack && item.health_reason !== null && (
-        <p class="hint clip" title={item.health_reason}>{item.health_reason}</p>
+        <>
+          {" "}
+          <span class="hint clip" title={item.health_reason}>{item.health_reason}</span>
+        </>
       )}
     </>
   )

@@ -2,11 +2,13 @@
  * The gateway's events, read while somebody is signed in, and what they report.
  */
 import * as Sse from "effect/encoding/Sse"
+import type * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
+import { useEffect } from "preact/hooks"
 import { read, reload } from "./actions.ts"
 import { type AccountItem, at, credentials, type RequestItem, signedOut } from "./client.ts"
 import { accountName } from "./names.ts"
-import { registry } from "./registry.ts"
+import { registry, useAtom } from "./registry.ts"
 
 /** Whether events arrive. */
 export const connectionAtom = Atom.keepAlive(Atom.make<"connecting" | "live" | "reconnecting">("connecting"))
@@ -24,6 +26,8 @@ export interface PoolNow {
   readonly cooling: number
   readonly out: number
   readonly disabled: number
+  /** Accounts in rotation whose last test failed. Absent in figures that are read once. */
+  readonly failed_tests?: number
   readonly max_inflight_per_account: number
   readonly global_max_inflight: number
   readonly changed: ReadonlyArray<AccountItem>
@@ -235,3 +239,15 @@ export const clockAtom = Atom.make((get): number => {
   get.addFinalizer(() => clearInterval(timer))
   return Date.now()
 })
+
+/** Reads something again every `pause` milliseconds while the view is shown and events arrive: no event reports it. */
+export const useReread = <A, E>(atom: Atom.Atom<AsyncResult.AsyncResult<A, E>>, pause = 5_000): void => {
+  const isLive = useAtom(connectionAtom) === "live"
+  useEffect(() => {
+    if (!isLive) return
+    const timer = setInterval(() => {
+      if (!document.hidden && !registry.get(atom).waiting) registry.refresh(atom)
+    }, pause)
+    return () => clearInterval(timer)
+  }, [atom, isLive])
+}

@@ -3,10 +3,11 @@
  */
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
-import { useEffect, useMemo } from "preact/hooks"
+import { useMemo } from "preact/hooks"
 import { Admin, type Reply } from "./client.ts"
+import { useReread } from "./live.ts"
 import { defaultUpstream } from "./names.ts"
-import { registry, useAtom } from "./registry.ts"
+import { useAtom } from "./registry.ts"
 
 export type UpstreamItem = Reply<"admin-upstreams", "list">["upstreams"][number]
 export type Routes = Reply<"admin-routes", "get">["routes"]
@@ -15,18 +16,8 @@ export type Route = Routes[string]
 export const upstreamsAtom = Admin.query("admin-upstreams", "list", { reactivityKeys: ["upstreams"] })
 export const routesAtom = Admin.query("admin-routes", "get", { reactivityKeys: ["routes"] })
 
-/** The pause between two reads of what upstreams do, in milliseconds. */
-const pause = 3_000
-
-/** Reads the upstreams again and again while the view is shown: no event reports them. */
-export const useCurrentUpstreams = (): void => {
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (!document.hidden && !registry.get(upstreamsAtom).waiting) registry.refresh(upstreamsAtom)
-    }, pause)
-    return () => clearInterval(timer)
-  }, [])
-}
+/** Reads the upstreams again and again while the view is shown. */
+export const useCurrentUpstreams = (): void => useReread(upstreamsAtom, 3_000)
 
 const none: ReadonlyArray<string> = []
 

@@ -2,6 +2,14 @@
  * The console's texts in English. Other languages have the type of this record: a text that is missing does not compile.
  */
 
+/** A limit of a key with what is used of it. */
+interface UsedLimit {
+  readonly kind: "requests" | "tokens"
+  readonly window: keyof typeof keyWindows
+  readonly used: number
+  readonly limit: number
+}
+
 const separated = (n: number): string => n.toLocaleString("en-GB")
 
 const count = (n: number, one: string, many: string): string => `${separated(n)} ${n === 1 ? one : many}`
@@ -152,6 +160,9 @@ const settingNames: Readonly<Record<string, string>> = {
   "requests.max_total_bytes": "Size of all records"
 }
 
+/** The windows of limits. */
+const keyWindows = { minute: "per minute", hour: "per hour", day: "per day", week: "per week", month: "per month" }
+
 export const en = {
   common: {
     ...words,
@@ -234,17 +245,58 @@ export const en = {
   },
   overview: {
     ...words,
-    slots: "Slots in use",
-    waiting: "Waiting",
-    ready: "Accounts ready",
-    running: "Requests running",
-    of: (n: number) => `of ${n}`,
-    inUse: "Accounts in use",
+    lastHour: "Last 60 minutes",
+    minutes: "Minutes",
+    requestRate: "Requests a minute",
+    inHour: (n: number) => `${separated(n)} in the hour`,
+    succeeded: "Succeeded",
+    failedInHour: (n: number) => `${separated(n)} failed`,
+    firstEvent: "First event",
+    p95: (time: string) => `p95 ${time}`,
+    median: "First event, p50",
+    tokenRate: "Tokens a minute",
+    tokensInHour: (n: string) => `${n} in the hour`,
+    minuteHint: "A column is a minute. Point at it for its values; open it for its requests.",
+    minute: (
+      at: string,
+      requests: number,
+      failed: number,
+      left: number,
+      p50: string,
+      p95: string,
+      tokens: number
+    ) =>
+      `${at}: ${count(requests, "request", "requests")}, ${separated(failed)} failed, ${
+        separated(left)
+      } cancelled; first event ${p50}, p95 ${p95}; ${count(tokens, "token", "tokens")}`,
+    requestsOf: (n: number) => count(n, "request", "requests"),
+    okOf: (n: number) => `${separated(n)} OK`,
+    failedOf: (n: number) => `${separated(n)} failed`,
+    leftOf: (n: number) => `${separated(n)} cancelled`,
+    firstEventOf: (p50: string, p95: string) => `first event ${p50}, p95 ${p95}`,
+    tokensOf: (n: number) => count(n, "token", "tokens"),
+    ok: "OK",
+    failed: "Failed",
+    left: "Cancelled by caller",
+    attention: "Needs attention",
+    nothing: "Nothing needs attention.",
+    kinds: { upstreams: "Upstream", accounts: "Account", keys: "Key", requests: "Error" },
+    atLimit: "At its limit",
+    nearLimit: "Near its limit",
+    times: (n: number) => count(n, "time", "times"),
+    lastOne: "last",
+    keysLookedAt: (n: string) => `Limits are checked for the first ${n} keys.`,
+    pool: "Pool",
+    accounts: "Accounts",
+    slotsInUse: (used: number, of: number) => `${separated(used)} of ${separated(of)} slots in use`,
+    slotsOf: (used: number, of: number) => `${separated(used)} of ${separated(of)} slots`,
+    runningNow: (n: number) => `${count(n, "request", "requests")} running`,
+    cellHint: "A cell is an account, filled by its slots in use.",
+    noAccounts: "There are no accounts: the gateway answers nobody.",
+    addAccounts: "Add accounts",
     queue: "Queue",
-    slotsOf: "Slots",
-    noneInUse: "No account is in use or held back.",
+    waitingOf: (waiting: number, of: number) => `${separated(waiting)} of ${separated(of)} waiting`,
     noneWait: "No request is waiting.",
-    more: "Further accounts in use are not shown here.",
     waited: "Waited",
     wanted: "Requested account",
     any: "any",
@@ -636,7 +688,7 @@ export const en = {
     limits: "Limits",
     requestsOf: (window: string) => `Requests, ${window}`,
     tokensOf: (window: string) => `Tokens, ${window}`,
-    windows: { minute: "per minute", hour: "per hour", day: "per day", week: "per week", month: "per month" },
+    windows: keyWindows,
     notNumber: (text: string) => `${text} is not a whole number.`,
     disabledField: "Disabled",
     states: { active: "Active", disabled: "Disabled", expired: "Expired" },
@@ -646,8 +698,8 @@ export const en = {
     lastUsed: "Last used",
     running: (n: string) => `${n} running`,
     runningOf: (n: string, of: string) => `${n} of ${of} running`,
-    usedRequests: (window: string, used: string, limit: string) => `${used} of ${limit} requests ${window}`,
-    usedTokens: (window: string, used: string, limit: string) => `${used} of ${limit} tokens ${window}`,
+    used: ({ kind, limit, used, window }: UsedLimit) =>
+      `${separated(used)} of ${separated(limit)} ${kind} ${keyWindows[window]}`,
     total: (n: number) => count(n, "key", "keys"),
     deleteAsk: "Callers with this key are refused from now on. This cannot be undone.",
     empty: "There are no keys, so the gateway refuses requests to its pool.",

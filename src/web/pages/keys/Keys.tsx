@@ -15,6 +15,7 @@ import { useTexts } from "../../state/preferences.ts"
 import { DurabilityNotice, useAcceptedKeys } from "../configuration.tsx"
 import { changedBy, EditKey } from "./EditKey.tsx"
 import { type KeyItem, keyOfId, randomKey } from "./keys.ts"
+import { limitsOf } from "./limits.ts"
 
 const pageSize = 50
 const noKeys: ReadonlyArray<string> = []
@@ -69,10 +70,7 @@ const signs = {
 /** How much of each limit is used, one line per limit. */
 const Used = ({ item }: { readonly item: KeyItem }) => {
   const t = useTexts().keys
-  const lines = item.usage.windows.flatMap(({ requests, tokens, window }) => [
-    ...(requests === null ? [] : [t.usedRequests(t.windows[window], number(requests.used), number(requests.limit))]),
-    ...(tokens === null ? [] : [t.usedTokens(t.windows[window], number(tokens.used), number(tokens.limit))])
-  ])
+  const lines = limitsOf(item).map(t.used)
   return (
     <>
       <p>
