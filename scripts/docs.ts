@@ -207,13 +207,17 @@ const options = ({ args = [], flags }: Pick<HelpDoc, "args" | "flags">): string 
   return rows.length === 0 ? "" : `\n\n${table(["option", "meaning"], rows)}`
 }
 
+/** The commands below a path; a command with subcommands stands for them. */
+const commandsBelow = async (path: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
+  const help = await helpOf(path)
+  const names = (help.subcommands ?? []).flatMap(({ commands }) => commands.map(({ name }) => name))
+  if (names.length === 0) return [`### ${path.join(" ")}\n\n${help.description}.\n\n    ${help.usage}${options(help)}`]
+  return (await Promise.all(names.map((name) => commandsBelow([...path, name])))).flat()
+}
+
 const commands = async (): Promise<string> => {
   const root = await helpOf([])
-  const names = (root.subcommands ?? []).flatMap(({ commands }) => commands.map(({ name }) => name))
-  const parts = await Promise.all(names.map(async (name) => {
-    const help = await helpOf([name])
-    return `### ${name}\n\n${help.description}.\n\n    ${help.usage}${options(help)}`
-  }))
+  const parts = await commandsBelow([])
   return [...parts, `### Options of every command${options({ flags: root.globalFlags ?? [] })}`].join("\n\n")
 }
 

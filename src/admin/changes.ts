@@ -3,21 +3,26 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import type { Saved, UpdateError } from "../config/ConfigStore.ts"
+import type { ConfigChange, Saved, UpdateError } from "../config/ConfigStore.ts"
 import type { RawConfig } from "../config/json.ts"
 import { setField } from "../config/rawConfig.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { CurrentRequestStats } from "../http/RequestContext.ts"
+import { CurrentOperator } from "./middleware.ts"
 
 /** Fields of every reply to a change (`lasting` of the contract). */
 export const lastingOf = ({ config_writable, needs_host_sync }: Saved) => ({ config_writable, needs_host_sync })
 
-/** Logs the kind of a change. Names and values are left out, since they may be secret. */
-export const logChange = (kind: string): Effect.Effect<void, never, CurrentRequestStats> =>
-  Effect.flatMap(
-    CurrentRequestStats,
-    ({ id }) => Effect.logInfo(`Admin change: ${kind}`).pipe(Effect.annotateLogs({ request_id: id }))
-  )
+/** Records what the operator of the request did, in the history and in the log. */
+export const logChange = (
+  action: string,
+  change?: ConfigChange
+): Effect.Effect<void, never, CurrentRequestStats | CurrentOperator> =>
+  Effect.gen(function*() {
+    const { id } = yield* CurrentRequestStats
+    const { record } = yield* CurrentOperator
+    yield* record(action, change).pipe(Effect.annotateLogs({ request_id: id }))
+  })
 
 /** The expected revision, with or without the quotes of an entity tag; `undefined` for `*`, which matches all. */
 export const revisionIn = (ifMatch: string | undefined): string | undefined => {
@@ -44,11 +49,18 @@ export const savedOr = <A, E extends UpdateError | GatewayError, R>(
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, GatewayError, R> => Effect.mapError(effect, callerError)
 
-/** Makes a change of the configuration and logs it; the store's errors become the caller's. */
+/**
+ * Makes a change of the configuration and records it; the store's errors become the caller's. A client that disconnects does not
+ * interrupt it: a change that is saved and not recorded would escape the history.
+ */
 export const changed = <A extends Saved, E extends UpdateError | GatewayError, R>(
-  kind: string,
+  action: string,
   change: Effect.Effect<A, E, R>
-): Effect.Effect<A, GatewayError, R | CurrentRequestStats> => Effect.tap(savedOr(change), () => logChange(kind))
+): Effect.Effect<A, GatewayError, R | CurrentRequestStats | CurrentOperator> =>
+  savedOr(change).pipe(
+    Effect.tap((saved) => saved.change === undefined ? Effect.void : logChange(action, saved.change)),
+    Effect.uninterruptible
+  )
 
 /** Sets fields of a group of the configuration; `undefined` removes one. */
 export const setFields = (

@@ -9,6 +9,7 @@ import { AdminAuthHandlers, AdminSessionHandlers } from "./auth/Handlers.ts"
 import { AdminCapturesHandlers } from "./captures/Handlers.ts"
 import { AdminConfigHandlers } from "./config/Handlers.ts"
 import { AdminEventsHandlers } from "./events/Handlers.ts"
+import { AdminChangesHandlers } from "./history/Handlers.ts"
 import { AdminHostHandlers } from "./host/Handlers.ts"
 import { HostSync } from "./host/HostSync.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
@@ -32,6 +33,7 @@ export const AdminHandlers = Layer.mergeAll(
   AdminKeysHandlers,
   AdminUsageHandlers,
   AdminMinutesHandlers,
+  AdminChangesHandlers,
   AdminAccountsHandlers.pipe(Layer.provide(AccountTests.layer)),
   AdminUpstreamsHandlers.pipe(Layer.provide(UpstreamViews.layer), Layer.provide(UpstreamTests.layer)),
   AdminRoutesHandlers,

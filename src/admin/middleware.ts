@@ -5,18 +5,29 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
+import type { ConfigChange } from "../config/ConfigStore.ts"
 import type { EndpointPolicy } from "../http/EndpointPolicy.ts"
 import { detailErrors } from "../http/errorShapes.ts"
 import type { CurrentRequestStats } from "../http/RequestContext.ts"
+import type { Change } from "../usage/Change.ts"
 
 /** An authenticated operator. */
 export interface Operator {
+  readonly who: Change["who"]
   /** Whether the credential is still valid: it expires, and a logout or a change of the password ends it. */
   readonly holds: Effect.Effect<boolean>
 }
 
+/** The operator of a request. */
+export interface ActingOperator extends Operator {
+  /** Records what the operator did, in the history and in the log (`ChangeLog`). */
+  readonly record: (action: string, change?: ConfigChange) => Effect.Effect<void>
+}
+
 /** The operator who makes the current request. */
-export class CurrentOperator extends Context.Service<CurrentOperator, Operator>()("model-gateway/admin/Operator") {}
+export class CurrentOperator
+  extends Context.Service<CurrentOperator, ActingOperator>()("model-gateway/admin/Operator")
+{}
 
 const family = { errors: detailErrors, uncached: true } as const
 

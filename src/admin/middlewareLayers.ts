@@ -10,6 +10,7 @@ import { type EndpointOptions, type Handled, publicMiddleware } from "../http/en
 import { addressOf, type CurrentRequestStats } from "../http/RequestContext.ts"
 import { AdminAuth } from "./auth/AdminAuth.ts"
 import { adminCredential } from "./auth/sessionCookie.ts"
+import { ChangeLog } from "./history/ChangeLog.ts"
 import { AdminMiddleware, AdminOpenMiddleware, CurrentOperator, type Operator } from "./middleware.ts"
 
 const missing = gatewayError("authentication_failed", "Send Authorization: Bearer <JWT or admin key>")
@@ -20,32 +21,41 @@ export const uncached = HttpServerResponse.setHeader("cache-control", "no-store"
 const openMiddleware = publicMiddleware(AdminOpenMiddleware.facts)
 
 /** Runs the handler with the operator that `authorize` returns. */
-const guardedMiddleware =
-  (authorize: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Operator, GatewayError>) =>
-  (httpEffect: Handled<CurrentRequestStats | CurrentOperator>, options: EndpointOptions) =>
-    Effect.map(
-      openMiddleware(
-        HttpServerRequest.HttpServerRequest.pipe(
-          Effect.flatMap(authorize),
-          Effect.flatMap((operator) => Effect.provideService(httpEffect, CurrentOperator, operator))
-        ),
-        options
-      ),
-      uncached
-    )
+const guardedMiddleware = (
+  log: ChangeLog["Service"],
+  authorize: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Operator, GatewayError>
+) =>
+(httpEffect: Handled<CurrentRequestStats | CurrentOperator>, options: EndpointOptions) =>
+  Effect.map(
+    openMiddleware(
+      Effect.gen(function*() {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const operator = yield* authorize(request)
+        const origin = { who: operator.who, address: addressOf(request) }
+        return yield* Effect.provideService(httpEffect, CurrentOperator, {
+          ...operator,
+          record: (action, change) => log.record(origin, action, change)
+        })
+      }),
+      options
+    ),
+    uncached
+  )
 
 /** The middleware of all admin groups. */
 export const AdminMiddlewares = Layer.mergeAll(
   Layer.effect(
     AdminMiddleware,
-    Effect.map(AdminAuth, (auth) =>
-      guardedMiddleware((request) => {
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      return guardedMiddleware(yield* ChangeLog, (request) => {
         const credential = adminCredential(request)
         // A cookie holds a JWT, never the admin key.
         return credential === undefined || (credential._tag === "Cookie" && !auth.isLogin(credential.token))
           ? Effect.fail(missing)
           : auth.authorize(credential.token, addressOf(request))
-      }))
+      })
+    })
   ),
   Layer.succeed(
     AdminOpenMiddleware,

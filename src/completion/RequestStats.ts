@@ -74,6 +74,8 @@ export interface RequestStats {
   path: string | undefined
   firstEventAt: number | undefined
   usage: Usage | undefined
+  /** The cost of `usage` as an amount of 10^-9, from the first time that it is asked for; `null` without a price. */
+  cost: bigint | null | undefined
   /** The tokens of a reply in progress, until `usage` is known. */
   soFar: Pick<UsageSoFar, "usage" | "estimated"> | undefined
   finish: FinishReason | undefined
@@ -128,6 +130,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   path: undefined,
   firstEventAt: undefined,
   usage: undefined,
+  cost: undefined,
   soFar: undefined,
   finish: undefined,
   status: undefined,

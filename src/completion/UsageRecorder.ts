@@ -7,7 +7,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import { costOf, noPrices, priceOf, type PriceTable } from "../domain/prices.ts"
 import type { Usage } from "../domain/ReplyEvent.ts"
+import { defaultUpstream } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { Used } from "../usage/Admission.ts"
 import { RequestMinutes } from "../usage/RequestMinutes.ts"
@@ -27,15 +29,41 @@ const counts = ({ admittedAt, status = 0, upstreamCalled }: RequestStats): boole
 /** The tokens of a finished request; those so far for an interrupted reply. */
 const tokensOf = (stats: RequestStats): Usage => (stats.usage ??= stats.soFar?.usage()) ?? noTokens
 
+/** A reply was made: it was answered 2xx, or has tokens. */
+const isAnswered = ({ status = 0, usage }: RequestStats): boolean =>
+  (status >= 200 && status < 300) || (usage !== undefined && usage.promptTokens + usage.completionTokens > 0)
+
+/**
+ * The cost of a finished request with the prices of the target that answered; `undefined` without a price. Limits and history both
+ * ask, and get the same cost. A request without an answer costs nothing.
+ */
+const settledCost = (stats: RequestStats, prices: PriceTable): bigint | undefined => {
+  if (stats.cost === undefined) {
+    const usage = tokensOf(stats)
+    const { model = none, target = { upstream: defaultUpstream, model } } = stats
+    const price = priceOf(prices, target.upstream, target.model)
+    stats.cost = price === undefined ? null : isAnswered(stats) ? costOf(price, usage) : 0n
+  }
+  return stats.cost ?? undefined
+}
+
 /** What a finished request has used of its key's limits. */
-export const usedBy = (stats: RequestStats): Used => {
+export const usedBy = (stats: RequestStats, prices: PriceTable): Used => {
   const { completionTokens, promptTokens } = tokensOf(stats)
-  return { counted: counts(stats), tokens: promptTokens + completionTokens }
+  const counted = counts(stats)
+  return { counted, tokens: promptTokens + completionTokens, cost: counted ? settledCost(stats, prices) : undefined }
 }
 
 /** The history entry of a finished request; `at` is its start in Unix milliseconds, `duration` is in milliseconds. */
-const usageEntry = (stats: RequestStats, at: number, duration: number, isSeveral: boolean): UsageEntry => {
+const usageEntry = (
+  stats: RequestStats,
+  at: number,
+  duration: number,
+  isSeveral: boolean,
+  prices: PriceTable
+): UsageEntry => {
   const usage = tokensOf(stats)
+  const counted = counts(stats)
   return {
     at: stats.admittedAt ?? at,
     key: stats.key,
@@ -44,11 +72,12 @@ const usageEntry = (stats: RequestStats, at: number, duration: number, isSeveral
     style: stats.style ?? none,
     answerer: isSeveral ? { upstream: stats.target?.upstream ?? none, target: targetOf(stats) ?? none } : undefined,
     outcome: outcome(stats),
-    counted: counts(stats),
+    counted,
     promptTokens: usage.promptTokens,
     completionTokens: usage.completionTokens,
     reasoningTokens: usage.reasoningTokens,
     cachedTokens: usage.cachedTokens,
+    cost: counted ? settledCost(stats, prices) : undefined,
     estimated: stats.soFar?.estimated() ?? true,
     toolCalls: stats.calls,
     attempts: stats.attempts,
@@ -80,9 +109,10 @@ export class UsageRecorder extends Context.Service<UsageRecorder, {
         minutes,
         ended: (stats) => {
           const duration = Math.max(0, monotonicMillis(clock) - stats.startedAt)
-          const isSeveral = stats.target !== undefined || config?.now().route_table.isSeveral === true
+          const current = config?.now()
+          const isSeveral = stats.target !== undefined || current?.route_table.isSeveral === true
           const now = clock.currentTimeMillisUnsafe()
-          const entry = usageEntry(stats, now - duration, duration, isSeveral)
+          const entry = usageEntry(stats, now - duration, duration, isSeveral, current?.prices ?? noPrices)
           store.add(entry)
           minutes.add(entry, stats, now)
           // A recording may keep the stats for long: they must not reference the reply's machines.

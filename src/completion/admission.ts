@@ -1,5 +1,5 @@
 /**
- * Admission of a request by the limits of its key: the allowed models, and the limits of requests and tokens.
+ * Admission of a request by the limits of its key: the allowed models, and the limits of requests, tokens and cost.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -23,7 +23,7 @@ export interface Asked {
 
 /**
  * Runs `then` for an admitted request, or fails with the refusal. The scope holds the reserved limits. `promptTokens` is called
- * only if the key has a limit of tokens; without one, admission takes about a microsecond.
+ * only if the key has a limit of tokens or cost; without one, admission takes about a microsecond.
  */
 export const admitRequest = <A, E, R>(
   limits: KeyLimits["Service"],
@@ -34,7 +34,7 @@ export const admitRequest = <A, E, R>(
   const key = keyOf(caller)
   const notAllowed = limits.refuseModel(key, model)
   if (notAllowed !== undefined) return Effect.fail(notAllowed)
-  return Effect.matchEffect(limits.admit({ key, promptTokens, used: () => usedBy(stats) }), {
+  return Effect.matchEffect(limits.admit({ key, model, promptTokens, used: () => usedBy(stats, limits.prices()) }), {
     onFailure: ({ error, rateLimits }) => {
       stats.rateLimits = rateLimits
       return Effect.fail(error)

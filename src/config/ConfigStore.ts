@@ -12,6 +12,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
@@ -48,8 +49,23 @@ export interface ConfigSource {
   readonly config_path: string
 }
 
+/** A configuration and its successor. */
+export interface ConfigChange {
+  readonly before: RawConfig
+  readonly after: RawConfig
+}
+
+/** A change without a request: an edit of the file, or one that the gateway makes itself. */
+export interface OwnChange extends ConfigChange {
+  readonly by: "file" | "system"
+  /** The edited file, or what the gateway does. */
+  readonly what: string
+}
+
 export interface Saved {
   readonly config: GatewayConfig
+  /** What was saved; absent if nothing was. */
+  readonly change?: ConfigChange | undefined
   /** False if the change is lost when the process ends; in a cluster, when the store and all nodes end. */
   readonly config_writable: boolean
   /** True if only a sync to the hosting platform preserves the change. */
@@ -76,6 +92,9 @@ export type UpdateError = ConfigInvalid | ConfigConflict | ConfigFileError | Sto
 /** Minimum pause between two reads of the newest revision, in milliseconds. */
 const askingPause = 100
 
+/** Bounds the own changes that wait for their reader. */
+const mostOwnChanges = 16
+
 /** Maximum merges of a change with concurrent changes. */
 const mostMerges = 5
 
@@ -84,6 +103,8 @@ export interface UpdateOptions {
   readonly expected?: string | undefined
   /** Validates the change and returns its result without applying it. */
   readonly dryRun?: boolean | undefined
+  /** Emits the change in `ownChanges`. */
+  readonly own?: Pick<OwnChange, "by" | "what"> | undefined
 }
 
 interface ConfigStoreShape {
@@ -94,6 +115,8 @@ interface ConfigStoreShape {
   readonly currentRaw: Effect.Effect<RawConfig>
   /** Emits the configuration in effect and every later one. */
   readonly changes: Stream.Stream<GatewayConfig>
+  /** Emits changes without a request, each to one reader. The last 16 wait for a reader that starts later. */
+  readonly ownChanges: Stream.Stream<OwnChange>
   /**
    * Changes the configuration. `f` maps the raw configuration to a new one and must not mutate it. Updates run one after
    * another, so that `f` sees what it changes.
@@ -190,6 +213,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   const state = yield* SubscriptionRef.make(initial)
   const writer = yield* Semaphore.make(1)
   const hashes = new WeakMap<RawConfig, string>()
+  const ownChanges = yield* Queue.sliding<OwnChange>(mostOwnChanges)
 
   const hashOf = Effect.fnUntraced(function*(raw: RawConfig) {
     const known = hashes.get(raw)
@@ -208,9 +232,10 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   })
   const needsHostSync = Effect.suspend(() => needsSync(SubscriptionRef.getUnsafe(state)))
 
-  const saved = Effect.fnUntraced(function*(snapshot: Snapshot) {
+  const saved = Effect.fnUntraced(function*(snapshot: Snapshot, change?: ConfigChange) {
     return {
       config: snapshot.config,
+      change,
       config_writable: yield* backing.writable,
       needs_host_sync: yield* needsSync(snapshot)
     }
@@ -229,6 +254,10 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     backing.adopted(edit, snapshot)
     const previous = SubscriptionRef.getUnsafe(state)
     yield* SubscriptionRef.set(state, snapshot)
+    // A change of the shared document is another node's, which records it.
+    if (shared === undefined) {
+      yield* Queue.offer(ownChanges, { by: "file", what: backing.place, before, after: snapshot.raw })
+    }
     // Removed keys must be remembered after a restart too.
     if (noteRemovedKeys(before, raw) !== raw) {
       yield* Effect.catch(
@@ -259,7 +288,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
 
   const update = Effect.fn("ConfigStore.update")(function*<E, R>(
     f: (raw: RawConfig, config: GatewayConfig) => Effect.Effect<RawConfig, E, R>,
-    { dryRun = false, expected }: UpdateOptions = {}
+    { dryRun = false, expected, own }: UpdateOptions = {}
   ) {
     let base = SubscriptionRef.getUnsafe(state)
     let edited = yield* meetEdit
@@ -279,14 +308,17 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
       const next = Option.isNone(edited) ? ours : yield* mergeConfigs(base.raw, ours, edited.value)
       const { snapshot } = yield* decode(noteRemovedKeys(base.raw, next), "refuse")
       if (dryRun) return yield* saved(snapshot)
+      const before = SubscriptionRef.getUnsafe(state)
+      const change = { before: before.raw, after: snapshot.raw }
       const done = yield* Effect.uninterruptible(
-        backing.save(snapshot, SubscriptionRef.getUnsafe(state)).pipe(
+        backing.save(snapshot, before).pipe(
           Effect.andThen(SubscriptionRef.set(state, snapshot)),
+          Effect.andThen(own === undefined ? Effect.void : Queue.offer(ownChanges, { ...own, ...change })),
           Effect.as(true),
           Effect.catchTag("Superseded", () => Effect.succeed(false))
         )
       )
-      if (done) return yield* saved(snapshot)
+      if (done) return yield* saved(snapshot, change)
       if (merges >= mostMerges) {
         return yield* new ConfigConflict({ message: "the configuration is being changed elsewhere: try again" })
       }
@@ -360,6 +392,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     current: Effect.sync(() => SubscriptionRef.getUnsafe(state).config),
     now: () => SubscriptionRef.getUnsafe(state).config,
     currentRaw: Effect.sync(() => SubscriptionRef.getUnsafe(state).raw),
+    ownChanges: Stream.fromQueue(ownChanges),
     changes: Stream.map(SubscriptionRef.changes(state), (snapshot) => snapshot.config),
     update,
     importConfig,
@@ -443,8 +476,11 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         endedLogins: yield* makeSharedEndedLogins(store),
         shared
       })
-      yield* shared.mergeKept(config.update)
-      if (!loaded.envBacked) yield* followFile(file, loaded, config.update)
+      const updateAs =
+        (by: OwnChange["by"], what: string) => (f: (raw: RawConfig) => Effect.Effect<RawConfig, UpdateError>) =>
+          config.update(f, { own: { by, what } })
+      yield* shared.mergeKept(updateAs("system", "newer changes of this node were merged"))
+      if (!loaded.envBacked) yield* followFile(file, loaded, updateAs("file", file.path))
       return config
     })
   )

@@ -7,6 +7,7 @@ import type * as Redacted from "effect/Redacted"
 import type { Limits } from "../domain/limits.ts"
 import type { Model } from "../domain/models.ts"
 import type { AlsoOn } from "../domain/nextTry.ts"
+import type { PriceTable } from "../domain/prices.ts"
 import type { RouteTable } from "../domain/routes.ts"
 import type { Account, AccountTable } from "./Account.ts"
 import type { RawConfig } from "./json.ts"
@@ -154,6 +155,10 @@ export interface GatewayConfig
   readonly routes: ReadonlyArray<RouteConfigEntry>
   /** What the names of models stand for over all upstreams. */
   readonly route_table: RouteTable
+  /** Prices of models; empty without any. */
+  readonly prices: PriceTable
+  /** The currency of prices: three capital letters. */
+  readonly currency: string | undefined
   readonly auth: AuthConfig
   /** Limits on data from callers and upstreams. */
   readonly limits: Limits

@@ -31,6 +31,7 @@ import type {
 } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
 import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
+import { decodeCurrency, decodePrices } from "./prices.ts"
 import { CurrentVariables } from "./references.ts"
 import * as Groups from "./schema.ts"
 import { unknownFields } from "./unknownFields.ts"
@@ -258,6 +259,8 @@ export const decodeConfig = Effect.fnUntraced(function*(
     : yield* decodeAccounts(raw["accounts"], options.duplicates, names, options.strays)
   const records = yield* decodeKeyRecords(raw["key_records"])
   const faults = [...keys.faults, ...accounts.faults, ...records.faults]
+  const prices = yield* decodePrices(raw["prices"], faults)
+  const currency = decodeCurrency(raw["currency"], faults)
   const groups = decodeGroups(raw, faults)
   const upstream = groups.upstream && keep(before?.upstream, toUpstream(groups.upstream, faults))
   if (upstream !== undefined && upstream.base_url !== "" && !namesDriver(raw["upstream"])) {
@@ -311,6 +314,8 @@ export const decodeConfig = Effect.fnUntraced(function*(
     route_table: before !== undefined && Equal.equals(before.route_table.config, routing)
       ? before.route_table
       : makeRouteTable(routing),
+    prices,
+    currency,
     auth: keep(before?.auth, {
       direct_tokens: acceptsTokens(groups.auth, upstreams.find(({ name }) => name === defaultUpstream)),
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { parseDecimal } from "../domain/decimal.ts"
 import { isKeyId, keyId } from "../domain/identity.ts"
 import { allowsSome, type RouteTable } from "../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../domain/time.ts"
@@ -20,6 +21,8 @@ export interface KeyLimit {
   readonly window: WindowName
   readonly requests: number | undefined
   readonly tokens: number | undefined
+  /** An amount of 10^-9 (`domain/decimal.ts`). */
+  readonly cost?: bigint | undefined
 }
 
 export interface KeyRecord {
@@ -78,7 +81,12 @@ const decodeRecord = (id: string, raw: unknown): Result.Result<KeyRecord, Array<
     expires_at: expires_at === undefined ? undefined : parseTimestamp(expires_at),
     models: models?.map((model) => model.trim()),
     max_inflight,
-    limits: (limits ?? []).map(({ requests, tokens, window }) => ({ window, requests, tokens })),
+    limits: (limits ?? []).map(({ cost, requests, tokens, window }) => ({
+      window,
+      requests,
+      tokens,
+      ...(cost === undefined ? {} : { cost: parseDecimal(cost) })
+    })),
     created_at: created === undefined ? undefined : formatTimestamp(created)
   }
   if (isJsonObject(raw)) decodedEntries.set(raw, record)

@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import { parseDecimal } from "../domain/decimal.ts"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
 import { alsoOnNames } from "../domain/nextTry.ts"
 import { parseTimestamp } from "../domain/time.ts"
@@ -29,6 +30,24 @@ const integer = (minimum: number, maximum: number) =>
     Schema.isInt({ message: "must be an integer" }).abort(),
     Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
   )
+
+/** The number of significant digits. */
+const digitsOf = (value: number): number =>
+  String(value).replace(/e.*/, "").replace(".", "").replace(/^0+|0+$/g, "").length
+
+/** A decimal number, as a number or a text, with at most 9 decimals. */
+const decimal = (minimum: number, maximum: number) => {
+  const [least, most] = [BigInt(minimum) * 10n ** 9n, BigInt(maximum) * 10n ** 9n]
+  return Schema.Union([Schema.Number, Schema.String]).annotate({ message: "must be a decimal number" }).check(
+    Schema.makeFilter((value) => {
+      // More digits may have been changed by the parser of JSON.
+      if (typeof value === "number" && digitsOf(value) > 15) return "must be a text to keep more than 15 digits exactly"
+      const amount = parseDecimal(value)
+      if (amount === undefined) return "must be a decimal number of at least 0 with at most 9 decimals"
+      return amount < least || amount > most ? `must be between ${minimum} and ${maximum}` : undefined
+    })
+  )
+}
 
 const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Type"]) =>
   Schema.withDecodingDefaultTypeKey<S>(Effect.succeed(value))(schema)
@@ -90,11 +109,38 @@ const mostInWindow = 1_000_000_000_000
 const KeyLimitEntry = group({
   window: oneOf(windowNames),
   requests: Schema.optionalKey(integer(1, mostInWindow)),
-  tokens: Schema.optionalKey(integer(1, mostInWindow))
-}).check(
-  Schema.makeFilter((limit) =>
-    limit.requests === undefined && limit.tokens === undefined ? "must limit requests, tokens or both" : undefined
+  tokens: Schema.optionalKey(integer(1, mostInWindow)),
+  cost: Schema.optionalKey(
+    decimal(0, mostInWindow).check(
+      Schema.makeFilter((cost) => parseDecimal(cost) === 0n ? "must be above 0" : undefined)
+    )
   )
+}).check(
+  Schema.makeFilter(({ cost, requests, tokens }) =>
+    requests === undefined && tokens === undefined && cost === undefined
+      ? "must limit requests, tokens or cost"
+      : undefined
+  )
+)
+
+/** Maximum number of prices. */
+export const mostPrices = 20_000
+
+const price = (description: string) => Schema.optionalKey(described(decimal(0, 1_000_000_000), description))
+
+/** The price of a model, whose name is its key in `prices`. */
+export const PriceEntry = group({
+  input: price("Price of a million tokens of prompts."),
+  cached_input: price("Price of a million cached tokens of prompts. Unset: `input`."),
+  output: price("Price of a million tokens of replies."),
+  per_request: price("Price of each request.")
+}).check(
+  Schema.makeFilter((entry) => Object.keys(entry).length === 0 ? "must have at least one price" : undefined)
+)
+
+/** The currency of prices and costs. */
+export const Currency = text.check(
+  Schema.isPattern(/^[A-Za-z]{3}$/, { message: "must be a code of three letters, such as USD" })
 )
 
 /** Permissions of a business key. `null` fields are removed before decoding. */
@@ -519,6 +565,12 @@ export const ConfigDocument = Schema.Struct({
       description: "Models that several upstreams serve, by name, each with its targets in order."
     })
   ),
+  prices: optional(
+    Schema.Record(Schema.String, PriceEntry).annotate({
+      description: "Prices by model or `upstream/model`; `*` at the end of a name matches any ending."
+    })
+  ),
+  currency: optional(described(Currency, "Currency of prices and costs: a code of three letters.")),
   msgcompat_model_mapping: optional(
     MessagesMapping.annotate({ description: "The older name of `msgcompat_mapping`." })
   ),

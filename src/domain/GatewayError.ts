@@ -14,6 +14,7 @@ export const errorTable = {
   unknown_reference: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   authentication_failed: { status: 401, type: "authentication_error", rpc: "UNAUTHENTICATED", retry: false },
   model_not_allowed: { status: 403, type: "permission_error", rpc: "PERMISSION_DENIED", retry: false },
+  model_not_priced: { status: 403, type: "permission_error", rpc: "PERMISSION_DENIED", retry: false },
   not_found: { status: 404, type: "invalid_request_error", rpc: "NOT_FOUND", retry: false },
   method_not_allowed: { status: 405, type: "invalid_request_error", rpc: "UNIMPLEMENTED", retry: false },
   request_timeout: { status: 408, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: true },

@@ -18,6 +18,7 @@ const faults: Readonly<Record<ErrorCode | FailureClass, Fault>> = {
   unknown_reference: "caller",
   authentication_failed: "caller",
   model_not_allowed: "caller",
+  model_not_priced: "caller",
   not_found: "caller",
   method_not_allowed: "caller",
   request_timeout: "caller",

@@ -7,6 +7,14 @@ import type { Json } from "./json.ts"
 /** A field that may be left out or `null`. */
 export const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
+/** What is used of a limit. */
+export const Spent = Schema.NullOr(Schema.Struct({ limit: Schema.Int, used: Schema.Int, remaining: Schema.Int }))
+
+/** What is used of a limit of cost, as decimal numbers. */
+export const SpentCost = Schema.NullOr(
+  Schema.Struct({ limit: Schema.String, used: Schema.String, remaining: Schema.String })
+)
+
 /**
  * Caller-defined JSON: accepted as parsed, not validated. Validation would walk through every schema of a tool, and a Schema with a
  * check of its own prevents the compilation of every Schema around it.

@@ -20,6 +20,8 @@ export interface EndpointPolicy {
   readonly idHeader?: string
   /** Style of the requests in stats; the group's name if absent. */
   readonly style?: string
+  /** Requests are not added to the usage history. */
+  readonly unrecorded?: true
   /** Responses must not be cached. */
   readonly uncached?: true
 }

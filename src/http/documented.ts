@@ -40,6 +40,7 @@ export const calling: ReadonlyArray<ErrorCode> = [
   ...bodies,
   "model_not_found",
   "model_not_allowed",
+  "model_not_priced",
   "authentication_failed"
 ]
 

@@ -263,30 +263,34 @@ export const businessMiddleware = (facts: EndpointPolicy) =>
     // An embedding application may leave recordings out.
     Effect.all([Callers, UsageRecorder, Effect.serviceOption(Requests)]),
     ([callers, recorder, requests]) =>
-      endpointMiddleware<CurrentCaller>(facts, recorder, (request, stats, endpoint) => {
-        const token = credentialOf(request)
-        const target = request.headers["x-gateway-target-account"]?.trim()
-        if (token === undefined) return Effect.fail(missing)
-        // The refusal of a disabled or expired key counts as a request of that key.
-        const identified = Effect.catchEager(
-          callers.identify(token, target === "" ? undefined : target, addressOf(request)),
-          (error) => {
-            stats.key = callers.keyOf(token) ?? stats.key
-            return Effect.fail(error)
-          }
-        )
-        return Effect.mapEager(identified, (known) => {
-          const key = keyOf(known)
-          stats.key = key
-          if (requests._tag === "Some" && endpoint.method === "POST") {
-            stats.recording = requests.value.begin({
-              facts: stats,
-              key,
-              head: () => recordedHead(request),
-              secret: token
-            })
-          }
-          return (context) => Context.add(context, CurrentCaller, known)
-        })
-      })
+      endpointMiddleware<CurrentCaller>(
+        facts,
+        facts.unrecorded === true ? undefined : recorder,
+        (request, stats, endpoint) => {
+          const token = credentialOf(request)
+          const target = request.headers["x-gateway-target-account"]?.trim()
+          if (token === undefined) return Effect.fail(missing)
+          // The refusal of a disabled or expired key counts as a request of that key.
+          const identified = Effect.catchEager(
+            callers.identify(token, target === "" ? undefined : target, addressOf(request)),
+            (error) => {
+              stats.key = callers.keyOf(token) ?? stats.key
+              return Effect.fail(error)
+            }
+          )
+          return Effect.mapEager(identified, (known) => {
+            const key = keyOf(known)
+            stats.key = key
+            if (requests._tag === "Some" && endpoint.method === "POST") {
+              stats.recording = requests.value.begin({
+                facts: stats,
+                key,
+                head: () => recordedHead(request),
+                secret: token
+              })
+            }
+            return (context) => Context.add(context, CurrentCaller, known)
+          })
+        }
+      )
   )

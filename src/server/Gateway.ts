@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
 import { Draining } from "../admin/events/EventFeed.ts"
+import { ChangeLog } from "../admin/history/ChangeLog.ts"
 import { AdminHandlers } from "../admin/layers.ts"
 import { AdminMiddlewares } from "../admin/middlewareLayers.ts"
 import type { Served } from "../http/groupRoutes.ts"
@@ -42,6 +43,7 @@ export const GatewayRoutes = Layer.mergeAll(
   HttpApiBuilder.layer(OperatorApi).pipe(
     Layer.provide(Handlers),
     Layer.provide(AdminMiddlewares),
+    Layer.provide(ChangeLog.layer),
     Layer.provide(SelfClientLive),
     Layer.provide(SampleReplayLive),
     Layer.provide(DrainingLive)

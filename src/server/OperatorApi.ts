@@ -12,6 +12,7 @@ import { AdminAuthGroup, AdminSessionGroup } from "../admin/auth/Api.ts"
 import { AdminCapturesGroup } from "../admin/captures/Api.ts"
 import { AdminConfigGroup } from "../admin/config/Api.ts"
 import { AdminEventsGroup } from "../admin/events/Api.ts"
+import { AdminChangesGroup } from "../admin/history/Api.ts"
 import { AdminHostGroup } from "../admin/host/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
 import { AdminOpenMiddleware } from "../admin/middleware.ts"
@@ -36,6 +37,7 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminKeysGroup,
   AdminUsageGroup,
   AdminMinutesGroup,
+  AdminChangesGroup,
   AdminAccountsGroup,
   AdminUpstreamsGroup,
   AdminRoutesGroup,

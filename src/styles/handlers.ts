@@ -10,6 +10,7 @@ import { GenerateHandlers } from "./generate/Handlers.ts"
 import { MessagesHandlers } from "./messages/Handlers.ts"
 import { ModelsHandlers } from "./models/Handlers.ts"
 import { ResponsesHandlers } from "./responses/Handlers.ts"
+import { UsageHandlers } from "./usage/Handlers.ts"
 
 export const StyleHandlers = Layer.mergeAll(
   ChatHandlers,
@@ -18,5 +19,6 @@ export const StyleHandlers = Layer.mergeAll(
   CarriedHandlers,
   MessagesHandlers,
   GenerateHandlers,
-  ModelsHandlers
+  ModelsHandlers,
+  UsageHandlers
 )

@@ -10,6 +10,7 @@ import { MessagesGroup } from "./messages/Api.ts"
 import { ModelsGroup } from "./models/Api.ts"
 import { ResponsesGroup } from "./responses/Api.ts"
 import { sampleFunctions, type SamplePrompt, type SampleRequest, type Styles } from "./Style.ts"
+import { UsageGroup } from "./usage/Api.ts"
 
 const chat = {
   group: ChatGroup,
@@ -69,7 +70,18 @@ const generate = {
 
 const models = { group: ModelsGroup, basePaths: ["/v1"], operation: "chat" } as const
 
-export const styles = [chat, responses, embeddings, carried, messages, generate, models] as const satisfies Styles
+const usage = { group: UsageGroup, basePaths: ["/v1"], operation: "chat" } as const
+
+export const styles = [
+  chat,
+  responses,
+  embeddings,
+  carried,
+  messages,
+  generate,
+  models,
+  usage
+] as const satisfies Styles
 
 /** The names of the styles' groups. */
 export type StyleId = (typeof styles)[number]["group"]["identifier"]

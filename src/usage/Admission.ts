@@ -18,6 +18,8 @@ export interface WindowCount {
   readonly resetsAt: number
   requests: number
   tokens: number
+  /** An amount of 10^-9. */
+  cost: bigint
 }
 
 /** The running requests of a key, and what it has used. */
@@ -29,8 +31,8 @@ export interface KeyState {
   windows: ReadonlyArray<WindowCount>
 }
 
-/** Requests and tokens that count for limits. */
-type Counts = Pick<WindowCount, "requests" | "tokens">
+/** Requests, tokens and cost that count for limits. */
+type Counts = KeyCounters["windows"][WindowName]
 
 /** The windows at a time, with the counts of each. */
 export const windowsAt = (
@@ -39,7 +41,8 @@ export const windowsAt = (
 ): ReadonlyArray<WindowCount> =>
   windowNames.map((window, i) => {
     const { end, start } = windowAt(window, now)
-    return { window, startedAt: start, resetsAt: end, ...countsOf(window, i) }
+    const { cost = 0n, requests, tokens } = countsOf(window, i)
+    return { window, startedAt: start, resetsAt: end, requests, tokens, cost }
   })
 
 /** The state of a key without running requests. */
@@ -56,7 +59,7 @@ export const advanceTo = (state: KeyState, now: number): void => {
   state.windows = state.windows.map((count) => {
     if (now < count.resetsAt) return count
     const { end, start } = windowAt(count.window, now)
-    return { window: count.window, startedAt: start, resetsAt: end, requests: 0, tokens: 0 }
+    return { window: count.window, startedAt: start, resetsAt: end, requests: 0, tokens: 0, cost: 0n }
   })
 }
 
@@ -81,16 +84,26 @@ export const remainingOf = (state: KeyState, limits: ReadonlyArray<KeyLimit>, at
   return { requests, tokens, at }
 }
 
-/** The limits that another request with `tokens` would exceed. */
-export const exceededBy = (state: KeyState, limits: ReadonlyArray<KeyLimit>, tokens: number): Array<Exceeded> => {
+/** What a request reserves of its key's windows, besides one request. */
+export interface Share {
+  readonly tokens: number
+  /** An amount of 10^-9. */
+  readonly cost: bigint
+}
+
+/** The limits that another request with this share would exceed. */
+export const exceededBy = (state: KeyState, limits: ReadonlyArray<KeyLimit>, share: Share): Array<Exceeded> => {
   const exceeded: Array<Exceeded> = []
   for (const limit of limits) {
-    const { requests, resetsAt, tokens: used, window } = countOf(state, limit)
+    const { cost, requests, resetsAt, tokens, window } = countOf(state, limit)
     if (limit.requests !== undefined && requests + 1 > limit.requests) {
       exceeded.push({ kind: "requests", limit: limit.requests, window, resetsAt })
     }
-    if (limit.tokens !== undefined && used + tokens > limit.tokens) {
+    if (limit.tokens !== undefined && tokens + share.tokens > limit.tokens) {
       exceeded.push({ kind: "tokens", limit: limit.tokens, window, resetsAt })
+    }
+    if (limit.cost !== undefined && cost + share.cost > limit.cost) {
+      exceeded.push({ kind: "cost", limit: limit.cost, window, resetsAt })
     }
   }
   return exceeded
@@ -101,6 +114,8 @@ export interface Used {
   /** Whether it counts for the limits of its key. */
   readonly counted: boolean
   readonly tokens: number
+  /** An amount of 10^-9; 0 unless given. */
+  readonly cost?: bigint | undefined
 }
 
 /** An admitted request. */
@@ -145,28 +160,31 @@ export class Reservation implements Reserved {
   readonly #state: KeyState
   /** The windows at its beginning. */
   readonly #windows: ReadonlyArray<WindowCount>
-  readonly #reserved: number
+  readonly #reserved: Share
   readonly at: number
   readonly rateLimits: RateLimits | undefined
 
-  constructor(state: KeyState, limits: ReadonlyArray<KeyLimit>, at: number, tokens: number) {
+  constructor(state: KeyState, limits: ReadonlyArray<KeyLimit>, at: number, share: Share) {
     this.#state = state
     this.#windows = state.windows
-    this.#reserved = tokens
+    this.#reserved = share
     this.at = at
     state.inFlight++
     state.lastUsedAt = at
     for (const window of this.#windows) {
       window.requests++
-      window.tokens += tokens
+      window.tokens += share.tokens
+      window.cost += share.cost
     }
     this.rateLimits = limits.length === 0 ? undefined : remainingOf(state, limits, at)
   }
 
-  commit({ counted, tokens }: Used): void {
+  commit({ cost = 0n, counted, tokens }: Used): void {
     this.#state.inFlight--
+    const reserved = this.#reserved
     for (const window of this.#windows) {
-      window.tokens += (counted ? tokens : 0) - this.#reserved
+      window.tokens += (counted ? tokens : 0) - reserved.tokens
+      window.cost += (counted ? cost : 0n) - reserved.cost
       if (!counted) window.requests--
     }
   }

@@ -26,12 +26,15 @@ interface KeyCount {
   readonly start: number
   requests: number
   tokens: number
+  /** An amount of 10^-9, as in all counts here. */
+  cost: bigint
 }
 
-/** Requests and tokens that count for limits. */
+/** Requests, tokens and cost that count for limits. */
 interface Counts {
   readonly requests: number
   readonly tokens: number
+  readonly cost?: bigint | undefined
 }
 
 /** What a key has used of the windows that contain a time. */
@@ -73,11 +76,12 @@ export const sumCounters = (
   counts: Iterable<Omit<KeyCount, "key">>,
   lastUsedAt: number | undefined
 ): KeyCounters => {
-  const windows = eachWindow(() => ({ requests: 0, tokens: 0 }))
-  for (const { requests, start, tokens, unit } of counts) {
+  const windows = eachWindow(() => ({ requests: 0, tokens: 0, cost: 0n }))
+  for (const { cost, requests, start, tokens, unit } of counts) {
     const add = (window: WindowName) => {
       windows[window].requests += requests
       windows[window].tokens += tokens
+      windows[window].cost += cost
     }
     if (unit !== "day") {
       if (start === at[unit]) add(unit)
@@ -98,7 +102,8 @@ const later = (a: number | undefined, b: number | undefined): number | undefined
 export const addCounters = (a: KeyCounters, b: KeyCounters): KeyCounters => ({
   windows: eachWindow((window) => ({
     requests: a.windows[window].requests + b.windows[window].requests,
-    tokens: a.windows[window].tokens + b.windows[window].tokens
+    tokens: a.windows[window].tokens + b.windows[window].tokens,
+    cost: (a.windows[window].cost ?? 0n) + (b.windows[window].cost ?? 0n)
   })),
   lastUsedAt: later(a.lastUsedAt, b.lastUsedAt)
 })
@@ -136,7 +141,7 @@ export class Batch {
 
   /** Adds a request to the counts of its key, if it counts for limits. */
   addCounts(entry: UsageEntry): void {
-    const { at, completionTokens, counted, key, promptTokens } = entry
+    const { at, completionTokens, cost = 0n, counted, key, promptTokens } = entry
     if (!counted || !isKeyId(key)) return
     this.lastUsed.set(key, Math.max(at, this.lastUsed.get(key) ?? 0))
     for (const unit of keptUnits) {
@@ -144,11 +149,12 @@ export class Batch {
       const id = unit + separator + start + separator + key
       let count = this.counts.get(id)
       if (count === undefined) {
-        count = { key, unit, start, requests: 0, tokens: 0 }
+        count = { key, unit, start, requests: 0, tokens: 0, cost: 0n }
         this.counts.set(id, count)
       }
       count.requests += 1
       count.tokens += promptTokens + completionTokens
+      count.cost += cost
     }
   }
 

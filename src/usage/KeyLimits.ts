@@ -1,5 +1,5 @@
 /**
- * Enforces the limits of keys: models, requests at once, and requests and tokens in each window. Independent of HTTP.
+ * Enforces the limits of keys: models, requests at once, and requests, tokens and cost in each window. Independent of HTTP.
  *
  * The check of a key's state and the reservation are one synchronous step. Windows have no timers: a request that finds a
  * window over replaces it. What a key used before its state was first loaded comes from the usage store, which may be slow.
@@ -17,6 +17,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyRecord } from "../config/keyRecords.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
+import type { PriceTable } from "../domain/prices.ts"
 import { type AllowedRoutes, allowedRoutes, isAllowed, type Route } from "../domain/routes.ts"
 import {
   type Admitted,
@@ -34,8 +35,11 @@ import {
   type KeyUsage,
   maxInFlight,
   noLimits,
+  noShare,
   refusalOf,
-  Refused
+  Refused,
+  refuseUnpriced,
+  shareOf
 } from "./keyRules.ts"
 import { makeSharedLimits } from "./sharedLimits.ts"
 import { UsageStore } from "./UsageStore.ts"
@@ -66,10 +70,14 @@ const rightsOf = (config: ConfigStore["Service"]) => {
   return {
     countsTokens: (key: string) => countsTokens(config.now().key_records.get(key)?.limits ?? noLimits),
     modelsOf,
-    refuseModel: (key: string, route: Route) =>
-      isAllowed(modelsOf(key), route)
-        ? undefined
-        : gatewayError("model_not_allowed", `This API key may not use the model "${route.id}"`, { param: "model" })
+    refuseModel: (key: string, route: Route) => {
+      if (!isAllowed(modelsOf(key), route)) {
+        return gatewayError("model_not_allowed", `This API key may not use the model "${route.id}"`, { param: "model" })
+      }
+      const current = config.now()
+      return refuseUnpriced(current, current.key_records.get(key)?.limits ?? noLimits, route)
+    },
+    prices: () => config.now().prices
   }
 }
 
@@ -80,12 +88,14 @@ export class KeyLimits extends Context.Service<KeyLimits, {
    * was reserved.
    */
   readonly admit: (request: AdmissionRequest) => Effect.Effect<Admitted, Refused, Scope.Scope>
-  /** Whether a key has a limit of tokens: admission then estimates the tokens of its prompts. */
+  /** Whether a key has a limit of tokens or cost: admission then estimates the tokens of its prompts. */
   readonly countsTokens: (key: string) => boolean
   /** What the `models` of a key allow; `undefined` for all models. */
   readonly modelsOf: (key: string) => AllowedRoutes | undefined
-  /** The error of a request for a model that its key may not use. */
+  /** The error of a request for a model that its key may not use, or that has no price while the key's cost is limited. */
   readonly refuseModel: (key: string, route: Route) => GatewayError | undefined
+  /** The prices of now. */
+  readonly prices: () => PriceTable
   /** The usage of keys, in the order given. */
   readonly usageOf: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<KeyUsage>, GatewayError>
 }>()("model-gateway/usage/KeyLimits") {
@@ -150,18 +160,21 @@ export class KeyLimits extends Context.Service<KeyLimits, {
 
     /** Checks and reserves in one synchronous step. */
     const reserve = (
-      { key, promptTokens }: AdmissionRequest,
+      request: AdmissionRequest,
       state: KeyState
     ): Effect.Effect<Reservation, Refused> => {
       const current = config.now()
-      const record = current.key_records.get(key)
+      const { currency } = current
+      const record = current.key_records.get(request.key)
       const limits = record?.limits ?? noLimits
       const now = advance(state)
       const most = maxInFlight(current, record)
       const isFull = most !== undefined && state.inFlight >= most
-      const tokens = !isFull && countsTokens(limits) ? promptTokens() : 0
-      const refusal = isFull || limits.length > 0 ? refusalOf({ state, limits, most, tokens, now }) : undefined
-      if (refusal === undefined) return Effect.succeed(new Reservation(state, limits, now, tokens))
+      const share = isFull ? noShare : shareOf(current, limits, request)
+      const refusal = isFull || limits.length > 0
+        ? refusalOf({ state, limits, most, share, now, currency })
+        : undefined
+      if (refusal === undefined) return Effect.succeed(new Reservation(state, limits, now, share))
       return Effect.fail(new Refused(refusal, limits.length === 0 ? undefined : remainingOf(state, limits, now)))
     }
 

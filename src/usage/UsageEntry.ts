@@ -1,6 +1,7 @@
 /**
  * The measures of usage, the dimensions of its buckets, and the entry of one request.
  */
+import { formatDecimal, joinAmount, nanosInUnit, splitAmount } from "../domain/decimal.ts"
 import { defaultUpstream } from "../domain/routes.ts"
 
 /** The sums of a bucket, in the order of display and storage. */
@@ -22,6 +23,15 @@ export const measureNames = [
   "upstream_ms",
   "duration_ms"
 ] as const
+
+/**
+ * The sums of costs, stored after those of `measureNames`: requests with a price, and their cost in whole units and nanos
+ * (`domain/decimal.ts`).
+ */
+export const costNames = ["priced_requests", "cost_units", "cost_nanos"] as const
+
+/** All sums of a bucket, in the order of storage. */
+export const sumNames = [...measureNames, ...costNames] as const
 
 type MeasureName = (typeof measureNames)[number]
 
@@ -80,6 +90,8 @@ export interface UsageEntry {
   readonly completionTokens: number
   readonly reasoningTokens: number
   readonly cachedTokens: number
+  /** An amount of 10^-9; `undefined` for a request whose model has no price. */
+  readonly cost?: bigint | undefined
   /** Whether the tokens are estimates and not the upstream's numbers. */
   readonly estimated: boolean
   readonly toolCalls: number
@@ -91,7 +103,7 @@ export interface UsageEntry {
   readonly error: string | undefined
 }
 
-/** Sums, in the order of `measureNames`, and errors by code. */
+/** Sums, in the order of `sumNames`, and errors by code. */
 export interface Sums {
   readonly values: Array<number>
   errors: Map<string, number> | undefined
@@ -107,7 +119,7 @@ export const dimensionsOf = ({ account, answerer, key, model, style }: UsageEntr
 })
 
 /** Sums of zero. */
-export const zero = (): Sums => ({ values: measureNames.map(() => 0), errors: undefined })
+export const zero = (): Sums => ({ values: sumNames.map(() => 0), errors: undefined })
 
 /** Adds a number of errors of one code. */
 export const addErrors = (into: Sums, code: string, count: number): void => {
@@ -115,9 +127,20 @@ export const addErrors = (into: Sums, code: string, count: number): void => {
   into.errors.set(code, (into.errors.get(code) ?? 0) + count)
 }
 
+const [costUnits, costNanos] = [sumNames.indexOf("cost_units"), sumNames.indexOf("cost_nanos")]
+
+/** Moves whole units out of the nanos, which stay small enough to be exact. */
+const carry = (values: Array<number>): void => {
+  const nanos = values[costNanos]!
+  if (nanos < nanosInUnit) return
+  values[costUnits]! += Math.floor(nanos / nanosInUnit)
+  values[costNanos] = nanos % nanosInUnit
+}
+
 /** Adds `from` to `into`. */
 export const addSums = (into: Sums, from: Sums): void => {
-  for (let i = 0; i < measureNames.length; i++) into.values[i]! += from.values[i]!
+  for (let i = 0; i < sumNames.length; i++) into.values[i]! += from.values[i]!
+  carry(into.values)
   from.errors?.forEach((count, code) => addErrors(into, code, count))
 }
 
@@ -139,9 +162,22 @@ export const addEntry = (into: Sums, entry: UsageEntry): void => {
   values[13]! += entry.queued
   values[14]! += entry.upstream
   values[15]! += entry.duration
+  if (entry.cost !== undefined && entry.counted) {
+    values[16]! += 1
+    const [units, nanos] = splitAmount(entry.cost)
+    values[costUnits]! += units
+    values[costNanos]! += nanos
+    carry(values)
+  }
   if (entry.error !== undefined) addErrors(into, entry.error, 1)
 }
 
 /** Sums by the names of their measures. */
 export const measuresOf = ({ values }: Sums): Measures =>
   Object.fromEntries(measureNames.map((name, i) => [name, values[i]])) as Measures
+
+/** The cost of requests as a decimal number, and the number of those that count without a price. */
+export const costsOf = ({ values }: Sums): { readonly cost: string; readonly unpriced_requests: number } => ({
+  cost: formatDecimal(joinAmount(values[costUnits]!, values[costNanos]!)),
+  unpriced_requests: values[4]! - values[16]!
+})

@@ -3,6 +3,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type { KeyCounters } from "./Batch.ts"
+import type { ChangeHistory } from "./changes.ts"
 import type { UsageEntry } from "./UsageEntry.ts"
 import type { UsageQuery, UsageReport } from "./UsageQuery.ts"
 
@@ -29,6 +30,8 @@ export interface UsageStoreShape {
   /** Merges old hours into days and removes old days. The store does so itself every hour. */
   readonly compact: Effect.Effect<void>
   readonly status: Effect.Effect<StoreStatus>
+  /** The history of admin changes; without it they are kept in memory. */
+  readonly changes?: ChangeHistory
 }
 
 /** Options of every store. */

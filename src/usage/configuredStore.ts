@@ -19,7 +19,7 @@ export const noDataFolder = "there is no data folder: set GATEWAY_DATA_DIR, or k
 
 /** Makes the store that `usage` asks for, and follows its changes. */
 export const makeConfiguredStore = Effect.gen(function*(): Effect.fn.Return<
-  UsageStoreShape,
+  Required<UsageStoreShape>,
   never,
   ConfigStore | Environment | FileSystem.FileSystem | Path.Path | Scope.Scope
 > {
@@ -53,6 +53,10 @@ export const makeConfiguredStore = Effect.gen(function*(): Effect.fn.Return<
   yield* Effect.forkScoped(Stream.runForEach(config.changes, ({ usage }) => Effect.uninterruptible(follow(usage))))
 
   return {
+    changes: {
+      record: (change) => Effect.suspend(() => current.changes.record(change)),
+      read: (before, limit) => Effect.suspend(() => current.changes.read(before, limit))
+    },
     add: (entry) => current.add(entry),
     query: (query) => Effect.suspend(() => current.query(query)),
     counters: (key, now) => Effect.suspend(() => current.counters(key, now)),

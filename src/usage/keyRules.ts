@@ -3,16 +3,21 @@
  */
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyLimit, KeyRecord } from "../config/keyRecords.ts"
+import { formatDecimal } from "../domain/decimal.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { isPriced, promptCost } from "../domain/prices.ts"
+import type { Route } from "../domain/routes.ts"
 import { formatTimestamp } from "../domain/time.ts"
-import { exceededBy, type KeyState, type Used, type WindowCount } from "./Admission.ts"
-import { exceededMessage, type RateLimits } from "./rateLimits.ts"
+import { exceededBy, type KeyState, type Share, type Used, type WindowCount } from "./Admission.ts"
+import { exceededMessage, formatCost, type RateLimits } from "./rateLimits.ts"
 
 /** A request for admission. */
 export interface AdmissionRequest {
   /** The id of its key. Other callers have no limits. */
   readonly key: string
-  /** Estimates the tokens of its prompt; called only if the key has a limit of tokens. */
+  /** What its model stands for; `undefined` for a request that costs nothing. */
+  readonly model?: Route | undefined
+  /** Estimates the tokens of its prompt; called only if the key has a limit of tokens or cost. */
   readonly promptTokens: () => number
   /** Returns what it has used; called once, when its scope closes. */
   readonly used: () => Used
@@ -68,9 +73,40 @@ const longestRetry = 60
 
 export const noLimits: ReadonlyArray<KeyLimit> = []
 
-/** Whether one of the limits counts tokens. */
+/** Whether admission estimates the tokens of prompts: one of the limits is of tokens or cost. */
 export const countsTokens = (limits: ReadonlyArray<KeyLimit>): boolean =>
-  limits.some(({ tokens }) => tokens !== undefined)
+  limits.some(({ cost, tokens }) => tokens !== undefined || cost !== undefined)
+
+const limitsCost = (limits: ReadonlyArray<KeyLimit>): boolean => limits.some(({ cost }) => cost !== undefined)
+
+/** The error of a model without a price for a key whose cost is limited. */
+export const refuseUnpriced = (
+  { prices }: GatewayConfig,
+  limits: ReadonlyArray<KeyLimit>,
+  model: Route
+): GatewayError | undefined =>
+  limits.length === 0 || !limitsCost(limits) || isPriced(prices, model)
+    ? undefined
+    : gatewayError(
+      "model_not_priced",
+      `This API key has a limit of cost, and the model "${model.id}" has no price`,
+      { param: "model" }
+    )
+
+/** The share of a request whose key has no such limits. */
+export const noShare: Share = { tokens: 0, cost: 0n }
+
+/** What a request reserves. */
+export const shareOf = (
+  { prices }: GatewayConfig,
+  limits: ReadonlyArray<KeyLimit>,
+  { model, promptTokens }: AdmissionRequest
+): Share => {
+  const withCost = limitsCost(limits)
+  if (!withCost && !countsTokens(limits)) return noShare
+  const tokens = promptTokens()
+  return { tokens, cost: withCost && model !== undefined ? promptCost(prices, model, tokens) : 0n }
+}
 
 /** The limit of requests that a key runs at once; `undefined` without a limit. */
 export const maxInFlight = ({ runtime }: GatewayConfig, record: KeyRecord | undefined): number | undefined =>
@@ -82,25 +118,34 @@ interface Weighed {
   readonly limits: ReadonlyArray<KeyLimit>
   /** The limit of running requests. */
   readonly most: number | undefined
-  readonly tokens: number
+  readonly share: Share
   readonly now: number
+  readonly currency: string | undefined
 }
 
 /** The error of a request beyond its key's limits; `undefined` within them. */
-export const refusalOf = ({ limits, most, now, state, tokens }: Weighed): GatewayError | undefined => {
+export const refusalOf = ({ currency, limits, most, now, share, state }: Weighed): GatewayError | undefined => {
   if (most !== undefined && state.inFlight >= most) {
     const message = `This API key has as many requests under way as it may have (${most})`
     return gatewayError("rate_limit_exceeded", message, { retryAfter: 1 })
   }
-  const exceeded = limits.length === 0 ? [] : exceededBy(state, limits, tokens)
+  const exceeded = limits.length === 0 ? [] : exceededBy(state, limits, share)
   if (exceeded.length === 0) return undefined
+  const { cost, tokens } = share
   const tooSmall = limits.find((limit) => limit.tokens !== undefined && tokens > limit.tokens)
   if (tooSmall !== undefined) {
     const message =
       `The prompt has about ${tokens} tokens; this API key is limited to ${tooSmall.tokens} per ${tooSmall.window}`
     return gatewayError("rate_limit_exceeded", message, { retry: false })
   }
+  const tooLow = limits.find((limit) => limit.cost !== undefined && cost > limit.cost)
+  if (tooLow?.cost !== undefined) {
+    const message = `The request costs about ${formatDecimal(cost)}; this API key is limited to ${
+      formatCost(tooLow.cost, currency)
+    } per ${tooLow.window}`
+    return gatewayError("rate_limit_exceeded", message, { retry: false })
+  }
   const retryAfter = Math.ceil((Math.max(...exceeded.map(({ resetsAt }) => resetsAt)) - now) / 1000)
   const retry = retryAfter > longestRetry ? { retryAfter, retry: false } : { retryAfter }
-  return gatewayError("rate_limit_exceeded", exceededMessage(exceeded), retry)
+  return gatewayError("rate_limit_exceeded", exceededMessage(exceeded, currency), retry)
 }

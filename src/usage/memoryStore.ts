@@ -7,6 +7,7 @@ import type * as Scope from "effect/Scope"
 import { runCooperatively } from "../config/clock/cooperative.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { Batch, type Bucket } from "./Batch.ts"
+import { makeChangeHistory } from "./changes.ts"
 import { compactBatch, compactHourly, cutoffsAt, defaultKeepDays } from "./retention.ts"
 import { inPieces, makeReport, matches, sortSliced, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
 import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
@@ -40,7 +41,7 @@ export function* reportOf(query: UsageQuery, ...batches: ReadonlyArray<Batch>): 
 /** Makes a store in memory. */
 export const makeMemoryStore = Effect.fnUntraced(function*(
   options: MemoryOptions = {}
-): Effect.fn.Return<UsageStoreShape, never, Scope.Scope> {
+): Effect.fn.Return<Required<UsageStoreShape>, never, Scope.Scope> {
   const { history = true, keepDays = () => defaultKeepDays } = options
   const batch = new Batch()
   let dropped = 0
@@ -50,6 +51,7 @@ export const makeMemoryStore = Effect.fnUntraced(function*(
   )
   yield* compactHourly(compact)
   return {
+    changes: yield* makeChangeHistory(keepDays),
     add: (entry) => {
       batch.addCounts(entry)
       if (!history) return

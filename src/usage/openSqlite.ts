@@ -62,7 +62,8 @@ export interface SqliteConnections {
 /** Makes a connection to a file. */
 export type Connect = (file: string, options: { readonly readOnly: boolean; readonly timeout: number }) => DatabaseSync
 
-const loadConnect: Effect.Effect<Connect, UsageFileError> = Effect.tryPromise({
+/** SQLite of this version of Node. */
+export const loadConnect: Effect.Effect<Connect, UsageFileError> = Effect.tryPromise({
   try: async () => {
     const { DatabaseSync } = await import("node:sqlite")
     return (file, options) => new DatabaseSync(file, options)

@@ -2,6 +2,7 @@
  * The limits of a key as callers see them: headers with OpenAI's names, and sentences.
  */
 import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
+import { formatDecimal } from "../domain/decimal.ts"
 import { formatTimestamp } from "../domain/time.ts"
 
 /** What remains of a window's requests or tokens. */
@@ -54,17 +55,29 @@ export const rateLimitHeaders = (limits: RateLimits): Record<string, string> => 
 }
 
 /** A limit that a request would exceed. */
-export interface Exceeded {
-  readonly kind: "requests" | "tokens"
-  readonly limit: number
-  readonly window: KeyLimit["window"]
-  readonly resetsAt: number
-}
+export type Exceeded =
+  & ({ readonly kind: "requests" | "tokens"; readonly limit: number } | {
+    readonly kind: "cost"
+    readonly limit: bigint
+  })
+  & {
+    readonly window: KeyLimit["window"]
+    readonly resetsAt: number
+  }
+
+/** An amount with its currency: `12.5 USD`; `a cost of 12.5` without a currency. */
+export const formatCost = (amount: bigint, currency: string | undefined): string =>
+  currency === undefined ? `a cost of ${formatDecimal(amount)}` : `${formatDecimal(amount)} ${currency}`
+
+const limitText = (exceeded: Exceeded, currency: string | undefined): string =>
+  exceeded.kind === "cost"
+    ? formatCost(exceeded.limit, currency)
+    : `${exceeded.limit} ${exceeded.limit === 1 ? exceeded.kind.slice(0, -1) : exceeded.kind}`
 
 /** A sentence for each limit that is used up, with the end of its window. */
-export const exceededMessage = (exceeded: ReadonlyArray<Exceeded>): string =>
-  exceeded.map(({ kind, limit, resetsAt, window }) =>
-    `This API key's limit of ${limit} ${limit === 1 ? kind.slice(0, -1) : kind} ${
-      window === "hour" ? "an" : "a"
-    } ${window} is used up until ${formatTimestamp(resetsAt)}`
+export const exceededMessage = (exceeded: ReadonlyArray<Exceeded>, currency: string | undefined): string =>
+  exceeded.map((each) =>
+    `This API key's limit of ${limitText(each, currency)} ${
+      each.window === "hour" ? "an" : "a"
+    } ${each.window} is used up until ${formatTimestamp(each.resetsAt)}`
   ).join("; ")

@@ -4,6 +4,8 @@
  * A bucket's name leaves its upstream and target out where they follow from its model. So it is the name that versions without several
  * upstreams read and write.
  *
+ * A bucket's value is its sums, without trailing zeros of costs, and then its errors as `<code>=<count>`.
+ *
  * `KeyLimits.layerShared` counts the windows of keys itself.
  */
 import * as Clock from "effect/Clock"
@@ -16,9 +18,11 @@ import { isPersistent } from "../cluster/store/StoreShape.ts"
 import { runCooperatively } from "../config/clock/cooperative.ts"
 import type { Cooperative } from "../domain/stream/cooperative.ts"
 import { Batch, type Bucket, bucketId, countersAt, sumCounters } from "./Batch.ts"
+import { makeChangeHistory } from "./changes.ts"
+import { changesInRedis } from "./changesInRedis.ts"
 import { orderedBuckets } from "./memoryStore.ts"
 import { cutoffsAt, defaultKeepDays } from "./retention.ts"
-import { addErrors, addSums, dimensionsBy, measureNames, onlyTarget, zero } from "./UsageEntry.ts"
+import { addErrors, addSums, dimensionsBy, measureNames, onlyTarget, sumNames, zero } from "./UsageEntry.ts"
 import { inPieces, makeReport, matches, sortSliced, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
 import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
 import { dayOf, hourLength } from "./windows.ts"
@@ -44,11 +48,11 @@ const readBucket = (hour: number, names: string, value: string): Bucket => {
   const [key = "", model = "", account = "", style = "", upstream, target = ""] = names.split(separator)
   const sums = zero()
   const words = value.split(" ")
-  for (let i = 0; i < measureNames.length; i++) sums.values[i] = Number(words[i])
-  for (const word of words.slice(measureNames.length)) {
+  words.forEach((word, i) => {
     const equals = word.lastIndexOf("=")
-    addErrors(sums, word.slice(0, equals), Number(word.slice(equals + 1)))
-  }
+    if (equals !== -1) addErrors(sums, word.slice(0, equals), Number(word.slice(equals + 1)))
+    else if (i < sumNames.length) sums.values[i] = Number(word)
+  })
   return {
     hour,
     key,
@@ -66,10 +70,14 @@ const nameOf = ({ account, key, model, style, target, upstream }: Bucket): strin
   return (target === only.target && upstream === only.upstream ? own : [...own, upstream, target]).join(separator)
 }
 
+/** The sums of a bucket without costs end before the costs, as in versions without costs. */
+const written = (values: ReadonlyArray<number>): ReadonlyArray<number> =>
+  values.slice(measureNames.length).every((value) => value === 0) ? values.slice(0, measureNames.length) : values
+
 const textOf = (bucket: Bucket): readonly [number, string, ReadonlyArray<number>, Record<string, number>] => [
   bucket.hour,
   nameOf(bucket),
-  bucket.sums.values,
+  written(bucket.sums.values),
   Object.fromEntries(bucket.sums.errors ?? [])
 ]
 
@@ -103,9 +111,9 @@ class Groups {
 
 /** Makes the store of a node. */
 export const makeRedisStore = Effect.fnUntraced(function*(
-  store: Pick<StoreShape, "run" | "send" | "isUp">,
+  store: Pick<StoreShape, "run" | "send" | "isUp" | "seal" | "open">,
   options: SharedUsageOptions = {}
-): Effect.fn.Return<UsageStoreShape, never, Scope.Scope> {
+): Effect.fn.Return<Required<UsageStoreShape>, never, Scope.Scope> {
   const { enabled = () => true, keepDays = () => defaultKeepDays } = options
   const writer = yield* Semaphore.make(1)
   const instance = randomBytes(6).toString("base64url")
@@ -228,6 +236,7 @@ export const makeRedisStore = Effect.fnUntraced(function*(
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(compactInTurn, Effect.sleep("5 minutes"))))
 
   return {
+    changes: yield* makeChangeHistory(keepDays, changesInRedis(store)),
     add: (entry) => {
       if (!enabled()) return
       pending.addBucket(entry)

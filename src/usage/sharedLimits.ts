@@ -15,6 +15,7 @@ import type { StoreShape } from "../cluster/store/Store.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
 import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
 import { windowNames } from "../config/schema.ts"
+import { joinAmount, splitAmount } from "../domain/decimal.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
 import {
@@ -24,17 +25,10 @@ import {
   remainingOf,
   type Reserved,
   reserveWithin,
+  type Share,
   windowsAt
 } from "./Admission.ts"
-import {
-  type AdmissionRequest,
-  countsTokens,
-  type KeyUsage,
-  maxInFlight,
-  noLimits,
-  refusalOf,
-  Refused
-} from "./keyRules.ts"
+import { type AdmissionRequest, type KeyUsage, maxInFlight, noLimits, refusalOf, Refused, shareOf } from "./keyRules.ts"
 import type { RateLimits } from "./rateLimits.ts"
 import { windowAt } from "./windows.ts"
 
@@ -47,8 +41,10 @@ const unavailable = (): GatewayError =>
 /** The letters of windows in the script. */
 const letters: { readonly [Window in WindowName]: string } = { minute: "m", hour: "h", day: "d", week: "w", month: "M" }
 
+/** Fields of a window in a reply: requests, tokens, and the cost in whole units and nanos. */
+const fieldsPerWindow = 4
 /** Fields of one key in a reply. */
-const fieldsPerKey = 2 + 2 * windowNames.length
+const fieldsPerKey = 2 + fieldsPerWindow * windowNames.length
 /** Keys or requests in one call. */
 const perCall = 500
 
@@ -58,7 +54,11 @@ const readState = (now: number, fields: ReadonlyArray<string>): KeyState => {
   return {
     inFlight: Number(inFlight),
     lastUsedAt: lastUsedAt === "" ? undefined : Number(lastUsedAt),
-    windows: windowsAt(now, (_, i) => ({ requests: Number(counts[2 * i]), tokens: Number(counts[2 * i + 1]) }))
+    windows: windowsAt(now, (_, i) => {
+      const [requests = 0, tokens = 0, units = 0, nanos = 0] = counts
+        .slice(i * fieldsPerWindow, (i + 1) * fieldsPerWindow).map(Number)
+      return { requests, tokens, cost: joinAmount(units, nanos) }
+    })
   }
 }
 
@@ -68,7 +68,7 @@ const minuteOf = (time: number): number => windowAt("minute", time).start
 interface SharedReservation extends Reserved {
   readonly ticket: string
   readonly key: string
-  readonly tokens: number
+  readonly share: Share
   at: number
   rateLimits: RateLimits | undefined
   /** Whether the store has admitted it. */
@@ -78,8 +78,12 @@ interface SharedReservation extends Reserved {
 /** One batch; resent unchanged until the store acknowledges it. */
 interface Finished {
   readonly id: string
-  readonly requests: ReadonlyArray<readonly [ticket: string, counted: 0 | 1, tokens: number]>
-  readonly used: ReadonlyArray<readonly [key: string, time: number, requests: number, tokens: number]>
+  readonly requests: ReadonlyArray<
+    readonly [ticket: string, counted: 0 | 1, tokens: number, units: number, nanos: number]
+  >
+  readonly used: ReadonlyArray<
+    readonly [key: string, time: number, requests: number, tokens: number, units: number, nanos: number]
+  >
 }
 
 /** Makes the limits of a node. `now` is the node's clock in milliseconds of Unix time; `fork` runs effects in the background. */
@@ -98,7 +102,10 @@ export const makeSharedLimits = (
   /** Finished requests that are in no batch yet. */
   let finished: Array<Finished["requests"][number]> = []
   /** Finished requests of keys without limits, summed by key and minute. */
-  const used = new Map<string, { readonly key: string; readonly time: number; requests: number; tokens: number }>()
+  const used = new Map<
+    string,
+    { readonly key: string; readonly time: number; requests: number; tokens: number; cost: bigint }
+  >()
   /** How many such requests are running, by key, and the keys whose number the store does not have. */
   const running = new Map<string, number>()
   const changed = new Set<string>()
@@ -109,7 +116,7 @@ export const makeSharedLimits = (
 
   const sync = Effect.suspend(() => {
     const held = Array.from(open.values()).filter((one) => one.held)
-    const has = held.map(({ at, key, ticket, tokens }) => [ticket, key, at, tokens])
+    const has = held.map(({ at, key, share, ticket }) => [ticket, key, at, share.tokens, ...splitAmount(share.cost)])
     const known = [
       ...open.keys(),
       ...finished.map(([ticket]) => ticket),
@@ -126,7 +133,7 @@ export const makeSharedLimits = (
     return {
       id: `${prefix}${++batches}`,
       requests: some,
-      used: sums.map(([, { key, requests, time, tokens }]) => [key, time, requests, tokens])
+      used: sums.map(([, { cost, key, requests, time, tokens }]) => [key, time, requests, tokens, ...splitAmount(cost)])
     }
   }
 
@@ -185,35 +192,36 @@ export const makeSharedLimits = (
     changed.add(key)
     return {
       ...admittedAt(at),
-      commit({ counted, tokens }) {
+      commit({ cost = 0n, counted, tokens }) {
         const left = (running.get(key) ?? 1) - 1
         if (left === 0) running.delete(key)
         else running.set(key, left)
         changed.add(key)
         if (!counted) return
         const id = `${key} ${minuteOf(at)}`
-        const sum = used.get(id) ?? { key, time: at, requests: 0, tokens: 0 }
+        const sum = used.get(id) ?? { key, time: at, requests: 0, tokens: 0, cost: 0n }
         sum.requests++
         sum.tokens += tokens
+        sum.cost += cost
         used.set(id, sum)
       }
     }
   }
 
   /** Opens a request that the store is to be asked about. */
-  const opened = (key: string, tokens: number): SharedReservation => {
+  const opened = (key: string, share: Share): SharedReservation => {
     const ticket = `${prefix}.${++tickets}`
     const reservation: SharedReservation = {
       ticket,
       key,
-      tokens,
+      share,
       at: storeNow(),
       rateLimits: undefined,
       held: false,
-      commit({ counted, tokens }) {
+      commit({ cost = 0n, counted, tokens }) {
         // A refused request is not open, and has nothing to commit.
         if (!open.delete(ticket)) return
-        finished.push([ticket, counted ? 1 : 0, tokens])
+        finished.push([ticket, counted ? 1 : 0, tokens, ...splitAmount(cost)])
         flushSoon()
       }
     }
@@ -225,16 +233,19 @@ export const makeSharedLimits = (
   const ask = (
     reservation: SharedReservation,
     limits: ReadonlyArray<KeyLimit>,
-    most: number | undefined
+    most: number | undefined,
+    currency: string | undefined
   ): Effect.Effect<Admitted, Refused> => {
-    const { key, ticket, tokens } = reservation
+    const { key, share, ticket } = reservation
     const asked = limits.flatMap((limit) => [
       letters[limit.window],
       String(limit.requests ?? ""),
-      String(limit.tokens ?? "")
+      String(limit.tokens ?? ""),
+      ...(limit.cost === undefined ? ["", ""] : splitAmount(limit.cost).map(String))
     ])
+    const reserved = [share.tokens, ...splitAmount(share.cost)].map(String)
     return Effect.matchEffect(
-      store.run("keys", "admit", key, ticket, String(most ?? ""), String(tokens), ...asked),
+      store.run("keys", "admit", key, ticket, String(most ?? ""), ...reserved, ...asked),
       {
         onFailure: () => Effect.fail(new Refused(unavailable(), undefined)),
         onSuccess: ([verdict, time, ...fields]) => {
@@ -249,15 +260,16 @@ export const makeSharedLimits = (
           }
           open.delete(ticket)
           return Effect.fail(
-            new Refused(refusalOf({ state, limits, most, tokens, now: at }) ?? unavailable(), left)
+            new Refused(refusalOf({ state, limits, most, share, now: at, currency }) ?? unavailable(), left)
           )
         }
       }
     )
   }
 
-  const admit = ({ key, promptTokens, used }: AdmissionRequest): Effect.Effect<Admitted, Refused, Scope.Scope> =>
+  const admit = (request: AdmissionRequest): Effect.Effect<Admitted, Refused, Scope.Scope> =>
     Effect.withFiber(({ context }) => {
+      const { key, used } = request
       if (!isKeyId(key)) return Effect.succeed(admittedAt(storeNow()))
       const scope = Context.getUnsafe(context, Scope.Scope)
       const current = config.now()
@@ -267,10 +279,10 @@ export const makeSharedLimits = (
       if (most === undefined && limits.length === 0) {
         return reserveWithin(scope, used, () => Effect.succeed(unlimited(key)))
       }
-      const tokens = countsTokens(limits) ? promptTokens() : 0
+      const share = shareOf(current, limits, request)
       return Effect.flatMap(
-        reserveWithin(scope, used, () => Effect.succeed(opened(key, tokens))),
-        (reservation) => ask(reservation, limits, most)
+        reserveWithin(scope, used, () => Effect.succeed(opened(key, share))),
+        (reservation) => ask(reservation, limits, most, current.currency)
       )
     })
 

@@ -6,6 +6,7 @@
  * a look-up, however long the history is.
  */
 import type { DatabaseSync } from "node:sqlite"
+import { joinAmount, nanosInUnit, splitAmount } from "../domain/decimal.ts"
 import { defaultUpstream } from "../domain/routes.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
 import {
@@ -18,19 +19,33 @@ import {
   sumCounters
 } from "./Batch.ts"
 import type { RetentionCutoffs } from "./retention.ts"
-import { addErrors, dimensionNames, dimensionsBy, measureNames, none, type Sums, zero } from "./UsageEntry.ts"
+import {
+  addErrors,
+  costNames,
+  dimensionNames,
+  dimensionsBy,
+  measureNames,
+  none,
+  sumNames,
+  type Sums,
+  zero
+} from "./UsageEntry.ts"
 import type { Piece, UsageQuery } from "./UsageQuery.ts"
 import { dayLength, dayOf } from "./windows.ts"
 
 /** Rises with every change of the tables. */
-const layoutVersion = 2
+const layoutVersion = 3
 
 const dimensions = dimensionNames.join(", ")
 const place = `hour, ${dimensions}`
 const marks = (count: number): string => Array.from({ length: count }, () => "?").join(", ")
 const added = (names: ReadonlyArray<string>, table: string): string =>
   names.map((name) => `"${name}" = ${table}."${name}" + excluded."${name}"`).join(", ")
-const quoted = measureNames.map((name) => `"${name}"`)
+const quoted = sumNames.map((name) => `"${name}"`)
+
+const costColumns = (names: ReadonlyArray<string>) => names.map((name) => `${name} INTEGER NOT NULL DEFAULT 0`)
+/** The cost columns of `key_counts`. */
+const countCosts = ["cost_units", "cost_nanos"]
 
 const placeColumns = ["hour INTEGER NOT NULL", ...dimensionNames.map((name) => `${name} TEXT NOT NULL`)].join(", ")
 const placeLength = 1 + dimensionNames.length
@@ -39,7 +54,8 @@ const placeMarks = marks(placeLength)
 const history = `
   CREATE TABLE usage (
     ${placeColumns},
-    ${quoted.map((name) => `${name} INTEGER NOT NULL`).join(", ")},
+    ${measureNames.map((name) => `"${name}" INTEGER NOT NULL`).join(", ")},
+    ${costColumns(costNames).join(", ")},
     PRIMARY KEY (${place})
   ) WITHOUT ROWID, STRICT;
   CREATE TABLE usage_errors (
@@ -53,6 +69,7 @@ const layout = `
   ${history}
   CREATE TABLE key_counts (
     unit TEXT NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    ${costColumns(countCosts).join(", ")},
     PRIMARY KEY (unit, start, key)
   ) WITHOUT ROWID, STRICT;
   CREATE TABLE key_last_used (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID, STRICT;
@@ -68,13 +85,24 @@ const moved = (table: string, columns: string): string => `
   DROP TABLE ${table}_of_one;
 `
 
-/** Changes the tables of layout 1, which knew one upstream. */
+const withCosts = (table: string, names: ReadonlyArray<string>): string =>
+  costColumns(names).map((column) => `ALTER TABLE ${table} ADD COLUMN ${column};`).join("\n")
+
+/** Changes the tables of layout 2, which had no costs. */
+const fromLayout2 = `
+  ${withCosts("usage", costNames)}
+  ${withCosts("key_counts", countCosts)}
+  PRAGMA user_version = ${layoutVersion};
+`
+
+/** Changes the tables of layout 1, which knew one upstream and no costs. */
 const fromLayout1 = `
   ALTER TABLE usage RENAME TO usage_of_one;
   ALTER TABLE usage_errors RENAME TO usage_errors_of_one;
   ${history}
-  ${moved("usage", quoted.join(", "))}
+  ${moved("usage", measureNames.map((name) => `"${name}"`).join(", "))}
   ${moved("usage_errors", "code, count")}
+  ${withCosts("key_counts", countCosts)}
   PRAGMA user_version = ${layoutVersion};
 `
 
@@ -116,7 +144,7 @@ export const prepareDatabase = (db: DatabaseSync): void => {
     inTransaction(db, () => {
       // Another process may have been first.
       const current = versionOf(db)
-      if (current < layoutVersion) db.exec(current === 0 ? layout : fromLayout1)
+      if (current < layoutVersion) db.exec(current === 0 ? layout : current === 1 ? fromLayout1 : fromLayout2)
     })
   }
   // No statement waits for a lock while requests are served.
@@ -138,8 +166,8 @@ export const writeBatch = (db: DatabaseSync, batch: Batch): Cooperative<void> =>
 function* writeRows(db: DatabaseSync, batch: Batch): Cooperative<void> {
   let done = 0
   const upsert = db.prepare(
-    `INSERT INTO usage (${place}, ${quoted.join(", ")}) VALUES (${marks(placeLength + measureNames.length)})
-     ON CONFLICT DO UPDATE SET ${added(measureNames, "usage")}`
+    `INSERT INTO usage (${place}, ${quoted.join(", ")}) VALUES (${marks(placeLength + sumNames.length)})
+     ON CONFLICT DO UPDATE SET ${added(sumNames, "usage")}`
   )
   const upsertError = db.prepare(
     `INSERT INTO usage_errors (${place}, code, count) VALUES (${marks(placeLength + 2)})
@@ -153,11 +181,11 @@ function* writeRows(db: DatabaseSync, batch: Batch): Cooperative<void> {
     if (++done % bucketsInSlice === 0) yield full
   }
   const upsertCount = db.prepare(
-    `INSERT INTO key_counts (unit, start, key, requests, tokens) VALUES (${marks(5)})
-     ON CONFLICT DO UPDATE SET ${added(["requests", "tokens"], "key_counts")}`
+    `INSERT INTO key_counts (unit, start, key, requests, tokens, ${countCosts.join(", ")}) VALUES (${marks(7)})
+     ON CONFLICT DO UPDATE SET ${added(["requests", "tokens", ...countCosts], "key_counts")}`
   )
-  for (const { key, requests, start, tokens, unit } of batch.counts.values()) {
-    upsertCount.run(unit, start, key, requests, tokens)
+  for (const { cost, key, requests, start, tokens, unit } of batch.counts.values()) {
+    upsertCount.run(unit, start, key, requests, tokens, ...splitAmount(cost))
     if (++done % bucketsInSlice === 0) yield full
   }
   const upsertUse = db.prepare(
@@ -174,12 +202,20 @@ export const readCounters = (db: DatabaseSync, key: string, now: number): KeyCou
   const at = countersAt(now)
   const starts: Array<readonly [KeptUnit, number]> = [["minute", at.minute], ["hour", at.hour]]
   for (let day = at.firstDay; day <= at.day; day += dayLength) starts.push(["day", day])
-  const one = db.prepare("SELECT requests, tokens FROM key_counts WHERE unit = ? AND start = ? AND key = ?")
+  const one = db.prepare(
+    `SELECT requests, tokens, ${countCosts.join(", ")} FROM key_counts WHERE unit = ? AND start = ? AND key = ?`
+  )
   const counts = starts.flatMap(([unit, start]) => {
     const row = one.get(unit, start, key)
     return row === undefined
       ? []
-      : [{ unit, start, requests: Number(row["requests"]), tokens: Number(row["tokens"]) }]
+      : [{
+        unit,
+        start,
+        requests: Number(row["requests"]),
+        tokens: Number(row["tokens"]),
+        cost: joinAmount(Number(row["cost_units"]), Number(row["cost_nanos"]))
+      }]
   })
   const last = db.prepare("SELECT at FROM key_last_used WHERE key = ?").get(key)
   return sumCounters(at, counts, last === undefined ? undefined : Number(last["at"]))
@@ -199,8 +235,20 @@ const bucketsInPiece = 1000
 
 const sumsOf = (row: ReadonlyArray<unknown>): Sums => {
   const sums = zero()
-  for (let i = 0; i < measureNames.length; i++) sums.values[i] = Number(row[placeLength + i])
+  for (let i = 0; i < sumNames.length; i++) sums.values[i] = Number(row[placeLength + i])
   return sums
+}
+
+/** The sum of a column. Whole units are moved out of the nanos: their sum may be beyond the exact numbers. */
+const summed = (name: string): string => {
+  switch (name) {
+    case "cost_units":
+      return `sum(cost_units) + sum(cost_nanos) / ${nanosInUnit}`
+    case "cost_nanos":
+      return `sum(cost_nanos) % ${nanosInUnit}`
+    default:
+      return `sum("${name}")`
+  }
 }
 
 /**
@@ -221,9 +269,7 @@ export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piec
     `SELECT ${place} FROM usage WHERE ${placeAfter} AND hour < ? ORDER BY ${place} LIMIT 1 OFFSET ${bucketsInPiece - 1}`
   )
   const sums = db.prepare(
-    `SELECT ${columns.join(", ")}, ${
-      quoted.map((name) => `sum(${name})`).join(", ")
-    } FROM usage WHERE ${range} ${grouped} ORDER BY 1`
+    `SELECT ${columns.join(", ")}, ${sumNames.map(summed).join(", ")} FROM usage WHERE ${range} ${grouped} ORDER BY 1`
   )
   const errors = db.prepare(
     `SELECT ${columns.join(", ")}, code, sum(count) FROM usage_errors WHERE ${range} ${grouped}, code`

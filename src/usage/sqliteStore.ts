@@ -13,6 +13,8 @@ import type { DatabaseSync } from "node:sqlite"
 import { runCooperatively } from "../config/clock/cooperative.ts"
 import { type Cooperative, sliceItems } from "../domain/stream/cooperative.ts"
 import { addCounters, Batch, type Bucket } from "./Batch.ts"
+import { makeChangeHistory } from "./changes.ts"
+import { changesInSqlite } from "./changesInSqlite.ts"
 import { orderedBuckets, reportOf } from "./memoryStore.ts"
 import { type Connect, openSqlite, type SqliteConnections, type UsageFileError, usageFileError } from "./openSqlite.ts"
 import { compactBatch, compactHourly, cutoffsAt, defaultKeepDays, type RetentionCutoffs } from "./retention.ts"
@@ -71,7 +73,7 @@ function* merged(
 /** Makes a store in a file; in memory for as long as the file cannot be used. */
 export const makeSqliteStore = Effect.fnUntraced(function*(
   options: SqliteOptions
-): Effect.fn.Return<UsageStoreShape, never, FileSystem.FileSystem | Scope.Scope> {
+): Effect.fn.Return<Required<UsageStoreShape>, never, FileSystem.FileSystem | Scope.Scope> {
   const { connect, file, keepDays = () => defaultKeepDays, most = maxBuckets } = options
   const fs = yield* FileSystem.FileSystem
   const open = Effect.provideService(openSqlite(file, connect), FileSystem.FileSystem, fs)
@@ -263,6 +265,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
   yield* compactHourly(compact)
 
   return {
+    changes: yield* makeChangeHistory(keepDays, changesInSqlite(file, connect)),
     add: (entry) => {
       pending.addCounts(entry)
       pending.addBucket(entry)

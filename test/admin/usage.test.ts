@@ -62,7 +62,7 @@ describe("usage in the admin API", () => {
       to: "2026-11-21T00:00:00Z",
       truncated: false
     })
-    assert.deepStrictEqual(Object.keys(totals), [...measureNames, "errors"])
+    assert.deepStrictEqual(Object.keys(totals), [...measureNames, "cost", "unpriced_requests", "errors"])
     assert.deepStrictEqual(totals, {
       requests: 3,
       succeeded: 1,
@@ -80,6 +80,8 @@ describe("usage in the admin API", () => {
       queue_ms: 9,
       upstream_ms: 12,
       duration_ms: 27,
+      cost: "0",
+      unpriced_requests: 3,
       errors: { upstream_error: 1 }
     })
     assert.deepStrictEqual(store, { kind: "memory", persistent: false, detail: null })
@@ -202,9 +204,9 @@ describe("usage in the admin API", () => {
     assert.match(headers.get("content-disposition") ?? "", /^attachment; filename=".*\.csv"$/)
     assert.isNull(headers.get("x-truncated"))
     assert.deepStrictEqual(text.split("\r\n"), [
-      `key,key_name,account,account_identifier,day,${measureNames.join(",")},errors`,
-      "direct,,none,,2026-11-20,1,0,0,1,1,100,5,2,1,105,0,0,1,3,4,9,",
-      `${key},"Team, ""A""",${accountHash},'${account},2026-11-20,3,1,2,0,3,30,15,6,3,45,0,0,3,9,12,27,rate_limit_exceeded=1;upstream_error=1`,
+      `key,key_name,account,account_identifier,day,${measureNames.join(",")},cost,currency,unpriced_requests,errors`,
+      "direct,,none,,2026-11-20,1,0,0,1,1,100,5,2,1,105,0,0,1,3,4,9,0,,1,",
+      `${key},"Team, ""A""",${accountHash},'${account},2026-11-20,3,1,2,0,3,30,15,6,3,45,0,0,3,9,12,27,0,,3,rate_limit_exceeded=1;upstream_error=1`,
       ""
     ])
     const cut = await call("GET", `/admin/usage.csv?${span}&by=key&limit=1`)

@@ -425,6 +425,16 @@ describe("four nodes over one store", () => {
       cursor = next_cursor
     }
     assert.deepStrictEqual(items.map((item) => item.node), times(9, (i) => `n${(8 - i) % 4 + 1}`))
+    const counted = await replyOfAll(() =>
+      admin(node(2).url, "GET", "/admin/requests/facets?text=WORD") as unknown as Promise<
+        Pick<Page, "nodes_missing"> & {
+          readonly total: number
+          readonly facets: { readonly style: ReadonlyArray<{ readonly value: string; readonly count: number }> }
+        }
+      >
+    )
+    assert.strictEqual(counted.total, 9)
+    assert.deepStrictEqual(counted.facets.style.map(({ count, value }) => [value, count]), [["chat", 9]])
     for (const [i, { id, node: of, request_id }] of items.entries()) {
       assert.isTrue(id.startsWith(`${of}:rec_`), id)
       for (const name of [id, request_id]) {

@@ -14,7 +14,9 @@ import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { sha256Hex } from "../../src/config/json.ts"
 import type { KeyLimit } from "../../src/config/keyRecords.ts"
 import { windowNames } from "../../src/config/schema.ts"
+import { formatDecimal } from "../../src/domain/decimal.ts"
 import { keyId } from "../../src/domain/identity.ts"
+import { resolveRoute } from "../../src/domain/routes.ts"
 import type { Used } from "../../src/usage/Admission.ts"
 import type { Refused } from "../../src/usage/keyRules.ts"
 import { type LimitsStore, makeSharedLimits } from "../../src/usage/sharedLimits.ts"
@@ -38,11 +40,19 @@ afterAll(async () => {
   await Effect.runPromise(Scope.close(scope, Exit.void))
 })
 
+/** Costs beyond the numbers that are exact: 2^53 + 1 nanos a request, and 999.999999999 a token, rounded. */
+const prices = { "upstream-chat": { input: "999999999.999999999", per_request: "9007199.254740993" } }
+const costOfPrompt = (tokens: number): bigint => 9_007_199_254_740_993n + BigInt(tokens) * 1_000_000_000_000n
+const costs = fc.bigInt({ min: 1n, max: 20n * 2n ** 53n })
 const amount = fc.option(fc.integer({ min: 1, max: 40 }), { nil: undefined })
 const limits = fc.subarray([...windowNames]).chain((windows) =>
   fc.tuple(...windows.map((window) =>
-    fc.record({ window: fc.constant(window), requests: amount, tokens: amount })
-      .filter(({ requests, tokens }) => requests !== undefined || tokens !== undefined)
+    fc.record({
+      window: fc.constant(window),
+      requests: amount,
+      tokens: amount,
+      cost: fc.option(costs, { nil: undefined, freq: 2 })
+    }).filter(({ cost, requests, tokens }) => requests !== undefined || tokens !== undefined || cost !== undefined)
   ))
 )
 
@@ -54,7 +64,7 @@ type Act =
     readonly tokens: number
     readonly lost: boolean
   }
-  | { readonly _tag: "settle"; readonly which: number; readonly counted: boolean; readonly tokens: number }
+  | { readonly _tag: "settle"; readonly which: number } & Required<Used>
   | { readonly _tag: "pass"; readonly millis: number }
   | {
     readonly _tag: "limit"
@@ -83,7 +93,8 @@ const act: fc.Arbitrary<Act> = fc.oneof(
       _tag: fc.constant("settle" as const),
       which: fc.nat({ max: 30 }),
       counted: fc.boolean(),
-      tokens: fc.nat({ max: 30 })
+      tokens: fc.nat({ max: 30 }),
+      cost: fc.bigInt({ min: 0n, max: 2n ** 54n })
     })
   },
   {
@@ -115,11 +126,12 @@ interface Known {
   readonly at: number
   readonly end: (used: Used) => Promise<void>
   tokens: number
+  cost: bigint
   counts: boolean
   open: boolean
 }
 
-const nothingUsed: Used = { counted: false, tokens: 0 }
+const nothingUsed: Used = { counted: false, tokens: 0, cost: 0n }
 
 const codeOf = (exit: Exit.Exit<unknown, Refused>): string | undefined => {
   const refused = Exit.findErrorOption(exit)
@@ -133,6 +145,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
   let now = Date.parse(beginning)
   const under = new Set<Promise<unknown>>()
   let losesAnswers = false
+  const model = resolveRoute(config.now().route_table, "chat", "upstream-chat")
   await client.sendCommand(["FLUSHALL"])
   await client.sendCommand(["SET", "gw:{main}:epoch", "e"])
   await Effect.runPromise(config.update((raw) => Effect.succeed({ ...raw, keys: [...keys], key_records: {} })))
@@ -180,7 +193,11 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
   const used = (key: string, window: KeyLimit["window"]) => {
     const { end, start } = windowAt(window, now)
     const own = known.filter((one) => one.key === key && one.counts && one.at >= start && one.at < end)
-    return { requests: own.length, tokens: own.reduce((sum, { tokens }) => sum + tokens, 0) }
+    return {
+      requests: own.length,
+      tokens: own.reduce((sum, { tokens }) => sum + tokens, 0),
+      cost: own.reduce((sum, { cost }) => sum + cost, 0n)
+    }
   }
   const inFlight = (key: string) => known.filter((one) => one.key === key && one.open).length
 
@@ -194,15 +211,19 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
         if (one === undefined || !one.open) break
         await one.end(step)
         // Only the first counts.
-        await one.end({ counted: !step.counted, tokens: 99 })
-        Object.assign(one, { open: false, counts: step.counted, tokens: step.tokens })
+        await one.end({ counted: !step.counted, tokens: 99, cost: 99n })
+        Object.assign(one, { open: false, counts: step.counted, tokens: step.tokens, cost: step.cost })
         break
       }
       case "limit": {
         const record = {
           ...(step.most === undefined ? {} : { max_inflight: step.most }),
           limits: step.limits.map((limit) =>
-            Object.fromEntries(Object.entries(limit).filter(([, value]) => value !== undefined))
+            Object.fromEntries(
+              Object.entries(limit).flatMap(([name, value]) =>
+                value === undefined ? [] : [[name, typeof value === "bigint" ? formatDecimal(value) : value]]
+              )
+            )
           )
         }
         await Effect.runPromise(
@@ -225,12 +246,16 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
         const key = ids[step.key]!
         const record = config.now().key_records.get(key)
         const isLimited = record?.max_inflight !== undefined || (record?.limits.length ?? 0) > 0
-        const estimated = record?.limits.some(({ tokens }) => tokens !== undefined) === true ? step.tokens : 0
+        const estimated = record?.limits.some(({ cost, tokens }) => tokens !== undefined || cost !== undefined) === true
+          ? step.tokens
+          : 0
+        const reserved = record?.limits.some(({ cost }) => cost !== undefined) === true ? costOfPrompt(estimated) : 0n
         const fits = inFlight(key) < (record?.max_inflight ?? Number.POSITIVE_INFINITY) &&
           (record?.limits ?? []).every(
-            ({ requests = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, window }) => {
+            ({ cost, requests = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, window }) => {
               const sum = used(key, window)
-              return sum.requests + 1 <= requests && sum.tokens + estimated <= tokens
+              return sum.requests + 1 <= requests && sum.tokens + estimated <= tokens &&
+                (cost === undefined || sum.cost + reserved <= cost)
             }
           )
         const own = Effect.runSync(Scope.make())
@@ -242,7 +267,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
         const isLost = step.lost && isLimited
         losesAnswers = isLost
         const admitted = await Effect.runPromise(Effect.exit(Scope.provide(
-          nodes[step.node]!.limits.admit({ key, promptTokens: () => step.tokens, used: () => spent }),
+          nodes[step.node]!.limits.admit({ key, model, promptTokens: () => step.tokens, used: () => spent }),
           own
         )))
         losesAnswers = false
@@ -259,7 +284,16 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
           break
         }
         // Requests without limits are counted at their end.
-        known.push({ node: step.node, key, at: now, end, tokens: estimated, counts: isLimited, open: true })
+        known.push({
+          node: step.node,
+          key,
+          at: now,
+          end,
+          tokens: estimated,
+          cost: reserved,
+          counts: isLimited,
+          open: true
+        })
         break
       }
     }
@@ -268,9 +302,9 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
       const seen = await Effect.runPromise(limits.usageOf(ids))
       for (const [i, key] of ids.entries()) {
         assert.strictEqual(seen[i]?.inFlight, inFlight(key))
-        for (const { requests, resetsAt, startedAt, tokens, window } of seen[i]?.windows ?? []) {
+        for (const { cost, requests, resetsAt, startedAt, tokens, window } of seen[i]?.windows ?? []) {
           assert.deepStrictEqual({ start: startedAt, end: resetsAt }, windowAt(window, now))
-          assert.deepStrictEqual({ requests, tokens }, used(key, window), window)
+          assert.deepStrictEqual({ requests, tokens, cost }, used(key, window), window)
         }
       }
     }
@@ -286,7 +320,7 @@ describe("the limits of keys over two nodes", () => {
     "are never exceeded and never leak under any interleaving",
     () =>
       Effect.runPromise(Effect.scoped(Effect.gen(function*() {
-        const config = Context.get(yield* Layer.build(ConfigStore.layerJson({ keys: [...keys] })), ConfigStore)
+        const config = Context.get(yield* Layer.build(ConfigStore.layerJson({ keys: [...keys], prices })), ConfigStore)
         yield* Effect.promise(() =>
           fc.assert(
             fc.asyncProperty(

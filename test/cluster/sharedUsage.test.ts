@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
+import { makeEncryption } from "../../src/cluster/store/encryption.ts"
 import { type ScriptName, scripts } from "../../src/cluster/store/scripts.ts"
 import { StoreUnavailable } from "../../src/cluster/store/StoreShape.ts"
 import { makeRedisStore } from "../../src/usage/redisStore.ts"
@@ -23,6 +24,7 @@ afterAll(async () => {
   await Effect.runPromise(Scope.close(scope, Exit.void))
 })
 
+const encryption = makeEncryption("a key of this test", undefined)
 const unavailable = new StoreUnavailable({ message: "lost" })
 
 /** A store without heartbeats; `lost` drops replies. */
@@ -37,6 +39,7 @@ const nodeStore = (node: string, lost: () => boolean = () => false) => {
       catch: () => unavailable
     })
   return {
+    ...encryption,
     isUp: () => true,
     send,
     run: (name: ScriptName, ...args: ReadonlyArray<string>) =>

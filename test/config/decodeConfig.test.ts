@@ -345,6 +345,56 @@ describe("decodeConfig", () => {
       ])
     }))
 
+  it.effect("reads prices exactly, as numbers or texts, and names the field of a wrong one", () =>
+    Effect.gen(function*() {
+      const { prices, currency } = yield* decode({
+        currency: "usd",
+        prices: {
+          " GPT-4o ": { input: 0.15, cached_input: "0.075", output: 1e-9, per_request: 1 },
+          "gpu/*": { input: "1.5e2" }
+        }
+      })
+      assert.strictEqual(currency, "USD")
+      assert.deepStrictEqual(prices, {
+        exact: new Map([["gpt-4o", {
+          input: 150_000_000n,
+          cachedInput: 75_000_000n,
+          output: 1n,
+          perRequest: 1_000_000_000n
+        }]]),
+        prefixes: [["gpu/", {
+          input: 150_000_000_000n,
+          cachedInput: 150_000_000_000n,
+          output: 0n,
+          perRequest: 0n
+        }]]
+      })
+      for (
+        const [raw, message] of [
+          [{ prices: 1 }, "prices must be an object"],
+          [{ prices: { a: {} } }, "prices.a must have at least one price"],
+          [
+            { prices: { a: { input: -1 } } },
+            "prices.a.input must be a decimal number of at least 0 with at most 9 decimals"
+          ],
+          [
+            { prices: { a: { output: 1e-10 } } },
+            "prices.a.output must be a decimal number of at least 0 with at most 9 decimals"
+          ],
+          [{ prices: { a: { output: "1e10" } } }, "prices.a.output must be between 0 and 1000000000"],
+          [
+            { prices: { a: { input: 1234567.123456789 } } },
+            "prices.a.input must be a text to keep more than 15 digits exactly"
+          ],
+          [{ prices: { "a*b": { input: 1 } } }, "prices.a*b may have * at its end only"],
+          [{ prices: { a: { input: 1 }, "A ": { input: 2 } } }, "prices.A  is named twice, but for case and blanks"],
+          [{ prices: { "": { input: 1 } } }, "prices must not have an empty name"],
+          [{ currency: "dollars" }, "currency must be a code of three letters, such as USD"],
+          [{ currency: 1 }, "currency must be a string"]
+        ] as const
+      ) assert.deepStrictEqual(yield* faults(raw), [message])
+    }))
+
   it.effect("treats names of inherited object properties as ordinary names", () =>
     Effect.gen(function*() {
       const raw = JSON.parse(`{"model_aliases": {"__proto__": "upstream-chat", "constructor": "upstream-chat"},

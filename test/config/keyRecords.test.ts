@@ -47,7 +47,11 @@ describe("key records", () => {
           expires_at: "2027-01-01T01:00:00+01:00",
           models: [" upstream-chat "],
           max_inflight: 4,
-          limits: [{ window: "day", requests: 1000, tokens: null }, { window: "month", tokens: 10 ** 12 }],
+          limits: [{ window: "day", requests: 1000, tokens: null }, {
+            window: "month",
+            tokens: 10 ** 12,
+            cost: null
+          }, { window: "week", cost: "0.05" }],
           created_at: "2026-11-21T20:00:00Z",
           unknown: 1
         }),
@@ -60,7 +64,8 @@ describe("key records", () => {
           max_inflight: 4,
           limits: [
             { window: "day", requests: 1000, tokens: undefined },
-            { window: "month", requests: undefined, tokens: 10 ** 12 }
+            { window: "month", requests: undefined, tokens: 10 ** 12 },
+            { window: "week", requests: undefined, tokens: undefined, cost: 50_000_000n }
           ],
           created_at: "2026-11-21T20:00:00Z"
         }
@@ -86,9 +91,16 @@ describe("key records", () => {
           { limits: [{ window: "year", requests: 1 }] },
           ".limits[0].window must be one of minute, hour, day, week, month"
         ],
-        [{ limits: [{ window: "day" }] }, ".limits[0] must limit requests, tokens or both"],
+        [{ limits: [{ window: "day" }] }, ".limits[0] must limit requests, tokens or cost"],
         [{ limits: [{ window: "day", requests: 0 }] }, ".limits[0].requests must be between 1 and 1000000000000"],
         [{ limits: [{ window: "day", tokens: 1.5 }] }, ".limits[0].tokens must be an integer"],
+        [{ limits: [{ window: "day", cost: 0 }] }, ".limits[0].cost must be above 0"],
+        [{ limits: [{ window: "day", cost: "1e13" }] }, ".limits[0].cost must be between 0 and 1000000000000"],
+        [{ limits: [{ window: "day", cost: true }] }, ".limits[0].cost must be a decimal number"],
+        [
+          { limits: [{ window: "day", cost: "0.0000000001" }] },
+          ".limits[0].cost must be a decimal number of at least 0 with at most 9 decimals"
+        ],
         [
           { limits: [{ window: "day", tokens: 1 }, { window: "day", requests: 1 }] },
           ".limits must name each window once"

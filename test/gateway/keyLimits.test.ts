@@ -3,7 +3,9 @@ import Anthropic from "@anthropic-ai/sdk"
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import OpenAI from "openai"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
+import { formatDecimal } from "../../src/domain/decimal.ts"
 import { keyId } from "../../src/domain/identity.ts"
+import { adminKey } from "../support/gateway.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
 import { ways } from "../support/sameReply.ts"
 import { type Failed, styleClients, type StyleName, styleNames } from "../support/styleClients.ts"
@@ -292,6 +294,100 @@ describe("a key with a limit per window", () => {
     assert.strictEqual(embedded.status, 200)
     const { usage } = await embedded.json() as { usage: { total_tokens: number } }
     assert.deepStrictEqual((await settled()).windows[0]?.tokens?.used, first.usage.total_tokens + usage.total_tokens)
+  })
+})
+
+describe("a key with a limit of cost", () => {
+  /** Amounts of 10^-9. The prices make the cost of each token exact. */
+  const amountOf = (of: Record<string, unknown>): number => {
+    const tokens = (name: string) => Number(of[`${name}_tokens`])
+    return (tokens("prompt") - tokens("cached")) * 1500 + tokens("cached") * 500 + tokens("completion") * 3100 +
+      Number(of["counted_requests"]) * 1_000_000
+  }
+  const priced: RawConfig = {
+    currency: "eur",
+    prices: { "upstream-chat": { input: 1.5, cached_input: "0.5", output: 3.1, per_request: 0.001 } }
+  }
+  const own = (credential: Record<string, string>) => fetch(`${site.url}/v1/usage`, { headers: credential })
+
+  it("every style counts the cost of its requests, in usage, metrics and what the key's holder reads", async () => {
+    await start({ name: "team a", limits: [{ window: "month", cost: 5, requests: 100 }] }, priced)
+    for (const style of styleNames) {
+      for (const stream of [false, true]) await (await ask(style, stream)).text()
+    }
+    await (await ask("chat", false, { bearer: "free", model: "upstream-reasoner" })).text()
+    await settled()
+    const { currency, rows, totals } = await admin(site.url, "GET", "/admin/usage?by=style,model") as {
+      currency: string
+      rows: ReadonlyArray<Record<string, unknown>>
+      totals: Record<string, unknown>
+    }
+    assert.strictEqual(currency, "EUR")
+    assert.deepStrictEqual(rows.map((row) => [row["unpriced_requests"], row["model"]]).sort(), [
+      ...styleNames.map(() => [0, "upstream-chat"]),
+      [1, "upstream-reasoner"]
+    ])
+    const chatRows = rows.filter((row) => row["model"] === "upstream-chat")
+    for (const row of chatRows) assert.strictEqual(row["cost"], formatDecimal(BigInt(amountOf(row))))
+    const total = chatRows.reduce((sum, row) => sum + amountOf(row), 0)
+    const cost = formatDecimal(BigInt(total))
+    assert.deepInclude(totals, { cost, unpriced_requests: 1 })
+    const csv = await (await fetch(`${site.url}/admin/usage.csv?by=model&model=upstream-chat`, {
+      headers: { authorization: `Bearer ${adminKey}` }
+    })).text()
+    assert.match(csv, /,duration_ms,cost,currency,unpriced_requests,errors\r\n/)
+    assert.include(csv, `,${cost},EUR,0,\r\n`)
+    const metrics = await (await fetch(`${site.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } }))
+      .text()
+    const [, counted] = /^gateway_cost_total\{model="upstream-chat",upstream="default"\} (.*)$/m.exec(metrics) ?? []
+    assert.closeTo(Number(counted), total / 1e9, 1e-9)
+    assert.strictEqual(metrics.match(/^gateway_cost_total\{/gm)?.length, 1)
+
+    const used = { requests: 8, tokens: chatRows.reduce((sum, row) => sum + Number(row["total_tokens"]), 0), cost }
+    const answer = await own({ "x-api-key": key })
+    assert.strictEqual(answer.status, 200)
+    assert.deepStrictEqual(await answer.json(), {
+      key: { name: "team a" },
+      currency: "EUR",
+      today: used,
+      month: used,
+      limits: [{
+        window: "month",
+        requests: { limit: 100, used: 8, remaining: 92 },
+        tokens: null,
+        cost: { limit: "5", used: cost, remaining: formatDecimal(5_000_000_000n - BigInt(total)) },
+        resets_at: "2026-12-01T00:00:00Z"
+      }]
+    })
+    for (const bearer of [adminKey, "a-token-of-its-own", "free "]) {
+      assert.strictEqual(
+        (await own({ authorization: `Bearer ${bearer}` })).status,
+        bearer === "free " ? 200 : 401,
+        bearer
+      )
+    }
+    assert.strictEqual((await own({})).status, 401)
+    assert.deepInclude((await admin(site.url, "GET", "/admin/usage"))["totals"], { requests: 9 })
+  })
+
+  it("every style rejects a request above the amount, and a model without a price", async () => {
+    await start({ limits: [{ window: "day", cost: "0.002" }] }, priced)
+    for (const style of styleNames) {
+      const unpriced = await ask(style, false, { model: "upstream-reasoner" })
+      assert.strictEqual(unpriced.status, 403, style)
+      assert.strictEqual(unpriced.headers.get("x-should-retry"), "false")
+      assert.include(await unpriced.text(), `the model \\"upstream-reasoner\\" has no price`)
+    }
+    const { error } = await (await ask("chat", false, { model: "upstream-reasoner" })).json() as {
+      error: { code: string; param: string }
+    }
+    assert.deepInclude(error, { code: "model_not_priced", param: "model" })
+    await (await ask("chat", false)).text()
+    await settled()
+    await everywhere(
+      (style) => refusalOf(style, "RateLimitError", 429, "rate_limit_exceeded", "RESOURCE_EXHAUSTED"),
+      "limit of 0.002 EUR a day is used up until 2026-11-22T00:00:00Z"
+    )
   })
 })
 

@@ -114,7 +114,7 @@ describe("metrics", () => {
 })
 
 describe("a change of the settings", () => {
-  it("is logged with the names of what was changed, and without their values", async () => {
+  it("is logged with the names of what was changed in its message, without their values", async () => {
     const { admin, lines } = await start()
     const saved = await admin("PUT", "/admin/settings", {
       runtime: { account_max_inflight: 7 },

@@ -9,6 +9,7 @@ import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import type { KeyLimit } from "../../src/config/keyRecords.ts"
 import { windowNames } from "../../src/config/schema.ts"
+import { formatDecimal } from "../../src/domain/decimal.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { resolveRoute } from "../../src/domain/routes.ts"
 import type { Used } from "../../src/usage/Admission.ts"
@@ -45,13 +46,14 @@ interface Known {
   readonly at: number
   readonly end: (used: Used) => Effect.Effect<void>
   tokens: number
+  cost: bigint
   counts: boolean
   open: boolean
 }
 
 type Act =
   | { readonly _tag: "admit"; readonly key: number; readonly tokens: number }
-  | { readonly _tag: "end"; readonly which: number; readonly counted: boolean; readonly tokens: number }
+  | { readonly _tag: "end"; readonly which: number } & Required<Used>
   | { readonly _tag: "leave"; readonly which: number }
   | { readonly _tag: "pass"; readonly millis: number }
   | {
@@ -64,11 +66,19 @@ type Act =
 
 const minute = 60_000
 const which = fc.nat({ max: 30 })
+/** Costs beyond the numbers that are exact: 2^53 + 1 nanos a request, and 999.999999999 a token, rounded. */
+const prices = { "upstream-chat": { input: "999999999.999999999", per_request: "9007199.254740993" } }
+const costOfPrompt = (tokens: number): bigint => 9_007_199_254_740_993n + BigInt(tokens) * 1_000_000_000_000n
+const costs = fc.bigInt({ min: 1n, max: 20n * 2n ** 53n })
 const amount = fc.option(fc.integer({ min: 1, max: 40 }), { nil: undefined })
 const limits = fc.subarray([...windowNames]).chain((windows) =>
   fc.tuple(...windows.map((window) =>
-    fc.record({ window: fc.constant(window), requests: amount, tokens: amount })
-      .filter(({ requests, tokens }) => requests !== undefined || tokens !== undefined)
+    fc.record({
+      window: fc.constant(window),
+      requests: amount,
+      tokens: amount,
+      cost: fc.option(costs, { nil: undefined, freq: 2 })
+    }).filter(({ cost, requests, tokens }) => requests !== undefined || tokens !== undefined || cost !== undefined)
   ))
 )
 const act: fc.Arbitrary<Act> = fc.oneof(
@@ -82,7 +92,8 @@ const act: fc.Arbitrary<Act> = fc.oneof(
       _tag: fc.constant("end" as const),
       which,
       counted: fc.boolean(),
-      tokens: fc.nat({ max: 30 })
+      tokens: fc.nat({ max: 30 }),
+      cost: fc.bigInt({ min: 0n, max: 2n ** 54n })
     })
   },
   { weight: 2, arbitrary: fc.record({ _tag: fc.constant("leave" as const), which }) },
@@ -108,15 +119,16 @@ const act: fc.Arbitrary<Act> = fc.oneof(
 /** Near the ends of minutes, days, weeks and months, leap days among them. */
 const beginnings = ["2028-02-28T23:59:58Z", "2028-02-29T23:59:59Z", "2027-12-31T23:58:00Z", "2026-11-22T23:00:00Z"]
 
-const nothingUsed: Used = { counted: false, tokens: 0 }
+const nothingUsed: Used = { counted: false, tokens: 0, cost: 0n }
 
 /** Asks for the admission of a request; `end` ends it with what it has used. */
 const ask = (keyLimits: KeyLimits["Service"], tokens = 1, key = ids[0]!) =>
   Effect.gen(function*() {
     const scope = yield* Scope.make()
+    const model = resolveRoute((yield* ConfigStore).now().route_table, "chat", "upstream-chat")
     let used = nothingUsed
     const admitted = yield* Scope.provide(
-      keyLimits.admit({ key, promptTokens: () => tokens, used: () => used }),
+      keyLimits.admit({ key, model, promptTokens: () => tokens, used: () => used }),
       scope
     )
     const end = (by: Used) =>
@@ -138,17 +150,22 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
     const used = (key: string, window: KeyLimit["window"], now: number) => {
       const { end, start } = windowAt(window, now)
       const own = known.filter((one) => one.key === key && one.counts && one.at >= start && one.at < end)
-      return { requests: own.length, tokens: own.reduce((sum, { tokens }) => sum + tokens, 0) }
+      return {
+        requests: own.length,
+        tokens: own.reduce((sum, { tokens }) => sum + tokens, 0),
+        cost: own.reduce((sum, { cost }) => sum + cost, 0n)
+      }
     }
     const inFlight = (key: string) => known.filter((one) => one.key === key && one.open).length
 
-    const endOne = Effect.fnUntraced(function*(one: Known | undefined, { counted, tokens }: Used) {
+    const endOne = Effect.fnUntraced(function*(one: Known | undefined, { cost = 0n, counted, tokens }: Used) {
       if (one === undefined || !one.open) return
-      yield* one.end({ counted, tokens })
+      yield* one.end({ counted, tokens, cost })
       one.open = false
       one.counts = counted
       one.tokens = tokens
-      store.add(entry({ at: one.at, key: one.key, counted, promptTokens: tokens, completionTokens: 0 }))
+      one.cost = cost
+      store.add(entry({ at: one.at, key: one.key, counted, promptTokens: tokens, completionTokens: 0, cost }))
     })
 
     for (const step of acts) {
@@ -168,7 +185,11 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
             [ids[step.key]!]: {
               ...(step.most === undefined ? {} : { max_inflight: step.most }),
               limits: step.limits.map((limit) =>
-                Object.fromEntries(Object.entries(limit).filter(([, value]) => value !== undefined))
+                Object.fromEntries(
+                  Object.entries(limit).flatMap(([name, value]) =>
+                    value === undefined ? [] : [[name, typeof value === "bigint" ? formatDecimal(value) : value]]
+                  )
+                )
               )
             }
           }
@@ -181,18 +202,32 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
         case "admit": {
           const key = ids[step.key]!
           const record = config.now().key_records.get(key)
-          const estimated = record?.limits.some(({ tokens }) => tokens !== undefined) === true ? step.tokens : 0
+          const estimated = record?.limits.some(({ cost, tokens }) =>
+              tokens !== undefined || cost !== undefined
+            ) === true
+            ? step.tokens
+            : 0
+          const reserved = record?.limits.some(({ cost }) => cost !== undefined) === true ? costOfPrompt(estimated) : 0n
           const fits = inFlight(key) < (record?.max_inflight ?? Number.POSITIVE_INFINITY) &&
             (record?.limits ?? []).every(
-              ({ requests = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, window }) => {
+              ({ cost, requests = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, window }) => {
                 const sum = used(key, window, now)
-                return sum.requests + 1 <= requests && sum.tokens + estimated <= tokens
+                return sum.requests + 1 <= requests && sum.tokens + estimated <= tokens &&
+                  (cost === undefined || sum.cost + reserved <= cost)
               }
             )
           const admitted = yield* Effect.exit(ask(keyLimits, step.tokens, key))
           assert.strictEqual(Exit.isSuccess(admitted), fits)
           if (Exit.isSuccess(admitted)) {
-            known.push({ key, at: now, end: admitted.value.end, tokens: estimated, counts: true, open: true })
+            known.push({
+              key,
+              at: now,
+              end: admitted.value.end,
+              tokens: estimated,
+              cost: reserved,
+              counts: true,
+              open: true
+            })
           }
           break
         }
@@ -202,18 +237,18 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
         const [seen] = yield* keyLimits.usageOf([key])
         assert(seen !== undefined)
         assert.strictEqual(seen.inFlight, inFlight(key))
-        for (const { requests, resetsAt, startedAt, tokens, window } of seen.windows) {
+        for (const { cost, requests, resetsAt, startedAt, tokens, window } of seen.windows) {
           assert.deepStrictEqual({ start: startedAt, end: resetsAt }, windowAt(window, after))
-          assert.deepStrictEqual({ requests, tokens }, used(key, window, after), window)
+          assert.deepStrictEqual({ requests, tokens, cost }, used(key, window, after), window)
         }
       }
     }
     for (const one of known) yield* endOne(one, nothingUsed)
     for (const { inFlight } of yield* keyLimits.usageOf(ids)) assert.strictEqual(inFlight, 0)
-  }).pipe(from(Date.parse(beginning), { keys: [...keys] }), Effect.provide(TestClock.layer()))
+  }).pipe(from(Date.parse(beginning), { keys: [...keys], prices }), Effect.provide(TestClock.layer()))
 
 /** Why a request is refused. */
-const refused = (keyLimits: KeyLimits["Service"], tokens = 1): Effect.Effect<Refused> =>
+const refused = (keyLimits: KeyLimits["Service"], tokens = 1): Effect.Effect<Refused, never, ConfigStore> =>
   Effect.flip(ask(keyLimits, tokens)).pipe(Effect.catch(() => Effect.die("It was admitted")))
 
 const noon = Date.parse("2026-11-21T12:00:00Z")
@@ -280,6 +315,41 @@ describe("the limits of keys", () => {
       yield* (yield* ask(keyLimits)).end({ counted: true, tokens: 1000 })
       assert.strictEqual((yield* refused(keyLimits)).rateLimits?.tokens?.remaining, 0)
     }).pipe(from(noon, limited("one", { limits: [{ window: "day", tokens: 20 }] }))))
+
+  it.effect("hold an amount of money: the prompt's cost is reserved, the actual cost replaces it", () =>
+    Effect.gen(function*() {
+      const keyLimits = yield* KeyLimits
+      const [first, second] = [yield* ask(keyLimits, 1_000_000), yield* ask(keyLimits, 1_000_000)]
+      const { error, rateLimits } = yield* refused(keyLimits, 1)
+      assert.strictEqual(
+        error.message,
+        "This API key's limit of 4.5 EUR a day is used up until 2026-11-22T00:00:00Z"
+      )
+      assert.deepInclude(error, { code: "rate_limit_exceeded", retryAfter: 12 * 3600 })
+      assert.deepStrictEqual(rateLimitHeaders(rateLimits!), {})
+      yield* first.end(nothingUsed)
+      yield* second.end({ counted: true, tokens: 3, cost: 2_000_000_000n })
+      yield* ask(keyLimits, 1_500_000)
+      assert.strictEqual((yield* keyLimits.usageOf([ids[0]!]))[0]?.windows[2]?.cost, 4_500_000_000n)
+    }).pipe(from(noon, {
+      ...limited("one", { limits: [{ window: "day", cost: "4.5" }] }),
+      prices: { "*": { input: 2, output: 1, per_request: 0.25 }, "upstream-*": { input: "1", per_request: 1 } },
+      currency: "eur"
+    })))
+
+  it.effect("reject a request whose prompt alone costs more than a limit, without a retry", () =>
+    Effect.gen(function*() {
+      const { error } = yield* refused(yield* KeyLimits, 1_000_000)
+      assert.strictEqual(
+        error.message,
+        "The request costs about 2.25; this API key is limited to a cost of 2 per month"
+      )
+      assert.isUndefined(error.retryAfter)
+      assert.isFalse(error.shouldRetry)
+    }).pipe(from(noon, {
+      ...limited("one", { limits: [{ window: "month", cost: 2 }] }),
+      prices: { "*": { input: 2, output: 1, per_request: 0.25 } }
+    })))
 
   it.effect("reject a request above max_inflight at once, with a retry after one second", () =>
     Effect.gen(function*() {
@@ -354,6 +424,34 @@ describe("the rights of a key", () => {
       ...limited("one", { models: ["gpt-4o", "claude-opus", "nobody"] }),
       upstream: { models: { big: "big-1" } },
       msgcompat_mapping: { slow: "big" }
+    })))
+
+  it.effect("a key with a limit of cost may use models only that have a price at every target", () =>
+    Effect.gen(function*() {
+      const keyLimits = yield* KeyLimits
+      const { route_table } = (yield* ConfigStore).now()
+      const refusal = (model: string, key = ids[0]!) =>
+        keyLimits.refuseModel(key, resolveRoute(route_table, "chat", model)!)?.code
+      assert.isUndefined(refusal("upstream-chat"))
+      assert.isUndefined(refusal("both"))
+      assert.deepStrictEqual(["upstream-reasoner", "half"].map((model) => refusal(model)), [
+        "model_not_priced",
+        "model_not_priced"
+      ])
+      assert.isUndefined(refusal("upstream-reasoner", ids[1]))
+      assert.deepInclude(keyLimits.refuseModel(ids[0]!, resolveRoute(route_table, "chat", "half")!), {
+        status: 403,
+        type: "permission_error",
+        rpc: "PERMISSION_DENIED",
+        param: "model",
+        message: `This API key has a limit of cost, and the model "half" has no price`
+      })
+    }).pipe(from(noon, {
+      ...limited("one", { limits: [{ window: "day", cost: 1, requests: 5 }] }),
+      upstreams: { gpu: { driver: "openai", base_url: "http://localhost:1", models: { a: "a", b: "b" } } },
+      upstream: { driver: "embedded" },
+      routes: { half: ["default/upstream-chat", "gpu/a"], both: ["gpu/b", "default/upstream-chat"] },
+      prices: { "upstream-chat": { input: 1 }, "gpu/b*": { per_request: 1 } }
     })))
 
   it("a disabled or expired key is rejected", () => {

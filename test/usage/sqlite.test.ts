@@ -10,7 +10,7 @@ import { sliceItems, type SliceSize } from "../../src/domain/stream/cooperative.
 import { Batch } from "../../src/usage/Batch.ts"
 import { openSqlite } from "../../src/usage/openSqlite.ts"
 import { writeBatch } from "../../src/usage/sqliteFile.ts"
-import { addEntry, zero } from "../../src/usage/UsageEntry.ts"
+import { addEntry, dimensionNames, dimensionsOf, zero } from "../../src/usage/UsageEntry.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
 import { dayLength, dayOf, hourLength, hourOf } from "../../src/usage/windows.ts"
 import {
@@ -139,7 +139,14 @@ describe("usage in a file", () => {
       for (const one of recorded) {
         const sums = zero()
         addEntry(sums, one)
-        insert.run(hourOf(one.at), one.key, one.model, one.account, one.style, ...sums.values)
+        insert.run(
+          hourOf(one.at),
+          one.key,
+          one.model,
+          one.account,
+          one.style,
+          ...sums.values.slice(0, measureNames.length)
+        )
       }
       old.prepare("INSERT INTO usage_errors VALUES (?, ?, 'none', 'a1', 'chat', 'upstream_error', 1)").run(start, keyA)
       old.prepare("INSERT INTO key_counts VALUES ('hour', ?, ?, 2, 30)").run(start, keyA)
@@ -163,6 +170,54 @@ describe("usage in a file", () => {
         ["gpu", "gpu/own", 1]
       ])
       assert.strictEqual((yield* store.counters(keyA, start)).windows.hour.requests, 3)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("takes over a file of a version without costs: its requests have no price", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* usageFile
+      yield* fs.makeDirectory(dirname(file))
+      const names = ["hour", ...dimensionNames].join(", ")
+      const place = ["hour INTEGER NOT NULL", ...dimensionNames.map((name) => `${name} TEXT NOT NULL`)].join(", ")
+      const old = new DatabaseSync(file)
+      old.exec(`
+        CREATE TABLE usage (${place}, ${measureNames.map((name) => `"${name}" INTEGER NOT NULL`).join(", ")},
+          PRIMARY KEY (${names})) WITHOUT ROWID, STRICT;
+        CREATE TABLE usage_errors (${place}, code TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (${names}, code))
+          WITHOUT ROWID, STRICT;
+        CREATE TABLE key_counts (unit TEXT NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL,
+          requests INTEGER NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (unit, start, key)) WITHOUT ROWID, STRICT;
+        CREATE TABLE key_last_used (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+        PRAGMA user_version = 2;
+      `)
+      const before = entry({ answerer: { upstream: "gpu", target: "gpu/own" } })
+      const sums = zero()
+      addEntry(sums, before)
+      const { account, key, model, style, target, upstream } = dimensionsOf(before)
+      old.prepare(`INSERT INTO usage VALUES (${"?, ".repeat(6 + measureNames.length)}?)`)
+        .run(hourOf(start), key, model, account, style, upstream, target, ...sums.values.slice(0, measureNames.length))
+      old.prepare("INSERT INTO key_counts VALUES ('hour', ?, ?, 1, 15)").run(start, keyA)
+      old.close()
+
+      // Beyond the numbers that are exact.
+      const cost = 2n ** 53n + 1n
+      const later = { ...before, cost }
+      yield* inScope(Effect.gen(function*() {
+        const store = yield* sqliteStore({ file })
+        assert.deepStrictEqual(yield* store.status, { kind: "sqlite", persistent: true, detail: null })
+        for (let i = 0; i < 3; i++) {
+          store.add(later)
+          yield* second
+        }
+      }))
+      const store = yield* sqliteStore({ file })
+      assert.deepStrictEqual(
+        plain(yield* store.query(everything)),
+        expectedReport([before, later, later, later], everything)
+      )
+      const { hour } = (yield* store.counters(keyA, start)).windows
+      assert.deepStrictEqual(hour, { requests: 4, tokens: 60, cost: 3n * cost })
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("does not change a file of a newer version or a database of another program", () =>
@@ -331,7 +386,8 @@ describe("usage in a file", () => {
         INSERT INTO usage SELECT ${first} + (i / ${rows / hours}) * ${hourLength}, 'key ' || (i % 50), 'model',
           'account ' || (i % ${
         rows / hours
-      }), 'chat', 'default', 'default/model', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9 FROM n
+      }), 'chat', 'default', 'default/model', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
+          0, 0, 0 FROM n
       `)
       close()
       const store = yield* sqliteStore({ file })
@@ -357,7 +413,8 @@ describe("usage in a file", () => {
       writer.exec(`
         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
         INSERT INTO usage SELECT ${dayOf(start - 200 * dayLength)} + (i / 50) * ${hourLength}, 'key', 'model',
-          'account ' || (i % 50), 'chat', 'default', 'default/model', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9 FROM n
+          'account ' || (i % 50), 'chat', 'default', 'default/model', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
+          0, 0, 0 FROM n
       `)
       const count = (where: string) =>
         Number(reader.prepare(`SELECT count(*) AS n FROM usage WHERE ${where}`).get()?.["n"])

@@ -5,6 +5,7 @@ import type * as FileSystem from "effect/FileSystem"
 import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
+import type { Change } from "../../src/usage/Change.ts"
 import type { UsageEntry } from "../../src/usage/UsageEntry.ts"
 import type { UsageQuery } from "../../src/usage/UsageQuery.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
@@ -31,6 +32,16 @@ export interface Run {
 }
 
 export type Made = Effect.Effect<Run, never, FileSystem.FileSystem | Scope.Scope>
+
+const adminChange = (place: number, at: number): Change => ({
+  at,
+  who: { kind: "token", name: "ci" },
+  address: "192.0.2.1",
+  action: `change ${place}`,
+  fields: [{ path: "runtime.sticky", before: null, after: "true" }],
+  more_fields: 0,
+  node: "n1"
+})
 
 /** Something that happens to a store between two queries. */
 type Act = { readonly add: ReadonlyArray<UsageEntry> } | { readonly pass: number }
@@ -86,6 +97,35 @@ export const storeSuite = (name: string, make: Made, { counts }: { readonly coun
         { numRuns: runs(60) }
       )
     })
+
+    it.effect("keeps admin changes over a restart, and returns them from any position on, newest first", () =>
+      Effect.gen(function*() {
+        yield* TestClock.setTime(start)
+        const run = yield* make
+        for (const place of [1, 2, 3, 4, 5]) yield* run.store.changes!.record(adminChange(place, start))
+        const { changes } = yield* run.restarted
+        const found = yield* changes!.read(Number.MAX_SAFE_INTEGER, 3)
+        assert.deepStrictEqual(found.map(({ change }) => change), [5, 4, 3].map((place) => adminChange(place, start)))
+        const older = yield* changes!.read(found.at(-1)!.position, 3)
+        assert.deepStrictEqual(older.map(({ change }) => change.action), ["change 2", "change 1"])
+        assert.isEmpty(yield* changes!.read(older.at(-1)!.position, 3))
+      }).pipe(Effect.provide(NodeServices.layer)))
+
+    it.effect("forgets admin changes after 400 days", () =>
+      Effect.gen(function*() {
+        const now = start + 400 * dayLength - 1000
+        yield* TestClock.setTime(now)
+        const { store: { changes } } = yield* make
+        yield* changes!.record(adminChange(1, start))
+        yield* changes!.record(adminChange(2, now))
+        const actions = Effect.map(
+          changes!.read(Number.MAX_SAFE_INTEGER, 9),
+          (found) => found.map(({ change }) => change.action)
+        )
+        assert.deepStrictEqual(yield* actions, ["change 2", "change 1"])
+        yield* TestClock.adjust("2 seconds")
+        assert.deepStrictEqual(yield* actions, ["change 2"])
+      }).pipe(Effect.provide(NodeServices.layer)))
 
     it.effect("merges hours into days after 90 days, and deletes days after 400", () =>
       Effect.gen(function*() {

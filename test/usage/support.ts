@@ -7,8 +7,11 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as fc from "fast-check"
 import { windowNames } from "../../src/config/schema.ts"
+import { formatDecimal } from "../../src/domain/decimal.ts"
+import type { KeyCounters } from "../../src/usage/Batch.ts"
 import type { SqliteOptions } from "../../src/usage/sqliteStore.ts"
 import {
+  costsOf,
   dimensionNames,
   dimensionsOf,
   measureNames,
@@ -51,6 +54,9 @@ export const entry = (given: Partial<UsageEntry> = {}): UsageEntry => ({
 
 const small = fc.integer({ min: 0, max: 1000 })
 
+/** Costs whose sums are beyond the exact numbers. */
+export const costs = fc.bigInt({ min: 0n, max: 3n * 2n ** 53n })
+
 /** Requests that began within some days after `start`. */
 export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
   fc.record({
@@ -72,6 +78,7 @@ export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
     completionTokens: small,
     reasoningTokens: small,
     cachedTokens: small,
+    cost: fc.option(costs, { nil: undefined }),
     estimated: fc.boolean(),
     toolCalls: small,
     attempts: small,
@@ -102,6 +109,7 @@ export const queries = (days: number): fc.Arbitrary<UsageQuery> =>
 
 const shown = (sums: Sums) => ({
   ...measuresOf(sums),
+  ...costsOf(sums),
   errors: Object.fromEntries([...(sums.errors ?? [])].sort(([a], [b]) => a < b ? -1 : 1))
 })
 
@@ -114,6 +122,9 @@ export const plain = ({ rows, totals, truncated }: UsageReport) => ({
 
 type Plain = ReturnType<typeof plain>
 type PlainMeasures = Plain["totals"]
+
+const costOf = (requests: ReadonlyArray<UsageEntry>): bigint =>
+  requests.reduce((sum, { cost = 0n, counted }) => counted ? sum + cost : sum, 0n)
 
 const measured = (requests: ReadonlyArray<UsageEntry>): PlainMeasures => {
   const sum = (f: (request: UsageEntry) => number) => requests.reduce((total, request) => total + f(request), 0)
@@ -136,6 +147,8 @@ const measured = (requests: ReadonlyArray<UsageEntry>): PlainMeasures => {
     queue_ms: sum(({ queued }) => queued),
     upstream_ms: sum(({ upstream }) => upstream),
     duration_ms: sum(({ duration }) => duration),
+    cost: formatDecimal(costOf(requests)),
+    unpriced_requests: count(({ cost, counted }) => counted && cost === undefined),
     errors: Object.fromEntries(codes.map((code) => [code, codes.filter((each) => each === code).length]))
   }
 }
@@ -186,13 +199,12 @@ export const expectedCounters = (requests: ReadonlyArray<UsageEntry>, key: strin
   const own = requests.filter((request) => request.counted && request.key === key)
   const used = (window: (typeof windowNames)[number]) => {
     const { end, start } = windowAt(window, now)
-    const { counted_requests, total_tokens } = measured(
-      own.filter(({ at }) => at >= start && at < end && dayOf(at) <= dayOf(now))
-    )
-    return { requests: counted_requests, tokens: total_tokens }
+    const used = own.filter(({ at }) => at >= start && at < end && dayOf(at) <= dayOf(now))
+    const { counted_requests, total_tokens } = measured(used)
+    return { requests: counted_requests, tokens: total_tokens, cost: costOf(used) }
   }
   return {
-    windows: Object.fromEntries(windowNames.map((window) => [window, used(window)])),
+    windows: Object.fromEntries(windowNames.map((window) => [window, used(window)])) as KeyCounters["windows"],
     lastUsedAt: own.length === 0 ? undefined : Math.max(...own.map(({ at }) => at))
   }
 }

@@ -27,6 +27,9 @@ const minPassword = 8
 /** An environment's key of this length cannot be guessed at any rate, so its checks need no throttle. */
 const unguessable = 24
 
+/** The characters of a session's id by which the history tells sessions apart. */
+const shownOfSession = 8
+
 interface Login {
   readonly token: string
   /** Seconds. */
@@ -233,11 +236,14 @@ export class AdminAuth extends Context.Service<AdminAuth, {
         Effect.gen(function*() {
           if (looksLikeJwt(bearer)) {
             const claims = yield* readJwt(bearer, address)
-            return { holds: Effect.flatMap(currentTimeMillis, (now) => isValid(claims, now)) }
+            return {
+              who: { kind: "session", name: claims.jti.slice(0, shownOfSession) || null },
+              holds: Effect.flatMap(currentTimeMillis, (now) => isValid(claims, now))
+            }
           }
           const { admin } = config.now()
           yield* checkBearer(address, isRight(bearer, admin, address))
-          return { holds: keyHolds(admin.generation) }
+          return { who: { kind: "key", name: null }, holds: keyHolds(admin.generation) }
         }),
       logout: (token) =>
         currentTimeMillis.pipe(

@@ -57,7 +57,7 @@ interface FeedOptions {
   readonly topics: ReadonlySet<Topic>
   /** `Last-Event-ID` of the request. */
   readonly lastEventId: string | undefined
-  readonly operator: Operator
+  readonly operator: Pick<Operator, "holds">
 }
 
 /** Keeps the `most` latest different values, and whether there were more. */

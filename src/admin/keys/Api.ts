@@ -6,7 +6,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { windowNames } from "../../config/schema.ts"
-import { optional } from "../../domain/schemas.ts"
+import { optional, Spent, SpentCost } from "../../domain/schemas.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
 import { lasting, pageFields, pageQuery } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
@@ -18,13 +18,19 @@ const Window = Schema.Literals(windowNames)
 const KeyLimitView = Schema.Struct({
   window: Window.annotate({ description: "UTC; a week begins on Monday." }),
   requests: Schema.NullOr(Schema.Int),
-  tokens: Schema.NullOr(Schema.Int)
+  tokens: Schema.NullOr(Schema.Int),
+  cost: Schema.optionalKey(Schema.NullOr(Schema.String)).annotate({
+    description: "Decimal number in the configured currency."
+  })
 }).annotate({ identifier: "KeyLimit" })
 
 const KeyLimitRequest = Schema.Struct({
   window: Window,
   requests: optional(Schema.Int),
-  tokens: optional(Schema.Int)
+  tokens: optional(Schema.Int),
+  cost: optional(Schema.Union([Schema.Number, Schema.String])).annotate({
+    description: "Decimal number in the configured currency, as a number or a text. The key may use priced models only."
+  })
 })
 
 /** The fields of a key's record in requests. */
@@ -40,7 +46,7 @@ const recordFields = {
   }),
   max_inflight: optional(Schema.Int).annotate({ description: "Concurrent requests of the key." }),
   limits: optional(Schema.Array(KeyLimitRequest)).annotate({
-    description: "Limits of requests, tokens or both in a window."
+    description: "Limits of requests, tokens, cost or several of them in a window."
   })
 }
 
@@ -54,15 +60,14 @@ export const AddKeyRequest = Schema.Struct({
 /** Body of `PATCH /admin/keys/{id}`: an absent field stays, `null` clears it. */
 export const ChangeKeyRequest = Schema.Struct(recordFields).annotate({ identifier: "ChangeKeyRequest" })
 
-const Spent = Schema.NullOr(Schema.Struct({ limit: Schema.Int, used: Schema.Int, remaining: Schema.Int }))
-
 /** The usage of a key in a limited window. */
 export const KeyWindowView = Schema.Struct({
   window: Window,
   started_at: Schema.String,
   resets_at: Schema.String,
   requests: Spent.annotate({ description: "`used` includes reservations for running requests." }),
-  tokens: Spent
+  tokens: Spent,
+  cost: SpentCost.annotate({ description: "Decimal numbers in the configured currency." })
 }).annotate({ identifier: "KeyWindow" })
 
 /** A key without the key itself. */

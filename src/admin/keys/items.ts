@@ -5,9 +5,11 @@ import * as Effect from "effect/Effect"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively, sha256Hex } from "../../config/json.ts"
 import type { KeyRecord } from "../../config/keyRecords.ts"
+import { formatDecimal } from "../../domain/decimal.ts"
 import { keyId, keyPreview } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
 import { keyStatusOf, type KeyUsage } from "../../usage/KeyLimits.ts"
+import { limitedWindows } from "../../usage/limitedWindows.ts"
 import type { KeyItem, KeyWindowView } from "./Api.ts"
 
 /** The accepted keys with their ids, in the order of `keys`. */
@@ -33,20 +35,12 @@ export const indexKeys = Effect.fnUntraced(function*({ keys: accepted }: Gateway
 
 const timeOf = (millis: number | undefined): string | null => millis === undefined ? null : formatTimestamp(millis)
 
-const spent = (limit: number | undefined, used: number) =>
-  limit === undefined ? null : { limit, used, remaining: Math.max(0, limit - used) }
-
-const windowsOf = (record: KeyRecord | undefined, { windows }: KeyUsage): Array<typeof KeyWindowView.Type> =>
-  (record?.limits ?? []).map(({ requests, tokens, window }) => {
-    const count = windows.find((each) => each.window === window)!
-    return {
-      window,
-      started_at: formatTimestamp(count.startedAt),
-      resets_at: formatTimestamp(count.resetsAt),
-      requests: spent(requests, count.requests),
-      tokens: spent(tokens, count.tokens)
-    }
-  })
+const windowsOf = (record: KeyRecord | undefined, usage: KeyUsage): Array<typeof KeyWindowView.Type> =>
+  limitedWindows(record, usage).map(({ resetsAt, startedAt, ...limit }) => ({
+    ...limit,
+    started_at: formatTimestamp(startedAt),
+    resets_at: formatTimestamp(resetsAt)
+  }))
 
 /** A key with its record and usage; `now` in milliseconds. */
 export const viewKey = (
@@ -67,7 +61,12 @@ export const viewKey = (
     expires_at: timeOf(record?.expires_at),
     models: record?.models ?? null,
     max_inflight: record?.max_inflight ?? null,
-    limits: (record?.limits ?? []).map(({ requests = null, tokens = null, window }) => ({ window, requests, tokens })),
+    limits: (record?.limits ?? []).map(({ cost, requests = null, tokens = null, window }) => ({
+      window,
+      requests,
+      tokens,
+      cost: cost === undefined ? null : formatDecimal(cost)
+    })),
     created_at: record?.created_at ?? null,
     usage: {
       in_flight: usage.inFlight,

@@ -23,6 +23,12 @@ const measures = {
   ...Object.fromEntries(measureNames.map((name) => [name, Schema.Int] as const)) as {
     readonly [Name in (typeof measureNames)[number]]: typeof Schema.Int
   },
+  cost: Schema.String.annotate({
+    description: "Decimal number in `currency`: the sum of what each request cost with the prices of its time."
+  }),
+  unpriced_requests: Schema.Int.annotate({
+    description: "Counted requests for whose model no price was configured. `cost` does not include them."
+  }),
   /** Errors by code. */
   errors: Schema.Record(Schema.String, Schema.Int)
 }
@@ -56,6 +62,9 @@ export const UsageReply = Schema.Struct({
   from: Schema.String,
   to: Schema.String,
   by: Schema.Array(Schema.Literals(groupings)),
+  currency: Schema.NullOr(Schema.String).annotate({
+    description: "The configured currency of every `cost`; amounts are never converted."
+  }),
   rows: Schema.Array(UsageRowView),
   totals: UsageMeasures,
   truncated: Schema.Boolean,

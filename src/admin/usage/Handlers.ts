@@ -41,7 +41,12 @@ export const AdminUsageHandlers = adminHandlers(AdminUsageGroup, function*() {
         rows.push(JSON.stringify(viewRow(query.by, row, names)))
         return rowWeight
       })
-      const head = { from: formatTimestamp(query.from), to: formatTimestamp(query.to), by: query.by }
+      const head = {
+        from: formatTimestamp(query.from),
+        to: formatTimestamp(query.to),
+        by: query.by,
+        currency: names.currency
+      }
       const tail = {
         totals: viewMeasures(report.totals),
         truncated: report.truncated,

@@ -6,12 +6,13 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively, sha256Hex } from "../../config/json.ts"
 import { accountHash } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
-import { dimensionsBy, measureNames, measuresOf, type Sums } from "../../usage/UsageEntry.ts"
+import { costsOf, dimensionsBy, measureNames, measuresOf, type Sums } from "../../usage/UsageEntry.ts"
 import type { Grouping, UsageRow } from "../../usage/UsageQuery.ts"
 import { dayOf } from "../../usage/windows.ts"
 
-/** Current names of keys and accounts; `null` for unknown ones. */
+/** Current names of keys and accounts, `null` for unknown ones, and the currency. */
 export interface Names {
+  readonly currency: string | null
   readonly key: (id: string) => string | null
   readonly account: (hash: string) => string | null
 }
@@ -31,6 +32,7 @@ export const namesOf = Effect.fnUntraced(function*(config: GatewayConfig): Effec
   }
   const known = accounts
   return {
+    currency: config.currency ?? null,
     key: (id) => config.key_records.get(id)?.name ?? null,
     account: (hash) => known.get(hash) ?? null
   }
@@ -59,7 +61,11 @@ const errorsOf = (sums: Sums): Array<readonly [string, number]> =>
   [...(sums.errors ?? [])].sort(([a], [b]) => a < b ? -1 : 1)
 
 /** The measures by name. */
-export const viewMeasures = (sums: Sums) => ({ ...measuresOf(sums), errors: Object.fromEntries(errorsOf(sums)) })
+export const viewMeasures = (sums: Sums) => ({
+  ...measuresOf(sums),
+  ...costsOf(sums),
+  errors: Object.fromEntries(errorsOf(sums))
+})
 
 /** A row as JSON. */
 export const viewRow = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names) => ({
@@ -75,17 +81,30 @@ const csvText = (text: string): string => {
 
 const csvLine = (cells: ReadonlyArray<string>): string => `${cells.join(",")}\r\n`
 
-const noNames: Names = { key: () => null, account: () => null }
+const noNames: Names = { currency: null, key: () => null, account: () => null }
 const noRow: Omit<UsageRow, "sums"> = { time: 0, ...dimensionsBy(() => "") }
+
+const costColumns = ["cost", "currency", "unpriced_requests"]
+
+const costCells = (sums: Sums, { currency }: Names): ReadonlyArray<string> => {
+  const { cost, unpriced_requests } = costsOf(sums)
+  return [cost, currency ?? "", String(unpriced_requests)]
+}
 
 /** The header line. */
 export const csvHeader = (by: ReadonlyArray<Grouping>, sums: Sums): string =>
-  csvLine([...cellsOf(by, { ...noRow, sums }, noNames).map(([name]) => name), ...measureNames, "errors"])
+  csvLine([
+    ...cellsOf(by, { ...noRow, sums }, noNames).map(([name]) => name),
+    ...measureNames,
+    ...costColumns,
+    "errors"
+  ])
 
 /** The line of a row. */
 export const csvRow = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names): string =>
   csvLine([
     ...cellsOf(by, row, names).map(([, text]) => csvText(text ?? "")),
-    ...row.sums.values.map(String),
+    ...row.sums.values.slice(0, measureNames.length).map(String),
+    ...costCells(row.sums, names),
     csvText(errorsOf(row.sums).map(([code, count]) => `${code}=${count}`).join(";"))
   ])

@@ -23,6 +23,8 @@ import { ConfigFileError, type ConfigInvalid, maxFaults } from "../../config/Con
 import { codeOf, makeConfigFile } from "../../config/ConfigFile.ts"
 import { Environment } from "../../config/Environment.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { readPrices, savePrices } from "../../config/importPrices.ts"
+import { parseConfig } from "../../config/json.ts"
 import { configJsonSchema } from "../../config/schema.ts"
 import { loadConfig } from "../../config/sources.ts"
 import { storeUrlOf } from "../../config/storeSettings.ts"
@@ -188,6 +190,50 @@ const checkConfigCommand = Command.make(
   Command.withDescription("Check a configuration: prints every fault with its place, and fails if there is one")
 )
 
+const unreadable = (file: string) => (error: PlatformError): CommandFailed => {
+  const code = codeOf(error)
+  return new CommandFailed({
+    message: error.reason._tag === "NotFound"
+      ? `${file}: there is no such file`
+      : code === "EISDIR"
+      ? `${file} is a folder, not a file`
+      : `${file} cannot be read (${code})`
+  })
+}
+
+const pricesImportCommand = Command.make(
+  "import",
+  { file: Argument.Path("file").pipe(Argument.withDescription("JSON object of models with their prices per token")) },
+  Effect.fnUntraced(function*({ file }) {
+    const fs = yield* FileSystem.FileSystem
+    const { configJson, configPath, configWriteback } = yield* Environment
+    if (configJson !== undefined && !configWriteback) {
+      return yield* new CommandFailed({ message: "The configuration is in GATEWAY_CONFIG_JSON, not in a file" })
+    }
+    const text = yield* Effect.mapError(fs.readFileString(file), unreadable(file))
+    const { prices, taken, unpriced } = yield* parseConfig(file, text).pipe(
+      Effect.mapError(() => new CommandFailed({ message: `${file} is not a JSON object` })),
+      Effect.flatMap(readPrices)
+    )
+    if (taken === 0) return yield* new CommandFailed({ message: `${file} has no prices per token` })
+    const target = yield* makeConfigFile(configPath)
+    yield* savePrices(target, prices).pipe(
+      Effect.catchTag("ConfigInvalid", (error) => Effect.fail(faulty(target.path, error)))
+    )
+    yield* Console.log(`${target.path}: ${count(taken, "price")} taken, ${unpriced} without a price per token left out`)
+  })
+).pipe(
+  Command.provide(Environment.layer),
+  Command.withDescription(
+    "Write the prices of a file in the form of model_prices_and_context_window.json into the configuration file"
+  )
+)
+
+const pricesCommand = Command.make("prices").pipe(
+  Command.withDescription("Prices of models"),
+  Command.withSubcommands([pricesImportCommand])
+)
+
 const configSchemaCommand = Command.make(
   "config-schema",
   {},
@@ -222,17 +268,6 @@ const toolsFlag = Flag.FileSchema("tools", ToolsFile).pipe(
   Flag.withDescription("JSON file of the declared tools, as any of the styles declares them"),
   Flag.map(declaredTools)
 )
-
-const unreadable = (file: string) => (error: PlatformError): CommandFailed => {
-  const code = codeOf(error)
-  return new CommandFailed({
-    message: error.reason._tag === "NotFound"
-      ? `${file}: there is no such file`
-      : code === "EISDIR"
-      ? `${file} is a folder, not a file`
-      : `${file} cannot be read (${code})`
-  })
-}
 
 const sieveCommand = Command.make(
   "sieve",
@@ -336,6 +371,7 @@ export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe
     healthCommand,
     checkConfigCommand,
     configSchemaCommand,
+    pricesCommand,
     replayCommand,
     sieveCommand,
     licensesCommand

@@ -10,6 +10,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import type { RequestStats } from "../../completion/RequestStats.ts"
+import { toUnits } from "../../domain/decimal.ts"
+import { defaultUpstream } from "../../domain/routes.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { Operation } from "../../styles/Style.ts"
 import { styles } from "../../styles/styles.ts"
@@ -112,6 +114,9 @@ const streamErrors = (style: string, code: string, upstream: string) =>
     ...of(upstream)
   })
 
+const costs = (model: string, upstream: string) =>
+  total("gateway_cost_total", "Cost of requests in the configured currency", { model, upstream })
+
 const queueWait = Metric.histogram("gateway_queue_wait_seconds", {
   description: "Time that requests waited for an account",
   boundaries: seconds
@@ -149,6 +154,9 @@ const countRequest = (
   if (stats.usage !== undefined) {
     series.inputTokens.updateUnsafe(stats.usage.promptTokens, context)
     series.outputTokens.updateUnsafe(stats.usage.completionTokens, context)
+  }
+  if (stats.cost) {
+    costs(stats.model ?? "none", target?.upstream ?? defaultUpstream).updateUnsafe(toUnits(stats.cost), context)
   }
   if (stats.attempts === 0) return
   for (const { upstream } of tries) attempts(upstream).updateUnsafe(1, context)

@@ -30,6 +30,14 @@ export class OpenAiPublicMiddleware extends HttpApiMiddleware.Service<OpenAiPubl
   static readonly facts: EndpointPolicy = { errors: openaiErrors, access: "none" }
 }
 
+/** The usage of the key that asks. Such a request is no usage itself. */
+export class KeyUsageMiddleware extends HttpApiMiddleware.Service<KeyUsageMiddleware, ForCallers>()(
+  "model-gateway/styles/KeyUsageMiddleware",
+  { error: openaiErrors.errors }
+) {
+  static readonly facts: EndpointPolicy = { errors: openaiErrors, access: "business", unrecorded: true }
+}
+
 const messagesFamily = { errors: messagesErrors, idHeader: "request-id" }
 
 /** Messages and their token counts. */

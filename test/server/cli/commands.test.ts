@@ -2,7 +2,7 @@
  * The commands besides the service, as processes.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { mkdtempSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { adminKey, startGateway } from "../../support/gateway.ts"
@@ -63,6 +63,52 @@ describe.concurrent("check-config", () => {
     })
     assert.strictEqual(code, 0)
     assert.strictEqual(stdout, "GATEWAY_CONFIG_JSON: valid (embedded upstream, 1 account, 1 key)\n")
+  })
+})
+
+describe.concurrent("prices import", () => {
+  it("writes exact prices per million tokens into the configuration file, and leaves the rest as it is", async () => {
+    const config = file("config.json", {
+      keys: ["k"],
+      "x-mine": [1],
+      prices: { "GPT-4O": { input: 9 }, own: { input: 1 } }
+    })
+    const prices = file(
+      "prices.json",
+      `{
+        "sample_spec": { "input_cost_per_token": 0.0, "output_cost_per_token": 0.0 },
+        "gpt-4o": { "input_cost_per_token": 2.5e-06, "cache_read_input_token_cost": 1.25e-06, "output_cost_per_token": 1e-05 },
+        "tiny": { "input_cost_per_token": 1.5e-14, "mode": "embedding" },
+        "rounded": { "output_cost_per_token": "1.2345678904999e-07" },
+        "whisper": { "input_cost_per_second": 0.0001 },
+        "wrong": { "input_cost_per_token": -1, "output_cost_per_token": null },
+        "region/*/model": { "input_cost_per_token": 1e-06 }
+      }`
+    )
+    const env = { GATEWAY_CONFIG_PATH: config }
+    const { code, stderr, stdout } = await run(["prices", "import", prices], { env })
+    assert.deepEqual([code, stderr], [0, ""])
+    assert.strictEqual(stdout, `${config}: 3 prices taken, 3 without a price per token left out\n`)
+    assert.deepEqual(JSON.parse(readFileSync(config, "utf8")), {
+      keys: ["k"],
+      "x-mine": [1],
+      prices: {
+        own: { input: 1 },
+        "gpt-4o": { input: 2.5, cached_input: 1.25, output: 10 },
+        tiny: { input: "0.000000015" },
+        rounded: { output: 0.123456789 }
+      }
+    })
+    const [none, elsewhere] = await Promise.all([
+      run(["prices", "import", file("none.json", { whisper: {} })], { env }),
+      run(["prices", "import", prices], { env: { GATEWAY_CONFIG_JSON: "{}" } })
+    ])
+    assert.strictEqual(none.code, 1)
+    assert.match(none.stderr, /none\.json has no prices per token\n$/)
+    assert.deepEqual([elsewhere.code, elsewhere.stderr], [
+      1,
+      "The configuration is in GATEWAY_CONFIG_JSON, not in a file\n"
+    ])
   })
 })
 

@@ -1,15 +1,17 @@
 -- The limits and usage of business keys over all nodes. A key has a hash of its windows, `usage:w:<key>`, whose fields are
--- a window's letter, its first millisecond and `r` (requests) or `t` (tokens): usage including reservations. Requests of
+-- a window's letter, its first millisecond and `r` (requests), `t` (tokens), `c` (cost in whole units) or `n` (nanos of cost
+-- beyond them, 0 to 10^9 - 1; each number stays exact so): usage including reservations. Cost is written where there is any. Requests of
 -- keys with limits are admitted here and held by their node in `usage:adm:<node>`. For other requests the node reports how
 -- many are active (`usage:held:<node>`) and their usage. Operations:
---   admit key ticket most tokens (window requests tokens)...   admits one request if all limits allow it
+--   admit key ticket most tokens units nanos (window requests tokens units nanos)...
+--                                   admits one request if all limits allow it
 --   look keys                       active requests and usage of keys (a JSON array)
---   tell batch settled used held    JSON arrays: tickets, whether they count and their tokens; keys, a time, requests and
---                                   tokens; keys and their number of active requests. A batch counts once. Returns how
---                                   many requests of the node are held here
---   sync tickets known last         restores the node's missing tickets (ticket, key, time, tokens), and releases unknown
---                                   ones up to the number `last`; `known` lists further tickets to keep
--- Every reply about a key is: active requests, last use, then requests and tokens of its five windows.
+--   tell batch settled used held    JSON arrays: tickets, whether they count, their tokens, units and nanos; keys, a time,
+--                                   requests, tokens, units and nanos; keys and their number of active requests. A batch
+--                                   counts once. Returns how many requests of the node are held here
+--   sync tickets known last         restores the node's missing tickets (ticket, key, time, tokens, units, nanos), and
+--                                   releases unknown ones up to the number `last`; `known` lists further tickets to keep
+-- Every reply about a key is: active requests, last use, then requests, tokens, units and nanos of its five windows.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local op = ARGV[4]
@@ -41,8 +43,16 @@ for _, window in pairs(current) do is_current[window] = true end
 
 local function hash_of(key) return K .. 'usage:w:' .. key end
 
+-- Adds a cost to a window. `nanos` may be negative.
+local function add_cost(hash, window, units, nanos)
+  local sum = call('HINCRBY', hash, window .. 'n', int(nanos))
+  local carried = math.floor(sum / 1e9)
+  if carried ~= 0 then call('HINCRBY', hash, window .. 'n', int(-carried * 1e9)) end
+  call('HINCRBY', hash, window .. 'c', int(units + carried))
+end
+
 -- Adds usage to the windows of a time, except for past ones.
-local function add(key, time, requests, tokens)
+local function add(key, time, requests, tokens, units, nanos)
   local hash = hash_of(key)
   for _, window in pairs(windows_at(time)) do
     if is_current[window] then
@@ -53,6 +63,7 @@ local function add(key, time, requests, tokens)
         end
       end
       call('HINCRBY', hash, window .. 't', int(tokens))
+      if units ~= 0 or nanos ~= 0 then add_cost(hash, window, units, nanos) end
     end
   end
 end
@@ -65,17 +76,17 @@ local function under_way(key)
   return count
 end
 
--- The usage of a key: requests and tokens by window letter.
+-- The usage of a key by window letter: requests, tokens, units and nanos.
 local function used_of(key)
   local fields = {}
   for _, letter in ipairs(letters) do
-    fields[#fields + 1] = current[letter] .. 'r'
-    fields[#fields + 1] = current[letter] .. 't'
+    for _, what in ipairs({ 'r', 't', 'c', 'n' }) do fields[#fields + 1] = current[letter] .. what end
   end
   local values = call('HMGET', hash_of(key), unpack(fields))
   local counts = {}
   for i, letter in ipairs(letters) do
-    counts[letter] = { tonumber(values[2 * i - 1]) or 0, tonumber(values[2 * i]) or 0 }
+    counts[letter] = {}
+    for place = 1, 4 do counts[letter][place] = tonumber(values[4 * (i - 1) + place]) or 0 end
   end
   return counts
 end
@@ -85,42 +96,53 @@ local function append(reply, key)
   reply[#reply + 1] = call('ZSCORE', K .. 'usage:last', key) or ''
   local counts = used_of(key)
   for _, letter in ipairs(letters) do
-    reply[#reply + 1] = int(counts[letter][1])
-    reply[#reply + 1] = int(counts[letter][2])
+    for place = 1, 4 do reply[#reply + 1] = int(counts[letter][place]) end
   end
   return reply
 end
 
 local function touch(key, time) call('ZADD', K .. 'usage:last', 'GT', int(time), key) end
 
-local function hold_key(ticket, key, time, tokens)
-  call('HSET', K .. 'usage:adm:' .. me, ticket, key .. ' ' .. int(time) .. ' ' .. int(tokens))
+-- A ticket holds its key, time and tokens, and its units and nanos if it reserves a cost.
+local function hold_key(ticket, key, time, tokens, units, nanos)
+  local held = key .. ' ' .. int(time) .. ' ' .. int(tokens)
+  if units ~= 0 or nanos ~= 0 then held = held .. ' ' .. int(units) .. ' ' .. int(nanos) end
+  call('HSET', K .. 'usage:adm:' .. me, ticket, held)
   call('HINCRBY', K .. 'usage:use', key, 1)
 end
 
 -- Ends a request. Idempotent.
-local function settle(ticket, counted, tokens)
+local function settle(ticket, counted, tokens, units, nanos)
   local held = call('HGET', K .. 'usage:adm:' .. me, ticket)
   if not held then return end
-  local key, time, reserved = string.match(held, '^(%S+) (%S+) (%S+)$')
+  local key, time, reserved, whole, rest = string.match(held, '^(%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')
   call('HDEL', K .. 'usage:adm:' .. me, ticket)
   let_key_go(key)
-  add(key, tonumber(time), counted and 0 or -1, (counted and tokens or 0) - tonumber(reserved))
+  if not counted then tokens, units, nanos = 0, 0, 0 end
+  units, nanos = units - (tonumber(whole) or 0), nanos - (tonumber(rest) or 0)
+  add(key, tonumber(time), counted and 0 or -1, tokens - tonumber(reserved), units, nanos)
 end
 
 if op == 'admit' then
   local key, ticket, most, tokens = ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
+  local units, nanos = tonumber(ARGV[9]), tonumber(ARGV[10])
   local verdict = 'ok'
   if call('HEXISTS', K .. 'usage:adm:' .. me, ticket) == 0 then
     if most and under_way(key) >= most then verdict = 'refused' end
     local counts = used_of(key)
-    for i = 9, #ARGV, 3 do
+    for i = 11, #ARGV, 5 do
       local count, requests, limit = counts[ARGV[i]], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
       if (requests and count[1] + 1 > requests) or (limit and count[2] + tokens > limit) then verdict = 'refused' end
+      local most_units, most_nanos = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
+      if most_units then
+        local sum = count[4] + nanos
+        local whole = count[3] + units + math.floor(sum / 1e9)
+        if whole > most_units or (whole == most_units and sum % 1e9 > most_nanos) then verdict = 'refused' end
+      end
     end
     if verdict == 'ok' then
-      hold_key(ticket, key, now, tokens)
-      add(key, now, 1, tokens)
+      hold_key(ticket, key, now, tokens, units, nanos)
+      add(key, now, 1, tokens, units, nanos)
       touch(key, now)
     end
   end
@@ -133,9 +155,9 @@ elseif op == 'tell' then
   local last_batch = K .. 'usage:told:' .. me
   if call('GET', last_batch) ~= ARGV[5] then
     call('SET', last_batch, ARGV[5], 'PX', DAY)
-    for _, one in ipairs(cjson.decode(ARGV[6])) do settle(one[1], one[2] == 1, one[3]) end
+    for _, one in ipairs(cjson.decode(ARGV[6])) do settle(one[1], one[2] == 1, one[3], one[4], one[5]) end
     for _, one in ipairs(cjson.decode(ARGV[7])) do
-      add(one[1], one[2], one[3], one[4])
+      add(one[1], one[2], one[3], one[4], one[5], one[6])
       touch(one[1], one[2])
     end
   end
@@ -157,10 +179,10 @@ elseif op == 'sync' then
   for _, ticket in ipairs(cjson.decode(ARGV[6])) do knows[ticket] = true end
   for _, one in ipairs(cjson.decode(ARGV[5])) do
     knows[one[1]] = true
-    if call('HEXISTS', K .. 'usage:adm:' .. me, one[1]) == 0 then hold_key(one[1], one[2], one[3], one[4]) end
+    if call('HEXISTS', K .. 'usage:adm:' .. me, one[1]) == 0 then hold_key(unpack(one)) end
   end
   for _, ticket in ipairs(call('HKEYS', K .. 'usage:adm:' .. me)) do
-    if not knows[ticket] and tonumber(string.match(ticket, '(%d+)$')) <= tonumber(ARGV[7]) then settle(ticket, false, 0) end
+    if not knows[ticket] and tonumber(string.match(ticket, '(%d+)$')) <= tonumber(ARGV[7]) then settle(ticket, false, 0, 0, 0) end
   end
 end
 return finish({ 'ok' })

@@ -23,6 +23,10 @@ local function merge(hash, names, sums, errors)
       end
     end
   end
+  -- Whole units of cost are moved out of the nanos (the last two sums), which stay exact.
+  if sums[19] and sums[19] >= 1e9 then
+    sums[18], sums[19] = sums[18] + math.floor(sums[19] / 1e9), sums[19] % 1e9
+  end
   local words = {}
   for i, sum in ipairs(sums) do words[i] = int(sum) end
   for code, count in pairs(errors) do words[#words + 1] = code .. '=' .. int(count) end

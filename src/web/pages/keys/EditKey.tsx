@@ -29,7 +29,9 @@ export const EditKey = ({ item, onClose }: { readonly item: KeyItem; readonly on
     const limits = windows.flatMap((window) => {
       const requests = numbers.get(`${window}.requests`) ?? null
       const tokens = numbers.get(`${window}.tokens`) ?? null
-      return requests === null && tokens === null ? [] : [{ window, requests, tokens }]
+      // The form has no field for a limit of cost, which stays.
+      const cost = item.limits.find((limit) => limit.window === window)?.cost ?? null
+      return requests === null && tokens === null && cost === null ? [] : [{ window, requests, tokens, cost }]
     })
     const payload = changesOf(item, {
       name: read("name"),

@@ -1,0 +1,42 @@
+/**
+ * Contract of a key's own usage: its holder reads it with the key.
+ */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Schema from "effect/Schema"
+import { windowNames } from "../../config/schema.ts"
+import { Spent, SpentCost } from "../../domain/schemas.ts"
+import { documented, reading } from "../../http/documented.ts"
+import { KeyUsageMiddleware } from "../shared/middleware.ts"
+
+const used = {
+  requests: Schema.Int.annotate({ description: "Requests that count for limits." }),
+  tokens: Schema.Int,
+  cost: Schema.String.annotate({ description: "Decimal number in `currency`." })
+}
+
+const UsedView = Schema.Struct(used).annotate({ identifier: "KeyUsed" })
+
+/** The usage of the key that asks. */
+export const OwnUsage = Schema.Struct({
+  key: Schema.Struct({ name: Schema.NullOr(Schema.String) }),
+  currency: Schema.NullOr(Schema.String),
+  today: UsedView.annotate({ description: "The current day in UTC, with what running requests have reserved." }),
+  month: UsedView.annotate({ description: "The current month in UTC." }),
+  limits: Schema.Array(Schema.Struct({
+    window: Schema.Literals(windowNames),
+    requests: Spent,
+    tokens: Spent,
+    cost: SpentCost,
+    resets_at: Schema.String
+  }))
+}).annotate({ identifier: "OwnUsage" })
+
+export class UsageGroup extends HttpApiGroup.make("usage").add(
+  HttpApiEndpoint.get("own", "/v1/usage", { success: OwnUsage }).annotateMerge(documented({
+    summary: "Read the usage of the key that asks",
+    description: "Today, this month, and the key's limits with what is left. Only a configured business key may ask.",
+    errors: [...reading, "store_unavailable"]
+  }))
+).middleware(KeyUsageMiddleware).annotate(OpenApi.Description, "Usage of the key that asks") {}

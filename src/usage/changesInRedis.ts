@@ -1,0 +1,34 @@
+/**
+ * The history of admin changes in the store that nodes share: an encrypted list in the order of time, which every node adds to.
+ */
+import * as Effect from "effect/Effect"
+import type { StoreShape, StoreUnavailable } from "../cluster/store/StoreShape.ts"
+import { type ChangePlace, mostChanges } from "./changes.ts"
+
+const place = "gw:{main}:changes"
+
+/** Makes the place of a store. */
+export const changesInRedis = (
+  store: Pick<StoreShape, "send" | "seal" | "open">
+): ChangePlace<StoreUnavailable> => ({
+  seal: (text) => store.seal(place, text),
+  open: (text) => store.open(place, text),
+  // A repeated write adds the same members again, which changes nothing.
+  write: Effect.fnUntraced(function*(changes, oldest) {
+    if (changes.length > 0) {
+      const members = changes.flatMap(({ position, text }) => [String(position), `${position} ${text}`])
+      yield* store.send("ZADD", place, ...members)
+      yield* store.send("ZREMRANGEBYRANK", place, "0", String(-mostChanges - 1))
+    }
+    yield* store.send("ZREMRANGEBYSCORE", place, "-inf", `(${oldest}`)
+  }),
+  read: (before, oldest, limit) =>
+    Effect.map(
+      store.send("ZREVRANGEBYSCORE", place, `(${before}`, String(oldest), "LIMIT", "0", String(limit)),
+      (reply) =>
+        (Array.isArray(reply) ? reply.map(String) : []).map((member) => {
+          const blank = member.indexOf(" ")
+          return { position: Number(member.slice(0, blank)), text: member.slice(blank + 1) }
+        })
+    )
+})

@@ -1,0 +1,30 @@
+/**
+ * What a key has used of its limits, as its operator and its holder see it.
+ */
+import type { KeyRecord } from "../config/keyRecords.ts"
+import { formatDecimal } from "../domain/decimal.ts"
+import type { KeyUsage } from "./keyRules.ts"
+
+const spent = (limit: number | undefined, used: number) =>
+  limit === undefined ? null : { limit, used, remaining: Math.max(0, limit - used) }
+
+const spentCost = (limit: bigint | undefined, used: bigint) =>
+  limit === undefined ? null : {
+    limit: formatDecimal(limit),
+    used: formatDecimal(used),
+    remaining: formatDecimal(used > limit ? 0n : limit - used)
+  }
+
+/** The windows of a key's limits. Times are milliseconds of Unix time; costs are decimal numbers. */
+export const limitedWindows = (record: KeyRecord | undefined, { windows }: KeyUsage) =>
+  (record?.limits ?? []).map(({ cost, requests, tokens, window }) => {
+    const count = windows.find((each) => each.window === window)!
+    return {
+      window,
+      requests: spent(requests, count.requests),
+      tokens: spent(tokens, count.tokens),
+      cost: spentCost(cost, count.cost),
+      startedAt: count.startedAt,
+      resetsAt: count.resetsAt
+    }
+  })

@@ -1,0 +1,123 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import {
+  formatDecimal,
+  joinAmount,
+  parseDecimal,
+  roundDecimal,
+  splitAmount,
+  toUnits
+} from "../../src/domain/decimal.ts"
+import { costOf, makePriceTable, noPrices, type Price, priceOf } from "../../src/domain/prices.ts"
+import { addEntry, addSums, costsOf, zero } from "../../src/usage/UsageEntry.ts"
+import { costs, entry } from "../usage/support.ts"
+
+const amounts = fc.bigInt({ min: 0n, max: 10n ** 24n })
+
+describe("decimal numbers", () => {
+  it("are read as they are written, in any form", () => {
+    const cases: ReadonlyArray<readonly [number | string, bigint | undefined]> = [
+      [0, 0n],
+      [0.15, 150_000_000n],
+      ["0.000000001", 1n],
+      [1.5e-7, 150n],
+      ["1.5E-07", 150n],
+      ["12.", 12_000_000_000n],
+      [1e21, 10n ** 30n],
+      ["9007199.254740993", 9_007_199_254_740_993n],
+      ["0.0000000010", 1n],
+      ["0.0000000001", undefined],
+      [-1, undefined],
+      ["", undefined],
+      [".5", undefined],
+      ["1,5", undefined],
+      [Number.NaN, undefined],
+      [Number.POSITIVE_INFINITY, undefined],
+      ["1e9999999999", undefined]
+    ]
+    for (const [written, amount] of cases) assert.strictEqual(parseDecimal(written), amount, String(written))
+    assert.strictEqual(roundDecimal("1.5e-07", 6), 150_000_000n)
+    assert.strictEqual(roundDecimal("0.00000000005", 1), 1n)
+    assert.strictEqual(roundDecimal("0.000000000049", 1), 0n)
+  })
+
+  it("are the same after writing and reading, and after storing in two numbers", () => {
+    fc.assert(fc.property(amounts, (amount) => {
+      assert.strictEqual(parseDecimal(formatDecimal(amount)), amount)
+      assert.strictEqual(joinAmount(...splitAmount(amount)), amount)
+    }))
+    assert.strictEqual(formatDecimal(1_050_000_000n), "1.05")
+    assert.strictEqual(formatDecimal(-10n), "-0.00000001")
+    assert.strictEqual(toUnits(2_500_000_000n), 2.5)
+  })
+})
+
+const price = (input: bigint): Price => ({ input, cachedInput: input, output: 0n, perRequest: 0n })
+
+describe("the price of a model", () => {
+  it("is the one of the most exact name", () => {
+    const names = ["gpu/gpt-4o", "gpt-4o", "gpu/gpt*", "gpu/*", "gpt-4*", "gpt*", "meta/llama", "*"]
+    const prices = makePriceTable(names.map((name, i) => [name, price(BigInt(i))]))
+    const chosen = (upstream: string, model: string) => names[Number(priceOf(prices, upstream, model)?.input)]
+    assert.deepStrictEqual(
+      [
+        chosen("gpu", " GPT-4o "),
+        chosen("default", "gpt-4o"),
+        chosen("gpu", "gpt-5"),
+        chosen("gpu", "other"),
+        chosen("default", "gpt-4.1"),
+        chosen("default", "gpt-5"),
+        chosen("default", "meta/llama"),
+        chosen("gp", "u/gpt-4o"),
+        chosen("default", "other")
+      ],
+      ["gpu/gpt-4o", "gpt-4o", "gpu/gpt*", "gpu/*", "gpt-4*", "gpt*", "meta/llama", "*", "*"]
+    )
+    assert.isUndefined(priceOf(noPrices, "default", "gpt-4o"))
+    assert.isUndefined(priceOf(makePriceTable([["gpt*", price(1n)]]), "gpt-server", "other"))
+  })
+})
+
+const prices: fc.Arbitrary<Price> = fc.record({ input: costs, cachedInput: costs, output: costs, perRequest: costs })
+const tokens = fc.nat({ max: 10_000_000 })
+const usages = fc.record({ promptTokens: tokens, cachedTokens: tokens, completionTokens: tokens })
+
+describe("the cost of requests", () => {
+  it("is within half a nano of the exact product of tokens and prices", () => {
+    fc.assert(fc.property(prices, usages, (price, usage) => {
+      const cached = BigInt(Math.min(usage.cachedTokens, usage.promptTokens))
+      const exact = (BigInt(usage.promptTokens) - cached) * price.input + cached * price.cachedInput +
+        BigInt(usage.completionTokens) * price.output
+      const twice = 2n * ((costOf(price, usage) - price.perRequest) * 1_000_000n - exact)
+      assert.isTrue(twice <= 1_000_000n && twice > -1_000_000n)
+    }))
+    const chat = { input: 150_000_000n, cachedInput: 75_000_000n, output: 600_000_000n, perRequest: 0n }
+    const usage = { promptTokens: 1000, cachedTokens: 400, completionTokens: 10 }
+    assert.strictEqual(formatDecimal(costOf(chat, usage)), "0.000126")
+  })
+
+  it("sums up to the same total in any order and any grouping", () => {
+    const requests = fc.array(fc.option(costs, { nil: undefined }), { maxLength: 50 })
+    fc.assert(
+      fc.property(
+        requests.chain((all) =>
+          fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }), fc.nat(60))
+        ),
+        ([given, shuffled, cut]) => {
+          const sumOf = (some: typeof given) => {
+            const sums = zero()
+            for (const cost of some) addEntry(sums, entry({ cost }))
+            return sums
+          }
+          const total = given.reduce<bigint>((sum, cost = 0n) => sum + cost, 0n)
+          const sums = sumOf(shuffled.slice(0, cut))
+          addSums(sums, sumOf(shuffled.slice(cut)))
+          assert.deepStrictEqual(costsOf(sums), {
+            cost: formatDecimal(total),
+            unpriced_requests: given.filter((cost) => cost === undefined).length
+          })
+        }
+      )
+    )
+  })
+})

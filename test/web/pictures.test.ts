@@ -1,0 +1,179 @@
+/**
+ * Pictures of every page, with fixed data, fonts and clock, in both themes and three widths, compared with the committed ones.
+ *
+ * `UPDATE_PICTURES=1` writes them anew: look at each changed one before it is committed. A picture that differs is written to
+ * `node_modules/.cache/pictures`.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as Schema from "effect/Schema"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import type { Browser, BrowserContext, Page } from "playwright-core"
+import { AdminApi } from "../../src/server/OperatorApi.ts"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { now } from "./pictures/data.ts"
+import { fixedReply, startFixed } from "./pictures/server.ts"
+import { launch, settled } from "./support.ts"
+
+const folder = path.join(import.meta.dirname, "pictures")
+const differing = path.join(import.meta.dirname, "../../node_modules/.cache/pictures")
+const updates = process.env["UPDATE_PICTURES"] === "1"
+
+const widths = [1440, 1024, 390] as const
+
+/** Each picture's name with its address. */
+const pages = [
+  ["overview", "overview"],
+  ["requests", "requests"],
+  ["request-streamed", "requests/r3990"],
+  ["request-failed", "requests/r3997"],
+  ["usage", "usage"],
+  ["usage-by-key", "usage?by=key"],
+  ["playground", "playground"],
+  ["keys", "keys"],
+  ["accounts", "accounts"],
+  ["upstreams", "upstreams"],
+  ["routes", "routes"],
+  ["settings", "settings"],
+  ["transfer", "transfer"],
+  ["changes", "changes"],
+  ["samples", "samples"],
+  ["about", "about"]
+] as const
+
+let browser: Browser
+let gateway: RunningGateway
+let fixed: Awaited<ReturnType<typeof startFixed>>
+let context: BrowserContext
+let page: Page
+
+beforeAll(async () => {
+  ;[browser, gateway] = await Promise.all([
+    launch(),
+    startGateway({
+      upstreams: {
+        local: {
+          driver: "openai",
+          base_url: "http://127.0.0.1:8001/v1",
+          models: { "llama-3.3": { model: "llama-3.3" } },
+          enabled: false
+        },
+        hosted: {
+          driver: "messages",
+          base_url: "https://models.example.com",
+          models: { "claude-sonnet-4-5": { model: "claude-sonnet-4-5" } }
+        }
+      },
+      accounts: [{ upstream: "local", token: "none" }, { upstream: "hosted", token: "a-token" }],
+      routes: { "gpt-4o": { targets: ["local/llama-3.3", "hosted/claude-sonnet-4-5"] } },
+      samples: { dir: "no-such-folder" }
+    })
+  ])
+  fixed = await startFixed(gateway.url)
+  context = await browser.newContext({
+    reducedMotion: "reduce",
+    locale: "en-GB",
+    timezoneId: "Europe/Berlin",
+    deviceScaleFactor: 1
+  })
+  context.setDefaultTimeout(200_000)
+  page = await context.newPage()
+  await page.clock.setFixedTime(now)
+  await page.goto(`${fixed.url}/console/#/about`)
+})
+
+afterAll(async () => {
+  await context.close()
+  await browser.close()
+  fixed.stop()
+  await gateway.stop()
+})
+
+/** The share of pixels of two pictures that differ visibly, from 0 to 1; 1 if their sizes differ. */
+const difference = (before: Buffer, after: Buffer): Promise<number> =>
+  page.evaluate(async ([a, b]) => {
+    const read = async (text: string) => {
+      const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+      const bitmap = await (globalThis as unknown as {
+        readonly createImageBitmap: (blob: Blob) => Promise<{ readonly width: number; readonly height: number }>
+      }).createImageBitmap(new Blob([bytes], { type: "image/png" }))
+      const { OffscreenCanvas: Canvas } = globalThis as unknown as {
+        readonly OffscreenCanvas: new(width: number, height: number) => {
+          readonly getContext: (kind: "2d") => {
+            readonly drawImage: (image: object, x: number, y: number) => void
+            readonly getImageData: (x: number, y: number, w: number, h: number) => { readonly data: Uint8ClampedArray }
+          }
+        }
+      }
+      const canvas = new Canvas(bitmap.width, bitmap.height).getContext("2d")
+      canvas.drawImage(bitmap, 0, 0)
+      return { ...bitmap, width: bitmap.width, data: canvas.getImageData(0, 0, bitmap.width, bitmap.height).data }
+    }
+    const [first, second] = [await read(a!), await read(b!)]
+    if (first.data.length !== second.data.length || first.width !== second.width) return 1
+    let differ = 0
+    for (let at = 0; at < first.data.length; at += 4) {
+      const most = Math.max(
+        Math.abs(first.data[at]! - second.data[at]!),
+        Math.abs(first.data[at + 1]! - second.data[at + 1]!),
+        Math.abs(first.data[at + 2]! - second.data[at + 2]!)
+      )
+      // Edges of letters differ a little between builds of the browser.
+      if (most > 48) differ++
+    }
+    return differ / (first.data.length / 4)
+  }, [before.toString("base64"), after.toString("base64")])
+
+/** The share of pixels that may differ: less than a changed word on the smallest picture. */
+const tolerated = 0.0005
+
+describe("pictures of the console", () => {
+  it("their fixed replies are of the contract", () => {
+    const seen = new Set<string>()
+    HttpApi.reflect(AdminApi, {
+      onGroup: () => undefined,
+      onEndpoint: ({ endpoint }) => {
+        const of = endpoint.path.replace(":id", "r3997")
+        if (endpoint.method !== "GET" || endpoint.path === "/admin/session") return
+        const reply = fixedReply(of, new URLSearchParams("by=hour"))
+        if (reply === undefined) return
+        seen.add(of)
+        const [success] = endpoint.success
+        Effect.runSync(Schema.decodeUnknownEffect(success as Schema.Codec<unknown>)(reply))
+      }
+    })
+    assert.isAtLeast(seen.size, 7)
+  })
+
+  describe.each(pages)("%s", (name, route) => {
+    it.each(["light", "dark"] as const)("looks as committed in %s at three widths", async (theme) => {
+      await page.emulateMedia({ colorScheme: theme })
+      const wrong: Array<string> = []
+      for (const width of widths) {
+        await page.setViewportSize({ width, height: 900 })
+        await page.goto(`${fixed.url}/console/#/${route}`)
+        await page.locator("h1").waitFor()
+        await settled(page)
+        await page.evaluate("document.fonts.ready")
+        await page.mouse.move(0, 0)
+        const file = `${name}-${theme}-${width}.png`
+        const now = await page.screenshot({ animations: "disabled", caret: "hide" })
+        const committed = path.join(folder, file)
+        if (updates || !existsSync(committed)) {
+          mkdirSync(folder, { recursive: true })
+          writeFileSync(committed, now)
+          if (!updates) wrong.push(`${file} was missing`)
+          continue
+        }
+        const share = await difference(readFileSync(committed), now)
+        if (share <= tolerated) continue
+        mkdirSync(differing, { recursive: true })
+        writeFileSync(path.join(differing, file), now)
+        wrong.push(`${file}: ${(share * 100).toFixed(2)} % of the pixels differ`)
+      }
+      assert.deepStrictEqual(wrong, [])
+    })
+  })
+})

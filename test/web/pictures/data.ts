@@ -1,0 +1,542 @@
+/**
+ * Replies of the admin API with fixed values: a gateway with 60 accounts, some of them broken, 48 keys and mixed requests.
+ */
+
+/** The fixed time of all pictures: 2026-11-21 13:10:30 UTC. */
+export const now = Date.UTC(2026, 10, 21, 13, 10, 30)
+
+const iso = (at: number): string => new Date(at).toISOString().replace(/\.000Z$/, "Z")
+
+/** Numbers that look random and are the same on each run: a linear congruential generator. */
+const makeRandom = (seed: number) => {
+  let state = seed
+  return (below: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+const pick = <A>(random: (below: number) => number, of: ReadonlyArray<A>): A => of[random(of.length)]!
+
+const people = [
+  "ada",
+  "alan",
+  "barbara",
+  "claude",
+  "dorothy",
+  "edsger",
+  "frances",
+  "grace",
+  "hedy",
+  "ivan",
+  "jean",
+  "katherine",
+  "linus",
+  "margaret",
+  "niklaus"
+]
+const domains = ["research.example.com", "example.com", "lab.example.org", "studio.example.net"]
+
+const emails = domains.flatMap((domain) => people.map((name) => `${name}@${domain}`))
+
+const accountOf = (identifier: string, index: number) => {
+  const broken = index % 17 === 5
+  const cooling = index % 19 === 7
+  const tested = index % 23 === 11
+  const health = broken ? "out" : cooling ? "cooling" : "ready"
+  const random = makeRandom(index + 1)
+  const requests = broken ? 0 : 20 + random(240)
+  return {
+    identifier,
+    hash: (0x3f00 + index).toString(16).padStart(16, "0"),
+    email: identifier,
+    mobile: "",
+    has_password: true,
+    has_token: !broken,
+    token_preview: broken ? "" : "eyJhbGci...",
+    test_status: tested ? "failed" : "ok",
+    in_use: broken || cooling ? 0 : random(3),
+    slots: 2,
+    health,
+    health_reason: broken
+      ? "the login was refused: wrong password"
+      : cooling
+      ? "the upstream limits its rate"
+      : null,
+    recovery_seconds: cooling ? 24 + index : null,
+    disabled: index === 30,
+    note: index % 12 === 0 ? "Research team" : "",
+    last_used_at: broken ? now - 3_600_000 * 5 : now - 1_000 * (1 + random(400)),
+    requests_hour: requests,
+    failed_hour: Math.floor(requests / (index % 9 === 0 ? 3 : 60)),
+    last_error: broken
+      ? { code: "login_refused", message: "the login was refused: wrong password", at: now - 3_600_000 * 5 }
+      : null,
+    last_test: tested
+      ? { success: false, message: "the session could not be created: HTTP 502 with HTML", at: now - 900_000 }
+      : { success: true, message: "the account answered", at: now - 900_000 }
+  }
+}
+
+export const accounts = emails.map(accountOf)
+
+const keyNames = [
+  "Mobile app (production)",
+  "Mobile app (staging)",
+  "Website chat",
+  "Data team notebooks",
+  "Support desk",
+  "Nightly evaluation",
+  "Partner integration",
+  "Search ranking"
+]
+
+const keyOf = (index: number) => {
+  const random = makeRandom(1_000 + index)
+  const name = keyNames[index] ?? `Workshop seat ${index - keyNames.length + 1}`
+  const used = [262, 19_900, 4_821, 310, 88, 17_204, 9_350, 640][index] ?? random(500)
+  return {
+    id: (0x98c98e5bdd9b + index * 7_919).toString(16).padStart(16, "0"),
+    preview: `sk-gw-${"ixPaQzLkVtNb".slice(index % 9, (index % 9) + 3)}${index % 10}...${1_000 + index * 37}`,
+    state: index === 5 ? "disabled" : index === 6 ? "expired" : "active",
+    name,
+    note: index % 6 === 0 ? "Owner: platform team" : null,
+    disabled: index === 5,
+    expires_at: index === 6 ? "2026-11-01T00:00:00Z" : index === 3 ? "2027-01-01T00:00:00Z" : null,
+    models: index % 4 === 1 ? ["upstream-chat", "upstream-reasoner"] : null,
+    max_inflight: index < 4 ? 20 : null,
+    limits: index < 6 ? [{ window: "day", requests: 20_000, tokens: 5_000_000, cost: null }] : [],
+    created_at: iso(now - 86_400_000 * (index + 2)),
+    usage: {
+      in_flight: index === 0 ? 2 : index === 1 ? 7 : 0,
+      requests_today: used,
+      max_inflight: index < 4 ? 20 : null,
+      last_used_at: index < 12 ? iso(now - 3_000 * (1 + index * index)) : null,
+      windows: index < 6
+        ? [{
+          window: "day",
+          started_at: "2026-11-21T00:00:00Z",
+          resets_at: "2026-11-22T00:00:00Z",
+          requests: { limit: 20_000, used, remaining: 20_000 - used },
+          tokens: { limit: 5_000_000, used: used * 220, remaining: Math.max(0, 5_000_000 - used * 220) },
+          cost: null
+        }]
+        : []
+    }
+  }
+}
+
+export const keys = Array.from({ length: 48 }, (_, index) => keyOf(index))
+
+const styles = ["chat", "responses", "messages", "generate"]
+const models = ["upstream-chat", "gpt-4o", "claude-sonnet-4-5", "upstream-reasoner", "gemini-2.5-pro"]
+const failures = [
+  ["rate_limit_exceeded", 429],
+  ["upstream_empty_output", 503],
+  ["context_length_exceeded", 400],
+  ["upstream_unavailable", 503]
+] as const
+
+const requestOf = (index: number) => {
+  const random = makeRandom(5_000 + index)
+  const style = pick(random, styles)
+  const model = pick(random, models)
+  const key = keys[random(8)]!
+  const failure = index % 7 === 3 ? pick(random, failures) : undefined
+  const running = index < 3
+  const cancelled = !running && failure === undefined && index % 13 === 6
+  const begun = now - 1_200 - index * 2_700
+  const duration = 600 + random(9_000)
+  return {
+    id: `r${4_000 - index}`,
+    request_id: `req_${(0x5f3a9c1d27 + index * 104_729).toString(16)}`,
+    started_at: begun,
+    style,
+    model,
+    native_model: failure?.[0] === "context_length_exceeded"
+      ? null
+      : model.includes("reason")
+      ? model
+      : "upstream-chat",
+    stream: index % 3 !== 1,
+    key: key.id,
+    key_name: key.name,
+    account: failure?.[0] === "context_length_exceeded" ? "" : accounts[(index * 7) % accounts.length]!.identifier,
+    state: running ? (index === 0 ? "queued" : "streaming") : "done",
+    outcome: running ? "open" : failure !== undefined ? "failed" : cancelled ? "cancelled" : "ok",
+    status: running && index === 0 ? null : failure?.[1] ?? (cancelled ? null : 200),
+    error: failure?.[0] ?? null,
+    finish: running || failure !== undefined || cancelled ? null : "stop",
+    attempts: failure === undefined ? 1 : 3,
+    failovers: failure === undefined ? 0 : 2,
+    calls: index % 11 === 4 ? 1 : 0,
+    queued_ms: running && index === 0 ? null : random(30),
+    first_event_ms: running && index === 0 ? null : 180 + random(900),
+    duration_ms: running ? null : duration,
+    usage: running || failure !== undefined
+      ? null
+      : { prompt_tokens: 20 + random(4_000), completion_tokens: 20 + random(900), reasoning_tokens: 0 },
+    bodies_kept: true,
+    client: "203.0.113.0/24"
+  }
+}
+
+export const requests = Array.from({ length: 50 }, (_, index) => requestOf(index))
+
+const countBy = (of: (item: (typeof requests)[number]) => string, scale: number) =>
+  [...Map.groupBy(requests, of)].filter(([value]) => value !== "")
+    .map(([value, items]) => ({ value, name: null as string | null, count: items.length * scale }))
+    .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1))
+
+export const facets = {
+  facets: {
+    key: countBy(({ key }) => key, 20).map((each) => ({
+      ...each,
+      name: keys.find(({ id }) => id === each.value)?.name ?? null
+    })),
+    model: countBy(({ model }) => model, 20),
+    style: countBy(({ style }) => style, 20),
+    upstream: [{ value: "default", name: null, count: 1_000 }],
+    account: countBy(({ account }) => account, 20).slice(0, 12),
+    outcome: countBy(({ outcome }) => outcome, 20),
+    code: countBy(({ error }) => error ?? "", 20),
+    slow: [{ value: "1000", name: null, count: 820 }, { value: "3000", name: null, count: 610 }, {
+      value: "10000",
+      name: null,
+      count: 12
+    }]
+  },
+  total: 1_000,
+  kept: 1_000,
+  complete: true
+}
+
+export const requestPage = {
+  enabled: true,
+  limit: 1_000,
+  kept: 1_000,
+  bytes: 18_400_000,
+  max_total_bytes: 67_108_864,
+  items: requests,
+  next_cursor: requests.at(-1)!.id
+}
+
+const words = "The capital of Norway is Oslo , which lies at the northern end of the Oslofjord .".split(" ")
+
+const framesOf = (from: number, of: (word: string, index: number) => string) =>
+  words.map((word, index) => ({ at_ms: from + index * 42.5, data: of(word, index) }))
+
+const chunk = (delta: object, finish: string | null = null): string =>
+  `data: ${
+    JSON.stringify({
+      id: "chatcmpl-5f3a",
+      object: "chat.completion.chunk",
+      created: Math.floor(now / 1_000),
+      model: "upstream-chat",
+      choices: [{ index: 0, delta, finish_reason: finish }]
+    })
+  }`
+
+const question = "What is the capital of Norway, and where does it lie?"
+
+/** A streamed request that one change of account saved. */
+export const streamed = {
+  ...requests[10]!,
+  id: "r3990",
+  style: "chat",
+  model: "gpt-4o",
+  native_model: "upstream-chat",
+  stream: true,
+  outcome: "ok",
+  state: "done",
+  status: 200,
+  error: null,
+  finish: "stop",
+  attempts: 2,
+  failovers: 1,
+  queued_ms: 64,
+  first_event_ms: 812,
+  duration_ms: 1_620,
+  usage: { prompt_tokens: 31, completion_tokens: 17, reasoning_tokens: 0 },
+  fault: null,
+  error_message: null,
+  request: {
+    method: "POST",
+    path: "/v1/chat/completions",
+    headers: { "content-type": "application/json", "user-agent": "openai-node/7" },
+    body: JSON.stringify({
+      model: "gpt-4o",
+      stream: true,
+      messages: [{ role: "system", content: "Answer briefly." }, { role: "user", content: question }]
+    }),
+    truncated: false
+  },
+  conversation: [
+    { role: "system", text: "Answer briefly.", calls: [], call_id: null },
+    { role: "user", text: question, calls: [], call_id: null }
+  ],
+  tries: [
+    {
+      upstream: "default",
+      model: "upstream-chat",
+      account: "hedy@example.com",
+      cause: "rate_limited",
+      status: 429,
+      queued_ms: 40,
+      began_ms: 40,
+      took_ms: 210
+    },
+    {
+      upstream: "default",
+      model: "upstream-chat",
+      account: "ada@research.example.com",
+      cause: null,
+      status: null,
+      queued_ms: 24,
+      began_ms: 274,
+      took_ms: 538
+    }
+  ],
+  upstream: [{
+    capture_id: "",
+    label: "reply",
+    attempt: 2,
+    url: "http://127.0.0.1:8001/v1/chat/completions",
+    account: "ada@research.example.com",
+    status: 200,
+    request_body: JSON.stringify({ model: "chat", stream: true, messages: [{ role: "user", content: question }] }),
+    frames: framesOf(812, (word, index) => chunk({ content: index === 0 ? word : ` ${word}` })),
+    truncated: false
+  }],
+  reply: {
+    status: 200,
+    headers: { "content-type": "text/event-stream" },
+    frames: [
+      ...framesOf(813, (word, index) => chunk({ content: index === 0 ? word : ` ${word}` })),
+      { at_ms: 1_615, data: chunk({}, "stop") },
+      { at_ms: 1_615, data: "data: [DONE]" }
+    ],
+    truncated: false,
+    text: words.join(" "),
+    reasoning: "",
+    calls: [],
+    finish: "stop"
+  },
+  upstream_reply: { text: words.join(" "), reasoning: "", calls: [], finish: "stop" },
+  tool_calls: [],
+  server_timing: "queue;dur=64, upstream;dur=748, gateway;dur=1",
+  ignored: ["logprobs"],
+  ignored_more: 0
+}
+
+/** A request that three accounts could not answer. */
+export const failed = {
+  ...streamed,
+  id: "r3997",
+  request_id: requests[3]!.request_id,
+  outcome: "failed",
+  status: 503,
+  error: "upstream_empty_output",
+  error_message: "The upstream's reply was empty.",
+  fault: "upstream",
+  finish: null,
+  attempts: 3,
+  failovers: 2,
+  first_event_ms: null,
+  usage: null,
+  tries: ["grace@lab.example.org", "ivan@example.com", "jean@example.com"].map((account, index) => ({
+    upstream: "default",
+    model: "upstream-chat",
+    account,
+    cause: "empty_reply",
+    status: null,
+    queued_ms: 2,
+    began_ms: 2 + index * 500,
+    took_ms: 420
+  })),
+  upstream: [],
+  upstream_reply: null,
+  reply: {
+    status: 503,
+    headers: { "content-type": "application/json" },
+    frames: [{
+      at_ms: 1_503,
+      data: JSON.stringify({ error: { message: "The upstream's reply was empty.", code: "upstream_empty_output" } })
+    }],
+    truncated: false,
+    text: "",
+    reasoning: "",
+    calls: [],
+    finish: null
+  },
+  server_timing: null,
+  ignored: []
+}
+
+const minute = 60_000
+
+export const minutes = {
+  minutes: Array.from({ length: 60 }, (_, index) => {
+    const random = makeRandom(9_000 + index)
+    const count = 18 + random(24) + (index > 40 ? 12 : 0)
+    const bad = index > 46 && index < 52 ? 6 + random(6) : random(3)
+    return {
+      at: Math.floor(now / minute) * minute - (59 - index) * minute,
+      requests: count + bad + 1,
+      ok: count,
+      failed: bad,
+      left: 1,
+      first_event_p50_ms: 320 + random(120),
+      first_event_p95_ms: 900 + random(500) + (index > 46 && index < 52 ? 2_400 : 0),
+      tokens: count * (300 + random(200))
+    }
+  }),
+  errors: [
+    { code: "upstream_empty_output", count: 41, last_at: now - 512_000, last_request_id: failed.request_id },
+    { code: "rate_limit_exceeded", count: 18, last_at: now - 41_000, last_request_id: requests[17]!.request_id },
+    { code: "context_length_exceeded", count: 3, last_at: now - 900_000, last_request_id: requests[24]!.request_id }
+  ]
+}
+
+const measures = (requestCount: number, seed: number) => {
+  const random = makeRandom(20_000 + seed)
+  const failedCount = Math.floor(requestCount / (9 + random(30)))
+  const prompt = requestCount * (800 + random(400))
+  const completion = requestCount * (160 + random(100))
+  return {
+    requests: requestCount,
+    succeeded: requestCount - failedCount - 2,
+    failed: failedCount,
+    left: Math.min(2, requestCount),
+    counted_requests: requestCount,
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    reasoning_tokens: Math.floor(completion / 6),
+    cached_tokens: Math.floor(prompt / 4),
+    total_tokens: prompt + completion,
+    estimated_requests: 0,
+    tool_calls: Math.floor(requestCount / 20),
+    attempts: requestCount + failedCount,
+    queue_ms: requestCount * 12,
+    upstream_ms: requestCount * 480,
+    duration_ms: requestCount * 2_400,
+    cost: `${(requestCount * 13) % 97}.${String(100 + (requestCount % 900))}`,
+    unpriced_requests: 0,
+    errors: failedCount === 0 ? {} : { upstream_empty_output: failedCount }
+  }
+}
+
+const hour = 3_600_000
+
+/** The fields by which a row of usage is named. */
+const named = (by: string, index: number): object => {
+  switch (by) {
+    case "hour":
+      return { hour: iso(Math.floor(now / hour) * hour - (23 - index) * hour) }
+    case "day":
+      return { day: iso(now - (29 - index) * 24 * hour).slice(0, 10) }
+    case "key":
+      return { key: keys[index]!.id, key_name: keys[index]!.name }
+    case "account":
+      return { account: `hash${index}`, account_identifier: accounts[index]!.identifier }
+    case "model":
+      return { model: models[index % models.length] }
+    case "style":
+      return { style: styles[index % styles.length] }
+    default:
+      return { [by]: "default" }
+  }
+}
+
+const rowsOf: Readonly<Record<string, number>> = { hour: 24, day: 30, key: 12, account: 20, model: 5, style: 4 }
+
+/** A reply of the usage endpoint for a query. */
+export const usage = (query: URLSearchParams) => {
+  const by = (query.get("by") ?? "").split(",").filter((name) => name !== "")
+  const counts = by.map((name) => rowsOf[name] ?? 1)
+  const total = counts.reduce((product, count) => product * count, 1)
+  const rows = by.length === 0 ? [] : Array.from({ length: Math.min(total, 500) }, (_, index) => {
+    let left = index
+    const names = by.map((name, place) => {
+      const at = left % counts[place]!
+      left = Math.floor(left / counts[place]!)
+      return named(name, at)
+    })
+    return Object.assign({}, ...names, measures(40 + ((index * 211) % 900), index)) as object
+  })
+  return {
+    from: query.get("from") ?? iso(now - 24 * hour),
+    to: query.get("to") ?? iso(Math.ceil(now / hour) * hour),
+    by,
+    currency: "USD",
+    rows,
+    totals: measures(12_480, 1),
+    truncated: false,
+    store: { kind: "sqlite", persistent: true, detail: null }
+  }
+}
+
+export const pool = {
+  total: accounts.length,
+  available: accounts.filter(({ disabled, health }) => health === "ready" && !disabled).length,
+  in_use: accounts.reduce((sum, { in_use }) => sum + in_use, 0),
+  cooling: accounts.filter(({ disabled, health }) => health === "cooling" && !disabled).length,
+  out: accounts.filter(({ disabled, health }) => health === "out" && !disabled).length,
+  disabled: accounts.filter(({ disabled }) => disabled).length,
+  failed_tests:
+    accounts.filter(({ disabled, health, test_status }) => test_status === "failed" && health === "ready" && !disabled)
+      .length,
+  max_inflight_per_account: 2,
+  global_max_inflight: 120
+}
+
+export const queue = {
+  waiting: 2,
+  max_queue_size: 120,
+  oldest_wait_ms: 3_400,
+  waiters: [{ age_ms: 3_400, style: "chat", account: null }, {
+    age_ms: 1_200,
+    style: "messages",
+    account: "hedy@example.com"
+  }]
+}
+
+export const changes = {
+  changes: [
+    {
+      id: "c3",
+      at: iso(now - 240_000),
+      who: { kind: "token", name: "deploy" },
+      address: "203.0.113.0/24",
+      action: "a business key was changed",
+      fields: [{ path: "keys[Mobile app (production)].max_inflight", before: "10", after: "20" }],
+      more_fields: 0,
+      node: "gateway-1"
+    },
+    {
+      id: "c2",
+      at: iso(now - 5_400_000),
+      who: { kind: "session", name: "5f3a9c1d" },
+      address: "198.51.100.0/24",
+      action: "the settings were changed",
+      fields: [
+        { path: "runtime.sticky", before: null, after: "true" },
+        { path: "runtime.account_max_queue", before: "60", after: "120" }
+      ],
+      more_fields: 0,
+      node: "gateway-1"
+    },
+    {
+      id: "c1",
+      at: iso(now - 90_000_000),
+      who: { kind: "file", name: "config.json" },
+      address: null,
+      action: "the file was edited",
+      fields: [{ path: "accounts[ada@example.com].password", before: "***", after: "***" }],
+      more_fields: 0,
+      node: "gateway-1"
+    }
+  ],
+  next: null,
+  store: { kind: "sqlite", persistent: true, detail: null }
+}

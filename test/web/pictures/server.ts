@@ -1,0 +1,155 @@
+/**
+ * Serves the built console with fixed replies of the admin API, fixed fonts, and a stream of events that stays open. What has
+ * no fixed reply is asked of a running gateway.
+ */
+import { readFileSync } from "node:fs"
+import { createServer, type Server, type ServerResponse } from "node:http"
+import { createRequire } from "node:module"
+import type { AddressInfo } from "node:net"
+import path from "node:path"
+import { cachedConsole } from "../../../scripts/console.ts"
+import { adminKey } from "../../support/gateway.ts"
+import * as data from "./data.ts"
+
+const types: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".woff2": "font/woff2"
+}
+
+const font = readFileSync(
+  path.join(
+    path.dirname(createRequire(import.meta.url).resolve("@fontsource-variable/inter/package.json")),
+    "files/inter-latin-wght-normal.woff2"
+  )
+)
+
+/** One typeface for everything, so that a picture does not depend on the fonts of the machine. */
+const fixedFonts = `
+@font-face { font-family: Fixed; src: url(/font.woff2) format("woff2"); font-weight: 100 900 }
+*, ::before, ::after { font-family: Fixed !important; animation: none !important; transition: none !important; caret-color: transparent !important }
+`
+
+const list = (items: ReadonlyArray<object>, query: URLSearchParams, more: object = {}) => {
+  const size = Number(query.get("page_size") ?? 50)
+  return {
+    items: items.slice(0, size),
+    total: items.length,
+    page: 1,
+    page_size: size,
+    total_pages: Math.ceil(items.length / size),
+    ...more
+  }
+}
+
+const store = { kind: "sqlite", persistent: true, detail: null }
+
+/** The fixed reply of a path; `undefined` if there is none. */
+export const fixedReply = (name: string, query: URLSearchParams): object | undefined => {
+  const { pool } = data
+  switch (name) {
+    case "/admin/session":
+      return {
+        active: true,
+        expires_at: Math.floor(data.now / 1000) + 3600,
+        remaining_seconds: 3600,
+        default_password_warning: false,
+        role: "admin",
+        name: null
+      }
+    case "/admin/accounts":
+      return list(data.accounts, query)
+    case "/admin/keys":
+      return list(data.keys, query, { store })
+    case "/admin/queue/status":
+      return {
+        ...pool,
+        ...data.queue,
+        available_accounts: [],
+        in_use_accounts: [],
+        recommended_concurrency: 120,
+        nodes: [],
+        reason: null
+      }
+    case "/admin/minutes":
+      return data.minutes
+    case "/admin/requests":
+      return query.get("status") === "open"
+        ? { ...data.requestPage, items: data.requests.slice(0, 3) }
+        : data.requestPage
+    case "/admin/requests/facets":
+      return data.facets
+    case "/admin/requests/r3997":
+      return data.failed
+    case "/admin/requests/r3990":
+      return data.streamed
+    case "/admin/usage":
+      return data.usage(query)
+    case "/admin/changes":
+      return data.changes
+    default:
+      return undefined
+  }
+}
+
+const events = (): string =>
+  [
+    ["hello", { version: "0.1.0", started_at: data.now - 86_400_000, revision: "1" }],
+    ["pool", {
+      ...data.pool,
+      changed: data.accounts.filter(({ health, in_use, test_status }) =>
+        in_use > 0 || health !== "ready" || test_status === "failed"
+      ),
+      more: false
+    }],
+    ["queue", data.queue],
+    ["config", { revision: "1" }]
+  ].map(([event, value]) => `event: ${String(event)}\ndata: ${JSON.stringify(value)}\n\n`).join("")
+
+const send = (response: ServerResponse, type: string, body: string | Buffer): void => {
+  response.writeHead(200, { "content-type": type, "cache-control": "no-store" })
+  response.end(body)
+}
+
+/** Starts the server in front of a gateway. */
+export const startFixed = async (gateway: string): Promise<{ readonly url: string; readonly stop: () => void }> => {
+  const server: Server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://fixed")
+    if (pathname === "/font.woff2") return send(response, types[".woff2"]!, font)
+    if (pathname === "/admin/events") {
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      return void response.write(events())
+    }
+    if (pathname.startsWith("/console/")) {
+      const file = pathname === "/console/" ? "index.html" : pathname.slice("/console/".length)
+      const bytes = readFileSync(path.join(cachedConsole, path.normalize(`/${file}`)))
+      const type = types[path.extname(file)] ?? "application/octet-stream"
+      return send(response, type, file.endsWith(".css") ? Buffer.concat([bytes, Buffer.from(fixedFonts)]) : bytes)
+    }
+    const fixed = fixedReply(pathname, searchParams)
+    if (fixed !== undefined) return send(response, "application/json", JSON.stringify(fixed))
+    fetch(gateway + (request.url ?? ""), { headers: { authorization: `Bearer ${adminKey}` } }).then(
+      async (reply) => {
+        response.writeHead(reply.status, { "content-type": reply.headers.get("content-type") ?? "text/plain" })
+        response.end(await reply.text())
+      },
+      (reason: unknown) => {
+        response.writeHead(502)
+        response.end(String(reason))
+      }
+    )
+    return undefined
+  })
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve)
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: () => {
+      server.closeAllConnections()
+      server.close()
+    }
+  }
+}
