@@ -4,7 +4,7 @@
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { launch, openSignedIn } from "./support.ts"
+import { launch, openSignedIn, result } from "./support.ts"
 
 let browser: Browser
 let gateway: RunningGateway
@@ -48,7 +48,7 @@ it("overview: it is calm until something fails, and every figure leads to what i
   await page.getByText("No request is waiting.").waitFor()
 
   assert.strictEqual(await ask("!say Hello"), 200)
-  assert.strictEqual(await ask("Hello", businessKey, "no-such-model"), 404)
+  assert.strictEqual(await ask("Hello", businessKey, "no-such-model"), 400)
   await admin("/admin/accounts/test", "POST", { identifier: "hedy@example.com", message: "!fault suspended" })
   await page.reload()
 
@@ -95,7 +95,7 @@ it("overview: a minute shows its values under the pointer and leads to its reque
   })
     .first()
   await busy.hover()
-  await hour.getByText("1 failed", { exact: true }).waitFor()
+  await hour.getByRole("paragraph").getByText("1 failed", { exact: true }).waitFor()
   await minutes.last().focus()
   await page.keyboard.press("ArrowLeft")
   await page.keyboard.press("Home")
@@ -106,4 +106,81 @@ it("overview: a minute shows its values under the pointer and leads to its reque
   await busy.click()
   await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor()
   await close()
+})
+
+it("keys: one dialog makes a key with its limits, shows it with snippets, and sees its first request arrive", async () => {
+  const { close, page } = await openSignedIn(browser, gateway.url, "keys")
+  const keys = page.getByRole("table", { name: "Keys" })
+  await page.getByRole("button", { name: "New key" }).click()
+  const form = page.getByRole("dialog", { name: "New key" })
+  await form.getByRole("textbox", { name: "Name" }).fill("Mobile app")
+  await form.getByRole("textbox", { name: "Models, one per line" }).fill("upstream-chat")
+  // Numbers are accepted with separators of thousands, and shown with them.
+  const tokens = form.getByRole("textbox", { name: "Tokens, per day" })
+  await tokens.fill("5000000")
+  await form.getByRole("textbox", { name: "Requests, per day" }).fill("20,000")
+  assert.strictEqual(await tokens.inputValue(), "5,000,000")
+  await form.getByRole("button", { name: "Create key" }).click()
+
+  const ready = page.getByRole("dialog", { name: "Mobile app is ready" })
+  await ready.getByText(/Copy the key now/).waitFor()
+  const key = await ready.getByRole("definition").first().locator("code").textContent() ?? ""
+  const snippet = ready.getByRole("tabpanel")
+  for (const client of ["curl", "OpenAI SDK", "codex", "Claude Code", "pi"]) {
+    await ready.getByRole("tab", { name: client, exact: true }).click()
+    await snippet.getByText(key).waitFor()
+    assert.include(await snippet.textContent(), gateway.url)
+  }
+  await ready.getByText("Waiting for its first request…").waitFor()
+  assert.strictEqual(await ask("!say Hello", key), 200)
+  await ready.getByRole("status", { name: "First request" }).getByText("Works: request").waitFor()
+  await ready.getByRole("status", { name: "First request" }).getByRole("link").waitFor()
+  await ready.getByRole("button", { name: "Close" }).click()
+
+  // What the key does is read again while the page is shown.
+  const row = keys.getByRole("row").filter({ hasText: "Mobile app" })
+  await row.getByText("1 of 20,000 requests per day").waitFor()
+  assert.strictEqual(await ask("!say Again", key), 200)
+  await row.getByText("2 of 20,000 requests per day").waitFor()
+  await row.getByText(/ago$/).waitFor()
+
+  // The search and the state are in the address; a link to a key shows that key.
+  await page.getByRole("textbox", { name: "Search keys" }).fill("mobile")
+  await keys.getByText("te...", { exact: true }).waitFor({ state: "detached" })
+  assert.match(page.url(), /#\/keys\?q=mobile$/)
+  await page.getByRole("button", { name: "Actions Mobile app" }).click()
+  await page.getByRole("menuitem", { name: "Disable" }).click()
+  await row.getByText("Disabled").waitFor()
+  await result(page).getByRole("button", { name: "Undo" }).click()
+  await row.getByText("Active").waitFor()
+  await page.getByRole("combobox", { name: "State" }).selectOption("Disabled")
+  await page.getByText("No key matches.").waitFor()
+  const { items } = await admin("/admin/keys?q=mobile")
+  const [{ id }] = items as readonly [{ readonly id: string }]
+  await page.goto(`${gateway.url}/console/#/keys/${id}`)
+  await row.waitFor()
+  assert.strictEqual(await keys.getByRole("row").count(), 2)
+  await page.getByRole("button", { name: "Show all keys" }).click()
+  await keys.getByRole("row").nth(2).waitFor()
+  await close()
+})
+
+it("a fresh gateway begins with the key of its start, and says when the first request has arrived", async () => {
+  const fresh = await startGateway({ keys: [] })
+  const { close, page } = await openSignedIn(browser, fresh.url)
+  const first = page.getByRole("region", { name: "Send the first request" })
+  await first.getByText("Waiting for its first request…").waitFor()
+  const key = await first.getByRole("definition").first().locator("code").textContent() ?? ""
+  assert.include(await first.getByRole("tabpanel").textContent(), key)
+  const reply = await fetch(`${fresh.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
+  })
+  assert.strictEqual(reply.status, 200)
+  await first.getByText("Works: request").waitFor()
+  await first.getByRole("status", { name: "First request" }).getByRole("link").click()
+  await page.getByRole("heading", { level: 1, name: /^Request / }).waitFor()
+  await close()
+  await fresh.stop()
 })

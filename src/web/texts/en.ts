@@ -4,13 +4,13 @@
 
 /** A limit of a key with what is used of it. */
 interface UsedLimit {
-  readonly kind: "requests" | "tokens"
+  readonly kind: "requests" | "tokens" | "cost"
   readonly window: keyof typeof keyWindows
-  readonly used: number
-  readonly limit: number
+  readonly used: number | string
+  readonly limit: number | string
 }
 
-const separated = (n: number): string => n.toLocaleString("en-GB")
+const separated = (n: number | string): string => typeof n === "string" ? n : n.toLocaleString("en-GB")
 
 const count = (n: number, one: string, many: string): string => `${separated(n)} ${n === 1 ? one : many}`
 
@@ -159,6 +159,9 @@ const settingNames: Readonly<Record<string, string>> = {
   "requests.max_body_bytes": "Size of a recorded body",
   "requests.max_total_bytes": "Size of all records"
 }
+
+/** What limits count. */
+const limitKinds = { requests: "Requests", tokens: "Tokens", cost: "Cost" }
 
 /** The windows of limits. */
 const keyWindows = { minute: "per minute", hour: "per hour", day: "per day", week: "per week", month: "per month" }
@@ -674,36 +677,68 @@ export const en = {
   keys: {
     ...words,
     newKey: "New key",
-    generate: "Generate",
-    add: "Add key",
-    added: (preview: string) => `${preview} was added.`,
+    create: "Create key",
+    added: (name: string) => `${name} was added.`,
     name: "Name",
+    nameHint: "Who or what uses it",
+    more: "Note, concurrent requests, own key",
+    ownKey: "Own key",
+    generatedHint: "empty for a generated key",
     hide: "Hide",
     edit: "Edit",
-    changed: (preview: string) => `${preview} was changed.`,
+    enable: "Enable",
+    disable: "Disable",
+    disabledNow: (name: string) => `${name} is disabled: its callers are refused.`,
+    enabledNow: (name: string) => `${name} is enabled.`,
+    changed: (name: string) => `${name} was changed.`,
     expires: "Expires",
     atOnce: "Concurrent requests",
     models: "Models, one per line",
     everyModel: "All models",
     limits: "Limits",
-    requestsOf: (window: string) => `Requests, ${window}`,
-    tokensOf: (window: string) => `Tokens, ${window}`,
+    noLimits: "No limits",
+    costIn: (currency: string) => `Cost in ${currency}`,
+    limitOf: (kind: UsedLimit["kind"], window: string) => `${limitKinds[kind]}, ${window}`,
+    used: ({ kind, limit, used, window }: UsedLimit) =>
+      `${separated(used)} of ${separated(limit)} ${limitKinds[kind].toLowerCase()} ${keyWindows[window]}`,
     windows: keyWindows,
-    notNumber: (text: string) => `${text} is not a whole number.`,
+    notNumber: (text: string) => `${text} is not a number.`,
     disabledField: "Disabled",
     states: { active: "Active", disabled: "Disabled", expired: "Expired" },
+    all: "All",
+    search: "Search keys",
+    onlyOne: "Only the key of the link is shown.",
+    showAll: "Show all keys",
+    noneFound: "No key matches.",
     generated: "Generated at startup. It becomes invalid when a key is added.",
     until: (time: string) => `until ${time}`,
-    use: "Use",
     lastUsed: "Last used",
-    running: (n: string) => `${n} running`,
-    runningOf: (n: string, of: string) => `${n} of ${of} running`,
-    used: ({ kind, limit, used, window }: UsedLimit) =>
-      `${separated(used)} of ${separated(limit)} ${kind} ${keyWindows[window]}`,
+    neverUsed: "It has not been used.",
+    created: "Created",
+    inFlight: "Running",
+    today: "Today",
+    idOf: (id: string) => `Id ${id}`,
+    ofMost: (n: string, of: string) => `${n} of ${of}`,
+    workOf: (running: number, today: number) =>
+      `${count(running, "request", "requests")} running, ${separated(today)} today.`,
     total: (n: number) => count(n, "key", "keys"),
     deleteAsk: "Callers with this key are refused from now on. This cannot be undone.",
     empty: "There are no keys, so the gateway refuses requests to its pool.",
-    hint: "Callers use a key as their API key. Only operators can see it."
+    firstKey: "Create the first key",
+    ready: (name: string) => `${name} is ready`,
+    copyNow: "Copy the key now and give it to its user: the list shows only its ends. Only operators can see it again.",
+    theKey: "the key",
+    address: "Address",
+    clients: "Clients",
+    saveAs: (file: string) => `Save it as ${file}.`,
+    firstRequest: "First request",
+    waiting: "Waiting for its first request…",
+    arrived: "The first request has arrived:",
+    works: "Works: request",
+    failed: (code: string) => `The first request failed${code === "" ? "" : ` with ${code}`}: request`,
+    firstRun: "Send the first request",
+    firstRunLead:
+      "The gateway runs. Callers use this key, which was generated at startup and is valid until a key is added."
   },
   settings: {
     form: "Settings",

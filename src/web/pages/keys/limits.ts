@@ -3,34 +3,26 @@
  */
 import type { KeyItem } from "./keys.ts"
 
-const kinds = ["requests", "tokens"] as const
+const kinds = ["requests", "tokens", "cost"] as const
 
-/** A limit of a key with what is used of it. */
+/** A limit of a key with what is used of it; amounts of money are decimal numbers. */
 export interface UsedLimit {
   readonly kind: (typeof kinds)[number]
   readonly window: KeyItem["usage"]["windows"][number]["window"]
-  readonly used: number
-  readonly limit: number
+  readonly used: number | string
+  readonly limit: number | string
   /** From 0 on; 1 if all is used. */
   readonly share: number
-  /** RFC 3339. */
-  readonly resetsAt: string
 }
 
 export const limitsOf = (item: Pick<KeyItem, "usage">): ReadonlyArray<UsedLimit> =>
   item.usage.windows.flatMap((each) =>
     kinds.flatMap((kind) => {
       const spent = each[kind]
-      if (spent === null) return []
+      if (spent === null || spent === undefined) return []
       const { limit, used } = spent
-      return [{
-        kind,
-        window: each.window,
-        used,
-        limit,
-        share: limit === 0 ? 1 : used / limit,
-        resetsAt: each.resets_at
-      }]
+      const share = Number(limit) === 0 ? 1 : Number(used) / Number(limit)
+      return [{ kind, window: each.window, used, limit, share }]
     })
   )
 

@@ -27,7 +27,7 @@ const Figure = ({ children, link, name, of, tone = "" }: {
   readonly of: string
   readonly tone?: string
 }) => (
-  <a class={`figure ${tone}`} href={link} aria-label={name}>
+  <a class={`figure ${tone}`} href={link}>
     <span class="name">{name}</span>
     <strong>{children}</strong>
     <span class="of">{of}</span>

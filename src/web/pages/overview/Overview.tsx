@@ -12,6 +12,7 @@ import { sessionAtom } from "../../state/session.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { useCurrentAccounts } from "./accounts.ts"
 import { Attention } from "./Attention.tsx"
+import { FirstRunNotice } from "./FirstRunNotice.tsx"
 import { Minutes } from "./Minutes.tsx"
 import { Pool } from "./Pool.tsx"
 
@@ -61,6 +62,7 @@ export const Overview = () => {
         </p>
       )}
       <DurabilityNotice />
+      <FirstRunNotice />
       <Minutes />
       <div class="columns">
         <Attention />

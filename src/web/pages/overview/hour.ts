@@ -27,5 +27,5 @@ export const totalsOf = (minutes: ReadonlyArray<Minute>) => {
 /** A value as a share of the largest one, in percent: visible if it is not 0. */
 export const heightOf = (value: number, most: number): number => value === 0 ? 0 : Math.max(3, (value / most) * 100)
 
-/** The largest of some values; at least 1. */
-export const mostOf = (values: ReadonlyArray<number>): number => Math.max(1, ...values)
+/** The largest of some values; 0 of none. */
+export const mostOf = (values: ReadonlyArray<number>): number => Math.max(0, ...values)
