@@ -64,7 +64,7 @@ export const Overview = () => {
       <DurabilityNotice />
       <FirstRunNotice />
       <Minutes />
-      <div class="columns">
+      <div class="columns overview">
         <Attention />
         <div class="stack">
           <Pool />
