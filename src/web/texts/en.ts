@@ -295,7 +295,7 @@ export const en = {
     slotsOf: (used: number, of: number) => `${separated(used)} of ${separated(of)} slots`,
     runningNow: (n: number) => `${count(n, "request", "requests")} running`,
     cellHint: "A cell is an account, filled by its slots in use.",
-    noAccounts: "There are no accounts: the gateway answers nobody.",
+    noAccounts: "There are no accounts, so the gateway cannot answer requests.",
     addAccounts: "Add accounts",
     queue: "Queue",
     waitingOf: (waiting: number, of: number) => `${separated(waiting)} of ${separated(of)} waiting`,

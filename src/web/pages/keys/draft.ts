@@ -36,7 +36,7 @@ const inOrder = (limits: ReadonlyArray<Limit>): string =>
 /** Separators between groups of three digits, as people write them. */
 const grouped = /^\d{1,3}([ ,.'’_\u00a0\u202f]\d{3})+$/
 
-/** A written whole number, with or without separators of thousands: `null` if the text is empty, `undefined` if it is none. */
+/** A written whole number, with or without separators of thousands: `null` if the text is empty, `undefined` for other texts. */
 export const wholeNumber = (text: string): number | null | undefined => {
   const given = text.trim()
   if (given === "") return null
@@ -45,7 +45,7 @@ export const wholeNumber = (text: string): number | null | undefined => {
   return Number.isSafeInteger(value) ? value : undefined
 }
 
-/** A written amount of money as a decimal number: `null` if the text is empty, `undefined` if it is none. */
+/** A written amount of money as a decimal number: `null` if the text is empty, `undefined` for other texts. */
 export const amount = (text: string): string | null | undefined => {
   const given = text.trim()
   if (given === "") return null
