@@ -34,7 +34,8 @@ const { close, page } = await openSignedIn(browser, gateway.url, "overview", {
   colorScheme: "light"
 })
 for (let i = 0; i < 2; i++) ask("!pace 50ms\n!count 4000", "ada@example.com")
-await page.getByRole("table", { name: "Accounts in use" }).getByRole("row").nth(4).waitFor()
+await page.getByRole("region", { name: "Pool" }).getByRole("group", { name: "Accounts" }).getByRole("link").nth(3)
+  .waitFor()
 await page.getByRole("table", { name: "Queue" }).getByText("chat").first().waitFor()
 await page.screenshot({ path: file })
 ending.abort()

@@ -56,6 +56,8 @@ export interface WrittenMinutes {
 /** The last hour: 60 minutes, the newest last, and the errors, the most frequent code first and the rest last. */
 export interface HourView {
   readonly minutes: ReadonlyArray<MinuteView>
+  readonly first_event_p50_ms: number | null
+  readonly first_event_p95_ms: number | null
   readonly errors: ReadonlyArray<CodeErrors>
 }
 
@@ -140,8 +142,13 @@ export class RequestMinutes {
       sum.#addMinutes(each.minutes, newest)
     }
     for (const each of others) errors = sumErrors([...errors, ...each.errors])
+    const minutes = Array.from({ length: minutesKept }, (_, i) => sum.#view(newest - minutesKept + 1 + i))
+    const times = new Uint32Array(bucketCount)
+    sum.#times.forEach((count, i) => (times[i % bucketCount]! += count))
     return {
-      minutes: Array.from({ length: minutesKept }, (_, i) => sum.#view(newest - minutesKept + 1 + i)),
+      minutes,
+      first_event_p50_ms: quantileOfBuckets(times, 0.5),
+      first_event_p95_ms: quantileOfBuckets(times, 0.95),
       errors
     }
   }

@@ -109,6 +109,10 @@ describe("the list of keys", () => {
     assert.deepStrictEqual(await ids("?page=9"), [])
     assert.deepStrictEqual(await ids("?q=MARKETING"), [idOf(keys[3]!), idOf(keys[4]!)])
     assert.deepStrictEqual(await ids(`?q=${idOf(keys[7]!).slice(0, 12)}`), [idOf(keys[7]!)])
+    await ok("PATCH", `/admin/keys/${idOf(keys[4]!)}`, { disabled: true })
+    assert.deepStrictEqual(await ids("?state=disabled"), [idOf(keys[4]!)])
+    assert.deepStrictEqual(await ids("?state=active&q=MARKETING"), [idOf(keys[3]!)])
+    assert.deepStrictEqual(await ids("?state=expired"), [])
     assert.deepInclude(await ok("GET", "/admin/keys?page=-3&page_size=99999"), { page: 1, page_size: 1000, total: 25 })
   })
 

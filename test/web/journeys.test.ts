@@ -156,16 +156,32 @@ describe("journeys at the console", () => {
     assert.strictEqual((await admin("/admin/accounts"))["total"], 1)
   })
 
+  /** Makes a key in the dialog, and returns the key as the dialog shows it. */
+  const makeKey = async (fields: Readonly<Record<string, string>>): Promise<string> => {
+    await button("New key").click()
+    await dialog("New key").getByText("Note, concurrent requests, own key").click()
+    for (const [name, value] of Object.entries(fields)) {
+      await dialog("New key").getByRole("textbox", { name, exact: true }).fill(value)
+    }
+    await button("Create key").click()
+    const ready = page.getByRole("dialog", { name: /is ready$/ })
+    const key = await ready.getByRole("definition").first().locator("code").textContent() ?? ""
+    await ready.getByRole("button", { name: "Close" }).click()
+    return key
+  }
+  const keyMenu = async (name: string, action: string) => {
+    await button(`Actions ${name}`).click()
+    await page.getByRole("menuitem", { name: action, exact: true }).click()
+  }
+
   it("keys: a key is generated, shown, limited and deleted, with immediate effect for callers", async () => {
     await signedIn("keys")
-    await button("Generate").click()
-    const key = await page.getByRole("textbox", { name: "New key" }).inputValue()
+    const keys = page.getByRole("table", { name: "Keys" })
+    const key = await makeKey({ Name: "team a" })
     assert.match(key, /^sk-gw-[\w-]{43}$/)
-    const preview = keyPreview(key)
-    await button("Add key").click()
-    await result(page).getByText(`${preview} was added.`).waitFor()
-    await button(`Show ${preview}`).click()
-    await page.getByRole("table", { name: "Keys" }).getByText(key).waitFor()
+    await keys.getByText(keyPreview(key), { exact: true }).waitFor()
+    await keyMenu("team a", "Show")
+    await keys.getByText(key).waitFor()
     const asCaller = async () =>
       (await fetch(`${gateway.url}/v1/chat/completions`, {
         method: "POST",
@@ -173,37 +189,38 @@ describe("journeys at the console", () => {
         body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
       })).status
     assert.strictEqual(await asCaller(), 200)
-    await button(`Edit ${preview}`).click()
-    await dialog(`Edit ${preview}`).getByRole("textbox", { name: "Name" }).fill("team a")
-    await dialog(`Edit ${preview}`).getByRole("textbox", { name: "Requests, per day" }).fill("1")
+    await keyMenu("team a", "Edit")
+    await dialog("Edit team a").getByRole("textbox", { name: "Name" }).fill("team b")
+    await dialog("Edit team a").getByRole("textbox", { name: "Requests, per day" }).fill("1")
     await button("Save").click()
-    await page.getByRole("table", { name: "Keys" }).getByText("team a").waitFor()
-    await page.getByRole("table", { name: "Keys" }).getByText("1 of 1 requests per day").waitFor()
+    await keys.getByText("team b").waitFor()
+    await keys.getByText("1 of 1 requests per day").waitFor()
     assert.strictEqual(await asCaller(), 429)
-    await button(`Delete ${preview}`).click()
-    await dialog(`Delete ${preview}`).getByRole("button", { name: "Delete" }).click()
-    await result(page).getByText(`${preview} was deleted.`).waitFor()
-    assert.strictEqual(await button(`Show ${preview}`).count(), 0)
+    await keyMenu("team b", "Delete")
+    await dialog("Delete team b").getByText(/0 requests running, 1 today\. Last used: .*ago/).waitFor()
+    await dialog("Delete team b").getByRole("button", { name: "Delete" }).click()
+    await result(page).getByText("team b was deleted.").waitFor()
+    await keys.getByText("team b").waitFor({ state: "detached" })
   })
 
   it("keys: a key with the same preview as a deleted one does not show the deleted key", async () => {
     await signedIn("keys")
     const keys = page.getByRole("table", { name: "Keys" })
-    const add = async (key: string) => {
-      await page.getByRole("textbox", { name: "New key" }).fill(key)
-      await button("Add key").click()
-    }
-    await add("sk-team-of-the-first-floor")
-    await result(page).getByText("was added.").waitFor()
-    await button("Show sk-team-...").click()
+    await makeKey({ "Own key": "sk-team-of-the-first-floor" })
+    await keyMenu("sk-team-...", "Show")
     await keys.getByText("sk-team-of-the-first-floor").waitFor()
     // From now on the page keeps the old configuration, while its list of keys is current.
     await page.route("**/admin/config", (route) => route.fulfill({ status: 503, json: { detail: "Busy" } }))
     await admin("/admin/keys/sk-team-of-the-first-floor", { method: "DELETE" })
     await admin("/admin/keys", { method: "POST", body: JSON.stringify({ key: "sk-team-of-the-second-floor" }) })
-    await add("sk-team-of-the-third-floor")
-    await untilHolds(async () => await button("Show sk-team-...").count() === 2)
-    for (const each of await button("Show sk-team-...").all()) assert.isTrue(await each.isDisabled())
+    await makeKey({ "Own key": "sk-team-of-the-third-floor" })
+    const menus = button("Actions sk-team-...")
+    await untilHolds(async () => await menus.count() === 2)
+    for (const menu of await menus.all()) {
+      await menu.click()
+      assert.isTrue(await page.getByRole("menuitem", { name: "Show" }).isDisabled())
+      await page.keyboard.press("Escape")
+    }
     assert.strictEqual(await keys.getByText("sk-team-of-the-first-floor").count(), 0)
   })
 
@@ -225,14 +242,14 @@ describe("journeys at the console", () => {
 
   it("keys: a double click adds a key once", async () => {
     await signedIn("keys")
-    await button("Generate").click()
-    const key = await page.getByRole("textbox", { name: "New key" }).inputValue()
+    await button("New key").click()
+    await dialog("New key").getByRole("textbox", { name: "Name" }).fill("team c")
     const posted: Array<string> = []
     page.on("request", (request) => {
       if (request.method() === "POST") posted.push(request.url())
     })
-    await button("Add key").dblclick()
-    await result(page).getByText(`${keyPreview(key)} was added.`).waitFor()
+    await button("Create key").dblclick()
+    await dialog("team c is ready").waitFor()
     assert.deepStrictEqual(posted, [`${gateway.url}/admin/keys`])
   })
 
@@ -251,7 +268,7 @@ describe("journeys at the console", () => {
     const body = JSON.stringify({ generate: true, expires_at: "2035-01-01T10:20:30Z" })
     const { id, preview } = await admin("/admin/keys", { method: "POST", body })
     await signedIn("keys")
-    await button(`Edit ${preview}`).click()
+    await keyMenu(String(preview), "Edit")
     await dialog(`Edit ${preview}`).getByRole("textbox", { name: "Name" }).fill("team b")
     await admin(`/admin/keys/${id}`, { method: "PATCH", body: JSON.stringify({ disabled: true }) })
     await button("Save").click()
@@ -383,8 +400,7 @@ describe("journeys at the console", () => {
     await goTo(page, "Keys")
     const generated = page.getByText("Generated at startup. It becomes invalid when a key is added.")
     await generated.waitFor()
-    await page.getByRole("textbox", { name: "New key" }).fill("a-new-key")
-    await button("Add key").click()
+    await makeKey({ "Own key": "a-new-key" })
     await generated.waitFor({ state: "detached" })
     assert.lengthOf((await admin("/admin/keys"))["items"] as ReadonlyArray<unknown>, 1)
   })

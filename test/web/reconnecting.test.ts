@@ -66,8 +66,7 @@ describe("the console after a reconnection", () => {
     const again = page.waitForResponse((response) => response.url().endsWith("/admin/events") && ++asked === 2)
     await signIn(page)
     assert.strictEqual((await again).status(), 200)
-    await page.getByRole("table", { name: "Accounts in use" }).getByRole("rowheader", { name: "ada@example.com" })
-      .waitFor({ state: "detached" })
+    await page.getByRole("link", { name: "ada@example.com: Ready, 0 of 2" }).waitFor()
     await close()
   })
 

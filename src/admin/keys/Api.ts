@@ -70,13 +70,15 @@ export const KeyWindowView = Schema.Struct({
   cost: SpentCost.annotate({ description: "Decimal numbers in the configured currency." })
 }).annotate({ identifier: "KeyWindow" })
 
+const keyStates = ["active", "disabled", "expired"] as const
+
 /** A key without the key itself. */
 export const KeyItem = Schema.Struct({
   id: Schema.String.annotate({ description: "The first 16 hex digits of the key's SHA-256." }),
   preview: Schema.String.annotate({
     description: "The beginning of the key, then `...`; of a key that begins with `sk-gw-` the end too."
   }),
-  state: Schema.Literals(["active", "disabled", "expired"]),
+  state: Schema.Literals(keyStates),
   generated: Schema.optionalKey(Schema.Boolean).annotate({
     description: "True for the key of a start without keys. It ends when a key is added, and with the process."
   }),
@@ -124,7 +126,7 @@ const ChangeKeyReply = Schema.Struct({ success: Schema.Boolean, key: KeyItem, ..
 
 export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
   HttpApiEndpoint.get("list", "/admin/keys", {
-    query: pageQuery,
+    query: { ...pageQuery, state: Schema.optionalKey(Schema.Literals([...keyStates, ""])) },
     success: KeyList
   }).annotateMerge(documented({
     summary: "List business keys",

@@ -12,7 +12,7 @@ import { keysOf, noteRemoved } from "../../config/rawConfig.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { isKeyId, keyId, keyIdForm, keyPrefix } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
-import { KeyLimits } from "../../usage/KeyLimits.ts"
+import { KeyLimits, keyStatusOf } from "../../usage/KeyLimits.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, endedOf, endingGenerated, lastingOf } from "../changes.ts"
@@ -80,10 +80,13 @@ export const AdminKeysHandlers = adminHandlers(AdminKeysGroup, function*() {
       const text = searchText(query)
       const { keys } = yield* indexKeys(config)
       const found: Array<KeyIndex["keys"][number]> = []
-      yield* forEachCooperatively(text === "" ? [] : keys, (key) => {
+      const state = query.state || undefined
+      const isFiltered = text !== "" || state !== undefined
+      yield* forEachCooperatively(isFiltered ? keys : [], (key) => {
+        if (state !== undefined && keyStatusOf(config.key_records.get(key.id), now) !== state) return
         if (matches(config, key.id, text)) found.push(key)
       })
-      const { items: shown, ...page } = pageOf(text === "" ? keys : found, query, pageSizes)
+      const { items: shown, ...page } = pageOf(isFiltered ? found : keys, query, pageSizes)
       const items: Array<ReturnType<typeof viewKey>> = []
       const used = yield* limits.usageOf(shown.map(({ id }) => id))
       yield* forEachCooperatively(shown, (key) => {

@@ -37,6 +37,8 @@ const MinutesReply = Schema.Struct({
   minutes: Schema.Array(RequestMinute).annotate({
     description: "60 minutes, of which the last one is the running one."
   }),
+  first_event_p50_ms: percentile,
+  first_event_p95_ms: percentile,
   errors: Schema.Array(ErrorCount).annotate({
     description: "Errors of the hour, the most frequent code first: 20 codes at most, and the rest as `other`."
   }),

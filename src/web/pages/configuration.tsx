@@ -21,6 +21,9 @@ export const useAcceptedKeys = (): ReadonlyArray<string> | undefined => {
   return useMemo(() => config?.generated_key === undefined ? config?.keys : [config.generated_key], [config])
 }
 
+/** The key of a start without keys, while it is accepted. */
+export const useGeneratedKey = (): string | undefined => useConfiguration()?.generated_key
+
 /** Warns when changes are lost at the end of the process. */
 export const DurabilityNotice = () => {
   const t = useTexts()

@@ -57,7 +57,10 @@ export const AccountBadge = ({ item, receivedAt }: {
         <BackIn seconds={item.recovery_seconds} receivedAt={receivedAt} />
       )}
       {isHeldBack && item.health_reason !== null && (
-        <p class="hint clip" title={item.health_reason}>{item.health_reason}</p>
+        <>
+          {" "}
+          <span class="hint clip" title={item.health_reason}>{item.health_reason}</span>
+        </>
       )}
     </>
   )

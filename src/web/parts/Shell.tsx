@@ -2,7 +2,7 @@
  * The frame of every page: navigation, connection, preferences, and the outcome of the last action.
  */
 import { useEffect, useRef, useState } from "preact/hooks"
-import { Overview } from "../pages/Overview.tsx"
+import { Overview } from "../pages/overview/Overview.tsx"
 import { dismissOutcome, outcomeAtom, report } from "../state/actions.ts"
 import { clockAtom, connectionAtom, contactAtom, poolAtom, readEvents } from "../state/live.ts"
 import { useTexts } from "../state/preferences.ts"
@@ -151,7 +151,7 @@ const Outcome = () => {
 const Problems = () => {
   const t = useTexts().common
   const pool = useAtom(poolAtom)
-  const count = (pool?.out ?? 0) + (pool?.cooling ?? 0)
+  const count = (pool?.out ?? 0) + (pool?.cooling ?? 0) + (pool?.failed_tests ?? 0)
   return count === 0 ? null : (
     <span class="count" title={t.heldBack(count)}>
       <span aria-hidden="true">{number(count)}</span>

@@ -2,7 +2,15 @@
  * The console's texts in English. Other languages have the type of this record: a text that is missing does not compile.
  */
 
-const separated = (n: number): string => n.toLocaleString("en-GB")
+/** A limit of a key with what is used of it. */
+interface UsedLimit {
+  readonly kind: "requests" | "tokens" | "cost"
+  readonly window: keyof typeof keyWindows
+  readonly used: number | string
+  readonly limit: number | string
+}
+
+const separated = (n: number | string): string => typeof n === "string" ? n : n.toLocaleString("en-GB")
 
 const count = (n: number, one: string, many: string): string => `${separated(n)} ${n === 1 ? one : many}`
 
@@ -247,6 +255,12 @@ const settingNames: Readonly<Record<string, string>> = {
   "requests.max_total_bytes": "Size of all records"
 }
 
+/** What limits count. */
+const limitKinds = { requests: "Requests", tokens: "Tokens", cost: "Cost" }
+
+/** The windows of limits. */
+const keyWindows = { minute: "per minute", hour: "per hour", day: "per day", week: "per week", month: "per month" }
+
 export const en = {
   common: {
     ...words,
@@ -330,17 +344,58 @@ export const en = {
   },
   overview: {
     ...words,
-    slots: "Slots in use",
-    waiting: "Waiting",
-    ready: "Accounts ready",
-    running: "Requests running",
-    of: (n: number) => `of ${n}`,
-    inUse: "Accounts in use",
+    lastHour: "Last 60 minutes",
+    minutes: "Minutes",
+    requestRate: "Requests a minute",
+    inHour: (n: number) => `${separated(n)} in the hour`,
+    succeeded: "Succeeded",
+    failedInHour: (n: number) => `${separated(n)} failed`,
+    firstEvent: "First event",
+    p95: (time: string) => `p95 ${time}`,
+    median: "First event, p50",
+    tokenRate: "Tokens a minute",
+    tokensInHour: (n: string) => `${n} in the hour`,
+    minuteHint: "A column is a minute. Point at it for its values; open it for its requests.",
+    minute: (
+      at: string,
+      requests: number,
+      failed: number,
+      left: number,
+      p50: string,
+      p95: string,
+      tokens: number
+    ) =>
+      `${at}: ${count(requests, "request", "requests")}, ${separated(failed)} failed, ${
+        separated(left)
+      } cancelled; first event ${p50}, p95 ${p95}; ${count(tokens, "token", "tokens")}`,
+    requestsOf: (n: number) => count(n, "request", "requests"),
+    okOf: (n: number) => `${separated(n)} OK`,
+    failedOf: (n: number) => `${separated(n)} failed`,
+    leftOf: (n: number) => `${separated(n)} cancelled`,
+    firstEventOf: (p50: string, p95: string) => `first event ${p50}, p95 ${p95}`,
+    tokensOf: (n: number) => count(n, "token", "tokens"),
+    ok: "OK",
+    failed: "Failed",
+    left: "Cancelled by caller",
+    attention: "Needs attention",
+    nothing: "Nothing needs attention.",
+    kinds: { upstreams: "Upstream", accounts: "Account", keys: "Key", requests: "Error" },
+    atLimit: "At its limit",
+    nearLimit: "Near its limit",
+    times: (n: number) => count(n, "time", "times"),
+    lastOne: "last",
+    keysLookedAt: (n: string) => `Limits are checked for the first ${n} keys.`,
+    pool: "Pool",
+    accounts: "Accounts",
+    slotsInUse: (used: number, of: number) => `${separated(used)} of ${separated(of)} slots in use`,
+    slotsOf: (used: number, of: number) => `${separated(used)} of ${separated(of)} slots`,
+    runningNow: (n: number) => `${count(n, "request", "requests")} running`,
+    cellHint: "A cell is an account, filled by its slots in use.",
+    noAccounts: "There are no accounts, so the gateway cannot answer requests.",
+    addAccounts: "Add accounts",
     queue: "Queue",
-    slotsOf: "Slots",
-    noneInUse: "No account is in use or held back.",
+    waitingOf: (waiting: number, of: number) => `${separated(waiting)} of ${separated(of)} waiting`,
     noneWait: "No request is waiting.",
-    more: "Further accounts in use are not shown here.",
     waited: "Waited",
     wanted: "Requested account",
     any: "any",
@@ -886,36 +941,68 @@ export const en = {
   keys: {
     ...words,
     newKey: "New key",
-    generate: "Generate",
-    add: "Add key",
-    added: (preview: string) => `${preview} was added.`,
+    create: "Create key",
+    added: (name: string) => `${name} was added.`,
     name: "Name",
+    nameHint: "Who or what uses it",
+    more: "Note, concurrent requests, own key",
+    ownKey: "Own key",
+    generatedHint: "empty for a generated key",
     hide: "Hide",
     edit: "Edit",
-    changed: (preview: string) => `${preview} was changed.`,
+    enable: "Enable",
+    disable: "Disable",
+    disabledNow: (name: string) => `${name} is disabled: its callers are refused.`,
+    enabledNow: (name: string) => `${name} is enabled.`,
+    changed: (name: string) => `${name} was changed.`,
     expires: "Expires",
     atOnce: "Concurrent requests",
     models: "Models, one per line",
     everyModel: "All models",
     limits: "Limits",
-    requestsOf: (window: string) => `Requests, ${window}`,
-    tokensOf: (window: string) => `Tokens, ${window}`,
-    windows: { minute: "per minute", hour: "per hour", day: "per day", week: "per week", month: "per month" },
-    notNumber: (text: string) => `${text} is not a whole number.`,
+    noLimits: "No limits",
+    costIn: (currency: string) => `Cost in ${currency}`,
+    limitOf: (kind: UsedLimit["kind"], window: string) => `${limitKinds[kind]}, ${window}`,
+    used: ({ kind, limit, used, window }: UsedLimit) =>
+      `${separated(used)} of ${separated(limit)} ${limitKinds[kind].toLowerCase()} ${keyWindows[window]}`,
+    windows: keyWindows,
+    notNumber: (text: string) => `${text} is not a number.`,
     disabledField: "Disabled",
     states: { active: "Active", disabled: "Disabled", expired: "Expired" },
+    all: "All",
+    search: "Search keys",
+    onlyOne: "Only the key of the link is shown.",
+    showAll: "Show all keys",
+    noneFound: "No key matches.",
     generated: "Generated at startup. It becomes invalid when a key is added.",
     until: (time: string) => `until ${time}`,
-    use: "Use",
     lastUsed: "Last used",
-    running: (n: string) => `${n} running`,
-    runningOf: (n: string, of: string) => `${n} of ${of} running`,
-    usedRequests: (window: string, used: string, limit: string) => `${used} of ${limit} requests ${window}`,
-    usedTokens: (window: string, used: string, limit: string) => `${used} of ${limit} tokens ${window}`,
+    neverUsed: "It has not been used.",
+    created: "Created",
+    inFlight: "Running",
+    today: "Today",
+    idOf: (id: string) => `Id ${id}`,
+    ofMost: (n: string, of: string) => `${n} of ${of}`,
+    workOf: (running: number, today: number) =>
+      `${count(running, "request", "requests")} running, ${separated(today)} today.`,
     total: (n: number) => count(n, "key", "keys"),
     deleteAsk: "Callers with this key are refused from now on. This cannot be undone.",
     empty: "There are no keys, so the gateway refuses requests to its pool.",
-    hint: "Callers use a key as their API key. Only operators can see it."
+    firstKey: "Create the first key",
+    ready: (name: string) => `${name} is ready`,
+    copyNow: "Copy the key now and give it to its user: the list shows only its ends. Only operators can see it again.",
+    theKey: "the key",
+    address: "Address",
+    clients: "Clients",
+    saveAs: (file: string) => `Save it as ${file}.`,
+    firstRequest: "First request",
+    waiting: "Waiting for its first request…",
+    arrived: "The first request has arrived:",
+    works: "Works: request",
+    failed: (code: string) => `The first request failed${code === "" ? "" : ` with ${code}`}: request`,
+    firstRun: "Send the first request",
+    firstRunLead:
+      "The gateway runs. Callers use this key, which was generated at startup and is valid until a key is added."
   },
   settings: {
     form: "Settings",

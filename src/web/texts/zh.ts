@@ -3,7 +3,7 @@
  */
 import type { Texts } from "./en.ts"
 
-const separated = (n: number): string => n.toLocaleString("zh-CN")
+const separated = (n: number | string): string => typeof n === "string" ? n : n.toLocaleString("zh-CN")
 
 /** Words that several pages use. */
 const words = {
@@ -234,6 +234,12 @@ const settingNames: Readonly<Record<string, string>> = {
   "requests.max_total_bytes": "全部记录的大小"
 }
 
+/** What limits count. */
+const limitKinds = { requests: "请求", tokens: " Token", cost: "费用" }
+
+/** The windows of limits. */
+const keyWindows = { minute: "每分钟", hour: "每小时", day: "每天", week: "每周", month: "每月" }
+
 export const zh: Texts = {
   common: {
     ...words,
@@ -316,17 +322,50 @@ export const zh: Texts = {
   },
   overview: {
     ...words,
-    slots: "使用中的槽位",
-    waiting: "排队",
-    ready: "可用账号",
-    running: "进行中的请求",
-    of: (n) => `/ ${n}`,
-    inUse: "使用中的账号",
+    lastHour: "最近 60 分钟",
+    minutes: "各分钟",
+    requestRate: "每分钟请求",
+    inHour: (n) => `一小时内 ${separated(n)} 个`,
+    succeeded: "成功率",
+    failedInHour: (n) => `${separated(n)} 个失败`,
+    firstEvent: "首个事件",
+    p95: (time) => `p95 ${time}`,
+    median: "首个事件 p50",
+    tokenRate: "每分钟 Token",
+    tokensInHour: (n) => `一小时内 ${n}`,
+    minuteHint: "每列为一分钟。指向它可看数值，打开它可看其中的请求。",
+    minute: (at, requests, failed, left, p50, p95, tokens) =>
+      `${at}：${separated(requests)} 个请求，${separated(failed)} 个失败，${
+        separated(left)
+      } 个取消；首个事件 ${p50}，p95 ${p95}；${separated(tokens)} 个 Token`,
+    requestsOf: (n) => `${separated(n)} 个请求`,
+    okOf: (n) => `${separated(n)} 成功`,
+    failedOf: (n) => `${separated(n)} 失败`,
+    leftOf: (n) => `${separated(n)} 取消`,
+    firstEventOf: (p50, p95) => `首个事件 ${p50}，p95 ${p95}`,
+    tokensOf: (n) => `${separated(n)} 个 Token`,
+    ok: "成功",
+    failed: "失败",
+    left: "调用方取消",
+    attention: "需要关注",
+    nothing: "没有需要关注的事项。",
+    kinds: { upstreams: "上游", accounts: "账号", keys: "密钥", requests: "错误" },
+    atLimit: "已达限额",
+    nearLimit: "接近限额",
+    times: (n) => `${separated(n)} 次`,
+    lastOne: "最近",
+    keysLookedAt: (n) => `只检查前 ${n} 个密钥的限额。`,
+    pool: "账号池",
+    accounts: "账号",
+    slotsInUse: (used, of) => `使用中的槽位 ${separated(used)} / ${separated(of)}`,
+    slotsOf: (used, of) => `槽位 ${separated(used)} / ${separated(of)}`,
+    runningNow: (n) => `${separated(n)} 个请求进行中`,
+    cellHint: "每格为一个账号，按使用中的槽位填充。",
+    noAccounts: "还没有账号，网关无法回答任何请求。",
+    addAccounts: "添加账号",
     queue: "队列",
-    slotsOf: "槽位",
-    noneInUse: "没有账号在使用或被暂停。",
+    waitingOf: (waiting, of) => `${separated(waiting)} / ${separated(of)} 个排队`,
     noneWait: "没有请求在排队。",
-    more: "其他使用中的账号未在此显示。",
     waited: "已等待",
     wanted: "指定账号",
     any: "任意",
@@ -829,36 +868,66 @@ export const zh: Texts = {
   keys: {
     ...words,
     newKey: "新密钥",
-    generate: "生成",
-    add: "添加密钥",
-    added: (preview) => `${preview} 已添加。`,
+    create: "创建密钥",
+    added: (name) => `${name} 已添加。`,
     name: "名称",
+    nameHint: "由谁使用",
+    more: "备注、同时请求数、自定义密钥",
+    ownKey: "自定义密钥",
+    generatedHint: "留空则自动生成",
     hide: "隐藏",
     edit: "编辑",
-    changed: (preview) => `${preview} 已更改。`,
+    enable: "启用",
+    disable: "停用",
+    disabledNow: (name) => `${name} 已停用，其调用方会被拒绝。`,
+    enabledNow: (name) => `${name} 已启用。`,
+    changed: (name) => `${name} 已更改。`,
     expires: "到期时间",
     atOnce: "同时请求数",
     models: "模型，每行一个",
     everyModel: "所有模型",
     limits: "限额",
-    requestsOf: (window) => `请求，${window}`,
-    tokensOf: (window) => `Token，${window}`,
-    windows: { minute: "每分钟", hour: "每小时", day: "每天", week: "每周", month: "每月" },
-    notNumber: (text) => `${text} 不是整数。`,
+    noLimits: "无限额",
+    costIn: (currency) => `费用（${currency}）`,
+    limitOf: (kind, window) => `${limitKinds[kind]}，${window}`,
+    used: ({ kind, limit, used, window }) =>
+      `${keyWindows[window]}${limitKinds[kind]} ${separated(used)} / ${separated(limit)}`,
+    windows: keyWindows,
+    notNumber: (text) => `${text} 不是数字。`,
     disabledField: "停用",
     states: { active: "有效", disabled: "已停用", expired: "已过期" },
+    all: "全部",
+    search: "搜索密钥",
+    onlyOne: "只显示链接所指的密钥。",
+    showAll: "显示所有密钥",
+    noneFound: "没有匹配的密钥。",
     generated: "启动时生成；添加密钥后即失效。",
     until: (time) => `至 ${time}`,
-    use: "使用",
     lastUsed: "上次使用",
-    running: (n) => `${n} 个进行中`,
-    runningOf: (n, of) => `${n} / ${of} 个进行中`,
-    usedRequests: (window, used, limit) => `${window}请求 ${used} / ${limit}`,
-    usedTokens: (window, used, limit) => `${window} Token ${used} / ${limit}`,
+    neverUsed: "从未使用过。",
+    created: "创建时间",
+    inFlight: "进行中",
+    today: "今日",
+    idOf: (id) => `标识 ${id}`,
+    ofMost: (n, of) => `${n} / ${of}`,
+    workOf: (running, today) => `${separated(running)} 个请求进行中，今日 ${separated(today)} 个。`,
     total: (n) => `共 ${n} 个密钥`,
     deleteAsk: "使用此密钥的调用方从现在起会被拒绝。此操作无法撤销。",
     empty: "没有密钥，因此网关会拒绝使用账号池的请求。",
-    hint: "调用方以它作为 API 密钥。只有管理员能看到。"
+    firstKey: "创建第一个密钥",
+    ready: (name) => `${name} 可以使用了`,
+    copyNow: "请现在复制密钥并交给使用者：列表只显示其首尾。之后只有管理员能再次看到。",
+    theKey: "密钥",
+    address: "地址",
+    clients: "客户端",
+    saveAs: (file) => `保存为 ${file}。`,
+    firstRequest: "首个请求",
+    waiting: "正在等待首个请求…",
+    arrived: "首个请求已到达：",
+    works: "可用：请求",
+    failed: (code) => `首个请求失败${code === "" ? "" : `（${code}）`}：请求`,
+    firstRun: "发送第一个请求",
+    firstRunLead: "网关正在运行。调用方可使用启动时生成的这个密钥；添加密钥后它即失效。"
   },
   settings: {
     form: "设置",

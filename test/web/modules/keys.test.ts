@@ -4,9 +4,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { createHash } from "node:crypto"
-import { keyId } from "../../../src/domain/identity.ts"
-import { asLocal, changesOf, type KeyDraft } from "../../../src/web/pages/keys/draft.ts"
-import { keyIdOf, type KeyItem, keyOfId, sha256Hex } from "../../../src/web/pages/keys/keys.ts"
+import { readFileSync } from "node:fs"
+import { keyId, keyPreview } from "../../../src/domain/identity.ts"
+import { amount, asLocal, changesOf, type KeyDraft, wholeNumber } from "../../../src/web/pages/keys/draft.ts"
+import { keyIdOf, type KeyItem, keyOfId, previewOf, sha256Hex } from "../../../src/web/pages/keys/keys.ts"
+import { type SnippetName, snippetNames, snippetOf } from "../../../src/web/pages/keys/snippets.ts"
 
 const ofNode = (text: string): string => createHash("sha256").update(text).digest("hex")
 
@@ -21,6 +23,11 @@ describe("key ids in the console", () => {
       assert.strictEqual(sha256Hex(key), ofNode(key))
       assert.strictEqual(keyIdOf(` ${key}\n`), keyId(key, ofNode))
     }))
+  })
+
+  it("previews are the same as in the gateway", () => {
+    const prefixed = fc.tuple(fc.constantFrom("", "sk-gw-", "sk-"), text).map(([start, end]) => start + end)
+    fc.assert(fc.property(prefixed, (key) => assert.strictEqual(previewOf(key), keyPreview(key))))
   })
 
   it("find a key; an unknown id gives `undefined`", () => {
@@ -93,5 +100,55 @@ describe("the console's form of a key", () => {
     )
     const emptied = [{ window: "week", requests: null, tokens: 5 }] as const
     assert.deepStrictEqual(changesOf(item, { ...opened(item), limits: emptied }), { limits: emptied })
+  })
+})
+
+describe("numbers in the console's form of a key", () => {
+  it("are read with separators of thousands as people write them", () => {
+    for (const locale of ["en-GB", "de-DE", "fr-FR", "de-CH", "zh-CN"]) {
+      fc.assert(fc.property(fc.nat(), (value) => {
+        assert.strictEqual(wholeNumber(` ${value.toLocaleString(locale)} `), value)
+        assert.strictEqual(wholeNumber(String(value)), value)
+      }))
+    }
+    assert.isNull(wholeNumber(" "))
+    for (const text of ["1.5", "1,50", "-1", "a", "1e3", "12,3456"]) assert.isUndefined(wholeNumber(text), text)
+  })
+
+  it("amounts are decimal numbers with at most nine places", () => {
+    assert.strictEqual(amount("1,250.50"), "1250.50")
+    assert.strictEqual(amount("0.000000001"), "0.000000001")
+    assert.isNull(amount(""))
+    for (const text of ["1,5", "-1", "1.0000000001", "USD 5"]) assert.isUndefined(amount(text), text)
+  })
+})
+
+describe("the console's snippets for clients", () => {
+  const access = { base: "http://127.0.0.1:5001", key: "my-key", model: "upstream-chat" }
+  const documented = readFileSync(new URL("../../../docs/clients.md", import.meta.url), "utf8")
+
+  it.each<readonly [SnippetName, string]>([
+    ["codex", "```toml\n"],
+    ["gemini-cli", "```sh gemini-cli\n"],
+    ["qwen-code", "```sh qwen-code\n"],
+    ["Claude Code", "```sh messages\n"]
+  ])("%s has the lines of the documents", (name, start) => {
+    const from = documented.indexOf(start) + start.length
+    const lines = documented.slice(from, documented.indexOf("\n```", from)).split("\n")
+    const snippet = snippetOf(name, access).replaceAll("'", "").split("\n")
+    assert.isAbove(lines.length, 2)
+    for (const line of lines) assert.include(snippet, line)
+  })
+
+  it("have the address, the key and the model, whatever quotes they contain", () => {
+    fc.assert(fc.property(fc.stringMatching(/^[\w'"$-]{1,20}$/), (key) => {
+      for (const name of snippetNames) {
+        const snippet = snippetOf(name, { ...access, key })
+        const forms = [key, key.replaceAll("'", `'\\''`), JSON.stringify(key).slice(1, -1)]
+        assert.isTrue(forms.some((form) => snippet.includes(form)), name)
+        assert.include(snippet, access.base)
+        assert.include(snippet, access.model)
+      }
+    }))
   })
 })

@@ -391,6 +391,8 @@ export const minutes = {
       tokens: count * (300 + random(200))
     }
   }),
+  first_event_p50_ms: 372,
+  first_event_p95_ms: 1_310,
   errors: [
     { code: "upstream_empty_output", count: 41, last_at: now - 512_000, last_request_id: failed.request_id },
     { code: "rate_limit_exceeded", count: 18, last_at: now - 41_000, last_request_id: requests[17]!.request_id },

@@ -1,64 +1,30 @@
 /**
- * Business keys, which callers present to be served from the pool, and what each key allows.
+ * Business keys, which callers present to be served from the pool, what each key allows, and what it has used.
  */
-import { useMemo, useRef, useState } from "preact/hooks"
+import { useMemo, useState } from "preact/hooks"
 import { Badge } from "../../parts/Badge.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
-import { Form, TextField } from "../../parts/Form.tsx"
-import { dateTime, number } from "../../parts/format.ts"
+import { Search, Select } from "../../parts/Form.tsx"
+import { date, dateTime, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
-import { Pager, RowButton, Table } from "../../parts/Table.tsx"
+import { RowMenu } from "../../parts/Menu.tsx"
+import { Meter, Pager, Table } from "../../parts/Table.tsx"
+import { Ago } from "../../parts/Time.tsx"
 import { act, copyText } from "../../state/actions.ts"
 import { Admin } from "../../state/client.ts"
+import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { choose, go, linkTo, useQuery } from "../../state/route.ts"
 import { DurabilityNotice, useAcceptedKeys } from "../configuration.tsx"
-import { changedBy, EditKey } from "./EditKey.tsx"
-import { type KeyItem, keyOfId, randomKey } from "./keys.ts"
+import { FirstRun } from "./Access.tsx"
+import { changedBy, EditKey, NewKey } from "./KeyForm.tsx"
+import { type KeyItem, keyOfId } from "./keys.ts"
+import { limitsOf } from "./limits.ts"
 
 const pageSize = 50
 const noKeys: ReadonlyArray<string> = []
-
-const AddKey = () => {
-  const t = useTexts().keys
-  const field = useRef<HTMLInputElement>(null)
-  const [empty, setEmpty] = useState(true)
-  const write = (text: string) => {
-    if (field.current !== null) field.current.value = text
-    setEmpty(text === "")
-  }
-  const add = async () => {
-    const key = field.current?.value.trim() ?? ""
-    const reply = await act((client) => client["admin-keys"].add({ payload: { key } }), {
-      done: ({ preview }) => t.added(preview),
-      subjects: changedBy
-    })
-    if (reply !== undefined) write("")
-  }
-  return (
-    <Form class="card" onSubmit={add}>
-      {(busy) => (
-        <>
-          <div class="row">
-            <TextField
-              grow
-              ref={field}
-              label={t.newKey}
-              class="code"
-              spellcheck={false}
-              onInput={(event) => setEmpty(event.currentTarget.value.trim() === "")}
-            />
-            <div class="actions">
-              <button type="button" onClick={() => write(randomKey())}>{t.generate}</button>
-              <button type="submit" class="primary" disabled={busy || empty}>{t.add}</button>
-            </div>
-          </div>
-          <p class="hint">{t.hint}</p>
-        </>
-      )}
-    </Form>
-  )
-}
+const states = ["active", "disabled", "expired"] as const
 
 const signs = {
   active: { sign: "●", tone: "good" },
@@ -66,41 +32,44 @@ const signs = {
   expired: { sign: "▲", tone: "bad" }
 } as const
 
-/** How much of each limit is used, one line per limit. */
+/** The requests of a key, by its id. */
+const requestsOf = (id: string, query: Readonly<Record<string, string>> = {}): string =>
+  linkTo("requests", undefined, { key: `"${id}"`, ...query })
+
+/** How much of each limit is used. */
 const Used = ({ item }: { readonly item: KeyItem }) => {
   const t = useTexts().keys
-  const lines = item.usage.windows.flatMap(({ requests, tokens, window }) => [
-    ...(requests === null ? [] : [t.usedRequests(t.windows[window], number(requests.used), number(requests.limit))]),
-    ...(tokens === null ? [] : [t.usedTokens(t.windows[window], number(tokens.used), number(tokens.limit))])
-  ])
-  return (
-    <>
-      <p>
-        {item.usage.max_inflight === null
-          ? t.running(number(item.usage.in_flight))
-          : t.runningOf(number(item.usage.in_flight), number(item.usage.max_inflight))}
-      </p>
-      {lines.map((line) => <p key={line} class="hint">{line}</p>)}
-    </>
-  )
+  const limits = limitsOf(item)
+  return limits.length === 0
+    ? <span class="hint">{t.noLimits}</span>
+    : limits.map((each) => (
+      <Meter
+        key={`${each.window} ${each.kind}`}
+        used={Number(each.used)}
+        limit={Number(each.limit)}
+        text={t.used(each)}
+      />
+    ))
 }
 
-const KeyRow = ({ item, onDelete, onEdit, value }: {
+type Action = "edit" | "toggle" | "delete"
+
+const KeyRow = ({ item, onAction, value }: {
   readonly item: KeyItem
   /** The key itself, if the page knows it. */
   readonly value: string | undefined
-  readonly onEdit: () => void
-  readonly onDelete: () => void
+  readonly onAction: (action: Action) => void
 }) => {
   const t = useTexts().keys
   const [shown, setShown] = useState(false)
-  const { preview } = item
+  const { id, preview, usage } = item
+  const name = item.name ?? preview
   const isUnknown = value === undefined
   return (
     <tr>
       <th scope="row" class="text">
-        <code>{shown ? value ?? preview : preview}</code>
         {item.name !== null && <p>{item.name}</p>}
+        <code class="hint" title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>
         {item.note !== null && <p class="hint">{item.note}</p>}
       </th>
       <td>
@@ -109,87 +78,179 @@ const KeyRow = ({ item, onDelete, onEdit, value }: {
         {item.expires_at !== null && <p class="hint">{t.until(dateTime(Date.parse(item.expires_at)))}</p>}
         {item.models !== null && <p class="hint clip" title={item.models.join(", ")}>{item.models.join(", ")}</p>}
       </td>
-      <td class="nowrap">
+      <td>
         <Used item={item} />
       </td>
+      <td class="number">
+        <a href={requestsOf(id, { outcome: "open" })}>
+          {usage.max_inflight === null
+            ? number(usage.in_flight)
+            : t.ofMost(number(usage.in_flight), number(usage.max_inflight))}
+        </a>
+      </td>
+      <td class="number">
+        <a href={requestsOf(id)}>{number(usage.requests_today)}</a>
+      </td>
+      <td class="nowrap">{usage.last_used_at === null ? "–" : <Ago at={Date.parse(usage.last_used_at)} />}</td>
       <td class="nowrap">
-        {item.usage.last_used_at === null ? "–" : dateTime(Date.parse(item.usage.last_used_at))}
+        {item.created_at === null
+          ? "–"
+          : <span title={dateTime(Date.parse(item.created_at))}>{date(Date.parse(item.created_at))}</span>}
       </td>
       <td class="tools">
-        <RowButton
-          text={shown ? t.hide : t.show}
-          of={preview}
-          disabled={isUnknown}
-          onClick={() => setShown(!shown)}
+        <RowMenu
+          of={name}
+          items={[
+            { text: t.edit, onClick: () => onAction("edit") },
+            { text: shown ? t.hide : t.show, disabled: isUnknown, onClick: () => setShown(!shown) },
+            { text: t.copy, disabled: isUnknown, onClick: () => void copyText(value ?? "", t.copied(name)) },
+            { text: item.disabled ? t.enable : t.disable, onClick: () => onAction("toggle") },
+            { text: t.delete, danger: true, onClick: () => onAction("delete") }
+          ]}
         />
-        <RowButton
-          text={t.copy}
-          of={preview}
-          disabled={isUnknown}
-          onClick={() => void copyText(value ?? "", t.copied(preview))}
-        />
-        <RowButton text={t.edit} of={preview} onClick={onEdit} />
-        <RowButton danger text={t.delete} of={preview} onClick={onDelete} />
       </td>
     </tr>
   )
 }
 
-export const Keys = () => {
+/** Says what ends with a key. */
+const DeleteKey = ({ item, onClose }: { readonly item: KeyItem; readonly onClose: () => void }) => {
+  const t = useTexts().keys
+  const { id, preview, usage } = item
+  const name = item.name ?? preview
+  return (
+    <DeleteDialog
+      name={name}
+      onClose={onClose}
+      onDelete={() =>
+        act((client) => client["admin-keys"].remove({ params: { key: id } }), {
+          done: () => t.deleted(name),
+          subjects: changedBy
+        })}
+    >
+      <code>{preview}</code>
+      <br />
+      {t.workOf(usage.in_flight, usage.requests_today)} {usage.last_used_at === null ? t.neverUsed : (
+        <>
+          {t.lastUsed}: <Ago at={Date.parse(usage.last_used_at)} />.
+        </>
+      )}
+      <br />
+      {t.deleteAsk}
+    </DeleteDialog>
+  )
+}
+
+const setDisabled = (item: KeyItem, disabled: boolean, t: ReturnType<typeof useTexts>["keys"]): void => {
+  const name = item.name ?? item.preview
+  void act((client) => client["admin-keys"].change({ params: { id: item.id }, payload: { disabled } }), {
+    done: () => disabled ? t.disabledNow(name) : t.enabledNow(name),
+    undo: () => setDisabled(item, !disabled, t),
+    subjects: changedBy
+  })
+}
+
+/** The keys; only the key with the id `of` if it is given. */
+export const Keys = ({ of }: { readonly of: string | undefined }) => {
   const { common, keys: t } = useTexts()
-  const [page, setPage] = useState(1)
-  const [deleting, setDeleting] = useState<KeyItem>()
-  const [editing, setEditing] = useState<KeyItem>()
+  const query = useQuery()
+  const { q = "" } = query
+  const state = states.find((each) => each === query["state"]) ?? ""
+  const page = Math.max(1, Math.trunc(Number(query["page"] ?? 1)) || 1)
+  const [open, setOpen] = useState<{ readonly action: "edit" | "delete"; readonly item: KeyItem } | "new">()
   // The list contains ids in place of keys. The two replies may be from before and after a change, so their order may differ.
   const keys = useAcceptedKeys() ?? noKeys
-  const list = useMemo(
-    () => Admin.query("admin-keys", "list", { query: { page, page_size: pageSize }, reactivityKeys: ["keys"] }),
-    [page]
-  )
+  const list = useMemo(() => {
+    const text = of ?? q
+    return Admin.query("admin-keys", "list", {
+      query: { page, page_size: pageSize, ...(text === "" ? {} : { q: text }), ...(state === "" ? {} : { state }) },
+      reactivityKeys: ["keys"]
+    })
+  }, [of, q, state, page])
+  useReread(list)
+  const close = () => setOpen(undefined)
+  const start = (item: KeyItem, action: Action) =>
+    action === "toggle" ? setDisabled(item, !item.disabled, t) : setOpen({ action, item })
+  const isFiltered = of !== undefined || q !== "" || state !== ""
+  const newButton = <button type="button" class="primary" onClick={() => setOpen("new")}>{t.newKey}</button>
   return (
     <>
-      <Heading name={common.pages.keys} />
+      <Heading name={common.pages.keys}>{newButton}</Heading>
       <DurabilityNotice />
-      <AddKey />
-      <Loaded atom={list}>
-        {({ items, page: shown, total, total_pages }, waiting) => (
-          <>
-            <Table
-              name={common.pages.keys}
-              busy={waiting}
-              columns={[t.key, t.state, t.use, t.lastUsed, { name: t.actions, hidden: true }]}
-              rows={items.length}
-              empty={t.empty}
-            >
-              {items.map((item) => (
-                <KeyRow
-                  key={item.id}
-                  item={item}
-                  value={keyOfId(keys, item.id)}
-                  onEdit={() => setEditing(item)}
-                  onDelete={() => setDeleting(item)}
-                />
-              ))}
-            </Table>
-            {(total_pages > 1 || shown > 1) && (
-              <Pager page={page} shown={shown} pages={total_pages} total={t.total(total)} onPage={setPage} />
-            )}
-          </>
+      {of === undefined
+        ? (
+          <div class="row">
+            <Search label={t.search} value={q} onSearch={(text) => choose({ q: text, page: "" })} />
+            <Select<(typeof states)[number] | "">
+              label={t.state}
+              value={state}
+              options={[["", t.all], ...states.map((each) => [each, t.states[each]] as const)]}
+              onValue={(next) => choose({ state: next, page: "" })}
+            />
+          </div>
+        )
+        : (
+          <div class="notice">
+            <p>{t.onlyOne}</p>
+            <button type="button" onClick={() => go("keys")}>{t.showAll}</button>
+          </div>
         )}
+      <Loaded atom={list}>
+        {({ items, page: shown, total, total_pages }) => {
+          const generated = items.length === 1 && items[0]?.generated === true ? keyOfId(keys, items[0].id) : undefined
+          return (
+            <div class="stack keys">
+              {generated !== undefined && <FirstRun of={generated} />}
+              <Table
+                name={common.pages.keys}
+                columns={[
+                  { name: t.key },
+                  { name: t.state, width: "10.5rem" },
+                  { name: t.limits, width: "17rem" },
+                  { name: t.inFlight, number: true, width: "5.5rem" },
+                  { name: t.today, number: true, width: "5.5rem" },
+                  { name: t.lastUsed, width: "8rem" },
+                  { name: t.created, width: "8rem" },
+                  { name: t.actions, hidden: true, width: "4rem" }
+                ]}
+                rows={items.length}
+                empty={isFiltered
+                  ? t.noneFound
+                  : (
+                    <div class="stack">
+                      <p>{t.empty}</p>
+                      <p>
+                        <button type="button" onClick={() => setOpen("new")}>{t.firstKey}</button>
+                      </p>
+                    </div>
+                  )}
+              >
+                {items.map((item) => (
+                  <KeyRow
+                    key={item.id}
+                    item={item}
+                    value={keyOfId(keys, item.id)}
+                    onAction={(action) => start(item, action)}
+                  />
+                ))}
+              </Table>
+              {(total_pages > 1 || shown > 1) && (
+                <Pager
+                  page={page}
+                  shown={shown}
+                  pages={total_pages}
+                  total={t.total(total)}
+                  onPage={(next) => choose({ page: next === 1 ? "" : String(next) })}
+                />
+              )}
+            </div>
+          )
+        }}
       </Loaded>
-      {editing !== undefined && <EditKey item={editing} onClose={() => setEditing(undefined)} />}
-      {deleting !== undefined && (
-        <DeleteDialog
-          name={deleting.preview}
-          onClose={() => setDeleting(undefined)}
-          onDelete={() =>
-            act((client) => client["admin-keys"].remove({ params: { key: deleting.id } }), {
-              done: () => t.deleted(deleting.preview),
-              subjects: changedBy
-            })}
-        >
-          {t.deleteAsk}
-        </DeleteDialog>
+      {open === "new" && <NewKey onClose={close} />}
+      {open !== undefined && open !== "new" && open.action === "edit" && <EditKey item={open.item} onClose={close} />}
+      {open !== undefined && open !== "new" && open.action === "delete" && (
+        <DeleteKey item={open.item} onClose={close} />
       )}
     </>
   )

@@ -85,11 +85,16 @@ export const keyOfId = (keys: ReadonlyArray<string>, id: string): string | undef
   return index.get(id)
 }
 
-/** The beginning of a key: at most eight characters, and at most a third of the key. */
-export const previewOf = (key: string): string => `${key.slice(0, Math.min(8, Math.floor(key.length / 3)))}...`
+const prefix = "sk-gw-"
 
-/** A new key of 32 random bytes, in the form of the gateway's own. */
-export const randomKey = (): string => {
-  const bytes = crypto.getRandomValues(new Uint8Array(32))
-  return `sk-gw-${btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`
+/**
+ * The visible part of a key, as the admin API shows it: of one that begins with `sk-gw-`, up to 4 characters behind it and up to 4 at the
+ * end, at most a quarter of the rest together; of others the beginning, at most 8 characters and a third of the key.
+ */
+export const previewOf = (key: string): string => {
+  const text = key.trim()
+  const secret = text.startsWith(prefix) ? text.slice(prefix.length) : ""
+  const shown = Math.min(4, Math.floor(secret.length / 8))
+  if (shown > 0) return `${prefix}${secret.slice(0, shown)}...${secret.slice(-shown)}`
+  return text === "" ? "" : `${text.slice(0, Math.min(8, Math.floor(text.length / 3)))}...`
 }

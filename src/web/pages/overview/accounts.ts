@@ -1,0 +1,68 @@
+/**
+ * The accounts that the overview knows: all of a small pool, else those that events have named.
+ */
+import * as Option from "effect/Option"
+import * as AsyncResult from "effect/reactivity/AsyncResult"
+import * as Atom from "effect/reactivity/Atom"
+import { useEffect } from "preact/hooks"
+import { reload } from "../../state/actions.ts"
+import { type AccountItem, Admin } from "../../state/client.ts"
+import { type Received, receivedAtom } from "../../state/live.ts"
+import { accountName } from "../../state/names.ts"
+
+const pageSize = 100
+const pages = [1, 2, 3, 4] as const
+
+/** The largest pool whose accounts are shown one by one. */
+export const mostCells = pageSize * pages.length
+
+const pageAtoms = pages.map((page) =>
+  Admin.query("admin-accounts", "list", { query: { page, page_size: pageSize }, reactivityKeys: ["accounts"] })
+)
+
+interface Listed {
+  readonly item: AccountItem
+  readonly at: number
+}
+
+/** All accounts in their order; `undefined` for a pool of more than `mostCells`, and while they are loaded. */
+const listedAtom = Atom.make((get): ReadonlyArray<Listed> | undefined => {
+  const items: Array<Listed> = []
+  for (const atom of pageAtoms) {
+    const result = get(atom)
+    const reply = Option.getOrUndefined(AsyncResult.value(result))
+    if (reply === undefined || reply.total > mostCells) return undefined
+    const at = AsyncResult.isSuccess(result) ? result.timestamp : 0
+    for (const item of reply.items) items.push({ item, at })
+    if (items.length >= reply.total) return items
+  }
+  return items
+})
+
+/** The accounts that are known, the newest state of each. `isAll`: these are all accounts of the pool. */
+export interface Known {
+  readonly items: ReadonlyArray<Received>
+  readonly isAll: boolean
+}
+
+export const knownAtom = Atom.make((get): Known => {
+  const received = get(receivedAtom)
+  const listed = get(listedAtom)
+  if (listed === undefined) return { items: [...received.values()], isAll: false }
+  return {
+    isAll: true,
+    items: listed.map(({ at, item }) => {
+      const newer = received.get(accountName(item))
+      return newer !== undefined && newer.at > at ? { item: { ...item, ...newer.item }, at: newer.at } : { item, at }
+    })
+  }
+})
+
+/** Reads the accounts again every 15 seconds: events do not report what they do at other nodes. */
+export const useCurrentAccounts = (): void =>
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) reload("accounts")
+    }, 15_000)
+    return () => clearInterval(timer)
+  }, [])

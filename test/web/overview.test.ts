@@ -1,0 +1,186 @@
+/**
+ * The overview and the keys, in Chromium: what an operator sees of the last hour, and how somebody gets access.
+ */
+import { afterAll, assert, beforeAll, it } from "@effect/vitest"
+import type { Browser } from "playwright-core"
+import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { launch, openSignedIn, result } from "./support.ts"
+
+let browser: Browser
+let gateway: RunningGateway
+
+beforeAll(async () => {
+  ;[browser, gateway] = await Promise.all([
+    launch(),
+    startGateway({
+      accounts: ["ada", "grace", "hedy"].map((name) => ({ email: `${name}@example.com`, password: "p" }))
+    })
+  ])
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.stop()
+})
+
+const admin = async (path: string, method = "GET", body?: object): Promise<Readonly<Record<string, unknown>>> => {
+  const response = await fetch(gateway.url + path, {
+    method,
+    headers: { authorization: `Bearer ${adminKey}` },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) })
+  })
+  assert.strictEqual(response.status, 200)
+  return await response.json() as Readonly<Record<string, unknown>>
+}
+
+const ask = async (content: string, key = businessKey, model = "upstream-chat"): Promise<number> => {
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model, messages: [{ role: "user", content }] })
+  })
+  await response.text()
+  return response.status
+}
+
+it("overview: it is calm until something fails, and every figure leads to what it counts", async () => {
+  const { close, page } = await openSignedIn(browser, gateway.url)
+  await page.getByText("Nothing needs attention.").waitFor()
+  await page.getByText("No request is waiting.").waitFor()
+
+  assert.strictEqual(await ask("!say Hello"), 200)
+  assert.strictEqual(await ask("Hello", businessKey, "no-such-model"), 400)
+  await admin("/admin/accounts/test", "POST", { identifier: "hedy@example.com", message: "!fault suspended" })
+  await page.reload()
+
+  const attention = page.getByRole("region", { name: "Needs attention" })
+  const failing = attention.getByRole("listitem").filter({ hasText: "hedy@example.com" })
+  await failing.getByText("Test failed").waitFor()
+  await failing.getByText(/suspended/).waitFor()
+  const error = attention.getByRole("link", { name: "model_not_found", exact: true })
+  assert.strictEqual(await error.getAttribute("href"), "#/requests?range=1h&code=%22model_not_found%22")
+  await page.getByRole("link", { name: /accounts? needs? attention/ }).or(page.getByText("1 account needs attention"))
+    .first().waitFor()
+
+  const pool = page.getByRole("region", { name: "Pool" })
+  const failed = pool.getByRole("link", { name: "1 Test failed" })
+  assert.strictEqual(await failed.getAttribute("href"), "#/accounts?state=failed")
+  await pool.getByRole("link", { name: "2 Ready" }).waitFor()
+
+  // Cells name their account under the pointer and with the focus; the arrow keys move between them.
+  const cells = pool.getByRole("group", { name: "Accounts" }).getByRole("link")
+  assert.strictEqual(await cells.count(), 3)
+  await cells.first().focus()
+  await page.keyboard.press("ArrowRight")
+  assert.strictEqual(
+    await cells.nth(1).evaluate((cell) => cell === cell.ownerDocument.activeElement),
+    true
+  )
+  const name = (await cells.nth(2).getAttribute("aria-label"))?.split(":")[0] ?? ""
+  await cells.nth(2).hover()
+  await pool.getByRole("link", { name, exact: true }).waitFor()
+
+  const share = page.getByRole("link", { name: "Succeeded" })
+  assert.strictEqual(await share.getAttribute("href"), "#/requests?range=1h&outcome=failed")
+  await close()
+})
+
+it("overview: a minute shows its values under the pointer and leads to its requests", async () => {
+  const { close, page } = await openSignedIn(browser, gateway.url)
+  const minutes = page.getByRole("group", { name: "Minutes" }).getByRole("link")
+  await minutes.first().waitFor()
+  assert.strictEqual(await minutes.count(), 60)
+  const hour = page.getByRole("region", { name: "Last 60 minutes" })
+  const busy = page.getByRole("group", { name: "Minutes" }).getByRole("link", {
+    name: /: [1-9]\d* requests?, 1 failed/
+  })
+    .first()
+  await busy.hover()
+  await hour.getByRole("paragraph").getByText("1 failed", { exact: true }).waitFor()
+  await minutes.last().focus()
+  await page.keyboard.press("ArrowLeft")
+  await page.keyboard.press("Home")
+  assert.strictEqual(await minutes.first().evaluate((minute) => minute === minute.ownerDocument.activeElement), true)
+  await hour.getByText("0 requests", { exact: true }).waitFor()
+  const [, from = "", to = ""] = /from=([^&]+)&to=([^&]+)/.exec(await busy.getAttribute("href") ?? "") ?? []
+  assert.strictEqual(Date.parse(decodeURIComponent(to)) - Date.parse(decodeURIComponent(from)), 60_000)
+  await busy.click()
+  await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor()
+  await close()
+})
+
+it("keys: one dialog makes a key with its limits, shows it with snippets, and sees its first request arrive", async () => {
+  const { close, page } = await openSignedIn(browser, gateway.url, "keys")
+  const keys = page.getByRole("table", { name: "Keys" })
+  await page.getByRole("button", { name: "New key" }).click()
+  const form = page.getByRole("dialog", { name: "New key" })
+  await form.getByRole("textbox", { name: "Name" }).fill("Mobile app")
+  await form.getByRole("textbox", { name: "Models, one per line" }).fill("upstream-chat")
+  // Numbers are accepted with separators of thousands, and shown with them.
+  const tokens = form.getByRole("textbox", { name: "Tokens, per day" })
+  await tokens.fill("5000000")
+  await form.getByRole("textbox", { name: "Requests, per day" }).fill("20,000")
+  assert.strictEqual(await tokens.inputValue(), "5,000,000")
+  await form.getByRole("button", { name: "Create key" }).click()
+
+  const ready = page.getByRole("dialog", { name: "Mobile app is ready" })
+  await ready.getByText(/Copy the key now/).waitFor()
+  const key = await ready.getByRole("definition").first().locator("code").textContent() ?? ""
+  const snippet = ready.getByRole("tabpanel")
+  for (const client of ["curl", "OpenAI SDK", "codex", "Claude Code", "pi"]) {
+    await ready.getByRole("tab", { name: client, exact: true }).click()
+    await snippet.getByText(key).waitFor()
+    assert.include(await snippet.textContent(), gateway.url)
+  }
+  await ready.getByText("Waiting for its first request…").waitFor()
+  assert.strictEqual(await ask("!say Hello", key), 200)
+  await ready.getByRole("status", { name: "First request" }).getByText("Works: request").waitFor()
+  await ready.getByRole("status", { name: "First request" }).getByRole("link").waitFor()
+  await ready.getByRole("button", { name: "Close" }).click()
+
+  // What the key does is read again while the page is shown.
+  const row = keys.getByRole("row").filter({ hasText: "Mobile app" })
+  await row.getByText("1 of 20,000 requests per day").waitFor()
+  assert.strictEqual(await ask("!say Again", key), 200)
+  await row.getByText("2 of 20,000 requests per day").waitFor()
+  await row.getByText(/ago$/).waitFor()
+
+  // The search and the state are in the address; a link to a key shows that key.
+  await page.getByRole("textbox", { name: "Search keys" }).fill("mobile")
+  await keys.getByText("te...", { exact: true }).waitFor({ state: "detached" })
+  assert.match(page.url(), /#\/keys\?q=mobile$/)
+  await page.getByRole("button", { name: "Actions Mobile app" }).click()
+  await page.getByRole("menuitem", { name: "Disable" }).click()
+  await row.getByText("Disabled").waitFor()
+  await result(page).getByRole("button", { name: "Undo" }).click()
+  await row.getByText("Active").waitFor()
+  await page.getByRole("combobox", { name: "State" }).selectOption("Disabled")
+  await page.getByText("No key matches.").waitFor()
+  const { items } = await admin("/admin/keys?q=mobile")
+  const [{ id }] = items as readonly [{ readonly id: string }]
+  await page.goto(`${gateway.url}/console/#/keys/${id}`)
+  await row.waitFor()
+  assert.strictEqual(await keys.getByRole("row").count(), 2)
+  await page.getByRole("button", { name: "Show all keys" }).click()
+  await keys.getByRole("row").nth(2).waitFor()
+  await close()
+})
+
+it("a fresh gateway begins with the key of its start, and says when the first request has arrived", async () => {
+  const fresh = await startGateway({ keys: [] })
+  const { close, page } = await openSignedIn(browser, fresh.url)
+  const first = page.getByRole("region", { name: "Send the first request" })
+  await first.getByText("Waiting for its first request…").waitFor()
+  const key = await first.getByRole("definition").first().locator("code").textContent() ?? ""
+  assert.include(await first.getByRole("tabpanel").textContent(), key)
+  const reply = await fetch(`${fresh.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
+  })
+  assert.strictEqual(reply.status, 200)
+  await first.getByText("Works: request").waitFor()
+  await first.getByRole("status", { name: "First request" }).getByRole("link").click()
+  await page.getByRole("heading", { level: 1, name: /^Request / }).waitFor()
+  await close()
+  await fresh.stop()
+})
