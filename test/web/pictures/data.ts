@@ -9,7 +9,8 @@ const iso = (at: number): string => new Date(at).toISOString().replace(/\.000Z$/
 
 /** Numbers that look random and are the same on each run: a linear congruential generator. */
 const makeRandom = (seed: number) => {
-  let state = seed
+  // Seeds that lie near each other give unlike numbers.
+  let state = Math.imul(seed + 1, 2_654_435_761) >>> 0
   return (below: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     return Math.floor((state / 2 ** 32) * below)
