@@ -109,7 +109,7 @@ describe("the history of admin changes", () => {
     const settings = lines.find(({ message }) => String(message).startsWith("Admin change: the settings"))
     assert.containSubset(settings?.annotations, {
       who: "key",
-      client: "127.0.0.1",
+      client: "127.0.0.0/24",
       fields: "runtime.account_max_inflight: unset → 7"
     })
     assert.property(settings?.annotations, "request_id")

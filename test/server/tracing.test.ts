@@ -232,6 +232,7 @@ describe("log lines", () => {
     const { account, duration_ms, first_event_ms, key, queue_ms, ...fields } = requests[0]!.fields
     assert.deepEqual([requests[0]!.level, fields], ["INFO", {
       request_id: "the-request",
+      client: "127.0.0.0/24",
       style: "generate",
       model: "own-model",
       requested_model: "own-model",

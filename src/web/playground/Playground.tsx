@@ -7,14 +7,17 @@ import * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { useAcceptedKeys } from "../pages/configuration.tsx"
-import { previewOf } from "../pages/keys/keys.ts"
-import { Check, Failure, Select, TextArea } from "../parts/Form.tsx"
+import { keyIdOf, previewOf } from "../pages/keys/keys.ts"
+import { Check, Failure, Select, TextArea, TextField } from "../parts/Form.tsx"
+import { compact, elapsed, number } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
-import { at } from "../state/client.ts"
+import { Markdown } from "../parts/Markdown.tsx"
+import { Admin, at } from "../state/client.ts"
 import { list, record, string } from "../state/json.ts"
 import { useTexts } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
 import { linkTo } from "../state/route.ts"
+import type { Texts } from "../texts/en.ts"
 import { styles, type Turn } from "./conversation.ts"
 import { Code, RawFrames, Reasoning } from "./Output.tsx"
 import {
@@ -27,6 +30,9 @@ import {
   setForm,
   stopReply
 } from "./state.ts"
+import { declaredTools } from "./tools.ts"
+
+const keysAtom = Admin.query("admin-keys", "list", { query: { page: 1, page_size: 200 }, reactivityKeys: ["keys"] })
 
 /** The models that the gateway lists to callers. */
 const modelsAtom = Atom.make(
@@ -49,7 +55,10 @@ const TurnView = ({ turn }: { readonly turn: Turn }) => {
   return (
     <div class={`turn ${turn.role}`}>
       <p class="who">{t.roles[turn.role]}</p>
-      {turn.text.trim() !== "" && <p class="said">{turn.text.trim()}</p>}
+      {turn.role === "user" && turn.image !== undefined && <p class="hint">{t.picture}</p>}
+      {turn.text.trim() !== "" && (turn.role === "assistant"
+        ? <Markdown text={turn.text} />
+        : <p class="said">{turn.text.trim()}</p>)}
       {turn.role === "assistant" && turn.calls.map((call) => (
         <p key={call.id} class="call">
           <span class="hint">{t.call}</span> <code>{call.name}({call.arguments})</code>
@@ -57,6 +66,39 @@ const TurnView = ({ turn }: { readonly turn: Turn }) => {
       ))}
     </div>
   )
+}
+
+const figureTexts = (t: Texts["playground"], figures: Conversation["figures"]): ReadonlyArray<string> => {
+  if (figures === undefined) return []
+  const { first, tokens, whole } = figures
+  const speed = tokens === undefined || whole <= first ? undefined : (tokens.completion * 1000) / (whole - first)
+  return [
+    t.firstAfter(elapsed(first)),
+    t.tookWhole(elapsed(whole)),
+    ...tokens === undefined ? [] : [t.tokensOf(number(tokens.prompt), number(tokens.completion))],
+    ...speed === undefined ? [] : [t.speed(compact(speed))]
+  ]
+}
+
+/** The largest picture that is sent. */
+const largestPicture = 8 * 1024 * 1024
+
+const readPicture = async (file: File): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.addEventListener("load", () => resolve(String(reader.result)))
+    reader.addEventListener("error", () => reject(reader.error ?? new Error(file.name)))
+    reader.readAsDataURL(file)
+  })
+
+/** The keys that the page can call with, by their names. */
+const useKeyNames = (keys: ReadonlyArray<string>) => {
+  const list = Option.getOrUndefined(AsyncResult.value(useAtom(keysAtom)))?.items ?? []
+  const names = new Map(list.map(({ id, name }) => [id, name]))
+  return keys.slice(0, 200).map((key) => {
+    const name = names.get(keyIdOf(key))
+    return name ? `${name} (${previewOf(key)})` : previewOf(key)
+  })
 }
 
 const ConversationLog = ({ conversation }: { readonly conversation: Conversation }) => {
@@ -80,7 +122,9 @@ const ConversationLog = ({ conversation }: { readonly conversation: Conversation
       )}
       <Failure text={failure} />
       {note !== undefined && <p class="notice">{t.notes[note]}</p>}
-      {!running && finish !== undefined && failure === undefined && <p class="hint">{t.finished(finish)}</p>}
+      {!running && finish !== undefined && failure === undefined && (
+        <p class="hint">{[t.finished(finish), ...figureTexts(t, conversation.figures)].join(" · ")}</p>
+      )}
     </div>
   )
 }
@@ -94,11 +138,15 @@ export const Playground = () => {
   const accepted = useAcceptedKeys()
   const keys = accepted ?? []
   const key = keys[form.key] ?? keys[0]
+  const keyNames = useKeyNames(keys)
+  const [tooLarge, setTooLarge] = useState(false)
+  const isToolsText = declaredTools(form.ownTools) !== undefined
+  const isRetry = form.message.trim() === "" && conversation.failure !== undefined
   const send = (event: Event) => {
     event.preventDefault()
     if (key !== undefined) void sendForm(key)
   }
-  const ready = key !== undefined && !conversation.running && form.model.trim() !== "" &&
+  const ready = key !== undefined && !conversation.running && form.model.trim() !== "" && isToolsText &&
     (form.message.trim() !== "" || conversation.turns.at(-1)?.role === "user")
   return (
     <>
@@ -141,7 +189,7 @@ export const Playground = () => {
           <Select
             label={t.key}
             value={String(keys[form.key] === undefined ? 0 : form.key)}
-            options={keys.slice(0, 200).map((each, index) => [String(index), previewOf(each)] as const)}
+            options={keyNames.map((name, index) => [String(index), name] as const)}
             onValue={(index) => setForm({ key: Number(index) })}
           />
           <TextArea
@@ -163,7 +211,43 @@ export const Playground = () => {
               onChange={(event) => setForm({ tools: event.currentTarget.checked })}
             />
             <p class="hint" id="playground-tools">{t.toolsHint}</p>
+            <Check
+              label={t.json}
+              disabled={form.style === "messages"}
+              checked={form.json && form.style !== "messages"}
+              onChange={(event) => setForm({ json: event.currentTarget.checked })}
+            />
           </div>
+          <div class="row">
+            <TextField
+              label={t.temperature}
+              inputMode="decimal"
+              placeholder={t.byModel}
+              value={form.temperature}
+              onInput={(event) => setForm({ temperature: event.currentTarget.value })}
+            />
+            <TextField
+              label={t.maxTokens}
+              inputMode="numeric"
+              placeholder={t.byModel}
+              value={form.maxTokens}
+              onInput={(event) => setForm({ maxTokens: event.currentTarget.value })}
+            />
+          </div>
+          <details>
+            <summary>{t.ownTools}</summary>
+            <TextArea
+              label={t.ownToolsLabel}
+              class="code"
+              rows={5}
+              spellcheck={false}
+              aria-invalid={!isToolsText}
+              placeholder={`[{ "name": "…", "description": "…", "parameters": { "type": "object" } }]`}
+              value={form.ownTools}
+              onInput={(event) => setForm({ ownTools: event.currentTarget.value })}
+            />
+            {!isToolsText && <p class="refused">{t.notTools}</p>}
+          </details>
         </form>
         <div class="card talk">
           <ConversationLog conversation={conversation} />
@@ -179,9 +263,26 @@ export const Playground = () => {
             }}
           />
           <div class="actions">
-            <button type="submit" form="playground-form" class="primary" disabled={!ready}>{t.send}</button>
+            <button type="submit" form="playground-form" class="primary" disabled={!ready}>
+              {isRetry ? t.retry : t.send}
+            </button>
+            <label class="button">
+              {form.image === "" ? t.addPicture : t.pictureAdded}
+              <input
+                type="file"
+                class="sr-only"
+                accept="image/png,image/jpeg,image/gif,image/webp"
+                onChange={(event) => {
+                  const file = event.currentTarget.files?.[0]
+                  setTooLarge(file !== undefined && file.size > largestPicture)
+                  if (file === undefined || file.size > largestPicture) return setForm({ image: "" })
+                  return void readPicture(file).then((image) => setForm({ image }), () => setForm({ image: "" }))
+                }}
+              />
+            </label>
             {conversation.running && <button type="button" onClick={stopReply}>{t.stop}</button>}
             <span class="hint">{t.sendHint}</span>
+            {tooLarge && <span class="refused">{t.pictureTooLarge}</span>}
           </div>
         </div>
       </div>

@@ -12,6 +12,7 @@ interface Growing {
   reasoning: string
   finish: string | undefined
   error: string | undefined
+  tokens: Answer["tokens"]
   /** Calls by their index in the reply. */
   readonly calls: Map<number | string, GrowingCall>
 }
@@ -135,24 +136,48 @@ const generate: Take = (growing, value) => {
   if (typeof candidate["finishReason"] === "string") growing.finish = candidate["finishReason"]
 }
 
+/** The counts of tokens in any style's shape; the last ones count. */
+const takeTokens = (growing: Growing, value: Readonly<Record<string, unknown>>): void => {
+  const inner = record(value["response"] ?? value["message"])
+  const usage = record(value["usage"] ?? value["usageMetadata"] ?? inner["usage"])
+  const count = (...names: ReadonlyArray<string>) =>
+    names.map((name) => usage[name]).find((found) => typeof found === "number")
+  const prompt = count("prompt_tokens", "input_tokens", "promptTokenCount") ?? growing.tokens?.prompt
+  const completion = count("completion_tokens", "output_tokens", "candidatesTokenCount") ?? growing.tokens?.completion
+  if (prompt === undefined && completion === undefined) return
+  growing.tokens = { prompt: prompt ?? 0, completion: completion ?? 0 }
+}
+
 const takes: Readonly<Record<Style, Take>> = { chat, responses, messages, generate }
 
 /** The message of an error in any style's shape; `undefined` if the value is not an error. */
 export const errorOf = (value: unknown): string | undefined => {
   const { detail, error } = record(value)
-  const message = record(error)["message"] ?? detail
-  return typeof message === "string" && message !== "" ? message : undefined
+  const { code, message = detail, type } = record(error)
+  if (typeof message !== "string" || message === "") return undefined
+  const name = string(code) || string(type)
+  return name === "" ? message : `${name}: ${message}`
 }
 
 /** Collects a reply of a style. */
 export const collect = (style: Style) => {
-  const growing: Growing = { text: "", reasoning: "", finish: undefined, error: undefined, calls: new Map() }
+  const growing: Growing = {
+    text: "",
+    reasoning: "",
+    finish: undefined,
+    error: undefined,
+    tokens: undefined,
+    calls: new Map()
+  }
   return {
     /** Adds the data of an event, or a whole body. */
     take: (value: unknown): void => {
       const error = errorOf(value)
-      if (error === undefined) takes[style](growing, record(value))
-      else growing.error = error
+      if (error !== undefined) growing.error = error
+      else {
+        takes[style](growing, record(value))
+        takeTokens(growing, record(value))
+      }
     },
     /** The reply so far. */
     answer: (): Answer => ({
@@ -160,6 +185,7 @@ export const collect = (style: Style) => {
       reasoning: growing.reasoning,
       finish: growing.finish,
       error: growing.error,
+      tokens: growing.tokens,
       calls: [...growing.calls.values()].map((call, index): Call => ({
         ...call,
         id: call.id || `call_${index}`,

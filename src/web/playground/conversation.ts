@@ -14,7 +14,12 @@ export interface Call {
 }
 
 export type Turn =
-  | { readonly role: "user"; readonly text: string }
+  | {
+    readonly role: "user"
+    readonly text: string
+    /** A picture as a `data:` address. */
+    readonly image?: string | undefined
+  }
   | {
     readonly role: "assistant"
     readonly text: string
@@ -32,6 +37,19 @@ export interface Prompt {
   readonly stream: boolean
   /** Declares the local tools. */
   readonly tools: boolean
+  /** Further tools, whose calls are shown and not answered. */
+  readonly ownTools: ReadonlyArray<ToolDeclaration>
+  readonly temperature: number | undefined
+  readonly maxTokens: number | undefined
+  /** Asks for JSON, in the styles that can. */
+  readonly json: boolean
+}
+
+export interface ToolDeclaration {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema. */
+  readonly parameters: unknown
 }
 
 /** A reply, as far as it has arrived. */
@@ -41,6 +59,8 @@ export interface Answer {
   readonly calls: ReadonlyArray<Call>
   /** Why it ended, in the style's term. */
   readonly finish: string | undefined
-  /** The gateway's error message. */
+  /** The gateway's error message, with its code. */
   readonly error: string | undefined
+  /** As the reply says. */
+  readonly tokens: { readonly prompt: number; readonly completion: number } | undefined
 }

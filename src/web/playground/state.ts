@@ -6,7 +6,7 @@ import { failureText } from "../state/failure.ts"
 import { registry } from "../state/registry.ts"
 import type { Answer, Prompt, Style, Turn } from "./conversation.ts"
 import { type Frame, send, type Sent } from "./send.ts"
-import { runTool } from "./tools.ts"
+import { declaredTools, localTools, runTool } from "./tools.ts"
 
 /** The playground's form. */
 export interface Form {
@@ -18,6 +18,13 @@ export interface Form {
   readonly message: string
   readonly stream: boolean
   readonly tools: boolean
+  /** Declarations of further tools, as JSON text. */
+  readonly ownTools: string
+  readonly temperature: string
+  readonly maxTokens: string
+  readonly json: boolean
+  /** A picture beside the message, as a `data:` address; empty without one. */
+  readonly image: string
 }
 
 export const formAtom = Atom.keepAlive(
@@ -28,7 +35,12 @@ export const formAtom = Atom.keepAlive(
     system: "",
     message: "",
     stream: true,
-    tools: false
+    tools: false,
+    ownTools: "",
+    temperature: "",
+    maxTokens: "",
+    json: false,
+    image: ""
   })
 )
 
@@ -44,6 +56,19 @@ export interface Round {
   readonly frames: ReadonlyArray<Frame>
 }
 
+/** How fast the last reply came. */
+export interface Figures {
+  /** Milliseconds up to the first event, and to the end. */
+  readonly first: number
+  readonly whole: number
+  readonly tokens: Answer["tokens"]
+}
+
+const figuresOf = ({ tokens }: Answer, frames: ReadonlyArray<Frame>): Figures | undefined => {
+  const [first, last] = [frames[0], frames.at(-1)]
+  return first === undefined || last === undefined ? undefined : { first: first.at, whole: last.at, tokens }
+}
+
 export interface Conversation {
   readonly turns: ReadonlyArray<Turn>
   /** The arriving reply. */
@@ -52,7 +77,9 @@ export interface Conversation {
   readonly running: boolean
   /** The last reasoning. */
   readonly reasoning: string
+  /** With the status and the code. */
   readonly failure: string | undefined
+  readonly figures: Figures | undefined
   /** Stopped by the person at the page, or by the limit of rounds. */
   readonly note: "stopped" | "rounds" | undefined
   /** Why the last reply ended. */
@@ -66,6 +93,7 @@ const fresh: Conversation = {
   running: false,
   reasoning: "",
   failure: undefined,
+  figures: undefined,
   note: undefined,
   finish: undefined
 }
@@ -96,14 +124,25 @@ export const openConversation = (form: Partial<Form>, turns: ReadonlyArray<Turn>
   registry.set(conversationAtom, { ...fresh, turns })
 }
 
+/** The number in a field; `undefined` if the field is empty or has no number. */
+const numberIn = (text: string): number | undefined =>
+  text.trim() === "" || !Number.isFinite(Number(text)) ? undefined : Number(text)
+
 /** The request that the form would send. */
 export const promptOf = (form: Form, turns: ReadonlyArray<Turn>): Prompt => ({
   style: form.style,
   model: form.model,
   system: form.system.trim(),
-  turns: form.message.trim() === "" ? turns : [...turns, { role: "user", text: form.message }],
+  turns: form.message.trim() === ""
+    ? turns
+    : [...turns, { role: "user", text: form.message, ...(form.image === "" ? {} : { image: form.image }) }],
   stream: form.stream,
-  tools: form.tools
+  tools: form.tools,
+  ownTools: declaredTools(form.ownTools) ?? [],
+  temperature: numberIn(form.temperature),
+  maxTokens: numberIn(form.maxTokens),
+  // The messages style has no such mode.
+  json: form.json && form.style !== "messages"
 })
 
 const asTurn = (answer: Answer): Turn => ({
@@ -154,15 +193,22 @@ export const sendForm = async (key: string): Promise<void> => {
   if (registry.get(conversationAtom).running || first.turns.length === 0) return
   const own = running = new AbortController()
   const turns = [...first.turns]
-  setForm({ message: "" })
+  setForm({ message: "", image: "" })
   change({ ...fresh, turns: first.turns, running: true })
   try {
     for (let round = 1;; round++) {
       const { rounds } = registry.get(conversationAtom)
-      const { answer } = await oneRound({ ...first, turns: [...turns] }, key, own.signal, rounds)
+      const { answer, frames, status } = await oneRound({ ...first, turns: [...turns] }, key, own.signal, rounds)
       if (answer.error === undefined || answer.text !== "" || answer.calls.length > 0) turns.push(asTurn(answer))
-      change({ turns: [...turns], answer: undefined, failure: answer.error, finish: answer.finish })
+      change({
+        turns: [...turns],
+        answer: undefined,
+        failure: answer.error === undefined ? undefined : `${status ?? ""} ${answer.error}`.trim(),
+        finish: answer.finish,
+        figures: figuresOf(answer, frames)
+      })
       if (answer.error !== undefined || !form.tools || answer.calls.length === 0) break
+      if (!answer.calls.every(({ name }) => localTools.some((tool) => tool.name === name))) break
       if (round === maxRounds) {
         change({ note: "rounds" })
         break

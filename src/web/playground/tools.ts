@@ -2,7 +2,7 @@
  * Local tools, which run in the page, for trying out tool calls.
  */
 import { parsed, record, string } from "../state/json.ts"
-import type { Call } from "./conversation.ts"
+import type { Call, ToolDeclaration } from "./conversation.ts"
 
 interface Tool {
   readonly name: string
@@ -46,4 +46,19 @@ export const runTool = ({ arguments: given, name }: Call): string => {
   return known === undefined
     ? JSON.stringify({ error: `There is no tool "${name}"` })
     : known.run(record(parsed(given)))
+}
+
+/** The tools of a JSON text: declarations of functions, also in the chat style's wrapper. `undefined` for another text. */
+export const declaredTools = (text: string): ReadonlyArray<ToolDeclaration> | undefined => {
+  if (text.trim() === "") return []
+  const value = parsed(text)
+  if (!Array.isArray(value)) return undefined
+  const tools = value.map((each) => record(record(each)["function"] ?? each))
+  return tools.every(({ name }) => typeof name === "string" && name !== "")
+    ? tools.map(({ description, name, parameters }) => ({
+      name: string(name),
+      description: string(description),
+      parameters: parameters ?? { type: "object", properties: {} }
+    }))
+    : undefined
 }

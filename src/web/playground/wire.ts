@@ -2,7 +2,7 @@
  * Requests of each style, as the vendor's SDK sends them.
  */
 import { parsed, record } from "../state/json.ts"
-import type { Prompt, Turn } from "./conversation.ts"
+import type { Prompt, ToolDeclaration, Turn } from "./conversation.ts"
 import { localTools } from "./tools.ts"
 
 interface WireRequest {
@@ -11,7 +11,29 @@ interface WireRequest {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-const functions = () => localTools.map(({ description, name, parameters }) => ({ name, description, parameters }))
+const functions = ({ ownTools, tools }: Prompt): ReadonlyArray<ToolDeclaration> => [
+  ...tools ? localTools.map(({ description, name, parameters }) => ({ name, description, parameters })) : [],
+  ...ownTools
+]
+
+/** A field that is left out while its value is `undefined`. */
+const given = (name: string, value: unknown): Readonly<Record<string, unknown>> =>
+  value === undefined ? {} : { [name]: value }
+
+/** The type and the Base64 of a `data:` address. */
+const dataOf = (address: string) => {
+  const [, type = "", data = ""] = /^data:([^;,]*)[^,]*,(.*)$/s.exec(address) ?? []
+  return { type, data }
+}
+
+/** The declared tools; nothing without any. */
+const toolsOf = (prompt: Prompt, of: (tool: ToolDeclaration) => object) => {
+  const declared = functions(prompt)
+  return declared.length === 0 ? {} : { tools: declared.map(of) }
+}
+
+const configOf = (config: Readonly<Record<string, unknown>>) =>
+  Object.keys(config).length === 0 ? {} : { generationConfig: config }
 
 const chat = (prompt: Prompt): WireRequest => ({
   path: "/v1/chat/completions",
@@ -20,7 +42,14 @@ const chat = (prompt: Prompt): WireRequest => ({
     messages: [
       ...(prompt.system === "" ? [] : [{ role: "system", content: prompt.system }]),
       ...prompt.turns.map((turn) => {
-        if (turn.role === "user") return { role: "user", content: turn.text }
+        if (turn.role === "user") {
+          return {
+            role: "user",
+            content: turn.image === undefined
+              ? turn.text
+              : [{ type: "text", text: turn.text }, { type: "image_url", image_url: { url: turn.image } }]
+          }
+        }
         if (turn.role === "tool") return { role: "tool", tool_call_id: turn.call.id, content: turn.result }
         return {
           role: "assistant",
@@ -36,7 +65,11 @@ const chat = (prompt: Prompt): WireRequest => ({
       })
     ],
     stream: prompt.stream,
-    ...(prompt.tools ? { tools: functions().map((each) => ({ type: "function", function: each })) } : {})
+    ...(prompt.stream ? { stream_options: { include_usage: true } } : {}),
+    ...given("temperature", prompt.temperature),
+    ...given("max_completion_tokens", prompt.maxTokens),
+    ...(prompt.json ? { response_format: { type: "json_object" } } : {}),
+    ...toolsOf(prompt, (each) => ({ type: "function", function: each }))
   }
 })
 
@@ -46,7 +79,14 @@ const responses = (prompt: Prompt): WireRequest => ({
     model: prompt.model,
     ...(prompt.system === "" ? {} : { instructions: prompt.system }),
     input: prompt.turns.flatMap((turn): ReadonlyArray<unknown> => {
-      if (turn.role === "user") return [{ role: "user", content: turn.text }]
+      if (turn.role === "user") {
+        return [{
+          role: "user",
+          content: turn.image === undefined
+            ? turn.text
+            : [{ type: "input_text", text: turn.text }, { type: "input_image", image_url: turn.image }]
+        }]
+      }
       if (turn.role === "tool") return [{ type: "function_call_output", call_id: turn.call.id, output: turn.result }]
       return [
         ...(turn.text === "" ? [] : [{ role: "assistant", content: turn.text }]),
@@ -60,7 +100,10 @@ const responses = (prompt: Prompt): WireRequest => ({
     }),
     stream: prompt.stream,
     store: false,
-    ...(prompt.tools ? { tools: functions().map((each) => ({ type: "function", ...each, strict: false })) } : {})
+    ...given("temperature", prompt.temperature),
+    ...given("max_output_tokens", prompt.maxTokens),
+    ...(prompt.json ? { text: { format: { type: "json_object" } } } : {}),
+    ...toolsOf(prompt, (each) => ({ type: "function", ...each, strict: false }))
   }
 })
 
@@ -84,10 +127,18 @@ const messages = (prompt: Prompt): WireRequest => ({
   path: "/v1/messages",
   body: {
     model: prompt.model,
-    max_tokens: 8192,
+    max_tokens: prompt.maxTokens ?? 8192,
+    ...given("temperature", prompt.temperature),
     ...(prompt.system === "" ? {} : { system: prompt.system }),
     messages: grouped<unknown>(prompt.turns, (turn) => {
-      if (turn.role === "user") return { role: "user", parts: [{ type: "text", text: turn.text }] }
+      if (turn.role === "user") {
+        const { data, type } = dataOf(turn.image ?? "")
+        const picture = { type: "image", source: { type: "base64", media_type: type, data } }
+        return {
+          role: "user",
+          parts: [{ type: "text", text: turn.text }, ...turn.image === undefined ? [] : [picture]]
+        }
+      }
       if (turn.role === "tool") {
         return { role: "user", parts: [{ type: "tool_result", tool_use_id: turn.call.id, content: turn.result }] }
       }
@@ -105,9 +156,7 @@ const messages = (prompt: Prompt): WireRequest => ({
       }
     }).map(({ parts, role }) => ({ role, content: parts })),
     stream: prompt.stream,
-    ...(prompt.tools
-      ? { tools: functions().map(({ parameters, ...each }) => ({ ...each, input_schema: parameters })) }
-      : {})
+    ...toolsOf(prompt, ({ parameters, ...each }) => ({ ...each, input_schema: parameters }))
   }
 })
 
@@ -118,7 +167,11 @@ const generate = (prompt: Prompt): WireRequest => ({
   body: {
     ...(prompt.system === "" ? {} : { systemInstruction: { parts: [{ text: prompt.system }] } }),
     contents: grouped<unknown>(prompt.turns, (turn) => {
-      if (turn.role === "user") return { role: "user", parts: [{ text: turn.text }] }
+      if (turn.role === "user") {
+        const { data, type } = dataOf(turn.image ?? "")
+        const picture = { inlineData: { mimeType: type, data } }
+        return { role: "user", parts: [{ text: turn.text }, ...turn.image === undefined ? [] : [picture]] }
+      }
       if (turn.role === "tool") {
         const { id, name } = turn.call
         return { role: "user", parts: [{ functionResponse: { id, name, response: { result: turn.result } } }] }
@@ -133,16 +186,19 @@ const generate = (prompt: Prompt): WireRequest => ({
         ]
       }
     }),
-    ...(prompt.tools
-      ? {
-        tools: [{
-          functionDeclarations: functions().map(({ parameters, ...each }) => ({
-            ...each,
-            parametersJsonSchema: parameters
-          }))
-        }]
-      }
-      : {})
+    ...configOf({
+      ...given("temperature", prompt.temperature),
+      ...given("maxOutputTokens", prompt.maxTokens),
+      ...(prompt.json ? { responseMimeType: "application/json" } : {})
+    }),
+    ...(functions(prompt).length === 0 ? {} : {
+      tools: [{
+        functionDeclarations: functions(prompt).map(({ parameters, ...each }) => ({
+          ...each,
+          parametersJsonSchema: parameters
+        }))
+      }]
+    })
   }
 })
 

@@ -13,9 +13,10 @@ import {
   textOf,
   valueOf
 } from "../../../src/web/pages/settings/fields.ts"
+import { blocksOf } from "../../../src/web/parts/Markdown.tsx"
 import { collect } from "../../../src/web/playground/answers.ts"
 import { styles } from "../../../src/web/playground/conversation.ts"
-import { runTool } from "../../../src/web/playground/tools.ts"
+import { declaredTools, runTool } from "../../../src/web/playground/tools.ts"
 import { wireOf } from "../../../src/web/playground/wire.ts"
 import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
 
@@ -96,6 +97,64 @@ const field = (path: string, type: Field["type"], configured: Field["configured"
   description: ""
 })
 
+describe("the playground's requests in the console", () => {
+  const prompt = {
+    model: "m",
+    system: "",
+    turns: [{ role: "user", text: "Look", image: "data:image/png;base64,QUJD" }],
+    stream: false,
+    tools: false,
+    ownTools: [{ name: "f", description: "", parameters: { type: "object" } }],
+    temperature: 0.5,
+    maxTokens: 7,
+    json: true
+  } as const
+
+  it("have their parameters, picture and tools where each style's contract has them", () => {
+    const bodies = styles.map((style) => JSON.parse(JSON.stringify(wireOf({ ...prompt, style }).body)) as object)
+    const [chat, responses, messages, generate] = bodies
+    assert.deepInclude(chat, { temperature: 0.5, max_completion_tokens: 7, response_format: { type: "json_object" } })
+    assert.deepInclude(responses, {
+      temperature: 0.5,
+      max_output_tokens: 7,
+      text: { format: { type: "json_object" } }
+    })
+    assert.deepInclude(messages, { temperature: 0.5, max_tokens: 7 })
+    assert.deepInclude(generate, {
+      generationConfig: { temperature: 0.5, maxOutputTokens: 7, responseMimeType: "application/json" }
+    })
+    for (const body of bodies) {
+      assert.include(JSON.stringify(body), "QUJD")
+      assert.include(JSON.stringify(body), `"name":"f"`)
+    }
+  })
+
+  it("take declarations of functions bare or in the chat style's wrapper, and nothing else", () => {
+    assert.deepStrictEqual(declaredTools(" "), [])
+    const declared = { name: "f", description: "d", parameters: { type: "object" } }
+    for (const each of [declared, { type: "function", function: declared }]) {
+      assert.deepStrictEqual(declaredTools(JSON.stringify([each])), [declared])
+    }
+    for (const text of ["{}", "[1]", `[{"description":"d"}]`, "not JSON"]) assert.isUndefined(declaredTools(text))
+  })
+})
+
+describe("Markdown in the console", () => {
+  it("keeps every line of a text, whatever it is", () => {
+    const line = fc.oneof(
+      fc.constantFrom("", "```", "```ts", "# a", "- b", "1. c", "d **e** `f`", "<script>"),
+      fc.string({ maxLength: 8 }).filter((text) => !text.includes("\n"))
+    )
+    fc.assert(fc.property(fc.array(line), (lines) => {
+      const kept = blocksOf(lines.join("\n")).flatMap((block) => block.lines)
+      assert.deepStrictEqual(
+        kept.filter((text) => text.trim() !== ""),
+        lines.filter((text) => text.trim() !== "" && !/^\s*```/.test(text))
+      )
+    }))
+  })
+})
+
 describe("settings as texts in the console", () => {
   it("a text gives back the value that it was made from", () => {
     fc.assert(fc.property(
@@ -162,7 +221,11 @@ describe("the playground's collected replies", () => {
         system: "Be brief.",
         turns: [{ role: "user", text: "use get_weather for Oslo" }],
         stream,
-        tools: true
+        tools: true,
+        ownTools: [],
+        temperature: undefined,
+        maxTokens: undefined,
+        json: false
       })
       const response = await fetch(gateway.url + path, {
         method: "POST",
