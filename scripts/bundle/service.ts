@@ -72,9 +72,9 @@ export const luaTexts: Plugin = {
 const absent = "throw new Error(\"This module is not in the bundle\")"
 
 /**
- * Modules of packages, by the end of their paths, that the service needs only in part. Each is a CommonJS module that exports
- * all of its package, so the bundler cannot leave out the rest: browser APIs, mocks, caches and proxies of `undici`; clusters,
- * sentinels, OpenTelemetry and most commands of the Redis client.
+ * Modules of packages, by the end of their paths, that the service needs only in part. Each exports all of
+ * its package, so the bundler cannot leave out the rest: browser APIs, mocks, caches and proxies of `undici`; clusters, sentinels,
+ * OpenTelemetry and most commands of the Redis client; web sockets.
  */
 const narrowed: ReadonlyArray<readonly [path: RegExp, code: string]> = [
   [
@@ -110,6 +110,13 @@ const narrowed: ReadonlyArray<readonly [path: RegExp, code: string]> = [
       exports.NON_STICKY_COMMANDS = {}
     `
   ],
+  // What the client caches of which command; the gateway uses no cache of the client.
+  [
+    /[\\/]@redis[\\/]client[\\/]dist[\\/]lib[\\/]command-metadata[\\/]command-metadata-data\.js$/,
+    "exports.__esModule = true\nexports.COMMAND_METADATA = {}"
+  ],
+  // The server refuses every upgrade to a web socket (src/server/nodeServer.ts), so these are never made.
+  [/[\\/]ws[\\/]wrapper\.mjs$/, "export const WebSocket = undefined\nexport const WebSocketServer = undefined"],
   [/[\\/]@opentelemetry[\\/]api[\\/]/, absent]
 ]
 

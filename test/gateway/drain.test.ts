@@ -132,7 +132,9 @@ describe.concurrent("a gateway process that receives SIGTERM", () => {
 
       const late = await fetch(`${url}/v1/models`, { headers: { "x-request-id": "late-request" } })
       assert.strictEqual(late.status, 503)
-      await gateway.printed(/"request_id":"late-request","client":"127\.0\.0\.0\/24","path":"\/v1\/models","status":503,"outcome":"shutting_down"/)
+      await gateway.printed(
+        /"request_id":"late-request","client":"127\.0\.0\.0\/24","path":"\/v1\/models","status":503,"outcome":"shutting_down"/
+      )
 
       await Effect.runPromise(reference.cut())
       assert.strictEqual(textOf(await readSaid(running)), "one two")
