@@ -165,13 +165,14 @@ export const loadShared = Effect.fnUntraced(function*(
     before: Snapshot | undefined,
     expected: string,
     own: number,
-    origin = merging
+    origin = merging,
+    isFirst = before === undefined
   ): Effect.fn.Return<string, StoreUnavailable> {
     const text = yield* stringifyConfig(withoutStore(next.raw), "compact")
     const deadline = Date.now() + store.clockOffset() + patience
     const { ofAll, ofDefault } = poolArguments(store, next.config, before?.config)
     // The first document of an empty store is also its origin.
-    const begins = before === undefined
+    const begins = isFirst
       ? [String(own), ""]
       : origin === undefined
       ? ofAll === undefined ? [] : ["", ""]
@@ -277,17 +278,21 @@ export const loadShared = Effect.fnUntraced(function*(
   const jwtSecret = Buffer.from(Redacted.value(yield* makeJwtSecret)).toString("base64url")
   const agreedSecret = (yield* store.agree("jwt", jwtSecret)) ?? jwtSecret
 
-  /** Restores the configuration to an empty store. The highest revision wins. */
-  const bringBack = Effect.gen(function*() {
+  /** Restores the configuration to a store that has lost it (revision 0) or has an older one. The highest revision wins. */
+  const bringBack = Effect.fnUntraced(function*(there: number) {
     yield* store.agree("jwt", agreedSecret)
-    yield* write(last, undefined, "", revision)
+    yield* write(last, undefined, "", revision, undefined, there === 0)
   })
+
+  store.bringsBack(() =>
+    Effect.flatMap(readDocument(store), (there) => there.revision < revision ? bringBack(there.revision) : Effect.void)
+  )
 
   const backing: Backing = {
     place: documentName,
     edited: Effect.gen(function*() {
       const there = yield* readDocument(store)
-      if (there.revision < revision) yield* bringBack
+      if (there.revision < revision) yield* bringBack(there.revision)
       if (there.revision <= revision) return Option.none()
       seen = there.revision
       const text = store.open(place, there.sealed)

@@ -2,13 +2,16 @@
 -- a window's letter, its first millisecond and `r` (requests) or `t` (tokens): usage including reservations. Requests of
 -- keys with limits are admitted here and held by their node in `usage:adm:<node>`. For other requests the node reports how
 -- many are active (`usage:held:<node>`) and their usage. Operations:
---   admit key ticket most tokens (window requests tokens)...   admits one request if all limits allow it
+--   admit key ticket most tokens (window requests tokens)...   admits one request if all limits allow it; `quiet` and how
+--                                   many milliseconds to wait while nodes return to the store
 --   look keys                       active requests and usage of keys (a JSON array)
 --   tell batch settled used held    JSON arrays: tickets, whether they count and their tokens; keys, a time, requests and
 --                                   tokens; keys and their number of active requests. A batch counts once. Returns how
 --                                   many requests of the node are held here
---   sync tickets known last         restores the node's missing tickets (ticket, key, time, tokens), and releases unknown
---                                   ones up to the number `last`; `known` lists further tickets to keep
+--   sync tickets known last usage   restores the node's missing tickets (ticket, key, time, tokens), and releases unknown
+--                                   ones up to the number `last`; `known` lists further tickets to keep. `usage` is empty
+--                                   unless the store's data is older: keys with a time and the usage of their windows
+--                                   then, which is counted at least. Released requests stay counted in that case
 -- Every reply about a key is: active requests, last use, then requests and tokens of its five windows.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
@@ -112,6 +115,7 @@ if op == 'admit' then
   local key, ticket, most, tokens = ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
   local verdict = 'ok'
   if call('HEXISTS', K .. 'usage:adm:' .. me, ticket) == 0 then
+    if quiet > now then return finish({ 'quiet', int(quiet - now) }) end
     if most and under_way(key) >= most then verdict = 'refused' end
     local counts = used_of(key)
     for i = 9, #ARGV, 3 do
@@ -160,7 +164,26 @@ elseif op == 'sync' then
     if call('HEXISTS', K .. 'usage:adm:' .. me, one[1]) == 0 then hold_key(one[1], one[2], one[3], one[4]) end
   end
   for _, ticket in ipairs(call('HKEYS', K .. 'usage:adm:' .. me)) do
-    if not knows[ticket] and tonumber(string.match(ticket, '(%d+)$')) <= tonumber(ARGV[7]) then settle(ticket, false, 0) end
+    if not knows[ticket] and tonumber(string.match(ticket, '(%d+)$')) <= tonumber(ARGV[7]) then
+      if ARGV[8] == '' then
+        settle(ticket, false, 0)
+      else
+        let_key_go(string.match(call('HGET', K .. 'usage:adm:' .. me, ticket), '^%S+'))
+        call('HDEL', K .. 'usage:adm:' .. me, ticket)
+      end
+    end
+  end
+  for _, seen in ipairs(ARGV[8] == '' and {} or cjson.decode(ARGV[8])) do
+    local key, time, windows = seen[1], seen[2], windows_at(seen[2])
+    touch(key, time)
+    for i, letter in ipairs(letters) do
+      if is_current[windows[letter]] then
+        for j, field in ipairs({ windows[letter] .. 'r', windows[letter] .. 't' }) do
+          local count = seen[1 + 2 * i + j - 1]
+          if count > (tonumber(call('HGET', hash_of(key), field)) or 0) then call('HSET', hash_of(key), field, int(count)) end
+        end
+      end
+    end
   end
 end
 return finish({ 'ok' })

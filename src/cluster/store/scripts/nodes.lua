@@ -62,6 +62,14 @@ local function claims_of(node)
   return leases + call('HLEN', K .. 'held:' .. node), waiters + call('HLEN', K .. 'several:' .. node) - both
 end
 
+-- A node has brought back what it holds, or is gone. The last one ends the quiet period.
+local function has_returned(node)
+  if quiet <= now or call('SREM', K .. 'returning', node) == 0 or call('EXISTS', K .. 'returning') == 1 then return end
+  local back = tonumber(call('HGET', K .. 'lim', 'back')) or now
+  quiet = math.min(quiet, math.max(now, back + RETURN))
+  call('SET', K .. 'quiet', int(quiet))
+end
+
 -- Drops a node with its leases, waiters, probes, clean-ups and logins.
 local function drop(node)
   close_all(node, {})
@@ -88,16 +96,18 @@ local function drop(node)
   call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)
   call('SREM', K .. 'members', node)
+  has_returned(node)
   outbox[node] = nil
   for i = #notified, 1, -1 do
     if notified[i] == node then table.remove(notified, i) end
   end
 end
 
--- The first step of every script. Drops nodes without a heartbeat for 5 s, and nodes without a subscription after 2 s.
+-- The first step of every script. Drops nodes without a heartbeat for 5 s, and nodes without a subscription after 2 s, unless
+-- they are returning.
 local function reap()
   for _, node in ipairs(call('ZRANGEBYSCORE', K .. 'nodes', '-inf', now + ALIVE - DEAF)) do
-    if tonumber(call('ZSCORE', K .. 'nodes', node)) <= now or not listens(node) then drop(node) end
+    if tonumber(call('ZSCORE', K .. 'nodes', node)) <= now or (quiet <= now and not listens(node)) then drop(node) end
   end
   if several then
     -- A node of an earlier version drops what it knows of a node, which is `default`.
@@ -116,5 +126,8 @@ local function reap()
   end
   serve()
 end
+
+-- The run id of the server: another one has other data, which may lack the latest writes.
+local function run_id() return string.match(call('INFO', 'server'), 'run_id:(%w+)') or '' end
 
 local function is_attached() return call('HGET', K .. 'node:' .. me, 'incarnation') == incarnation end
