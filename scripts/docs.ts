@@ -207,13 +207,19 @@ const options = ({ args = [], flags }: Pick<HelpDoc, "args" | "flags">): string 
   return rows.length === 0 ? "" : `\n\n${table(["option", "meaning"], rows)}`
 }
 
+/** The sections of a command, or of its subcommands if it has some. */
+const sectionsOf = async (command: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
+  const help = await helpOf(command)
+  const names = (help.subcommands ?? []).flatMap(({ commands }) => commands.map(({ name }) => name))
+  if (command.length > 0 && names.length === 0) {
+    return [`### ${command.join(" ")}\n\n${help.description}.\n\n    ${help.usage}${options(help)}`]
+  }
+  return (await Promise.all(names.map((name) => sectionsOf([...command, name])))).flat()
+}
+
 const commands = async (): Promise<string> => {
   const root = await helpOf([])
-  const names = (root.subcommands ?? []).flatMap(({ commands }) => commands.map(({ name }) => name))
-  const parts = await Promise.all(names.map(async (name) => {
-    const help = await helpOf([name])
-    return `### ${name}\n\n${help.description}.\n\n    ${help.usage}${options(help)}`
-  }))
+  const parts = await sectionsOf([])
   return [...parts, `### Options of every command${options({ flags: root.globalFlags ?? [] })}`].join("\n\n")
 }
 

@@ -7,6 +7,7 @@ import { makeEncryption } from "../../src/cluster/store/encryption.ts"
 import { collectLogs } from "../config/support.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
 import { command, connect, redisServer } from "../support/redisServer.ts"
+import { pageText } from "../support/snippets.ts"
 import { until, untilTrue } from "../support/until.ts"
 import { settledServer, storeNode } from "./support.ts"
 
@@ -51,6 +52,12 @@ describe("the address of a store", () => {
       database: 0,
       shown: "redis+cluster://one:6379,two:7001"
     })
+  })
+
+  it("has the forms of the documentation", () => {
+    const addresses = pageText("docs/operating.md").match(/rediss?(?:\+\w+)?:\/\/[^'\s]+/g) ?? []
+    assert.lengthOf(addresses, 3)
+    for (const address of addresses) assert.isDefined(parseStoreAddress(address), address)
   })
 
   it("is rejected in an unknown form, with a message that shows nothing of it", () => {

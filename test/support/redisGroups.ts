@@ -12,6 +12,9 @@ import path from "node:path"
 import { command, connect, findServer, freePort, type RedisServer, redisServer } from "./redisServer.ts"
 import { untilHolds } from "./until.ts"
 
+/** Allows tests to make a server sleep. */
+const debugging = ["--enable-debug-command", "yes"]
+
 /** A process of Redis, and its password if it has one. */
 interface Asked {
   readonly socket: string
@@ -92,8 +95,8 @@ const startSentinel = (of: RedisServer, password: string): Effect.Effect<Sentine
 
 /** Three sentinels with a password, over a primary and its replica. */
 export const sentinelGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effect.gen(function*() {
-  const first = yield* redisServer()
-  const second = yield* redisServer("--replicaof", `127.0.0.1 ${first.port}`)
+  const first = yield* redisServer(...debugging)
+  const second = yield* redisServer(...debugging, "--replicaof", `127.0.0.1 ${first.port}`)
   const password = "hidden"
   const sentinels = yield* Effect.all([1, 2, 3].map(() => startSentinel(first, password)), { concurrency: 3 })
   const named = (sentinel: Sentinel) =>
@@ -133,11 +136,11 @@ export const clusterGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effec
     "--cluster-enabled",
     "yes",
     "--cluster-node-timeout",
-    "1000",
+    "2000",
     "--cluster-replica-validity-factor",
     "0"
   ]
-  const nodes = yield* Effect.all([1, 2, 3, 4].map(() => redisServer(...options)), { concurrency: 4 })
+  const nodes = yield* Effect.all([1, 2, 3, 4].map(() => redisServer(...debugging, ...options)), { concurrency: 4 })
   const [one, two, first, second] = nodes as [RedisServer, RedisServer, RedisServer, RedisServer]
   yield* Effect.promise(async () => {
     const ranges = [["0", "5460"], ["5461", "10922"], ["10923", "16383"]] as const

@@ -112,7 +112,10 @@ const makeLine = Effect.fnUntraced(function*(
 > {
   const one = "guides" in address ? "one" : undefined
   const opened = Effect.map(
-    Effect.flatMap(search, (socket) => Effect.map(connect({ ...address, socket }, one), (made) => ({ made, socket }))),
+    Effect.flatMap(
+      Effect.suspend(() => named === undefined ? search : Effect.succeed(named)),
+      (socket) => Effect.map(connect({ ...address, socket }, one), (made) => ({ made, socket }))
+    ),
     ({ made, socket }) => {
       connection = made
       server = socket
@@ -120,6 +123,8 @@ const makeLine = Effect.fnUntraced(function*(
     }
   )
   let isClosed = true
+  /** The other server that was found last. */
+  let named: ServerAddress["socket"] | undefined
   let connection: Connection
   let server: ServerAddress["socket"]
   yield* one === undefined ? opened : retryWhileUnavailable(opened)
@@ -135,9 +140,13 @@ const makeLine = Effect.fnUntraced(function*(
     isMoved: one === undefined
       ? Effect.succeed(false)
       : Effect.suspend(() =>
-        isClosed
-          ? Effect.succeed(true)
-          : Effect.match(search, { onFailure: () => false, onSuccess: (found) => !Equal.equals(found, server) })
+        Effect.match(search, {
+          onFailure: () => false,
+          onSuccess: (found) => {
+            named = isClosed || !Equal.equals(found, server) ? found : undefined
+            return named !== undefined
+          }
+        })
       )
   }
 })
