@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { readCluster, readSentinel } from "../../src/cluster/store/primary.ts"
+import { newestOf, readCluster, readSentinel } from "../../src/cluster/store/primary.ts"
 import { ask, sentinelGroup } from "../support/redisGroups.ts"
 import { redisServer } from "../support/redisServer.ts"
 import { until, untilTrue } from "../support/until.ts"
@@ -15,6 +15,17 @@ describe("the primary of a store", () => {
       epoch: 12,
       others: []
     })
+  })
+
+  it("is the one of the newest epoch, and never an older one while a server does not answer", () => {
+    const [old, next] = [1, 2].map((epoch) => ({ primary: { host: `of ${epoch}`, port: 1 }, epoch, others: [] }))
+    const none = { primary: undefined, epoch: 9, others: [] }
+    assert.strictEqual(newestOf([old, next, none], 1), next)
+    assert.strictEqual(newestOf([undefined, old], 1), old)
+    assert.isUndefined(newestOf([undefined, old], 2))
+    // Sentinels that were set up anew begin with the first epoch.
+    assert.strictEqual(newestOf([old, old], 2), old)
+    assert.isUndefined(newestOf([none, undefined], -1))
   })
 
   it("is the node of a cluster that has the slot of the keys, by the newest epoch", () => {

@@ -71,6 +71,17 @@ export const readCluster = (reply: unknown, asked: Endpoint, tls: boolean): Answ
   return { ...answer, others }
 }
 
+/**
+ * The newest of the answers with a primary. One that is older than the epoch `known` counts only if every server has answered
+ * (`undefined` for those that have not): then the servers have been set up anew.
+ */
+export const newestOf = (answers: ReadonlyArray<Answer | undefined>, known: number): Answer | undefined => {
+  const [newest] = answers
+    .filter((answer) => answer?.primary !== undefined)
+    .sort((one, other) => other!.epoch - one!.epoch)
+  return newest !== undefined && newest.epoch < known && answers.includes(undefined) ? undefined : newest
+}
+
 const isSame = (one: Endpoint, other: Endpoint): boolean => one.host === other.host && one.port === other.port
 
 const unavailable = new StoreUnavailable({ message: "No server names the store's primary" })
@@ -101,6 +112,8 @@ export const makePrimarySearch = Effect.fnUntraced(function*(
   const guides: Array<Endpoint> = [...address.guides]
   const connections = new Map<Endpoint, Connection>()
   const patience = Math.max(leastPatience, commandPatience)
+  /** The epoch of the primary that was found last. */
+  let epoch = -1
   const credentials = sentinel ?? address
   yield* Effect.addFinalizer(() => Effect.forEach(connections.values(), ({ close }) => close, { discard: true }))
 
@@ -128,23 +141,28 @@ export const makePrimarySearch = Effect.fnUntraced(function*(
         Effect.exit(Effect.timeoutOrElse(ask(guide), { duration: patience, orElse: () => Effect.fail(unavailable) })),
       { concurrency: "unbounded" }
     )
-    let newest: Answer | undefined
     const faults: Array<string | undefined> = []
-    for (const exit of exits) {
+    const answers = exits.map((exit): Answer | undefined => {
       if (Exit.isFailure(exit)) {
         const failed = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
         faults.push(failed instanceof StoreInvalid ? failed.message : lastingFault(address, failed))
-        continue
+        return undefined
       }
-      const answer = exit.value
-      if (answer.primary !== undefined && !(newest !== undefined && newest.epoch >= answer.epoch)) newest = answer
-      for (const other of answer.others) {
+      for (const other of exit.value.others) {
         if (guides.length < mostGuides && !guides.some((guide) => isSame(guide, other))) guides.push(other)
       }
+      return exit.value
+    })
+    const newest = newestOf(answers, epoch)
+    if (newest?.primary !== undefined) {
+      epoch = newest.epoch
+      return newest.primary
     }
-    if (newest?.primary !== undefined) return newest.primary
-    const fault = faults.find((fault) => fault !== undefined)
-    return yield* fault === undefined || faults.includes(undefined) ? unavailable : new StoreInvalid({ message: fault })
+    // One server alone may be set up wrongly.
+    const lasting = faults.filter((fault) => fault !== undefined)
+    return yield* lasting[0] !== undefined && 2 * lasting.length > asked.length
+      ? new StoreInvalid({ message: lasting[0] })
+      : unavailable
   })
   return search
 })

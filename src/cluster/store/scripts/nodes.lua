@@ -114,7 +114,14 @@ local function reap()
     for _, node in ipairs(call('ZDIFF', 2, K .. 'members', K .. 'nodes')) do drop(node) end
   end
   warm()
-  if quiet > 0 and quiet <= now then call('DEL', K .. 'quiet') end
+  if quiet > 0 and quiet <= now then
+    call('DEL', K .. 'quiet')
+    -- Requests that arrived meanwhile may have no account to wait for.
+    for _, p in ipairs(revision == '0' and {} or pools) do
+      refuse_shared(p)
+      for _, account in ipairs(call('HKEYS', p.k .. 'pins')) do refuse_pinned(p, account) end
+    end
+  end
   if several then
     for _, p in ipairs(pools) do
       if p.probe and not call('ZSCORE', K .. 'nodes', string.match(p.probe, '^(.*)|')) then
