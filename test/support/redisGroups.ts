@@ -131,7 +131,6 @@ const slot = "12501"
 
 /** A cluster of three nodes, and a replica of the one that has the gateway's keys. */
 export const clusterGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effect.gen(function*() {
-  // The bus listens 10,000 ports above, which must be a port too.
   const options = [
     "--cluster-enabled",
     "yes",
@@ -140,7 +139,11 @@ export const clusterGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effec
     "--cluster-replica-validity-factor",
     "0"
   ]
-  const nodes = yield* Effect.all([1, 2, 3, 4].map(() => redisServer(...debugging, ...options)), { concurrency: 4 })
+  const buses = yield* Effect.promise(() => Promise.all([1, 2, 3, 4].map(freePort)))
+  const nodes = yield* Effect.all(
+    buses.map((bus) => redisServer(...debugging, ...options, "--cluster-port", String(bus))),
+    { concurrency: 4 }
+  )
   const [one, two, first, second] = nodes as [RedisServer, RedisServer, RedisServer, RedisServer]
   yield* Effect.promise(async () => {
     const ranges = [["0", "5460"], ["5461", "10922"], ["10923", "16383"]] as const
@@ -148,7 +151,8 @@ export const clusterGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effec
       await ask(node, "CLUSTER", "ADDSLOTSRANGE", ...ranges[i]!)
       await ask(node, "CLUSTER", "SET-CONFIG-EPOCH", String(i + 1))
     }
-    for (const node of [two, first, second]) await ask(node, "CLUSTER", "MEET", "127.0.0.1", String(one.port))
+    const met = [String(one.port), String(buses[0])]
+    for (const node of [two, first, second]) await ask(node, "CLUSTER", "MEET", "127.0.0.1", ...met)
     for (const node of nodes) {
       await untilHolds(async () => {
         const lines = String(await ask(node, "CLUSTER", "NODES")).trim().split("\n")

@@ -111,6 +111,8 @@ export const makePrimarySearch = Effect.fnUntraced(function*(
   const { sentinel, tls } = address
   const guides: Array<Endpoint> = [...address.guides]
   const connections = new Map<Endpoint, Connection>()
+  /** Servers without an answer to the last question, which the others do not wait for again. */
+  const silent = new Set<Endpoint>()
   const patience = Math.max(leastPatience, commandPatience)
   /** The epoch of the primary that was found last. */
   let epoch = -1
@@ -135,15 +137,21 @@ export const makePrimarySearch = Effect.fnUntraced(function*(
 
   const search = Effect.gen(function*() {
     const asked = [...guides]
+    const isAnswered = asked.some((guide) => !silent.has(guide))
     const exits = yield* Effect.forEach(
       asked,
       (guide) =>
-        Effect.exit(Effect.timeoutOrElse(ask(guide), { duration: patience, orElse: () => Effect.fail(unavailable) })),
+        Effect.exit(Effect.timeoutOrElse(ask(guide), {
+          duration: silent.has(guide) && isAnswered ? patience / 5 : patience,
+          orElse: () => Effect.fail(unavailable)
+        })),
       { concurrency: "unbounded" }
     )
     const faults: Array<string | undefined> = []
-    const answers = exits.map((exit): Answer | undefined => {
-      if (Exit.isFailure(exit)) {
+    const answers = exits.map((exit, i): Answer | undefined => {
+      if (Exit.isSuccess(exit)) silent.delete(asked[i]!)
+      else {
+        silent.add(asked[i]!)
         const failed = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
         faults.push(failed instanceof StoreInvalid ? failed.message : lastingFault(address, failed))
         return undefined
