@@ -9,6 +9,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
+import type { Encryption } from "../cluster/store/encryption.ts"
 import type { StoreShape } from "../cluster/store/Store.ts"
 import type { ConfigFile } from "./ConfigFile.ts"
 
@@ -28,6 +29,20 @@ const Header = Schema.fromJsonString(Schema.Struct({
 export interface Kept extends Readonly<typeof Header.Type> {
   readonly text: string
 }
+
+/** Decrypts a document; `None` if it is malformed or of another key. */
+export const openKept = ({ open }: Encryption, sealed: string): Option.Option<Kept> =>
+  Option.flatMap(Option.fromUndefinedOr(open(place, sealed.trim())), (opened): Option.Option<Kept> => {
+    const end = opened.indexOf("\n")
+    return Option.map(
+      Schema.decodeOption(Header)(opened.slice(0, end)),
+      (header) => ({ ...header, text: opened.slice(end + 1) })
+    )
+  })
+
+/** Encrypts a document, as a file has it. */
+export const sealKept = ({ seal }: Encryption, { text, ...header }: Kept): string =>
+  `${seal(place, `${JSON.stringify(header)}\n${text}`)}\n`
 
 export interface KeptDocument {
   readonly path: string
@@ -49,15 +64,6 @@ export const makeKeptDocument = Effect.fnUntraced(function*(store: StoreShape, f
   let waiting: { readonly revision: number; readonly text: string } | undefined
   let written = false
 
-  const parse = (sealed: string) =>
-    Option.flatMap(Option.fromUndefinedOr(store.open(place, sealed.trim())), (opened): Option.Option<Kept> => {
-      const end = opened.indexOf("\n")
-      return Option.map(
-        Schema.decodeOption(Header)(opened.slice(0, end)),
-        (header) => ({ ...header, text: opened.slice(end + 1) })
-      )
-    })
-
   /** Writes the pending document, unless another node with this folder already has. */
   const write = Effect.suspend(() => {
     if (waiting === undefined) return Effect.void
@@ -65,10 +71,10 @@ export const makeKeptDocument = Effect.fnUntraced(function*(store: StoreShape, f
     const header = { revision, epoch: store.epoch(), at: Math.floor(Date.now() + store.clockOffset()) }
     const replace = Effect.gen(function*() {
       const there = Option.map(yield* file.read, (content) => content.text.trim())
-      const kept = Option.flatMap(there, parse)
+      const kept = Option.flatMap(there, (sealed) => openKept(store, sealed))
       const isThere = Option.isSome(kept) && kept.value.epoch === header.epoch && kept.value.revision >= revision &&
         !store.isOld(place, Option.getOrElse(there, () => ""))
-      if (!isThere) yield* file.replace(`${store.seal(place, `${JSON.stringify(header)}\n${text}`)}\n`)
+      if (!isThere) yield* file.replace(sealKept(store, { ...header, text }))
     })
     return Effect.tap(file.exclusively(replace), () =>
       Effect.sync(() => {
@@ -90,7 +96,7 @@ export const makeKeptDocument = Effect.fnUntraced(function*(store: StoreShape, f
     path: file.path,
     read: Effect.gen(function*() {
       const content = yield* file.read
-      const opened = Option.flatMap(content, ({ text }) => parse(text))
+      const opened = Option.flatMap(content, ({ text }) => openKept(store, text))
       if (Option.isSome(content) && Option.isNone(opened)) {
         const message =
           `${file.path} is encrypted with another store key: set GATEWAY_STORE_KEY_PREVIOUS to that key, or remove the file`

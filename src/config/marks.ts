@@ -31,7 +31,7 @@ const batch = 256
 
 /** The marks of a kind. `failed` runs when a write fails. */
 export const makeMarks = Effect.fnUntraced(function*(
-  store: Pick<StoreShape, "run" | "send" | "listen" | "clockOffset">,
+  store: Pick<StoreShape, "run" | "send" | "listen" | "bringsBack" | "clockOffset">,
   kind: string,
   { known, take }: MarkKeeper,
   failed: Effect.Effect<void>
@@ -56,10 +56,9 @@ export const makeMarks = Effect.fnUntraced(function*(
   const agreeing = yield* retryUntilDone(agree, () => failed)
   const agreed = Effect.asVoid(agreeing)
 
+  store.bringsBack(() => agree)
   store.listen((event, rest) => {
     if (event === "up") fork(agreed)
-    // `up` follows if the store was lost.
-    if (event === "restored") fork(Effect.ignore(agree))
     if (event !== "mark") return
     const [of, until, ...name] = rest.split(" ")
     if (of === kind) take([name.join(" "), Number(until)], now())

@@ -19,7 +19,7 @@ import type { ConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
 import type { GatewayConfig, NamedUpstream, Snapshot } from "./GatewayConfig.ts"
 import { canonicalJson, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
-import type { KeptDocument } from "./keptDocument.ts"
+import type { Kept, KeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
 import { withoutStore } from "./rawConfig.ts"
 import { makeJwtSecret } from "./secrets.ts"
@@ -109,6 +109,18 @@ const readDocument = Effect.fnUntraced(function*(store: StoreShape) {
   }
 })
 
+const openDocument = (store: StoreShape, sealed: string) => {
+  const text = store.open(place, sealed)
+  return text === undefined
+    ? Effect.fail(
+      new StoreInvalid({
+        message: "the shared configuration was last encrypted with another store key: set GATEWAY_STORE_KEY_PREVIOUS " +
+          "to that key (derived, if it is derived from the admin key)"
+      })
+    )
+    : Effect.succeed(text)
+}
+
 interface Revision {
   readonly revision: number
   readonly text: string
@@ -118,6 +130,16 @@ interface Revision {
 type Update<E> = (
   f: (raw: RawConfig) => Effect.Effect<RawConfig, ConfigConflict | ConfigInvalid>
 ) => Effect.Effect<unknown, E>
+
+/** The document of the store; `None` if it has none. */
+export const readShared = Effect.fnUntraced(function*(
+  store: StoreShape
+): Effect.fn.Return<Option.Option<Kept>, StoreInvalid | StoreUnavailable> {
+  const { revision, sealed } = yield* readDocument(store)
+  if (revision === 0) return Option.none()
+  const at = Math.floor(Date.now() + store.clockOffset())
+  return Option.some({ revision, epoch: store.epoch(), at, text: yield* openDocument(store, sealed) })
+})
 
 /** This node's view of the shared configuration. */
 export interface Shared {
@@ -165,13 +187,14 @@ export const loadShared = Effect.fnUntraced(function*(
     before: Snapshot | undefined,
     expected: string,
     own: number,
-    origin = merging
+    origin = merging,
+    isFirst = before === undefined
   ): Effect.fn.Return<string, StoreUnavailable> {
     const text = yield* stringifyConfig(withoutStore(next.raw), "compact")
     const deadline = Date.now() + store.clockOffset() + patience
     const { ofAll, ofDefault } = poolArguments(store, next.config, before?.config)
     // The first document of an empty store is also its origin.
-    const begins = before === undefined
+    const begins = isFirst
       ? [String(own), ""]
       : origin === undefined
       ? ofAll === undefined ? [] : ["", ""]
@@ -195,19 +218,6 @@ export const loadShared = Effect.fnUntraced(function*(
     return outcome
   })
 
-  const open = (sealed: string) => {
-    const text = store.open(place, sealed)
-    return text === undefined
-      ? Effect.fail(
-        new StoreInvalid({
-          message:
-            "the shared configuration was last encrypted with another store key: set GATEWAY_STORE_KEY_PREVIOUS " +
-            "to that key (derived, if it is derived from the admin key)"
-        })
-      )
-      : Effect.succeed(text)
-  }
-
   const found = kept === undefined ? undefined : yield* Effect.result(kept.read)
   const own = found?._tag === "Success" ? Option.getOrUndefined(found.success) : undefined
   const ours = withoutStore(loaded.snapshot.raw)
@@ -218,7 +228,7 @@ export const loadShared = Effect.fnUntraced(function*(
     const there = yield* readDocument(store)
     const isOlder = own !== undefined && own.epoch === store.epoch() && own.revision > there.revision
     if (there.revision > 0 && !isOlder) {
-      const text = yield* open(there.sealed)
+      const text = yield* openDocument(store, there.sealed)
       const raw = yield* parseConfig(documentName, text)
       initial = yield* decodeConfig(raw, { source: documentName, duplicates: "keep-first" })
       revision = there.revision
@@ -277,17 +287,21 @@ export const loadShared = Effect.fnUntraced(function*(
   const jwtSecret = Buffer.from(Redacted.value(yield* makeJwtSecret)).toString("base64url")
   const agreedSecret = (yield* store.agree("jwt", jwtSecret)) ?? jwtSecret
 
-  /** Restores the configuration to an empty store. The highest revision wins. */
-  const bringBack = Effect.gen(function*() {
+  /** Restores the configuration to a store that has lost it (revision 0) or has an older one. The highest revision wins. */
+  const bringBack = Effect.fnUntraced(function*(there: number) {
     yield* store.agree("jwt", agreedSecret)
-    yield* write(last, undefined, "", revision)
+    yield* write(last, undefined, "", revision, undefined, there === 0)
   })
+
+  store.bringsBack(() =>
+    Effect.flatMap(readDocument(store), (there) => there.revision < revision ? bringBack(there.revision) : Effect.void)
+  )
 
   const backing: Backing = {
     place: documentName,
     edited: Effect.gen(function*() {
       const there = yield* readDocument(store)
-      if (there.revision < revision) yield* bringBack
+      if (there.revision < revision) yield* bringBack(there.revision)
       if (there.revision <= revision) return Option.none()
       seen = there.revision
       const text = store.open(place, there.sealed)

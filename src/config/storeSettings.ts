@@ -79,23 +79,27 @@ const configuredUrl = Effect.fnUntraced(function*(environment: EnvironmentShape)
     : undefined
 })
 
-/** Connection options of the store; `undefined` without a store. */
-export const storeSettings = Effect.fnUntraced(function*(environment: EnvironmentShape, version: string) {
-  const configured = yield* configuredUrl(environment)
-  const url = environment.storeUrl ?? configured
-  if (url === undefined) return undefined
-  const { adminKey, nodeId, storeKey, storeTimeoutMillis } = environment
-  const key = storeKey ?? derive(adminKey)
+/** The store key and the previous one. */
+export const storeKeys = Effect.fnUntraced(function*(environment: EnvironmentShape) {
+  const key = environment.storeKey ?? derive(environment.adminKey)
   if (key === undefined) {
     return yield* new StoreInvalid({
       message:
         "GATEWAY_STORE_URL needs GATEWAY_STORE_KEY (16 characters or more) or GATEWAY_ADMIN_KEY, the same on all nodes"
     })
   }
+  return { key, previousKey: yield* previousKeyOf(environment) }
+})
+
+/** Connection options of the store; `undefined` without a store. */
+export const storeSettings = Effect.fnUntraced(function*(environment: EnvironmentShape, version: string) {
+  const configured = yield* configuredUrl(environment)
+  const url = environment.storeUrl ?? configured
+  if (url === undefined) return undefined
+  const { nodeId, storeKey, storeTimeoutMillis } = environment
   const options: StoreOptions & { readonly nodeId: string } = {
     url,
-    key,
-    previousKey: yield* previousKeyOf(environment),
+    ...yield* storeKeys(environment),
     otherKeyAdvice: otherKeyAdvice(storeKey === undefined),
     timeoutMillis: storeTimeoutMillis,
     nodeId: nodeId ?? nodeName(),

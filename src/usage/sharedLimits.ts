@@ -12,6 +12,7 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { randomBytes } from "node:crypto"
 import type { StoreShape } from "../cluster/store/Store.ts"
+import type { StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
 import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
 import { windowNames } from "../config/schema.ts"
@@ -33,7 +34,7 @@ import type { RateLimits } from "./rateLimits.ts"
 import { windowAt } from "./windows.ts"
 
 /** The part of the store that limits need. */
-export type LimitsStore = Pick<StoreShape, "run" | "listen" | "isUp" | "clockOffset">
+export type LimitsStore = Pick<StoreShape, "run" | "listen" | "bringsBack" | "isUp" | "clockOffset">
 
 const unavailable = (): GatewayError =>
   gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })
@@ -47,6 +48,11 @@ const fieldsPerWindow = 4
 const fieldsPerKey = 2 + fieldsPerWindow * windowNames.length
 /** Keys or requests in one call. */
 const perCall = 500
+/** Keys whose last known usage a node keeps for a store that loses it: those that were used last. */
+const mostSeen = 10_000
+/** Milliseconds between two tries to admit a request while nodes return to the store, and the number of tries. */
+const quietPause = 250
+const quietTries = 40
 
 /** Reads a key's part of a reply. */
 const readState = (now: number, fields: ReadonlyArray<string>): KeyState => {
@@ -109,12 +115,16 @@ export const makeSharedLimits = (
   /** How many such requests are running, by key, and the keys whose number the store does not have. */
   const running = new Map<string, number>()
   const changed = new Set<string>()
+  /** The usage of keys with limits as the store last reported it: its time, then the fields of the windows. */
+  const seen = new Map<string, { readonly at: number; readonly windows: ReadonlyArray<string> }>()
+  /** The time of data that is older than what this node has seen; set until the store has that. */
+  let olderThan: number | undefined
   let sending: Finished | undefined
   let isFlushing = false
 
   const storeNow = () => now() + store.clockOffset()
 
-  const sync = Effect.suspend(() => {
+  const sync = Effect.suspend((): Effect.Effect<unknown, StoreUnavailable> => {
     const held = Array.from(open.values()).filter((one) => one.held)
     const has = held.map(({ at, key, share, ticket }) => [ticket, key, at, share.tokens, ...splitAmount(share.cost)])
     const known = [
@@ -122,7 +132,28 @@ export const makeSharedLimits = (
       ...finished.map(([ticket]) => ticket),
       ...sending?.requests.map(([ticket]) => ticket) ?? []
     ]
-    return store.run("keys", "sync", JSON.stringify(has), JSON.stringify(known), String(tickets))
+    const args = ["sync", JSON.stringify(has), JSON.stringify(known), String(tickets)]
+    if (olderThan === undefined) return store.run("keys", ...args, "")
+    const from = olderThan
+    const lost = Array.from(seen).filter(([, { at }]) => at >= from).map(([key, { at, windows }]) => [
+      key,
+      at,
+      ...windows.map(Number)
+    ])
+    const calls = Array.from(
+      { length: Math.max(1, Math.ceil(lost.length / perCall)) },
+      (_, i) => store.run("keys", ...args, JSON.stringify(lost.slice(i * perCall, (i + 1) * perCall)))
+    )
+    return Effect.tap(Effect.all(calls), () =>
+      Effect.sync(() => {
+        if (olderThan === from) olderThan = undefined
+      }))
+  })
+
+  store.bringsBack(({ at }) => {
+    olderThan = Math.min(at, olderThan ?? at)
+    for (const key of running.keys()) changed.add(key)
+    return Effect.asVoid(Effect.suspend(() => olderThan === undefined ? Effect.void : sync))
   })
 
   const nextBatch = (): Finished => {
@@ -176,7 +207,7 @@ export const makeSharedLimits = (
   }
 
   store.listen((kind) => {
-    if (kind === "restored" || kind === "dropped") {
+    if (kind === "dropped") {
       for (const key of running.keys()) changed.add(key)
       fork(Effect.ignore(sync))
     } else if (
@@ -234,7 +265,8 @@ export const makeSharedLimits = (
     reservation: SharedReservation,
     limits: ReadonlyArray<KeyLimit>,
     most: number | undefined,
-    currency: string | undefined
+    currency: string | undefined,
+    tries = quietTries
   ): Effect.Effect<Admitted, Refused> => {
     const { key, share, ticket } = reservation
     const asked = limits.flatMap((limit) => [
@@ -249,7 +281,16 @@ export const makeSharedLimits = (
       {
         onFailure: () => Effect.fail(new Refused(unavailable(), undefined)),
         onSuccess: ([verdict, time, ...fields]) => {
+          if (verdict === "quiet") {
+            return tries === 0
+              ? Effect.fail(new Refused(unavailable(), undefined))
+              : Effect.andThen(Effect.sleep(quietPause), ask(reservation, limits, most, currency, tries - 1))
+          }
           const at = Number(time)
+          // The keys that were used last are at the end.
+          seen.delete(key)
+          seen.set(key, { at, windows: fields.slice(2) })
+          if (seen.size > mostSeen) seen.delete(seen.keys().next().value!)
           const state = readState(at, fields)
           const left = limits.length === 0 ? undefined : remainingOf(state, limits, at)
           if (verdict === "ok") {

@@ -2,11 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { parseStoreAddress } from "../../src/cluster/store/connection.ts"
+import { parseStoreAddress, storeAddressFault } from "../../src/cluster/store/address.ts"
 import { makeEncryption } from "../../src/cluster/store/encryption.ts"
 import { collectLogs } from "../config/support.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
 import { command, connect, redisServer } from "../support/redisServer.ts"
+import { pageText } from "../support/snippets.ts"
 import { until, untilTrue } from "../support/until.ts"
 import { settledServer, storeNode } from "./support.ts"
 
@@ -29,7 +30,52 @@ describe("the address of a store", () => {
     })
   })
 
-  it("is rejected in an unknown form", () => {
+  it("lists sentinels with the name of the primary, or nodes of a cluster", () => {
+    const sentinels = parseStoreAddress(
+      "rediss+sentinel://ann:se%2Fcret@one:7000,two,[::1]:7002/main/3?sentinel_user=bob&sentinel_password=hidden%26"
+    )
+    assert.deepStrictEqual(sentinels, {
+      guides: [{ host: "one", port: 7000 }, { host: "two", port: 26379 }, { host: "::1", port: 7002 }],
+      tls: true,
+      sentinel: { name: "main", username: "bob", password: "hidden&" },
+      username: "ann",
+      password: "se/cret",
+      database: 3,
+      shown: "rediss+sentinel://one:7000,two:26379,[::1]:7002/main/3"
+    })
+    assert.deepStrictEqual(parseStoreAddress("redis+cluster://:p@ss@one,two:7001"), {
+      guides: [{ host: "one", port: 6379 }, { host: "two", port: 7001 }],
+      tls: false,
+      sentinel: undefined,
+      username: undefined,
+      password: "p@ss",
+      database: 0,
+      shown: "redis+cluster://one:6379,two:7001"
+    })
+  })
+
+  it("has the forms of the documentation", () => {
+    const addresses = pageText("docs/operating.md").match(/rediss?(?:\+\w+)?:\/\/[^'\s]+/g) ?? []
+    assert.lengthOf(addresses, 3)
+    for (const address of addresses) assert.isDefined(parseStoreAddress(address), address)
+  })
+
+  it("is rejected in an unknown form, with a message that shows nothing of it", () => {
+    const faults = {
+      "redis+sentinel://:hidden@one:26379": "must name the primary as the sentinels do",
+      "redis+sentinel://one/hidden/x": "must end with /NAME or /NAME/db",
+      "redis+sentinel://one,/main": "must list its servers as host:port",
+      "redis+sentinel://one:hidden/main": "must list its servers as host:port",
+      "redis+sentinel://one/main?password=hidden": "takes sentinel_user and sentinel_password",
+      "redis+cluster://:hidden@one/1": "a cluster has only database 0",
+      "redis+cluster://:hidden@": "must list its servers as host:port",
+      "http://:hidden@one": "must be redis://"
+    }
+    for (const [address, fault] of Object.entries(faults)) {
+      assert.isUndefined(parseStoreAddress(address), address)
+      assert.include(storeAddressFault(address), fault)
+      assert.notInclude(storeAddressFault(address), "hidden")
+    }
     for (const text of ["", "store", "http://store", "redis://", "redis://h/x", "unix://relative"]) {
       assert.isUndefined(parseStoreAddress(text), text)
     }

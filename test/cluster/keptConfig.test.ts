@@ -18,9 +18,10 @@ import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { keptName } from "../../src/config/keptDocument.ts"
 import { withVariables } from "../config/support.ts"
+import { run } from "../server/cli/process.ts"
 import { command, connect, type RedisServer } from "../support/redisServer.ts"
 import { until } from "../support/until.ts"
-import { settledServer, storeLayer } from "./support.ts"
+import { settledServer, storeKey, storeLayer } from "./support.ts"
 
 /** Data folders by name, removed with the scope. */
 const folders = Effect.map(
@@ -74,6 +75,59 @@ const empty = Effect.fnUntraced(function*(server: RedisServer) {
     await command(client, "HSET", "gw:{main}:lim", "since", String(Date.now() + 1_000))
     client.destroy()
   })
+})
+
+describe("a backup of the shared configuration", () => {
+  it.live("is written from the store or a data folder, and restored to an empty store or by force", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const at = yield* folders
+      const folder = at("one")
+      const node = yield* startNode(server, "one", folder)
+      yield* node.setKeys("of the file", "a key of an operator")
+      const config = (...args: ReadonlyArray<string>) =>
+        Effect.promise(() =>
+          run(["config", ...args], {
+            env: {
+              GATEWAY_STORE_URL: server.url,
+              GATEWAY_STORE_KEY: storeKey,
+              GATEWAY_DATA_DIR: folder,
+              GATEWAY_STORE_TIMEOUT_MS: "1500"
+            }
+          })
+        )
+      const [file, offline] = [at("backup"), at("offline")]
+      const saved = yield* config("backup", file)
+      assert.deepStrictEqual(saved, {
+        code: 0,
+        signal: null,
+        stdout: `${file}: revision 2 of the shared configuration\n`,
+        stderr: ""
+      })
+      assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+      assert.notInclude(Buffer.from(readFileSync(file, "utf8"), "base64url").toString("latin1"), "operator")
+      yield* node.setKeys("another key")
+      const refused = yield* config("restore", file)
+      assert.deepStrictEqual([refused.code, refused.stdout], [1, ""])
+      assert.strictEqual(refused.stderr, "the store has a configuration (revision 3): --force replaces it\n")
+      const forced = yield* config("restore", file, "--force")
+      assert.deepStrictEqual([forced.code, forced.stdout], [0, `${file}: in the store as revision 4\n`])
+      yield* until(() => node.keys().join() === "of the file,a key of an operator")
+      // The node has added a record of the key that the restoration removed.
+      yield* until(() => node.store.shared?.revision() === 5 && node.store.shared.keptIn() !== undefined)
+      yield* node.stop
+      yield* empty(server)
+      const none = yield* config("backup", at("none"))
+      assert.strictEqual(none.stderr, "the store has no configuration: --offline takes that of the data folder\n")
+      assert.isFalse(existsSync(at("none")))
+      const ofFolder = yield* config("backup", "--offline", offline)
+      assert.strictEqual(ofFolder.stdout, `${offline}: revision 5 of the shared configuration\n`)
+      assert.strictEqual((yield* config("restore", offline)).stdout, `${offline}: in the store as revision 5\n`)
+      const after = yield* startNode(server, "two", undefined)
+      assert.deepStrictEqual(after.keys(), ["of the file", "a key of an operator"])
+      writeFileSync(file, "no backup")
+      assert.include((yield* config("restore", file)).stderr, `${file} is no backup`)
+    }))
 })
 
 describe("the shared configuration of a cluster", () => {

@@ -1,4 +1,4 @@
-/** The commands of docs/nodes.md as pasted, on other ports and with their own configuration. */
+/** The commands of docs/nodes.md, and those of docs/operating.md for the store, as pasted on other ports and in a folder of their own. */
 import { assert, describe, it } from "@effect/vitest"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -8,6 +8,7 @@ import path from "node:path"
 import { promisify } from "node:util"
 import { keptName } from "../../src/config/keptDocument.ts"
 import { freePort } from "../support/redisServer.ts"
+import { service } from "../support/service.ts"
 import { pageText, snippetsOf } from "../support/snippets.ts"
 import { untilHolds } from "../support/until.ts"
 
@@ -47,6 +48,16 @@ describe("the commands of docs/nodes.md", () => {
       assert.include(stdout, "\"total_keys\":1")
       assert.include(stdout, "\"object\":\"chat.completion\"")
       assert.include(stdout, `"url":"redis://127.0.0.1:${ports[6379]}"`)
+      // A backup is written and restored while the nodes run.
+      const recipes = snippetsOf(pageText("docs/operating.md"), "sh nodes").map(({ text }) =>
+        text.replace("6379", String(ports[6379])).replaceAll("model-gateway", `'${process.execPath}' '${service}'`)
+      )
+      const store = [`cd '${folder}'`, ...recipes].join("\n")
+      const backup = await promisify(execFile)("sh", ["-euc", store], { env: { ...env, GATEWAY_ADMIN_KEY: admin } })
+      assert.match(
+        backup.stdout,
+        /^\S+backup\.sealed: revision \d+ of the shared configuration\n\S+backup\.sealed: in the store as revision \d+\n$/
+      )
       // The change is saved in the store and on the node.
       assert.isTrue(existsSync(path.join(folder, "appendonlydir")))
       assert.isTrue(existsSync(path.join(folder, keptName)))

@@ -161,6 +161,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
       isUp: () => true,
       clockOffset: () => 0,
       listen: (listener) => void listeners.push(listener),
+      bringsBack: () => undefined,
       run: (script, ...args) =>
         Effect.tryPromise({
           try: async () => {

@@ -18,7 +18,7 @@ const missing = "redis-server is not installed, and the tests of many nodes need
 const works = (command: string): boolean => spawnSync(command, ["--version"]).status === 0
 
 /** The command of an installed server. Throws a message that says what to install. */
-const findServer = (): string => {
+export const findServer = (): string => {
   const named = process.env.REDIS_SERVER
   const found = [...(named === undefined ? [] : [named]), "redis-server", "valkey-server"].find(works)
   if (found === undefined) throw new Error(missing)
@@ -44,8 +44,13 @@ export const freePort = async (): Promise<number> => {
 }
 
 /** A client for inspection by tests. */
-export const connect = async (socket: string) => {
-  const client = createClient({ socket: { path: socket, tls: false }, RESP: 2, maintNotifications: "disabled" })
+export const connect = async (socket: string, password?: string) => {
+  const client = createClient({
+    socket: { path: socket, tls: false },
+    ...(password === undefined ? {} : { password }),
+    RESP: 2,
+    maintNotifications: "disabled"
+  })
   client.on("error", () => undefined)
   await client.connect()
   return client
@@ -110,6 +115,16 @@ export class RedisServer {
       server.once("error", reject)
       server.once("exit", (code) => reject(new Error(`redis-server ended with ${code}:\n${output}`)))
     })
+  }
+
+  /** Stops at once. The next start reads what was saved last (`SAVE`), which may be older. */
+  async crash(): Promise<void> {
+    const server = this.process
+    this.#process = undefined
+    const ended = once(server, "exit")
+    server.kill("SIGKILL")
+    await ended
+    rmSync(this.socket, { force: true })
   }
 
   /** Stops at once. With `save` it writes its data first, and the next start reads it. */

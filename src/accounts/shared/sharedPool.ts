@@ -45,6 +45,9 @@ interface Taken {
   sticky: Stickiness | undefined
 }
 
+/** Tokens that are brought back to the store at the same time. */
+const restoresAtOnce = 100
+
 /** The reports of a lease that has shown nothing. */
 const nothingSeen: Omit<Taken, "held"> = { verdict: noVerdict, upstream: [], sticky: undefined }
 
@@ -142,12 +145,15 @@ const makeSharedCore = Effect.fnUntraced(function*(
     } else if (kind === "restored") {
       named = undefined
       registry.invalidate()
-      for (const account of byName.values()) {
-        const tokens = shell.madeTokens(account)
-        if (tokens !== undefined) fork(tokens.restore)
-      }
     }
   })
+  store.bringsBack((data) =>
+    Effect.suspend(() => {
+      const made = Array.from(byName.values(), (account) => shell.madeTokens(account))
+        .filter((tokens) => tokens !== undefined)
+      return Effect.forEach(made, (tokens) => tokens.restore(data), { discard: true, concurrency: restoresAtOnce })
+    })
+  )
 
   /** What a caller asks for; an error if no upstream can be asked. */
   const claimOf = (caller: Caller, options: LeaseOptions): Effect.Effect<Claim, GatewayError | NoGrant> =>

@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StoreShape } from "../../cluster/store/Store.ts"
-import type { StoreUnavailable } from "../../cluster/store/StoreShape.ts"
+import type { ReturnedData, StoreUnavailable } from "../../cluster/store/StoreShape.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Login } from "../../upstream/Upstream.ts"
 import { type AccountTokens, type LoginKind, makeTokensOver, type TokensOptions } from "../tokens.ts"
@@ -31,8 +31,8 @@ interface SharedTokensOptions extends TokensOptions {
 export interface SharedTokens extends AccountTokens {
   /** Receives the version that the store has. */
   readonly setCurrent: (version: string) => void
-  /** Writes this node's token to a store that has lost its data. */
-  readonly restore: Effect.Effect<void>
+  /** Writes this node's token to a store that has lost it. */
+  readonly restore: (data: ReturnedData) => Effect.Effect<void, StoreUnavailable>
 }
 
 /** A version of the token, as this node knows it. */
@@ -163,13 +163,16 @@ export const makeSharedTokens = (options: SharedTokensOptions): SharedTokens => 
     setCurrent: (version) => {
       current = version
     },
-    restore: Effect.suspend(() => {
-      const { since, token: held } = known
-      if (held === undefined) return Effect.void
-      const encrypted = store.seal(place(), held)
-      current = "?"
-      return Effect.ignore(store.run("login", "restore", name(), encrypted, String(Math.round(since))))
-    })
+    restore: ({ isEmpty }) =>
+      Effect.suspend(() => {
+        const { since, token: held, version } = known
+        if (held === undefined) return Effect.void
+        const encrypted = store.seal(place(), held)
+        current = "?"
+        // An empty store counts its versions anew.
+        const args = [name(), encrypted, String(Math.round(since)), ...(isEmpty ? [] : [version])]
+        return Effect.asVoid(store.run("login", "restore", ...args))
+      })
   }
 }
 

@@ -35,7 +35,7 @@ export const leastKeyLength = 16
 export type StoreCommand = readonly [command: string, ...args: ReadonlyArray<string>]
 
 export interface StoreOptions {
-  /** `redis://…`, `rediss://…` or `unix://…` (`parseStoreAddress`). */
+  /** `redis://…`, `rediss://…`, `unix://…`, `redis+sentinel://…` or `redis+cluster://…` (`parseStoreAddress`). */
   readonly url: Redacted.Redacted<string>
   /** Encrypts the data in the store; at least 16 characters. */
   readonly key: Redacted.Redacted<string>
@@ -88,6 +88,14 @@ export interface HoldingCounts {
   readonly unsettled: number
 }
 
+/** The data of a store whose server was replaced or restarted. It may lack the latest writes. */
+export interface ReturnedData {
+  /** True if the data was lost as a whole. */
+  readonly isEmpty: boolean
+  /** The store's time of the last write that the data contains, in Unix milliseconds; 0 for an empty store. */
+  readonly at: number
+}
+
 /** The state of the store, as this node sees it. */
 export interface StoreStatus {
   readonly state: "up" | "lost"
@@ -128,6 +136,11 @@ export interface StoreShape extends Encryption {
    * an empty store), `dropped <leases>` (the store dropped this node while they were in use).
    */
   readonly listen: (listener: (kind: string, rest: string) => void) => void
+  /**
+   * Registers what this node writes back to a store whose data may be older than what the node knows. Nothing is granted
+   * before all nodes have done so, for 5 s at most. Runs in the order of registration, and again until it succeeds.
+   */
+  readonly bringsBack: (bring: (data: ReturnedData) => Effect.Effect<void, StoreUnavailable>) => void
   /** Agrees on a secret among all nodes: the stored one, else the given one. `undefined` if it cannot be decrypted. */
   readonly agree: (name: string, ours: string) => Effect.Effect<string | undefined, StoreUnavailable>
   /** Registers the node's leases and waiters: the full list for each attach, the counts for each heartbeat. */

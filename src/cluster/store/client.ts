@@ -6,14 +6,17 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import * as Equal from "effect/Equal"
 import * as Metric from "effect/Metric"
+import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import { connect, type Connection, type StoreAddress, textOf } from "./connection.ts"
+import type { ServerAddress, StoreAddress } from "./address.ts"
+import { connect, type Connection, textOf } from "./connection.ts"
+import { makePrimarySearch } from "./primary.ts"
 import type { Script } from "./scripts.ts"
-import { type StoreCommand, StoreUnavailable } from "./StoreShape.ts"
+import { retryWhileUnavailable, type StoreCommand, type StoreInvalid, StoreUnavailable } from "./StoreShape.ts"
 
-/** Consecutive failures after which the store counts as lost. */
+/** Consecutive failures after which the store counts as lost. An answer that the server is not the primary counts as many. */
 const failuresToLose = 3
 
 /** Timeout of commands with large values in milliseconds, unless the store is lost first. */
@@ -34,7 +37,11 @@ export interface StoreClient {
   readonly bulk: (commands: ReadonlyArray<StoreCommand>) => Effect.Effect<ReadonlyArray<unknown>, StoreUnavailable>
   /** The current connection, for subscriptions. */
   readonly connection: () => Connection
-  /** Reconnects and abandons pending commands. */
+  /** Differs after each connect to the store: another server may answer then. */
+  readonly generation: () => number
+  /** Whether sentinels or a cluster name another server than the connected one. */
+  readonly isMoved: Effect.Effect<boolean>
+  /** Connects again, to the server that is named now, and abandons pending commands. */
   readonly replace: Effect.Effect<void>
   /** True after `failuresToLose` consecutive failures, or while there is no connection. */
   readonly isFailing: () => boolean
@@ -72,25 +79,82 @@ const expired = (patience: number, now: () => number): Effect.Effect<never, Stor
     )
   })
 
-/** A replaceable connection; the scope closes it. */
-const makeLine = Effect.fnUntraced(function*(address: StoreAddress) {
-  let connection: Connection = yield* connect(address)
+/** Errors of a server that is not the primary, or not yet. */
+const notPrimary =
+  /^(?:READONLY|MOVED|ASK|LOADING|CLUSTERDOWN|MASTERDOWN|NOREPLICAS)\b|attempted to access a non local key/
+
+/** Finds the server of a connection. */
+type Search = Effect.Effect<ServerAddress["socket"], StoreInvalid | StoreUnavailable>
+
+const searchOf = Effect.fnUntraced(function*(
+  address: StoreAddress,
+  patience: number
+): Effect.fn.Return<Search, never, Scope.Scope> {
+  if (!("guides" in address)) return Effect.succeed(address.socket)
+  const { tls } = address
+  return Effect.map(yield* makePrimarySearch(address, patience), (endpoint) => ({ ...endpoint, tls }))
+})
+
+/** A replaceable connection to the server that `search` finds; the scope closes it. */
+const makeLine = Effect.fnUntraced(function*(
+  address: StoreAddress,
+  search: Search
+): Effect.fn.Return<
+  {
+    readonly connection: () => Connection
+    /** Whether the last attempt to connect failed. */
+    readonly isClosed: () => boolean
+    readonly replace: Effect.Effect<void>
+    readonly isMoved: Effect.Effect<boolean>
+  },
+  StoreInvalid | StoreUnavailable,
+  Scope.Scope
+> {
+  const one = "guides" in address ? "one" : undefined
+  const opened = Effect.map(
+    Effect.flatMap(
+      Effect.suspend(() => named === undefined ? search : Effect.succeed(named)),
+      (socket) => Effect.map(connect({ ...address, socket }, one), (made) => ({ made, socket }))
+    ),
+    ({ made, socket }) => {
+      connection = made
+      server = socket
+      isClosed = false
+    }
+  )
+  let isClosed = true
+  /** The other server that was found last. */
+  let named: ServerAddress["socket"] | undefined
+  let connection: Connection
+  let server: ServerAddress["socket"]
+  yield* one === undefined ? opened : retryWhileUnavailable(opened)
   yield* Effect.addFinalizer(() => Effect.suspend(() => connection.close))
   const replacing = yield* Semaphore.make(1)
   return {
     connection: () => connection,
-    /** Reconnects, unless that is in progress. */
-    replace: Effect.gen(function*() {
-      yield* Effect.exit(connection.close)
-      const exit = yield* Effect.exit(connect(address))
-      if (Exit.isSuccess(exit)) connection = exit.value
-    }).pipe(replacing.withPermitsIfAvailable(1), Effect.asVoid)
+    isClosed: () => isClosed,
+    replace: Effect.suspend(() => {
+      isClosed = true
+      return Effect.andThen(Effect.exit(connection.close), Effect.exit(opened))
+    }).pipe(replacing.withPermitsIfAvailable(1), Effect.asVoid),
+    isMoved: one === undefined
+      ? Effect.succeed(false)
+      : Effect.suspend(() =>
+        Effect.match(search, {
+          onFailure: () => false,
+          onSuccess: (found) => {
+            named = isClosed || !Equal.equals(found, server) ? found : undefined
+            return named !== undefined
+          }
+        })
+      )
   }
 })
 
 /** Connects; the scope closes the connections. `commandPatience` is the timeout of a command in milliseconds. */
 export const makeClient = Effect.fnUntraced(function*(address: StoreAddress, commandPatience: number) {
-  const [line, bulkLine] = yield* Effect.all([makeLine(address), makeLine(address)])
+  const search = yield* searchOf(address, commandPatience)
+  const [line, bulkLine] = yield* Effect.all([makeLine(address, search), makeLine(address, search)])
   const scope = yield* Effect.scope
   let failures = 0
   let roundTrip = 0
@@ -106,8 +170,9 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress, com
       return line.connection().redis.send<unknown>(command, ...args).pipe(
         Effect.raceFirst(expired(patience, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)),
         Effect.mapError((error): StoreUnavailable | "NOSCRIPT" => {
-          if (error._tag === "RedisError" && textOf(error).startsWith("NOSCRIPT")) return "NOSCRIPT"
-          failures++
+          const text = error._tag === "RedisError" ? textOf(error) : ""
+          if (text.startsWith("NOSCRIPT")) return "NOSCRIPT"
+          failures = notPrimary.test(text) ? failuresToLose : failures + 1
           return unavailable
         }),
         Effect.tap(() => {
@@ -141,6 +206,7 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress, com
           concurrency: "unbounded"
         }).pipe(
           Effect.mapError(() => unavailable),
+          Effect.tapError(() => bulkLine.isClosed() ? Effect.forkIn(bulkLine.replace, scope) : Effect.void),
           Effect.raceFirst(Effect.tapError(
             expired(bulkPatience, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6),
             // Pending commands would delay all later ones.
@@ -149,6 +215,8 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress, com
         )
       }),
     connection: line.connection,
+    generation: () => line.connection().generation(),
+    isMoved: line.isMoved,
     // The connection for large values is ready when the store accepts it again.
     replace: Effect.andThen(Effect.forkIn(bulkLine.replace, scope), line.replace),
     isFailing: () => failures >= failuresToLose || !line.connection().isReady(),

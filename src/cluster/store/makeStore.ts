@@ -10,8 +10,9 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { createHmac, randomBytes } from "node:crypto"
+import { parseStoreAddress, type StoreAddress, storeAddressFault } from "./address.ts"
 import { makeClient, type StoreClient } from "./client.ts"
-import { parseStoreAddress, unusable } from "./connection.ts"
+import { textOf, unusable } from "./connection.ts"
 import { makeEncryption } from "./encryption.ts"
 import { type ScriptName, scripts } from "./scripts.ts"
 import {
@@ -20,6 +21,7 @@ import {
   leastKeyLength,
   nodeName,
   retryWhileUnavailable,
+  type ReturnedData,
   StoreInvalid,
   type StoreOptions,
   type StoreShape,
@@ -62,8 +64,11 @@ const evictionOf = (info: string): string | undefined => {
     : undefined
 }
 
-/** Fails for a server that is too old or may evict keys. Returns its version. */
-const checkServer = Effect.fnUntraced(function*(client: StoreClient): Effect.fn.Return<string, StoreInvalid> {
+/** Fails for a server that is too old, may evict keys, or has another kind of address. Returns its version. */
+const checkServer = Effect.fnUntraced(function*(
+  client: StoreClient,
+  address: StoreAddress
+): Effect.fn.Return<string, StoreInvalid> {
   const info = yield* client.connection().redis.send<unknown>("INFO").pipe(
     Effect.map(String),
     Effect.mapError(unusable)
@@ -78,6 +83,19 @@ const checkServer = Effect.fnUntraced(function*(client: StoreClient): Effect.fn.
   if (eviction !== undefined) {
     return yield* new StoreInvalid({ message: `the server of GATEWAY_STORE_URL ${eviction}` })
   }
+  if (!("guides" in address)) {
+    if (infoField(info, "redis_mode") === "sentinel") {
+      return yield* new StoreInvalid({
+        message: "the server of GATEWAY_STORE_URL is a sentinel: use redis+sentinel://host:port/NAME"
+      })
+    }
+    const found = yield* Effect.result(client.connection().redis.send<unknown>("EXISTS", `${keys}epoch`))
+    if (found._tag === "Failure" && textOf(found.failure).startsWith("MOVED")) {
+      return yield* new StoreInvalid({
+        message: "the server of GATEWAY_STORE_URL is a node of a cluster: use redis+cluster://host:port"
+      })
+    }
+  }
   return infoField(info, "valkey_version") || version
 })
 
@@ -85,12 +103,10 @@ const checkServer = Effect.fnUntraced(function*(client: StoreClient): Effect.fn.
 export const makeStore = Effect.fnUntraced(function*(
   options: StoreOptions
 ): Effect.fn.Return<StoreShape, StoreInvalid, Scope.Scope> {
-  const address = parseStoreAddress(Redacted.value(options.url).trim())
+  const url = Redacted.value(options.url).trim()
+  const address = parseStoreAddress(url)
   if (address === undefined) {
-    return yield* new StoreInvalid({
-      message:
-        "GATEWAY_STORE_URL must be redis://[user:password@]host[:port][/db], rediss://… or unix://…/socket[?db=n]"
-    })
+    return yield* new StoreInvalid({ message: `GATEWAY_STORE_URL ${storeAddressFault(url)}` })
   }
   if (Redacted.value(options.key).length < leastKeyLength) {
     return yield* new StoreInvalid({ message: `GATEWAY_STORE_KEY must have at least ${leastKeyLength} characters` })
@@ -113,11 +129,12 @@ export const makeStore = Effect.fnUntraced(function*(
       Effect.andThen(Effect.annotateLogs(Effect.logInfo("Waiting for the store"), { url: address.shown }), Effect.never)
     )
   )
+  const silent = new StoreInvalid({ message: "the store of GATEWAY_STORE_URL does not answer" })
   const client = yield* Effect.timeoutOrElse(connecting, {
     duration: "30 seconds",
-    orElse: () => Effect.fail(new StoreInvalid({ message: "the store of GATEWAY_STORE_URL does not answer" }))
-  })
-  const version = yield* checkServer(client)
+    orElse: () => Effect.fail(silent)
+  }).pipe(Effect.catchTag("StoreUnavailable", () => Effect.fail(silent)))
+  const version = yield* checkServer(client, address)
 
   const clock = yield* Clock.Clock
   const scope = yield* Effect.scope
@@ -135,6 +152,20 @@ export const makeStore = Effect.fnUntraced(function*(
   let epoch = ""
   let subscribedTo = ""
   let incarnation = ""
+  /** The connect (`generation`) of the last attach: after another one, another server may answer. */
+  let attachedOver = 0
+  /** What this node brings back to a store that returns. */
+  const brings: Array<(data: ReturnedData) => Effect.Effect<void, StoreUnavailable>> = []
+  /** The data and the run id of the server that has all that this node knows. */
+  let broughtTo = ""
+  /** What another server is still to get. */
+  let pending:
+    | { readonly to: string; readonly effects: ReadonlyArray<Effect.Effect<void, StoreUnavailable>> }
+    | undefined
+  const bringTurn = yield* Semaphore.make(1)
+  /** Milliseconds until the quiet period ends. */
+  let quietLeft = 0
+  const nudges = yield* Queue.sliding<void>(1)
   let attaches = 0
   let seen = 0
   let offset = 0
@@ -221,11 +252,13 @@ export const makeStore = Effect.fnUntraced(function*(
    * still use the id.
    */
   const attachNow = Effect.fnUntraced(function*(
-    starts: boolean
+    starts: boolean,
+    wasEmptied = false
   ): Effect.fn.Return<{ readonly taken: boolean; readonly quiet: number }, StoreUnavailable> {
     const as = `${startedAt.toString(36)}${randomBytes(4).toString("hex")}-${++attaches}`
     const has = holdings()
     const known = epoch
+    const over = client.generation()
     const reply = yield* runAs("attach", as, [
       starts ? "1" : "0",
       randomBytes(8).toString("hex"),
@@ -236,33 +269,57 @@ export const makeStore = Effect.fnUntraced(function*(
       JSON.stringify(has.tickets)
     ])
     if (reply[0] !== "ok") return { taken: true, quiet: 0 }
-    const [, nextEpoch = "", storeTime, quiet, storeRevision, dropped, ...lines] = reply
+    const [, nextEpoch = "", storeTime, quiet, storeRevision, dropped, server = "", dataAt, ...lines] = reply
     incarnation = as
+    attachedOver = over
+    quietLeft = Number(quiet) - Number(storeTime)
     seen = lines.length
     differing = 0
     offset = Number(storeTime) - now()
     epoch = nextEpoch
     if (subscribedTo !== epoch || starts) yield* subscribe
-    if (known !== "" && known !== epoch) {
+    const isEmptied = wasEmptied || (known !== "" && known !== epoch)
+    if (isEmptied) {
       // The store was emptied or replaced, so shared secrets may be lost or different.
       const agreed = yield* agree("names", names)
       if (agreed !== undefined && agreed !== names) {
         names = agreed
-        return yield* attachNow(false)
+        return yield* attachNow(false, true)
       }
       emit("restored")
     }
+    const to = `${epoch} ${server}`
+    if (known === "") broughtTo = to
+    const returns = to !== broughtTo
+    if (returns && pending?.to !== to) {
+      const data: ReturnedData = { isEmpty: isEmptied, at: isEmptied ? 0 : Number(dataAt) }
+      pending = { to, effects: brings.map((bring) => bring(data)) }
+    }
     for (const line of lines) emit(line)
-    if (dropped !== "0") emit(`dropped ${dropped}`)
+    // The store dropped no leases that it returned without.
+    if (dropped !== "0" && !returns) emit(`dropped ${dropped}`)
     emit(`config ${storeRevision}`)
-    return { taken: false, quiet: Number(quiet) - Number(storeTime) }
+    return { taken: false, quiet: quietLeft }
   })
+
+  /** Brings back what this node knows. The next heartbeat says that it has, or tries again. */
+  const bringBack = Effect.suspend(() => {
+    const now = pending
+    if (now === undefined) return Effect.void
+    return Effect.flatMap(Effect.forEach(now.effects, Effect.exit), (exits) =>
+      Effect.sync(() => {
+        if (pending !== now || exits.some(Exit.isFailure)) return
+        broughtTo = now.to
+        pending = undefined
+        Queue.offerUnsafe(nudges, undefined)
+      }))
+  }).pipe(bringTurn.withPermitsIfAvailable(1), Effect.forkIn(scope), Effect.asVoid)
 
   /** Attaches, unless another fiber has already. */
   const attach = (found: string) =>
     attaching.withPermit(
       Effect.suspend(() => incarnation === found ? Effect.asVoid(attachNow(false)) : Effect.void)
-    )
+    ).pipe(Effect.tap(() => state === "up" ? bringBack : Effect.void))
 
   const run = (
     name: ScriptName,
@@ -271,6 +328,7 @@ export const makeStore = Effect.fnUntraced(function*(
     Effect.suspend(() => {
       if (state === "lost") return Effect.fail(unavailable)
       const as = incarnation
+      if (attachedOver !== client.generation()) return Effect.andThen(attach(as), run(name, ...args))
       return Effect.flatMap(runAs(name, as, args), (reply) =>
         reply[0] === "lost" ? Effect.andThen(attach(as), run(name, ...args)) : Effect.succeed(reply))
     })
@@ -294,13 +352,16 @@ export const makeStore = Effect.fnUntraced(function*(
 
   const beat = Effect.gen(function*() {
     // The store grants nothing to a node without a subscription.
-    if (subscribedTo !== epoch) yield* attach(incarnation)
+    if (subscribedTo !== epoch || attachedOver !== client.generation()) yield* attach(incarnation)
+    yield* bringBack
     const before = holdingCounts()
     const sentAt = now()
     const as = incarnation
-    const reply = yield* runAs("beat", as, [String(seen), draining() ? "draining" : "up", String(revision)])
+    const hasBrought = pending === undefined ? "1" : "0"
+    const reply = yield* runAs("beat", as, [String(seen), draining() ? "draining" : "up", String(revision), hasBrought])
     if (reply[0] === "lost") return yield* attach(as)
-    const [, storeTime, storeRevision, leases, tickets, , sent, ...lines] = reply
+    const [, storeTime, storeRevision, leases, tickets, quiet, sent, ...lines] = reply
+    quietLeft = Number(quiet) - Number(storeTime)
     offset = Number(storeTime) - (sentAt + now()) / 2
     if (Math.abs(offset) > wrongClockMillis && !warned) {
       warned = true
@@ -319,25 +380,40 @@ export const makeStore = Effect.fnUntraced(function*(
     yield* checkEviction
   })
 
+  const unsubscribe = Effect.suspend(() => {
+    subscribedTo = ""
+    return subscription === undefined ? Effect.void : Scope.close(subscription, Exit.void)
+  })
+
   const reattach = Effect.gen(function*() {
-    if (now() - answeredAt > hangMillis) {
+    if (now() - answeredAt > hangMillis || (yield* client.isMoved)) {
       answered()
+      // A server that is no longer the primary may still send grants.
+      yield* unsubscribe
       yield* client.replace
-      subscribedTo = ""
     }
     const found = incarnation
     yield* attach(found)
     yield* setState("up")
+    yield* bringBack
   })
+
+  /** Sentinels or a cluster may name another primary while the old one still answers. */
+  const watchPrimary = Effect.flatMap(client.isMoved, (isMoved) => isMoved ? setState("lost") : Effect.void)
+
+  /** The pause until the next heartbeat, which ends the quiet period in time. */
+  const pause = Effect.suspend(() =>
+    Effect.raceFirst(
+      Effect.sleep(state === "lost" ? retryMillis : quietLeft > 0 ? Math.min(beatMillis, quietLeft + 5) : beatMillis),
+      Queue.take(nudges)
+    )
+  )
 
   const heartbeats = Effect.suspend(() => {
     if (state === "up" && client.isFailing()) return Effect.andThen(setState("lost"), Effect.sleep(50))
     return state === "up"
-      ? Effect.andThen(Effect.ignore(guarded(beat)), Effect.sleep(beatMillis))
-      : Effect.andThen(
-        Effect.ignore(reattach),
-        Effect.suspend(() => Effect.sleep(state === "up" ? beatMillis : retryMillis))
-      )
+      ? Effect.andThen(Effect.ignore(guarded(beat)), Effect.all([pause, watchPrimary], { concurrency: 2 }))
+      : Effect.andThen(Effect.ignore(reattach), pause)
   })
 
   const joining = Effect.gen(function*() {
@@ -362,11 +438,7 @@ export const makeStore = Effect.fnUntraced(function*(
     }
     names = agreed
   })
-  yield* Effect.catchTag(
-    retryWhileUnavailable(joining),
-    "StoreUnavailable",
-    () => Effect.fail(new StoreInvalid({ message: "the store of GATEWAY_STORE_URL does not answer" }))
-  )
+  yield* Effect.catchTag(retryWhileUnavailable(joining), "StoreUnavailable", () => Effect.fail(silent))
   yield* setState("up")
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.suspend(() => runAs("leave", incarnation, []))))
   yield* Effect.forkScoped(Effect.forever(heartbeats))
@@ -392,6 +464,9 @@ export const makeStore = Effect.fnUntraced(function*(
         bulkTurn.withPermit(client.bulk(commands)),
         Effect.andThen(lost.await, Effect.fail(unavailable))
       ),
+    bringsBack: (bring) => {
+      brings.push(bring)
+    },
     agree,
     nameOf: (text) => createHmac("sha256", names).update(text).digest("hex").slice(0, 16),
     clockOffset: () => offset,

@@ -10,11 +10,14 @@ import * as ConfigProvider from "effect/ConfigProvider"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import * as Predicate from "effect/Predicate"
 import * as Record from "effect/Record"
+import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
@@ -244,6 +247,54 @@ const configSchemaCommand = Command.make(
   )
 )
 
+/** The store logs nothing but warnings, to the standard error. */
+const quiet = Layer.mergeAll(
+  Logger.layer([Logger.withConsoleError(Logger.formatSimple)]),
+  Layer.succeed(References.MinimumLogLevel, "Warn" as const)
+)
+
+const backupFile = Argument.Path("file").pipe(
+  Argument.withDescription("The backup: one file, encrypted with the store key")
+)
+
+const configBackupCommand = Command.make(
+  "backup",
+  {
+    file: backupFile,
+    offline: Flag.Boolean("offline").pipe(
+      Flag.withDescription("From the data folder of this node instead of the store"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fnUntraced(function*({ file, offline }) {
+    const { backUpFolder, backUpStore, withStore } = yield* Effect.promise(() => import("../../config/configBackup.ts"))
+    const revision = yield* offline ? backUpFolder(file) : withStore(currentVersion, backUpStore(file))
+    yield* Console.log(`${file}: revision ${revision} of the shared configuration`)
+  }, Effect.provide(quiet))
+).pipe(Command.withDescription("Write the configuration that the nodes of a store share to a file"))
+
+const configRestoreCommand = Command.make(
+  "restore",
+  {
+    file: backupFile,
+    force: Flag.Boolean("force").pipe(
+      Flag.withDescription("Replace a configuration that the store has, on all nodes"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fnUntraced(function*({ file, force }) {
+    const { restoreStore, withStore } = yield* Effect.promise(() => import("../../config/configBackup.ts"))
+    const revision = yield* Effect.scoped(withStore(currentVersion, restoreStore(file, force)))
+    yield* Console.log(`${file}: in the store as revision ${revision}`)
+  }, Effect.provide(quiet))
+).pipe(Command.withDescription("Write a backup to a store without a configuration"))
+
+const configCommand = Command.make("config").pipe(
+  Command.withDescription("Back up and restore the configuration that the nodes of a store share"),
+  Command.withSubcommands([configBackupCommand, configRestoreCommand]),
+  Command.provide(Environment.layer)
+)
+
 const Tool = Schema.Struct({
   name: Schema.NonEmptyString,
   description: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -416,6 +467,7 @@ export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe
     pricesCommand,
     backupCommand,
     restoreCommand,
+    configCommand,
     replayCommand,
     sieveCommand,
     licensesCommand

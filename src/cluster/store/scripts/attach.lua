@@ -3,7 +3,26 @@
 -- array of leases (ticket, account, fence, and the pool if it is not `default`) and one of waiters (ticket, request, number,
 -- remaining and elapsed milliseconds, style, and what `acquire` takes of a request that names pools, with the targets that it
 -- waits for). The number 0 means that the node does not know yet whether the store has the waiter. Returns how many leases
--- the store had dropped.
+-- the store had dropped, the run id of the server, and the time of the last write before this server (0 without one).
+local server, served = run_id(), call('HGET', K .. 'lim', 'server')
+if epoch ~= '' and served and served ~= server then
+  -- The data may be older than what the nodes hold: nothing is granted before they have brought it.
+  quiet = now + ALIVE
+  call('SET', K .. 'quiet', int(quiet))
+  call('HSET', K .. 'lim', 'back', int(now), 'data_at', call('HGET', K .. 'sum', 'at') or int(now))
+  call('DEL', K .. 'returning')
+  for _, one in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
+    call('ZADD', K .. 'nodes', quiet, one)
+    call('SADD', K .. 'returning', one)
+  end
+  if call('EXISTS', K .. 'returning') == 0 then
+    quiet = now + RETURN
+    call('SET', K .. 'quiet', int(quiet))
+  end
+  -- Numbers that the data lacks are not given twice.
+  given, numbered, stamped = given + DISTANCE, numbered + DISTANCE, stamped + DISTANCE
+end
+if served ~= server then call('HSET', K .. 'lim', 'server', server) end
 reap()
 local starts, fresh, known = ARGV[4] == '1', ARGV[5], ARGV[6]
 local leases, tickets = cjson.decode(ARGV[9]), cjson.decode(ARGV[10])
@@ -24,6 +43,7 @@ if starts and call('EXISTS', node) == 1 then
   if listens(me) then return finish({ 'taken' }) end
   drop(me)
 end
+if not starts and quiet > now and call('HEXISTS', K .. 'lim', 'back') == 1 then call('SADD', K .. 'returning', me) end
 
 call('ZADD', K .. 'nodes', now + ALIVE, me)
 call('SADD', K .. 'members', me)
@@ -104,6 +124,8 @@ for _, p in ipairs(pools) do
 end
 serve()
 finish()
-local reply = { 'ok', epoch, int(now), int(quiet), revision, int(dropped) }
+local reply = {
+  'ok', epoch, int(now), int(quiet), revision, int(dropped), server, call('HGET', K .. 'lim', 'data_at') or '0'
+}
 for _, item in ipairs(call('LRANGE', K .. 'out:' .. me, 0, -1)) do reply[#reply + 1] = item end
 return reply

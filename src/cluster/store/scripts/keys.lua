@@ -4,13 +4,16 @@
 -- keys with limits are admitted here and held by their node in `usage:adm:<node>`. For other requests the node reports how
 -- many are active (`usage:held:<node>`) and their usage. Operations:
 --   admit key ticket most tokens units nanos (window requests tokens units nanos)...
---                                   admits one request if all limits allow it
+--                                   admits one request if all limits allow it; `quiet` and how many milliseconds to wait
+--                                   while nodes return to the store
 --   look keys                       active requests and usage of keys (a JSON array)
 --   tell batch settled used held    JSON arrays: tickets, whether they count, their tokens, units and nanos; keys, a time,
 --                                   requests, tokens, units and nanos; keys and their number of active requests. A batch
 --                                   counts once. Returns how many requests of the node are held here
---   sync tickets known last         restores the node's missing tickets (ticket, key, time, tokens, units, nanos), and
---                                   releases unknown ones up to the number `last`; `known` lists further tickets to keep
+--   sync tickets known last usage   restores the node's missing tickets (ticket, key, time, tokens, units, nanos), and
+--                                   releases unknown ones up to the number `last`; `known` lists further tickets to keep.
+--                                   `usage` is empty unless the store's data is older: keys with a time and the usage of
+--                                   their windows then, which is counted at least. Released requests stay counted in that case
 -- Every reply about a key is: active requests, last use, then requests, tokens, units and nanos of its five windows.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
@@ -128,6 +131,7 @@ if op == 'admit' then
   local units, nanos = tonumber(ARGV[9]), tonumber(ARGV[10])
   local verdict = 'ok'
   if call('HEXISTS', K .. 'usage:adm:' .. me, ticket) == 0 then
+    if quiet > now then return finish({ 'quiet', int(quiet - now) }) end
     if most and under_way(key) >= most then verdict = 'refused' end
     local counts = used_of(key)
     for i = 11, #ARGV, 5 do
@@ -182,7 +186,32 @@ elseif op == 'sync' then
     if call('HEXISTS', K .. 'usage:adm:' .. me, one[1]) == 0 then hold_key(unpack(one)) end
   end
   for _, ticket in ipairs(call('HKEYS', K .. 'usage:adm:' .. me)) do
-    if not knows[ticket] and tonumber(string.match(ticket, '(%d+)$')) <= tonumber(ARGV[7]) then settle(ticket, false, 0, 0, 0) end
+    if not knows[ticket] and tonumber(string.match(ticket, '(%d+)$')) <= tonumber(ARGV[7]) then
+      if ARGV[8] == '' then
+        settle(ticket, false, 0, 0, 0)
+      else
+        let_key_go(string.match(call('HGET', K .. 'usage:adm:' .. me, ticket), '^%S+'))
+        call('HDEL', K .. 'usage:adm:' .. me, ticket)
+      end
+    end
+  end
+  for _, seen in ipairs(ARGV[8] == '' and {} or cjson.decode(ARGV[8])) do
+    local key, time, windows = seen[1], seen[2], windows_at(seen[2])
+    touch(key, time)
+    for i, letter in ipairs(letters) do
+      if is_current[windows[letter]] then
+        local hash, window, first = hash_of(key), windows[letter], 4 * i - 1
+        for j, what in ipairs({ 'r', 't' }) do
+          local count = seen[first + j - 1]
+          if count > (tonumber(call('HGET', hash, window .. what)) or 0) then call('HSET', hash, window .. what, int(count)) end
+        end
+        local units, nanos = seen[first + 2], seen[first + 3]
+        local whole, rest = tonumber(call('HGET', hash, window .. 'c')) or 0, tonumber(call('HGET', hash, window .. 'n')) or 0
+        if units > whole or (units == whole and nanos > rest) then
+          call('HSET', hash, window .. 'c', int(units), window .. 'n', int(nanos))
+        end
+      end
+    end
   end
 end
 return finish({ 'ok' })

@@ -4,7 +4,7 @@
 --   done account token      the login succeeded; returns the version, or `late` if this node no longer owns the login
 --   failed account reason   the login failed; all waiting nodes get this reason
 --   drop account version    the upstream has rejected this version; a newer one stays
---   restore account token time    restores a token to a store that was emptied
+--   restore account token time version   restores a token to a store that was emptied (no version), or whose data is older
 -- A token is `<version> <time> <encrypted>`; `-` replaces a rejected one.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
@@ -48,6 +48,7 @@ elseif op == 'done' or op == 'failed' then
 elseif op == 'drop' then
   if version() == ARGV[6] and is_member(p, account) then put(int(now), '-') end
 elseif op == 'restore' then
-  if version() == '0' and is_member(p, account) then put(ARGV[7], ARGV[6]) end
+  local has = tonumber(version())
+  if has < (tonumber(ARGV[8]) or 1) and is_member(p, account) then put(ARGV[7], ARGV[6]) end
 end
 return finish({ 'ok' })

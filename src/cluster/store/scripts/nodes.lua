@@ -62,6 +62,14 @@ local function claims_of(node)
   return leases + call('HLEN', K .. 'held:' .. node), waiters + call('HLEN', K .. 'several:' .. node) - both
 end
 
+-- A node has brought back what it holds, or is gone. The last one ends the quiet period.
+local function has_returned(node)
+  if quiet <= now or call('SREM', K .. 'returning', node) == 0 or call('EXISTS', K .. 'returning') == 1 then return end
+  local back = tonumber(call('HGET', K .. 'lim', 'back')) or now
+  quiet = math.min(quiet, math.max(now, back + RETURN))
+  call('SET', K .. 'quiet', int(quiet))
+end
+
 -- Drops a node with its leases, waiters, probes, clean-ups and logins.
 local function drop(node)
   close_all(node, {})
@@ -88,23 +96,32 @@ local function drop(node)
   call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)
   call('SREM', K .. 'members', node)
+  has_returned(node)
   outbox[node] = nil
   for i = #notified, 1, -1 do
     if notified[i] == node then table.remove(notified, i) end
   end
 end
 
--- The first step of every script. Drops nodes without a heartbeat for 5 s, and nodes without a subscription after 2 s.
+-- The first step of every script. Drops nodes without a heartbeat for 5 s, and nodes without a subscription after 2 s, unless
+-- they are returning.
 local function reap()
   for _, node in ipairs(call('ZRANGEBYSCORE', K .. 'nodes', '-inf', now + ALIVE - DEAF)) do
-    if tonumber(call('ZSCORE', K .. 'nodes', node)) <= now or not listens(node) then drop(node) end
+    if tonumber(call('ZSCORE', K .. 'nodes', node)) <= now or (quiet <= now and not listens(node)) then drop(node) end
   end
   if several then
     -- A node of an earlier version drops what it knows of a node, which is `default`.
     for _, node in ipairs(call('ZDIFF', 2, K .. 'members', K .. 'nodes')) do drop(node) end
   end
   warm()
-  if quiet > 0 and quiet <= now then call('DEL', K .. 'quiet') end
+  if quiet > 0 and quiet <= now then
+    call('DEL', K .. 'quiet')
+    -- Requests that arrived meanwhile may have no account to wait for.
+    for _, p in ipairs(revision == '0' and {} or pools) do
+      refuse_shared(p)
+      for _, account in ipairs(call('HKEYS', p.k .. 'pins')) do refuse_pinned(p, account) end
+    end
+  end
   if several then
     for _, p in ipairs(pools) do
       if p.probe and not call('ZSCORE', K .. 'nodes', string.match(p.probe, '^(.*)|')) then
@@ -116,5 +133,8 @@ local function reap()
   end
   serve()
 end
+
+-- The run id of the server: another one has other data, which may lack the latest writes.
+local function run_id() return string.match(call('INFO', 'server'), 'run_id:(%w+)') or '' end
 
 local function is_attached() return call('HGET', K .. 'node:' .. me, 'incarnation') == incarnation end

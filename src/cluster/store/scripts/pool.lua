@@ -18,6 +18,8 @@ local INF = math.huge
 -- Order of accounts: unused ones by arrival come first, those being cleaned up come last.
 local NEVER_GIVEN, BEHIND_ALL = -2 ^ 40, 2 ^ 50
 local ALIVE, DEAF = 5000, 2000
+-- The least time for nodes to return to a server, and the distance of its new numbers from those that its data may lack.
+local RETURN, DISTANCE = 1500, 2 ^ 20
 -- Conversations that are known, and how long after their last turn.
 local CONVERSATIONS, STICKY = 10000, 3600000
 
@@ -124,7 +126,7 @@ end
 local function finish(reply)
   call('HSET', K .. 'sum', 'in_use', default.in_use, 'waiting', default.waiting, 'given', given, 'numbered', numbered,
     'arrived', arrived, 'stamped', stamped, 'direct_in_use', default.direct_in_use,
-    'direct_waiting', default.direct_waiting)
+    'direct_waiting', default.direct_waiting, 'at', int(now))
   if S then S.save() end
   for _, node in ipairs(notified) do
     local items = outbox[node]

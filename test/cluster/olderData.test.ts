@@ -1,0 +1,160 @@
+/**
+ * Two nodes over a store that comes back with older data: a snapshot, or a replica that missed the latest writes.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { Store } from "../../src/cluster/store/Store.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
+import { KeyLimits } from "../../src/usage/KeyLimits.ts"
+import { accounts, ask, hold, makeDriver } from "../accounts/support.ts"
+import { command, connect, type RedisServer, redisServer } from "../support/redisServer.ts"
+import { until, untilTrue } from "../support/until.ts"
+import { idle, poolNode } from "./poolNode.ts"
+
+const key = "k"
+const id = keyId(key, sha256Hex)
+const most = 12
+
+const two = Effect.gen(function*() {
+  const server = yield* redisServer()
+  const { calls, driver } = makeDriver()
+  const config = {
+    accounts: accounts("a"),
+    runtime: { account_max_inflight: 2, account_max_queue: 10 },
+    key_records: { [id]: { limits: [{ window: "month", requests: most }] } }
+  }
+  const one = yield* poolNode(server, "one", config, driver)
+  const other = yield* poolNode(server, "other", config, driver)
+  return { calls, server, nodes: [one, other] as const }
+})
+
+const save = (server: RedisServer) =>
+  Effect.promise(async () => {
+    const client = await connect(server.socket)
+    await command(client, "SAVE")
+    client.destroy()
+  })
+
+type Node = Effect.Success<ReturnType<typeof poolNode>>
+
+/** The store comes back with what was saved last; `then` runs on each node as soon as that node has it. */
+const returnOlder = <A, E, R>(
+  server: RedisServer,
+  nodes: ReadonlyArray<Node>,
+  then: (node: Node) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function*() {
+    yield* Effect.promise(() => server.crash())
+    yield* until(() => nodes.every(({ store }) => !store.isUp()))
+    yield* Effect.promise(() => server.start())
+    return yield* Effect.forEach(
+      nodes,
+      (node) => Effect.andThen(until(() => node.store.isUp()), then(node)),
+      { concurrency: "unbounded" }
+    )
+  })
+
+describe("a store that comes back with older data", () => {
+  it.live("grants no slot that a node holds, and keeps tokens and places in the queue", () =>
+    Effect.gen(function*() {
+      const { calls, nodes, server } = yield* two
+      const [one, other] = nodes
+      yield* save(server)
+      const first = yield* hold(one.pool)
+      const second = yield* hold(other.pool)
+      assert.strictEqual(yield* first.lease.credential.token, "a-1")
+      const waiting = yield* ask(one.pool)
+      yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 1))
+      const later = yield* returnOlder(server, nodes, (node) => Effect.forkScoped(hold(node.pool)))
+      // The quiet period is over: everything that may be granted has been.
+      yield* untilTrue(Effect.map(one.store.send("EXISTS", "gw:{main}:quiet"), (count) => count === 0))
+      const { in_use, waiting: places } = yield* other.pool.status
+      assert.deepStrictEqual({ in_use, places }, { in_use: 2, places: 3 })
+      for (const fiber of [waiting, ...later]) assert.isUndefined(fiber.pollUnsafe())
+      yield* first.free
+      const next = yield* Fiber.join(waiting)
+      for (const fiber of later) assert.isUndefined(fiber.pollUnsafe())
+      assert.strictEqual(yield* next.lease.credential.token, "a-1")
+      yield* Effect.all([second.free, next.free])
+      for (const fiber of later) {
+        const { free, lease } = yield* Fiber.join(fiber)
+        assert.strictEqual(yield* lease.credential.token, "a-1")
+        yield* free
+      }
+      assert.deepStrictEqual(calls, ["login a"])
+      yield* idle(one.pool)
+    }))
+
+  it.live("keeps the counts of keys with limits, running requests included", () =>
+    Effect.gen(function*() {
+      const { nodes, server } = yield* two
+      const limitsOf = new Map(
+        yield* Effect.forEach(nodes, (node) =>
+          Effect.map(
+            KeyLimits.makeShared.pipe(
+              Effect.provideService(ConfigStore, node.configuration),
+              Effect.provideService(Store, node.store)
+            ),
+            (limits) => [node, limits] as const
+          ))
+      )
+      const open: Array<Scope.Closeable> = []
+      const admit = (node: Node) =>
+        Effect.gen(function*() {
+          const scope = yield* Scope.make()
+          const used = () => ({ counted: true, tokens: 5 })
+          const admitted = yield* Effect.exit(
+            Scope.provide(limitsOf.get(node)!.admit({ key: id, promptTokens: () => 1, used }), scope)
+          )
+          open.push(scope)
+          return Exit.isSuccess(admitted)
+        })
+      const [one, other] = nodes
+      for (let i = 0; i < 4; i++) assert.deepStrictEqual([yield* admit(one), yield* admit(other)], [true, true])
+      yield* save(server)
+      for (let i = 0; i < 2; i++) assert.deepStrictEqual([yield* admit(one), yield* admit(other)], [true, true])
+      // Half of them end before the loss, and half after the return.
+      for (const scope of open.splice(0, 6)) yield* Scope.close(scope, Exit.void)
+      yield* limitsOf.get(one)!.usageOf([id])
+      yield* limitsOf.get(other)!.usageOf([id])
+      const later = yield* returnOlder(server, nodes, (node) =>
+        Effect.all([admit(node), admit(node)], { concurrency: 2 }))
+      assert.deepStrictEqual(later, [[false, false], [false, false]])
+      for (const scope of open) {
+        yield* Scope.close(scope, Exit.void)
+      }
+      yield* untilTrue(Effect.map(limitsOf.get(one)!.usageOf([id]), ([usage]) =>
+        usage?.inFlight === 0))
+      const [usage] = yield* limitsOf.get(other)!.usageOf([id])
+      assert.strictEqual(
+        usage?.windows.find(({ window }) =>
+          window === "month"
+        )?.requests,
+        most
+      )
+    }))
+
+  it.live("gets the newest configuration back before it grants anything", () =>
+    Effect.gen(function*() {
+      const { nodes, server } = yield* two
+      const [one, other] = nodes
+      yield* save(server)
+      const held = yield* hold(one.pool)
+      yield* other.change({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1, account_max_queue: 10 } })
+      yield* until(() => one.configuration.now().accounts.length === 2)
+      const revision = one.store.revision()
+      const [next, last] = yield* returnOlder(server, nodes, (node) => Effect.forkScoped(hold(node.pool)))
+      const second = yield* Effect.raceFirst(Fiber.join(next!), Fiber.join(last!))
+      assert.strictEqual(second.lease.identifier, "b@x.org")
+      assert.strictEqual(Number(yield* one.store.send("HGET", "gw:{main}:config", "revision")), revision)
+      assert.strictEqual((yield* one.pool.status).in_use, 2)
+      yield* Effect.all([held.free, second.free])
+      for (const fiber of [next!, last!]) yield* Effect.flatMap(Fiber.join(fiber), ({ free }) => free)
+      yield* idle(one.pool)
+    }))
+})
