@@ -19,6 +19,8 @@ import { idle, poolNode } from "./poolNode.ts"
 const key = "k"
 const id = keyId(key, sha256Hex)
 const most = 12
+/** 1.5, in units of 10^-9. */
+const cost = 1_500_000_000n
 
 const two = Effect.gen(function*() {
   const server = yield* redisServer()
@@ -26,7 +28,7 @@ const two = Effect.gen(function*() {
   const config = {
     accounts: accounts("a"),
     runtime: { account_max_inflight: 2, account_max_queue: 10 },
-    key_records: { [id]: { limits: [{ window: "month", requests: most }] } }
+    key_records: { [id]: { limits: [{ window: "month", requests: most, cost: 1_000 }] } }
   }
   const one = yield* poolNode(server, "one", config, driver)
   const other = yield* poolNode(server, "other", config, driver)
@@ -107,7 +109,7 @@ describe("a store that comes back with older data", () => {
       const admit = (node: Node) =>
         Effect.gen(function*() {
           const scope = yield* Scope.make()
-          const used = () => ({ counted: true, tokens: 5 })
+          const used = () => ({ counted: true, tokens: 5, cost })
           const admitted = yield* Effect.exit(
             Scope.provide(limitsOf.get(node)!.admit({ key: id, promptTokens: () => 1, used }), scope)
           )
@@ -117,11 +119,12 @@ describe("a store that comes back with older data", () => {
       const [one, other] = nodes
       for (let i = 0; i < 4; i++) assert.deepStrictEqual([yield* admit(one), yield* admit(other)], [true, true])
       yield* save(server)
-      for (let i = 0; i < 2; i++) assert.deepStrictEqual([yield* admit(one), yield* admit(other)], [true, true])
       // Half of them end before the loss, and half after the return.
       for (const scope of open.splice(0, 6)) yield* Scope.close(scope, Exit.void)
       yield* limitsOf.get(one)!.usageOf([id])
       yield* limitsOf.get(other)!.usageOf([id])
+      // The store's replies to these have what the others cost.
+      for (let i = 0; i < 2; i++) assert.deepStrictEqual([yield* admit(one), yield* admit(other)], [true, true])
       const later = yield* returnOlder(server, nodes, (node) =>
         Effect.all([admit(node), admit(node)], { concurrency: 2 }))
       assert.deepStrictEqual(later, [[false, false], [false, false]])
@@ -131,12 +134,10 @@ describe("a store that comes back with older data", () => {
       yield* untilTrue(Effect.map(limitsOf.get(one)!.usageOf([id]), ([usage]) =>
         usage?.inFlight === 0))
       const [usage] = yield* limitsOf.get(other)!.usageOf([id])
-      assert.strictEqual(
-        usage?.windows.find(({ window }) =>
-          window === "month"
-        )?.requests,
-        most
+      const month = usage?.windows.find(({ window }) =>
+        window === "month"
       )
+      assert.deepStrictEqual([month?.requests, month?.cost], [most, cost * BigInt(most)])
     }))
 
   it.live("gets the newest configuration back before it grants anything", () =>
