@@ -7,13 +7,14 @@ export const now = Date.UTC(2026, 10, 21, 13, 10, 30)
 
 const iso = (at: number): string => new Date(at).toISOString().replace(/\.000Z$/, "Z")
 
-/** Numbers that look random and are the same on each run: a linear congruential generator. */
+/** Numbers that look random and are the same on each run. */
 const makeRandom = (seed: number) => {
-  // Seeds that lie near each other give unlike numbers.
-  let state = Math.imul(seed + 1, 2_654_435_761) >>> 0
+  let state = seed
   return (below: number): number => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
+    state = (state + 0x9e37_79b9) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 16), 0x85eb_ca6b)
+    mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2_ae35)
+    return Math.floor((((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32) * below)
   }
 }
 
