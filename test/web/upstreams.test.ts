@@ -400,7 +400,7 @@ describe("several upstreams elsewhere at the console", () => {
     await goTo(page, "Usage")
     await settled(page)
     const groups = page.getByRole("combobox", { name: "Group by" }).locator("option")
-    assert.deepStrictEqual(await groups.allTextContents(), ["Hour", "Day", "Key", "Model", "Account", "Style"])
+    assert.deepStrictEqual(await groups.allTextContents(), ["Key", "Model", "Account", "Style", "Hour", "Day"])
   })
 
   it.each(["Upstreams", "Routes"])(
