@@ -156,7 +156,6 @@ const adviceTexts: Readonly<Record<string, string>> = {
   login_refused: "Check the account's password, then test the account.",
   method_not_allowed: "Check the method and the address of the call.",
   model_not_allowed: "Allow the model for this key, or ask for one that the key allows.",
-  model_not_priced: "Configure a price for the model in prices, or remove the limit of cost from the key.",
   role_not_allowed: "Sign in with the role admin.",
   model_not_found: "Ask for a model that the gateway serves, or add an alias or a route for this name.",
   model_not_priced: "Add a price for the model: the key has a limit in money.",

@@ -139,7 +139,6 @@ const adviceTexts: Readonly<Record<string, string>> = {
   login_refused: "请检查账号密码，然后测试该账号。",
   method_not_allowed: "请检查调用的方法与地址。",
   model_not_allowed: "请为该密钥放行此模型，或使用该密钥允许的模型。",
-  model_not_priced: "请在 prices 中为该模型配置价格，或移除该密钥的费用限额。",
   role_not_allowed: "请以 admin 角色登录。",
   model_not_found: "请使用网关提供的模型，或为此名称添加别名或路由。",
   model_not_priced: "请为该模型添加价格：该密钥有金额限制。",
