@@ -316,6 +316,25 @@ describe("journeys at the console", () => {
     assert.deepInclude(responses as object, { store_ttl_seconds: 60 })
   })
 
+  it("settings: a viewer's token is shown once, signs in without seeing exports, and ends when it is deleted", async () => {
+    await signedIn("settings")
+    await button("New token").click()
+    await dialog("New token").getByRole("textbox", { name: "Name" }).fill("dashboard")
+    await button("Create token").click()
+    const secret = await dialog("New token").getByText(/^mga-/).textContent() ?? ""
+    await button("Close").click()
+    const tokens = page.getByRole("table", { name: "Tokens for the admin API" })
+    await tokens.getByRole("row", { name: /dashboard Viewer/ }).waitFor()
+    assert.strictEqual(await page.getByText(secret).count(), 0)
+    const asViewer = (path: string) => fetch(gateway.url + path, { headers: { authorization: `Bearer ${secret}` } })
+    assert.strictEqual((await asViewer("/admin/keys")).status, 200)
+    assert.strictEqual((await asViewer("/admin/config/export")).status, 403)
+    await button("Delete dashboard").click()
+    await dialog("Delete dashboard").getByRole("button", { name: "Delete", exact: true }).click()
+    await page.getByText("There are no tokens.").waitFor()
+    assert.strictEqual((await asViewer("/admin/keys")).status, 401)
+  })
+
   it("settings: unsaved changes are asked about before the page is left", async () => {
     await signedIn("settings")
     const field = page.getByRole("textbox", { name: "Requests per account" })

@@ -1062,6 +1062,24 @@ export const en = {
       "The password replaces the admin key and ends all sessions, including this one. It needs at least 8 characters.",
     passwordChanged: "The password was changed."
   },
+  tokens: {
+    title: "Tokens for the admin API",
+    hint: "For machines, and for people who only look. Each has a name, which the history of changes shows.",
+    token: "token",
+    newToken: "New token",
+    name: "Name",
+    role: "Role",
+    roles: { viewer: "Viewer", admin: "Admin" },
+    roleHint: "A viewer reads everything but secrets, exports and bodies of requests, and changes nothing.",
+    expires: "Expires",
+    expired: "Expired",
+    create: "Create token",
+    needsName: "The token needs a name.",
+    added: (name: string) => `The token ${name} was made.`,
+    copyNow: "Copy the token now: it is not shown again.",
+    empty: "There are no tokens.",
+    deleteAsk: "Everything that uses the token is refused at once, and its sessions end. This cannot be undone."
+  },
   samples: {
     ...words,
     lead: "A raw sample contains what the upstream sent, byte for byte. It can be viewed, and replayed in any style.",

@@ -985,6 +985,24 @@ export const zh: Texts = {
     passwordHint: "密码将代替管理密钥，并结束所有会话，包括当前会话。至少需要 8 个字符。",
     passwordChanged: "密码已更改。"
   },
+  tokens: {
+    title: "管理 API 的令牌",
+    hint: "供机器使用，也供只需查看的人使用。每个令牌都有名称，更改记录会显示该名称。",
+    token: "令牌",
+    newToken: "新建令牌",
+    name: "名称",
+    role: "角色",
+    roles: { viewer: "只读", admin: "管理员" },
+    roleHint: "只读角色可以查看除密钥、导出和请求正文以外的一切，但不能更改。",
+    expires: "到期时间",
+    expired: "已过期",
+    create: "创建令牌",
+    needsName: "令牌需要名称。",
+    added: (name) => `令牌 ${name} 已创建。`,
+    copyNow: "请立即复制令牌：之后不再显示。",
+    empty: "没有令牌。",
+    deleteAsk: "使用此令牌的一切会立即被拒绝，其会话也会结束。此操作无法撤销。"
+  },
   samples: {
     ...words,
     lead: "原始样本包含上游逐字节发来的内容。可以查看，也可以用任意风格重放。",

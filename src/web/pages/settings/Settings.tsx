@@ -13,6 +13,7 @@ import { failureText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { choose, useQuery, useUnsaved } from "../../state/route.ts"
 import { DurabilityNotice } from "../configuration.tsx"
+import { AdminTokens } from "./AdminTokens.tsx"
 import {
   changesOf,
   type Drafts,
@@ -290,6 +291,7 @@ export const Settings = () => {
           <>
             <SettingsForm {...settings} isShown={isShown} />
             {q === "" && <Password />}
+            {q === "" && <AdminTokens />}
             <FromFile fields={settings.fields.filter((field) => !field.writable && isShown(field))} />
           </>
         )}
