@@ -3,7 +3,8 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import type { ConfigChange, ConfigStore, Saved, UpdateError } from "../config/ConfigStore.ts"
+import type { ConfigChange, Saved, UpdateError } from "../config/ConfigStore.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type RawConfig, sha256Hex } from "../config/json.ts"
 import { setField } from "../config/rawConfig.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
@@ -19,7 +20,7 @@ export const lastingOf = ({ config_writable, needs_host_sync }: Saved) => ({ con
  * change is a dry run.
  */
 export const endingGenerated = Effect.fnUntraced(function*<A extends Saved, E, R>(
-  store: ConfigStore["Service"],
+  store: { readonly now: () => GatewayConfig },
   change: Effect.Effect<A, E, R>
 ) {
   const generated = store.now().generated_key

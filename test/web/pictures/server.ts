@@ -120,6 +120,9 @@ export const startFixed = async (gateway: string): Promise<{ readonly url: strin
     if (pathname === "/font.woff2") return send(response, types[".woff2"]!, font)
     if (pathname === "/admin/events") {
       response.writeHead(200, { "content-type": "text/event-stream" })
+      // As the gateway does: a page that hears nothing shows that its figures are old.
+      const heartbeat = setInterval(() => response.write(": heartbeat\n\n"), 2_000)
+      response.on("close", () => clearInterval(heartbeat))
       return void response.write(events())
     }
     if (pathname.startsWith("/console/")) {
