@@ -4,9 +4,14 @@ import path from "node:path"
 import { buildConsole, cachedConsole } from "../console.ts"
 import { buildService, noticesAsset } from "./service.ts"
 
-/** Packs assets into the file that src/server/assets.ts reads. The gzip forms are made when the console is first read. */
+/**
+ * Packs assets into the file that src/server/assets.ts reads. Of the console's files it has the Brotli forms alone; the others are
+ * made when the console is first read.
+ */
 export const packAssets = (assets: ReadonlyMap<string, Uint8Array>): Buffer => {
-  const sorted = [...assets].filter(([name]) => !name.endsWith(".gz")).sort(([a], [b]) => a < b ? -1 : 1)
+  const sorted = [...assets].filter(([name]) => !name.endsWith(".gz") && !assets.has(`${name}.br`)).sort(([a], [b]) =>
+    a < b ? -1 : 1
+  )
   const lengths = Object.fromEntries(sorted.map(([name, bytes]) => [name, bytes.length]))
   return Buffer.concat([Buffer.from(`${JSON.stringify(lengths)}\n`), ...sorted.map(([, bytes]) => bytes)])
 }

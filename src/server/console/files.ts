@@ -2,7 +2,7 @@
  * The console's built files, read at the first request and kept in memory.
  */
 import * as Effect from "effect/Effect"
-import { gzipSync } from "node:zlib"
+import { brotliDecompressSync, gzipSync } from "node:zlib"
 import { assets } from "../assets.ts"
 import { type SentFile, sentFile } from "../sentFile.ts"
 
@@ -16,13 +16,17 @@ const contentTypes: Readonly<Record<string, string>> = {
   svg: "image/svg+xml"
 }
 
-/** The files of known types. A build has no gzip forms, because they compress no further in its package. */
+const compressed = ".br"
+
+/** The files of known types. A build has only their Brotli forms, because its package compresses none of the others as well. */
 const filesOf = (contents: ReadonlyMap<string, Uint8Array>): ConsoleFiles => {
   const files = new Map<string, SentFile>()
-  for (const [name, plain] of contents) {
+  for (const [path, br] of contents) {
+    if (!path.endsWith(compressed)) continue
+    const name = path.slice(0, -compressed.length)
     const contentType = contentTypes[name.split(".").at(-1)!]
-    const br = contents.get(`${name}.br`)
-    if (contentType === undefined || br === undefined) continue
+    if (contentType === undefined) continue
+    const plain = contents.get(name) ?? brotliDecompressSync(br)
     const gz = contents.get(`${name}.gz`) ?? gzipSync(plain, { level: 9 })
     files.set(name, sentFile({ plain, gz, br, contentType }))
   }
