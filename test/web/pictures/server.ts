@@ -115,14 +115,16 @@ const send = (response: ServerResponse, type: string, body: string | Buffer): vo
 
 /** Starts the server in front of a gateway. */
 export const startFixed = async (gateway: string): Promise<{ readonly url: string; readonly stop: () => void }> => {
+  const streams = new Set<ServerResponse>()
   const server: Server = createServer((request, response) => {
+    // A page that hears nothing shows that its figures are old. Every page asks for something.
+    for (const stream of streams) stream.write(": heartbeat\n\n")
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://fixed")
     if (pathname === "/font.woff2") return send(response, types[".woff2"]!, font)
     if (pathname === "/admin/events") {
       response.writeHead(200, { "content-type": "text/event-stream" })
-      // As the gateway does: a page that hears nothing shows that its figures are old.
-      const heartbeat = setInterval(() => response.write(": heartbeat\n\n"), 2_000)
-      response.on("close", () => clearInterval(heartbeat))
+      streams.add(response)
+      response.on("close", () => streams.delete(response))
       return void response.write(events())
     }
     if (pathname.startsWith("/console/")) {
