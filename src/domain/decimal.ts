@@ -15,7 +15,7 @@ const decimals = 9
 /** Bounds the digits and the exponent, and so the work of a conversion. */
 const form = /^(\d{1,40})(?:\.(\d{0,40}))?(?:e([+-]?\d{1,3}))?$/i
 
-/** Decimal digits as an integer of 10^(-9 - exponent), and what is left of the division that this needs. */
+/** A decimal number times 10^(9 + exponent): its integer part, and the remainder with its divisor. */
 const scaled = (value: number | string, exponent: number) => {
   const [, whole = "", fraction = "", power = "0"] = form.exec(String(value).trim()) ?? []
   if (whole === "") return undefined

@@ -46,7 +46,7 @@ const list = (items: ReadonlyArray<object>, query: URLSearchParams, more: object
 
 const store = { kind: "sqlite", persistent: true, detail: null }
 
-/** The fixed reply of a path; `undefined` if there is none. */
+/** The fixed reply of a path; `undefined` for other paths. */
 export const fixedReply = (name: string, query: URLSearchParams): object | undefined => {
   const { pool } = data
   switch (name) {
