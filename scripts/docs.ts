@@ -97,6 +97,10 @@ const variables: Readonly<Record<string, readonly [meaning: string, field?: keyo
   GATEWAY_NODE_ID: [
     "Name of the node in log lines, traces and `/admin/nodes`. Unset: the host name and six random digits."
   ],
+  GATEWAY_WORKERS: [
+    "Number of processes that serve on one port ([operating.md](operating.md#all-cores-of-a-machine)). Two and more need a store. `auto`: the number of cores.",
+    "workers"
+  ],
   GATEWAY_LOG_LEVEL: ["Least level of the log lines that are written.", "logLevel"],
   HOST_TOKEN: ["Hosting platform: token of its API."],
   HOST_PROJECT_ID: ["Hosting platform: project whose configuration is synced."],

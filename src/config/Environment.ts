@@ -13,6 +13,7 @@ import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { availableParallelism } from "node:os"
 
 /** One or more variables are invalid. One line each, without the values. */
 export class EnvironmentInvalid extends Schema.TaggedError<EnvironmentInvalid>()("EnvironmentInvalid", {
@@ -52,6 +53,8 @@ export interface EnvironmentShape {
   readonly storeTimeoutMillis: number | undefined
   /** `GATEWAY_NODE_ID`. */
   readonly nodeId: string | undefined
+  /** `GATEWAY_WORKERS`: number of processes that serve; `auto` is the number of cores. */
+  readonly workers: number
   /** `GATEWAY_LOG_LEVEL`. */
   readonly logLevel: LogLevel.LogLevel
   /** `HOST_TOKEN`, `HOST_PROJECT_ID`, `HOST_TEAM_ID`, `HOST_API_URL`. */
@@ -116,6 +119,14 @@ const port = (text: string): number | undefined => {
   return /^\d+$/.test(text) && value <= 65_535 ? value : undefined
 }
 
+const mostWorkers = 256
+
+const workers = (text: string): number | undefined => {
+  if (text.toLowerCase() === "auto") return Math.min(mostWorkers, availableParallelism())
+  const value = Number(text)
+  return /^\d+$/.test(text) && value >= 1 && value <= mostWorkers ? value : undefined
+}
+
 /** The variables of the current `ConfigProvider`, by default those of the process. */
 export class Environment extends Context.Service<Environment, EnvironmentShape>()(
   "model-gateway/config/Environment"
@@ -150,6 +161,7 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
         "must be 1 to 64 of A-Z, a-z, 0-9, dot, _ and -",
         (text) => /^[A-Za-z0-9._-]{1,64}$/.test(text) ? text : undefined
       ),
+      workers: variable("GATEWAY_WORKERS", 1, "must be a number between 1 and 256, or auto", workers),
       logLevel: variable(
         "GATEWAY_LOG_LEVEL",
         "Info" as const,

@@ -34,8 +34,8 @@ const Handlers = Layer.mergeAll(
   AdminHandlers
 )
 
-/** Ends event streams when the gateway drains. */
-const DrainingLive = Layer.effect(Draining, Effect.map(Lifecycle, (lifecycle) => lifecycle.draining))
+/** Ends event streams when the gateway drains or another worker takes its place. */
+const DrainingLive = Layer.effect(Draining, Effect.map(Lifecycle, (lifecycle) => lifecycle.leaving))
 
 /** The routes for a dedicated router; they answer every path. `mountGateway` shares a router. */
 export const GatewayRoutes = Layer.mergeAll(

@@ -12,8 +12,12 @@ export class Lifecycle extends Context.Service<Lifecycle, {
   /** Counts a request until the returned function is called, after the body is sent. */
   readonly begin: () => () => void
   readonly active: () => number
-  /** Completes when the drain begins. */
-  readonly draining: Effect.Effect<void>
+  /** True once connections close after their reply: during a drain, and when another worker takes the place of this one. */
+  readonly isLeaving: () => boolean
+  /** Closes connections after their reply from now on. Requests are still accepted. */
+  readonly leave: () => void
+  /** Completes when connections begin to close. */
+  readonly leaving: Effect.Effect<void>
   /** Rejects new requests and waits for the active ones. */
   readonly drain: Effect.Effect<void>
 }>()("model-gateway/server/Lifecycle") {
@@ -23,14 +27,21 @@ export class Lifecycle extends Context.Service<Lifecycle, {
       const idle = yield* Deferred.make<void>()
       const begun = yield* Deferred.make<void>()
       let draining = false
+      let leaving = false
       let active = 0
       const completeWhenIdle = () => {
         if (draining && active === 0) Deferred.doneUnsafe(idle, Effect.void)
       }
+      const leave = () => {
+        leaving = true
+        Deferred.doneUnsafe(begun, Effect.void)
+      }
       return Lifecycle.of({
         isDraining: () => draining,
+        isLeaving: () => leaving,
+        leave,
         active: () => active,
-        draining: Deferred.await(begun),
+        leaving: Deferred.await(begun),
         begin: () => {
           active++
           return () => {
@@ -40,7 +51,7 @@ export class Lifecycle extends Context.Service<Lifecycle, {
         },
         drain: Effect.suspend(() => {
           draining = true
-          Deferred.doneUnsafe(begun, Effect.void)
+          leave()
           completeWhenIdle()
           return Deferred.await(idle)
         })

@@ -103,13 +103,13 @@ export const EveryRequest = HttpRouter.middleware(
     const metrics = yield* RequestMetrics
     const bytes = yield* CurrentBufferedBytes
     /**
-     * Adds the headers. During a drain, connections close after their reply; the `connection` header stops clients from
+     * Adds the headers. While the gateway leaves, connections close after their reply; the `connection` header stops clients from
      * reusing them.
      */
     const named = (response: HttpServerResponse.HttpServerResponse, id: string, path: string) => {
       const withHeaders = HttpServerResponse.setHeaders(
         response,
-        lifecycle.isDraining()
+        lifecycle.isLeaving()
           ? { ...pageHeaders(response), "x-request-id": id, connection: "close" }
           : { ...pageHeaders(response), "x-request-id": id }
       )

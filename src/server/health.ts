@@ -29,7 +29,7 @@ export const HealthHandlers = HttpApiBuilder.group(
     const lifecycle = yield* Lifecycle
     const nodes = yield* Nodes
     const accounts = yield* Accounts
-    nodes.watchDraining(lifecycle.isDraining)
+    nodes.watchDraining(lifecycle.isLeaving)
     return handlers
       .handle("healthz", () => Effect.succeed({ status: "ok" as const }))
       .handle(

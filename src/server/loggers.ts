@@ -1,15 +1,22 @@
 /**
  * Loggers of the node service: JSON lines for machines, short lines for a terminal.
  */
+import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import type * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
+import { workerVariable } from "./workers/messages.ts"
 
-const lines: Array<string> = []
+let waiting = ""
 
 const write = () => {
-  process.stdout.write(`${lines.join("\n")}\n`)
-  lines.length = 0
+  if (waiting !== "") process.stdout.write(waiting)
+  waiting = ""
 }
+
+/** Bytes that a pipe takes as one piece (`PIPE_BUF`): longer writes of several processes mix. */
+const pieceBytes = 4096
+const isWorker = process.env[workerVariable] !== undefined
 
 const isPlain = (value: unknown): boolean => {
   switch (typeof value) {
@@ -53,10 +60,12 @@ export const jsonLine: Logger.Logger<unknown, string> = Logger.make((entry) => {
 
 /**
  * Writes JSON lines to the standard output. All lines of one turn of the event loop go out in one write, the most
- * expensive part of logging.
+ * expensive part of logging. Workers share the output, so their writes are as short as a pipe keeps whole.
  */
 export const stdoutLogger: Logger.Logger<unknown, void> = Logger.map(jsonLine, (line) => {
-  if (lines.push(line) === 1) setImmediate(write)
+  if (isWorker && waiting !== "" && Buffer.byteLength(waiting) + Buffer.byteLength(line) >= pieceBytes) write()
+  if (waiting === "") setImmediate(write)
+  waiting += `${line}\n`
 })
 
 type Fields = Readonly<Record<string, unknown>>
@@ -97,3 +106,12 @@ export const terminalLogger: Logger.Logger<unknown, void> = Logger.make((options
   if (Array.isArray(message) ? message[0] !== "request" : message !== "request") return pretty.log(options)
   process.stdout.write(`${requestLine(date, fiber.getRef(References.CurrentLogAnnotations))}\n`)
 })
+
+export const isTerminal = process.stdout.isTTY === true
+
+/** Short lines on a terminal, else JSON lines. */
+export const layerLogging = (level: LogLevel.LogLevel) =>
+  Layer.mergeAll(
+    Logger.layer([isTerminal ? terminalLogger : stdoutLogger]),
+    Layer.succeed(References.MinimumLogLevel, level)
+  )

@@ -5,41 +5,15 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpServer from "effect/http/HttpServer"
-import type { ServeError } from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
-import * as Predicate from "effect/Predicate"
-import * as Schema from "effect/Schema"
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http"
+import { Server as SocketServer } from "node:net"
 import { CurrentForcedShutdown, Shutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { watchConnections, withinLimits } from "./connections/Connections.ts"
 import { Lifecycle } from "./Lifecycle.ts"
-
-/** Where to listen. The system chooses a port for 0. */
-export interface ListenOptions {
-  readonly port: number
-  readonly host: string
-  /** Descriptor of an inherited listening socket, instead of host and port. */
-  readonly descriptor?: number | undefined
-}
-
-/** Listening failed: the address or port is in use or unavailable. */
-export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", { message: Schema.String }) {}
-
-const reasons: Readonly<Record<string, string>> = {
-  EADDRINUSE: "another process listens there already; set PORT to another port",
-  EACCES: "ports below 1024 need more rights; set PORT to another port",
-  EADDRNOTAVAIL: "this machine has no such address; set HOST to one that it has",
-  ENOTFOUND: "there is no such name; set HOST to an address of this machine"
-}
-
-const cannotListen = ({ descriptor, host, port }: ListenOptions, { cause }: ServeError): CannotListen => {
-  const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : String(cause)
-  if (descriptor !== undefined) {
-    return new CannotListen({ message: `Cannot listen on descriptor ${descriptor}, which was inherited: ${code}` })
-  }
-  return new CannotListen({ message: `Cannot listen on ${host} port ${port}: ${reasons[code] ?? code}` })
-}
+import { cannotListen, type ListenOptions } from "./listen.ts"
+import { CurrentMachine } from "./workers/Machine.ts"
 
 /** Longer than the idle timeout of common load balancers, so that they close first. */
 const keepAliveTimeout = 65_000
@@ -99,10 +73,23 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
   }).pipe(
     Layer.catchTag(
       "ServeError",
-      (error) => Layer.effect(HttpServer.HttpServer, Effect.fail(cannotListen(options, error)))
+      ({ cause }) => Layer.effect(HttpServer.HttpServer, Effect.fail(cannotListen(options, cause)))
     )
   )
   const server = Layer.merge(listening, NodeHttpServer.layerHttpServices)
+  /**
+   * Retires a worker that another one replaces. It accepts no more connections. Those that are open are served until their clients
+   * close them, which each reply asks for; idle ones reach Node's own timeout, which clients know.
+   */
+  const retire = Effect.fnUntraced(function*(lifecycle: Lifecycle["Service"]) {
+    lifecycle.leave()
+    yield* Effect.logInfo("Another worker has taken the place of this one: it closes its connections")
+    // An HTTP server's own `close` closes idle connections at once, on which a client may be sending a request.
+    const closed = Effect.callback<void>((resume) => {
+      SocketServer.prototype.close.call(node, () => resume(Effect.void))
+    })
+    yield* Effect.timeoutOption(closed, keepAliveTimeout + connectionsCheckingInterval)
+  })
   /**
    * Drains at the end of the scope. The socket stays open, so that late requests get a reply, until the active requests
    * finish or the timeout passes.
@@ -112,6 +99,14 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
       const lifecycle = yield* Lifecycle
       const config = yield* ConfigStore
       yield* withinLimits(connections)
+      const machine = yield* CurrentMachine
+      if (machine !== undefined) {
+        yield* machine.retired.pipe(
+          Effect.andThen(retire(lifecycle)),
+          Effect.andThen(Effect.sync(machine.end)),
+          Effect.forkScoped
+        )
+      }
       const forced = yield* CurrentForcedShutdown
       const wasForced = Effect.callback<void>((resume) => {
         const unwatch = forced.watch(() => resume(Effect.void))

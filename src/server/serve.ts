@@ -6,8 +6,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
-import type * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
 import { existsSync } from "node:fs"
@@ -29,11 +27,14 @@ import { builtAssets } from "./assets.ts"
 import { announce } from "./banner.ts"
 import { ConsoleRoutes } from "./console/routes.ts"
 import { GatewayRoutes, gatewayServices, routerConfig } from "./Gateway.ts"
-import { stdoutLogger, terminalLogger } from "./loggers.ts"
-import { type ListenOptions, NodeServer } from "./nodeServer.ts"
+import { inheritedSocket } from "./inheritedSocket.ts"
+import type { ListenOptions } from "./listen.ts"
+import { isTerminal, layerLogging } from "./loggers.ts"
+import { NodeServer } from "./nodeServer.ts"
 import { Observability } from "./observability/Observability.ts"
 import { layerRegistry } from "./observability/requestMetrics.ts"
 import { SharedState } from "./services.ts"
+import { CurrentMachine } from "./workers/Machine.ts"
 
 /** Files and variables that common engines create in their containers. */
 const files = ["/.dockerenv", "/run/.containerenv"]
@@ -46,18 +47,6 @@ const inContainer: Effect.Effect<boolean> = Effect.map(
 
 /** Whether an address is reachable only from the same machine or container. */
 const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|::1)$/i.test(host)
-
-const firstDescriptor = 3
-
-/**
- * The descriptor of a socket from systemd's socket activation: set if `LISTEN_PID` is this process and `LISTEN_FDS` is at
- * least 1.
- */
-const inheritedSocket: Effect.Effect<number | undefined> = Effect.gen(function*() {
-  const pid = yield* textVariable("LISTEN_PID")
-  const count = yield* textVariable("LISTEN_FDS")
-  return pid === String(process.pid) && /^\d+$/.test(count) && Number(count) >= 1 ? firstDescriptor : undefined
-})
 
 /** The configured upstream over undici. */
 const NodeUpstream = Layer.provide(UpstreamLayer.layer, layerUndici)
@@ -120,19 +109,15 @@ const warnOfLoopback = ({ descriptor, host }: ListenOptions) =>
     }
   })
 
-const isTerminal = process.stdout.isTTY === true
-
-/** Short lines on a terminal, else JSON lines. */
-const Logging = (level: LogLevel.LogLevel) =>
-  Layer.mergeAll(
-    Logger.layer([isTerminal ? terminalLogger : stdoutLogger]),
-    Layer.succeed(References.MinimumLogLevel, level)
-  )
-
 export const serve = Effect.gen(function*() {
   const environment = yield* Environment
   yield* checkProxyVariables
-  const listen = { port: environment.port, host: environment.host, descriptor: yield* inheritedSocket }
+  const machine = yield* CurrentMachine
+  const listen: ListenOptions = {
+    port: environment.port,
+    host: environment.host,
+    descriptor: machine?.descriptor ?? (yield* inheritedSocket)
+  }
   const shared = yield* Effect.provide(storeSettings(environment, currentVersion), NodeServices.layer)
   const id = shared?.nodeId ?? environment.nodeId
   const named = id === undefined
@@ -146,7 +131,13 @@ export const serve = Effect.gen(function*() {
       Layer.provide(Store.layerRedis(shared))
     )
   return yield* Layer.launch(
-    Layer.effectDiscard(Effect.all([announce(isTerminal), warnOfLoopback(listen), keepAssets])).pipe(
+    Layer.effectDiscard(
+      Effect.all([
+        machine?.announces === false ? Effect.void : Effect.andThen(announce(isTerminal), warnOfLoopback(listen)),
+        keepAssets,
+        Effect.sync(() => machine?.ready())
+      ])
+    ).pipe(
       Layer.provide(gateway),
       Layer.provide(named),
       // The metrics of the shared store go to the same registry.
@@ -154,7 +145,7 @@ export const serve = Effect.gen(function*() {
       Layer.provide(layerAdminEnvironment),
       Layer.provide(layerWebClient),
       Layer.provide(NodeServices.layer),
-      Layer.provide(Logging(environment.logLevel))
+      Layer.provide(layerLogging(environment.logLevel))
     )
   )
 }).pipe(Effect.provide(Environment.layer))

@@ -6,7 +6,6 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
-import * as ConfigProvider from "effect/ConfigProvider"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -104,6 +103,13 @@ const serveFlags = {
     Flag.withDescription("Redis-protocol store that this node shares with others (else GATEWAY_STORE_URL, else none)"),
     Flag.optional
   ),
+  workers: Flag.String("workers").pipe(
+    Flag.withAlias("w"),
+    Flag.withDescription(
+      "Number of processes that serve on the port, auto for the number of cores (else GATEWAY_WORKERS, else 1)"
+    ),
+    Flag.optional
+  ),
   config: Flag.Path("config").pipe(
     Flag.withAlias("c"),
     Flag.withDescription("Configuration file (else GATEWAY_CONFIG_JSON, else GATEWAY_CONFIG_PATH, else config.json)"),
@@ -114,19 +120,19 @@ const serveFlags = {
 type ServeOptions = Command.Command.Config.Infer<typeof serveFlags>
 
 /** Runs the gateway; each option replaces the environment variable of the same meaning. */
-const serveWith = Effect.fnUntraced(function*({ config, host, port, store }: ServeOptions) {
+const serveWith = Effect.fnUntraced(function*({ config, host, port, store, workers }: ServeOptions) {
   const level = yield* GlobalFlag.LogLevel
   const variables = Record.getSomes({
     PORT: Option.map(port, String),
     HOST: host,
     GATEWAY_STORE_URL: store,
+    GATEWAY_WORKERS: workers,
     GATEWAY_CONFIG_PATH: config,
     // A blank variable counts as unset, so that the file wins over an inherited GATEWAY_CONFIG_JSON.
     GATEWAY_CONFIG_JSON: Option.as(config, ""),
     GATEWAY_LOG_LEVEL: level
   })
-  const environment = ConfigProvider.layerAdd(ConfigProvider.fromEnvRecord(variables), { asPrimary: true })
-  yield* Effect.provide(runService, environment)
+  yield* runService(variables)
 })
 
 const serveCommand = Command.make("serve", serveFlags, serveWith).pipe(

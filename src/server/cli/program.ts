@@ -7,7 +7,7 @@ import { runMain, runService } from "./run.ts"
 
 /** Without arguments the gateway serves, and the command line is not loaded. */
 const program = process.argv.length === 2
-  ? runService
+  ? runService()
   : Effect.promise(() => import("./commands.ts")).pipe(Effect.flatMap(({ runCommand }) => runCommand))
 
 runMain(program)

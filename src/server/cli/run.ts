@@ -2,10 +2,14 @@
  * Runs programs as the process: reports failures, sets the exit code, and stops at a signal.
  */
 import * as Cause from "effect/Cause"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import { CurrentForcedShutdown, Shutdown } from "../../config/clock/Shutdown.ts"
+import { Environment } from "../../config/Environment.ts"
+import { CurrentMachine, type Machine, machineOfProcess } from "../workers/Machine.ts"
 
 /** Prints a failure as its message, and a defect with its stack. */
 const report = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
@@ -40,8 +44,8 @@ export const runMain = <A, E>(program: Effect.Effect<A, E>): void =>
 
 const signals = ["SIGINT", "SIGTERM"] as const
 
-/** Ends at the first signal. A second one forces the shutdown, if there is a listener. */
-const signalled = (forced: Shutdown): Effect.Effect<void> =>
+/** Ends at the first signal, or when a worker shall end. A second signal forces the shutdown, if there is a listener. */
+const signalled = (forced: Shutdown, machine: Machine | undefined): Effect.Effect<void> =>
   Effect.callback((resume) => {
     let ended = false
     const forget = () => {
@@ -58,6 +62,8 @@ const signalled = (forced: Shutdown): Effect.Effect<void> =>
       else resume(Effect.void)
     }
     for (const signal of signals) process.on(signal, stop)
+    // A terminal signals the parent and its workers: the parent's word is not a second signal.
+    machine?.watch(() => ended ? undefined : stop(), () => ended ? forced.force() : stop())
     return Effect.sync(() => {
       if (!ended) forget()
     })
@@ -67,17 +73,32 @@ const signalled = (forced: Shutdown): Effect.Effect<void> =>
  * Interrupts the program at the first SIGINT or SIGTERM, waits for its end, and succeeds. A second signal notifies the
  * listeners of `CurrentForcedShutdown`. Without a listener, Node's default ends the process at once.
  */
-export const stopOnSignal = <A, E, R>(program: Effect.Effect<A, E, R>): Effect.Effect<void, E, R> =>
+export const stopOnSignal = <A, E, R>(
+  program: Effect.Effect<A, E, R>,
+  machine?: Machine
+): Effect.Effect<void, E, R> =>
   Effect.suspend(() => {
     const forced = new Shutdown()
     return Effect.raceFirst(
       Effect.provideService(Effect.asVoid(program), CurrentForcedShutdown, forced),
-      signalled(forced)
+      signalled(forced, machine)
     )
   })
 
 /** Loads the gateway, the largest part of the code, only on demand. */
-const service = Effect.flatten(Effect.promise(async () => (await import("../serve.ts")).serve))
+const loadService = Effect.promise(() => import("../serve.ts"))
+const loadSupervisor = Effect.promise(() => import("../workers/supervise.ts"))
 
-/** Runs the gateway until a signal; then drains it. */
-export const runService = stopOnSignal(service)
+/** Runs the gateway, or the workers that do, until a signal; then drains it. `variables` replace those of the process. */
+export const runService = (variables: Readonly<Record<string, string>> = {}) => {
+  const machine = machineOfProcess()
+  const program = Effect.gen(function*() {
+    const environment = yield* Environment
+    if (machine === undefined && environment.workers > 1) {
+      return yield* (yield* loadSupervisor).supervise(environment, variables)
+    }
+    return yield* Effect.provideService((yield* loadService).serve, CurrentMachine, machine)
+  })
+  const given = ConfigProvider.layerAdd(ConfigProvider.fromEnvRecord({ ...variables }), { asPrimary: true })
+  return Effect.provide(stopOnSignal(program, machine), Layer.provideMerge(Environment.layer, given))
+}

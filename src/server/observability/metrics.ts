@@ -1,5 +1,6 @@
 /**
  * The handler of `GET /metrics`, in the Prometheus text format. It requires the admin key unless `metrics.public` is true.
+ * A worker answers with the metrics of all workers of its machine together.
  */
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
@@ -16,6 +17,7 @@ import { clientAddress } from "../../http/clientAddress.ts"
 import { apiId } from "../../http/reply.ts"
 import { bearerToken } from "../../http/RequestContext.ts"
 import { MetricsGroup } from "../OperatorApi.ts"
+import { CurrentMachine } from "../workers/Machine.ts"
 import { Gauges } from "./gauges.ts"
 
 /** Maximum number of accounts with their own series. */
@@ -91,6 +93,24 @@ export const MetricsHandlers = HttpApiBuilder.group(
       Metric.MetricRegistry,
       yield* Metric.MetricRegistry
     )
+    const own = Effect.gen(function*() {
+      yield* gauges.read
+      const { accounts: configured, route_table: { isSeveral } } = config.now()
+      const described = yield* accounts.describe(
+        configured.slice(0, mostAccounts).map(({ name }) => name)
+      )
+      const registered = (yield* formatted).replace(/\n*$/, "\n")
+      const ofUpstreams = isSeveral ? upstreamMetrics(yield* accounts.upstreams) : ""
+      return registered + accountMetrics(described, isSeveral) + ofUpstreams
+    })
+    const machine = yield* CurrentMachine
+    if (machine !== undefined) {
+      machine.measures(own)
+      yield* Effect.addFinalizer(() => machine.measured)
+    }
+    const metrics = machine === undefined
+      ? own
+      : Effect.flatMap(machine.metrics, (sum) => sum === undefined ? own : Effect.succeed(sum))
     return handlers.handle(
       "metrics",
       Effect.fnUntraced(function*() {
@@ -100,14 +120,7 @@ export const MetricsHandlers = HttpApiBuilder.group(
           if (bearer === undefined) return yield* missing
           yield* auth.authorize(bearer, clientAddress(request, config.now().server))
         }
-        yield* gauges.read
-        const { accounts: configured, route_table: { isSeveral } } = config.now()
-        const described = yield* accounts.describe(
-          configured.slice(0, mostAccounts).map(({ name }) => name)
-        )
-        const registered = (yield* formatted).replace(/\n*$/, "\n")
-        const ofUpstreams = isSeveral ? upstreamMetrics(yield* accounts.upstreams) : ""
-        return HttpServerResponse.text(registered + accountMetrics(described, isSeveral) + ofUpstreams, { contentType })
+        return HttpServerResponse.text(yield* metrics, { contentType })
       })
     )
   })

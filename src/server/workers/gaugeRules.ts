@@ -1,0 +1,15 @@
+/**
+ * How the gauges of workers become those of the machine. Counters and histograms add.
+ */
+import type { GaugeRule } from "./sumMetrics.ts"
+
+/** Gauges of which each worker has its part. All others describe what the workers share, or the slowest of them. */
+const rules: ReadonlyMap<string, GaugeRule> = new Map([
+  ["gateway_requests_active", "sum"],
+  ["gateway_slots_in_use", "sum"],
+  ["gateway_queue_length", "sum"],
+  ["process_memory_bytes", "sum"],
+  ["gateway_store_up", "smallest"]
+])
+
+export const gaugeRule = (name: string): GaugeRule => rules.get(name) ?? "largest"

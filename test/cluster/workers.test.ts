@@ -1,0 +1,176 @@
+/**
+ * One machine with two workers on one port, over a real store and an upstream that reports the ground truth.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { accounts, admin, chat, send, times } from "../gateway/support.ts"
+import { run } from "../server/cli/process.ts"
+import { adminKey } from "../support/gateway.ts"
+import { untilHolds } from "../support/until.ts"
+import { type Cluster, type ClusterNode, startCluster, untilIdle } from "./cluster.ts"
+
+const perAccount = 4
+const names = ["a", "b", "c", "d"]
+const admins = { authorization: `Bearer ${adminKey}` }
+
+describe("two workers on one port", () => {
+  let cluster: Cluster
+  let machine: ClusterNode
+
+  beforeAll(async () => {
+    cluster = await startCluster({
+      nodes: 0,
+      config: { accounts: accounts(...names), runtime: { account_max_inflight: perAccount, account_max_queue: 100 } },
+      reference: { maxRunning: perAccount, remember: 10_000 }
+    })
+    machine = await cluster.add("m", { GATEWAY_WORKERS: "2" })
+    await servesAs("m-2")
+  })
+  afterAll(() => cluster.stop())
+
+  /** The process of a worker, once it serves. */
+  const servesAs = async (id: string): Promise<number> =>
+    Number((await machine.running.printed(new RegExp(`Worker ${id} serves \\(process (\\d+)\\)`)))[1])
+
+  const nodes = async () =>
+    (await admin(machine.url, "GET", "/admin/nodes"))["nodes"] as ReadonlyArray<{
+      readonly id: string
+      readonly in_use: number
+    }>
+
+  const untilNodes = (...ids: ReadonlyArray<string>) =>
+    untilHolds(async () => (await nodes()).map(({ id }) => id).join() === ids.join())
+
+  /** Asks one question after another until it is stopped. Returns what was not answered. */
+  const load = (callers: number) => {
+    let isRunning = true
+    let answered = 0
+    const failures: Array<string> = []
+    const caller = async () => {
+      while (isRunning) {
+        try {
+          const { error, status } = await chat(machine.url, "!say one two three", { stream: answered % 2 === 0 })
+          if (status === 200 && error === undefined) answered++
+          else failures.push(`${status} ${error?.code}`)
+        } catch (error) {
+          failures.push(String(error instanceof Error ? error.cause ?? error : error))
+        }
+      }
+    }
+    const all = Promise.all(times(callers, caller))
+    return {
+      answered: () => answered,
+      failures,
+      stop: async () => {
+        isRunning = false
+        await all
+      }
+    }
+  }
+
+  const metric = async (name: string): Promise<number> => {
+    const text = await (await fetch(`${machine.url}/metrics`, { headers: admins })).text()
+    return text.split("\n").filter((line) => line.startsWith(name)).map((line) => Number(line.split(" ").at(-1)))
+      .reduce((a, b) => a + b, 0)
+  }
+
+  const asked = () => metric("gateway_requests_total{style=\"chat\"")
+
+  it("are nodes of their own, which log their names", async () => {
+    await untilNodes("m-1", "m-2")
+    // The system spreads connections over the sockets of a port: sooner or later each worker answers.
+    let logged = 0
+    for (const id of ["m-1", "m-2"]) {
+      void machine.running.printed(new RegExp(`"node":"${id}","request_id"`)).then(() => logged++)
+    }
+    await untilHolds(async () => {
+      await Promise.all(times(8, () => chat(machine.url, "!say one")))
+      return logged === 2
+    })
+  })
+
+  it("count together, also what an ended worker has counted", async () => {
+    const before = await asked()
+    assert.isAtLeast(before, 8)
+    assert.strictEqual(await metric("gateway_store_up"), 1)
+    assert.strictEqual(await metric("gateway_nodes"), 2)
+    const ended = await servesAs("m-2")
+    process.kill(ended, "SIGTERM")
+    await servesAs("m-3")
+    await Promise.all(times(10, () => chat(machine.url, "!say one")))
+    assert.strictEqual(await asked(), before + 10)
+  })
+
+  it("answer for one that is killed, and its slots are free again", async () => {
+    await untilNodes("m-1", "m-3")
+    const abort = new AbortController()
+    const streams = await Promise.all(times(12, async () => {
+      const response = await send(machine.url, "!say one\n!fault hang-mid-stream after=1", {
+        stream: true,
+        signal: abort.signal
+      })
+      assert.strictEqual(response.status, 200)
+      return response.body!.getReader()
+    }))
+    const killed = (await nodes()).find(({ in_use }) => in_use > 0)!
+    const { in_use: held } = killed
+    const others = load(2)
+    process.kill(await servesAs(killed.id), "SIGKILL")
+    // Only the killed worker's own streams break.
+    const before = others.answered()
+    await untilHolds(async () => others.answered() > before + 10)
+    await untilHolds(async () => {
+      const left = await nodes()
+      return left.every(({ id }) => id !== killed.id) &&
+        left.reduce((sum, { in_use }) => sum + in_use, 0) <= 12 - held + 2
+    })
+    await servesAs("m-4")
+    await others.stop()
+    abort.abort()
+    await Promise.allSettled(streams.map((stream) => stream.cancel()))
+    // A caller may have been on the killed worker: its connection was reset, once.
+    assert.isAtMost(others.failures.length, 2, others.failures.join("\n"))
+    const report = await untilIdle({ ...cluster, nodes: [machine] })
+    for (const most of Object.values(report.mostAtOnce)) assert.isAtMost(most, perAccount)
+  })
+
+  it("are replaced at SIGHUP without a request that fails", async () => {
+    const callers = load(8)
+    const before = await nodes()
+    await untilHolds(() => callers.answered() > 20)
+    machine.signal("SIGHUP")
+    await machine.running.printed(/All workers are replaced/)
+    const replaced = callers.answered()
+    await untilHolds(async () => (await nodes()).every(({ id }) => before.every((old) => old.id !== id)))
+    await untilHolds(() => callers.answered() > replaced + 20)
+    await callers.stop()
+    assert.deepStrictEqual(callers.failures, [])
+    assert.strictEqual((await nodes()).length, 2)
+  })
+
+  it("finish their streams at SIGTERM, and the parent ends last with 0", async () => {
+    const reply = await send(machine.url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
+    machine.signal("SIGTERM")
+    await machine.running.printed(/Draining: 1 active requests/)
+    await cluster.until(({ streams }) => streams === 1)
+    await Effect.runPromise(cluster.reference.cut())
+    assert.match(await reply.text(), /data: \[DONE\]\n\n$/)
+    const { code, signal } = await machine.running.ended
+    assert.deepStrictEqual([code, signal], [0, null])
+  })
+})
+
+describe("workers without a store", () => {
+  const env = { PORT: "0", GATEWAY_CONFIG_JSON: "{}" }
+
+  it("are refused with the lines that help", async () => {
+    const { code, stderr, stdout } = await run(["serve", "--workers", "2"], { env })
+    assert.deepStrictEqual([code, stdout], [1, ""])
+    assert.match(stderr, /^Several workers share a store\. .*\n {2}--store redis:.*\n {2}--workers 1 .*\n$/)
+  })
+
+  it("are refused if their number is 0", async () => {
+    const { code, stderr } = await run(["serve", "--workers", "0"], { env })
+    assert.deepStrictEqual([code, stderr], [1, "GATEWAY_WORKERS must be a number between 1 and 256, or auto\n"])
+  })
+})
