@@ -11,7 +11,9 @@ import {
   chat,
   cpuSeconds,
   type Kind,
+  median,
   messages,
+  percentile,
   residentMb,
   type Target,
   type Targets,
@@ -39,11 +41,6 @@ const lookup = {
   type: "function",
   function: { name: "lookup", parameters: { type: "object", properties: { word: { type: "string" } } } }
 }
-
-const sorted = (values: ReadonlyArray<number>): ReadonlyArray<number> => values.toSorted((a, b) => a - b)
-const median = (values: ReadonlyArray<number>): number => sorted(values)[values.length >> 1]!
-const percentile = (values: ReadonlyArray<number>, part: number): number =>
-  sorted(values)[Math.min(values.length - 1, Math.floor(values.length * part))]!
 
 const rounds = Math.max(1, Math.round(5 * effort))
 

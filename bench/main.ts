@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- counts | gateway | defaults | streams | latency | collections | sieve | pool | observability | usage | store]`: prints figures as ratios within one run.
- * `BENCH_EFFORT=0.1` runs a tenth of the requests of `gateway`, `defaults`, `streams` and `latency`, to check that they work.
+ * `npm run bench [-- counts | gateway | defaults | streams | latency | collections | sieve | pool | observability | usage | store | workers]`: prints figures as ratios within one run.
+ * `BENCH_EFFORT=0.1` runs a tenth of the requests of `gateway`, `defaults`, `streams`, `latency` and `workers`, to check that they work.
  */
 import { collectionsBench } from "./collections.ts"
 import { countsBench } from "./counts.ts"
@@ -11,6 +11,7 @@ import { sieveBench } from "./sieve.ts"
 import { storeBench } from "./store.ts"
 import { type Row, table } from "./table.ts"
 import { usageBench } from "./usage.ts"
+import { workersBench } from "./workers.ts"
 
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   counts: countsBench,
@@ -27,7 +28,8 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   pool: poolBench,
   observability: observabilityBench,
   usage: usageBench,
-  store: storeBench
+  store: storeBench,
+  workers: workersBench
 }
 
 const wanted = process.argv.slice(2)

@@ -20,14 +20,25 @@ export interface Target {
 
 const children: Array<ChildProcess> = []
 
+const sorted = (values: ReadonlyArray<number>): ReadonlyArray<number> => values.toSorted((a, b) => a - b)
+export const median = (values: ReadonlyArray<number>): number => sorted(values)[values.length >> 1]!
+export const percentile = (values: ReadonlyArray<number>, part: number): number =>
+  sorted(values)[Math.min(values.length - 1, Math.floor(values.length * part))]!
+
+/** Polls until the condition holds. */
+export const until = async (holds: () => boolean): Promise<void> => {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 100))
+}
+
 /** Waits for a matching line in a file that a process writes. Resolves with the match. */
 const readLine = async (file: string, ready: RegExp, child: ChildProcess): Promise<string> => {
-  for (;;) {
-    const found = ready.exec(readFileSync(file, "utf8"))
-    if (found !== null) return found[1]!
+  let found: RegExpExecArray | null = null
+  await until(() => {
+    found = ready.exec(readFileSync(file, "utf8"))
     if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(" ")} ended before it was ready`)
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
+    return found !== null
+  })
+  return found![1]!
 }
 
 /** How to start a process. `heard` receives every line of its output; `log` is a file for its output. */
@@ -101,12 +112,17 @@ export const messages = (content: string, stream: boolean): Ask => ({
 })
 
 /** Sends a request. Returns the milliseconds to the first byte of the response body. */
-export const ask = (target: Target, { body, path }: Ask, onData?: (chunk: Buffer) => void): Promise<number> =>
+export const ask = (
+  target: Target,
+  { body, path }: Ask,
+  onData?: (chunk: Buffer) => void,
+  given?: Agent
+): Promise<number> =>
   new Promise((resolve, reject) => {
     const began = performance.now()
     const outgoing = request(`${target.url}${path}`, {
       method: "POST",
-      agent,
+      agent: given ?? agent,
       headers: {
         authorization: "Bearer bench-key",
         "content-type": "application/json",

@@ -2,10 +2,16 @@
  * One machine with two workers on one port, over a real store and an upstream that reports the ground truth.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit, Scope } from "effect"
+import { spawn } from "node:child_process"
+import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs"
+import path from "node:path"
 import { accounts, admin, chat, send, times } from "../gateway/support.ts"
 import { run } from "../server/cli/process.ts"
 import { adminKey } from "../support/gateway.ts"
+import { freePort, redisServer } from "../support/redisServer.ts"
+import { serviceEnvironment } from "../support/service.ts"
+import { pageText, snippetsOf } from "../support/snippets.ts"
 import { untilHolds } from "../support/until.ts"
 import { type Cluster, type ClusterNode, startCluster, untilIdle } from "./cluster.ts"
 
@@ -157,6 +163,59 @@ describe("two workers on one port", () => {
     assert.match(await reply.text(), /data: \[DONE\]\n\n$/)
     const { code, signal } = await machine.running.ended
     assert.deepStrictEqual([code, signal], [0, null])
+  })
+})
+
+describe("the commands of docs/operating.md for workers", () => {
+  it("start two, and replace them unless the new ones cannot start", async () => {
+    const scope = Scope.makeUnsafe()
+    const store = await Effect.runPromise(Scope.provide(redisServer(), scope))
+    const config = path.join(store.folder, "config.json")
+    const port = await freePort()
+    const [begin = "", replace = ""] = snippetsOf(pageText("docs/operating.md"), "sh workers").map(({ text }) => text)
+    const log = path.join(store.folder, "output.log")
+    const output = openSync(log, "w")
+    // The shell's own last lines: it tells the parent's process, and sends SIGHUP whenever it reads a line.
+    const script = `${begin.replace("6379", String(store.port))}echo "parent $!"
+      while read -r _; do ${replace}
+      done; wait`
+    const shell = spawn("sh", ["-euc", script], {
+      cwd: path.join(import.meta.dirname, "../.."),
+      env: {
+        ...serviceEnvironment,
+        PORT: String(port),
+        GATEWAY_ADMIN_KEY: adminKey,
+        GATEWAY_CONFIG_PATH: config,
+        GATEWAY_NODE_ID: "m",
+        GATEWAY_STORE_TIMEOUT_MS: "1500"
+      },
+      stdio: ["pipe", output, output]
+    })
+    const printed = async (pattern: RegExp): Promise<RegExpExecArray> => {
+      await untilHolds(() => pattern.test(readFileSync(log, "utf8")))
+      return pattern.exec(readFileSync(log, "utf8"))!
+    }
+    const workers = async () =>
+      ((await admin(`http://127.0.0.1:${port}`, "GET", "/admin/nodes"))["nodes"] as ReadonlyArray<{ id: string }>)
+        .map(({ id }) => id)
+    try {
+      await printed(/Worker m-2 serves/)
+      shell.stdin!.write("\n")
+      await printed(/All workers are replaced/)
+      await untilHolds(async () => (await workers()).join() === "m-3,m-4")
+      writeFileSync(config, "{")
+      shell.stdin!.write("\n")
+      await printed(/A new worker ended before it served/)
+      assert.deepStrictEqual(await workers(), ["m-3", "m-4"])
+      // Workers whose parent is gone end, so that the port is free for the next parent.
+      process.kill(Number((await printed(/parent (\d+)/))[1]), "SIGKILL")
+      await untilHolds(async () => await fetch(`http://127.0.0.1:${port}/healthz`).then(() => false, () => true))
+    } finally {
+      shell.stdin!.end()
+      shell.kill("SIGKILL")
+      closeSync(output)
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    }
   })
 })
 
