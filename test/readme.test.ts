@@ -35,6 +35,7 @@ describe("the README and the pages", () => {
     const inOtherTests = [
       "ts run",
       "sh nodes",
+      "sh workers",
       "sh gemini-cli",
       "sh qwen-code",
       "sh messages",
