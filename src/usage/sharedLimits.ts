@@ -44,11 +44,12 @@ const letters: { readonly [Window in WindowName]: string } = { minute: "m", hour
 
 /** Fields of a window in a reply: requests, tokens, and the cost in whole units and nanos. */
 const fieldsPerWindow = 4
-/** Fields of one key in a reply. */
-const fieldsPerKey = 2 + fieldsPerWindow * windowNames.length
+/** Fields of the windows of one key in a reply, and all fields of it. */
+const windowFields = fieldsPerWindow * windowNames.length
+const fieldsPerKey = 2 + windowFields
 /** Keys or requests in one call. */
 const perCall = 500
-/** Keys whose last known usage a node keeps for a store that loses it: those that were used last. */
+/** Keys with limits whose last known usage a node keeps for a store that loses it: those that were used last. */
 const mostSeen = 10_000
 /** Milliseconds between two tries to admit a request while nodes return to the store, and the number of tries. */
 const quietPause = 250
@@ -85,7 +86,14 @@ interface SharedReservation extends Reserved {
 interface Finished {
   readonly id: string
   readonly requests: ReadonlyArray<
-    readonly [ticket: string, counted: 0 | 1, tokens: number, units: number, nanos: number]
+    readonly [
+      ticket: string,
+      counted: 0 | 1,
+      tokens: number,
+      units: number,
+      nanos: number,
+      ...reserved: [] | [key: string, time: number, tokens: number, units: number, nanos: number]
+    ]
   >
   readonly used: ReadonlyArray<
     readonly [key: string, time: number, requests: number, tokens: number, units: number, nanos: number]
@@ -124,9 +132,20 @@ export const makeSharedLimits = (
 
   const storeNow = () => now() + store.clockOffset()
 
+  /** Keeps the windows of a key from a reply. The keys that were used last are at the end. */
+  const keepSeen = (key: string, at: number, windows: ReadonlyArray<string>) => {
+    seen.delete(key)
+    seen.set(key, { at, windows })
+    if (seen.size > mostSeen) seen.delete(seen.keys().next().value!)
+  }
+
+  /** The key, time and share of a reservation, as the script takes them. */
+  const reservedOf = ({ at, key, share }: SharedReservation) =>
+    [key, at, share.tokens, ...splitAmount(share.cost)] as const
+
   const sync = Effect.suspend((): Effect.Effect<unknown, StoreUnavailable> => {
     const held = Array.from(open.values()).filter((one) => one.held)
-    const has = held.map(({ at, key, share, ticket }) => [ticket, key, at, share.tokens, ...splitAmount(share.cost)])
+    const has = held.map((one) => [one.ticket, ...reservedOf(one)])
     const known = [
       ...open.keys(),
       ...finished.map(([ticket]) => ticket),
@@ -152,8 +171,9 @@ export const makeSharedLimits = (
 
   store.bringsBack(({ at }) => {
     olderThan = Math.min(at, olderThan ?? at)
-    for (const key of running.keys()) changed.add(key)
-    return Effect.asVoid(Effect.suspend(() => olderThan === undefined ? Effect.void : sync))
+    return Effect.map(Effect.suspend(() => olderThan === undefined ? Effect.void : sync), () => {
+      for (const key of running.keys()) changed.add(key)
+    })
   })
 
   const nextBatch = (): Finished => {
@@ -168,8 +188,14 @@ export const makeSharedLimits = (
     }
   }
 
-  /** Writes what has finished and what is running; `compare` also checks that node and store hold the same requests. */
-  const flush = (compare: boolean): Effect.Effect<void> =>
+  /** Whether the counts of a key are compared with limits. */
+  const isLimited = (key: string): boolean => (config.now().key_records.get(key)?.limits ?? noLimits).length > 0
+
+  /**
+   * Writes what has finished and what is running; `compare` also checks that node and store hold the same requests. While nodes
+   * return to the store, all of it waits for the next call, or for as many `tries`.
+   */
+  const flush = (compare: boolean, tries = 0): Effect.Effect<void> =>
     Effect.gen(function*() {
       for (;;) {
         sending ??= nextBatch()
@@ -177,15 +203,24 @@ export const makeSharedLimits = (
         const keys = Array.from(changed).slice(0, perCall)
         const held = keys.map((key) => [key, running.get(key) ?? 0])
         const expected = open.size + finished.length
-        const [, count] = yield* store.run(
+        const limited = Array.from(
+          new Set([...requests.flatMap(([, , , , , key]) => key ?? []), ...sums.map(([key]) => key)])
+        ).filter(isLimited)
+        const [verdict, count, time, ...fields] = yield* store.run(
           "keys",
           "tell",
           id,
-          JSON.stringify(requests),
-          JSON.stringify(sums),
-          JSON.stringify(held)
+          ...[requests, sums, held, limited].map((list) => JSON.stringify(list))
         )
+        if (verdict === "quiet") {
+          if (tries-- === 0) return
+          yield* Effect.sleep(quietPause)
+          continue
+        }
         sending = undefined
+        for (const [i, key] of limited.entries()) {
+          keepSeen(key, Number(time), fields.slice(i * windowFields, (i + 1) * windowFields))
+        }
         for (const [key, number] of held) if ((running.get(String(key)) ?? 0) === number) changed.delete(String(key))
         // A request that is just being admitted makes the numbers differ too: `sync` compares the requests themselves.
         if (compare && Number(count) !== expected) yield* sync
@@ -252,7 +287,8 @@ export const makeSharedLimits = (
       commit({ cost = 0n, counted, tokens }) {
         // A refused request is not open, and has nothing to commit.
         if (!open.delete(ticket)) return
-        finished.push([ticket, counted ? 1 : 0, tokens, ...splitAmount(cost)])
+        const reserved = reservation.held ? reservedOf(reservation) : [] as const
+        finished.push([ticket, counted ? 1 : 0, tokens, ...splitAmount(cost), ...reserved])
         flushSoon()
       }
     }
@@ -287,10 +323,7 @@ export const makeSharedLimits = (
               : Effect.andThen(Effect.sleep(quietPause), ask(reservation, limits, most, currency, tries - 1))
           }
           const at = Number(time)
-          // The keys that were used last are at the end.
-          seen.delete(key)
-          seen.set(key, { at, windows: fields.slice(2) })
-          if (seen.size > mostSeen) seen.delete(seen.keys().next().value!)
+          if (limits.length > 0) keepSeen(key, at, fields.slice(2))
           const state = readState(at, fields)
           const left = limits.length === 0 ? undefined : remainingOf(state, limits, at)
           if (verdict === "ok") {
@@ -345,5 +378,5 @@ export const makeSharedLimits = (
     return found
   })
 
-  return { admit, usageOf, flush: flush(true) }
+  return { admit, usageOf, flush: flush(true, quietTries) }
 }

@@ -21,6 +21,7 @@ const id = keyId(key, sha256Hex)
 const most = 12
 /** 1.5, in units of 10^-9. */
 const cost = 1_500_000_000n
+const tokens = 100
 
 const two = Effect.gen(function*() {
   const server = yield* redisServer()
@@ -61,6 +62,45 @@ const returnOlder = <A, E, R>(
     )
   })
 
+/** Waits until everything that may be granted has been. */
+const quietEnds = ({ store }: Node) =>
+  untilTrue(Effect.map(store.send("EXISTS", "gw:{main}:quiet"), (count) => count === 0))
+
+/** The limits of keys on each node, with the scopes of the admitted requests, which use `tokens` and `cost`. */
+const limitsOf = Effect.fnUntraced(function*(nodes: ReadonlyArray<Node>) {
+  const limits = new Map(
+    yield* Effect.forEach(nodes, (node) =>
+      Effect.map(
+        KeyLimits.makeShared.pipe(
+          Effect.provideService(ConfigStore, node.configuration),
+          Effect.provideService(Store, node.store)
+        ),
+        (made) => [node, made] as const
+      ))
+  )
+  const open: Array<Scope.Closeable> = []
+  return {
+    open,
+    admit: Effect.fnUntraced(function*(node: Node) {
+      const scope = yield* Scope.make()
+      const used = () => ({ counted: true, tokens, cost })
+      const admitted = yield* Effect.exit(
+        Scope.provide(limits.get(node)!.admit({ key: id, promptTokens: () => 1, used }), scope)
+      )
+      open.push(scope)
+      return Exit.isSuccess(admitted)
+    }),
+    usage: (node: Node) =>
+      Effect.map(limits.get(node)!.usageOf([id]), ([usage]) => ({
+        inFlight: usage?.inFlight,
+        month: usage?.windows.find(({ window }) => window === "month")
+      }))
+  }
+})
+
+const close = (scopes: ReadonlyArray<Scope.Closeable>) =>
+  Effect.forEach(scopes, (scope) => Scope.close(scope, Exit.void), { discard: true })
+
 describe("a store that comes back with older data", () => {
   it.live("grants no slot that a node holds, and keeps tokens and places in the queue", () =>
     Effect.gen(function*() {
@@ -73,8 +113,7 @@ describe("a store that comes back with older data", () => {
       const waiting = yield* ask(one.pool)
       yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 1))
       const later = yield* returnOlder(server, nodes, (node) => Effect.forkScoped(hold(node.pool)))
-      // The quiet period is over: everything that may be granted has been.
-      yield* untilTrue(Effect.map(one.store.send("EXISTS", "gw:{main}:quiet"), (count) => count === 0))
+      yield* quietEnds(one)
       const { in_use, waiting: places } = yield* other.pool.status
       assert.deepStrictEqual({ in_use, places }, { in_use: 2, places: 3 })
       for (const fiber of [waiting, ...later]) assert.isUndefined(fiber.pollUnsafe())
@@ -95,49 +134,52 @@ describe("a store that comes back with older data", () => {
   it.live("keeps the counts of keys with limits, running requests included", () =>
     Effect.gen(function*() {
       const { nodes, server } = yield* two
-      const limitsOf = new Map(
-        yield* Effect.forEach(nodes, (node) =>
-          Effect.map(
-            KeyLimits.makeShared.pipe(
-              Effect.provideService(ConfigStore, node.configuration),
-              Effect.provideService(Store, node.store)
-            ),
-            (limits) => [node, limits] as const
-          ))
-      )
-      const open: Array<Scope.Closeable> = []
-      const admit = (node: Node) =>
-        Effect.gen(function*() {
-          const scope = yield* Scope.make()
-          const used = () => ({ counted: true, tokens: 5, cost })
-          const admitted = yield* Effect.exit(
-            Scope.provide(limitsOf.get(node)!.admit({ key: id, promptTokens: () => 1, used }), scope)
-          )
-          open.push(scope)
-          return Exit.isSuccess(admitted)
-        })
+      const { admit, open, usage } = yield* limitsOf(nodes)
       const [one, other] = nodes
       for (let i = 0; i < 4; i++) assert.deepStrictEqual([yield* admit(one), yield* admit(other)], [true, true])
       yield* save(server)
       // Half of them end before the loss, and half after the return.
-      for (const scope of open.splice(0, 6)) yield* Scope.close(scope, Exit.void)
-      yield* limitsOf.get(one)!.usageOf([id])
-      yield* limitsOf.get(other)!.usageOf([id])
+      yield* close(open.splice(0, 6))
+      yield* Effect.all([usage(one), usage(other)])
       // The store's replies to these have what the others cost.
       for (let i = 0; i < 2; i++) assert.deepStrictEqual([yield* admit(one), yield* admit(other)], [true, true])
       const later = yield* returnOlder(server, nodes, (node) =>
         Effect.all([admit(node), admit(node)], { concurrency: 2 }))
       assert.deepStrictEqual(later, [[false, false], [false, false]])
-      for (const scope of open) {
-        yield* Scope.close(scope, Exit.void)
-      }
-      yield* untilTrue(Effect.map(limitsOf.get(one)!.usageOf([id]), ([usage]) =>
-        usage?.inFlight === 0))
-      const [usage] = yield* limitsOf.get(other)!.usageOf([id])
-      const month = usage?.windows.find(({ window }) =>
-        window === "month"
-      )
+      yield* close(open)
+      yield* untilTrue(Effect.map(usage(one), ({ inFlight }) =>
+        inFlight === 0))
+      const { month } = yield* usage(other)
       assert.deepStrictEqual([month?.requests, month?.cost], [most, cost * BigInt(most)])
+    }))
+
+  it.live("keeps what requests have used that end after the last admission of their key, or while the store is lost", () =>
+    Effect.gen(function*() {
+      const { nodes, server } = yield* two
+      const { admit, open, usage } = yield* limitsOf(nodes)
+      const [one, other] = nodes
+      for (let i = 0; i < 3; i++) assert.deepStrictEqual([yield* admit(one), yield* admit(other)], [true, true])
+      yield* save(server)
+      for (let i = 0; i < 2; i++) assert.deepStrictEqual([yield* admit(one), yield* admit(other)], [true, true])
+      // Of before and after the snapshot, on each node.
+      const ended = [open[0]!, open[1]!, open[6]!, open[7]!]
+      yield* close(ended)
+      yield* untilTrue(Effect.map(usage(one), ({ inFlight }) => inFlight === 6))
+      yield* untilTrue(Effect.map(usage(other), ({ inFlight }) => inFlight === 6))
+      const left = open.filter((scope) => !ended.includes(scope))
+      yield* Effect.promise(() => server.crash())
+      yield* until(() => nodes.every(({ store }) => !store.isUp()))
+      // One of after the snapshot on each node, and two of before.
+      yield* close(left.splice(2))
+      yield* Effect.promise(() => server.start())
+      yield* until(() => nodes.some(({ store }) => store.isUp()))
+      yield* close(left)
+      yield* until(() => nodes.every(({ store }) => store.isUp()))
+      yield* quietEnds(one)
+      yield* usage(one)
+      const { inFlight, month } = yield* usage(other)
+      assert.deepInclude(month, { requests: 10, tokens: 10 * tokens, cost: 10n * cost })
+      assert.strictEqual(inFlight, 0)
     }))
 
   it.live("gets the newest configuration back before it grants anything", () =>

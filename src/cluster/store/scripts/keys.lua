@@ -7,9 +7,13 @@
 --                                   admits one request if all limits allow it; `quiet` and how many milliseconds to wait
 --                                   while nodes return to the store
 --   look keys                       active requests and usage of keys (a JSON array)
---   tell batch settled used held    JSON arrays: tickets, whether they count, their tokens, units and nanos; keys, a time,
+--   tell batch settled used held keys
+--                                   JSON arrays: tickets, whether they count, their tokens, units and nanos, and of an admitted
+--                                   request the key, time, tokens, units and nanos of its reservation; keys, a time,
 --                                   requests, tokens, units and nanos; keys and their number of active requests. A batch
---                                   counts once. Returns how many requests of the node are held here
+--                                   counts once. Returns how many requests of the node are held here, the time, and the
+--                                   windows of `keys`; `quiet` while nodes return to the store, because what they bring back
+--                                   replaces smaller counts
 --   sync tickets known last usage   restores the node's missing tickets (ticket, key, time, tokens, units, nanos), and
 --                                   releases unknown ones up to the number `last`; `known` lists further tickets to keep.
 --                                   `usage` is empty unless the store's data is older: keys with a time and the usage of
@@ -94,14 +98,18 @@ local function used_of(key)
   return counts
 end
 
-local function append(reply, key)
-  reply[#reply + 1] = int(under_way(key))
-  reply[#reply + 1] = call('ZSCORE', K .. 'usage:last', key) or ''
+local function append_windows(reply, key)
   local counts = used_of(key)
   for _, letter in ipairs(letters) do
     for place = 1, 4 do reply[#reply + 1] = int(counts[letter][place]) end
   end
   return reply
+end
+
+local function append(reply, key)
+  reply[#reply + 1] = int(under_way(key))
+  reply[#reply + 1] = call('ZSCORE', K .. 'usage:last', key) or ''
+  return append_windows(reply, key)
 end
 
 local function touch(key, time) call('ZADD', K .. 'usage:last', 'GT', int(time), key) end
@@ -114,13 +122,16 @@ local function hold_key(ticket, key, time, tokens, units, nanos)
   call('HINCRBY', K .. 'usage:use', key, 1)
 end
 
--- Ends a request. Idempotent.
-local function settle(ticket, counted, tokens, units, nanos)
+-- Ends a request. If the node was dropped or the data is older, the request is not held; it counts if its key is given.
+local function settle(ticket, counted, tokens, units, nanos, key, time, reserved, whole, rest)
   local held = call('HGET', K .. 'usage:adm:' .. me, ticket)
-  if not held then return end
-  local key, time, reserved, whole, rest = string.match(held, '^(%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')
-  call('HDEL', K .. 'usage:adm:' .. me, ticket)
-  let_key_go(key)
+  if held then
+    key, time, reserved, whole, rest = string.match(held, '^(%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')
+    call('HDEL', K .. 'usage:adm:' .. me, ticket)
+    let_key_go(key)
+  elseif not key then
+    return
+  end
   if not counted then tokens, units, nanos = 0, 0, 0 end
   units, nanos = units - (tonumber(whole) or 0), nanos - (tonumber(rest) or 0)
   add(key, tonumber(time), counted and 0 or -1, tokens - tonumber(reserved), units, nanos)
@@ -156,10 +167,13 @@ elseif op == 'look' then
   for _, key in ipairs(cjson.decode(ARGV[5])) do append(reply, key) end
   return finish(reply)
 elseif op == 'tell' then
+  if quiet > now then return finish({ 'quiet' }) end
   local last_batch = K .. 'usage:told:' .. me
   if call('GET', last_batch) ~= ARGV[5] then
     call('SET', last_batch, ARGV[5], 'PX', DAY)
-    for _, one in ipairs(cjson.decode(ARGV[6])) do settle(one[1], one[2] == 1, one[3], one[4], one[5]) end
+    for _, one in ipairs(cjson.decode(ARGV[6])) do
+      settle(one[1], one[2] == 1, unpack(one, 3))
+    end
     for _, one in ipairs(cjson.decode(ARGV[7])) do
       add(one[1], one[2], one[3], one[4], one[5], one[6])
       touch(one[1], one[2])
@@ -177,7 +191,9 @@ elseif op == 'tell' then
     call('ZREM', K .. 'usage:last', key)
     call('DEL', hash_of(key))
   end
-  return finish({ 'ok', int(call('HLEN', K .. 'usage:adm:' .. me)) })
+  local reply = { 'ok', int(call('HLEN', K .. 'usage:adm:' .. me)), int(now) }
+  for _, key in ipairs(cjson.decode(ARGV[9])) do append_windows(reply, key) end
+  return finish(reply)
 elseif op == 'sync' then
   local knows = {}
   for _, ticket in ipairs(cjson.decode(ARGV[6])) do knows[ticket] = true end
@@ -195,6 +211,8 @@ elseif op == 'sync' then
       end
     end
   end
+  -- The node tells its running requests of other keys again.
+  if ARGV[8] ~= '' then call('DEL', K .. 'usage:held:' .. me) end
   for _, seen in ipairs(ARGV[8] == '' and {} or cjson.decode(ARGV[8])) do
     local key, time, windows = seen[1], seen[2], windows_at(seen[2])
     touch(key, time)
