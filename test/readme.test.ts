@@ -40,6 +40,11 @@ describe("the README and the pages", () => {
       "sh qwen-code",
       "sh messages",
       "sh carried",
+      "sh store",
+      "sh cluster",
+      "conf server",
+      "conf sentinel",
+      "conf cluster",
       "toml",
       "yaml"
     ]

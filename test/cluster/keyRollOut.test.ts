@@ -1,5 +1,5 @@
 /**
- * Rotation of the store key, node after node: from the key derived from the admin key to an explicit one.
+ * Rotation of the store key, node after node, by the table of docs/nodes.md.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -14,6 +14,7 @@ import { Environment } from "../../src/config/Environment.ts"
 import { storeSettings } from "../../src/config/storeSettings.ts"
 import { withVariables } from "../config/support.ts"
 import type { RedisServer } from "../support/redisServer.ts"
+import { pageText } from "../support/snippets.ts"
 import { until } from "../support/until.ts"
 import { settledServer } from "./support.ts"
 
@@ -54,32 +55,52 @@ const admin = { GATEWAY_ADMIN_KEY: "an admin key" }
 const own = { GATEWAY_STORE_KEY: "a key of the store's own" }
 
 describe("rotation of the store key", () => {
-  it.live("from derived to explicit works while nodes of the previous step run and change the configuration", () =>
-    Effect.gen(function*() {
-      const server = yield* settledServer
-      const derived = yield* startNode(server, "one", admin)
-      const ready = yield* startNode(server, "two", { ...admin, GATEWAY_STORE_KEY_PREVIOUS: own.GATEWAY_STORE_KEY })
-      yield* derived.setKeys("second")
-      yield* derived.stop
-      // The admin key may change with it.
-      const rolled = yield* startNode(server, "three", {
-        GATEWAY_ADMIN_KEY: "another admin key",
-        GATEWAY_ADMIN_KEY_PREVIOUS: admin.GATEWAY_ADMIN_KEY,
-        ...own,
-        GATEWAY_STORE_KEY_PREVIOUS: "derived"
-      })
-      assert.strictEqual(rolled.name, ready.name)
-      yield* rolled.setKeys("third")
-      yield* until(() => ready.keys()[0] === "third")
-      yield* ready.setKeys("fourth")
-      yield* until(() => rolled.keys()[0] === "fourth")
-      yield* ready.stop
-      const last = yield* startNode(server, "four", { ...admin, ...own, GATEWAY_STORE_KEY_PREVIOUS: "derived" })
-      yield* Effect.all([rolled.stop, last.stop])
-      const alone = yield* startNode(server, "five", own)
-      assert.deepStrictEqual(alone.keys(), ["fourth"])
-      assert.strictEqual(alone.name, derived.name)
-    }))
+  for (const old of ["derived", "an older key of the store"]) {
+    it.live(`takes the documented steps while nodes of the previous step change the configuration: ${old}`, () =>
+      Effect.gen(function*() {
+        const server = yield* settledServer
+        const isDerived = old === "derived"
+        const keys = new Map([["old key", old], ["new key", own.GATEWAY_STORE_KEY]])
+        const start = (
+          id: string,
+          key: string,
+          previous: string,
+          adminKeys: Readonly<Record<string, string>> = admin
+        ) => {
+          const [own, other] = [keys.get(key), keys.get(previous)]
+          return startNode(server, id, {
+            ...adminKeys,
+            ...(own === undefined || own === "derived" ? {} : { GATEWAY_STORE_KEY: own }),
+            ...(other === undefined ? {} : { GATEWAY_STORE_KEY_PREVIOUS: other })
+          })
+        }
+        const nodes = [yield* start("one", "old key", "unset"), yield* start("two", "old key", "unset")]
+        const [{ name }] = nodes as [typeof nodes[0]]
+        const steps = [...pageText("docs/nodes.md").matchAll(/^\| (\d) \| (\w+ key) \| (\w+(?: key)?) \|$/gm)]
+        assert.lengthOf(steps, 3)
+        for (const [, step = "", key = "", previous = ""] of steps) {
+          // The admin key changes with the derived key.
+          const adminKeys = !isDerived || step === "1" ? admin : {
+            GATEWAY_ADMIN_KEY: "another admin key",
+            ...(step === "2" ? { GATEWAY_ADMIN_KEY_PREVIOUS: admin.GATEWAY_ADMIN_KEY } : {})
+          }
+          for (const [i, id] of ["one", "two"].entries()) {
+            yield* nodes[i]!.stop
+            const [next, other] = [yield* start(id, key, previous, adminKeys), nodes[1 - i]!]
+            nodes[i] = next
+            for (const [writer, reader] of [[next, other], [other, next]] as const) {
+              const added = `added in step ${step} at ${id}, ${writer === next}`
+              yield* writer.setKeys(added)
+              yield* until(() => reader.keys()[0] === added)
+            }
+            assert.strictEqual(next.name, name)
+          }
+        }
+        yield* Effect.forEach(nodes, ({ stop }) => stop)
+        const alone = yield* startNode(server, "three", own)
+        assert.deepStrictEqual(alone.keys(), ["added in step 3 at two, false"])
+      }))
+  }
 
   it.live("a wrong key is rejected with the variables that are set and those to set", () =>
     Effect.gen(function*() {

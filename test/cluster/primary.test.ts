@@ -66,7 +66,7 @@ describe("nodes of a store behind sentinels", () => {
       const url = Redacted.make(group.url + group.query)
       const one = yield* storeNode(group.first, "one", { url })
       const two = yield* storeNode(group.first, "two", { url })
-      assert.strictEqual(one.store.status().url, group.url)
+      assert.strictEqual(one.store.status().url, group.url.replace(/\/\/.*@/, "//"))
       one.store.holds(() => ({ leases: [["t1", "of one", 7]], tickets: [["t2", "A", 3, 60_000, 5, "chat"]] }), () => ({
         leases: 1,
         tickets: 1,

@@ -11,12 +11,12 @@ import path from "node:path"
 import { makeEncryption } from "../../src/cluster/store/encryption.ts"
 import { accounts, admin, chat, emailOf, send, textOf } from "../gateway/support.ts"
 import { businessKey } from "../support/gateway.ts"
+import { documentedRights } from "../support/redisGroups.ts"
 import { command, redisServer, speaksTls, tlsServer } from "../support/redisServer.ts"
 import { untilHolds } from "../support/until.ts"
 import { type Cluster, clusterKey, startCluster, untilIdle, untilReady } from "./cluster.ts"
 
-const rights = "~gw:* &gw:* +@read +@write +@scripting +@pubsub +@connection +@transaction +info +time"
-const user = ["--user", "gateway", "on", ">a-password", ...rights.split(" ")]
+const user = ["--user", "gateway", "on", ">a-password", ...documentedRights("~gw:")]
 
 /** Without TLS support in the server, only the user is tested. */
 const secured = speaksTls()
@@ -70,7 +70,7 @@ describe("two nodes over a store with TLS and a user with few rights", () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it("work with the rights that the README lists", async () => {
+  it("work with the documented rights", async () => {
     for (const i of [0, 1]) assert.strictEqual(textOf(await chat(urlOf(i), "!say one")), "one")
     const { nodes, store } = await admin(urlOf(1), "GET", "/admin/nodes") as {
       readonly nodes: ReadonlyArray<{ readonly id: string }>

@@ -1,24 +1,53 @@
 /**
- * Redis servers that name their primary: three sentinels over a primary and its replica, and a cluster of three nodes with a
- * replica of the node that has the gateway's keys. The scope's end removes them.
+ * Redis servers that name their primary, by the recipes of docs/operating.md: three sentinels over a primary and its replica, and
+ * a cluster of three nodes with a replica each. The scope's end removes them.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { spawn } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { promisify } from "node:util"
 import { command, connect, findServer, freePort, type RedisServer, redisServer } from "./redisServer.ts"
+import { pageText, snippetsOf } from "./snippets.ts"
 import { untilHolds } from "./until.ts"
 
-/** Allows tests to make a server sleep. */
-const debugging = ["--enable-debug-command", "yes"]
+const recipes = pageText("docs/operating.md")
+const [serverConf, sentinelConf, clusterConf, clusterCommand] = [
+  "conf server",
+  "conf sentinel",
+  "conf cluster",
+  "sh cluster"
+]
+  .map((info) => snippetsOf(recipes, info)[0]!.text) as [string, string, string, string]
+const [sentinelAddress, clusterAddress] = snippetsOf(recipes, "sh store")
+  .map(({ text }) => /'(.*)'/.exec(text)![1]!) as [string, string]
+const replicaConf = /`(replicaof [^`]+)`/.exec(recipes)![1]!
+
+/** A part of a recipe with local ports in place of its addresses, which are given in their order. */
+const withPorts = (text: string, addresses: ReadonlyArray<string>, servers: ReadonlyArray<{ readonly port: number }>) =>
+  text.replaceAll(/(10\.0\.0\.\d)([: ])(\d+)/g, (_, host: string, between: string, port: string) => {
+    const { port: local } = servers[addresses.indexOf(`${host}:${port}`)]!
+    return `127.0.0.1${between}${local}`
+  })
+
+/** The lines of a configuration as options of a server. Tests may make a server sleep. */
+const optionsOf = (conf: string): ReadonlyArray<string> =>
+  `${conf.trim()}\nenable-debug-command yes`.split("\n").flatMap((line) => {
+    const [name = "", ...values] = line.split(" ")
+    return [`--${name}`, values.join(" ")]
+  })
+
+/** The rights that a page lists for a user of the store. */
+export const documentedRights = (first: string): ReadonlyArray<string> =>
+  pageText("docs/nodes.md").split("`").find((code) => code.startsWith(first))!.split(/\s+/)
 
 /** A process of Redis, and its password if it has one. */
 interface Asked {
   readonly socket: string
-  readonly password?: string
+  readonly password?: string | undefined
 }
 
 /** Sends a command to a process over a connection of its own. */
@@ -33,7 +62,7 @@ export const ask = async ({ password, socket }: Asked, ...args: ReadonlyArray<st
 
 /** A server that others name. */
 export interface RedisGroup {
-  /** The address as it is shown, and what it ends with besides. */
+  /** The address, and what it ends with besides. */
   readonly url: string
   readonly query: string
   /** The primary at the start, and its replica. */
@@ -55,7 +84,10 @@ const isPrimary = async (server: RedisServer): Promise<boolean> =>
 const isConnected = async (replica: RedisServer): Promise<boolean> =>
   /master_link_status:up/.test(String(await ask(replica, "INFO", "replication")))
 
-const startSentinel = (of: RedisServer, password: string): Effect.Effect<Sentinel, never, Scope.Scope> =>
+/** The password of the sentinels, for one another and for the gateway. */
+const sentinelPassword = "hidden"
+
+const startSentinel = (of: RedisServer): Effect.Effect<Sentinel, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.promise(async () => {
@@ -70,17 +102,17 @@ const startSentinel = (of: RedisServer, password: string): Effect.Effect<Sentine
             "bind 127.0.0.1",
             `unixsocket ${socket}`,
             `dir ${folder}`,
-            `sentinel monitor main 127.0.0.1 ${of.port} 2`,
-            "sentinel down-after-milliseconds main 1000",
-            "sentinel failover-timeout main 5000",
-            `requirepass ${password}`,
-            `sentinel sentinel-pass ${password}`,
+            withPorts(sentinelConf, ["10.0.0.1:6379"], [of]),
+            `requirepass ${sentinelPassword}`,
+            `sentinel sentinel-pass ${sentinelPassword}`,
+            `user gateway on >${sentinelPassword} -@all ${documentedRights("+sentinel").join(" ")}`,
             ""
           ].join("\n")
         )
         const process = spawn(findServer(), [file, "--sentinel"], { stdio: "ignore" })
-        await untilHolds(async () => (await ask({ password, socket }, "PING").catch(() => "")) === "PONG")
-        return { folder, port, process, socket }
+        const one = { port, socket, password: sentinelPassword }
+        await untilHolds(async () => (await ask(one, "PING").catch(() => "")) === "PONG")
+        return { folder, one, process }
       }),
       ({ folder, process }) =>
         Effect.promise(async () => {
@@ -90,15 +122,15 @@ const startSentinel = (of: RedisServer, password: string): Effect.Effect<Sentine
           rmSync(folder, { recursive: true, force: true })
         })
     ),
-    ({ port, socket }) => ({ password, port, socket })
+    ({ one }) => one
   )
 
 /** Three sentinels with a password, over a primary and its replica. */
 export const sentinelGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effect.gen(function*() {
-  const first = yield* redisServer(...debugging)
-  const second = yield* redisServer(...debugging, "--replicaof", `127.0.0.1 ${first.port}`)
-  const password = "hidden"
-  const sentinels = yield* Effect.all([1, 2, 3].map(() => startSentinel(first, password)), { concurrency: 3 })
+  const first = yield* redisServer(...optionsOf(serverConf))
+  const replica = withPorts(`${serverConf}${replicaConf}`, ["10.0.0.1:6379"], [first])
+  const second = yield* redisServer(...optionsOf(replica))
+  const sentinels = yield* Effect.all([1, 2, 3].map(() => startSentinel(first)), { concurrency: 3 })
   const named = (sentinel: Sentinel) =>
     ask(sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main").then((reply) => Number((reply as Array<string>)[1]))
   yield* Effect.promise(async () => {
@@ -111,8 +143,8 @@ export const sentinelGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effe
     }
   })
   return {
-    url: `redis+sentinel://${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",")}/main`,
-    query: `?sentinel_password=${password}`,
+    url: withPorts(sentinelAddress, [1, 2, 3].map((host) => `10.0.0.${host}:26379`), sentinels),
+    query: `?sentinel_user=gateway&sentinel_password=${sentinelPassword}`,
     first,
     second,
     handOver: async () => {
@@ -126,51 +158,42 @@ export const sentinelGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effe
   }
 })
 
-/** The hash slot of the gateway's keys. */
+/** The hash slot of the gateway's keys, and a node that has it. */
 const slot = "12501"
-
-/** A cluster of three nodes, and a replica of the one that has the gateway's keys. */
-export const clusterGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effect.gen(function*() {
-  const options = [
-    "--cluster-enabled",
-    "yes",
-    "--cluster-node-timeout",
-    "2000",
-    "--cluster-replica-validity-factor",
-    "0"
-  ]
-  const buses = yield* Effect.promise(() => Promise.all([1, 2, 3, 4].map(freePort)))
-  const nodes = yield* Effect.all(
-    buses.map((bus) => redisServer(...debugging, ...options, "--cluster-port", String(bus))),
-    { concurrency: 4 }
-  )
-  const [one, two, first, second] = nodes as [RedisServer, RedisServer, RedisServer, RedisServer]
-  yield* Effect.promise(async () => {
-    const ranges = [["0", "5460"], ["5461", "10922"], ["10923", "16383"]] as const
-    for (const [i, node] of [one, two, first].entries()) {
-      await ask(node, "CLUSTER", "ADDSLOTSRANGE", ...ranges[i]!)
-      await ask(node, "CLUSTER", "SET-CONFIG-EPOCH", String(i + 1))
-    }
-    const met = [String(one.port), String(buses[0])]
-    for (const node of [two, first, second]) await ask(node, "CLUSTER", "MEET", "127.0.0.1", ...met)
-    for (const node of nodes) {
-      await untilHolds(async () => {
-        const lines = String(await ask(node, "CLUSTER", "NODES")).trim().split("\n")
-        return lines.length === 4 && lines.every((line) => line.includes(" connected") && !line.includes("handshake"))
-      })
-    }
-    const id = String(await ask(first, "CLUSTER", "MYID"))
-    await untilHolds(async () => (await ask(second, "CLUSTER", "REPLICATE", id).catch(() => "")) === "OK")
-    await untilHolds(() => isConnected(second))
-    for (const node of nodes) {
-      await untilHolds(async () => {
-        const [state, list] = [String(await ask(node, "CLUSTER", "INFO")), String(await ask(node, "CLUSTER", "NODES"))]
-        return state.includes("cluster_state:ok") && list.includes(`slave ${id}`)
-      })
-    }
+const isOwner = (line: string): boolean =>
+  line.includes("master") && line.split(" ").slice(8).some((range) => {
+    const [from = 0, to = from] = range.split("-").map(Number)
+    return from <= Number(slot) && Number(slot) <= to
   })
+
+/** A cluster of three nodes with a replica each. `first` has the gateway's keys. */
+export const clusterGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effect.gen(function*() {
+  const buses = yield* Effect.promise(() => Promise.all([1, 2, 3, 4, 5, 6].map(freePort)))
+  const nodes = yield* Effect.all(
+    buses.map((bus) => redisServer(...optionsOf(clusterConf), "--cluster-port", String(bus))),
+    { concurrency: 6 }
+  )
+  const addresses = [6379, 6380].flatMap((port) => [1, 2, 3].map((host) => `10.0.0.${host}:${port}`))
+  const linesAt = async (node: RedisServer) => String(await ask(node, "CLUSTER", "NODES")).trim().split("\n")
+  const at = (line: string) => nodes.find(({ port }) => line.includes(`:${port}@`))!
+  const [first, second] = yield* Effect.promise(async () => {
+    await promisify(execFile)("sh", ["-euc", withPorts(clusterCommand, addresses, nodes)])
+    for (const node of nodes) {
+      await untilHolds(async () => {
+        const state = String(await ask(node, "CLUSTER", "INFO"))
+        return state.includes("cluster_state:ok") &&
+          (await linesAt(node)).filter((line) => line.includes("slave")).length === 3
+      })
+    }
+    const lines = await linesAt(nodes[0]!)
+    const owner = lines.find(isOwner)!
+    const replica = at(lines.find((line) => line.includes(`slave ${owner.split(" ")[0]}`))!)
+    await untilHolds(() => isConnected(replica))
+    return [at(owner), replica] as const
+  })
+  const other = nodes.find((node) => node !== first && node !== second)!
   return {
-    url: `redis+cluster://127.0.0.1:${one.port},127.0.0.1:${two.port}`,
+    url: withPorts(clusterAddress, addresses, nodes),
     query: "",
     first,
     second,
@@ -179,7 +202,7 @@ export const clusterGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effec
     },
     untilHandedOver: () =>
       untilHolds(async () => {
-        const moved = await ask(two, "GET", "gw:{main}:epoch").catch((error: unknown) => String(error))
+        const moved = await ask(other, "GET", "gw:{main}:epoch").catch((error: unknown) => String(error))
         return String(moved).includes(`MOVED ${slot} 127.0.0.1:${second.port}`) && await isPrimary(second)
       })
   }

@@ -75,6 +75,8 @@ export class RedisServer {
   readonly folder: string
   readonly socket: string
   readonly port: number
+  /** What the option `requirepass` of the last start names. */
+  password: string | undefined = undefined
   readonly #command: string
   #process: ChildProcess | undefined = undefined
 
@@ -105,6 +107,8 @@ export class RedisServer {
       }
     )
     this.#process = server
+    const at = options.indexOf("--requirepass")
+    this.password = at === -1 ? undefined : options[at + 1]
     let output = ""
     await new Promise<void>((resolve, reject) => {
       server.stdout.on("data", (chunk: Buffer) => {
@@ -133,7 +137,7 @@ export class RedisServer {
     this.#process = undefined
     if (server === undefined || server.exitCode !== null) return
     if (save && existsSync(this.socket)) {
-      const client = await connect(this.socket)
+      const client = await connect(this.socket, this.password)
       await client.sendCommand(["SAVE"])
       client.destroy()
     } else {
