@@ -18,7 +18,7 @@ const isReady = async (port: number | undefined): Promise<boolean> =>
   (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status === 200
 
 describe("the commands of docs/nodes.md", () => {
-  it("start a store and two nodes that act as one gateway", async () => {
+  it("start a store that keeps its data, and two nodes that act as one gateway", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "readme-nodes-"))
     const ports: Record<number, number> = { 6379: await freePort(), 5001: await freePort(), 5002: await freePort() }
     const [begin = "", look = ""] = snippetsOf(pageText("docs/nodes.md"), "sh nodes")
@@ -33,6 +33,8 @@ describe("the commands of docs/nodes.md", () => {
       // The store may be slow on a busy test machine.
       GATEWAY_STORE_TIMEOUT_MS: "1500"
     }
+    const redis = (...args: ReadonlyArray<string>) =>
+      promisify(execFile)("redis-cli", ["-p", String(ports[6379]), ...args])
     const log = path.join(folder, "output.log")
     const output = openSync(log, "w")
     // The shell ends when one of the nodes ends, so that a failing start fails the test.
@@ -58,8 +60,16 @@ describe("the commands of docs/nodes.md", () => {
         backup.stdout,
         /^\S+backup\.sealed: revision \d+ of the shared configuration\n\S+backup\.sealed: in the store as revision \d+\n$/
       )
-      // The change is saved in the store and on the node.
-      assert.isTrue(existsSync(path.join(folder, "appendonlydir")))
+      // A restart of the store keeps its data: an empty one would have another epoch.
+      const epoch = async () => (await redis("get", "gw:{main}:epoch")).stdout
+      const before = await epoch()
+      await redis("shutdown", "nosave").catch(() => undefined)
+      await untilHolds(async () => !await isReady(ports[5001]) && !await isReady(ports[5002]))
+      await promisify(execFile)("sh", ["-euc", begin.split("\n")[0]!], { env })
+      await untilHolds(async () => await isReady(ports[5001]) && await isReady(ports[5002]))
+      assert.strictEqual(await epoch(), before)
+      const again = await promisify(execFile)("sh", ["-euc", look], { env: { ...env, GATEWAY_ADMIN_KEY: admin } })
+      assert.include(again.stdout, "\"object\":\"chat.completion\"")
       assert.isTrue(existsSync(path.join(folder, keptName)))
       assert.lengthOf(stdout.match(/"self":/g) ?? [], 2)
     } finally {
@@ -70,7 +80,7 @@ describe("the commands of docs/nodes.md", () => {
         // All processes of the group have ended.
       }
       await ended
-      await promisify(execFile)("redis-cli", ["-p", String(ports[6379]), "shutdown", "nosave"]).catch(() => undefined)
+      await redis("shutdown", "nosave").catch(() => undefined)
       rmSync(folder, { recursive: true, force: true })
     }
   })
