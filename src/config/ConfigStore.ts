@@ -90,7 +90,7 @@ export interface Exported {
 export type UpdateError = ConfigInvalid | ConfigConflict | ConfigFileError | StoreUnavailable
 
 /** Minimum pause between two reads of the newest revision, in milliseconds. */
-const askingPause = 100
+export const askingPause = 100
 
 /** Bounds the own changes that wait for their reader. */
 const mostOwnChanges = 16

@@ -112,7 +112,8 @@ describe("a node of a store", () => {
     Effect.gen(function*() {
       const server = yield* redisServer()
       const one = yield* storeNode(server, "one")
-      const two = yield* storeNode(server, "two")
+      const two = yield* storeNode(server, "two", { url: Redacted.make(`unix://${server.socket}`) })
+      assert.strictEqual(two.store.status().url, `unix://${server.socket}`)
       assert.strictEqual(one.store.nameOf("account"), two.store.nameOf("account"))
       assert.deepInclude(one.store.status(), { state: "up", url: server.url })
       const taken = yield* Effect.flip(Effect.scoped(storeNode(server, "one")))
@@ -131,6 +132,9 @@ describe("a node of a store", () => {
       )
       assert.include(error.message, "store key does not decrypt")
       const client = yield* Effect.promise(() => connect(server.socket))
+      // Without a memory limit the server evicts nothing.
+      yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]))
+      yield* Effect.scoped(storeNode(server, "two"))
       yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory", "100mb"]))
       for (const policy of ["allkeys-lru", "volatile-lru", "volatile-ttl", "volatile-random"]) {
         yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory-policy", policy]))

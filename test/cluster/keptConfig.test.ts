@@ -17,7 +17,7 @@ import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { keptName } from "../../src/config/keptDocument.ts"
-import { withVariables } from "../config/support.ts"
+import { collectLogs, withVariables } from "../config/support.ts"
 import { run } from "../server/cli/process.ts"
 import { command, connect, type RedisServer } from "../support/redisServer.ts"
 import { until } from "../support/until.ts"
@@ -143,7 +143,9 @@ describe("the shared configuration of a cluster", () => {
       assert.strictEqual(statSync(file).mode & 0o777, 0o600)
       assert.notInclude(Buffer.from(readFileSync(file, "utf8"), "base64url").toString("latin1"), "operator")
       yield* empty(server)
-      const after = yield* startNode(server, "one", folder)
+      const logs: Array<string> = []
+      const after = yield* startNode(server, "one", folder).pipe(Effect.provide(collectLogs(logs)))
+      assert.include(logs, `The configuration of the store is restored from ${file}`)
       assert.deepStrictEqual(after.keys(), ["of the file", "a key of an operator"])
       assert.strictEqual(after.store.shared?.revision(), 2)
       assert.strictEqual(after.store.shared?.keptIn(), file)

@@ -10,6 +10,7 @@ import { Store } from "../../src/cluster/store/Store.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
+import { makeSharedResponses } from "../../src/styles/responses/store/sharedResponses.ts"
 import { KeyLimits } from "../../src/usage/KeyLimits.ts"
 import { accounts, ask, hold, makeDriver } from "../accounts/support.ts"
 import { command, connect, type RedisServer, redisServer } from "../support/redisServer.ts"
@@ -182,11 +183,16 @@ describe("a store that comes back with older data", () => {
       assert.strictEqual(inFlight, 0)
     }))
 
-  it.live("gets the newest configuration back before it grants anything", () =>
+  it.live("gets the newest configuration back before it grants anything, and ended logins, but no stored responses", () =>
     Effect.gen(function*() {
       const { nodes, server } = yield* two
       const [one, other] = nodes
       yield* save(server)
+      const now = Math.floor(Date.now() / 1000)
+      yield* one.configuration.endedLogins.end({ jti: "ended", issuedAt: now, expiresAt: now + 3_600 })
+      const responses = makeSharedResponses(other.store, other.configuration, () => undefined)
+      yield* responses.put("alice", { id: "resp_1", body: "{}", items: [] })
+      assert.isDefined(yield* responses.get("alice", "resp_1"))
       const held = yield* hold(one.pool)
       yield* other.change({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1, account_max_queue: 10 } })
       yield* until(() => one.configuration.now().accounts.length === 2)
@@ -196,6 +202,8 @@ describe("a store that comes back with older data", () => {
       assert.strictEqual(second.lease.identifier, "b@x.org")
       assert.strictEqual(Number(yield* one.store.send("HGET", "gw:{main}:config", "revision")), revision)
       assert.strictEqual((yield* one.pool.status).in_use, 2)
+      assert.strictEqual(yield* one.store.send("ZCARD", "gw:{main}:marks:ended-logins"), 1)
+      assert.isUndefined(yield* responses.get("alice", "resp_1"))
       yield* Effect.all([held.free, second.free])
       for (const fiber of [next!, last!]) yield* Effect.flatMap(Fiber.join(fiber), ({ free }) => free)
       yield* idle(one.pool)
