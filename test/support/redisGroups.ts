@@ -10,7 +10,15 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
-import { command, connect, findServer, freePort, type RedisServer, redisServer } from "./redisServer.ts"
+import {
+  command,
+  connect,
+  findServer,
+  freePort,
+  makeCertificate,
+  type RedisServer,
+  redisServer
+} from "./redisServer.ts"
 import { pageText, snippetsOf } from "./snippets.ts"
 import { untilHolds } from "./until.ts"
 
@@ -62,9 +70,10 @@ export const ask = async ({ password, socket }: Asked, ...args: ReadonlyArray<st
 
 /** A server that others name. */
 export interface RedisGroup {
-  /** The address, and what it ends with besides. */
+  /** The address, what it ends with besides, and the environment of nodes. */
   readonly url: string
   readonly query: string
+  readonly env: Readonly<Record<string, string>>
   /** The primary at the start, and its replica. */
   readonly first: RedisServer
   readonly second: RedisServer
@@ -84,10 +93,50 @@ const isPrimary = async (server: RedisServer): Promise<boolean> =>
 const isConnected = async (replica: RedisServer): Promise<boolean> =>
   /master_link_status:up/.test(String(await ask(replica, "INFO", "replication")))
 
+/** A certificate of all servers, and the lines of a configuration that use it. */
+interface TlsFiles {
+  readonly cert: string
+  readonly lines: ReadonlyArray<string>
+}
+
+const tlsFiles: Effect.Effect<TlsFiles, never, Scope.Scope> = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(path.join(tmpdir(), "gateway-tls-"))),
+    (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+  ),
+  (folder) => {
+    const { cert, key } = makeCertificate(folder)
+    const files = [`tls-cert-file ${cert}`, `tls-key-file ${key}`, `tls-ca-cert-file ${cert}`]
+    return { cert, lines: [...files, "tls-auth-clients no"] }
+  }
+)
+
+/** The user of the gateway at a server with TLS, who has the documented rights. */
+const user = "gateway:a-password"
+
+const securing = ({ port }: RedisServer, tls: TlsFiles | undefined): ReadonlyArray<string> => {
+  if (tls === undefined) return []
+  const [name = "", password = ""] = user.split(":")
+  return [
+    ...optionsOf(["port 0", `tls-port ${port}`, "tls-replication yes", "tls-cluster yes", ...tls.lines].join("\n")),
+    "--user",
+    name,
+    "on",
+    `>${password}`,
+    ...documentedRights("~gw:"),
+    ...documentedRights("+cluster")
+  ]
+}
+
+const addressOf = (address: string, tls: TlsFiles | undefined): string =>
+  tls === undefined ? address : address.replace("redis+", "rediss+").replace(/:[^:@]*@/, `${user}@`)
+
+const envOf = (tls: TlsFiles | undefined) => tls === undefined ? {} : { NODE_EXTRA_CA_CERTS: tls.cert }
+
 /** The password of the sentinels, for one another and for the gateway. */
 const sentinelPassword = "hidden"
 
-const startSentinel = (of: RedisServer): Effect.Effect<Sentinel, never, Scope.Scope> =>
+const startSentinel = (of: RedisServer, tls: TlsFiles | undefined): Effect.Effect<Sentinel, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.promise(async () => {
@@ -98,7 +147,8 @@ const startSentinel = (of: RedisServer): Effect.Effect<Sentinel, never, Scope.Sc
         writeFileSync(
           file,
           [
-            `port ${port}`,
+            `${tls === undefined ? "" : "tls-"}port ${port}`,
+            ...tls === undefined ? [] : ["port 0", "tls-replication yes", ...tls.lines],
             "bind 127.0.0.1",
             `unixsocket ${socket}`,
             `dir ${folder}`,
@@ -126,37 +176,42 @@ const startSentinel = (of: RedisServer): Effect.Effect<Sentinel, never, Scope.Sc
   )
 
 /** Three sentinels with a password, over a primary and its replica. */
-export const sentinelGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effect.gen(function*() {
-  const first = yield* redisServer(...optionsOf(serverConf))
-  const replica = withPorts(`${serverConf}${replicaConf}`, ["10.0.0.1:6379"], [first])
-  const second = yield* redisServer(...optionsOf(replica))
-  const sentinels = yield* Effect.all([1, 2, 3].map(() => startSentinel(first)), { concurrency: 3 })
-  const named = (sentinel: Sentinel) =>
-    ask(sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main").then((reply) => Number((reply as Array<string>)[1]))
-  yield* Effect.promise(async () => {
-    await untilHolds(() => isConnected(second))
-    for (const sentinel of sentinels) {
-      await untilHolds(async () => {
-        const facts = String(await ask(sentinel, "INFO", "sentinel"))
-        return facts.includes("slaves=1,sentinels=3")
-      })
+const makeSentinelGroup = Effect.fnUntraced(
+  function*(tls?: TlsFiles): Effect.fn.Return<RedisGroup, never, Scope.Scope> {
+    const first = yield* redisServer((server) => [...optionsOf(serverConf), ...securing(server, tls)])
+    const replica = withPorts(`${serverConf}${replicaConf}`, ["10.0.0.1:6379"], [first])
+    const second = yield* redisServer((server) => [...optionsOf(replica), ...securing(server, tls)])
+    const sentinels = yield* Effect.all([1, 2, 3].map(() => startSentinel(first, tls)), { concurrency: 3 })
+    const named = (sentinel: Sentinel) =>
+      ask(sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main").then((reply) => Number((reply as Array<string>)[1]))
+    yield* Effect.promise(async () => {
+      await untilHolds(() => isConnected(second))
+      for (const sentinel of sentinels) {
+        await untilHolds(async () => {
+          const facts = String(await ask(sentinel, "INFO", "sentinel"))
+          return facts.includes("slaves=1,sentinels=3")
+        })
+      }
+    })
+    return {
+      url: addressOf(withPorts(sentinelAddress, [1, 2, 3].map((host) => `10.0.0.${host}:26379`), sentinels), tls),
+      env: envOf(tls),
+      query: `?sentinel_user=gateway&sentinel_password=${sentinelPassword}`,
+      first,
+      second,
+      handOver: async () => {
+        await untilHolds(async () =>
+          (await ask(sentinels[0]!, "SENTINEL", "FAILOVER", "main").catch(() => "")) === "OK"
+        )
+      },
+      untilHandedOver: () =>
+        untilHolds(async () => {
+          const names = await Promise.all(sentinels.map(named))
+          return names.filter((port) => port === second.port).length >= 2 && await isPrimary(second)
+        })
     }
-  })
-  return {
-    url: withPorts(sentinelAddress, [1, 2, 3].map((host) => `10.0.0.${host}:26379`), sentinels),
-    query: `?sentinel_user=gateway&sentinel_password=${sentinelPassword}`,
-    first,
-    second,
-    handOver: async () => {
-      await untilHolds(async () => (await ask(sentinels[0]!, "SENTINEL", "FAILOVER", "main").catch(() => "")) === "OK")
-    },
-    untilHandedOver: () =>
-      untilHolds(async () => {
-        const names = await Promise.all(sentinels.map(named))
-        return names.filter((port) => port === second.port).length >= 2 && await isPrimary(second)
-      })
   }
-})
+)
 
 /** The hash slot of the gateway's keys, and a node that has it. */
 const slot = "12501"
@@ -167,17 +222,21 @@ const isOwner = (line: string): boolean =>
   })
 
 /** A cluster of three nodes with a replica each. `first` has the gateway's keys. */
-export const clusterGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effect.gen(function*() {
+const makeClusterGroup = Effect.fnUntraced(function*(tls?: TlsFiles): Effect.fn.Return<RedisGroup, never, Scope.Scope> {
   const buses = yield* Effect.promise(() => Promise.all([1, 2, 3, 4, 5, 6].map(freePort)))
   const nodes = yield* Effect.all(
-    buses.map((bus) => redisServer(...optionsOf(clusterConf), "--cluster-port", String(bus))),
+    buses.map((bus) =>
+      redisServer((server) => [...optionsOf(clusterConf), "--cluster-port", String(bus), ...securing(server, tls)])
+    ),
     { concurrency: 6 }
   )
   const addresses = [6379, 6380].flatMap((port) => [1, 2, 3].map((host) => `10.0.0.${host}:${port}`))
   const linesAt = async (node: RedisServer) => String(await ask(node, "CLUSTER", "NODES")).trim().split("\n")
   const at = (line: string) => nodes.find(({ port }) => line.includes(`:${port}@`))!
   const [first, second] = yield* Effect.promise(async () => {
-    await promisify(execFile)("sh", ["-euc", withPorts(clusterCommand, addresses, nodes)])
+    const command = withPorts(clusterCommand, addresses, nodes)
+    const secured = tls === undefined ? command : command.replace("redis-cli", `redis-cli --tls --cacert ${tls.cert}`)
+    await promisify(execFile)("sh", ["-euc", secured])
     for (const node of nodes) {
       await untilHolds(async () => {
         const state = String(await ask(node, "CLUSTER", "INFO"))
@@ -193,8 +252,9 @@ export const clusterGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effec
   })
   const other = nodes.find((node) => node !== first && node !== second)!
   return {
-    url: withPorts(clusterAddress, addresses, nodes),
+    url: addressOf(withPorts(clusterAddress, addresses, nodes), tls),
     query: "",
+    env: envOf(tls),
     first,
     second,
     handOver: async () => {
@@ -207,3 +267,9 @@ export const clusterGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effec
       })
   }
 })
+
+export const sentinelGroup = makeSentinelGroup()
+export const clusterGroup = makeClusterGroup()
+/** The same with TLS, and for a user with the documented rights. */
+export const securedSentinelGroup = Effect.flatMap(tlsFiles, makeSentinelGroup)
+export const securedClusterGroup = Effect.flatMap(tlsFiles, makeClusterGroup)

@@ -151,7 +151,7 @@ export class RedisServer {
 }
 
 /** A self-signed certificate for 127.0.0.1, and its key. */
-const makeCertificate = (folder: string) => {
+export const makeCertificate = (folder: string) => {
   const [cert, key] = [path.join(folder, "cert.pem"), path.join(folder, "key.pem")]
   const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
   const made = spawnSync(

@@ -60,7 +60,7 @@ for (const [kind, start] of Object.entries(kinds)) {
           reference: { remember: 0 },
           store: Effect.map(start, (made) => {
             group = made
-            return { server: made.first, url: made.url + made.query, env: {} }
+            return { server: made.first, url: made.url + made.query, env: made.env }
           })
         })
         assert.isDefined(group)
