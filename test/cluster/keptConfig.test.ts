@@ -12,16 +12,17 @@ import * as Scope from "effect/Scope"
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import type { StoreOptions } from "../../src/cluster/store/Store.ts"
+import type { Store, StoreOptions } from "../../src/cluster/store/Store.ts"
+import type { StoreInvalid } from "../../src/cluster/store/StoreShape.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { keptName } from "../../src/config/keptDocument.ts"
 import { collectLogs, withVariables } from "../config/support.ts"
 import { run } from "../server/cli/process.ts"
-import { command, connect, type RedisServer } from "../support/redisServer.ts"
-import { until } from "../support/until.ts"
-import { settledServer, storeKey, storeLayer } from "./support.ts"
+import { command, connect, listOf, type RedisServer } from "../support/redisServer.ts"
+import { until, untilTrue } from "../support/until.ts"
+import { deafStoreLayer, settledServer, storeKey, storeLayer } from "./support.ts"
 
 /** Data folders by name, removed with the scope. */
 const folders = Effect.map(
@@ -38,14 +39,15 @@ const startNode = Effect.fnUntraced(function*(
   id: string,
   folder: string | undefined,
   options: Partial<StoreOptions> = {},
-  config: RawConfig = { keys: ["of the file"] }
+  config: RawConfig = { keys: ["of the file"] },
+  layer: Layer.Layer<Store, StoreInvalid> = storeLayer(server, id, options)
 ) {
   const scope = yield* Scope.make()
   yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
   const context = yield* Scope.provide(
     Layer.build(
       ConfigStore.layerShared.pipe(
-        Layer.provide(storeLayer(server, id, options)),
+        Layer.provide(layer),
         Layer.provide(Environment.layer),
         Layer.provide(withVariables({
           GATEWAY_CONFIG_JSON: JSON.stringify(config),
@@ -168,6 +170,24 @@ describe("the shared configuration of a cluster", () => {
       yield* Effect.all([other.stop, third.stop])
       yield* empty(server)
       assert.deepStrictEqual((yield* startNode(server, "other", at("other"))).keys(), ["second"])
+    }))
+
+  it.live("is restored by the node with the newest revision", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const start = (id: string) => startNode(server, id, undefined, {}, undefined, deafStoreLayer(server, id))
+      const [behind, newest, alsoBehind] = [yield* start("one"), yield* start("two"), yield* start("three")]
+      yield* newest.setKeys("second")
+      yield* newest.setKeys("third")
+      assert.deepStrictEqual([behind, newest, alsoBehind].map(({ store }) => store.shared?.revision()), [1, 3, 1])
+      yield* empty(server)
+      const client = yield* Effect.promise(() => connect(server.socket))
+      yield* untilTrue(Effect.promise(async () =>
+        await command(client, "HGET", "gw:{main}:config", "revision") === "3" &&
+        (await listOf(client, "ZRANGE", "gw:{main}:nodes", "0", "-1")).length === 3
+      ))
+      client.destroy()
+      assert.deepStrictEqual((yield* startNode(server, "four", undefined)).keys(), ["third"])
     }))
 
   it.live("is merged once with a newer kept document that arrives later", () =>

@@ -18,7 +18,7 @@ import { Environment } from "../../src/config/Environment.ts"
 import { withVariables } from "../config/support.ts"
 import type { RedisServer } from "../support/redisServer.ts"
 import { until } from "../support/until.ts"
-import { settledServer, storeLayer } from "./support.ts"
+import { deafStoreLayer, settledServer } from "./support.ts"
 
 /** A node that receives no messages. `asked` records its commands to the store. */
 const deafNode = Effect.fnUntraced(function*(server: RedisServer, id: string) {
@@ -30,7 +30,6 @@ const deafNode = Effect.fnUntraced(function*(server: RedisServer, id: string) {
     Store,
     Effect.map(Store, (store): Store["Service"] => ({
       ...store,
-      listen: (listener) => store.listen((kind, rest) => kind === "config" ? undefined : listener(kind, rest)),
       send: (...command) =>
         Effect.suspend(() => {
           asked.push(command.join(" "))
@@ -39,7 +38,7 @@ const deafNode = Effect.fnUntraced(function*(server: RedisServer, id: string) {
             : Effect.tap(store.send(...command), () => answers.await)
         })
     }))
-  ).pipe(Layer.provide(storeLayer(server, id)))
+  ).pipe(Layer.provide(deafStoreLayer(server, id)))
   const context = yield* Layer.build(
     Callers.layer.pipe(
       Layer.provideMerge(ConfigStore.layerShared),

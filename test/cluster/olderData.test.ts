@@ -67,14 +67,21 @@ const returnOlder = <A, E, R>(
 const quietEnds = ({ store }: Node) =>
   untilTrue(Effect.map(store.send("EXISTS", "gw:{main}:quiet"), (count) => count === 0))
 
-/** The limits of keys on each node, with the scopes of the admitted requests, which use `tokens` and `cost`. */
+/**
+ * The limits of keys on each node until it stops, with the scopes of the admitted requests, which use `tokens` and `cost`.
+ */
 const limitsOf = Effect.fnUntraced(function*(nodes: ReadonlyArray<Node>) {
+  const scopes = new Map(
+    yield* Effect.forEach(nodes, (node) => Effect.map(Scope.make(), (scope) => [node, scope] as const))
+  )
+  yield* Effect.addFinalizer(() => close([...scopes.values()]))
   const limits = new Map(
     yield* Effect.forEach(nodes, (node) =>
       Effect.map(
         KeyLimits.makeShared.pipe(
           Effect.provideService(ConfigStore, node.configuration),
-          Effect.provideService(Store, node.store)
+          Effect.provideService(Store, node.store),
+          Scope.provide(scopes.get(node)!)
         ),
         (made) => [node, made] as const
       ))
@@ -82,6 +89,7 @@ const limitsOf = Effect.fnUntraced(function*(nodes: ReadonlyArray<Node>) {
   const open: Array<Scope.Closeable> = []
   return {
     open,
+    stop: (node: Node) => close([scopes.get(node)!]),
     admit: Effect.fnUntraced(function*(node: Node) {
       const scope = yield* Scope.make()
       const used = () => ({ counted: true, tokens, cost })
@@ -157,7 +165,7 @@ describe("a store that comes back with older data", () => {
   it.live("keeps what requests have used that end after the last admission of their key, or while the store is lost", () =>
     Effect.gen(function*() {
       const { nodes, server } = yield* two
-      const { admit, open, usage } = yield* limitsOf(nodes)
+      const { admit, open, stop, usage } = yield* limitsOf(nodes)
       const [one, other] = nodes
       for (let i = 0; i < 3; i++) assert.deepStrictEqual([yield* admit(one), yield* admit(other)], [true, true])
       yield* save(server)
@@ -176,9 +184,10 @@ describe("a store that comes back with older data", () => {
       yield* until(() => nodes.some(({ store }) => store.isUp()))
       yield* close(left)
       yield* until(() => nodes.every(({ store }) => store.isUp()))
+      // Its last requests count, although the other nodes are still returning.
+      yield* stop(other)
       yield* quietEnds(one)
-      yield* usage(one)
-      const { inFlight, month } = yield* usage(other)
+      const { inFlight, month } = yield* usage(one)
       assert.deepInclude(month, { requests: 10, tokens: 10 * tokens, cost: 10n * cost })
       assert.strictEqual(inFlight, 0)
     }))

@@ -20,6 +20,16 @@ export const storeLayer = (server: RedisServer, node: string, options: Partial<S
     ...options
   })
 
+/** The store of a node that receives no announcements of a configuration. */
+export const deafStoreLayer = (server: RedisServer, node: string) =>
+  Layer.effect(
+    Store,
+    Effect.map(Store, (store): Store["Service"] => ({
+      ...store,
+      listen: (listener) => store.listen((kind, rest) => kind === "config" ? undefined : listener(kind, rest))
+    }))
+  ).pipe(Layer.provide(storeLayer(server, node)))
+
 /** A server with data, so that its nodes skip the quiet period. */
 export const settledServer = Effect.tap(redisServer(), (server) =>
   Effect.promise(async () => {

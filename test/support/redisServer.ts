@@ -78,6 +78,7 @@ export class RedisServer {
   /** What the option `requirepass` of the last start names. */
   password: string | undefined = undefined
   readonly #command: string
+  #options: ReadonlyArray<string> = []
   #process: ChildProcess | undefined = undefined
 
   constructor(command: string, port: number) {
@@ -96,8 +97,9 @@ export class RedisServer {
     return this.#process
   }
 
-  /** Starts with the data that the last stop saved, if any. */
-  async start(...options: ReadonlyArray<string>): Promise<void> {
+  /** Starts with the data that the last stop saved, if any; again with the same options if none are given. */
+  async start(...given: ReadonlyArray<string>): Promise<void> {
+    const options = this.#options = given.length > 0 ? given : this.#options
     const args = ["--port", String(this.port), "--bind", "127.0.0.1", "--unixsocket", this.socket, "--dir", this.folder]
     const server = spawn(
       this.#command,

@@ -10,6 +10,7 @@ import { keyId } from "../../../src/domain/identity.ts"
 import { accounts, chat, emailOf, readSaid, type Said, send, times } from "../../gateway/support.ts"
 import { businessKey } from "../../support/gateway.ts"
 import { ask, clusterGroup, type RedisGroup, sentinelGroup } from "../../support/redisGroups.ts"
+import { untilHolds } from "../../support/until.ts"
 import { type Cluster, queueAt, startCluster, untilQueueAt, untilReady } from "../cluster.ts"
 
 const perAccount = 2
@@ -47,6 +48,32 @@ const faults: Readonly<Record<string, (group: RedisGroup) => Promise<unknown>>> 
     void ask(first, "DEBUG", "SLEEP", "8").catch(() => undefined)
   }
 }
+
+describe("a cluster without a replica of the node that has the keys", () => {
+  it("is lost until that node is back", async () => {
+    let group: RedisGroup | undefined
+    cluster = await startCluster({
+      nodes: 2,
+      config,
+      store: Effect.map(clusterGroup, (made) => {
+        group = made
+        return { server: made.first, url: made.url + made.query, env: made.env }
+      })
+    })
+    assert.isDefined(group)
+    const { nodes } = cluster
+    await group.second.crash()
+    assert.strictEqual(outcomeOf(await chat(nodes[0]!.url, "!say before")), "ok")
+    await group.first.crash()
+    for (const { url } of nodes) await untilHolds(async () => (await fetch(`${url}/readyz`)).status === 503)
+    assert.strictEqual(outcomeOf(await chat(nodes[1]!.url, "!say no")), "store_unavailable")
+    await group.first.start()
+    for (const node of nodes) {
+      await untilReady(node)
+      await untilHolds(async () => outcomeOf(await chat(node.url, "!say after")) === "ok")
+    }
+  })
+})
 
 for (const [kind, start] of Object.entries(kinds)) {
   describe(`a store behind ${kind}`, () => {
