@@ -3,26 +3,28 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import * as fc from "fast-check"
 import { pieceBytes } from "../../src/cluster/store/encryption.ts"
-import type { StoreShape } from "../../src/cluster/store/Store.ts"
+import type { StoreOptions, StoreShape } from "../../src/cluster/store/Store.ts"
 import { StoreUnavailable } from "../../src/cluster/store/StoreShape.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { ResponsesStore } from "../../src/styles/responses/store/ResponsesStore.ts"
 import { makeSharedResponses } from "../../src/styles/responses/store/sharedResponses.ts"
 import { runs } from "../support/effort.ts"
 import { command, connect, listOf, type RedisServer } from "../support/redisServer.ts"
-import { sentDuring, settledServer, storeLayer, storeNode } from "./support.ts"
+import { sentDuring, settledServer, storeKey, storeLayer, storeNode } from "./support.ts"
 
 const responses = (
   server: RedisServer,
   node: string,
-  limits: { readonly stored_responses?: number; readonly stored_bytes?: number } = {}
+  limits: { readonly stored_responses?: number; readonly stored_bytes?: number } = {},
+  options: Partial<StoreOptions> = {}
 ) =>
   Effect.map(
     Layer.build(
       ResponsesStore.layerShared.pipe(
-        Layer.provide(storeLayer(server, node)),
+        Layer.provide(storeLayer(server, node, options)),
         Layer.provide(ConfigStore.layerJson({ responses: { store_ttl_seconds: 30 }, limits }))
       )
     ),
@@ -150,6 +152,21 @@ describe("stored responses of two nodes", () => {
       client.destroy()
       const own = (left as ReadonlyArray<string>).filter((key) => /:(?:resp|items?|share)/.test(key))
       assert.deepStrictEqual(own, ["gw:{main}:resp-bytes"])
+    }))
+
+  it.live("are readable with the new store key if they were stored with it, also those that continue older ones", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const next = Redacted.make("the next key of the store")
+      const before = yield* responses(server, "one", {}, { previousKey: next })
+      const rolled = yield* responses(server, "two", {}, { key: next, previousKey: Redacted.make(storeKey) })
+      yield* before.put("alice", response("resp_1"))
+      yield* rolled.put("alice", response("resp_2"))
+      assert.isDefined(yield* before.get("alice", "resp_2"))
+      assert.isDefined(yield* rolled.get("alice", "resp_1"))
+      const last = yield* responses(server, "three", {}, { key: next })
+      assert.isUndefined(yield* last.get("alice", "resp_1"))
+      assert.deepStrictEqual(yield* last.get("alice", "resp_2"), response("resp_2"))
     }))
 
   it.live("are written and read in chunks, on a connection that scripts do not use", () =>

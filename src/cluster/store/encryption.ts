@@ -4,13 +4,15 @@
  * The encryption key is derived from the store key by HKDF. The nonce is random. The name of the place is authenticated too, so that
  * a value cannot be moved to another place.
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto"
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto"
 
 const algorithm = "aes-256-gcm"
 const nonceSize = 12
 const tagSize = 16
 
 export interface Encryption {
+  /** Differs between keys, and reveals nothing of them. */
+  readonly keyName: string
   /** Encrypts a text for the place `name`. */
   readonly seal: (name: string, text: string) => string
   /** Decrypts a text of the place `name`; `undefined` if it is malformed or from another place or key. */
@@ -39,6 +41,7 @@ export const makeEncryption = (secret: string, previous: string | undefined): En
   const key = keyOf(secret)
   const old = previous === undefined ? undefined : keyOf(previous)
   return {
+    keyName: createHmac("sha256", key).update("name").digest("hex"),
     seal: (name, text) => {
       const nonce = randomBytes(nonceSize)
       const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagSize })

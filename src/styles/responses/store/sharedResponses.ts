@@ -79,9 +79,10 @@ export const makeSharedResponses = (
   const nameOf = (owner: string, id: string) =>
     `${store.nameOf(`response ${owner}\n${id}`)}${store.nameOf(`${id}\n${owner}`)}`
   const piecePlace = (piece: string) => `gw:{main}:item:${piece}`
+  /** Pieces of another key have other names, because they may be unreadable soon. */
   const pieceName = (owner: string, text: string) => {
-    const digest = hash("sha256", text)
-    return `${store.nameOf(`item ${owner}\n${digest}`)}${store.nameOf(`${digest}\n${owner}`)}`
+    const content = `${store.keyName} ${hash("sha256", text)}`
+    return `${store.nameOf(`item ${owner}\n${content}`)}${store.nameOf(`${content}\n${owner}`)}`
   }
   /** Item pieces that this node has stored. The store reports those that have expired since. */
   const remembered = new Set<string>()
