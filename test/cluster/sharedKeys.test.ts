@@ -406,7 +406,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
 }
 
 describe("the limits of keys over two nodes", () => {
-  const holds = (arbitrary: fc.Arbitrary<ReadonlyArray<Act>>) =>
+  const holds = (arbitrary: fc.Arbitrary<ReadonlyArray<Act>>, tries: number) =>
     Effect.runPromise(Effect.scoped(Effect.gen(function*() {
       const config = Context.get(yield* Layer.build(ConfigStore.layerJson({ keys: [...keys], prices })), ConfigStore)
       yield* Effect.promise(() =>
@@ -416,12 +416,12 @@ describe("the limits of keys over two nodes", () => {
             arbitrary,
             (beginning, steps) => interleave(beginning, steps, config)
           ),
-          { numRuns: runs(40) }
+          { numRuns: runs(tries) }
         )
       )
     })))
 
-  it("are never exceeded and never leak under any interleaving", () => holds(acts))
+  it("are never exceeded and never leak under any interleaving", () => holds(acts, 60))
 
-  it("are never exceeded when another server has older data", () => holds(actsOfServers))
+  it("are never exceeded when another server has older data", () => holds(actsOfServers, 40))
 })
