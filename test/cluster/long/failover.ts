@@ -150,3 +150,21 @@ for (const [kind, start] of Object.entries(kinds)) {
     }
   })
 }
+
+describe("a stream that waits for an account", () => {
+  it("is refused inside the stream if its headers are sent and the store stays lost", async () => {
+    cluster = await startCluster({
+      nodes: 1,
+      config: { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 2 } },
+      timeouts: { queue: 14 }
+    })
+    const { url } = cluster.nodes[0]!
+    const held = await send(url, "!say one\n!fault hang-mid-stream after=1", { stream: true })
+    const waiting = await send(url, "!say two", { stream: true })
+    assert.strictEqual(waiting.status, 200)
+    await cluster.store.crash()
+    const { error } = await readSaid(waiting)
+    assert.strictEqual(error?.code, "store_unavailable")
+    await held.body?.cancel()
+  })
+})
