@@ -77,9 +77,14 @@ export class Inspector {
     return inspector
   }
 
+  get isOpen(): boolean {
+    return this.socket.readyState === WebSocket.OPEN
+  }
+
   private call(method: string, params: object = {}): Promise<unknown> {
     const id = ++this.last
     return new Promise((resolve, reject) => {
+      if (!this.isOpen) return reject(new Error("the inspector's connection has ended"))
       this.waiting.set(id, (message) => {
         const problem = textAt(message, "error", "message") ||
           textAt(message, "result", "exceptionDetails", "exception", "description")

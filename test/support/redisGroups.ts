@@ -15,6 +15,13 @@ import { untilHolds } from "./until.ts"
 /** Allows tests to make a server sleep. */
 const debugging = ["--enable-debug-command", "yes"]
 
+/** The options of a server that replicates a primary. */
+export const replicaOf = (primary: RedisServer): ReadonlyArray<string> => [
+  ...debugging,
+  "--replicaof",
+  `127.0.0.1 ${primary.port}`
+]
+
 /** A process of Redis, and its password if it has one. */
 interface Asked {
   readonly socket: string
@@ -41,6 +48,8 @@ export interface RedisGroup {
   readonly second: RedisServer
   /** Hands over to the replica, as an operator does. */
   readonly handOver: () => Promise<void>
+  /** Whether the others name a server as the primary, and it is. */
+  readonly isPrimary: (server: RedisServer) => Promise<boolean>
   /** Waits until the servers name the replica as the primary, and it is. */
   readonly untilHandedOver: () => Promise<void>
 }
@@ -52,7 +61,8 @@ interface Sentinel extends Asked {
 const isPrimary = async (server: RedisServer): Promise<boolean> =>
   /role:master/.test(String(await ask(server, "INFO", "replication").catch(() => "")))
 
-const isConnected = async (replica: RedisServer): Promise<boolean> =>
+/** Whether a replica has the data of its primary. */
+export const isConnected = async (replica: RedisServer): Promise<boolean> =>
   /master_link_status:up/.test(String(await ask(replica, "INFO", "replication")))
 
 const startSentinel = (of: RedisServer, password: string): Effect.Effect<Sentinel, never, Scope.Scope> =>
@@ -96,7 +106,7 @@ const startSentinel = (of: RedisServer, password: string): Effect.Effect<Sentine
 /** Three sentinels with a password, over a primary and its replica. */
 export const sentinelGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effect.gen(function*() {
   const first = yield* redisServer(...debugging)
-  const second = yield* redisServer(...debugging, "--replicaof", `127.0.0.1 ${first.port}`)
+  const second = yield* redisServer(...replicaOf(first))
   const password = "hidden"
   const sentinels = yield* Effect.all([1, 2, 3].map(() => startSentinel(first, password)), { concurrency: 3 })
   const named = (sentinel: Sentinel) =>
@@ -110,6 +120,10 @@ export const sentinelGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effe
       })
     }
   })
+  const isNamed = async (server: RedisServer): Promise<boolean> => {
+    const names = await Promise.all(sentinels.map(named))
+    return names.filter((port) => port === server.port).length >= 2 && await isPrimary(server)
+  }
   return {
     url: `redis+sentinel://${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",")}/main`,
     query: `?sentinel_password=${password}`,
@@ -118,11 +132,8 @@ export const sentinelGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effe
     handOver: async () => {
       await untilHolds(async () => (await ask(sentinels[0]!, "SENTINEL", "FAILOVER", "main").catch(() => "")) === "OK")
     },
-    untilHandedOver: () =>
-      untilHolds(async () => {
-        const names = await Promise.all(sentinels.map(named))
-        return names.filter((port) => port === second.port).length >= 2 && await isPrimary(second)
-      })
+    isPrimary: isNamed,
+    untilHandedOver: () => untilHolds(() => isNamed(second))
   }
 })
 
@@ -169,6 +180,10 @@ export const clusterGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effec
       })
     }
   })
+  const isNamed = async (server: RedisServer): Promise<boolean> => {
+    const moved = await ask(two, "GET", "gw:{main}:epoch").catch((error: unknown) => String(error))
+    return String(moved).includes(`MOVED ${slot} 127.0.0.1:${server.port}`) && await isPrimary(server)
+  }
   return {
     url: `redis+cluster://127.0.0.1:${one.port},127.0.0.1:${two.port}`,
     query: "",
@@ -177,10 +192,7 @@ export const clusterGroup: Effect.Effect<RedisGroup, never, Scope.Scope> = Effec
     handOver: async () => {
       await untilHolds(async () => (await ask(second, "CLUSTER", "FAILOVER").catch(() => "")) === "OK")
     },
-    untilHandedOver: () =>
-      untilHolds(async () => {
-        const moved = await ask(two, "GET", "gw:{main}:epoch").catch((error: unknown) => String(error))
-        return String(moved).includes(`MOVED ${slot} 127.0.0.1:${second.port}`) && await isPrimary(second)
-      })
+    isPrimary: isNamed,
+    untilHandedOver: () => untilHolds(() => isNamed(second))
   }
 })
