@@ -151,7 +151,8 @@ const imports = async (change: Change): Promise<void> => {
 
 const handEdit = async (change: Change): Promise<void> => {
   const { random, site } = change
-  const file = path.join(random.pick(site.gateways).folder, "config.json")
+  // Edits of one field in the files of two gateways conflict, and the later one is not applied.
+  const file = path.join(site.gateways[0]!.folder, "config.json")
   const before = await readFile(file, "utf8")
   const value = parseJson(before)
   if (typeof value !== "object" || value === null) return change.complain("the configuration's file is no JSON")

@@ -7,7 +7,7 @@ import type { Received } from "./client.ts"
 import { textAt } from "./json.ts"
 import { clientPortsOf, type Gateway, serving } from "./processes.ts"
 import { headersOf } from "./requests.ts"
-import { accountOf, businessKey, mostAtOnce, nodesOf, type Site, wideLimits } from "./site.ts"
+import { accountOf, businessKey, mostAtOnce, nodesSince, type Site, wideLimits } from "./site.ts"
 import { failovers } from "./store.ts"
 import { type Disturbance, isRefusal, refusalTime, refusedAt, type Sort, type Unrest } from "./unrest.ts"
 import { pause, until } from "./until.ts"
@@ -133,9 +133,10 @@ export class Disturber {
   /** Waits until all workers serve. */
   private async untilComplete(): Promise<void> {
     const { gateways, size } = this.site
+    const since = performance.now()
     await until(async () => {
-      const nodes = await nodesOf(this.site)
-      return nodes.length === gateways.length * size.workers && nodes.every((node) => textAt(node, "state") === "up")
+      const nodes = await nodesSince(this.site, since)
+      return nodes?.length === gateways.length * size.workers && nodes.every((node) => textAt(node, "state") === "up")
     })
   }
 

@@ -51,6 +51,7 @@ export class Inspector {
     this.socket = socket
     socket.addEventListener("message", ({ data }) => {
       const message = parseJson(String(data))
+      if (textAt(message, "method") === "NodeRuntime.waitingForDisconnect") return socket.close()
       if (textAt(message, "method") === "HeapProfiler.addHeapSnapshotChunk") {
         this.chunks.push(textAt(message, "params", "chunk"))
         return
@@ -73,6 +74,8 @@ export class Inspector {
       socket.addEventListener("error", () => reject(new Error(`no inspector at ${url}`)))
     })
     const inspector = new Inspector(socket)
+    // A process that ends waits for the end of the connection.
+    await inspector.call("NodeRuntime.notifyWhenWaitingForDisconnect", { enabled: true })
     await inspector.evaluate(install)
     return inspector
   }

@@ -5,6 +5,7 @@ import { readFile } from "node:fs/promises"
 import path from "node:path"
 import { Inspector } from "./inspector.ts"
 import { type Gateway, serving } from "./processes.ts"
+import { until } from "./until.ts"
 
 /** A process and its inspector. */
 export interface Inspected {
@@ -54,7 +55,8 @@ export class Inspectors {
       try {
         return [await of(inspected.inspector, inspected)]
       } catch (error) {
-        if (inspected.inspector.isOpen) throw error
+        // A process that ends answers with errors before its connection ends.
+        if (!await until(async () => !inspected.inspector.isOpen, 2000)) throw error
         return []
       }
     }))

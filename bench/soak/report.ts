@@ -92,7 +92,23 @@ const secondsOf = (millis: number): string => (millis / 1000).toFixed(1)
 
 /** The cells of a disturbance. */
 const cellsOf = (each: Disturbance): ReadonlyArray<readonly [name: string, cell: string]> => {
-  const { allowed, from, held, kind, lastRefusal, limit, lost, most, over, refused, resets, untrue, used, whole } = each
+  const {
+    allowed,
+    crash,
+    from,
+    held,
+    kind,
+    lastRefusal,
+    limit,
+    lost,
+    most,
+    over,
+    refused,
+    resets,
+    untrue,
+    used,
+    whole
+  } = each
   const last = lastRefusal === undefined ? "" : secondsOf(lastRefusal - from)
   return [
     ["disturbance", kind],
@@ -100,7 +116,7 @@ const cellsOf = (each: Disturbance): ReadonlyArray<readonly [name: string, cell:
     ["refused", String(refused)],
     ["last refusal s", last],
     ["after the new primary s", lastRefusal === undefined ? "" : secondsOf(Math.max(0, lastRefusal - over))],
-    ["resets", String(resets)],
+    ["resets", crash === undefined ? String(resets) : `${resets} of ${crash.ports.size}`],
     ["lost responses", String(lost)],
     ["most at once", `${most} of ${limit}`],
     ["held streams whole", `${whole} of ${held}`],

@@ -133,18 +133,23 @@ const call = (method: string, url: string, headers: Readonly<Record<string, stri
     outgoing.end(body)
   })
 
-/** The nodes that the store lists, without those whose heartbeat is late. */
-export const nodesOf = async ({ admin }: Pick<Site, "admin">): Promise<ReadonlyArray<unknown>> =>
-  listAt((await admin("GET", "/admin/nodes")).value, "nodes").filter((node) => textAt(node, "state") !== "late")
+/** The nodes that the store lists; `undefined` unless each of them has sent a heartbeat since `since`. */
+export const nodesSince = async (
+  { admin }: Pick<Site, "admin">,
+  since: number
+): Promise<ReadonlyArray<unknown> | undefined> => {
+  const asked = performance.now()
+  const nodes = listAt((await admin("GET", "/admin/nodes")).value, "nodes")
+    .filter((node) => textAt(node, "state") !== "late")
+  const silence = Math.max(...nodes.map((node) => numberAt(node, "last_beat_ms") ?? Infinity))
+  return silence < asked - since ? nodes : undefined
+}
 
-/** Waits until every node has sent a heartbeat since `changed`, and all have the same configuration. */
+/** Waits until all nodes have the same configuration, and have sent a heartbeat since `changed`. */
 const settleConfig = (site: Pick<Site, "admin">, changed: number): Promise<boolean> =>
   until(async () => {
-    const asked = performance.now()
-    const nodes = await nodesOf(site)
-    const silences = nodes.map((node) => numberAt(node, "last_beat_ms") ?? Infinity)
-    const revisions = new Set(nodes.map((node) => numberAt(node, "config_revision")))
-    return revisions.size === 1 && Math.max(...silences) < asked - changed
+    const nodes = await nodesSince(site, changed)
+    return nodes !== undefined && new Set(nodes.map((node) => numberAt(node, "config_revision"))).size === 1
   }, 10_000)
 
 /** Bundles the service and starts all processes; their output and files are in `folder`. */
