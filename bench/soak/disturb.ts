@@ -163,7 +163,7 @@ export class Disturber {
       const { body, how, requestId, status } = received
       const reset = this.unrest.resetting(received)
       if (reset !== undefined) {
-        reset.resets++
+        this.unrest.reset(reset, received.port)
         continue
       }
       const answer = readStream("chat", body)

@@ -155,7 +155,7 @@ export class Load {
     const { unrest } = this
     const reset = unrest.resetting(received)
     if (reset !== undefined) {
-      reset.resets++
+      unrest.reset(reset, received.port)
       return judgeReset(plan, received, explained)
     }
     const at = refusedAt(received)
@@ -227,7 +227,7 @@ export class Load {
   /** Whether a failover or a crash explains that a stored response cannot be checked. Counts it there. */
   private isExcused(received: Received): boolean {
     const reset = this.unrest.resetting(received)
-    if (reset !== undefined) reset.resets++
+    if (reset !== undefined) this.unrest.reset(reset, received.port)
     const refusing = isRefusal(received) ? this.unrest.refusing(refusedAt(received)) : undefined
     if (refusing !== undefined) this.unrest.refuse(refusing, refusedAt(received))
     return reset !== undefined || refusing !== undefined

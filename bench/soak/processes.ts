@@ -132,7 +132,10 @@ export const childrenOf = async (pid: number): Promise<ReadonlyArray<number>> =>
 export const serving = async ({ child }: Gateway, workers: number): Promise<ReadonlyArray<number>> =>
   workers > 1 ? await childrenOf(child.pid!) : [child.pid!]
 
-/** The clients' ports of a process's connections to a port, and of those that no process has accepted yet. */
+/** The state of an open connection in the system's table. */
+const established = "01"
+
+/** The clients' ports of a process's open connections to a port, and of those that no process has accepted yet. */
 export const clientPortsOf = async (pid: number, port: number): Promise<ReadonlySet<number>> => {
   const files = await readdir(`/proc/${pid}/fd`)
   const links = await Promise.all(files.map((file) => readlink(`/proc/${pid}/fd/${file}`).catch(() => "")))
@@ -140,7 +143,7 @@ export const clientPortsOf = async (pid: number, port: number): Promise<Readonly
   const portOf = (address: string): number => Number.parseInt(address.split(":")[1]!, 16)
   const lines = (await readFile(`/proc/${pid}/net/tcp`, "utf8")).trim().split("\n").slice(1)
   return new Set(lines.flatMap((line) => {
-    const [, local, remote, , , , , , , socket] = line.trim().split(/\s+/)
-    return portOf(local!) === port && sockets.has(socket!) ? [portOf(remote!)] : []
+    const [, local, remote, state, , , , , , socket] = line.trim().split(/\s+/)
+    return portOf(local!) === port && state === established && sockets.has(socket!) ? [portOf(remote!)] : []
   }))
 }

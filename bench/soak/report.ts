@@ -94,6 +94,7 @@ const secondsOf = (millis: number): string => (millis / 1000).toFixed(1)
 const cellsOf = (each: Disturbance): ReadonlyArray<readonly [name: string, cell: string]> => {
   const {
     allowed,
+    arrivals,
     crash,
     from,
     held,
@@ -116,7 +117,7 @@ const cellsOf = (each: Disturbance): ReadonlyArray<readonly [name: string, cell:
     ["refused", String(refused)],
     ["last refusal s", last],
     ["after the new primary s", lastRefusal === undefined ? "" : secondsOf(Math.max(0, lastRefusal - over))],
-    ["resets", crash === undefined ? String(resets) : `${resets} of ${crash.ports.size}`],
+    ["resets", crash === undefined ? String(resets) : `${resets} of ${crash.ports.size}, ${arrivals} new`],
     ["lost responses", String(lost)],
     ["most at once", `${most} of ${limit}`],
     ["held streams whole", `${whole} of ${held}`],

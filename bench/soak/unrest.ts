@@ -16,6 +16,9 @@ const lossTime = 1000
 /** Milliseconds after a crash in which its connections end. */
 const resetTime = 2000
 
+/** Milliseconds after a crash in which its parent may still accept connections for the worker. */
+const arrivalTime = 500
+
 /** A crash of a worker. */
 export interface Crash {
   /** The number of its gateway. */
@@ -39,8 +42,9 @@ export interface Disturbance {
   refused: number
   /** When the last one was refused. */
   lastRefusal: number | undefined
-  /** Connections that a crash ended. */
+  /** Connections that a crash ended, and those that arrived for the worker afterwards. */
   resets: number
+  arrivals: number
   /** Stored responses that were written in the lost time. */
   lost: number
   /** Wrong outcomes. */
@@ -79,6 +83,7 @@ export class Unrest {
       refused: 0,
       lastRefusal: undefined,
       resets: 0,
+      arrivals: 0,
       lost: 0,
       untrue: 0,
       most: 0,
@@ -115,9 +120,15 @@ export class Unrest {
     if (how !== "broken") return undefined
     return this.all.findLast(({ crash }) =>
       crash !== undefined && crash.node === node && crash.stopped <= ended && ended <= crash.killed + resetTime &&
-      // A connection that arrives between the count and the end of the worker is not among its ports.
-      (crash.ports.has(port) || (crash.stopped <= began && began <= crash.killed))
+      // A connection that arrives after the count is not among the ports.
+      (crash.ports.has(port) || (crash.stopped <= began && began <= crash.killed + arrivalTime))
     )
+  }
+
+  /** Counts a reset: of a connection of the worker, or of one that arrived for it afterwards. */
+  reset(disturbance: Disturbance, port: number): void {
+    if (disturbance.crash?.ports.has(port) === true) disturbance.resets++
+    else disturbance.arrivals++
   }
 
   refuse(disturbance: Disturbance, time: number): void {

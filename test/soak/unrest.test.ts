@@ -84,7 +84,15 @@ describe("the crash of a worker", () => {
     for (const other of [{ ended: 999 }, { ended: 3011 }, { node: 0 }, { port: 40_001 }, { how: "whole" as const }]) {
       assert.isUndefined(unrest.resetting(broken(other)), JSON.stringify(other))
     }
-    assert.strictEqual(unrest.resetting(broken({ port: 40_001, began: 1005 })), kill, "it arrives at that moment")
+    for (const began of [1005, 1510]) {
+      assert.strictEqual(unrest.resetting(broken({ port: 40_001, began, ended: 1600 })), kill, "it arrives then")
+    }
+    assert.isUndefined(unrest.resetting(broken({ port: 40_001, began: 1511, ended: 1600 })))
+  })
+
+  it("counts the worker's connections apart from those that arrive for it", () => {
+    for (const port of [40_000, 40_001, 40_002]) unrest.reset(kill, port)
+    assert.deepInclude(kill, { resets: 1, arrivals: 2 })
   })
 
   it("accepts the beginning of the reply, and nothing else", () => {
