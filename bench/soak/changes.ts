@@ -20,9 +20,8 @@ import {
   stableOf,
   wideLimits
 } from "./site.ts"
+import { pause, until } from "./until.ts"
 import type { OpenWindow, World } from "./world.ts"
-
-const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
 /** Reports a wrong outcome. */
 export type Complain = (what: string) => void
@@ -150,18 +149,10 @@ const imports = async (change: Change): Promise<void> => {
   expectOk(change, "import", reply)
 }
 
-/** Polls a condition for up to ten seconds. */
-const until = async (holds: () => Promise<boolean>): Promise<boolean> => {
-  for (let i = 0; i < 100; i++) {
-    if (await holds()) return true
-    await pause(100)
-  }
-  return false
-}
-
 const handEdit = async (change: Change): Promise<void> => {
   const { random, site } = change
-  const file = path.join(site.folder, "config.json")
+  // Edits of one field in the files of two gateways conflict, and the later one is not applied.
+  const file = path.join(site.gateways[0]!.folder, "config.json")
   const before = await readFile(file, "utf8")
   const value = parseJson(before)
   if (typeof value !== "object" || value === null) return change.complain("the configuration's file is no JSON")
@@ -169,15 +160,19 @@ const handEdit = async (change: Change): Promise<void> => {
     await writeFile(file, before.slice(0, before.length >> 1))
     await pause(random.whole(50, 400))
   }
-  const limit = random.whole(5, 20)
+  // A value that the file has already is no edit.
+  const limit = random.pick(
+    Array.from({ length: 16 }, (_, i) => i + 5).filter((each) => each !== numberAt(value, "captures", "limit"))
+  )
   const edited = JSON.stringify({ ...value, captures: { limit, max_body_bytes: 65_536 } }, undefined, 2)
   if (random.chance(0.5)) await writeFile(file, edited)
   else {
     await writeFile(`${file}.by-hand`, edited, { mode: 0o600 })
     await rename(`${file}.by-hand`, file)
   }
-  const applied = await until(async () =>
-    numberAt((await site.admin("GET", "/admin/dev/captures")).value, "limit") === limit
+  const applied = await until(
+    async () => numberAt((await site.admin("GET", "/admin/dev/captures")).value, "limit") === limit,
+    10_000
   )
   if (!applied) change.complain(`an edit of the file by hand was not applied: captures.limit ${limit}`)
 }

@@ -13,6 +13,13 @@ export interface Received {
   readonly contentType: string
   readonly requestId: string
   readonly body: string
+  /** The number of the gateway, and the client's port of the connection. */
+  readonly node: number
+  readonly port: number
+  /** The times of the start, of the response head or else the end, and of the end. Milliseconds. */
+  readonly began: number
+  readonly answered: number
+  readonly ended: number
 }
 
 /** Upper bound of every request of the soak, with room for a slow machine. */
@@ -23,13 +30,14 @@ const reads: Behaviour = { _tag: "Reads" }
 /** Milliseconds for which a stalling client reads nothing: more than `timeouts.client` of the gateway. */
 const stalled = 14_000
 
-/** The connections of the clients. `close` ends idle ones. */
+/** The connections of the clients, which use the gateways in turn. `close` ends idle ones. */
 export class Client {
   private agent = new Agent({ keepAlive: true, maxFreeSockets: 64 })
-  private readonly base: URL
+  private readonly bases: ReadonlyArray<URL>
+  private next = 0
 
-  constructor(url: string) {
-    this.base = new URL(url)
+  constructor(urls: ReadonlyArray<string>) {
+    this.bases = urls.map((url) => new URL(url))
   }
 
   close(): void {
@@ -40,6 +48,11 @@ export class Client {
   /** Sends a request. It never rejects. */
   send(sent: HttpRequest, behaviour: Behaviour = reads, left?: AbortSignal): Promise<Received> {
     return new Promise((resolve) => {
+      const began = performance.now()
+      const node = this.next++ % this.bases.length
+      const base = this.bases[node]!
+      let answered: number | undefined
+      let port = 0
       const chunks: Array<Buffer> = []
       let response: IncomingMessage | undefined
       let timer: NodeJS.Timeout | undefined
@@ -48,8 +61,14 @@ export class Client {
         clearTimeout(timer)
         clearTimeout(hung)
         if (how !== "whole") outgoing?.destroy()
+        const ended = performance.now()
         resolve({
           how,
+          node,
+          port,
+          began,
+          answered: answered ?? ended,
+          ended,
           status: response?.statusCode ?? 0,
           contentType: String(response?.headers["content-type"] ?? ""),
           requestId: String(response?.headers["x-request-id"] ?? ""),
@@ -63,14 +82,15 @@ export class Client {
       const leaves = behaviour._tag === "Leaves" ? behaviour.when : undefined
       const after = behaviour._tag === "Leaves" ? behaviour.after : 0
       outgoing = request({
-        host: this.base.hostname,
-        port: this.base.port,
+        host: base.hostname,
+        port: base.port,
         method: sent.method,
         path: sent.path,
         agent: this.agent,
         headers: { ...sent.headers, "content-length": Buffer.byteLength(sent.body) }
       }, (incoming) => {
         response = incoming
+        answered = performance.now()
         incoming.on("data", (chunk: Buffer) => {
           const first = chunks.length === 0
           chunks.push(chunk)
@@ -88,6 +108,13 @@ export class Client {
         incoming.on("end", () => end("whole"))
         incoming.on("error", () => end("broken"))
         incoming.on("close", () => end("broken"))
+      })
+      outgoing.on("socket", (socket) => {
+        port = socket.localPort ?? 0
+        if (!socket.connecting) return
+        socket.once("connect", () => {
+          port = socket.localPort ?? 0
+        })
       })
       outgoing.on("error", () => end("broken"))
       left?.addEventListener("abort", () => end("left"), { once: true })

@@ -51,6 +51,7 @@ export class Inspector {
     this.socket = socket
     socket.addEventListener("message", ({ data }) => {
       const message = parseJson(String(data))
+      if (textAt(message, "method") === "NodeRuntime.waitingForDisconnect") return socket.close()
       if (textAt(message, "method") === "HeapProfiler.addHeapSnapshotChunk") {
         this.chunks.push(textAt(message, "params", "chunk"))
         return
@@ -73,13 +74,20 @@ export class Inspector {
       socket.addEventListener("error", () => reject(new Error(`no inspector at ${url}`)))
     })
     const inspector = new Inspector(socket)
+    // A process that ends waits for the end of the connection.
+    await inspector.call("NodeRuntime.notifyWhenWaitingForDisconnect", { enabled: true })
     await inspector.evaluate(install)
     return inspector
+  }
+
+  get isOpen(): boolean {
+    return this.socket.readyState === WebSocket.OPEN
   }
 
   private call(method: string, params: object = {}): Promise<unknown> {
     const id = ++this.last
     return new Promise((resolve, reject) => {
+      if (!this.isOpen) return reject(new Error("the inspector's connection has ended"))
       this.waiting.set(id, (message) => {
         const problem = textAt(message, "error", "message") ||
           textAt(message, "result", "exceptionDetails", "exception", "description")

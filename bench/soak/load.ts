@@ -1,20 +1,23 @@
 /**
  * Runs the requests of a soak by number, and counts their outcomes.
  */
+import type { ErrorCode } from "../../src/domain/GatewayError.ts"
 import { readWhole } from "./answers.ts"
 import type { Received } from "./client.ts"
 import { parseJson, textAt } from "./json.ts"
-import { judge, type Judgement } from "./oracle.ts"
+import { judge, type Judgement, judgeReset } from "./oracle.ts"
 import { type Plan, planOf } from "./plan.ts"
 import { headersOf, requestOf } from "./requests.ts"
 import { businessKey, churnKeyOf, keyOf, mostInFlight, type Site, targetOf } from "./site.ts"
+import { isRefusal, refusedAt, type Unrest } from "./unrest.ts"
+import { pause } from "./until.ts"
 import type { World } from "./world.ts"
 
 /** A wrong outcome, with everything needed to repeat it. */
 export interface Untrue {
-  /** Number of the request or the change. */
+  /** Number of the request, the change or the disturbance. */
   readonly number: number
-  readonly what: "request" | "change"
+  readonly what: "request" | "change" | "disturbance"
   readonly why: string
   readonly at: number
   readonly requestId: string
@@ -47,7 +50,8 @@ const countIn = (counts: Map<string, Map<string, number>>, name: string, outcome
   count(inner, outcome)
 }
 
-const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+/** The pause of a client after a refusal by the store, in milliseconds. */
+const refused = 100
 
 /** The response and its verdict. */
 export interface Done {
@@ -68,20 +72,25 @@ export class Load {
   private next = 0
   private readonly site: Site
   private readonly world: World
+  private readonly unrest: Unrest
   private readonly seed: string
   private readonly began = performance.now()
   private readonly print: (untrue: Untrue, plan: Plan | undefined) => void
 
   constructor(
-    site: Site,
-    world: World,
-    seed: string,
-    print: (untrue: Untrue, plan: Plan | undefined) => void
+    options: {
+      readonly site: Site
+      readonly world: World
+      readonly unrest: Unrest
+      readonly seed: string
+      readonly print: (untrue: Untrue, plan: Plan | undefined) => void
+    }
   ) {
-    this.site = site
-    this.world = world
-    this.seed = seed
-    this.print = print
+    this.site = options.site
+    this.world = options.world
+    this.unrest = options.unrest
+    this.seed = options.seed
+    this.print = options.print
   }
 
   /** Number of started requests. */
@@ -89,10 +98,18 @@ export class Load {
     return this.next
   }
 
-  /** Runs `clients` clients with one request at a time each until `stop`. Resolves when all requests have ended. */
-  async run(clients: number, stop: () => boolean): Promise<void> {
+  /**
+   * Runs `clients` clients with one request at a time each until `stop`. Resolves when all requests have ended. `rate` is the most
+   * requests in a second.
+   */
+  async run(clients: number, rate: number, stop: () => boolean): Promise<void> {
     const client = async (): Promise<void> => {
-      while (!stop()) await this.one(this.next++)
+      while (!stop()) {
+        const next = performance.now() + 1000 * clients / rate
+        const { judgement } = await this.one(this.next++)
+        if (judgement.outcome === "refused") await pause(refused)
+        while (!stop() && performance.now() < next) await pause(Math.min(100, Math.max(1, next - performance.now())))
+      }
     }
     await Promise.all(Array.from({ length: clients }, client))
   }
@@ -100,6 +117,8 @@ export class Load {
   /** Records a wrong outcome. */
   untrue(what: Untrue["what"], number: number, why: string, requestId = "", plan?: Plan): void {
     const untrue: Untrue = { what, number, why, at: (performance.now() - this.began) / 1000, requestId }
+    const disturbance = this.unrest.during(performance.now())
+    if (disturbance !== undefined) disturbance.untrue++
     if (this.totals.untrue.length < mostUntrue) this.totals.untrue.push(untrue)
     this.print(untrue, plan)
   }
@@ -123,12 +142,29 @@ export class Load {
     const received = await this.site.client.send(sent, behaviour)
     holding.abort()
     await Promise.all(held)
-    const judgement = judge(plan, received, this.world.explained(plan, began, performance.now()))
+    const judgement = this.judge(plan, received, this.world.explained(plan, began, received.ended))
     if (plan.kind === "stored" && judgement.outcome === "whole" && !plan.stream) {
       const why = await this.readBack(plan, received)
       if (why !== undefined) return { received, judgement: { outcome: "untrue", error: undefined, why } }
     }
     return { received, judgement }
+  }
+
+  /** Judges a response, with the disturbance of its time. */
+  private judge(plan: Plan, received: Received, explained: ReadonlySet<ErrorCode>): Judgement {
+    const { unrest } = this
+    const reset = unrest.resetting(received)
+    if (reset !== undefined) {
+      unrest.reset(reset, received.port)
+      return judgeReset(plan, received, explained)
+    }
+    const at = refusedAt(received)
+    const refusing = isRefusal(received) ? unrest.refusing(at) : undefined
+    if (refusing === undefined) return judge(plan, received, explained)
+    const judgement = judge(plan, received, new Set([...explained, "store_unavailable"]))
+    if (judgement.outcome !== "error") return judgement
+    unrest.refuse(refusing, at)
+    return { ...judgement, outcome: "refused" }
   }
 
   /** Occupies all slots of the plan's pinned account, so that its request has to wait. */
@@ -156,11 +192,19 @@ export class Load {
         headers: headersOf("responses", key),
         body: ""
       })
+    const stored = received.ended
     const own = await get(businessKey)
+    if (this.isExcused(own)) return undefined
+    const losing = own.status === 404 ? this.unrest.losing(stored) : undefined
+    if (losing !== undefined) {
+      losing.lost++
+      return undefined
+    }
     const read = own.status === 200 ? readWhole("responses", own.body).text : `${own.status} ${own.body.slice(0, 200)}`
     if (read !== plan.expected.text) return `the stored response is ${read}`
     const began = performance.now()
     const another = await get(churnKeyOf(0))
+    if (this.isExcused(another)) return undefined
     const explained = this.world.explained({ ...plan, credential: "churn", variant: 0 }, began, performance.now())
     if (another.status !== 404 && !(another.status === 401 && explained.has("authentication_failed"))) {
       return `another caller's read of ${id} is ${another.status}`
@@ -171,12 +215,22 @@ export class Load {
       headers: headersOf("responses", businessKey),
       body: JSON.stringify({ model: "upstream-chat", input: "!echo-prompt", previous_response_id: id, store: false })
     })
+    if (this.isExcused(continued)) return undefined
     const codes = this.world.explained(plan, began, performance.now())
     const answer = readWhole("responses", continued.body)
     if (continued.status === 429 && codes.has("rate_limit_exceeded")) return undefined
     return continued.status === 200 && answer.text.includes(plan.expected.text)
       ? undefined
       : `the continuation of ${id} lacks it in its prompt: ${continued.status} ${continued.body.slice(0, 300)}`
+  }
+
+  /** Whether a failover or a crash explains that a stored response cannot be checked. Counts it there. */
+  private isExcused(received: Received): boolean {
+    const reset = this.unrest.resetting(received)
+    if (reset !== undefined) this.unrest.reset(reset, received.port)
+    const refusing = isRefusal(received) ? this.unrest.refusing(refusedAt(received)) : undefined
+    if (refusing !== undefined) this.unrest.refuse(refusing, refusedAt(received))
+    return reset !== undefined || refusing !== undefined
   }
 
   private note(plan: Plan, { judgement, received }: Done): void {

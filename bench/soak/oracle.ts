@@ -10,10 +10,11 @@ import { ownToken } from "./faults.ts"
 import { listAt, numberAt, parseJson } from "./json.ts"
 import type { Plan } from "./plan.ts"
 import { badBodyOf } from "./requests.ts"
+import { isRefusal } from "./unrest.ts"
 
 /** The verdict on an answer. */
 export interface Judgement {
-  readonly outcome: "whole" | "error" | "left" | "untrue" | "hung"
+  readonly outcome: "whole" | "error" | "refused" | "reset" | "left" | "untrue" | "hung"
   /** The error in the answer. */
   readonly error: string | undefined
   /** The wrong parts of the answer. */
@@ -90,6 +91,9 @@ const lonely: ReadonlyArray<ErrorCode> = [
   "authentication_failed"
 ]
 
+/** The error of a lost store, which a failover explains for any request. */
+const storeLost: ErrorCode = "store_unavailable"
+
 const judgeReply = (
   plan: Plan,
   received: Received,
@@ -109,6 +113,11 @@ const judgeReply = (
     const codes = new Set<ErrorCode>([...ownErrors(plan), ...explained, ...(alone ? lonely : [])])
     if (kind === "violation") codes.add("tool_choice_violation")
     const refusal = refuseError(plan, received, answer.error, codes)
+    // A request that needs no second account or login needs the store only before its first word.
+    const begun = answer.text !== "" || answer.reasoning !== "" || answer.calls.length > 0
+    if (begun && fault === undefined && isRefusal(received)) {
+      return untrue(`a stream that had begun ended with ${answer.error}`, answer.error)
+    }
     return refusal === undefined ? told(answer.error) : untrue(refusal, answer.error)
   }
   if (received.status !== 200) return untrue(`the status ${received.status} without an error`)
@@ -141,6 +150,14 @@ const judgeCount = (plan: Plan, received: Received): string | undefined => {
   return count !== undefined && Number.isInteger(count) && count > 0 ? undefined : `a count of ${count}`
 }
 
+/** Judges a response that the end of its process broke off: what has arrived is the beginning of the reply. */
+export const judgeReset = (plan: Plan, received: Received, explained: ReadonlySet<ErrorCode>): Judgement => {
+  const leaves: Plan = { ...plan, behaviour: { _tag: "Leaves", when: "stream", after: 0 } }
+  if (plan.kind === "bad") return { ...left, outcome: "reset" }
+  const judgement = judge(leaves, { ...received, how: "left" }, explained)
+  return judgement.outcome === "left" ? { ...judgement, outcome: "reset" } : judgement
+}
+
 /** Judges the response to a plan. `explained` are the errors that changes explain. */
 export const judge = (plan: Plan, received: Received, explained: ReadonlySet<ErrorCode>): Judgement => {
   if (received.how === "hung") return { outcome: "hung", error: undefined, why: `no end: ${shorten(received.body)}` }
@@ -150,7 +167,8 @@ export const judge = (plan: Plan, received: Received, explained: ReadonlySet<Err
     const bad = badBodyOf(plan)
     const error = received.how === "whole" && !streamed ? readWhole(plan.style, received.body).error : undefined
     if (error === undefined) return untrue(`${bad.about} was not refused: ${received.status} ${shorten(received.body)}`)
-    const refusal = refuseError(plan, received, error, [bad.code])
+    const codes = [bad.code, ...(explained.has(storeLost) ? [storeLost] : [])]
+    const refusal = refuseError(plan, received, error, codes)
     return refusal === undefined ? told(error) : untrue(`${bad.about}: ${refusal}`, error)
   }
   if (received.status === 0) return untrue("the connection broke before the response head")

@@ -1,7 +1,7 @@
 /**
  * Draws the samples of a soak: memory, use and delay over time, as one SVG without any script.
  */
-import type { Rest } from "./verdicts.ts"
+import { type Rest, sumOf } from "./verdicts.ts"
 import type { Sample } from "./watch.ts"
 
 interface Line {
@@ -66,7 +66,7 @@ export const plotOf = (samples: ReadonlyArray<Sample>, rests: ReadonlyArray<Rest
         {
           name: "heap after GC",
           colour: "#d62728",
-          points: rests.map(({ at, heap }) => [at, heap / mega]),
+          points: rests.map(({ at, processes }) => [at, sumOf(processes, "heap") / mega]),
           dots: true
         }
       ]

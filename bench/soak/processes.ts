@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { createWriteStream } from "node:fs"
-import { mkdir, writeFile } from "node:fs/promises"
+import { mkdir, readdir, readFile, readlink, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { packAssets } from "../../scripts/bundle/assets.ts"
 import { buildService } from "../../scripts/bundle/service.ts"
@@ -78,24 +78,72 @@ export const startReference = async (log: string): Promise<Running & { readonly 
   return { ...running, url: running.found[0]! }
 }
 
-/** The gateway with an open inspector. */
+/** A gateway, which may be the parent of workers. */
+export interface Gateway extends Running {
+  /** Its name in the report. */
+  readonly name: string
+  readonly url: string
+  /** The folder of its configuration. */
+  readonly folder: string
+}
+
+/** Starts a gateway. It and its workers open an inspector each. */
 export const startGateway = async (
   service: string,
-  options: { readonly cwd: string; readonly adminKey: string; readonly log: string }
-): Promise<Running & { readonly url: string; readonly inspector: string }> => {
+  options: {
+    readonly name: string
+    readonly folder: string
+    /** The folder of the inspectors' addresses. */
+    readonly inspectors: string
+    readonly args: ReadonlyArray<string>
+    readonly env: Readonly<Record<string, string>>
+  }
+): Promise<Gateway> => {
+  const { folder, name } = options
   const running = await start(
-    ["--inspect=127.0.0.1:0", service],
+    [service, ...options.args],
     {
-      cwd: options.cwd,
-      log: options.log,
+      cwd: folder,
+      log: `${folder}.log`,
       env: {
         PORT: "0",
-        GATEWAY_CONFIG_PATH: path.join(options.cwd, "config.json"),
-        GATEWAY_ADMIN_KEY: options.adminKey,
-        GATEWAY_LOG_LEVEL: "warn"
+        GATEWAY_CONFIG_PATH: path.join(folder, "config.json"),
+        GATEWAY_LOG_LEVEL: "warn",
+        SOAK_INSPECTORS: options.inspectors,
+        NODE_OPTIONS: `--import=${path.join(import.meta.dirname, "openInspector.ts")}`,
+        ...options.env
       }
     },
-    [/listens on (http:\S+)/, /Debugger listening on (ws:\S+)/]
+    [/listens on (http:\S+)/]
   )
-  return { ...running, url: running.found[0]!, inspector: running.found[1]! }
+  return { ...running, name, folder, url: running.found[0]! }
+}
+
+/** The processes that a process has started, the oldest first. Empty for an ended process. */
+export const childrenOf = async (pid: number): Promise<ReadonlyArray<number>> => {
+  const tasks = await readdir(`/proc/${pid}/task`).catch(() => [])
+  const lists = await Promise.all(
+    tasks.map((task) => readFile(`/proc/${pid}/task/${task}/children`, "utf8").catch(() => ""))
+  )
+  return lists.flatMap((list) => list.split(" ").filter((child) => child !== "").map(Number)).toSorted((a, b) => a - b)
+}
+
+/** The processes of a gateway that serve: itself, or its workers. */
+export const serving = async ({ child }: Gateway, workers: number): Promise<ReadonlyArray<number>> =>
+  workers > 1 ? await childrenOf(child.pid!) : [child.pid!]
+
+/** The state of an open connection in the system's table. */
+const established = "01"
+
+/** The clients' ports of a process's open connections to a port, and of those that no process has accepted yet. */
+export const clientPortsOf = async (pid: number, port: number): Promise<ReadonlySet<number>> => {
+  const files = await readdir(`/proc/${pid}/fd`)
+  const links = await Promise.all(files.map((file) => readlink(`/proc/${pid}/fd/${file}`).catch(() => "")))
+  const sockets = new Set(["0", ...links.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? [])])
+  const portOf = (address: string): number => Number.parseInt(address.split(":")[1]!, 16)
+  const lines = (await readFile(`/proc/${pid}/net/tcp`, "utf8")).trim().split("\n").slice(1)
+  return new Set(lines.flatMap((line) => {
+    const [, local, remote, state, , , , , , socket] = line.trim().split(/\s+/)
+    return portOf(local!) === port && state === established && sockets.has(socket!) ? [portOf(remote!)] : []
+  }))
 }

@@ -1,14 +1,16 @@
 /**
- * The gateway in front of the scripted upstream, with the initial configuration of a soak.
+ * The gateways in front of the scripted upstream, with the initial configuration of a soak.
  */
 import { mkdir, writeFile } from "node:fs/promises"
 import { request } from "node:http"
 import path from "node:path"
 import { Client } from "./client.ts"
-import { Inspector } from "./inspector.ts"
-import { numberAt, parseJson } from "./json.ts"
+import { Inspectors } from "./inspectors.ts"
+import { at, listAt, numberAt, parseJson, textAt } from "./json.ts"
 import { churning, type Plan, victims } from "./plan.ts"
-import { bundleInto, type Running, startGateway, startReference } from "./processes.ts"
+import { bundleInto, type Gateway, type Running, startGateway, startReference } from "./processes.ts"
+import { SoakStore } from "./store.ts"
+import { until } from "./until.ts"
 
 export const adminKey = "soak-admin-key"
 export const businessKey = "soak-key"
@@ -22,6 +24,17 @@ export const stableOf = (number: number) => accountOf(`stable-${number}`)
 export const churnKeyOf = (number: number): string => `soak-churn-key-${number}`
 
 export const aliasOf = (number: number): string => `soak-alias-${number}`
+
+/** Milliseconds after which a node counts a command of the store as failed: the machine is busy. */
+const storeTimeout = "500"
+
+const killQuietly = (pid: number): void => {
+  try {
+    process.kill(pid, "SIGKILL")
+  } catch {
+    // It has ended.
+  }
+}
 
 const numbers = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, i) => i)
 
@@ -46,15 +59,31 @@ export const keyOf = ({ credential, number, variant }: Plan): string =>
     ? churnKeyOf(variant % churning)
     : businessKey
 
-/** Both processes and the functions to call them. */
+/** How many processes a soak has. */
+export interface Size {
+  readonly clients: number
+  /** Gateways, which share a store unless there is one only. */
+  readonly nodes: number
+  /** Workers of each gateway. With one, the gateway is one process. */
+  readonly workers: number
+}
+
+/** The processes and the functions to call them. */
 export interface Site {
-  readonly folder: string
-  readonly gateway: Running & { readonly url: string }
+  readonly size: Size
+  readonly gateways: ReadonlyArray<Gateway>
   readonly upstream: Running & { readonly url: string }
-  readonly inspector: Inspector
+  /** `undefined` for a single process. */
+  readonly store: SoakStore | undefined
+  readonly inspectors: Inspectors
   readonly client: Client
-  /** Calls the admin API. */
-  readonly admin: (method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: unknown) => Promise<AdminReply>
+  /** Calls the admin API, by default of the gateways in turn. A change is in effect on all nodes when it resolves. */
+  readonly admin: (
+    method: "GET" | "POST" | "PUT" | "DELETE",
+    path: string,
+    body?: unknown,
+    gateway?: Gateway
+  ) => Promise<AdminReply>
   /** Calls the control endpoint of the upstream. */
   readonly control: (path: string, body?: unknown) => Promise<unknown>
   readonly stop: () => Promise<void>
@@ -104,48 +133,103 @@ const call = (method: string, url: string, headers: Readonly<Record<string, stri
     outgoing.end(body)
   })
 
-/** Bundles the service and starts both processes; their output and files are in `folder`. */
-export const startSite = async (folder: string, clients: number): Promise<Site> => {
-  await mkdir(folder, { recursive: true })
+/** The nodes that the store lists; `undefined` unless each of them has sent a heartbeat since `since`. */
+export const nodesSince = async (
+  { admin }: Pick<Site, "admin">,
+  since: number
+): Promise<ReadonlyArray<unknown> | undefined> => {
+  const asked = performance.now()
+  const nodes = listAt((await admin("GET", "/admin/nodes")).value, "nodes")
+    .filter((node) => textAt(node, "state") !== "late")
+  const silence = Math.max(...nodes.map((node) => numberAt(node, "last_beat_ms") ?? Infinity))
+  return silence < asked - since ? nodes : undefined
+}
+
+/** Waits until all nodes have the same configuration, and have sent a heartbeat since `changed`. */
+const settleConfig = (site: Pick<Site, "admin">, changed: number): Promise<boolean> =>
+  until(async () => {
+    const nodes = await nodesSince(site, changed)
+    return nodes !== undefined && new Set(nodes.map((node) => numberAt(node, "config_revision"))).size === 1
+  }, 10_000)
+
+/** Bundles the service and starts all processes; their output and files are in `folder`. */
+export const startSite = async (folder: string, size: Size): Promise<Site> => {
+  const { clients, nodes, workers } = size
+  const inspectorFolder = path.join(folder, "inspectors")
+  await mkdir(inspectorFolder, { recursive: true })
   // Bundle first, so that a failed build leaves no process behind.
   const service = await bundleInto(path.join(folder, "service"))
-  const upstream = await startReference(path.join(folder, "upstream.log"))
+  const gateways: Array<Gateway> = []
+  const inspectors = new Inspectors(inspectorFolder, gateways, workers)
+  let upstream: Awaited<ReturnType<typeof startReference>> | undefined
+  let store: SoakStore | undefined
+  const stop = async (): Promise<void> => {
+    const pids = await inspectors.pids()
+    inspectors.close()
+    for (const { child } of gateways) child.kill("SIGKILL")
+    for (const pid of pids) killQuietly(pid)
+    for (const { ended } of gateways) await ended
+    upstream?.child.kill("SIGKILL")
+    await upstream?.ended
+    await store?.stop()
+  }
   try {
+    upstream = await startReference(path.join(folder, "upstream.log"))
+    if (nodes > 1 || workers > 1) store = await SoakStore.start()
     const config = JSON.stringify(configOf(clients, upstream.url), undefined, 2)
-    await writeFile(path.join(folder, "config.json"), config, { mode: 0o600 })
-    const gateway = await startGateway(service, { cwd: folder, adminKey, log: path.join(folder, "gateway.log") })
-    const inspector = await Inspector.open(gateway.inspector)
-    return {
-      folder,
-      gateway,
-      upstream,
-      inspector,
-      client: new Client(gateway.url),
-      admin: (method, path, body) =>
-        call(
-          method,
-          gateway.url + path,
-          { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
-          body === undefined ? "" : JSON.stringify(body)
-        ),
-      control: async (path, body) => {
-        const method = body === undefined ? "GET" : "POST"
-        const text = body === undefined ? "" : JSON.stringify(body)
-        const reply = await call(method, `${upstream.url}/control/${path}`, {}, text)
-        if (reply.status !== 200) throw new Error(`the upstream refused ${path}: ${reply.text}`)
-        return reply.value
-      },
-      stop: async () => {
-        inspector.close()
-        for (const { child, ended } of [gateway, upstream]) {
-          child.kill("SIGKILL")
-          await ended
-        }
+    for (const number of numbers(nodes)) {
+      const name = nodes === 1 ? "gateway" : `node ${number + 1}`
+      const own = path.join(folder, name.replace(" ", "-"))
+      await mkdir(own)
+      await writeFile(path.join(own, "config.json"), config, { mode: 0o600 })
+      const env = store === undefined ? {} : {
+        GATEWAY_STORE_URL: store.url,
+        GATEWAY_STORE_TIMEOUT_MS: storeTimeout,
+        GATEWAY_NODE_ID: name.replace(" ", "-")
       }
+      gateways.push(
+        await startGateway(service, {
+          name,
+          folder: own,
+          inspectors: inspectorFolder,
+          args: workers > 1 ? ["serve", "--workers", String(workers)] : [],
+          env: { GATEWAY_ADMIN_KEY: adminKey, ...env }
+        })
+      )
     }
   } catch (error) {
-    upstream.child.kill("SIGKILL")
+    await stop()
     throw error
+  }
+  const upstreamUrl = upstream.url
+  let turn = 0
+  const admin: Site["admin"] = async (method, path, body, gateway = gateways[turn++ % gateways.length]!) => {
+    const changed = performance.now()
+    const reply = await call(
+      method,
+      gateway.url + path,
+      { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
+      body === undefined ? "" : JSON.stringify(body)
+    )
+    if (method !== "GET" && reply.status === 200 && store !== undefined) await settleConfig({ admin }, changed)
+    return reply
+  }
+  return {
+    size,
+    gateways,
+    upstream,
+    store,
+    inspectors,
+    client: new Client(gateways.map(({ url }) => url)),
+    admin,
+    control: async (path, body) => {
+      const method = body === undefined ? "GET" : "POST"
+      const text = body === undefined ? "" : JSON.stringify(body)
+      const reply = await call(method, `${upstreamUrl}/control/${path}`, {}, text)
+      if (reply.status !== 200) throw new Error(`the upstream refused ${path}: ${reply.text}`)
+      return reply.value
+    },
+    stop
   }
 }
 
@@ -164,16 +248,26 @@ export interface Use {
 }
 
 /** Reads the resources in use on both sides. */
-export const useOf = async ({ admin, control }: Site): Promise<Use> => {
-  // Sequential, because the first call counts active requests.
-  const metrics = await admin("GET", "/metrics")
+export const useOf = async ({ admin, control, gateways }: Site): Promise<Use> => {
+  // Sequential, because the first calls count active requests.
+  let active = 0
+  for (const gateway of gateways) {
+    const metrics = await admin("GET", "/metrics", undefined, gateway)
+    // The call itself is one of them.
+    active += metricOf(metrics.text, "gateway_requests_active") - 1
+  }
   const queue = await admin("GET", "/admin/queue/status")
   const report = await control("report")
   return {
-    // The call itself is one of them.
-    active: metricOf(metrics.text, "gateway_requests_active") - 1,
+    active,
     inUse: numberAt(queue.value, "in_use") ?? Number.NaN,
     waiting: numberAt(queue.value, "waiting") ?? Number.NaN,
     upstream: numberAt(report, "open") ?? Number.NaN
   }
 }
+
+/** The most concurrent streams of each account at the upstream. */
+export const mostAtOnce = async ({ control }: Site): Promise<ReadonlyArray<readonly [account: string, most: number]>> =>
+  Object.entries(at(await control("report"), "mostAtOnce") ?? {})
+    .filter(([account]) => account.endsWith("@soak.example"))
+    .map(([account, most]) => [account, Number(most)])

@@ -3,13 +3,25 @@
  */
 import { readStream } from "./answers.ts"
 import { Changes } from "./changes.ts"
-import { at, numberAt } from "./json.ts"
+import { Disturber } from "./disturb.ts"
+import { numberAt } from "./json.ts"
 import { Load, type Untrue } from "./load.ts"
 import { type Plan, planOf } from "./plan.ts"
-import type { Result } from "./report.ts"
+import { type Result, shownDisturbance } from "./report.ts"
 import { headersOf } from "./requests.ts"
-import { businessKey, mostInFlight, type Site, stableCount, startSite, useOf } from "./site.ts"
-import { countVerdicts, drainVerdicts, processVerdicts, type Rest } from "./verdicts.ts"
+import { businessKey, mostAtOnce, mostInFlight, type Site, type Size, stableCount, startSite, useOf } from "./site.ts"
+import { Schedule, type Sort, Unrest } from "./unrest.ts"
+import { pause, until } from "./until.ts"
+import {
+  countVerdicts,
+  drainVerdicts,
+  footprintsOf,
+  type ProcessFigures,
+  processVerdicts,
+  type Rest,
+  sumOf,
+  unrestVerdicts
+} from "./verdicts.ts"
 import { type Sample, Watch } from "./watch.ts"
 import { World } from "./world.ts"
 
@@ -17,7 +29,11 @@ import { World } from "./world.ts"
 export interface SoakOptions {
   readonly minutes: number
   readonly seed: string
-  readonly clients: number
+  readonly size: Size
+  /** The most requests in a second. */
+  readonly rate: number
+  /** Seconds between the disturbances of each sort; 0 is never. */
+  readonly every: Readonly<Record<Sort, number>>
   /** Ends after this number of requests, and judges counts only. */
   readonly requests: number | undefined
   /** Folder for the processes' files. */
@@ -27,15 +43,13 @@ export interface SoakOptions {
   readonly ended: AbortSignal
 }
 
-const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
-
 /** Upper bound of printed characters of an answer. */
 const mostShown = 50_000
 
 /** Streams that are open at SIGTERM. */
 const drained = 8
 
-/** Sends SIGTERM while streams are open. Returns the number of complete streams and the exit of the process. */
+/** Sends SIGTERM to all gateways while streams are open. Returns the number of complete streams and the worst exit. */
 const drain = async (site: Site, print: SoakOptions["print"]) => {
   const count = 30
   const prompt = `!pace 100ms\n!count ${count}`
@@ -48,10 +62,9 @@ const drain = async (site: Site, print: SoakOptions["print"]) => {
       body: JSON.stringify({ model: "upstream-chat", stream: true, messages: [{ role: "user", content: prompt }] })
     }))
   // Requests after the signal are refused; the check below reports an earlier refusal.
-  const began = performance.now()
-  while ((await useOf(site)).upstream < drained && performance.now() - began < 10_000) await pause(20)
-  site.inspector.close()
-  site.gateway.child.kill("SIGTERM")
+  await until(async () => (await useOf(site)).upstream >= drained, 10_000)
+  site.inspectors.close()
+  for (const { child } of site.gateways) child.kill("SIGTERM")
   const answers = await Promise.all(streams)
   const whole = answers.filter(({ body, how, requestId, status }) => {
     const answer = readStream("chat", body)
@@ -59,20 +72,19 @@ const drain = async (site: Site, print: SoakOptions["print"]) => {
     if (!isWhole) print(`not whole at the end: ${status} (${how}) ${requestId} ${body.slice(-1000)}`)
     return isWhole
   })
-  const exit = await Promise.race([site.gateway.ended, pause(30_000).then(() => "still running after 30 s")])
-  return { streams: drained, whole: whole.length, exit }
+  const exits = await Promise.race([
+    Promise.all(site.gateways.map(({ ended }) => ended)),
+    pause(30_000).then(() => ["still running after 30 s"])
+  ])
+  return { streams: drained, whole: whole.length, exit: exits.find((exit) => exit !== 0) ?? 0 }
 }
 
-/** Accounts with more concurrent streams than the soak allows. */
-const limitsExceeded = (report: unknown): number =>
-  Object.entries(at(report, "mostAtOnce") ?? {})
-    .filter(([account, most]) => account.endsWith("@soak.example") && Number(most) > mostInFlight).length
-
 /** The command that repeats a wrong outcome. */
-const repeatOf = (options: SoakOptions, { number, what }: Untrue): string =>
-  what === "request"
-    ? `npm run soak -- --seed ${options.seed} --clients ${options.clients} --only ${number}`
-    : `npm run soak -- --seed ${options.seed} --clients ${options.clients}  (change ${number})`
+const repeatOf = ({ seed, size }: SoakOptions, { number, what }: Untrue): string => {
+  const command =
+    `npm run soak -- --seed ${seed} --clients ${size.clients} --nodes ${size.nodes} --workers ${size.workers}`
+  return what === "request" ? `${command} --only ${number}` : `${command}  (${what} ${number})`
+}
 
 const printUntrue = (options: SoakOptions) => (untrue: Untrue, plan: Plan | undefined): void => {
   const { at, number, requestId, what, why } = untrue
@@ -87,11 +99,11 @@ const printUntrue = (options: SoakOptions) => (untrue: Untrue, plan: Plan | unde
 
 /** Runs the request with one number alone, and prints it with its answer. */
 export const runOnly = async (options: SoakOptions, number: number): Promise<boolean> => {
-  const site = await startSite(options.folder, options.clients)
+  const { seed } = options
+  const site = await startSite(options.folder, options.size)
   try {
-    const plan = planOf(options.seed, number)
-    const world = new World()
-    const load = new Load(site, world, options.seed, () => undefined)
+    const plan = planOf(seed, number)
+    const load = new Load({ site, world: new World(), unrest: new Unrest(), seed, print: () => undefined })
     const { judgement, received } = await load.one(number)
     options.print(JSON.stringify({ ...plan, expected: undefined, prompt: undefined }, undefined, 2))
     const body = received.body.length > mostShown ? `${received.body.slice(0, mostShown)}…` : received.body
@@ -105,12 +117,14 @@ export const runOnly = async (options: SoakOptions, number: number): Promise<boo
 
 /** Runs a soak. */
 export const runSoak = async (options: SoakOptions): Promise<Result> => {
-  const { clients, minutes, requests, seed } = options
+  const { every, minutes, rate, requests, seed, size } = options
+  const { clients } = size
   options.print(`seed ${seed}`)
-  const site = await startSite(options.folder, clients)
+  const site = await startSite(options.folder, size)
   try {
     const world = new World()
-    const load = new Load(site, world, seed, printUntrue(options))
+    const unrest = new Unrest()
+    const load = new Load({ site, world, unrest, seed, print: printUntrue(options) })
     const changes = new Changes({
       site,
       world,
@@ -119,15 +133,39 @@ export const runSoak = async (options: SoakOptions): Promise<Result> => {
       accounts: stableCount(clients),
       complain: (number, why) => load.untrue("change", number, why)
     })
+    const disturber = new Disturber({
+      site,
+      unrest,
+      complain: (number, why) => load.untrue("disturbance", number, why)
+    })
+    const schedule = new Schedule(every)
     const watch = new Watch(site, options.print)
     const samples: Array<Sample> = []
     const rests: Array<Rest> = []
     /** Seconds between rests. */
     const between = minutes > 20 ? 300 : 20
+    /** When the measured load began. */
+    let began = Infinity
+    let disturbing = false
+    const isOver = (): boolean =>
+      options.ended.aborted ||
+      (requests === undefined ? watch.seconds - began >= minutes * 60 : load.started >= requests)
 
-    /** The load with its changes and samples, until `over`. */
+    /** Makes what is due: a disturbance, else a change. Changes pause during a disturbance. */
+    const changeOrDisturb = async (): Promise<void> => {
+      const sort = isOver() ? undefined : schedule.next(watch.seconds - began)
+      if (sort === undefined) return await changes.next()
+      disturbing = true
+      try {
+        options.print(shownDisturbance(await disturber.disturb(sort)))
+      } finally {
+        disturbing = false
+      }
+    }
+
+    /** The load with its changes and samples, until `over` and the end of a disturbance. */
     const work = async (over: () => boolean): Promise<void> => {
-      await site.inspector.watchDelay()
+      await site.inspectors.each((inspector) => inspector.watchDelay())
       let working = true
       const each = async (millis: number, action: () => Promise<void>): Promise<void> => {
         while (working) {
@@ -137,12 +175,12 @@ export const runSoak = async (options: SoakOptions): Promise<Result> => {
         }
       }
       const beside = Promise.all([
-        each(requests === undefined ? 1000 : 200, () => changes.next()),
+        each(requests === undefined ? 1000 : 200, changeOrDisturb),
         each(1000, async () => {
           samples.push(await watch.sample(load.totals.requests))
         })
       ])
-      await load.run(clients, over)
+      await load.run(clients, rate, () => over() && !disturbing)
       working = false
       await beside
     }
@@ -153,27 +191,42 @@ export const runSoak = async (options: SoakOptions): Promise<Result> => {
         `rest at ${
           found.at.toFixed(0)
         } s: ${load.totals.requests} requests, ${load.totals.untrue.length} untrue, heap ` +
-          `${(found.heap / 1024 / 1024).toFixed(1)} MB, RSS ${(found.rss / 1024 / 1024).toFixed(0)} MB`
+          `${(sumOf(found.processes, "heap") / 1024 / 1024).toFixed(1)} MB, RSS ${
+            (sumOf(found.processes, "rss") / 1024 / 1024).toFixed(0)
+          } MB`
       )
     }
+    const instances = async (): Promise<ReadonlyMap<number, ReadonlyMap<string, number>>> =>
+      new Map(
+        requests === undefined
+          ? await site.inspectors.each(async (inspector, { pid }) => [pid, await inspector.instances()] as const)
+          : []
+      )
 
     // Use everything once, so that lazily loaded code is in memory before the first rest.
     const warm = requests === undefined ? 20 * clients : Math.min(requests, clients)
     await work(() => load.started >= warm)
     await rest()
-    const first = requests === undefined ? await site.inspector.instances() : new Map<string, number>()
-    const began = watch.seconds
-    const isOver = (): boolean =>
-      options.ended.aborted ||
-      (requests === undefined ? watch.seconds - began >= minutes * 60 : load.started >= requests)
+    const first = await instances()
+    began = watch.seconds
     while (!isOver()) {
       const restAt = watch.seconds + between
       await work(() => isOver() || watch.seconds >= restAt)
       await rest()
     }
-    const delay = await site.inspector.delay()
-    const last = requests === undefined ? await site.inspector.instances() : new Map<string, number>()
-    const report = await site.control("report")
+    const delays = new Map(
+      await site.inspectors.each(async (inspector, { pid }) => [pid, await inspector.delay()] as const)
+    )
+    const last = await instances()
+    const footprints = footprintsOf(rests)
+    const processes = [...last].flatMap(([pid, counts]): ReadonlyArray<ProcessFigures> => {
+      const before = first.get(pid)
+      const own = footprints.get(pid)
+      if (before === undefined || own === undefined) return []
+      return [{ name: own[0]!.name, rests: own, first: before, last: counts, delay: delays.get(pid) ?? Number.NaN }]
+    })
+    const most = await mostAtOnce(site)
+    const violations = numberAt(await site.control("report"), "violations") ?? Number.NaN
     const seconds = watch.seconds
     const ended = await drain(site, options.print)
     const { totals } = load
@@ -181,21 +234,25 @@ export const runSoak = async (options: SoakOptions): Promise<Result> => {
       untrue: totals.untrue.length,
       hung: totals.hung,
       internal: totals.internal,
-      limitsExceeded: limitsExceeded(report),
-      violations: numberAt(report, "violations") ?? Number.NaN
+      limitsExceeded: most.filter(([, each]) => each > mostInFlight).length,
+      violations
     }
     return {
       seed,
-      clients,
+      size,
+      every,
       minutes,
       seconds,
       changes: changes.made,
+      most: Math.max(0, ...most.map(([, each]) => each)),
       totals,
       samples,
       rests,
+      disturbances: unrest.all,
       verdicts: [
         ...countVerdicts(counts, rests),
-        ...(requests === undefined ? processVerdicts({ minutes, rests, first, last, delay }) : []),
+        ...unrestVerdicts(unrest.all),
+        ...processVerdicts({ minutes, processes }),
         ...drainVerdicts(ended)
       ]
     }

@@ -1,12 +1,13 @@
 /**
- * Observes both processes: samples each second under load, and rests.
+ * Observes all processes: samples each second under load, and rests.
  */
 import { listAt, textAt } from "./json.ts"
 import { upstreamKeepAlive } from "./processes.ts"
 import { type Site, type Use, useOf } from "./site.ts"
-import type { Rest } from "./verdicts.ts"
+import { pause } from "./until.ts"
+import { type Footprint, type Rest, sumOf } from "./verdicts.ts"
 
-/** A sample of one second. */
+/** A sample of one second: sums of all processes, and the longest delay. */
 export interface Sample extends Use {
   /** Seconds since the start. */
   readonly at: number
@@ -25,13 +26,11 @@ export interface Sample extends Use {
 /** Milliseconds after which no resource may remain in use. */
 const settleTime = 10_000
 
-const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
-
-/** Takes a sample. `cpuBefore` are the CPU seconds at `before`. */
 export class Watch {
   private readonly site: Site
   private readonly began = performance.now()
-  private cpu = 0
+  /** CPU seconds by process, at the last sample. */
+  private cpu: ReadonlyMap<number, number> = new Map()
   private sampled = 0
   private readonly print: (line: string) => void
 
@@ -53,12 +52,25 @@ export class Watch {
 
   async sample(requests: number): Promise<Sample> {
     const use = await useOf(this.site)
-    const { cpu, delay, descriptors, heapUsed, rss } = await this.site.inspector.sample()
+    const processes = await this.site.inspectors.each(async (inspector, { pid }) => ({
+      pid,
+      ...await inspector.sample()
+    }))
     const at = this.seconds
-    const share = (cpu - this.cpu) / (at - this.sampled)
-    this.cpu = cpu
+    const spent = processes.reduce((sum, { cpu, pid }) => sum + cpu - (this.cpu.get(pid) ?? 0), 0)
+    const share = spent / (at - this.sampled)
+    this.cpu = new Map(processes.map(({ cpu, pid }) => [pid, cpu]))
     this.sampled = at
-    return { at, ...use, rss, heap: heapUsed, cpu: share, descriptors, delay, requests }
+    return {
+      at,
+      ...use,
+      rss: sumOf(processes, "rss"),
+      heap: sumOf(processes, "heapUsed"),
+      cpu: share,
+      descriptors: sumOf(processes, "descriptors"),
+      delay: Math.max(0, ...processes.map(({ delay }) => delay)),
+      requests
+    }
   }
 
   /**
@@ -66,15 +78,15 @@ export class Watch {
    * `quiet`: also waits for idle connections to close.
    */
   async rest(quiet: boolean): Promise<Rest> {
-    const { client, inspector } = this.site
-    await inspector.ignoreDelay()
+    const { client, inspectors, store } = this.site
+    await inspectors.each((inspector) => inspector.ignoreDelay())
     client.close()
     const began = performance.now()
     let use = await useOf(this.site)
     let connections = 0
     for (;;) {
       // The call itself has ended before the next one counts.
-      connections = await inspector.connections()
+      connections = (await inspectors.each((inspector) => inspector.connections())).reduce((sum, each) => sum + each, 0)
       const left = [use.active, use.inUse, use.waiting, use.upstream, connections].some((each) => each !== 0)
       if (!left || performance.now() - began > settleTime) break
       await pause(100)
@@ -83,9 +95,13 @@ export class Watch {
     if (use.upstream !== 0) this.print(`left upstream: ${JSON.stringify(await this.openUpstream())}`)
     const settled = (performance.now() - began) / 1000
     if (quiet) await pause(upstreamKeepAlive + 1000)
-    await inspector.collectGarbage()
-    await inspector.collectGarbage()
-    const { descriptors, heapUsed, rss } = await inspector.sample()
-    return { at: this.seconds, settled, ...use, connections, heap: heapUsed, rss, descriptors }
+    const at = this.seconds
+    const processes = await inspectors.each(async (inspector, { name, pid }): Promise<Footprint> => {
+      await inspector.collectGarbage()
+      await inspector.collectGarbage()
+      const { descriptors, heapUsed, rss } = await inspector.sample()
+      return { at, name, pid, heap: heapUsed, rss, descriptors }
+    })
+    return { at, settled, ...use, connections, processes, store: await store?.memory() }
   }
 }

@@ -2,6 +2,7 @@
  * Two nodes in one process over a real server: the guarantees of the pool hold over both.
  */
 import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -229,6 +230,38 @@ describe("a pool that two nodes share", () => {
       yield* other.change({ keys: ["l"] })
       yield* held.free
       yield* (yield* Fiber.join(waiting)).free
+      yield* idle(other.pool)
+    }))
+
+  it.live("serves a request by another account if its account was removed while the grant was under way", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const { driver } = makeDriver()
+      const config = { accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } }
+      const arrives = yield* Deferred.make<void>()
+      const slow = Layer.effect(
+        Store,
+        Effect.map(Store, (store) =>
+          Store.of({
+            ...store,
+            run: (name, ...args) => {
+              const reply = store.run(name, ...args)
+              return name === "acquire" ? Effect.tap(reply, () => Deferred.await(arrives)) : reply
+            }
+          }))
+      )
+      const one = yield* poolNode(server, "one", config, driver, Layer.provide(slow, storeLayer(server, "one")))
+      const other = yield* poolNode(server, "other", config, driver)
+      const held = yield* hold(other.pool, managed("b@x.org"))
+      const any = yield* ask(one.pool)
+      yield* untilTrue(Effect.map(other.pool.status, ({ in_use }) => in_use === 2))
+      yield* other.change({ accounts: accounts("b") })
+      yield* until(() => one.configuration.now().accounts.length === 1)
+      yield* Deferred.succeed(arrives, undefined)
+      yield* held.free
+      const served = yield* Fiber.join(any)
+      assert.strictEqual(served.lease.identifier, "b@x.org")
+      yield* served.free
       yield* idle(other.pool)
     }))
 

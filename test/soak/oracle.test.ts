@@ -10,45 +10,14 @@ import { mostContinues } from "../../src/upstream/budget.ts"
 import { faultNames, replyWith } from "../../src/upstream/embedded/faults.ts"
 import { nextCut } from "../../src/upstream/embedded/Reply.ts"
 import { replyTo } from "../../src/upstream/embedded/script.ts"
+import { chunk, failure, frame, plain, plan, streamed } from "./answers.ts"
 
 const none: ReadonlySet<ErrorCode> = new Set()
-
-const plan: Plan = {
-  number: 1,
-  style: "chat",
-  kind: "text",
-  stream: true,
-  model: "upstream-chat",
-  prompt: "!say one two",
-  expected: { reasoning: "", text: "one two", calls: [] },
-  fault: undefined,
-  credential: "key",
-  victim: undefined,
-  behaviour: { _tag: "Reads" },
-  variant: 0
-}
-
-const frame = (value: unknown): string => `data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`
-const chunk = (delta: object, finish_reason: string | null = null): string =>
-  frame({ id: "a", choices: [{ index: 0, delta, finish_reason }] })
-const failure = (code: string) => ({ error: { message: "m", type: "t", code, param: null } })
 
 const role = chunk({ role: "assistant" })
 const text = chunk({ content: "one" }) + chunk({ content: " two" })
 const stop = chunk({}, "stop")
 const done = frame("[DONE]")
-
-const streamed = (body: string, more: Partial<Received> = {}): Received => ({
-  how: "whole",
-  status: 200,
-  contentType: "text/event-stream; charset=utf-8",
-  requestId: "r",
-  body,
-  ...more
-})
-
-const plain = (status: number, value: unknown): Received =>
-  streamed(JSON.stringify(value), { status, contentType: "application/json" })
 
 const outcome = (received: Received, change: Partial<Plan> = {}, explained = none): string =>
   judge({ ...plan, ...change }, received, explained).outcome

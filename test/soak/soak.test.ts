@@ -23,7 +23,7 @@ describe("npm run soak", () => {
     assert.strictEqual(code, 0, said)
     assert.match(said, /^seed suite\n/)
     const result = JSON.parse(readFileSync(path.join(out, "result.json"), "utf8"))
-    assert.deepInclude(result, { passed: true, seed: "suite", clients: 8 })
+    assert.deepInclude(result, { passed: true, seed: "suite", size: { clients: 8, nodes: 1, workers: 1 } })
     assert.isAtLeast(result.totals.requests, 150)
     assert.isAbove(result.changes, 0)
     assert.match(readFileSync(path.join(out, "report.md"), "utf8"), /^# Soak: passed\n/)

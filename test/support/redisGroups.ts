@@ -52,6 +52,10 @@ const optionsOf = (conf: string): ReadonlyArray<string> =>
 export const documentedRights = (first: string): ReadonlyArray<string> =>
   pageText("docs/nodes.md").split("`").find((code) => code.startsWith(first))!.split(/\s+/)
 
+/** The options of a server that replicates a primary. */
+export const replicaOf = (primary: RedisServer): ReadonlyArray<string> =>
+  optionsOf(withPorts(`${serverConf}${replicaConf}`, ["10.0.0.1:6379"], [primary]))
+
 /** A process of Redis, and its password if it has one. */
 interface Asked {
   readonly socket: string
@@ -79,6 +83,8 @@ export interface RedisGroup {
   readonly second: RedisServer
   /** Hands over to the replica, as an operator does. */
   readonly handOver: () => Promise<void>
+  /** Whether the others name a server as the primary, and it is. */
+  readonly isPrimary: (server: RedisServer) => Promise<boolean>
   /** Waits until the servers name the replica as the primary, and it is. */
   readonly untilHandedOver: () => Promise<void>
 }
@@ -90,7 +96,8 @@ interface Sentinel extends Asked {
 const isPrimary = async (server: RedisServer): Promise<boolean> =>
   /role:master/.test(String(await ask(server, "INFO", "replication").catch(() => "")))
 
-const isConnected = async (replica: RedisServer): Promise<boolean> =>
+/** Whether a replica has the data of its primary. */
+export const isConnected = async (replica: RedisServer): Promise<boolean> =>
   /master_link_status:up/.test(String(await ask(replica, "INFO", "replication")))
 
 /** A certificate of all servers, and the lines of a configuration that use it. */
@@ -179,8 +186,7 @@ const startSentinel = (of: RedisServer, tls: TlsFiles | undefined): Effect.Effec
 const makeSentinelGroup = Effect.fnUntraced(
   function*(tls?: TlsFiles): Effect.fn.Return<RedisGroup, never, Scope.Scope> {
     const first = yield* redisServer((server) => [...optionsOf(serverConf), ...securing(server, tls)])
-    const replica = withPorts(`${serverConf}${replicaConf}`, ["10.0.0.1:6379"], [first])
-    const second = yield* redisServer((server) => [...optionsOf(replica), ...securing(server, tls)])
+    const second = yield* redisServer((server) => [...replicaOf(first), ...securing(server, tls)])
     const sentinels = yield* Effect.all([1, 2, 3].map(() => startSentinel(first, tls)), { concurrency: 3 })
     const named = (sentinel: Sentinel) =>
       ask(sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main").then((reply) => Number((reply as Array<string>)[1]))
@@ -193,6 +199,10 @@ const makeSentinelGroup = Effect.fnUntraced(
         })
       }
     })
+    const isNamed = async (server: RedisServer): Promise<boolean> => {
+      const names = await Promise.all(sentinels.map(named))
+      return names.filter((port) => port === server.port).length >= 2 && await isPrimary(server)
+    }
     return {
       url: addressOf(withPorts(sentinelAddress, [1, 2, 3].map((host) => `10.0.0.${host}:26379`), sentinels), tls),
       env: envOf(tls),
@@ -204,11 +214,8 @@ const makeSentinelGroup = Effect.fnUntraced(
           (await ask(sentinels[0]!, "SENTINEL", "FAILOVER", "main").catch(() => "")) === "OK"
         )
       },
-      untilHandedOver: () =>
-        untilHolds(async () => {
-          const names = await Promise.all(sentinels.map(named))
-          return names.filter((port) => port === second.port).length >= 2 && await isPrimary(second)
-        })
+      isPrimary: isNamed,
+      untilHandedOver: () => untilHolds(() => isNamed(second))
     }
   }
 )
@@ -251,6 +258,10 @@ const makeClusterGroup = Effect.fnUntraced(function*(tls?: TlsFiles): Effect.fn.
     return [at(owner), replica] as const
   })
   const other = nodes.find((node) => node !== first && node !== second)!
+  const isNamed = async (server: RedisServer): Promise<boolean> => {
+    const moved = await ask(other, "GET", "gw:{main}:epoch").catch((error: unknown) => String(error))
+    return String(moved).includes(`MOVED ${slot} 127.0.0.1:${server.port}`) && await isPrimary(server)
+  }
   return {
     url: addressOf(withPorts(clusterAddress, addresses, nodes), tls),
     query: "",
@@ -260,11 +271,8 @@ const makeClusterGroup = Effect.fnUntraced(function*(tls?: TlsFiles): Effect.fn.
     handOver: async () => {
       await untilHolds(async () => (await ask(second, "CLUSTER", "FAILOVER").catch(() => "")) === "OK")
     },
-    untilHandedOver: () =>
-      untilHolds(async () => {
-        const moved = await ask(other, "GET", "gw:{main}:epoch").catch((error: unknown) => String(error))
-        return String(moved).includes(`MOVED ${slot} 127.0.0.1:${second.port}`) && await isPrimary(second)
-      })
+    isPrimary: isNamed,
+    untilHandedOver: () => untilHolds(() => isNamed(second))
   }
 })
 

@@ -269,11 +269,11 @@ const makeSharedCore = Effect.fnUntraced(function*(
     return Effect.map(view.outage(upstreams, now), (found) => refusalError(error, now(), found))
   }
 
-  const lease = Effect.fnUntraced(function*(
-    restore: Restore,
-    caller: Caller,
-    options: LeaseOptions
-  ): Effect.fn.Return<Lease, GatewayError, Scope.Scope> {
+  const lease: (restore: Restore, caller: Caller, options: LeaseOptions) => Effect.Effect<
+    Lease,
+    GatewayError,
+    Scope.Scope
+  > = Effect.fnUntraced(function*(restore, caller, options) {
     if (!store.isUp()) return yield* storeUnavailable()
     const scope = yield* Effect.scope
     yield* currentDrivers
@@ -310,6 +310,11 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const driver = account === undefined ? drivers.get(defaultUpstream) : account.driverIn(drivers)
     if (driver === undefined || (grant.account !== "" && account === undefined)) {
       release(grant, undefined)
+      // The change that removed the account is in the store already: the next grant is of another one.
+      if (account === undefined && caller._tag === "Managed" && caller.target === undefined) {
+        const patience = options.patience ?? config.now().upstream.timeouts.queue * 1_000
+        return yield* lease(restore, caller, { ...options, patience: Math.max(0, patience - (now() - began)) })
+      }
       return yield* gatewayError("no_account_available", "The account was removed while the request waited")
     }
     if (account !== undefined) tokensOf(account, driver).setCurrent(grant.token)
