@@ -100,7 +100,7 @@ interface Violation {
 
 /** The serious and critical findings of axe, one line each. */
 export const seriousFindings = async (page: Page): Promise<Array<string>> => {
-  // The page's policy forbids inline scripts; it does not apply to the debugger. Parsing axe costs as much as running it.
+  // The page's policy forbids inline scripts; it does not apply to the debugger. Parsing axe costs nearly as much as running it.
   if (!await page.evaluate("'axe' in globalThis")) await page.evaluate(axeSource)
   const violations = await page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
