@@ -1,13 +1,16 @@
 /** The start script, called from another folder: relative paths start at the caller's folder. */
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
-import { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { checkout } from "../support/checkout.ts"
+import { service } from "../support/service.ts"
 
 const root = checkout()
 const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "start-")))
+// The sources are those of the repository, and so is the bundle; bundle.test.ts builds it.
+cpSync(path.dirname(service), path.join(root, "node_modules/.cache/service"), { recursive: true })
 afterAll(() => [root, folder].forEach((each) => rmSync(each, { recursive: true })))
 
 writeFileSync(path.join(folder, "mine.json"), JSON.stringify({ keys: ["one", "two"] }))
@@ -24,7 +27,6 @@ const run = (cwd: string, script: string, args: ReadonlyArray<string>, env: Reco
 }
 
 describe("the start script", () => {
-  // The first one builds the service.
   it.each([
     [path.join(root, "scripts/start"), ["check-config", "mine.json"], {}],
     [path.join(root, "scripts/start"), ["check-config"], { GATEWAY_CONFIG_PATH: "mine.json" }],

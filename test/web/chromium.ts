@@ -130,6 +130,7 @@ export const executable = (): Promise<string> =>
 export const launch = async (): Promise<Browser> =>
   chromium.launch({
     executablePath: await executable(),
-    // Containers lack a sandbox for it, and have little shared memory.
-    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+    // Containers lack a sandbox for it, and have little shared memory. The letters of the pictures match slight hinting, which is not
+    // the default of every build.
+    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--font-render-hinting=slight"]
   })

@@ -381,6 +381,7 @@ describe("several upstreams elsewhere at the console", () => {
     const rows = table("Accounts").getByRole("row")
     await rows.getByText(/Test failed/).waitFor()
     await rows.getByTitle(message).waitFor()
+    await rows.nth(2).waitFor({ state: "detached" })
     assert.strictEqual(await rows.count(), 2)
     await settled(page)
     assert.deepStrictEqual(await seriousFindings(page), [])
