@@ -126,11 +126,10 @@ export const executable = (): Promise<string> =>
     )
   })()
 
-/** Starts a browser without a window. */
-export const launch = async (): Promise<Browser> =>
+/** Starts a browser without a window: `pinned` prefers the build of the registry's package, which draws pictures alike everywhere. */
+export const launch = async (pinned = false): Promise<Browser> =>
   chromium.launch({
-    executablePath: await executable(),
-    // Containers lack a sandbox for it, and have little shared memory. The letters of the pictures match slight hinting, which is not
-    // the default of every build.
+    executablePath: (pinned ? await fromRegistry() : undefined) ?? await executable(),
+    // Containers lack a sandbox for it, and have little shared memory. Builds differ in how they hint letters by default.
     args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--font-render-hinting=slight"]
   })

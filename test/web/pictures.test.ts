@@ -1,5 +1,5 @@
 /**
- * Pictures of every page, with fixed data, fonts and clock, in both themes and three widths, compared with the committed ones.
+ * Pictures of every page, with fixed data, fonts, clock and browser, in both themes and three widths, compared with the committed ones.
  *
  * `UPDATE_PICTURES=1` writes them anew: look at each changed one before it is committed. A picture that differs is written to
  * `node_modules/.cache/pictures`.
@@ -51,7 +51,7 @@ let page: Page
 
 beforeAll(async () => {
   ;[browser, gateway] = await Promise.all([
-    launch(),
+    launch(true),
     startGateway({
       upstreams: {
         local: {

@@ -56,29 +56,31 @@ export const Changes = () => {
         {({ changes, next, store }) => (
           <>
             {!store.persistent && <p class="notice warn">{t.notKept}</p>}
-            <Table
-              name={common.pages.changes}
-              columns={[{ name: t.when, width: "10rem" }, { name: t.who, width: "14rem" }, t.what]}
-              rows={changes.length}
-              empty={t.empty}
-            >
-              {changes.map((change) => (
-                <tr key={change.id} class="top">
-                  <td class="nowrap">
-                    <When at={Date.parse(change.at)} />
-                    <p class="hint">{change.node}</p>
-                  </td>
-                  <td class="text">
-                    {t.kinds[change.who.kind]} {change.who.name !== null && <code>{change.who.name}</code>}
-                    {change.address !== null && <p class="hint">{t.from(change.address)}</p>}
-                  </td>
-                  <td class="text">
-                    {change.action}
-                    {change.fields.length + change.more_fields > 0 && <Fields change={change} />}
-                  </td>
-                </tr>
-              ))}
-            </Table>
+            <div class="changes">
+              <Table
+                name={common.pages.changes}
+                columns={[{ name: t.when, width: "10rem" }, { name: t.who, width: "14rem" }, t.what]}
+                rows={changes.length}
+                empty={t.empty}
+              >
+                {changes.map((change) => (
+                  <tr key={change.id} class="top">
+                    <td class="nowrap">
+                      <When at={Date.parse(change.at)} />
+                      <p class="hint">{change.node}</p>
+                    </td>
+                    <td class="text">
+                      {t.kinds[change.who.kind]} {change.who.name !== null && <code>{change.who.name}</code>}
+                      {change.address !== null && <p class="hint">{t.from(change.address)}</p>}
+                    </td>
+                    <td class="text">
+                      {change.action}
+                      {change.fields.length + change.more_fields > 0 && <Fields change={change} />}
+                    </td>
+                  </tr>
+                ))}
+              </Table>
+            </div>
             <div class="pager">
               <button type="button" disabled={before === ""} onClick={() => turn("")}>{t.newest}</button>
               <button type="button" disabled={next === null} onClick={() => turn(next ?? "")}>{t.older}</button>

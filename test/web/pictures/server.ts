@@ -19,17 +19,22 @@ const types: Readonly<Record<string, string>> = {
   ".woff2": "font/woff2"
 }
 
-const font = readFileSync(
-  path.join(
-    path.dirname(createRequire(import.meta.url).resolve("@fontsource-variable/inter/package.json")),
-    "files/inter-latin-wght-normal.woff2"
+/** A file of a font package. */
+const fontFile = (name: string, file: string): Buffer =>
+  readFileSync(
+    path.join(path.dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), "files", file)
   )
-)
 
-/** One typeface for everything, so that a picture does not depend on the fonts of the machine. */
+const fonts: Readonly<Record<string, Buffer>> = {
+  "/font.woff2": fontFile("@fontsource-variable/inter", "inter-latin-wght-normal.woff2"),
+  "/symbols.woff2": fontFile("@fontsource/noto-sans-symbols-2", "noto-sans-symbols-2-symbols-400-normal.woff2")
+}
+
+/** One typeface for all letters and one for signs, so that a picture does not depend on the fonts of the machine. */
 const fixedFonts = `
 @font-face { font-family: Fixed; src: url(/font.woff2) format("woff2"); font-weight: 100 900 }
-*, ::before, ::after { font-family: Fixed !important; animation: none !important; transition: none !important; caret-color: transparent !important }
+@font-face { font-family: Signs; src: url(/symbols.woff2) format("woff2") }
+*, ::before, ::after { font-family: Fixed, Signs !important; animation: none !important; transition: none !important; caret-color: transparent !important }
 `
 
 const list = (items: ReadonlyArray<object>, query: URLSearchParams, more: object = {}) => {
@@ -120,7 +125,8 @@ export const startFixed = async (gateway: string): Promise<{ readonly url: strin
     // A page that hears nothing shows that its figures are old. Every page asks for something.
     for (const stream of streams) stream.write(": heartbeat\n\n")
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://fixed")
-    if (pathname === "/font.woff2") return send(response, types[".woff2"]!, font)
+    const font = fonts[pathname]
+    if (font !== undefined) return send(response, types[".woff2"]!, font)
     if (pathname === "/admin/events") {
       response.writeHead(200, { "content-type": "text/event-stream" })
       streams.add(response)

@@ -54,7 +54,7 @@ export const Chart = ({ measure, nameOf, onRange, stack, unit }: {
         stroke: colourOf(element, "--muted"),
         grid: { stroke: line, width: 1 },
         ticks: { stroke: line, width: 1 },
-        font: "12px system-ui, sans-serif"
+        font: `12px ${getComputedStyle(element).fontFamily}`
       }
       const bars = UPlot.paths.bars?.({ size: [0.8, 40] })
       const colour = (index: number) =>
