@@ -10,7 +10,7 @@ import { headersOf } from "./requests.ts"
 import { accountOf, businessKey, mostAtOnce, nodesSince, type Site, wideLimits } from "./site.ts"
 import { failovers } from "./store.ts"
 import { type Disturbance, isRefusal, refusalTime, refusedAt, type Sort, type Unrest } from "./unrest.ts"
-import { pause, until } from "./until.ts"
+import { expectSoon, pause, until } from "./until.ts"
 
 /** The accounts whose slots are all taken, and the limit of each during a disturbance. */
 const pressed = 3
@@ -19,8 +19,8 @@ const limit = 2
 /** Clients of each of these accounts: some of them wait. */
 const holders = 4
 
-/** Requests that the limited key allows during a disturbance. */
-const allowed = 12
+/** Requests that the limited key allows: it is used up while the disturbance goes on. */
+const allowed = 6
 
 /** Events of a held stream, one each 100 ms. */
 const events = [30, 45, 60] as const
@@ -52,10 +52,19 @@ export class Disturber {
     this.complain = complain
   }
 
-  /** Causes a disturbance, and resolves when it is over. */
-  async disturb(sort: Sort): Promise<Disturbance> {
-    const { admin, size } = this.site
+  /** Causes a disturbance, and resolves when it is over. `undefined` if it could not be completed. */
+  async disturb(sort: Sort): Promise<Disturbance | undefined> {
     const number = ++this.made
+    try {
+      return await this.press(number, sort)
+    } catch (error) {
+      this.complain(number, `${sort}: ${String(error)}`)
+      return undefined
+    }
+  }
+
+  private async press(number: number, sort: Sort): Promise<Disturbance> {
+    const { admin, size } = this.site
     const accounts = Array.from({ length: pressed }, (_, i) => accountOf(`pressed-${number}-${i}`))
     const key = `soak-limited-key-${number}`
     const expectOk = async (what: string, calling: ReturnType<typeof admin>): Promise<void> => {
@@ -88,11 +97,15 @@ export class Disturber {
     }, 10_000)
 
     const disturbance = this.unrest.begin(sort, kind, performance.now())
-    await this.cause[sort](disturbance)
-    disturbance.over = performance.now()
-    if (sort === "failover") await pause(refusalTime)
-    working = false
-    await work
+    try {
+      await this.cause[sort](disturbance)
+      disturbance.over = performance.now()
+      if (sort === "failover") await pause(refusalTime)
+    } finally {
+      disturbance.over = Math.min(disturbance.over, performance.now())
+      working = false
+      await work
+    }
     await this.site.store?.settle()
     disturbance.most = Math.max(0, ...(await pressure()).map(([, most]) => most))
     disturbance.limit = limit
@@ -113,7 +126,10 @@ export class Disturber {
     roll: async () => {
       const before = new Set(await serving(this.last, this.site.size.workers))
       this.last.child.kill("SIGHUP")
-      await until(async () => (await serving(this.last, this.site.size.workers)).every((pid) => !before.has(pid)))
+      await expectSoon(
+        "all workers are replaced",
+        async () => (await serving(this.last, this.site.size.workers)).every((pid) => !before.has(pid))
+      )
       await this.untilComplete()
     },
     kill: async (disturbance) => {
@@ -125,7 +141,10 @@ export class Disturber {
       const crash = { node: this.site.gateways.length - 1, stopped, killed: performance.now(), ports }
       disturbance.crash = crash
       process.kill(pid, "SIGKILL")
-      await until(async () => !(await serving(this.last, this.site.size.workers)).includes(pid))
+      await expectSoon(
+        "the worker has ended",
+        async () => !(await serving(this.last, this.site.size.workers)).includes(pid)
+      )
       await this.untilComplete()
     }
   }
@@ -134,7 +153,7 @@ export class Disturber {
   private async untilComplete(): Promise<void> {
     const { gateways, size } = this.site
     const since = performance.now()
-    await until(async () => {
+    await expectSoon("all workers serve", async () => {
       const nodes = await nodesSince(this.site, since)
       return nodes?.length === gateways.length * size.workers && nodes.every((node) => textAt(node, "state") === "up")
     })
@@ -190,7 +209,7 @@ export class Disturber {
     while (!isOver()) {
       const { how, status } = await this.ask("!say one", key, false)
       if (status === 200 || how !== "whole") counted.used++
-      await pause(250)
+      await pause(150)
     }
   }
 }

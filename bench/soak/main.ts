@@ -55,7 +55,8 @@ const numberOf = (name: keyof typeof least): number | undefined => {
   if (text === undefined) return undefined
   const value = Number(text)
   if (text.trim() !== "" && value >= least[name] && (fractions.has(name) || Number.isInteger(value))) return value
-  return refuse(`--${name} must be a number of at least ${Math.round(least[name])}`)
+  const range = least[name] === Number.MIN_VALUE ? "above 0" : `of at least ${least[name]}`
+  return refuse(`--${name} must be a number ${range}`)
 }
 
 const size = {

@@ -56,7 +56,9 @@ const mega = 1024 * 1024
 
 /** The plot. */
 export const plotOf = (samples: ReadonlyArray<Sample>, rests: ReadonlyArray<Rest>): string => {
-  const over = (of: (sample: Sample) => number) => samples.map((sample) => [sample.at, of(sample)] as const)
+  // The queue is unknown while the store is lost.
+  const over = (of: (sample: Sample) => number) =>
+    samples.map((sample) => [sample.at, of(sample)] as const).filter(([, value]) => Number.isFinite(value))
   const panels: ReadonlyArray<Panel> = [
     {
       title: "Memory, MB",

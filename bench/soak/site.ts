@@ -10,7 +10,7 @@ import { at, listAt, numberAt, parseJson, textAt } from "./json.ts"
 import { churning, type Plan, victims } from "./plan.ts"
 import { bundleInto, type Gateway, type Running, startGateway, startReference } from "./processes.ts"
 import { SoakStore } from "./store.ts"
-import { until } from "./until.ts"
+import { pause, until } from "./until.ts"
 
 export const adminKey = "soak-admin-key"
 export const businessKey = "soak-key"
@@ -117,8 +117,8 @@ const configOf = (clients: number, upstream: string) => ({
   requests: { limit: 200, max_body_bytes: 65_536 }
 })
 
-/** Uses a new connection, so that no admin connection is open at a rest. */
-const call = (method: string, url: string, headers: Readonly<Record<string, string>>, body: string) =>
+/** Uses a new connection, so that no connection of the soak itself is open at a rest. */
+const callOnce = (method: string, url: string, headers: Readonly<Record<string, string>>, body: string) =>
   new Promise<AdminReply>((resolve, reject) => {
     const outgoing = request(url, { method, agent: false, headers }, (response) => {
       const chunks: Array<Buffer> = []
@@ -132,6 +132,18 @@ const call = (method: string, url: string, headers: Readonly<Record<string, stri
     outgoing.on("error", reject)
     outgoing.end(body)
   })
+
+/** Reads again if the connection breaks: a worker may have been killed. */
+const call = async (...sent: Parameters<typeof callOnce>): Promise<AdminReply> => {
+  for (let left = sent[0] === "GET" ? 5 : 0;; left--) {
+    try {
+      return await callOnce(...sent)
+    } catch (error) {
+      if (left === 0) throw error
+      await pause(100)
+    }
+  }
+}
 
 /** The nodes that the store lists; `undefined` unless each of them has sent a heartbeat since `since`. */
 export const nodesSince = async (
@@ -211,7 +223,9 @@ export const startSite = async (folder: string, size: Size): Promise<Site> => {
       { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
       body === undefined ? "" : JSON.stringify(body)
     )
-    if (method !== "GET" && reply.status === 200 && store !== undefined) await settleConfig({ admin }, changed)
+    if (method !== "GET" && reply.status === 200 && store !== undefined && !await settleConfig({ admin }, changed)) {
+      throw new Error(`the change ${method} ${path} is not in effect on all nodes after 10 s`)
+    }
     return reply
   }
   return {

@@ -157,7 +157,8 @@ export const runSoak = async (options: SoakOptions): Promise<Result> => {
       if (sort === undefined) return await changes.next()
       disturbing = true
       try {
-        options.print(shownDisturbance(await disturber.disturb(sort)))
+        const disturbance = await disturber.disturb(sort)
+        if (disturbance !== undefined) options.print(shownDisturbance(disturbance))
       } finally {
         disturbing = false
       }
@@ -174,15 +175,15 @@ export const runSoak = async (options: SoakOptions): Promise<Result> => {
           while (working && performance.now() < next) await pause(Math.min(100, Math.max(1, next - performance.now())))
         }
       }
-      const beside = Promise.all([
+      await Promise.all([
+        load.run(clients, rate, () => over() && !disturbing).then(() => {
+          working = false
+        }),
         each(requests === undefined ? 1000 : 200, changeOrDisturb),
         each(1000, async () => {
           samples.push(await watch.sample(load.totals.requests))
         })
       ])
-      await load.run(clients, rate, () => over() && !disturbing)
-      working = false
-      await beside
     }
     const rest = async (): Promise<void> => {
       const found = await watch.rest(requests === undefined)

@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { ask, isConnected, type RedisGroup, replicaOf, sentinelGroup } from "../../test/support/redisGroups.ts"
 import type { RedisServer } from "../../test/support/redisServer.ts"
-import { until } from "./until.ts"
+import { expectSoon } from "./until.ts"
 
 /** Seconds for which a sleeping primary does not answer: it wakes up after its failover. */
 const asleep = "8"
@@ -49,7 +49,7 @@ export class SoakStore {
   /** Makes the primary fail. Resolves when most sentinels name the replica, and it answers as the primary. */
   async failOver(kind: string): Promise<void> {
     await causes[kind]!(this.group, this.primary)
-    await until(() => this.group.isPrimary(this.replica))
+    await expectSoon("the replica is the primary", () => this.group.isPrimary(this.replica))
     const failed = this.primary
     this.primary = this.replica
     this.replica = failed
@@ -60,7 +60,7 @@ export class SoakStore {
   async settle(): Promise<void> {
     if (this.killed) await this.replica.start(...replicaOf(this.primary))
     this.killed = false
-    await until(() => isConnected(this.replica).catch(() => false))
+    await expectSoon("the former primary is a replica", () => isConnected(this.replica).catch(() => false))
   }
 
   /** Bytes that the data of the primary occupy. */

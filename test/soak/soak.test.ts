@@ -35,4 +35,9 @@ describe("npm run soak", () => {
     const { code, said } = await soak("--clients", "none")
     assert.deepStrictEqual([code, said], [1, "--clients must be a number of at least 1\n"])
   })
+
+  it("rejects a failover without a store", async () => {
+    const { code, said } = await soak("--failover", "5")
+    assert.deepStrictEqual([code, said], [1, "--failover needs several --nodes or --workers\n"])
+  })
 })
