@@ -4,13 +4,15 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs"
+import { BoundSocket } from "node:net"
 import path from "node:path"
 import { accounts, admin, chat, send, times } from "../gateway/support.ts"
 import { run } from "../server/cli/process.ts"
-import { adminKey } from "../support/gateway.ts"
+import { adminKey, businessKey } from "../support/gateway.ts"
 import { freePort, redisServer } from "../support/redisServer.ts"
-import { serviceEnvironment } from "../support/service.ts"
+import { service, serviceEnvironment } from "../support/service.ts"
 import { pageText, snippetsOf } from "../support/snippets.ts"
 import { untilHolds } from "../support/until.ts"
 import { type Cluster, type ClusterNode, startCluster, untilIdle } from "./cluster.ts"
@@ -214,6 +216,51 @@ describe("the commands of docs/operating.md for workers", () => {
       shell.stdin!.end()
       shell.kill("SIGKILL")
       closeSync(output)
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    }
+  })
+})
+
+describe("workers on the socket of a service manager", () => {
+  it("share it, and their successors too", async () => {
+    const scope = Scope.makeUnsafe()
+    const store = await Effect.runPromise(Scope.provide(redisServer(), scope))
+    const socket = new BoundSocket({ host: "127.0.0.1" })
+    const url = `http://127.0.0.1:${socket.address().port}`
+    const script = `LISTEN_PID=$$ LISTEN_FDS=1 exec "${process.execPath}" "${service}"`
+    const parent = spawn("sh", ["-c", script], {
+      env: {
+        ...serviceEnvironment,
+        GATEWAY_WORKERS: "2",
+        GATEWAY_ADMIN_KEY: adminKey,
+        GATEWAY_CONFIG_JSON: JSON.stringify({ keys: [businessKey], upstream: { driver: "embedded" } }),
+        GATEWAY_NODE_ID: "m",
+        GATEWAY_STORE_URL: store.url,
+        GATEWAY_STORE_TIMEOUT_MS: "1500"
+      },
+      stdio: ["ignore", "pipe", "pipe", socket.fd()]
+    })
+    const ended = once(parent, "close")
+    let said = ""
+    for (const output of [parent.stdout, parent.stderr]) output!.on("data", (text: Buffer) => said += String(text))
+    try {
+      await untilHolds(() => said.includes("Worker m-2 serves"))
+      // From here on only the workers can answer.
+      socket.close()
+      for (const id of ["m-1", "m-2"]) {
+        await untilHolds(async () => {
+          await Promise.all(times(4, () => chat(url, "!say one")))
+          return said.includes(`"node":"${id}","request_id"`)
+        })
+      }
+      parent.kill("SIGHUP")
+      await untilHolds(() => said.includes("All workers are replaced"))
+      assert.strictEqual((await chat(url, "!say one")).text, "one")
+      parent.kill("SIGTERM")
+      const [code]: Array<unknown> = await ended
+      assert.strictEqual(code, 0)
+    } finally {
+      parent.kill("SIGKILL")
       await Effect.runPromise(Scope.close(scope, Exit.void))
     }
   })
