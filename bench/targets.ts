@@ -11,6 +11,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { createInterface } from "node:readline"
 import { PassThrough } from "node:stream"
+import { expectSoon } from "./soak/until.ts"
 
 export interface Target {
   readonly name: string
@@ -25,15 +26,10 @@ export const median = (values: ReadonlyArray<number>): number => sorted(values)[
 export const percentile = (values: ReadonlyArray<number>, part: number): number =>
   sorted(values)[Math.min(values.length - 1, Math.floor(values.length * part))]!
 
-/** Polls until the condition holds. */
-export const until = async (holds: () => boolean): Promise<void> => {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 100))
-}
-
 /** Waits for a matching line in a file that a process writes. Resolves with the match. */
 const readLine = async (file: string, ready: RegExp, child: ChildProcess): Promise<string> => {
   let found: RegExpExecArray | null = null
-  await until(() => {
+  await expectSoon(`a line of ${file}`, async () => {
     found = ready.exec(readFileSync(file, "utf8"))
     if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(" ")} ended before it was ready`)
     return found !== null

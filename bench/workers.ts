@@ -5,28 +5,26 @@
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { openSync, readFileSync } from "node:fs"
+import { closeSync, openSync, readFileSync } from "node:fs"
 import { Agent } from "node:http"
 import { availableParallelism } from "node:os"
 import path from "node:path"
 import { redisServer } from "../test/support/redisServer.ts"
+import { childrenOf } from "./soak/processes.ts"
+import { expectSoon } from "./soak/until.ts"
 import { type Row, table } from "./table.ts"
-import { type Ask, ask, chat, cpuSeconds, median, until } from "./targets.ts"
+import { type Ask, ask, chat, cpuSeconds, median } from "./targets.ts"
 
 /** Scales the numbers of requests. */
 const effort = Number(process.env["BENCH_EFFORT"] ?? 1)
 const rounds = Math.max(1, Math.round(5 * effort))
 const callers = 32
 
-/** The processes that a process has started. */
-const childrenOf = (pid: number): ReadonlyArray<number> =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter((text) => text !== "").map(Number)
-
 interface Machine {
   readonly name: string
   readonly url: string
   /** The processes of the gateway. */
-  readonly pids: () => ReadonlyArray<number>
+  readonly pids: () => Promise<ReadonlyArray<number>>
   readonly stop: () => Promise<void>
 }
 
@@ -52,7 +50,8 @@ const startMachine = async (workers: number, store: string | undefined, folder: 
   })
   const ended = once(child, "exit")
   let url = ""
-  await until(() => {
+  closeSync(out)
+  await expectSoon(`${name} serves`, async () => {
     const said = readFileSync(log, "utf8")
     if (child.exitCode !== null) throw new Error(said)
     url = /listens on (http:\S+)/.exec(said)?.[1] ?? ""
@@ -61,7 +60,7 @@ const startMachine = async (workers: number, store: string | undefined, folder: 
   return {
     name,
     url,
-    pids: () => [child.pid!, ...childrenOf(child.pid!)],
+    pids: async () => [child.pid!, ...await childrenOf(child.pid!)],
     stop: async () => {
       child.kill("SIGKILL")
       await ended
@@ -72,7 +71,7 @@ const startMachine = async (workers: number, store: string | undefined, folder: 
 /** Replies per second, and CPU microseconds per reply of all processes together. */
 const load = async (machine: Machine, what: Ask, count: number) => {
   const agent = new Agent({ keepAlive: true, maxSockets: callers })
-  const pids = machine.pids()
+  const pids = await machine.pids()
   const spent = () => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
   const before = spent()
   const began = performance.now()

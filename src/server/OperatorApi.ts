@@ -77,7 +77,7 @@ export class MetricsGroup extends HttpApiGroup.make("metrics").add(
     summary: "Metrics in the Prometheus text format",
     description: "Needs no credential where `metrics.public` is true.",
     access: "key",
-    errors: [...reading, "rate_limit_exceeded"]
+    errors: [...reading, "rate_limit_exceeded", "shutting_down"]
   }))
 ).middleware(AdminOpenMiddleware).annotate(OpenApi.Description, "Metrics") {}
 

@@ -14,7 +14,7 @@ const write = () => {
   waiting = ""
 }
 
-/** Bytes that a pipe takes as one piece (`PIPE_BUF`): longer writes of several processes mix. */
+/** A pipe writes up to this many bytes at once (`PIPE_BUF`); longer writes of several processes may interleave. */
 const pieceBytes = 4096
 const isWorker = process.env[workerVariable] !== undefined
 
@@ -60,7 +60,7 @@ export const jsonLine: Logger.Logger<unknown, string> = Logger.make((entry) => {
 
 /**
  * Writes JSON lines to the standard output. All lines of one turn of the event loop go out in one write, the most
- * expensive part of logging. Workers share the output, so their writes are as short as a pipe keeps whole.
+ * expensive part of logging. Workers share the output, so a write of several lines has at most `PIPE_BUF` bytes.
  */
 export const stdoutLogger: Logger.Logger<unknown, void> = Logger.map(jsonLine, (line) => {
   if (isWorker && waiting !== "" && Buffer.byteLength(waiting) + Buffer.byteLength(line) >= pieceBytes) write()
@@ -78,7 +78,7 @@ const causeWords = (cause: unknown): ReadonlyArray<string> =>
 
 /**
  * A request as one line: `20:34:07 chat upstream-chat 200 stop 4→39 tokens 61 ms`. A failed one ends with its cause and
- * id. Control characters in caller text become blanks.
+ * id. A worker adds its node. Control characters in caller text become blanks.
  */
 export const requestLine = (date: Date, fields: Fields): string => {
   const { cause, duration_ms, input_tokens, model, outcome, output_tokens, path, requested_model, status, style } =
@@ -86,6 +86,7 @@ export const requestLine = (date: Date, fields: Fields): string => {
   const failed = typeof status !== "number" || status >= 400 || cause !== undefined
   const words = [
     clockTime(date),
+    isWorker ? fields["node"] : undefined,
     style ?? path,
     model ?? requested_model,
     status,

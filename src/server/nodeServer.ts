@@ -8,7 +8,7 @@ import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http"
 import { Server as SocketServer } from "node:net"
-import { CurrentForcedShutdown, Shutdown } from "../config/clock/Shutdown.ts"
+import { listenForced, Shutdown, whenForced } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { watchConnections, withinLimits } from "./connections/Connections.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -78,12 +78,12 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
   )
   const server = Layer.merge(listening, NodeHttpServer.layerHttpServices)
   /**
-   * Retires a worker that another one replaces. It accepts no more connections. Those that are open are served until their clients
-   * close them, which each reply asks for; idle ones reach Node's own timeout, which clients know.
+   * Retires a worker that another one replaces. It accepts no more connections. Each reply closes its connection; idle connections
+   * close at the announced keep-alive timeout, and the rest after 66 s.
    */
   const retire = Effect.fnUntraced(function*(lifecycle: Lifecycle["Service"]) {
     lifecycle.leave()
-    yield* Effect.logInfo("Another worker has taken the place of this one: it closes its connections")
+    yield* Effect.logInfo("Replaced by another worker: closing this worker's connections")
     // An HTTP server's own `close` closes idle connections at once, on which a client may be sending a request.
     const closed = Effect.callback<void>((resume) => {
       SocketServer.prototype.close.call(node, () => resume(Effect.void))
@@ -107,16 +107,7 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
           Effect.forkScoped
         )
       }
-      const forced = yield* CurrentForcedShutdown
-      const wasForced = Effect.callback<void>((resume) => {
-        const unwatch = forced.watch(() => resume(Effect.void))
-        return Effect.sync(unwatch)
-      })
-      // Registers a permanent listener, so that a second signal forces the shutdown.
-      yield* Effect.acquireRelease(
-        Effect.sync(() => forced.watch(() => undefined)),
-        (unwatch) => Effect.sync(unwatch)
-      )
+      const forced = yield* listenForced
       yield* Effect.addFinalizer(() =>
         Effect.gen(function*() {
           const limit = Duration.seconds(config.now().upstream.timeouts.drain)
@@ -124,7 +115,7 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
             yield* Effect.logInfo(`Draining: ${lifecycle.active()} active requests`)
           }
           connections.closeIdle()
-          yield* Effect.raceFirst(Effect.timeoutOption(lifecycle.drain, limit), wasForced)
+          yield* Effect.raceFirst(Effect.timeoutOption(lifecycle.drain, limit), whenForced(forced))
           if (lifecycle.active() > 0) {
             yield* Effect.logWarning(`Ending ${lifecycle.active()} requests that are still active`)
             shutdown.force()

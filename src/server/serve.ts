@@ -102,9 +102,9 @@ export const serveGateway = (options: ListenOptions) => serveServices(options, N
 export const serveSharedGateway = (options: ListenOptions) => serveServices(options, SharedGatewayServices)
 
 /** Warns of a loopback address in a container, which hides the gateway from outside. */
-const warnOfLoopback = ({ descriptor, host }: ListenOptions) =>
+const warnOfLoopback = (host: string) =>
   Effect.gen(function*() {
-    if (descriptor === undefined && isLoopback(host) && (yield* inContainer)) {
+    if (isLoopback(host) && (yield* inContainer)) {
       yield* Effect.logWarning(`In a container, ${host} is reached only from inside it: set HOST=0.0.0.0 to be reached`)
     }
   })
@@ -113,11 +113,9 @@ export const serve = Effect.gen(function*() {
   const environment = yield* Environment
   yield* checkProxyVariables
   const machine = yield* CurrentMachine
-  const listen: ListenOptions = {
-    port: environment.port,
-    host: environment.host,
-    descriptor: machine?.descriptor ?? (yield* inheritedSocket)
-  }
+  const { host, port } = environment
+  const inherited = yield* inheritedSocket
+  const listen: ListenOptions = { port, host, descriptor: machine?.descriptor ?? inherited }
   const shared = yield* Effect.provide(storeSettings(environment, currentVersion), NodeServices.layer)
   const id = shared?.nodeId ?? environment.nodeId
   const named = id === undefined
@@ -133,7 +131,9 @@ export const serve = Effect.gen(function*() {
   return yield* Layer.launch(
     Layer.effectDiscard(
       Effect.all([
-        machine?.announces === false ? Effect.void : Effect.andThen(announce(isTerminal), warnOfLoopback(listen)),
+        machine?.announces === false
+          ? Effect.void
+          : Effect.andThen(announce(isTerminal), inherited === undefined ? warnOfLoopback(host) : Effect.void),
         keepAssets,
         Effect.sync(() => machine?.ready())
       ])
@@ -148,4 +148,4 @@ export const serve = Effect.gen(function*() {
       Layer.provide(layerLogging(environment.logLevel))
     )
   )
-}).pipe(Effect.provide(Environment.layer))
+})

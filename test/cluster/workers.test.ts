@@ -84,7 +84,7 @@ describe("two workers on one port", () => {
 
   const asked = () => metric("gateway_requests_total{style=\"chat\"")
 
-  it("are nodes of their own, which log their names", async () => {
+  it("are separate nodes, and log their names", async () => {
     await untilNodes("m-1", "m-2")
     // The system spreads connections over the sockets of a port: sooner or later each worker answers.
     let logged = 0
@@ -97,7 +97,7 @@ describe("two workers on one port", () => {
     })
   })
 
-  it("count together, also what an ended worker has counted", async () => {
+  it("add their counters, including those of an ended worker", async () => {
     const before = await asked()
     assert.isAtLeast(before, 8)
     assert.strictEqual(await metric("gateway_store_up"), 1)
@@ -109,7 +109,7 @@ describe("two workers on one port", () => {
     assert.strictEqual(await asked(), before + 10)
   })
 
-  it("answer for one that is killed, and its slots are free again", async () => {
+  it("serve while one is killed, and its slots become free", async () => {
     await untilNodes("m-1", "m-3")
     const abort = new AbortController()
     const streams = await Promise.all(times(12, async () => {
@@ -158,7 +158,12 @@ describe("two workers on one port", () => {
 
   it("finish their streams at SIGTERM, and the parent ends last with 0", async () => {
     const reply = await send(machine.url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
+    const ids = (await nodes()).map(({ id }) => id)
+    const workers = await Promise.all(ids.map(servesAs))
+    // A terminal or a service manager may signal all processes at once, in any order.
+    process.kill(workers[0]!, "SIGTERM")
     machine.signal("SIGTERM")
+    process.kill(workers[1]!, "SIGTERM")
     await machine.running.printed(/Draining: 1 active requests/)
     await cluster.until(({ streams }) => streams === 1)
     await Effect.runPromise(cluster.reference.cut())
@@ -177,7 +182,7 @@ describe("the commands of docs/operating.md for workers", () => {
     const [begin = "", replace = ""] = snippetsOf(pageText("docs/operating.md"), "sh workers").map(({ text }) => text)
     const log = path.join(store.folder, "output.log")
     const output = openSync(log, "w")
-    // The shell's own last lines: it tells the parent's process, and sends SIGHUP whenever it reads a line.
+    // Added to the documented commands: prints the parent's process id, and sends SIGHUP for each line of input.
     const script = `${begin.replace("6379", String(store.port))}echo "parent $!"
       while read -r _; do ${replace}
       done; wait`
@@ -222,7 +227,7 @@ describe("the commands of docs/operating.md for workers", () => {
 })
 
 describe("workers on the socket of a service manager", () => {
-  it("share it, and their successors too", async () => {
+  it("share it with their successors", async () => {
     const scope = Scope.makeUnsafe()
     const store = await Effect.runPromise(Scope.provide(redisServer(), scope))
     const socket = new BoundSocket({ host: "127.0.0.1" })

@@ -43,7 +43,7 @@ const samples = (text: string): ReadonlyMap<string, number> =>
 const valueAt = (text: string, key: string): number => samples(text).get(key) ?? 0
 
 describe("the metrics of a machine", () => {
-  it("are those of one worker that did everything, but for gauges", () => {
+  it("have the counters and histograms of one worker with all the work", () => {
     fc.assert(fc.property(fc.array(worker, { minLength: 1, maxLength: 5 }), (workers) => {
       const requests: Record<string, number> = {}
       for (const each of workers) {
@@ -58,7 +58,7 @@ describe("the metrics of a machine", () => {
     }))
   })
 
-  it("combine a gauge by its rule, which its help tells", () => {
+  it("combine a gauge by its rule, which its HELP line names", () => {
     fc.assert(fc.property(fc.array(fc.nat(9), { minLength: 1, maxLength: 5 }), (values) => {
       const sum = sumMetrics(values.map((value) => textOf({}, [], value)), gaugeRule)
       assert.strictEqual(valueAt(sum, "process_memory_bytes"), values.reduce((a, b) => a + b))
@@ -69,7 +69,7 @@ describe("the metrics of a machine", () => {
     }))
   })
 
-  it("keep the counters of workers that have ended, and no gauge of theirs", () => {
+  it("keep the counters of ended workers, and drop their gauges", () => {
     fc.assert(fc.property(worker, worker, (living, ended) => {
       const texts = [living, ended].map((each) => textOf(each.requests, each.durations, each.gauge))
       const sum = sumMetrics(texts.slice(0, 1), gaugeRule, countersOf(texts.slice(1)))

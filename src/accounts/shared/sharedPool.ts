@@ -310,10 +310,13 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const driver = account === undefined ? drivers.get(defaultUpstream) : account.driverIn(drivers)
     if (driver === undefined || (grant.account !== "" && account === undefined)) {
       release(grant, undefined)
-      // The change that removed the account is in the store already: the next grant is of another one.
-      if (account === undefined && caller._tag === "Managed" && caller.target === undefined) {
-        const patience = options.patience ?? config.now().upstream.timeouts.queue * 1_000
-        return yield* lease(restore, caller, { ...options, patience: Math.max(0, patience - (now() - began)) })
+      // The store already has the change that removed the account, so the next grant names another one.
+      const patience = (options.patience ?? config.now().upstream.timeouts.queue * 1_000) - (now() - began)
+      const isCurrent = grant.revision <= store.revision()
+      if (
+        account === undefined && caller._tag === "Managed" && caller.target === undefined && isCurrent && patience > 0
+      ) {
+        return yield* lease(restore, caller, { ...options, patience })
       }
       return yield* gatewayError("no_account_available", "The account was removed while the request waited")
     }

@@ -2,6 +2,8 @@
  * The signal that ends running requests: the drain timeout has passed, or the operator forced the shutdown.
  */
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 
 /** A listener and its index; -1 once notified or removed. */
 interface Listener {
@@ -66,3 +68,17 @@ export const CurrentShutdown = Context.Reference<Shutdown>("model-gateway/clock/
 export const CurrentForcedShutdown = Context.Reference<Shutdown>("model-gateway/clock/ForcedShutdown", {
   defaultValue: () => new Shutdown()
 })
+
+/** Completes when the signal is given, at once if it was. */
+export const whenForced = (shutdown: Shutdown): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    if (shutdown.isOver) return resume(Effect.void)
+    const unwatch = shutdown.watch(() => resume(Effect.void))
+    return Effect.sync(unwatch)
+  })
+
+/** The forced shutdown, with a listener until the scope closes: a second signal forces the shutdown only if there is one. */
+export const listenForced: Effect.Effect<Shutdown, never, Scope.Scope> = Effect.tap(
+  CurrentForcedShutdown,
+  (forced) => Effect.acquireRelease(Effect.sync(() => forced.watch(() => undefined)), (unwatch) => Effect.sync(unwatch))
+)

@@ -7,6 +7,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
+import { isatty } from "node:tty"
 import { CurrentForcedShutdown, Shutdown } from "../../config/clock/Shutdown.ts"
 import { Environment } from "../../config/Environment.ts"
 import { CurrentMachine, type Machine, machineOfProcess } from "../workers/Machine.ts"
@@ -44,12 +45,13 @@ export const runMain = <A, E>(program: Effect.Effect<A, E>): void =>
 
 const signals = ["SIGINT", "SIGTERM"] as const
 
-/** Ends at the first signal, or when a worker shall end. A second signal forces the shutdown, if there is a listener. */
+/** Ends at the first signal, or when the parent stops this worker. A second signal forces the shutdown, if there is a listener. */
 const signalled = (forced: Shutdown, machine: Machine | undefined): Effect.Effect<void> =>
   Effect.callback((resume) => {
     let ended = false
+    let received = 0
     const forget = () => {
-      for (const signal of signals) process.off(signal, stop)
+      for (const signal of signals) process.off(signal, receive)
     }
     const stop = () => {
       if (!ended && forced.hasListeners) {
@@ -61,8 +63,13 @@ const signalled = (forced: Shutdown, machine: Machine | undefined): Effect.Effec
       if (ended) forced.force()
       else resume(Effect.void)
     }
-    for (const signal of signals) process.on(signal, stop)
-    // A terminal signals the parent and its workers: the parent's word is not a second signal.
+    const receive = () => {
+      received++
+      // The signal of a terminal reaches the parent too, whose message may arrive before it.
+      if (machine === undefined || received > 1) stop()
+      else if (!ended) machine.replace()
+    }
+    for (const signal of signals) process.on(signal, receive)
     machine?.watch(() => ended ? undefined : stop(), () => ended ? forced.force() : stop())
     return Effect.sync(() => {
       if (!ended) forget()
@@ -89,9 +96,11 @@ export const stopOnSignal = <A, E, R>(
 const loadService = Effect.promise(() => import("../serve.ts"))
 const loadSupervisor = Effect.promise(() => import("../workers/supervise.ts"))
 
-/** Runs the gateway, or the workers that do, until a signal; then drains it. `variables` replace those of the process. */
+/** Runs the gateway, or a parent of workers, until a signal; then drains it. `variables` replace those of the process. */
 export const runService = (variables: Readonly<Record<string, string>> = {}) => {
   const machine = machineOfProcess()
+  // A service manager reloads services by this signal. Only a parent of workers has something to replace.
+  if (!isatty(0)) process.on("SIGHUP", () => undefined)
   const program = Effect.gen(function*() {
     const environment = yield* Environment
     if (machine === undefined && environment.workers > 1) {

@@ -10,6 +10,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Metric from "effect/Metric"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { type AccountFacts, Accounts, type UpstreamFacts } from "../../accounts/Accounts.ts"
+import { shuttingDown } from "../../accounts/refusals.ts"
 import { AdminAuth } from "../../admin/auth/AdminAuth.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
@@ -105,12 +106,13 @@ export const MetricsHandlers = HttpApiBuilder.group(
     })
     const machine = yield* CurrentMachine
     if (machine !== undefined) {
-      machine.measures(own)
-      yield* Effect.addFinalizer(() => machine.measured)
+      machine.registerMetrics(own)
+      yield* Effect.addFinalizer(() => machine.sendMetrics)
     }
     const metrics = machine === undefined
       ? own
-      : Effect.flatMap(machine.metrics, (sum) => sum === undefined ? own : Effect.succeed(sum))
+      // The counters of one worker would look like a restart. Without an answer the parent is gone, and this worker drains.
+      : Effect.flatMap(machine.metrics, (sum) => sum === undefined ? Effect.fail(shuttingDown) : Effect.succeed(sum))
     return handlers.handle(
       "metrics",
       Effect.fnUntraced(function*() {

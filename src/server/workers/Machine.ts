@@ -5,25 +5,27 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { announcing, socketDescriptor, type ToParent, type ToWorker, workerVariable } from "./messages.ts"
+import { announcing, beatInterval, socketDescriptor, type ToParent, type ToWorker, workerVariable } from "./messages.ts"
 
 export interface Machine {
   /** The listening socket, which the parent has opened. */
   readonly descriptor: number
   /** Whether this worker prints the banner. */
   readonly announces: boolean
-  /** Tells the parent that this worker serves. */
+  /** Notifies the parent that this worker serves. */
   readonly ready: () => void
+  /** Requests another worker in the place of this one. */
+  readonly replace: () => void
   /** Completes when another worker has taken the place of this one. */
   readonly retired: Effect.Effect<void>
-  /** Ends this worker as a signal does. */
+  /** Ends this worker as the parent does. */
   readonly end: () => void
-  /** Calls `stop` when the worker shall drain, and `force` when its drain shall end. */
+  /** Calls `stop` when the parent requests a drain, and `force` when it ends the drain early. */
   readonly watch: (stop: () => void, force: () => void) => void
   /** Registers how the metrics of this worker are read. */
-  readonly measures: (metrics: Effect.Effect<string>) => void
-  /** Tells the parent the metrics of this worker before it ends. */
-  readonly measured: Effect.Effect<void>
+  readonly registerMetrics: (metrics: Effect.Effect<string>) => void
+  /** Sends the metrics of this worker to the parent. */
+  readonly sendMetrics: Effect.Effect<void>
   /** The metrics of all workers together; `undefined` if the parent does not answer. */
   readonly metrics: Effect.Effect<string | undefined>
 }
@@ -33,23 +35,22 @@ export const CurrentMachine = Context.Reference<Machine | undefined>("model-gate
   defaultValue: () => undefined
 })
 
-/** Time for the parent to ask all workers, which is longer than its own limit. */
-const patience = "3 seconds"
+/** Timeout of a request for the metrics of all workers. Longer than the parent's own timeouts. */
+const metricsTimeout = "5 seconds"
 
 const makeMachine = (role: string): Machine => {
   const retired = Deferred.makeUnsafe<void>()
-  const asked = new Map<number, Deferred.Deferred<string>>()
-  let questions = 0
+  const requests = new Map<number, Deferred.Deferred<string>>()
+  let sent = 0
   let metrics: Effect.Effect<string> = Effect.succeed("")
   let stop = () => {}
   let force = () => {}
-  // A worker without a parent ends: its place on the port belongs to the next parent.
-  const tell = (message: ToParent) => {
+  const send = (message: ToParent) => {
     if (process.connected) process.send?.(message, undefined, undefined, () => undefined)
   }
-  const measured = Effect.map(
+  const sendMetrics = Effect.map(
     Effect.suspend(() => metrics),
-    (text) => tell({ type: "metrics", metrics: text })
+    (text) => send({ type: "metrics", metrics: text })
   )
   const receive = (message: ToWorker) => {
     switch (message.type) {
@@ -60,22 +61,25 @@ const makeMachine = (role: string): Machine => {
       case "force":
         return force()
       case "measure":
-        return void Effect.runFork(measured)
-      case "measured": {
-        const answer = asked.get(message.id)
-        if (answer !== undefined) Deferred.doneUnsafe(answer, Effect.succeed(message.metrics))
+        return void Effect.runFork(sendMetrics)
+      case "machineMetrics": {
+        const request = requests.get(message.id)
+        if (request !== undefined) Deferred.doneUnsafe(request, Effect.succeed(message.metrics))
       }
     }
   }
   process.on("message", receive)
+  // A worker without a parent stops, so that the next parent can use the port.
   process.on("disconnect", () => stop())
-  // The parent alone replaces workers; a terminal that hangs up signals all of them.
+  // Only the parent replaces workers, but a terminal that closes signals all of them.
   process.on("SIGHUP", () => undefined)
   process.channel?.unref()
+  setInterval(() => send({ type: "beat" }), beatInterval).unref()
   return {
     descriptor: socketDescriptor,
     announces: role === announcing,
-    ready: () => tell({ type: "ready" }),
+    ready: () => send({ type: "ready" }),
+    replace: () => send({ type: "replace" }),
     retired: Deferred.await(retired),
     end: () => stop(),
     watch: (onStop, onForce) => {
@@ -83,19 +87,19 @@ const makeMachine = (role: string): Machine => {
       force = onForce
       if (!process.connected) stop()
     },
-    measures: (read) => {
+    registerMetrics: (read) => {
       metrics = read
     },
-    measured,
+    sendMetrics,
     metrics: Effect.suspend(() => {
-      const id = questions++
+      const id = sent++
       const answer = Deferred.makeUnsafe<string>()
-      asked.set(id, answer)
-      tell({ type: "ask", id })
+      requests.set(id, answer)
+      send({ type: "requestMetrics", id })
       return Deferred.await(answer).pipe(
-        Effect.timeoutOption(patience),
+        Effect.timeoutOption(metricsTimeout),
         Effect.map(Option.getOrUndefined),
-        Effect.ensuring(Effect.sync(() => asked.delete(id)))
+        Effect.ensuring(Effect.sync(() => requests.delete(id)))
       )
     })
   }

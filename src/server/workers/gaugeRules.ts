@@ -3,7 +3,7 @@
  */
 import type { GaugeRule } from "./sumMetrics.ts"
 
-/** Gauges of which each worker has its part. All others describe what the workers share, or the slowest of them. */
+/** Gauges of a worker's own part, which add, and one that needs the smallest value. All others show the largest value. */
 const rules: ReadonlyMap<string, GaugeRule> = new Map([
   ["gateway_requests_active", "sum"],
   ["gateway_slots_in_use", "sum"],

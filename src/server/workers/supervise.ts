@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import { isatty } from "node:tty"
 import { currentVersion } from "../../admin/system/build.ts"
 import { nodeName, StoreInvalid } from "../../cluster/store/StoreShape.ts"
-import { CurrentForcedShutdown } from "../../config/clock/Shutdown.ts"
+import { listenForced } from "../../config/clock/Shutdown.ts"
 import type { EnvironmentShape } from "../../config/Environment.ts"
 import { storeSettings } from "../../config/storeSettings.ts"
 import { inheritedSocket } from "../inheritedSocket.ts"
@@ -20,38 +20,44 @@ import { layerLogging } from "../loggers.ts"
 import { makeSockets, type WorkerSocket } from "./sockets.ts"
 import { makeWorkers, type Worker } from "./Workers.ts"
 
-/** The first worker ended before it served. It has printed the reason. */
+/** The first worker ended before it served. A worker that exits by itself has printed the reason. */
 class WorkerFailed extends Schema.TaggedError<WorkerFailed>()("WorkerFailed", { message: Schema.String }) {
-  override readonly [Runtime.errorReported] = false
+  override readonly [Runtime.errorReported] = !this.message.startsWith("exit code")
 }
 
 const needsStore = `Several workers share a store. Name one, or start one worker:
   --store redis://127.0.0.1:6379   (or GATEWAY_STORE_URL, or store.url of the configuration)
   --workers 1                      (one process, without a store)`
 
-/** Milliseconds before a worker that ended is started again. They double with each end, and begin anew after a long life. */
+/**
+ * Milliseconds before a worker is restarted. The pause doubles with each end, and is short again after a worker that ran for
+ * `longLife`.
+ */
 const shortestPause = 500
 const longestPause = 30_000
 const longLife = 60_000
 
-/** Characters of a node's name that the number of a worker leaves. */
+/** Maximum length of the base name: a node's name has 64 characters, of which a worker's number needs some. */
 const mostInName = 57
+
+/** `undefined` if the new worker serves, else how it ended. */
+type Replaced = { readonly ended: string } | undefined
 
 /** One of the places on the port. A worker that takes over a place takes its socket. */
 interface Place {
   socket: WorkerSocket | undefined
   worker: Worker | undefined
-  /** Requests to replace the worker. Completed with whether the new one serves. */
-  readonly replacements: Queue.Queue<Deferred.Deferred<boolean>>
+  /** Requests to replace the worker. */
+  readonly replacements: Queue.Queue<Deferred.Deferred<Replaced>>
 }
 
-const makePlace = Effect.map(Queue.unbounded<Deferred.Deferred<boolean>>(), (replacements): Place => ({
+const makePlace = Effect.map(Queue.unbounded<Deferred.Deferred<Replaced>>(), (replacements): Place => ({
   socket: undefined,
   worker: undefined,
   replacements
 }))
 
-/** Calls `replace` at each SIGHUP, or `gone` if it tells that the terminal is gone, which ends other programs too. */
+/** Calls `replace` at SIGHUP, or `gone` if the terminal has closed. */
 const watchHangUps = (replace: () => void, gone: () => void) => {
   const hadTerminal = isatty(0)
   const listener = () => hadTerminal && !isatty(0) ? gone() : replace()
@@ -63,32 +69,31 @@ const watchHangUps = (replace: () => void, gone: () => void) => {
 
 const superviseWith = Effect.fnUntraced(function*(
   environment: EnvironmentShape,
+  name: string,
   variables: Readonly<Record<string, string>>
 ) {
   if ((yield* storeSettings(environment, currentVersion)) === undefined) {
     return yield* new StoreInvalid({ message: needsStore })
   }
-  const forced = yield* CurrentForcedShutdown
-  // A second signal forces the shutdown if the first one finds a listener.
-  yield* Effect.acquireRelease(
-    Effect.sync(() => forced.watch(() => undefined)),
-    (unwatch) => Effect.sync(unwatch)
-  )
-  const { host, nodeId, port } = environment
+  const forced = yield* listenForced
+  const { host, port } = environment
   const sockets = yield* makeSockets({ port, host, descriptor: yield* inheritedSocket })
-  const workers = yield* makeWorkers((nodeId ?? nodeName()).slice(0, mostInName), variables)
   const places = yield* Effect.all(Array.from({ length: environment.workers }, () => makePlace))
-  const begin = (place: Place) => workers.begin(place.socket ??= sockets.open())
+  const workers = yield* makeWorkers(name, variables, (worker) => {
+    const place = places.find((each) => each.worker === worker)
+    if (place !== undefined) Queue.offerUnsafe(place.replacements, Deferred.makeUnsafe())
+  })
+  const begin = (place: Place) => workers.begin(() => place.socket ??= sockets.open())
 
-  /** Starts another worker in the place, and retires its worker when that one serves. */
+  /** Starts another worker in the place, and retires its worker when that one serves. Returns how a new worker ended instead. */
   const replace = Effect.fnUntraced(function*(place: Place) {
     const next = yield* begin(place)
-    const serves = yield* next.serves
-    if (serves) {
-      place.worker?.tell({ type: "retire" })
+    const failed = yield* next.serves
+    if (failed === undefined) {
+      place.worker?.send({ type: "retire" })
       place.worker = next
     }
-    return serves
+    return failed
   })
 
   /** Keeps a worker in the place. */
@@ -99,7 +104,7 @@ const superviseWith = Effect.fnUntraced(function*(
       const since = yield* Clock.currentTimeMillis
       const event = yield* Effect.raceFirst(Deferred.await(worker.ended), Queue.take(place.replacements))
       if (typeof event !== "string") {
-        yield* Effect.flatMap(replace(place), (serves) => Deferred.succeed(event, serves))
+        yield* Effect.flatMap(replace(place), (failed) => Deferred.succeed(event, failed))
         continue
       }
       place.worker = undefined
@@ -107,11 +112,14 @@ const superviseWith = Effect.fnUntraced(function*(
       const pause = Math.min(longestPause, shortestPause * 2 ** (ends - 1))
       yield* Effect.logWarning(`Worker ${worker.id} has ended (${event}); the next one starts in ${pause / 1000} s`)
       // Connections go to the others. The last socket stays open, so that connections wait instead of being refused.
-      if (place.socket !== undefined && places.some(({ worker }) => worker !== undefined)) {
+      if (place.socket !== undefined && places.some(({ worker }) => worker?.isReady === true)) {
         sockets.close(place.socket)
         place.socket = undefined
       }
-      yield* Effect.sleep(pause)
+      const asked = yield* Effect.timeoutOption(Queue.take(place.replacements), pause)
+      if (asked._tag === "Some") {
+        yield* Effect.flatMap(replace(place), (failed) => Deferred.succeed(asked.value, failed))
+      }
     }
   })
 
@@ -124,10 +132,13 @@ const superviseWith = Effect.fnUntraced(function*(
   const replaceAll = Effect.gen(function*() {
     yield* Effect.logInfo("Replacing the workers one by one")
     for (const place of places) {
-      const replaced = yield* Deferred.make<boolean>()
+      const replaced = yield* Deferred.make<Replaced>()
       yield* Queue.offer(place.replacements, replaced)
-      if (!(yield* Deferred.await(replaced))) {
-        return yield* Effect.logError("A new worker ended before it served; the workers that run stay")
+      const failed = yield* Deferred.await(replaced)
+      if (failed !== undefined) {
+        return yield* Effect.logError(
+          `A new worker ended before it served (${failed.ended}); the running workers stay`
+        )
       }
     }
     yield* Effect.logInfo("All workers are replaced")
@@ -136,7 +147,8 @@ const superviseWith = Effect.fnUntraced(function*(
   yield* Effect.addFinalizer(() => workers.stop(forced))
   // The first worker alone reports what is wrong with the configuration or the store.
   const first = places[0]!.worker = yield* begin(places[0]!)
-  if (!(yield* first.serves)) return yield* new WorkerFailed({ message: yield* Deferred.await(first.ended) })
+  const failed = yield* first.serves
+  if (failed !== undefined) return yield* new WorkerFailed({ message: failed.ended })
   yield* Effect.raceAllFirst([
     Deferred.await(isGone),
     Effect.forever(Effect.andThen(Queue.take(wanted), replaceAll)),
@@ -148,9 +160,11 @@ const superviseWith = Effect.fnUntraced(function*(
  * Runs `environment.workers` workers until it is interrupted, and then drains them. `variables` replace those of the process.
  * Fails without a store, if the port cannot be opened, and if the first worker ends before it serves.
  */
-export const supervise = (environment: EnvironmentShape, variables: Readonly<Record<string, string>>) =>
-  superviseWith(environment, variables).pipe(
+export const supervise = (environment: EnvironmentShape, variables: Readonly<Record<string, string>>) => {
+  const name = (environment.nodeId ?? nodeName()).slice(0, mostInName)
+  return superviseWith(environment, name, variables).pipe(
     Effect.scoped,
-    Effect.annotateLogs({ node: environment.nodeId ?? "parent of the workers" }),
+    Effect.annotateLogs({ node: name }),
     Effect.provide([NodeServices.layer, layerLogging(environment.logLevel)])
   )
+}
