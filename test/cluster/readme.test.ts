@@ -23,7 +23,7 @@ describe("the commands of docs/nodes.md", () => {
     const ports: Record<number, number> = { 6379: await freePort(), 5001: await freePort(), 5002: await freePort() }
     const [begin = "", look = ""] = snippetsOf(pageText("docs/nodes.md"), "sh nodes")
       .map(({ text }) =>
-        Object.entries(ports).reduce((script, [port, free]) => script.replaceAll(port, String(free)), text)
+        text.replaceAll(/\b(?:6379|5001|5002)\b/g, (port) => String(ports[Number(port)]))
           .replaceAll(" data", ` ${folder}`)
       )
     const env = {
