@@ -4,7 +4,7 @@
 import { readStream } from "./answers.ts"
 import { Changes } from "./changes.ts"
 import { Disturber } from "./disturb.ts"
-import { numberAt } from "./json.ts"
+import { listAt, numberAt } from "./json.ts"
 import { Load, type Untrue } from "./load.ts"
 import { type Plan, planOf } from "./plan.ts"
 import { type Result, shownDisturbance } from "./report.ts"
@@ -227,7 +227,11 @@ export const runSoak = async (options: SoakOptions): Promise<Result> => {
       return [{ name: own[0]!.name, rests: own, first: before, last: counts, delay: delays.get(pid) ?? Number.NaN }]
     })
     const most = await mostAtOnce(site)
-    const violations = numberAt(await site.control("report"), "violations") ?? Number.NaN
+    const report = await site.control("report")
+    const violations = numberAt(report, "violations") ?? Number.NaN
+    for (const violation of listAt(report, "latestViolations")) {
+      options.print(`protocol violation: ${String(violation)}`)
+    }
     const seconds = watch.seconds
     const ended = await drain(site, options.print)
     const { totals } = load

@@ -27,6 +27,8 @@ export interface Report {
   readonly refusedLogins: number
   /** Requests that break the protocol: the call, body, message or credential does not exist. */
   readonly violations: number
+  /** What the latest of them were. */
+  readonly latestViolations: ReadonlyArray<string>
   readonly sessions: { readonly created: number; readonly deleted: number; readonly open: number }
   /** Requests that are being answered. */
   readonly open: number
@@ -55,12 +57,17 @@ const maxCharacters = 16 * 1024 * 1024
 /** Accounts with counts; the oldest are dropped. */
 const maxAccounts = 20_000
 
+/** Violations that are kept, and the characters of each. */
+const mostViolations = 10
+const maxViolation = 500
+
 export class CallLog {
   private readonly remember: number
   private calls = new Map<CallName, number>()
   private logins = new Map<string, number>()
   private refusedLogins = 0
   private violations = 0
+  private latestViolations: ReadonlyArray<string> = []
   private outcomes = new Map<Outcome, number>()
   private running = new Map<string, number>()
   private most = new Map<string, number>()
@@ -106,8 +113,9 @@ export class CallLog {
     dropOldest(this.logins, maxAccounts)
   }
 
-  violation(): void {
+  violation(what: string): void {
     this.violations++
+    this.latestViolations = [...this.latestViolations, what.slice(0, maxViolation)].slice(-mostViolations)
   }
 
   /** Running event streams of an account. */
@@ -137,6 +145,7 @@ export class CallLog {
     this.logins = new Map()
     this.refusedLogins = 0
     this.violations = 0
+    this.latestViolations = []
     this.outcomes = new Map()
     this.most = new Map(this.running)
     this.mostStreams = this.streams
@@ -153,6 +162,7 @@ export class CallLog {
       logins: Object.fromEntries(this.logins),
       refusedLogins: this.refusedLogins,
       violations: this.violations,
+      latestViolations: this.latestViolations,
       sessions,
       open: this.open,
       streams: this.streams,

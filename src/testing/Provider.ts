@@ -109,8 +109,8 @@ export class Provider extends Answerer {
     if (fault !== undefined) record.faults.push(fault)
   }
 
-  protected override violated(): void {
-    this.log.violation()
+  protected override violated(what: string): void {
+    this.log.violation(what)
   }
 
   protected override loggedIn(account: string | undefined): void {

@@ -103,7 +103,7 @@ export class Answerer {
   protected opened(_record: CallRecord, _call: Call): void {}
 
   /** A request broke the protocol: its call, body, message or credential does not exist. */
-  protected violated(): void {}
+  protected violated(_what: string): void {}
 
   /** A login succeeded, or was refused if there is no account. */
   protected loggedIn(_account: string | undefined): void {}
@@ -128,7 +128,7 @@ export class Answerer {
     const call = new Call()
     const name = callOf(request.method, request.path)
     if (name === undefined) {
-      this.violated()
+      this.violated(`${request.method} ${request.path}`)
       call.steps = turnedAway(40400, "no such call", 404)
       return call
     }
@@ -146,7 +146,9 @@ export class Answerer {
     }
     this.opened(record, call)
     const answer = this.faultAnswer(record) ?? this.admit({ call, record }, token, request)
-    if (answer === badRequest || answer === noMessage) this.violated()
+    if (answer === badRequest || answer === noMessage) {
+      this.violated(`${name} ${answer === badRequest ? "of another form" : "of an unknown message"}: ${request.body}`)
+    }
     call.steps = record.faults.reduce((steps, fault) => carryWith(fault, steps), answer)
     return call
   }
@@ -165,7 +167,7 @@ export class Answerer {
     if (name === "login") return this.logIn(request.body)
     const identified: Identified = this.logins.identify(token, this.now())
     if (identified !== "known") {
-      if (identified.code === 40001) this.violated()
+      if (identified.code === 40001) this.violated(`${name} without a token`)
       return turnedAway(identified.code, tokenMessages[identified.code], identified.status)
     }
     switch (name) {
