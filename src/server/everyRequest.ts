@@ -103,8 +103,8 @@ export const EveryRequest = HttpRouter.middleware(
     const metrics = yield* RequestMetrics
     const bytes = yield* CurrentBufferedBytes
     /**
-     * Adds the headers. While the gateway drains or a worker is replaced, connections close after their reply; the `connection` header stops clients from
-     * reusing them.
+     * Adds the headers. While the gateway drains or a worker is replaced, connections close after their reply; the `connection`
+     * header stops clients from reusing them.
      */
     const named = (response: HttpServerResponse.HttpServerResponse, id: string, path: string) => {
       const withHeaders = HttpServerResponse.setHeaders(
