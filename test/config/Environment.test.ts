@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import { availableParallelism } from "node:os"
 import { Environment } from "../../src/config/Environment.ts"
 import { withVariables } from "./support.ts"
 
@@ -40,6 +41,7 @@ describe("the environment variables", () => {
         GATEWAY_CONFIG_JSON: "{}",
         GATEWAY_CONFIG_WRITEBACK: "TRUE",
         GATEWAY_ADMIN_KEY: "admin\n",
+        GATEWAY_WORKERS: "3",
         GATEWAY_LOG_LEVEL: "debug",
         GATEWAY_RELEASES_URL: "https://releases.test/latest",
         HOST_TOKEN: "host-token",
@@ -53,6 +55,9 @@ describe("the environment variables", () => {
       assert.strictEqual(Redacted.value(environment.configJson!), "{}")
       assert.strictEqual(environment.configWriteback, true)
       assert.strictEqual(Redacted.value(environment.adminKey!), "admin")
+      assert.strictEqual(environment.workers, 3)
+      assert.strictEqual((yield* read({ GATEWAY_WORKERS: "auto" })).workers, Math.min(256, availableParallelism()))
+      assert.strictEqual((yield* read({})).workers, 1)
       assert.strictEqual(environment.logLevel, "Debug")
       assert.strictEqual(environment.releasesUrl, "https://releases.test/latest")
       assert.strictEqual(Redacted.value(environment.hosting.token!), "host-token")
@@ -73,6 +78,7 @@ describe("the environment variables", () => {
         yield* lines({
           PORT: "x",
           GATEWAY_CONFIG_WRITEBACK: "maybe",
+          GATEWAY_WORKERS: "257",
           GATEWAY_LOG_LEVEL: "loud",
           HOST_API_URL: "host.test",
           GATEWAY_RELEASES_URL: "file:///etc/passwd"
@@ -80,6 +86,7 @@ describe("the environment variables", () => {
         [
           "PORT must be a port number between 0 and 65535",
           "GATEWAY_CONFIG_WRITEBACK must be true or false",
+          "GATEWAY_WORKERS must be a number between 1 and 256, or auto",
           "GATEWAY_LOG_LEVEL must be one of all, trace, debug, info, warn, error, fatal, none",
           "HOST_API_URL must be an http or https address",
           "GATEWAY_RELEASES_URL must be an http or https address"
