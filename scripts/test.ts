@@ -3,7 +3,7 @@
 import path from "node:path"
 import { parseCLI, startVitest } from "vitest/node"
 import type { Vitest } from "vitest/node"
-import { executable } from "../test/web/chromium.ts"
+import { executable, fromRegistry } from "../test/web/chromium.ts"
 import { runChecks } from "./checks.ts"
 import { provideRedisServer } from "./redisServer.ts"
 
@@ -36,7 +36,7 @@ const { filter, options } = parseCLI(["vitest", "run", ...process.argv.slice(2)]
 // Installs once what several files need, before they run in parallel. If that fails, those tests report what is missing.
 const [failed] = await Promise.all([
   runChecks(),
-  filter.length === 0 ? executable().catch(() => undefined) : undefined
+  filter.length === 0 ? fromRegistry().then(executable).catch(() => undefined) : undefined
 ])
 provideRedisServer()
 

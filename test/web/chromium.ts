@@ -3,10 +3,19 @@
  * fail.
  */
 import { execFile, execFileSync } from "node:child_process"
-import { accessSync, constants, existsSync, readdirSync } from "node:fs"
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
 import { homedir } from "node:os"
 import path from "node:path"
-import { pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import { type Browser, chromium } from "playwright-core"
 
@@ -14,11 +23,7 @@ const run = promisify(execFile)
 const root = path.join(import.meta.dirname, "../..")
 
 /** The package that contains a build of Chromium, and the folder where it is installed if no other is found. */
-const brought = {
-  name: "@sparticuz/chromium",
-  version: "153.0.0",
-  folder: path.join(root, "node_modules/.cache/chromium")
-}
+const brought = { name: "@sparticuz/chromium", version: "153.0.0" }
 
 const names = [
   "chromium",
@@ -77,21 +82,44 @@ const answers = async (file: string): Promise<boolean> => {
   }
 }
 
-/** The build of the registry's package; `undefined` if it does not run on this machine. */
-const fromRegistry = async (): Promise<string | undefined> => {
-  const { folder, name, version } = brought
-  const entry = path.join(folder, "node_modules", name, "build/index.js")
+/** Where the package's build is unpacked: the package itself would share one file in the system's temporary folder. */
+const unpacked = path.join(root, `node_modules/.cache/chromium-${brought.version}`)
+
+/** The fonts that the package contains, so that no page depends on the fonts of the machine. */
+const fontConfiguration = path.join(unpacked, "fonts.conf")
+
+/** Downloads and unpacks the package in a folder of its own, which becomes visible as a whole. */
+const download = async (): Promise<void> => {
+  const { name, version } = brought
+  console.error(`Downloading the browser of the tests, ${name} ${version}…`)
+  mkdirSync(path.dirname(unpacked), { recursive: true })
+  const folder = mkdtempSync(`${unpacked}-`)
+  try {
+    const npm = ["install", "--prefix", folder, "--no-save", "--no-audit", "--no-fund", `${name}@${version}`]
+    await run("npm", npm, { cwd: root })
+    const unpack = `await (await import("${name}")).default.executablePath()`
+    await run(process.execPath, ["--input-type=module", "--eval", unpack], {
+      cwd: folder,
+      env: { ...process.env, TMPDIR: folder }
+    })
+    rmSync(path.join(folder, "node_modules"), { recursive: true })
+    writeFileSync(
+      path.join(folder, "fonts.conf"),
+      `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>${unpacked}/fonts</dir><cachedir>${unpacked}/cache</cachedir></fontconfig>\n`
+    )
+    renameSync(folder, unpacked)
+  } catch (reason) {
+    rmSync(folder, { recursive: true, force: true })
+    // Another process may have been faster.
+    if (!existsSync(unpacked)) throw reason
+  }
+}
+
+const bring = async (): Promise<string | undefined> => {
   if (process.platform !== "linux") return undefined
   try {
-    if (!existsSync(entry)) {
-      console.error(`No Chrome or Chromium is installed: downloading ${name} ${version}…`)
-      const npm = ["install", "--prefix", folder, "--no-save", "--no-audit", "--no-fund", `${name}@${version}`]
-      await run("npm", npm, { cwd: root })
-    }
-    const { default: build } = await import(/* @vite-ignore */ pathToFileURL(entry).href) as {
-      readonly default: { readonly executablePath: () => Promise<string> }
-    }
-    const file = await build.executablePath()
+    if (!existsSync(unpacked)) await download()
+    const file = path.join(unpacked, "chromium")
     return await answers(file) ? file : undefined
   } catch {
     return undefined
@@ -114,6 +142,20 @@ const fromDebian = (): string | undefined => {
   return installed()
 }
 
+let registered: Promise<string | undefined> | undefined
+
+/**
+ * The build of the registry's package, which draws pictures alike on every machine; `undefined` if it does not run on this one.
+ * Downloads it if necessary.
+ */
+export const fromRegistry = (): Promise<string | undefined> => registered ??= bring()
+
+/** The environment of a browser: with the fonts of the registry's package, where that is available. */
+export const fixedFonts = async (): Promise<Readonly<Record<string, string>>> => {
+  await fromRegistry()
+  return existsSync(fontConfiguration) ? { FONTCONFIG_FILE: fontConfiguration } : {}
+}
+
 let found: Promise<string> | undefined
 
 /** The path of the Chromium. Downloads one if necessary, which two processes must not do concurrently. */
@@ -126,10 +168,26 @@ export const executable = (): Promise<string> =>
     )
   })()
 
-/** Starts a browser without a window: `pinned` prefers the build of the registry's package, which draws pictures alike everywhere. */
-export const launch = async (pinned = false): Promise<Browser> =>
+/** Where the committed pictures of the console were taken. */
+const picturePlatform = "linux-x64"
+
+/** The browser that took the committed pictures; elsewhere `undefined`, and the run says that they are not compared. */
+export const pictureBrowser = async (): Promise<string | undefined> => {
+  const platform = `${process.platform}-${process.arch}`
+  const file = platform === picturePlatform ? await fromRegistry() : undefined
+  if (file === undefined) {
+    const { name, version } = brought
+    const reason = platform === picturePlatform ? "it does not run here" : `this is ${platform}`
+    console.error(`Skipped: the pictures of the console are of ${name} ${version} on ${picturePlatform}; ${reason}`)
+  }
+  return file
+}
+
+/** Starts a browser without a window. */
+export const launch = async (file?: string): Promise<Browser> =>
   chromium.launch({
-    executablePath: (pinned ? await fromRegistry() : undefined) ?? await executable(),
+    executablePath: file ?? await executable(),
+    env: { ...process.env, ...await fixedFonts() },
     // Containers lack a sandbox for it, and have little shared memory. Builds differ in how they hint letters by default.
     args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--font-render-hinting=slight"]
   })

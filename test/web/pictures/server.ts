@@ -27,14 +27,19 @@ const fontFile = (name: string, file: string): Buffer =>
 
 const fonts: Readonly<Record<string, Buffer>> = {
   "/font.woff2": fontFile("@fontsource-variable/inter", "inter-latin-wght-normal.woff2"),
-  "/symbols.woff2": fontFile("@fontsource/noto-sans-symbols-2", "noto-sans-symbols-2-symbols-400-normal.woff2")
+  "/symbols.woff2": fontFile("@fontsource/noto-sans-symbols-2", "noto-sans-symbols-2-symbols-400-normal.woff2"),
+  "/everything.woff2": fontFile("@fontsource/unifont", "unifont-latin-400-normal.woff2")
 }
 
-/** One typeface for all letters and one for signs, so that a picture does not depend on the fonts of the machine. */
+/** The typefaces of the pictures, in the order in which the browser looks for a glyph. */
+export const typefaces = "Fixed, Signs, Everything"
+
+/** One typeface for letters, one for signs, and one with a glyph for nearly every other character, so that a picture does not depend on the fonts of the machine. */
 const fixedFonts = `
 @font-face { font-family: Fixed; src: url(/font.woff2) format("woff2"); font-weight: 100 900 }
 @font-face { font-family: Signs; src: url(/symbols.woff2) format("woff2") }
-*, ::before, ::after { font-family: Fixed, Signs !important; animation: none !important; transition: none !important; caret-color: transparent !important }
+@font-face { font-family: Everything; src: url(/everything.woff2) format("woff2") }
+*, ::before, ::after { font-family: ${typefaces} !important; animation: none !important; transition: none !important; caret-color: transparent !important }
 `
 
 const list = (items: ReadonlyArray<object>, query: URLSearchParams, more: object = {}) => {
