@@ -11,6 +11,7 @@ import { sha256Hex } from "../config/json.ts"
 import { accountHash, nationalMobile } from "../domain/identity.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
+import { driverOver } from "../upstream/Way.ts"
 import type { AccountWork } from "./AccountWork.ts"
 import { type Fault, keyMissing, proxyFailed, reasonFor } from "./backOff.ts"
 
@@ -91,8 +92,8 @@ export class PooledAccount {
   driverIn(drivers: Drivers): Driver | undefined {
     const driver = drivers.get(this.upstream)
     const proxy = this.account?.proxy
-    if (driver === undefined || proxy === undefined || driver.via === undefined) return driver
-    if (this.#own?.of !== driver) this.#own = { of: driver, driver: driver.via(proxy) }
+    if (driver === undefined || proxy === undefined) return driver
+    if (this.#own?.of !== driver) this.#own = { of: driver, driver: driverOver(driver, proxy) }
     return this.#own.driver
   }
 

@@ -29,7 +29,7 @@ import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
 import { type EndedLogins, loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
 import { Environment, type EnvironmentShape, namedFolder } from "./Environment.ts"
-import type { GatewayConfig, Snapshot, UpstreamConfig } from "./GatewayConfig.ts"
+import type { GatewayConfig, NamedUpstream, Snapshot } from "./GatewayConfig.ts"
 import { applyImport, type ImportMode } from "./importConfig.ts"
 import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import { keptName, makeKeptDocument } from "./keptDocument.ts"
@@ -39,6 +39,7 @@ import type { ConfigInput } from "./schema.ts"
 import { generateKey, loadJwtSecret, makeJwtSecret } from "./secrets.ts"
 import { followFile, loadShared, type Shared } from "./sharedConfig.ts"
 import { loadConfig } from "./sources.ts"
+import { hasSameServer } from "./upstreams.ts"
 
 /** Where the configuration comes from, with the field names of the admin API. */
 export interface ConfigSource {
@@ -132,10 +133,10 @@ interface ConfigStoreShape {
     options?: UpdateOptions
   ) => Effect.Effect<Imported, UpdateError>
   /**
-   * Adds the models that the upstream's server lists to the model table. They hold until the next call or a change of the
-   * server's address, and are not part of the raw configuration. Without effect if the group is no longer `upstream`.
+   * Sets the models that the server of an upstream lists. They hold until the next call for the upstream or a change of the server's
+   * address, and are not part of the raw configuration. Without effect if the upstream has another server by now.
    */
-  readonly setListedModels: (upstream: UpstreamConfig, names: ReadonlyArray<string>) => Effect.Effect<void>
+  readonly setListedModels: (upstream: NamedUpstream, names: ReadonlyArray<string>) => Effect.Effect<void>
   readonly exportConfig: Effect.Effect<Exported>
   /** SHA-256 of the canonical configuration, without instance state (`withoutOwnFields`). */
   readonly configHash: Effect.Effect<string>
@@ -352,11 +353,12 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     return { ...result, ...counts, warnings }
   })
 
-  const setListedModels = (upstream: UpstreamConfig, names: ReadonlyArray<string>) =>
+  const setListedModels = (upstream: NamedUpstream, names: ReadonlyArray<string>) =>
     writer.withPermit(Effect.suspend(() => {
       const { config, raw } = SubscriptionRef.getUnsafe(state)
-      const route_table = withListed(config.route_table, names)
-      return config.upstream !== upstream || Equal.equals(config.route_table.config.listed, route_table.config.listed)
+      const isCurrent = config.upstreams.some((each) => hasSameServer(each, upstream))
+      const route_table = withListed(config.route_table, names, upstream.name)
+      return !isCurrent || Equal.equals(config.route_table.config.listed, route_table.config.listed)
         ? Effect.void
         : SubscriptionRef.set(state, { raw, config: { ...config, route_table } })
     }))

@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type MessagesMapping, type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
-import { defaultUpstream, makeRouteTable, type RouteConfig } from "../domain/routes.ts"
+import { defaultUpstream, type Listed, makeRouteTable, type RouteConfig } from "../domain/routes.ts"
 import { parseTimestamp } from "../domain/time.ts"
 import {
   type AccountTable,
@@ -41,6 +41,7 @@ import {
   checkCredentialHeaders,
   countAccounts,
   decodeSeveral,
+  hasSameServer,
   limitsOf,
   natives,
   type Several,
@@ -92,6 +93,16 @@ const mappedNames = ({ models }: UpstreamConfig): ReadonlyMap<string, Model> =>
     [...models].reverse().sort((one, other) => Number(natives.has(other.id)) - Number(natives.has(one.id)))
       .map((entry) => [normalizeModelName(entry.model), toModel(entry)])
   )
+
+/** The models listed by the servers that the upstreams still have; the same object if these are all. */
+const keptLists = ({ route_table, upstreams }: GatewayConfig, now: Several["upstreams"]): Listed | undefined => {
+  const { listed } = route_table.config
+  const isKept = (name: string) =>
+    upstreams.some((one) => one.name === name && now.some((other) => hasSameServer(one, other)))
+  if (listed === undefined) return undefined
+  const kept = [...listed].filter(([name]) => isKept(name))
+  return kept.length === listed.size ? listed : new Map(kept)
+}
 
 /** The aliases by their names in normal form. */
 const toAliases = (
@@ -298,7 +309,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     mapping: groups.msgcompat_mapping,
     families: groups.compat.family_models,
     mapped: hasServer(upstream) ? mappedNames(upstream) : undefined,
-    listed: before?.upstream.base_url === upstream.base_url ? before.route_table.config.listed : undefined
+    listed: before === undefined ? undefined : keptLists(before, several.upstreams)
   }
   const { slots, upstreams } = toUpstreams(several, counts, groups, before)
   const runtime = toRuntime(groups.runtime, upstreams, slots)

@@ -110,6 +110,10 @@ export const toServer = (
   fields: entry.fields
 })
 
+/** Whether two entries are the same upstream, with the same server. */
+export const hasSameServer = (one: ConfiguredUpstream, other: ConfiguredUpstream): boolean =>
+  one.name === other.name && one.driver === other.driver && one.base_url === other.base_url
+
 const limitFields = ["account_max_inflight", "account_max_queue", "enabled", "limits", "max_inflight"] as const
 
 /** What the driver of an upstream depends on: how many requests it serves is the pool's matter. */

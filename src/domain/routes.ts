@@ -68,9 +68,12 @@ export interface RouteConfig {
   readonly families: boolean
   /** The names that the server of the group `upstream` has for configured models. Absent if it is no server with names of its own. */
   readonly mapped?: ReadonlyMap<string, Model> | undefined
-  /** The models that this server lists, as last read. */
-  readonly listed?: ReadonlyMap<string, Model> | undefined
+  /** The models that the servers of upstreams list, as last read, by the upstream's name. Names mean those of `default` alone. */
+  readonly listed?: Listed | undefined
 }
+
+/** The models that servers list, by the name of the upstream, then by their names in normal form. */
+export type Listed = ReadonlyMap<string, ReadonlyMap<string, Model>>
 
 /** A model of an upstream. */
 export interface Target {
@@ -232,7 +235,9 @@ const byDefault = (table: RouteTable, model: Model | undefined): Route | undefin
 }
 
 /** The model by its server's own name. Without a tag, a name means `latest`, as servers with tags read it. */
-const served = ({ listed, mapped }: RouteConfig, name: string): Model | undefined => {
+const served = (config: RouteConfig, name: string): Model | undefined => {
+  const { mapped } = config
+  const listed = config.listed?.get(defaultUpstream)
   const latest = `${name}:latest`
   return mapped?.get(name) ?? listed?.get(name) ?? mapped?.get(latest) ?? listed?.get(latest)
 }
@@ -259,12 +264,15 @@ export const resolveRoute = (table: RouteTable, family: NameFamily, requested: s
   return native && table.routes.get(native.id)
 }
 
-/** The table with the models that the server of the group `upstream` lists. */
-export const withListed = ({ config }: RouteTable, names: ReadonlyArray<string>): RouteTable =>
-  makeRouteTable({
-    ...config,
-    listed: new Map(names.map((id) => [normalizeModelName(id), { id, reasoning: "auto", search: false }]))
-  })
+/** The table with the models that the server of an upstream lists. */
+export const withListed = (
+  { config }: RouteTable,
+  names: ReadonlyArray<string>,
+  upstream: string = defaultUpstream
+): RouteTable => {
+  const models = names.map((id): [string, Model] => [normalizeModelName(id), { id, reasoning: "auto", search: false }])
+  return makeRouteTable({ ...config, listed: new Map([...config.listed ?? [], [upstream, new Map(models)]]) })
+}
 
 /** The most names that are suggested for an unknown one. */
 const mostSuggested = 3
@@ -284,7 +292,7 @@ const modelsOf = (table: RouteTable, upstream: string): string => {
 
 const suggestion = (table: RouteTable, requested: string): string => {
   const { aliases, listed } = table.config
-  const models = [...table.routes.values(), ...listed?.values() ?? []]
+  const models = [...table.routes.values(), ...listed?.get(defaultUpstream)?.values() ?? []]
   const known = [...models.map(({ id }) => id), ...aliases.keys()]
   const near = quoted(nearest(requested.trim(), known, mostSuggested))
   return near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`

@@ -50,6 +50,10 @@ export const via = (
   }
 }
 
+/** The driver of an upstream over the proxy of one of its accounts, if that has one of its own. */
+export const driverOver = (driver: Driver, proxy: Redacted.Redacted<string> | undefined): Driver =>
+  proxy === undefined || driver.via === undefined ? driver : driver.via(proxy)
+
 /** Makes the driver of an upstream over its way. Accounts with a proxy of their own get theirs by `Driver.via`. */
 export const driverVia = (
   exchanges: Exchanges["Service"],

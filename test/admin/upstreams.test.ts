@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import type { RawConfig } from "../../src/config/json.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { json, modelList, type OpenAiServer, startOpenAiServer } from "../support/openaiServer.ts"
+import { untilHolds } from "../support/until.ts"
 import { caller, storeOf } from "./support.ts"
 
 let gateway: RunningGateway
@@ -282,6 +283,21 @@ describe("tests of upstreams", () => {
     const silent = await ok("GET", "/admin/upstreams/gpu/models")
     assert.deepStrictEqual(silent["models"], [{ model: "q", listed: false, ids: ["qwen3"] }])
     assert.isString(silent["message"])
+  })
+
+  it("show the last list of a server that no longer answers", async () => {
+    const { proxy: _proxy, ...entry } = hosted()
+    listing("vendor/qwen3", "vendor/other")
+    await start({ ...several(), upstreams: { gpu, hosted: entry } })
+    await untilHolds(() => storeOf(gateway).now().route_table.config.listed?.get("hosted")?.size === 2)
+    server.list(() => json(503, { error: { message: "busy" } }))
+    const { message, models } = await ok("GET", "/admin/upstreams/hosted/models")
+    assert.deepStrictEqual(models, [
+      { model: "vendor/qwen3", listed: true, ids: ["qwen3"] },
+      { model: "vendor/other", listed: true, ids: [] },
+      { model: "vendor/large", listed: false, ids: ["large"] }
+    ])
+    assert.isString(message)
   })
 })
 

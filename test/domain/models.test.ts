@@ -95,6 +95,12 @@ describe("names of a server's own form", () => {
     assert.strictEqual(answer(listed, "gpt-4o-mini"), "gpt-4o-mini")
   })
 
+  it("mean nothing if the server of another upstream lists them", () => {
+    const elsewhere = withListed(server, ["other:7b"], "hosted")
+    assert.strictEqual(answer(elsewhere, "other:7b"), undefined)
+    assert.strictEqual(answer(elsewhere, "llava"), "llava:latest")
+  })
+
   it("are suggested for a misspelled one", () => {
     assert.include(routeNotFound(server, "lava:latest").message, "\"llava:latest\"")
   })

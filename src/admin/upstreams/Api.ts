@@ -134,10 +134,12 @@ const TestUpstreamReply = Schema.Struct({
 const UpstreamModelsReply = Schema.Struct({
   models: Schema.Array(Schema.Struct({
     model: Schema.String.annotate({ description: "The server's own name." }),
-    listed: Schema.Boolean.annotate({ description: "Whether the server lists it." }),
+    listed: Schema.Boolean.annotate({
+      description: "Whether the server lists it, by its last list if `message` is set."
+    }),
     ids: Schema.Array(Schema.String).annotate({ description: "The ids that are configured for it." })
   })),
-  message: Schema.NullOr(Schema.String).annotate({ description: "Why the server's list is missing." })
+  message: Schema.NullOr(Schema.String).annotate({ description: "Why the server's list cannot be read now." })
 }).annotate({ identifier: "UpstreamModels" })
 
 const params = { name: Schema.NonEmptyString }

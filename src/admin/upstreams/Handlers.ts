@@ -179,8 +179,10 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
     }),
     models: Effect.fnUntraced(function*({ params: { name } }) {
       const upstream = yield* configured(name)
-      const listed = yield* tests.list(upstream, credentialOf(store.now(), name))
-      const names = new Set(Result.getOrElse(listed, (): ReadonlyArray<string> => []))
+      const config = store.now()
+      const listed = yield* tests.list(upstream, credentialOf(config, name))
+      const lastListed = config.route_table.config.listed?.get(name)?.values() ?? []
+      const names = new Set(Result.getOrElse(listed, () => Array.from(lastListed, ({ id }) => id)))
       const ids = idsByModel(upstream.models)
       return {
         models: Array.from(new Set([...names, ...ids.keys()]), (model) => ({

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import { keyless } from "../../config/Account.ts"
+import { type Account, keyless } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { GatewayConfig, NamedUpstream } from "../../config/GatewayConfig.ts"
 import { classify } from "../../domain/classifyUpstreamFailure.ts"
@@ -16,11 +16,14 @@ import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { type Driver, type Login, Upstream } from "../../upstream/Upstream.ts"
 import { Upstreams } from "../../upstream/Upstreams.ts"
+import { driverOver } from "../../upstream/Way.ts"
 
 /** What a test shows to the upstream: a login, or a key; `undefined` for a server that needs none. */
 export interface TestCredential {
   readonly login: Login | undefined
   readonly key: string | undefined
+  /** The proxy of the account, if it has one of its own. */
+  readonly proxy?: Account["proxy"]
 }
 
 /** The result of a test. */
@@ -33,22 +36,24 @@ export interface UpstreamTest {
   readonly models: ReadonlyArray<string> | null
 }
 
+const ownUpstreamOnly = "This gateway serves the upstream of its app alone: another one cannot be tested"
+
 const noCredential: TestCredential = { login: undefined, key: undefined }
 
 /** What the first enabled account of an upstream shows. */
 export const credentialOf = ({ accounts }: GatewayConfig, upstream: string): TestCredential => {
   const account = accounts.find((each) => each.upstream === upstream && !each.disabled)
   if (account === undefined) return noCredential
-  const { email, mobile, password, token } = account
+  const { email, mobile, password, proxy, token } = account
   const key = token === undefined || Redacted.value(token) === keyless ? undefined : Redacted.value(token)
   const login = password === undefined || (email ?? mobile) === undefined
     ? undefined
     : { email, mobile, password: Redacted.value(password) }
-  return { login, key }
+  return { login, key, proxy }
 }
 
-const secretsOf = ({ key, login }: TestCredential, { headers }: NamedUpstream): ReadonlyArray<string> =>
-  [key, login?.password, login?.email, login?.mobile, ...headers.map(({ value }) => Redacted.value(value))]
+const secretsOf = ({ key, login }: TestCredential, { secrets = [] }: Driver): ReadonlyArray<string> =>
+  [key, login?.password, login?.email, login?.mobile, ...secrets.map(Redacted.value)]
     .filter((secret) => secret !== undefined && secret !== "") as ReadonlyArray<string>
 
 export class UpstreamTests extends Context.Service<UpstreamTests, {
@@ -67,10 +72,12 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
       const own = yield* Upstream
       const named = yield* Upstreams
 
-      const driverOf = (upstream: NamedUpstream): Effect.Effect<Driver> => {
-        const isOwn = upstream.driver === "embedded" ||
-          store.now().upstreams.some((each) => each === upstream && each.name === defaultUpstream)
-        return isOwn || named === undefined ? own.driver : Effect.sync(() => named.make(upstream))
+      /** The driver of an upstream; an app that brings its own upstream has no other one to test. */
+      const driverOf = (upstream: NamedUpstream): Effect.Effect<Driver, string> => {
+        const isOwn = upstream.name === defaultUpstream &&
+          (named === undefined || upstream.driver === "embedded" || store.now().upstreams.includes(upstream))
+        if (isOwn) return own.driver
+        return named === undefined ? Effect.fail(ownUpstreamOnly) : Effect.sync(() => named.make(upstream))
       }
 
       const tokenOf = (driver: Driver, { key, login }: TestCredential) =>
@@ -84,22 +91,23 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
         credential: TestCredential,
         use: (driver: Driver, token: string | undefined) => Effect.Effect<A, UpstreamFailure>
       ): Effect.Effect<Result.Result<A, string>> =>
-        driverOf(upstream).pipe(
-          Effect.flatMap((driver) => Effect.flatMap(tokenOf(driver, credential), (token) => use(driver, token))),
-          Effect.timeoutOrElse({
-            duration: store.now().upstream.timeouts.attempts * 1000,
-            orElse: () => Effect.fail(new UpstreamFailure({ phase: "session", kind: "timeout" }))
-          }),
-          Effect.mapError((failure) =>
-            classify(failure, {
-              direct: false,
-              mayRefresh: false,
-              shown: false,
-              secrets: secretsOf(credential, upstream)
-            }).error.message
-          ),
-          Effect.result
-        )
+        Effect.result(Effect.flatMap(driverOf(upstream), (ofUpstream) => {
+          const driver = driverOver(ofUpstream, credential.proxy)
+          return Effect.flatMap(tokenOf(driver, credential), (token) => use(driver, token)).pipe(
+            Effect.timeoutOrElse({
+              duration: store.now().upstream.timeouts.attempts * 1000,
+              orElse: () => Effect.fail(new UpstreamFailure({ phase: "session", kind: "timeout" }))
+            }),
+            Effect.mapError((failure) =>
+              classify(failure, {
+                direct: false,
+                mayRefresh: false,
+                shown: false,
+                secrets: secretsOf(credential, driver)
+              }).error.message
+            )
+          )
+        }))
 
       return {
         test: Effect.fn("UpstreamTests.test")(function*(upstream, credential) {
