@@ -14,6 +14,7 @@ import { type Held, holdBytes } from "../config/limits.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Limits } from "../domain/limits.ts"
 import { BYTE_ORDER_MARK } from "../domain/stream/characters.ts"
+import { TextPieces } from "../domain/stream/text.ts"
 
 /** Bodies up to this size are not counted: node buffers as much of an unread body. `body_bytes` is never less. */
 export const smallBody = 64 * 1024
@@ -56,7 +57,12 @@ const decoder = new TextDecoder()
 export class ArrivingText {
   #first: Uint8Array | undefined
   #decoder: TextDecoder | undefined
-  #text = ""
+  readonly #text = new TextPieces()
+
+  /** An upper bound of the strings in memory. */
+  get heldStrings(): number {
+    return this.#text.strings
+  }
 
   add(bytes: Uint8Array): void {
     if (this.#first === undefined) {
@@ -65,19 +71,18 @@ export class ArrivingText {
     }
     if (this.#decoder === undefined) {
       this.#decoder = new TextDecoder("utf-8", { ignoreBOM: true })
-      this.#text = this.#decoder.decode(this.#first, { stream: true })
+      this.#text.push(this.#decoder.decode(this.#first, { stream: true }))
     }
-    this.#text += this.#decoder.decode(bytes, { stream: true })
+    this.#text.push(this.#decoder.decode(bytes, { stream: true }))
   }
 
   /** Returns the whole text and releases it. */
   end(): string {
     const first = this.#first
-    const all = this.#text
     this.#first = undefined
-    this.#text = ""
     if (this.#decoder === undefined) return decoder.decode(first)
-    const text = all + this.#decoder.decode()
+    const text = this.#text.toString() + this.#decoder.decode()
+    this.#text.clear()
     // Node's decoder would remove it at the start of any chunk.
     return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
   }

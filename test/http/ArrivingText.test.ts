@@ -27,6 +27,14 @@ describe("the decoder of text that arrives in chunks", () => {
     }))
   })
 
+  it("holds few strings of a text that arrives byte by byte", () => {
+    const text = new ArrivingText()
+    const bytes = 100_000
+    for (let i = 0; i < bytes; i++) text.add(Uint8Array.of(97))
+    assert.isAtMost(text.heldStrings, 256 + bytes / 256)
+    assert.strictEqual(text.end(), "a".repeat(bytes))
+  })
+
   it("returns an empty text without chunks", () => {
     assert.strictEqual(new ArrivingText().end(), "")
   })

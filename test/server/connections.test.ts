@@ -1,5 +1,5 @@
 /**
- * Client behaviour on a connection: pipelining, malformed input, and half-close.
+ * Client behaviour on a connection: pipelining, malformed input, unread bodies, and half-close.
  */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { text } from "node:stream/consumers"
 import { Turns } from "../../src/config/clock/cooperative.ts"
-import { watchConnections } from "../../src/server/connections/Connections.ts"
+import { type Connections, watchConnections } from "../../src/server/connections/Connections.ts"
 import { cutsOf } from "../support/cuts.ts"
 import { runs } from "../support/effort.ts"
 import { untilHolds } from "../support/until.ts"
@@ -22,14 +22,52 @@ let server: Server
 let serve: (request: IncomingMessage, response: ServerResponse) => void
 const asked: Array<Asked> = []
 const clients: Array<Socket> = []
+let connections: Connections
+/** Monotonic milliseconds of the connections. */
+let now: number
+/** What was read from the sockets, and what each call of node's parser was given. */
+const reads: Array<Buffer> = []
+const parsed: Array<Buffer> = []
+/** The most bytes that all connections have held. */
+let mostHeld: number
+
+/** Counts what node's own listener, which the connections call, is given. */
+const countInput = (socket: Socket) => {
+  const name = "bound socketOnData"
+  const parse = socket.listeners("data").find((listener) => listener.name === name) as (bytes: Buffer) => void
+  const counting = {
+    [name]: (bytes: Buffer) => {
+      parsed.push(bytes)
+      parse(bytes)
+    }
+  }
+  socket.off("data", parse).on("data", (bytes: Buffer) => void reads.push(bytes)).on("data", counting[name]!)
+}
 
 beforeEach(async () => {
   asked.length = 0
+  parsed.length = 0
+  reads.length = 0
+  now = 0
+  mostHeld = 0
   server = createServer((request, response) => {
     asked.push({ request, response })
     serve(request, response)
   })
-  watchConnections(server)
+  server.on("connection", countInput)
+  connections = watchConnections(server)
+  let used = 0
+  const sum = {
+    get used() {
+      return used
+    },
+    set used(bytes) {
+      used = bytes
+      mostHeld = Math.max(mostHeld, bytes)
+    }
+  }
+  const most = () => Infinity
+  connections.bound({ connections: most, bufferedBytes: most, sum, now: () => now, refused: () => {} })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
 })
@@ -89,8 +127,10 @@ describe("pipelined requests", () => {
       `POST ${path} HTTP/1.1\r\nhost: gateway\r\ncontent-length: ${body.length}\r\n\r\n${body}`
     const chunked = (path: string, body: string) =>
       `POST ${path} HTTP/1.1\r\nhost: gateway\r\ntransfer-encoding: chunked\r\n\r\n` +
-      `${body.length.toString(16)}\r\n${body}\r\n0\r\nx-last: yes\r\n\r\n`
-    const sent = get("/1") + sized("/2", "a\r\n\r\nb\r\n\r\n") + get("/3") + chunked("/4", "c\r\n\r\nd") +
+      `1;some="extension;0"\r\n${body[0]}\r\n${body.length.toString(16)}\r\n${
+        body.slice(1)
+      }.\r\n00\r\nx-last: yes\r\n\r\n`
+    const sent = get("/1") + sized("/2", "a\r\n\r\nb\r\n\r\n") + get("/3") + chunked("/4", "c\r\n\r\nd\r\n\r\n0123") +
       sized("/5", "e") + chunked("/6", "f") + get("/7")
     await fc.assert(
       fc.asyncProperty(cutsOf(sent), async (pieces) => {
@@ -106,9 +146,9 @@ describe("pipelined requests", () => {
           "[/1 ]",
           "[/2 a\r\n\r\nb\r\n\r\n]",
           "[/3 ]",
-          "[/4 c\r\n\r\nd]",
+          "[/4 c\r\n\r\nd\r\n\r\n0123.]",
           "[/5 e]",
-          "[/6 f]",
+          "[/6 f.]",
           "[/7 ]"
         ])
       }),
@@ -154,6 +194,155 @@ describe("pipelining connections", () => {
     await untilHolds(() => paths().length >= 20)
     await others()
     assert.isBelow(paths().length, 20 * many / 10)
+  })
+})
+
+const KiB = 1024
+const MiB = 1024 * KiB
+
+const head = (path: string, ...fields: ReadonlyArray<string>) =>
+  [`POST ${path} HTTP/1.1`, "host: gateway", ...fields, "", ""].join("\r\n")
+const chunkedHead = (path: string) => head(path, "transfer-encoding: chunked")
+const chunk = (data: string) => `${data.length.toString(16)}\r\n${data}\r\n`
+
+/** Calls of the parser whose bytes were copied. */
+const copies = () => {
+  const memory = new Set(reads.map(({ buffer }) => buffer))
+  return parsed.filter(({ buffer }) => !memory.has(buffer)).length
+}
+
+describe("the bytes of a request", () => {
+  it("reach the parser in whole reads and without a copy, also blank lines in chunks", async () => {
+    const body = "\r\n\r\n".repeat(MiB / 4)
+    for (const sent of [chunkedHead("/1") + chunk(body) + "0\r\n\r\n", head("/1", `content-length: ${MiB}`) + body]) {
+      reads.length = 0
+      parsed.length = 0
+      serve = (request, response) => void text(request).then((received) => response.end(String(received === body)))
+      const client = open()
+      const reply = text(client)
+      client.end(sent)
+      assert.match(await reply, /true/)
+      // The end of the head divides a read.
+      assert.isAtMost(parsed.length, reads.length + 1)
+      assert.strictEqual(copies(), 0)
+    }
+  })
+
+  it("in chunks of one byte are parsed in bounded calls, and held up to 16 KiB and one more read", async () => {
+    const body = "a".repeat(64 * KiB)
+    const sent = chunkedHead("/1") + chunk("a").repeat(body.length) + "0\r\n\r\n"
+    serve = (request, response) => void text(request).then((received) => response.end(String(received === body)))
+    const client = open()
+    const reply = text(client)
+    client.end(sent)
+    assert.match(await reply, /true/)
+    // A call has at most 128 chunks of 6 bytes.
+    const longest = 128 * 6
+    assert.isAtMost(Math.max(...parsed.map(({ length }) => length)), longest)
+    assert.isAtMost(parsed.length, reads.length + 2 + sent.length / longest)
+    assert.strictEqual(copies(), 0)
+    assert.isAtMost(mostHeld, 16 * KiB + 64 * KiB)
+  })
+
+  it("do not include blank lines between requests: the parser sees an idle connection", async () => {
+    serve = (_, response) => response.end("done")
+    const client = open()
+    client.write("\r\n".repeat(1000) + get("/1"))
+    await untilHolds(() => client.bytesRead > 0)
+    const calls = parsed.length
+    client.write("\r\n".repeat(1000))
+    await others()
+    client.write(get("/2"))
+    await untilHolds(() => paths().length === 2)
+    const own = parsed.filter((bytes) => /\/[12] /.test(String(bytes)))
+    assert.deepStrictEqual(own.map(String), [get("/1"), get("/2")])
+    assert.isAtMost(parsed.length, calls + 2)
+  })
+})
+
+describe("a reply to a request whose body has not arrived", () => {
+  const refused = "refused"
+  beforeEach(() => {
+    serve = (_, response) => response.writeHead(401).end(refused)
+  })
+
+  it("closes the connection, and the client gets the whole reply", async () => {
+    for (
+      const begun of [chunkedHead("/1"), chunkedHead("/1") + "400000\r\nabc", head("/1", "content-length: 9") + "12"]
+    ) {
+      const client = open()
+      const reply = text(client)
+      client.write(begun)
+      assert.include(await reply, refused)
+      const { socket } = asked.at(-1)!.request
+      client.end()
+      await untilHolds(() => socket.destroyed)
+    }
+  })
+
+  it("discards up to 1 MiB of the rest unparsed and unheld, so that the client may send it before it reads the reply", async () => {
+    const client = open()
+    client.write(chunkedHead("/1") + "1000000\r\n")
+    await untilHolds(() => paths().length === 1)
+    const { response } = asked[0]!
+    if (!response.closed) await once(response, "close")
+    const calls = parsed.length
+    mostHeld = 0
+    for (let i = 0; i < 8; i++) {
+      if (!client.write("\r\n\r\n".repeat(16 * KiB))) await once(client, "drain")
+    }
+    const reply = text(client)
+    client.end()
+    assert.include(await reply, refused)
+    assert.strictEqual(parsed.length, calls)
+    assert.strictEqual(mostHeld, 0)
+  })
+
+  it("closes the connection of a client that sends on, 5 seconds later", async () => {
+    const client = open()
+    client.write(chunkedHead("/1"))
+    const reply = text(client)
+    assert.include(await reply, refused)
+    const { request: { socket } } = asked[0]!
+    now += 1
+    connections.sweep(now, 60_000)
+    now += 4_999
+    connections.sweep(now, 60_000)
+    assert.isFalse(socket.destroyed)
+    now += 1
+    connections.sweep(now, 60_000)
+    assert.isTrue(socket.destroyed)
+  })
+
+  it("also closes the connection if the request expects something unknown", async () => {
+    const client = open()
+    const reply = text(client)
+    client.write(head("/1", "expect: nothing", "transfer-encoding: chunked") + "4000000\r\n" + "\r\n\r\n".repeat(1000))
+    assert.match(await reply, /^HTTP\/1\.1 417 /)
+    assert.isAtMost(parsed.length, reads.length + 1)
+  })
+})
+
+describe("a refused request whose body has arrived", () => {
+  it("leaves the connection open", async () => {
+    serve = (_, response) => response.writeHead(401).end("refused")
+    const client = open()
+    client.write(head("/1", "content-length: 2") + "{}" + chunkedHead("/2") + chunk("{}") + "0\r\n\r\n" + get("/3"))
+    await untilHolds(() => paths().length === 3)
+  })
+})
+
+describe("an upgraded socket", () => {
+  it("is handed over with the bytes behind its request, and is not read before its new owner reads it", async () => {
+    const upgraded = Promise.withResolvers<Socket>()
+    server.on("upgrade", (_, socket) => upgraded.resolve(socket as Socket))
+    const client = open()
+    client.write("GET /1 HTTP/1.1\r\nhost: gateway\r\nconnection: upgrade\r\nupgrade: other\r\n\r\nfirst")
+    const socket = await upgraded.promise
+    client.end(" second")
+    await others()
+    assert.strictEqual(await text(socket), "first second")
+    socket.destroy()
   })
 })
 

@@ -4,6 +4,7 @@
  * Every other byte stays. Where parsers differ, the body is refused, so that a server cannot see another model than the gateway: a repeated
  * `model`, folded headers, escapes in names. Memory is bounded by the longest headers of a part.
  */
+import { HeadEnd } from "./HeadEnd.ts"
 import type { Machine } from "./transducer.ts"
 
 const CONTENT = 0
@@ -65,9 +66,14 @@ export class FormScan implements Machine<Uint8Array, FormPiece> {
   private parts = 0
   private isModel = false
   private readonly value: Array<Uint8Array> = []
-  /** Bytes that are not decided yet. The first delimiter needs no line before it, so one is added, and not emitted. */
-  private rest: Buffer = lineEnd
+  /**
+   * Bytes that are not decided yet: the beginning of a delimiter, or of headers within `longestHeaders`. The first delimiter needs no
+   * line before it, so one is added, and not emitted.
+   */
+  private rest: Array<Uint8Array> = [lineEnd]
+  private restBytes = lineEnd.length
   private unsent = lineEnd.length
+  private headEnd = new HeadEnd()
 
   /** `longestModel` are the bytes that a model's name may have. */
   constructor(boundary: string, longestModel: number) {
@@ -76,14 +82,23 @@ export class FormScan implements Machine<Uint8Array, FormPiece> {
   }
 
   push(chunk: Uint8Array, out: Array<FormPiece>): void {
-    let bytes: Buffer = Buffer.concat([this.rest, chunk])
+    this.rest.push(chunk)
+    this.restBytes += chunk.length
+    // Headers are joined once: when they end, or are too long.
+    if (this.state === HEADERS && this.headEnd.find(chunk) === -1 && this.restBytes <= longestHeaders) return
+    let bytes: Buffer = Buffer.concat(this.rest)
     while (this.fault === undefined) {
       const length = this.step(bytes, out)
       if (length === 0) break
       bytes = bytes.subarray(length)
     }
     // A copy, so that a few bytes do not keep a large chunk.
-    this.rest = Buffer.from(bytes)
+    this.rest = [Buffer.from(bytes)]
+    this.restBytes = bytes.length
+    if (this.state !== HEADERS) return
+    // The blank line may have begun in these bytes.
+    this.headEnd = new HeadEnd()
+    this.headEnd.find(bytes)
   }
 
   end(): void {

@@ -21,6 +21,9 @@ export const shareBytes = <Bytes extends Uint8Array>(bytes: Bytes): Bytes => {
 
 export const isShared = (bytes: unknown): boolean => bytes instanceof Uint8Array && shared.has(bytes)
 
+/** Milliseconds for which a connection that closes waits until its client has closed it too. */
+const closingTime = 5000
+
 /** State that all connections of a server share. */
 export interface Common {
   readonly turns: Turns
@@ -48,6 +51,8 @@ export class Connection implements IntakeOwner {
   held = 0
   /** Start of a stall: bytes are pending and the client reads nothing. `undefined` without a stall. */
   stuckSince: number | undefined
+  /** When the connection was first seen closing. */
+  private closingSince: number | undefined
   /** Bytes of completed writes, and the system's pending bytes of the current one. */
   private passed = 0
   private queued = 0
@@ -106,6 +111,9 @@ export class Connection implements IntakeOwner {
     else this.stuckSince ??= now
     this.passed = passed
     this.queued = queued
+    if (this.intake?.isClosing !== true) return
+    this.closingSince ??= now
+    if (now - this.closingSince >= closingTime) socket.destroy()
   }
 
   count(): void {

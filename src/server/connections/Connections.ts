@@ -82,6 +82,11 @@ export const watchConnections = (server: Server): Connections => {
   // Requests with `Expect: 100-continue` have their own event.
   server.on("request", begun)
   server.on("checkContinue", begun)
+  // Node answers unknown expectations without an event of the request, unless there is a listener.
+  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+    begun(request, response)
+    if (server.listenerCount("checkExpectation") === 1) response.writeHead(417).end()
+  })
   /** Closes stalled clients until the held bytes and the last refused reply fit the limit. */
   const makeRoom = (now: number) => {
     const { sum } = common

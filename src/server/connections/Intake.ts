@@ -5,24 +5,22 @@
  * others, and malformed input behind a request would replace its reply. So bytes behind a request, and the end of the
  * input, wait here until its reply is written.
  *
- * A connection holds at most `mostHeld` bytes and one more read; then the socket is paused until the reply is written.
+ * A connection holds at most `mostHeld` bytes in `mostReads` reads, and one more read; then the socket is paused.
  */
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import type { Turns } from "../../config/clock/cooperative.ts"
+import { RequestFraming } from "./RequestFraming.ts"
 
-/** Held bytes above which the socket is paused. While it is read, a disconnect is noticed. */
+/** Held bytes, and held reads, from which the socket is paused. While it is read, a disconnect is noticed. */
 const mostHeld = 16 * 1024
+const mostReads = 64
 
-/**
- * Chunks of one connection that are parsed in one turn: requests that node rejects itself, and parts of chunked bodies.
- */
-const mostPieces = 64
+/** Bytes of an unread body that are discarded. A client that sends more waits until its connection is closed. */
+const mostDiscarded = 1024 * 1024
 
-/** Ends a request's head and the last chunk of a body. */
-const headEnd = Buffer.from("\r\n\r\n")
-
-const nothing = Buffer.alloc(0)
+/** Calls of the parser for one connection in one turn, such as for requests that node rejects itself. */
+const mostCalls = 4
 
 /** Fields that node's HTTP server adds to a socket. */
 interface HttpSocket extends Socket {
@@ -36,17 +34,9 @@ type Listener = (...given: ReadonlyArray<unknown>) => void
 const listenerOf = (socket: Socket, event: string, name: string): Listener | undefined =>
   socket.listeners(event).find((listener) => listener.name === `bound ${name}`) as Listener | undefined
 
-/** Length of a partial `headEnd` at the end. */
-const begunEnd = (bytes: Buffer): number => {
-  for (let size = Math.min(headEnd.length - 1, bytes.length); size > 0; size--) {
-    if (bytes.subarray(bytes.length - size).equals(headEnd.subarray(0, size))) return size
-  }
-  return 0
-}
-
-/** Length of the body, 0 without one; `NaN` for a chunked body. */
-const bodyLength = ({ headers }: IncomingMessage): number =>
-  headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : Number.NaN
+/** Length of the body, 0 without one; `undefined` for a chunked body. */
+const bodyLength = ({ headers }: IncomingMessage): number | undefined =>
+  headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : undefined
 
 export interface IntakeOwner {
   /** Called when the number of held bytes changes. */
@@ -56,20 +46,29 @@ export interface IntakeOwner {
 }
 
 export class Intake {
+  /** Bytes that wait for the parser. */
+  held = 0
+  /** The connection closes: its last reply is written, and input is discarded. */
+  isClosing = false
   private readonly socket: HttpSocket
   private readonly turns: Turns
   /** Node's own listeners, which parse. */
   private readonly parse: Listener
   private readonly finish: Listener
   private readonly owner: IntakeOwner
-  private bytes: Buffer = nothing
+  private readonly framing = new RequestFraming()
+  /** The held bytes, as they were read. */
+  private readonly reads: Array<Buffer> = []
   /** The request without a complete reply. */
   private request: IncomingMessage | undefined
-  private bodyLeft = 0
+  private discarded = 0
   private hasEnded = false
-  private isPaused = false
+  /** Node wants input: it pauses the socket for a body or a reply that is not read. */
+  private isWanted = true
   /** The previous reply is written, and the next request is queued. */
   private isInLine = false
+  private readonly pause: () => void
+  private readonly resume: () => void
 
   private constructor(socket: HttpSocket, turns: Turns, parse: Listener, finish: Listener, owner: IntakeOwner) {
     this.socket = socket
@@ -84,6 +83,9 @@ export class Intake {
     socket.off("end", finish)
     socket.on("drain", this.drained)
     socket.once("close", this.close)
+    this.pause = socket.pause.bind(socket)
+    this.resume = socket.resume.bind(socket)
+    this.watchCalls()
   }
 
   /** Intercepts the input of a new connection; `undefined` if the server does not parse. */
@@ -95,51 +97,74 @@ export class Intake {
       : new Intake(socket, turns, parse, finish, owner)
   }
 
-  get held(): number {
-    return this.bytes.length
-  }
-
   begun(request: IncomingMessage): void {
     this.request = request
-    this.bodyLeft = bodyLength(request)
+    this.framing.bodyFollows(bodyLength(request))
   }
 
   /** Called when the reply is written. */
   replied(request: IncomingMessage): void {
     if (this.request === request) this.request = undefined
-    if (this.bytes.length > 0 || this.hasEnded) this.waitInLine()
+    if (!request.complete) this.closeUnread()
+    else if (this.held > 0 || this.hasEnded) this.waitInLine()
   }
 
   private readonly arrived = (bytes: Buffer): void => {
-    this.bytes = this.bytes.length === 0 ? bytes : Buffer.concat([this.bytes, bytes])
+    if (this.isClosing) return this.discard(bytes)
+    this.reads.push(bytes)
+    this.held += bytes.length
     if (!this.isBusy() && !this.isInLine) this.take()
-    else if (this.bytes.length >= mostHeld && !this.isPaused) {
-      this.isPaused = true
-      this.socket.pause()
-    }
+    this.flow()
     this.owner.count()
   }
 
   private readonly ended = (): void => {
     this.hasEnded = true
-    if (this.isBusy()) this.owner.halfClose()
+    if (this.isClosing) this.socket.destroy()
+    else if (this.isBusy()) this.owner.halfClose()
     else if (!this.isInLine) this.take()
   }
 
   private readonly served = (): void => {
     this.isInLine = false
     this.take()
+    this.flow()
     this.owner.count()
   }
 
   private readonly drained = (): void => {
-    if (!this.isInLine) this.take()
+    if (this.isInLine) return
+    this.take()
+    this.flow()
   }
 
   private readonly close = (): void => {
     this.turns.leave(this.served)
-    this.bytes = nothing
+    this.drop()
     this.hasEnded = false
+  }
+
+  private drop(): void {
+    this.reads.length = 0
+    this.held = 0
+  }
+
+  /**
+   * Closes the connection behind a reply whose request has not arrived, because its handler reads no more of it. The rest is discarded
+   * until the client closes: the system answers input on a closed socket with a reset, which may overtake the reply.
+   */
+  private closeUnread(): void {
+    if (this.isClosing) return
+    this.isClosing = true
+    this.turns.leave(this.served)
+    this.drop()
+    this.socket.end()
+    this.resume()
+  }
+
+  private discard(bytes: Buffer): void {
+    this.discarded += bytes.length
+    if (this.discarded >= mostDiscarded) this.pause()
   }
 
   private isBusy(): boolean {
@@ -151,52 +176,65 @@ export class Intake {
     this.turns.join(this.served)
   }
 
+  /** Reads the socket while node wants input and there is room for it. */
+  private flow(): void {
+    // Without a parser, the socket belongs to another protocol.
+    if (this.isClosing || this.socket.parser === null) return
+    const hasRoom = this.held < mostHeld && this.reads.length < mostReads
+    if (hasRoom && this.isWanted) this.resume()
+    else this.pause()
+  }
+
   /** Passes input to node, up to the end of one request. */
   private take(): void {
-    const { socket } = this
-    for (let pieces = 0; this.bytes.length > 0; pieces++) {
-      if (socket.destroyed || socket._paused === true || this.isBusy()) return
-      if (pieces === mostPieces) return this.waitInLine()
-      const size = this.nextPiece()
-      if (size === 0) break
-      const piece = this.bytes.subarray(0, size)
-      this.bytes = size === this.bytes.length ? nothing : this.bytes.subarray(size)
+    const { reads, socket } = this
+    for (let calls = 0; reads.length > 0; calls++) {
+      if (socket.destroyed || socket._paused === true || this.isClosing || this.isBusy()) return
+      if (calls === mostCalls) return this.waitInLine()
+      const piece = this.nextPiece()
+      if (piece === undefined) continue
       this.parse(piece)
       // Node has upgraded the socket to another protocol.
       if (socket.parser === null) return this.handOver()
     }
-    if (this.isPaused) {
-      this.isPaused = false
-      socket.resume()
-    }
-    if (!this.hasEnded || this.bytes.length > 0) return
+    if (!this.hasEnded) return
     if (this.isBusy()) return this.owner.halfClose()
     this.hasEnded = false
     this.finish()
   }
 
-  /**
-   * Length of the next chunk, which ends with the current request at the latest; 0 while only a part of the ending blank
-   * line has arrived.
-   */
-  private nextPiece(): number {
-    const { bytes } = this
-    if (this.bodyLeft > 0) {
-      const size = Math.min(this.bodyLeft, bytes.length)
-      this.bodyLeft -= size
-      return size
+  /** Takes the next bytes for the parser, which end with the current request at the latest; `undefined` for blank lines in front of it. */
+  private nextPiece(): Buffer | undefined {
+    const bytes = this.reads[0]!
+    const blanks = this.framing.blanks(bytes)
+    const length = blanks > 0 ? blanks : this.framing.next(bytes)
+    if (length === bytes.length) this.reads.shift()
+    else this.reads[0] = bytes.subarray(length)
+    this.held -= length
+    return blanks > 0 ? undefined : bytes.subarray(0, length)
+  }
+
+  /** Intercepts the calls by which node pauses and resumes the socket, because it resumes it whatever is held here. */
+  private watchCalls(): void {
+    const { socket } = this
+    const want = (isWanted: boolean) => {
+      this.isWanted = isWanted
+      this.flow()
+      return socket
     }
-    const end = bytes.indexOf(headEnd)
-    if (end !== -1) return end + headEnd.length
-    return this.hasEnded ? bytes.length : bytes.length - begunEnd(bytes)
+    Reflect.set(socket, "pause", () => want(false))
+    Reflect.set(socket, "resume", () => want(true))
   }
 
   private handOver(): void {
-    const { bytes, socket } = this
+    const { socket } = this
+    const rest = this.reads.toReversed()
     socket.off("data", this.arrived)
     socket.off("end", this.ended)
     socket.off("drain", this.drained)
+    Reflect.deleteProperty(socket, "pause")
+    Reflect.deleteProperty(socket, "resume")
     this.close()
-    if (bytes.length > 0) socket.unshift(bytes)
+    for (const bytes of rest) socket.unshift(bytes)
   }
 }

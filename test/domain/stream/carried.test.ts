@@ -1,5 +1,5 @@
 /** The machines that pass requests and replies through: the same result however the text is cut, and nothing else changed. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import * as fc from "fast-check"
 import { EventCut } from "../../../src/domain/stream/EventCut.ts"
 import { boundaryOf, type FormPiece, FormScan, modelPlace } from "../../../src/domain/stream/FormScan.ts"
@@ -137,6 +137,18 @@ describe("FormScan", () => {
     const boundary = boundaryOf(request.headers.get("content-type") ?? "")
     const text = Buffer.from(await request.arrayBuffer()).toString("latin1")
     assert.deepInclude(scanned([text], boundary ?? ""), { model: "é-1", fault: undefined })
+  })
+
+  it("copies each byte a few times at most, also where headers arrive byte by byte", () => {
+    const longHeaders = partOf(`a"; x="${"b".repeat(7_000)}`, "")
+    const form = formOf([], partOf("model", "m-1"), []).replace("--cut", longHeaders.repeat(2) + "--cut")
+    const concat = vi.spyOn(Buffer, "concat")
+    const { model } = scanned([...form], "cut")
+    const copied = concat.mock.results.reduce((sum, { value }) => sum + (value as Buffer).length, 0)
+    concat.mockRestore()
+    assert.strictEqual(model, "m-1")
+    // Outside of headers, at most a delimiter is held.
+    assert.isAtMost(copied, 2 * "\r\n--cut".length * form.length)
   })
 
   it.each([
