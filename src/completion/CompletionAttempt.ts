@@ -9,9 +9,10 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Lease } from "../accounts/Accounts.ts"
 import type { Stickiness } from "../accounts/Lease.ts"
-import { startCooperatively } from "../config/clock/cooperative.ts"
+import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { Conversation } from "../domain/Conversation.ts"
+import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { isShown } from "../domain/ReplyEvent.ts"
 import type { Route, Target } from "../domain/routes.ts"
@@ -24,6 +25,7 @@ import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { conversationKey, isContinued } from "./conversationKey.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
+import { estimateAtEnd, SentPrompt } from "./SentPrompt.ts"
 import type { ReplyStarter } from "./startReply.ts"
 import { judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsent } from "./unsentFields.ts"
@@ -128,9 +130,22 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const { input } = this
     const budget = this.budget ??= makeBudget()
     budget.isEmpty = true
+    budget.isSent = false
     let produced = 0
     const { caller: { owner }, config: { responses }, conversation } = input
-    const start = (conversation: Conversation) => startReply({ ...input, model, conversation, budget }, lease, attempt)
+    const start = (conversation: Conversation) => {
+      const { stats } = input
+      stats.soFar = new SentPrompt(budget, () => estimateConversation(conversation), stats.soFar)
+      const starting = startReply({ ...input, model, conversation, budget }, lease, attempt)
+      const estimate = estimateCooperatively(conversation)
+      if (isLong(conversation)) {
+        return Effect.andThen(estimateAtEnd(attempt, stats, budget, runCooperatively(estimate)), starting)
+      }
+      // Only declared tools make the estimate of a short prompt long.
+      return conversation.tools.length === 0
+        ? starting
+        : Effect.flatMapEager(startCooperatively(estimate), () => starting)
+    }
     const started = sealed.isEmpty(owner)
       ? start(conversation)
       : Effect.flatMap(

@@ -11,7 +11,6 @@ import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import type { RequestRecord } from "../recordings/RequestRecord.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
 import { none } from "../usage/UsageEntry.ts"
-import type { UsageSoFar } from "./finishMachine.ts"
 
 /** A model of an upstream that a request was sent to. */
 export interface AnsweringTarget {
@@ -19,6 +18,18 @@ export interface AnsweringTarget {
   readonly upstream: string
   /** The model's id within the upstream. */
   readonly model: string
+}
+
+/** The tokens of a request in progress. */
+export interface TokensSoFar {
+  /** `undefined` while the upstream has not got the request. */
+  readonly usage: () => Usage | undefined
+  /** True if a figure is an estimate. */
+  readonly estimated: () => boolean
+  /** True if the upstream has reported the prompt's tokens. */
+  readonly promptReported?: () => boolean
+  /** The target that they were sent to, if another one was tried since. */
+  readonly target?: AnsweringTarget | undefined
 }
 
 /** An attempt at a target. */
@@ -78,8 +89,8 @@ export interface RequestStats {
   usage: Usage | undefined
   /** The cost of `usage` as an amount of 10^-9, from the first time that it is asked for; `null` without a price. */
   cost: bigint | null | undefined
-  /** The tokens of a reply in progress, until `usage` is known. */
-  soFar: Pick<UsageSoFar, "usage" | "estimated"> | undefined
+  /** The tokens that count unless `usage` becomes known. */
+  soFar: TokensSoFar | undefined
   finish: FinishReason | undefined
   /** HTTP status of the response; `undefined` if the client disconnected before it. */
   status: number | undefined

@@ -26,23 +26,24 @@ const outcome = (stats: RequestStats): Outcome =>
 const counts = ({ admittedAt, status = 0, upstreamCalled }: RequestStats): boolean =>
   admittedAt !== undefined && ((status >= 200 && status < 300) || upstreamCalled)
 
-/** The tokens of a finished request; those so far for an interrupted reply. */
+/** The tokens of a finished request; those so far for one that was interrupted, or that the upstream did not answer. */
 const tokensOf = (stats: RequestStats): Usage => (stats.usage ??= stats.soFar?.usage()) ?? noTokens
 
-/** A reply was made: it was answered 2xx, or has tokens. */
-const isAnswered = ({ status = 0, usage }: RequestStats): boolean =>
-  (status >= 200 && status < 300) || (usage !== undefined && usage.promptTokens + usage.completionTokens > 0)
+/** It was answered 2xx, or the upstream got it and did not refuse it. */
+const isServed = ({ status = 0, usage }: RequestStats): boolean =>
+  (status >= 200 && status < 300) || usage !== undefined
 
 /**
- * The cost of a finished request with the prices of the target that answered; `undefined` without a price. Limits and history both
- * ask, and get the same cost. A request without an answer costs nothing.
+ * The cost of a finished request with the prices of the target that served it; `undefined` without a price. Limits and history both
+ * ask, and get the same cost. A request that no upstream served costs nothing.
  */
 const settledCost = (stats: RequestStats, prices: PriceTable): bigint | undefined => {
   if (stats.cost === undefined) {
     const usage = tokensOf(stats)
-    const { model = none, target = { upstream: defaultUpstream, model } } = stats
+    const { model = none, soFar } = stats
+    const target = soFar?.target ?? stats.target ?? { upstream: defaultUpstream, model }
     const price = priceOf(prices, target.upstream, target.model)
-    stats.cost = price === undefined ? null : isAnswered(stats) ? costOf(price, usage) : 0n
+    stats.cost = price === undefined ? null : isServed(stats) ? costOf(price, usage) : 0n
   }
   return stats.cost ?? undefined
 }

@@ -16,14 +16,14 @@ import type { Account } from "../config/Account.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { pause } from "../config/clock/retry.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { type Classification, classify, isOfUpstream } from "../domain/classifyUpstreamFailure.ts"
+import { type Classification, classify, isOfUpstream, refusesRequest } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { errorOfTries, nextTry, shareOfTime } from "../domain/nextTry.ts"
 import { defaultUpstream, type Route, type Target } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
-import type { RecordedTry, RequestStats } from "./RequestStats.ts"
+import type { RecordedTry, RequestStats, TokensSoFar } from "./RequestStats.ts"
 
 /** Milliseconds before the first and the second retry. */
 const delays = [100, 400]
@@ -146,6 +146,8 @@ export class Attempts<B, A> {
   private spent = 0
   /** Milliseconds in the queue. */
   private waited = 0
+  /** What counts unless a later attempt does: the tokens of the last one that was sent and not refused. */
+  private unanswered: TokensSoFar | undefined
   /** What the stats listed as ignored before the first target added to it. */
   private ignored: readonly [ReadonlyArray<string> | undefined, number] | undefined
 
@@ -390,8 +392,6 @@ export class Attempts<B, A> {
     const { caller, stats } = this.work
     // The client has disconnected, which may have caused the failure.
     if (attempt.state._tag === "Closed") return Effect.interrupt
-    // Nothing of the failed reply was sent, so its tokens do not count.
-    stats.soFar = undefined
     if (failure._tag === "GatewayError") {
       span.failed(failure.code)
       if (recorded !== undefined) recorded.cause = failure.code
@@ -412,10 +412,13 @@ export class Attempts<B, A> {
     }
     this.tries.push({ target, failure: judged })
     const refresh = judged.retry === "here_after_refresh"
-    const next = Effect.suspend((): Effect.Effect<A, GatewayError> =>
-      this.next(judged, lease) ?? Effect.fail(this.isAlone ? judged.error : errorOfTries(this.tries) ?? judged.error)
-    )
+    const next = Effect.suspend((): Effect.Effect<A, GatewayError> => {
+      this.keepTokens()
+      return this.next(judged, lease) ??
+        Effect.fail(this.isAlone ? judged.error : errorOfTries(this.tries) ?? judged.error)
+    })
     const fault = upstreamFault(failure, judged.class)
+    if (fault === "connection" || refusesRequest(failure)) stats.soFar = this.unanswered
     // Of an upstream in trouble, only a 503 says when it is back.
     const retryAfter = fault === undefined || failure.status === 503 ? judged.retryAfter : undefined
     // The pool learns of the failure before the slot is free: a waiter must not get the failed account.
@@ -424,6 +427,18 @@ export class Attempts<B, A> {
       Effect.andThen(Scope.close(attempt, Exit.void)),
       Effect.andThen(next)
     )
+  }
+
+  /** Keeps the tokens of a failed attempt without its reply. The attempt is closed. */
+  private keepTokens(): void {
+    const { stats } = this.work
+    const { soFar, target } = stats
+    const usage = soFar?.usage()
+    const isEstimated = soFar?.estimated() ?? true
+    this.unanswered = usage === undefined
+      ? undefined
+      : { usage: () => usage, estimated: () => isEstimated, target: soFar?.target ?? target }
+    stats.soFar = this.unanswered
   }
 
   /** The next attempt after a failure; `undefined` if the request fails. */

@@ -19,6 +19,7 @@ import type { CarriedBody, CarriedReply, Driver } from "../upstream/Upstream.ts"
 import { attemptOverdue, Attempts, type AttemptWork, progressEvery } from "./attempts.ts"
 import { brokenOff } from "./openReply.ts"
 import type { RequestStats } from "./RequestStats.ts"
+import { SentPrompt } from "./SentPrompt.ts"
 
 /** The body of a carried request. */
 export interface CarriedSource {
@@ -44,6 +45,8 @@ export interface CarryInput {
   readonly path: string
   readonly accept: string
   readonly source: CarriedSource
+  /** Estimated tokens of the request. */
+  readonly promptTokens: number
   /** Makes the request's budget, at the first lease. */
   readonly makeBudget: () => RequestBudget
 }
@@ -106,12 +109,14 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
     attempt: Scope.Scope,
     most: number
   ): Effect.Effect<CarriedReply, UpstreamFailure | GatewayError> {
-    const { accept, makeBudget, path, source, stats } = this.input
+    const { accept, makeBudget, path, promptTokens, source, stats } = this.input
     const { captures, deadlines } = this.services
     const { carry } = lease.driver
     const budget = this.budget ??= makeBudget()
     let sent = 0
     budget.startReply()
+    budget.isSent = false
+    stats.soFar = new SentPrompt(budget, () => promptTokens, stats.soFar)
     const carried = Effect.flatMap(lease.credential.token, (token) =>
       Scope.provide(
         carry!({

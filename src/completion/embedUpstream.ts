@@ -1,7 +1,7 @@
 /**
  * Embeddings from the upstream, on an account of the pool, by the attempts of all requests.
  */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type { AccountPool, Caller } from "../accounts/Accounts.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
@@ -12,6 +12,7 @@ import type { Route } from "../domain/routes.ts"
 import type { EmbeddingsReply, OwnInputs } from "../upstream/Upstream.ts"
 import { leasedCall } from "./leasedCall.ts"
 import type { RequestStats } from "./RequestStats.ts"
+import { promptUsage } from "./SentPrompt.ts"
 import { noteOwnInputs, noteUncarried } from "./unsentFields.ts"
 
 /** A request for vectors. */
@@ -27,6 +28,8 @@ interface EmbedInput {
   /** Fields of the caller's body for the server. */
   readonly fields?: ServerFields | undefined
   readonly stats: RequestStats
+  /** Estimates the tokens of the inputs. */
+  readonly estimate: Effect.Effect<number>
 }
 
 const unsupported = gatewayError(
@@ -46,11 +49,11 @@ const ofOneModel = (route: Route, driverOf: AccountPool["driverOf"]): Route => {
   return { ...route, targets: targets.filter(({ model }) => normalizeModelName(model.id) === id) }
 }
 
-/** Requests the vectors of all inputs. Fails with the error to send. */
+/** Requests the vectors of all inputs. Fails with the error to send. The stats have the tokens that the upstream counts. */
 export const embedUpstream = (
   accounts: AccountPool,
   deadlines: Deadlines["Service"],
-  { caller, config, dimensions, fields, inputs, model, own, stats }: EmbedInput
+  { caller, config, dimensions, estimate, fields, inputs, model, own, stats }: EmbedInput
 ): Effect.Effect<EmbeddingsReply, GatewayError> =>
   leasedCall(accounts, deadlines, {
     caller,
@@ -64,5 +67,10 @@ export const embedUpstream = (
       if (own?.family !== driver.family) noteOwnInputs(own, stats)
       return undefined
     },
-    call: ({ embed }, model, token) => embed!({ model, inputs, dimensions, own, fields, token })
+    call: ({ embed }, model, token, budget) =>
+      Effect.map(embed!({ model, inputs, dimensions, own, fields, token, budget }), (reply) => {
+        if (reply.tokens !== undefined) stats.usage = promptUsage(reply.tokens)
+        return reply
+      }),
+    promptTokens: estimate
   })

@@ -1,6 +1,7 @@
 /**
  * A request that is a single call of the upstream: its answer is whole when it arrives. Attempts are those of all requests.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -10,10 +11,13 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { Route, Target } from "../domain/routes.ts"
+import type { MonotonicSource } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { RequestBudget } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { attemptOverdue, Attempts, type AttemptWork } from "./attempts.ts"
 import type { RequestStats } from "./RequestStats.ts"
+import { estimateAtEnd, SentPrompt } from "./SentPrompt.ts"
 
 /** The call, and who makes it. */
 interface LeasedCall<A> {
@@ -26,7 +30,14 @@ interface LeasedCall<A> {
   readonly canCall: (driver: Driver) => boolean
   /** Returns the error for a driver that cannot make the call. */
   readonly refuse: (driver: Driver) => GatewayError | undefined
-  readonly call: (driver: Driver, model: Model, token: string | undefined) => Effect.Effect<A, UpstreamFailure>
+  readonly call: (
+    driver: Driver,
+    model: Model,
+    token: string | undefined,
+    budget: RequestBudget
+  ) => Effect.Effect<A, UpstreamFailure>
+  /** Estimates the tokens of the prompt; absent for a call that uses none. */
+  readonly promptTokens?: Effect.Effect<number> | undefined
 }
 
 class CallAttempt<A> implements AttemptWork<A, A> {
@@ -34,10 +45,14 @@ class CallAttempt<A> implements AttemptWork<A, A> {
   readonly stats: RequestStats
   private readonly input: LeasedCall<A>
   private readonly deadlines: Deadlines["Service"]
+  private readonly budget: RequestBudget
+  /** Estimated tokens of the prompt; 0 until they are needed. */
+  private tokens = 0
 
-  constructor(input: LeasedCall<A>, deadlines: Deadlines["Service"]) {
+  constructor(input: LeasedCall<A>, deadlines: Deadlines["Service"], clock: MonotonicSource) {
     this.input = input
     this.deadlines = deadlines
+    this.budget = new RequestBudget(input.config.limits, clock)
     this.caller = input.caller
     this.stats = input.stats
   }
@@ -54,14 +69,25 @@ class CallAttempt<A> implements AttemptWork<A, A> {
     return this.input.refuse(driver)
   }
 
-  begin(lease: Lease, { model }: Target, _: Scope.Scope, most: number): Effect.Effect<A, UpstreamFailure> {
-    const called = Effect.flatMap(lease.credential.token, (token) => this.input.call(lease.driver, model, token))
-    return withDeadline(
-      Effect.tap(called, () => lease.report(undefined, undefined)),
+  begin(lease: Lease, { model }: Target, attempt: Scope.Scope, most: number): Effect.Effect<A, UpstreamFailure> {
+    const { budget, input, stats } = this
+    const { promptTokens } = input
+    budget.isSent = false
+    const called = Effect.flatMap(lease.credential.token, (token) => input.call(lease.driver, model, token, budget))
+    const answered = withDeadline(
+      Effect.tap(called, () => {
+        // A driver of an app may not say when its request leaves.
+        budget.isSent = true
+        return lease.report(undefined, undefined)
+      }),
       this.deadlines,
       most,
       attemptOverdue
     )
+    if (promptTokens === undefined) return answered
+    stats.soFar = new SentPrompt(budget, () => this.tokens, stats.soFar)
+    const estimate = Effect.map(promptTokens, (tokens) => this.tokens = tokens)
+    return Effect.andThen(estimateAtEnd(attempt, stats, budget, estimate), answered)
   }
 
   output(reply: A, _: Lease, attempt: Scope.Closeable): Effect.Effect<A> {
@@ -76,11 +102,13 @@ export const leasedCall = <A>(
   input: LeasedCall<A>
 ): Effect.Effect<A, GatewayError> =>
   Effect.scopedWith((scope) =>
-    new Attempts(new CallAttempt(input, deadlines), {
-      accounts,
-      deadlines,
-      config: input.config,
-      scope,
-      traced: false
-    }).open()
+    Effect.withFiber((fiber) =>
+      new Attempts(new CallAttempt(input, deadlines, fiber.getRef(Clock.Clock)), {
+        accounts,
+        deadlines,
+        config: input.config,
+        scope,
+        traced: false
+      }).open()
+    )
   )

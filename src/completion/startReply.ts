@@ -11,12 +11,11 @@ import type { Caller, Lease } from "../accounts/Accounts.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
-import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
+import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { isOrderedPlace } from "../domain/replyExtras.ts"
-import { pieceChars } from "../domain/stream/cooperative.ts"
 import { compileStopSequences } from "../domain/stream/stopSequences.ts"
 import { once, transduce } from "../domain/stream/transduce.ts"
 import { clear, type Machine } from "../domain/stream/transducer.ts"
@@ -75,23 +74,6 @@ const withReminder = (conversation: Conversation): Conversation => ({
     parts: [{ _tag: "Text", text: reminder(conversation.toolChoice) }]
   }]
 })
-
-/** Longest prompt, in characters, whose tokens are always estimated: one slice of work. */
-const shortPrompt = pieceChars
-
-/** True if the prompt is so long that estimating its tokens is worth avoiding. */
-const isLong = ({ turns }: Conversation): boolean => {
-  let characters = 0
-  for (const { parts } of turns) {
-    for (const part of parts) {
-      if (part._tag === "Result") return true
-      if (part._tag === "Text" || part._tag === "Reasoning") characters += part.text.length
-      else if (part._tag === "Call") characters += part.arguments.length
-      if (characters > shortPrompt) return true
-    }
-  }
-  return false
-}
 
 /** True if a chunk reports the prompt's tokens. */
 const reportsPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>

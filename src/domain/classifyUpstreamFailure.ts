@@ -182,6 +182,13 @@ const timedOut = (failure: UpstreamFailure): boolean => failure.kind === "timeou
 export const mayHaveArrived = ({ cause }: UpstreamFailure): boolean =>
   !has("UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT")(cause?.code)
 
+/**
+ * True if the upstream refused the request, or something other than a model server answered, so that no work was done for it. A refused
+ * resume says nothing about the request.
+ */
+export const refusesRequest = ({ cause, kind, phase, status = 0 }: UpstreamFailure): boolean =>
+  phase !== "resume" && (kind === "refused" || kind === "gave_up" || status >= 400 || cause?.body !== undefined)
+
 /** The rules, in order; the last one matches everything. */
 export const rules: ReadonlyArray<Rule> = [
   {

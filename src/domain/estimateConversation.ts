@@ -77,3 +77,20 @@ export function* estimateCooperatively(conversation: Conversation): Cooperative<
 
 /** `estimateCooperatively` at once. */
 export const estimateConversation = (conversation: Conversation): number => runSync(estimateCooperatively(conversation))
+
+/** Longest prompt, in characters, whose tokens are always estimated: one slice of work. */
+const shortPrompt = pieceChars
+
+/** True if the prompt is so long that estimating its tokens is worth avoiding. */
+export const isLong = ({ turns }: Conversation): boolean => {
+  let characters = 0
+  for (const { parts } of turns) {
+    for (const part of parts) {
+      if (part._tag === "Result") return true
+      if (part._tag === "Text" || part._tag === "Reasoning") characters += part.text.length
+      else if (part._tag === "Call") characters += part.arguments.length
+      if (characters > shortPrompt) return true
+    }
+  }
+  return false
+}

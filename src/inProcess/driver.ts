@@ -52,14 +52,17 @@ export const makeDriver = (
     ...(embed === undefined ? {} : { embed }),
     ...(carries === undefined ? {} : { carries }),
     ...(listModels === undefined ? {} : { listModels }),
-    complete: (request) =>
-      Effect.map(
+    complete: (request) => {
+      // When an app's own call leaves is not known.
+      request.budget.isSent = true
+      return Effect.map(
         Effect.catchCause(driver.complete(request), illFormed(name)),
         (reply) => ({
           ...reply,
           events: Stream.catchCause(reply.events, (cause) => Stream.fromEffect(illFormed(name)(cause)))
         })
       )
+    }
   }
 }
 

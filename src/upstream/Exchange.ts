@@ -142,10 +142,11 @@ export class Exchange {
     }
   }
 
-  /** The transport has started. */
+  /** The transport has started: the request begins to leave, as far as the transport knows. */
   attach(transport: Transport): void {
-    if (this.isOver()) transport.abort()
-    else this.transport = transport
+    if (this.isOver()) return transport.abort()
+    this.transport = transport
+    if (this.budget !== undefined) this.budget.isSent = true
   }
 
   /** More of the request's body leaves: the wait for the head begins anew. */

@@ -196,7 +196,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     token: string | undefined,
     phase: FailurePhase,
     body?: string,
-    headers?: { readonly [name: string]: string } | undefined
+    headers?: { readonly [name: string]: string } | undefined,
+    budget?: RequestBudget
   ) {
     const exchange = yield* exchanges.start({
       method,
@@ -209,7 +210,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
         ...headers
       },
       body
-    }, { phase, limits })
+    }, { phase, limits, budget })
     yield* Effect.addFinalizer(() => Effect.sync(exchange.leave))
     yield* exchange.head
     return exchange

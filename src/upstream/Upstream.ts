@@ -133,6 +133,8 @@ export interface EmbeddingsRequest {
   /** Fields of the caller's body that the gateway does not model; a driver sends those that it carries. */
   readonly fields?: ServerFields | undefined
   readonly token: string | undefined
+  /** The budget of the request. */
+  readonly budget?: RequestBudget | undefined
 }
 
 /** A vector for each input, in their order. */

@@ -80,6 +80,8 @@ export class RequestBudget {
   private waited = 0
   /** Nothing of this attempt's reply has come: no text, reasoning, call or picture. */
   isEmpty = true
+  /** This attempt's request has begun to leave on a connection. */
+  isSent = false
   private readonly held: Held | undefined
   private keepsReply: boolean
   /** Bytes of this attempt's reply in `held`. */

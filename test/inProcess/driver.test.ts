@@ -1,7 +1,8 @@
 /** A driver of an embedder's own that does not keep to the contract. */
-import { NodeServices } from "@effect/platform-node"
+import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Layer, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
 import {
   complete,
   ConfigStore,
@@ -9,9 +10,12 @@ import {
   fixedUpstream,
   gatewayServices,
   makeDriver,
+  mountGateway,
   UpstreamEvent,
-  UpstreamFailure
+  UpstreamFailure,
+  UsageStore
 } from "../../src/index.ts"
+import { measuresOf } from "../../src/usage/UsageEntry.ts"
 
 /** What a failure looks like that no compiler has seen. */
 const anything = (value: unknown): Effect.Effect<never, UpstreamFailure> =>
@@ -117,6 +121,69 @@ describe("makeDriver: a driver with few members", () => {
         )
       ))
       assert.deepEqual(asked, ["further"])
+    }))
+})
+
+describe("makeDriver: the usage of a request", () => {
+  const waits = (called: Deferred.Deferred<void>) => Effect.andThen(Deferred.succeed(called, undefined), Effect.never)
+  const services = (driver: Driver) =>
+    gatewayServices(fixedUpstream(driver)).pipe(
+      Layer.provideMerge(UsageStore.layerMemory),
+      Layer.provideMerge(ConfigStore.layerMemory({ keys: ["key"], embeddings: { provider: "upstream" } })),
+      Layer.provide(NodeServices.layer)
+    )
+  const promptTokens = Effect.gen(function*() {
+    const store = yield* UsageStore
+    const { totals } = yield* store.query({
+      from: 0,
+      to: Number.MAX_SAFE_INTEGER,
+      by: [],
+      only: {},
+      limit: 1
+    })
+    return measuresOf(totals).prompt_tokens
+  })
+
+  it.effect("has the prompt's tokens if the app leaves before the reply begins", () =>
+    Effect.gen(function*() {
+      const called = yield* Deferred.make<void>()
+      yield* Effect.gen(function*() {
+        const asking = yield* Effect.forkChild(complete({ model: "upstream-chat", prompt: "Hello to all of you" }))
+        yield* Deferred.await(called)
+        yield* Fiber.interrupt(asking)
+        assert.isAbove(yield* promptTokens, 0)
+      }).pipe(Effect.provide(services(makeDriver({ complete: () => waits(called) }))))
+    }))
+
+  it.effect("has the estimated tokens of inputs that the driver does not count", () =>
+    Effect.gen(function*() {
+      const driver = makeDriver({
+        complete: () => Effect.never,
+        embed: ({ inputs }) => Effect.succeed({ vectors: inputs.map(() => [1]), tokens: undefined })
+      })
+      const { handler } = yield* Effect.acquireRelease(
+        Effect.sync(() =>
+          HttpRouter.toWebHandler(
+            mountGateway("/ai").pipe(
+              Layer.provide(services(driver)),
+              Layer.provide([NodeHttpClient.layerUndici, NodeServices.layer, HttpServer.layerServices])
+            ),
+            { disableLogger: true }
+          )
+        ),
+        ({ dispose }) => Effect.promise(dispose)
+      )
+      const response = yield* Effect.promise(() =>
+        handler(
+          new Request("http://app.test/ai/v1/embeddings", {
+            method: "POST",
+            headers: { authorization: "Bearer key" },
+            body: JSON.stringify({ model: "upstream-chat", input: "some words" })
+          })
+        )
+      )
+      const { usage } = (yield* Effect.promise(() => response.json())) as { usage: { prompt_tokens: number } }
+      assert.isAbove(usage.prompt_tokens, 0)
     }))
 })
 

@@ -158,6 +158,7 @@ export const CarriedHandlers = groupRoutes(
             path: endpoint.path,
             accept: request.headers["accept"] ?? "*/*",
             source,
+            promptTokens: estimate,
             makeBudget: () => new RequestBudget(config.limits, clock, held)
           })
           const render = (output: OpenCarried) => {

@@ -144,14 +144,15 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
       })
     }
     const path = `/${resource}:batchEmbedContents`
-    const exchange = yield* client.start("POST", path, request.token, "completion", JSON.stringify(body))
+    const { budget, token } = request
+    const exchange = yield* client.start("POST", path, token, "completion", JSON.stringify(body), undefined, budget)
     const isRefusal = !client.isAnswer(exchange)
     const text = yield* exchange.text(
       isRefusal ? longestBody : longestVectors,
       isRefusal ? slowestBody : limits.firstByte
     )
     const reply = isRefusal ? undefined : readEmbeddings(parseJson(text), request.inputs.length)
-    return reply ?? (yield* yield* client.refusal("completion", exchange, text, request.token, requested))
+    return reply ?? (yield* yield* client.refusal("completion", exchange, text, token, requested))
   }, Effect.scoped)
 
   const countTokens = Effect.fnUntraced(function*({ conversation, model, token }: CountRequest) {

@@ -76,7 +76,8 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
   }
 
   /** Makes embeddings in one call. */
-  const embed = Effect.fnUntraced(function*({ dimensions, fields = {}, inputs, model, token }: EmbeddingsRequest) {
+  const embed = Effect.fnUntraced(function*(request: EmbeddingsRequest) {
+    const { budget, dimensions, fields = {}, inputs, model, token } = request
     const asked = { id: model.id, name: names.get(model.id) ?? model.id }
     const body = JSON.stringify({
       ...carriedFields(fields, carries),
@@ -85,7 +86,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
       encoding_format: "float",
       ...(dimensions === undefined ? {} : { dimensions })
     })
-    const exchange = yield* client.start("POST", "/embeddings", token, "completion", body)
+    const exchange = yield* client.start("POST", "/embeddings", token, "completion", body, undefined, budget)
     const isRefusal = !client.isAnswer(exchange)
     const text = yield* exchange.text(
       isRefusal ? longestBody : longestVectors,

@@ -11,6 +11,7 @@ import * as Stream from "effect/Stream"
 import { Accounts } from "../../../accounts/Accounts.ts"
 import { admitRequest, type Asked, keyOf } from "../../../completion/admission.ts"
 import { embedUpstream } from "../../../completion/embedUpstream.ts"
+import { promptUsage } from "../../../completion/SentPrompt.ts"
 import { noteOwnInputs, noteUncarried } from "../../../completion/unsentFields.ts"
 import { runCooperatively } from "../../../config/clock/cooperative.ts"
 import { Deadlines } from "../../../config/clock/Deadlines.ts"
@@ -88,13 +89,6 @@ function* embedOne(vectorizer: Vectorizer, input: Input): Cooperative<EmbeddedIn
 /** Rounds to seven digits, the precision of the 32-bit floats that some callers request. */
 const rounded = (vector: Float64Array): Float64Array => vector.map((value) => Math.round(value * 1e7) / 1e7)
 
-const usageOf = (tokens: number) => ({
-  promptTokens: tokens,
-  completionTokens: 0,
-  reasoningTokens: 0,
-  cachedTokens: 0
-})
-
 /**
  * Streams a JSON reply while the vectors are made. `item` writes the vector at an index; `tail` writes the rest of the JSON
  * from the tokens of all inputs.
@@ -125,8 +119,11 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
     const { inTurn } = yield* WorkLimit
 
     const fromUpstream = Effect.fnUntraced(
-      function*({ caller, config, dimensions, fields, inputs, model, own, stats }: EmbeddingsRequest) {
-        const { tokens, vectors } = yield* embedUpstream(accounts, deadlines, {
+      function*(
+        { caller, config, dimensions, fields, inputs, model, own, stats }: EmbeddingsRequest,
+        estimate: Effect.Effect<number>
+      ) {
+        const { vectors } = yield* embedUpstream(accounts, deadlines, {
           caller,
           config,
           model,
@@ -134,10 +131,10 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
           dimensions,
           own,
           fields,
-          stats
+          stats,
+          estimate
         })
-        const counted = tokens ?? (yield* inTurn(runCooperatively(inputTokens(inputs))))
-        stats.usage = usageOf(counted)
+        const counted = (stats.usage ?? stats.soFar?.usage())?.promptTokens ?? 0
         const end = () => {
           stats.progress = "done"
           return counted
@@ -151,7 +148,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
       if (fields !== undefined) noteUncarried(fields, {}, stats)
       const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
       let tokens = 0
-      stats.soFar = { usage: () => usageOf(tokens), estimated: () => true }
+      stats.soFar = { usage: () => promptUsage(tokens), estimated: () => true }
       const vectors = Stream.fromIterable(inputs).pipe(
         Stream.rechunk(1),
         Stream.mapEffect((input) =>
@@ -162,7 +159,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
         )
       )
       const end = () => {
-        stats.usage = usageOf(tokens)
+        stats.usage = promptUsage(tokens)
         stats.progress = "done"
         return tokens
       }
@@ -175,14 +172,16 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
       embed: Effect.fnUntraced(function*(asked) {
         const { caller, config, inputs, stats } = asked
         stats.progress = "begun"
-        const estimate = keyLimits.countsTokens(keyOf(caller))
-          ? yield* inTurn(runCooperatively(inputTokens(inputs)))
-          : 0
+        const estimating = inTurn(Effect.suspend(() => runCooperatively(inputTokens(inputs))))
+        const estimate = keyLimits.countsTokens(keyOf(caller)) ? yield* estimating : undefined
         return yield* admitRequest(
           keyLimits,
           asked,
-          () => estimate,
-          () => config.embeddings.provider === "upstream" ? fromUpstream(asked) : Effect.succeed(fromGateway(asked))
+          () => estimate ?? 0,
+          () =>
+            config.embeddings.provider === "upstream"
+              ? fromUpstream(asked, estimate === undefined ? estimating : Effect.succeed(estimate))
+              : Effect.succeed(fromGateway(asked))
         )
       })
     }
