@@ -223,6 +223,10 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     if ("_tag" in waiter) return Effect.fail(waiter)
     hold(waiter)
     if (waiter.state === "granted") return Effect.succeed(waiter)
+    if (patience <= 0) {
+      state.close(waiter)
+      return Effect.fail({ _tag: "Late" })
+    }
     return served(waiter, outcome, patience, options)
   }
 

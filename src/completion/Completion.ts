@@ -50,8 +50,8 @@ export class Completion extends Context.Service<Completion, {
   readonly stream: (input: CompletionInput) => Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
   /** Makes a whole reply: every failure up to its end may be retried. */
   readonly whole: (input: CompletionInput) => Effect.Effect<CompletedReply, GatewayError, Scope.Scope>
-  /** Counts the tokens of a conversation; `undefined` if the upstream counts none. */
-  readonly count: (input: CompletionInput) => Effect.Effect<number | undefined, GatewayError>
+  /** Counts the tokens of a conversation; `undefined` if the upstream counts none, or has no slot free now. The scope holds the limits. */
+  readonly count: (input: CompletionInput) => Effect.Effect<number | undefined, GatewayError, Scope.Scope>
 }>()("model-gateway/completion/Completion") {
   static readonly make = Effect.gen(function*() {
     const accounts = yield* Accounts
@@ -137,9 +137,11 @@ export class Completion extends Context.Service<Completion, {
             .filter(({ enabled }) => enabled)
             .map(({ upstream }) => upstream === defaultUpstream ? ofDefault : accounts.driverOf(upstream))
             .find((driver) => driver?.countTokens !== undefined)
-          const unsent = noteUnsentFields(input.conversation, input.stats, counting)
-          if (unsent !== undefined) return Effect.fail(unsent)
-          return counting === undefined ? Effect.succeed(undefined) : countUpstream(accounts, deadlines, input)
+          return admitRequest(keyLimits, input, undefined, () => {
+            const unsent = noteUnsentFields(input.conversation, input.stats, counting)
+            if (unsent !== undefined) return Effect.fail(unsent)
+            return counting === undefined ? Effect.succeed(undefined) : countUpstream(accounts, deadlines, input)
+          })
         })
     })
   })

@@ -14,6 +14,9 @@ import { usedBy } from "./UsageRecorder.ts"
 /** Id of the key that the caller's usage counts for. */
 export const keyOf = (caller: Caller): string => caller._tag === "Direct" ? directKey : caller.key ?? embeddedKey
 
+/** The share of a request that has no tokens and costs nothing. */
+const free = { model: undefined, promptTokens: () => 0 }
+
 /** A request to admit. */
 export interface Asked {
   readonly caller: Caller
@@ -23,18 +26,22 @@ export interface Asked {
 
 /**
  * Runs `then` for an admitted request, or fails with the refusal. The scope holds the reserved limits. `promptTokens` is called
- * only if the key has a limit of tokens or cost; without one, admission takes about a microsecond.
+ * only if the key has a limit of tokens or cost; without one, admission takes about a microsecond. A request for which it is
+ * `undefined` has no tokens and costs nothing.
  */
 export const admitRequest = <A, E, R>(
   limits: KeyLimits["Service"],
   { caller, model, stats }: Asked,
-  promptTokens: () => number,
+  promptTokens: (() => number) | undefined,
   then: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | GatewayError, R | Scope.Scope> => {
   const key = keyOf(caller)
   const notAllowed = limits.refuseModel(key, model)
   if (notAllowed !== undefined) return Effect.fail(notAllowed)
-  return Effect.matchEffect(limits.admit({ key, model, promptTokens, used: () => usedBy(stats, limits.prices()) }), {
+  const used = () => usedBy(stats, limits.prices())
+  if (promptTokens === undefined) stats.cost = 0n
+  const share = promptTokens === undefined ? free : { model, promptTokens }
+  return Effect.matchEffect(limits.admit({ key, ...share, used }), {
     onFailure: ({ error, rateLimits }) => {
       stats.rateLimits = rateLimits
       return Effect.fail(error)

@@ -65,6 +65,8 @@ export interface AttemptWork<B, A> {
     attempt: Scope.Scope,
     most: number
   ) => Effect.Effect<B, UpstreamFailure | GatewayError, Scope.Scope>
+  /** True for a request that takes no place in the queue: without a free slot its lease fails at once. */
+  readonly isImpatient?: boolean
   /** True if the request cannot be sent again. */
   readonly isSpent?: () => boolean
   /** Makes the result. The attempt's scope holds the lease. */
@@ -191,12 +193,13 @@ export class Attempts<B, A> {
   private leaseOptions(candidates: ReadonlyArray<number> | undefined): LeaseOptions {
     const { avoid, stay } = this
     const { config } = this.options
-    const { route, stats, sticky } = this.work
+    const { isImpatient = false, route, stats, sticky } = this.work
     const { style } = stats
     if (candidates === undefined) {
       const target = this.targets[0]!
-      if (!config.route_table.isSeveral) return { avoid, stay, style, sticky }
-      return { avoid, stay, style, sticky, request: stats.id, targets: this.served([target]) }
+      const patience = isImpatient ? 0 : undefined
+      if (!config.route_table.isSeveral) return { avoid, stay, style, sticky, patience }
+      return { avoid, stay, style, sticky, patience, request: stats.id, targets: this.served([target]) }
     }
     const { spread, wait } = route.options
     return {
@@ -207,8 +210,8 @@ export class Attempts<B, A> {
       spread,
       request: stats.id,
       // Only the first choice may hold the request.
-      wait: this.tries.length === 0 ? wait : 0,
-      patience: Math.max(0, config.upstream.timeouts.queue * 1_000 - this.waited),
+      wait: this.tries.length === 0 && !isImpatient ? wait : 0,
+      patience: isImpatient ? 0 : Math.max(0, config.upstream.timeouts.queue * 1_000 - this.waited),
       targets: this.served(candidates.map((index) => this.targets[index]!))
     }
   }

@@ -26,21 +26,30 @@ interface CountInput {
 const hasNoEndpoint = (failure: UpstreamFailure): boolean =>
   failure.status === 405 || failure.status === 501 || (failure.status === 404 && !refusesModel(failure))
 
-/** Requests the count; `undefined` if the upstream counts no tokens. Fails with the error to send. */
+const hasNoSlot = ({ code }: GatewayError): boolean =>
+  code === "rate_limit_exceeded" || code === "upstream_rate_limited"
+
+/** Requests the count; `undefined` if the upstream counts no tokens, or has no slot free now. Fails with the error to send. */
 export const countUpstream = (
   accounts: AccountPool,
   deadlines: Deadlines["Service"],
   { caller, config, conversation, model, stats }: CountInput
 ): Effect.Effect<number | undefined, GatewayError> =>
-  leasedCall<number | undefined>(accounts, deadlines, {
-    caller,
-    config,
-    stats,
-    model,
-    canCall: ({ countTokens }) => countTokens !== undefined,
-    refuse: () => undefined,
-    call: ({ countTokens }, model, token) =>
-      countTokens === undefined
-        ? Effect.succeed(undefined)
-        : Effect.catchIf(countTokens({ model, conversation, token }), hasNoEndpoint, () => Effect.succeed(undefined))
-  })
+  Effect.catchIf(
+    leasedCall<number | undefined>(accounts, deadlines, {
+      caller,
+      config,
+      stats,
+      model,
+      canCall: ({ countTokens }) => countTokens !== undefined,
+      refuse: () => undefined,
+      call: ({ countTokens }, model, token) =>
+        countTokens === undefined
+          ? Effect.succeed(undefined)
+          : Effect.catchIf(countTokens({ model, conversation, token }), hasNoEndpoint, () => Effect.succeed(undefined)),
+      // An estimate serves as well, so that a count takes no place in the queue.
+      isImpatient: true
+    }),
+    hasNoSlot,
+    () => Effect.succeed(undefined)
+  )

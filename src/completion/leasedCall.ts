@@ -36,6 +36,8 @@ interface LeasedCall<A> {
     token: string | undefined,
     budget: RequestBudget
   ) => Effect.Effect<A, UpstreamFailure>
+  /** Fails at once without a free slot. */
+  readonly isImpatient?: boolean
   /** Estimates the tokens of the prompt; absent for a call that uses none. */
   readonly promptTokens?: Effect.Effect<number> | undefined
 }
@@ -59,6 +61,10 @@ class CallAttempt<A> implements AttemptWork<A, A> {
 
   get route(): Route {
     return this.input.model
+  }
+
+  get isImpatient(): boolean {
+    return this.input.isImpatient === true
   }
 
   canCarry(driver: Driver): boolean {

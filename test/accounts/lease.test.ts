@@ -56,6 +56,16 @@ describe("a lease on an account", () => {
       assert.strictEqual(yield* errorOf(hold(pool)), "rate_limit_exceeded")
     }))
 
+  it.effect("is rejected at once without patience, and leaves no place in the queue", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
+      const first = yield* hold(pool, managed(), { patience: 0 })
+      assert.strictEqual(yield* errorOf(hold(pool, managed(), { patience: 0 })), "rate_limit_exceeded")
+      yield* shows(pool, { in_use: 1, waiting: 0 })
+      yield* first.free
+      yield* hold(pool, managed(), { patience: 0 })
+    }))
+
   it.effect("is granted in order of arrival, past waiters that are pinned to a busy account", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } })

@@ -62,6 +62,16 @@ describe("a pool that two nodes share", () => {
       yield* idle(one.pool)
     }))
 
+  it.live("rejects a request without patience, which leaves no place in the queue", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
+      const first = yield* hold(one.pool, managed(), { patience: 0 })
+      assert.strictEqual(yield* errorOf(hold(other.pool, managed(), { patience: 0 })), "rate_limit_exceeded")
+      assert.deepInclude(yield* other.pool.status, { in_use: 1, waiting: 0 })
+      yield* first.free
+      yield* idle(one.pool)
+    }))
+
   it.live("serves pinned requests and callers' own tokens, and releases interrupted requests", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two({

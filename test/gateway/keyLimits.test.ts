@@ -432,7 +432,7 @@ describe("a key with max_inflight", () => {
 })
 
 describe("a key's counted requests", () => {
-  it("a request counts if it was answered or sent upstream, and not if it was rejected before", async () => {
+  it("a request counts if it was answered or sent upstream, a count of tokens too, and not if it was rejected before", async () => {
     await start({ limits: [{ window: "month", requests: 100, tokens: 100_000 }] }, {
       accounts: accounts("a"),
       runtime: { account_max_inflight: 1, account_max_queue: 0 }
@@ -453,6 +453,6 @@ describe("a key's counted requests", () => {
         .status,
       200
     )
-    assert.strictEqual(await counted(), 1)
+    assert.strictEqual(await counted(), 2)
   })
 })

@@ -78,7 +78,7 @@ export const GenerateHandlers = groupRoutes(
 
     const count = Effect.fnUntraced(function*({ params, request }: Raw) {
       const current = yield* responder.currentRequest
-      const model = resolve(current, modelName(params.model), responder.findAllowedModel)
+      const model = resolve(current, modelName(params.model), findModel)
       if (model instanceof GatewayError) return yield* model
       const body = yield* readCountRequest(request)
       const faults = new Faults(body[natives])

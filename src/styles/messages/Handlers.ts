@@ -84,7 +84,7 @@ export const MessagesHandlers = groupRoutes(
     const count = Effect.fnUntraced(function*({ request }: Raw) {
       const body = yield* readCountRequest(request)
       const current = yield* responder.currentRequest
-      const model = responder.findAllowedModel(current, body.model, "messages")
+      const model = findModel(current, body.model, "messages")
       if (model instanceof GatewayError) return yield* model
       const faults = new Faults(body[natives])
       const conversation = withHeaders(

@@ -59,7 +59,7 @@ export const ResponsesHandlers = groupRoutes(
         const body = yield* readCountRequest(request)
         const current = yield* responder.currentRequest
         const { caller, config, stats } = current
-        const model = responder.findAllowedModel(current, body.model)
+        const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
         const { conversation, ignored, taken } = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, {

@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Scope from "effect/Scope"
 import type { Caller } from "../../accounts/Accounts.ts"
-import { keyOf } from "../../completion/admission.ts"
 import { type CompletedReply, Completion, type CompletionOutput } from "../../completion/Completion.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { runCooperatively } from "../../config/clock/cooperative.ts"
@@ -17,13 +16,12 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
-import { GatewayError } from "../../domain/GatewayError.ts"
+import type { GatewayError } from "../../domain/GatewayError.ts"
 import { type NameFamily, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { CurrentCaller, CurrentRequestStats } from "../../http/RequestContext.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { WorkLimit } from "../../http/WorkLimit.ts"
-import { KeyLimits } from "../../usage/KeyLimits.ts"
 
 /** The running request. Its configuration is the one in effect at its start. */
 export interface RunningRequest {
@@ -69,7 +67,6 @@ export const makeResponder = Effect.gen(function*() {
   const completion = yield* Completion
   const deadlines = yield* Deadlines
   const store = yield* ConfigStore
-  const keyLimits = yield* KeyLimits
   const { inTurn } = yield* WorkLimit
 
   return {
@@ -79,12 +76,6 @@ export const makeResponder = Effect.gen(function*() {
       config: store.now(),
       created: Math.floor(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() / 1000)
     })),
-
-    /** `findModel` for requests without a completion: also checks that the caller's key may use the model. */
-    findAllowedModel: (current: RunningRequest, requested: string, family?: NameFamily): Route | GatewayError => {
-      const model = findModel(current, requested, family)
-      return model instanceof GatewayError ? model : keyLimits.refuseModel(keyOf(current.caller), model) ?? model
-    },
 
     /** Answers a conversation, as a stream when `stats.stream` is set. `around` wraps the opening of a stream. */
     respond: (
@@ -102,8 +93,8 @@ export const makeResponder = Effect.gen(function*() {
     },
 
     /**
-     * Counts a conversation's tokens, by the upstream if it can. Otherwise they are estimated, which waits for its turn among all work on
-     * the gateway's own processor.
+     * Counts a conversation's tokens, by the upstream if it can and has a slot free. Otherwise they are estimated, which waits for its turn
+     * among all work on the gateway's own processor. A count is a request without tokens for the limits of its key.
      */
     countTokens: Effect.fnUntraced(function*(
       { caller, config, stats }: RunningRequest,
