@@ -70,9 +70,11 @@ const withRoomToAdd = <E, R>(layer: Layer.Layer<never, E, R>): Layer.Layer<never
 /** Declares that the routes and the server share their services. */
 const servedHere = Layer.succeed(ServerHasServices, true)
 
-const serveServices = <A, E, R>(
+/** `opening` runs before the first request is answered: the server listens already, and keeps early requests. */
+const serveServices = <A, E, R, E2, R2>(
   options: ListenOptions,
-  services: Layer.Layer<A | Layer.Success<typeof NodeGatewayServices>, E, R>
+  services: Layer.Layer<A | Layer.Success<typeof NodeGatewayServices>, E, R>,
+  opening: Effect.Effect<unknown, E2, R2>
 ) => {
   const shutdown = new Shutdown()
   const node = NodeServer(options, shutdown)
@@ -84,6 +86,7 @@ const serveServices = <A, E, R>(
         disableListenLog: true
       }))
     ),
+    Layer.provideMerge(Layer.effectDiscard(opening)),
     Layer.provideMerge(services),
     Layer.provide(Layer.succeed(CurrentShutdown, shutdown)),
     Layer.provideMerge(node.server),
@@ -96,10 +99,10 @@ const keepAssets = Effect.sync(() => {
   if (buildInfo.form !== "source") builtAssets()
 })
 /** Serves the gateway on a node server. Provides the services of the routes. */
-export const serveGateway = (options: ListenOptions) => serveServices(options, NodeGatewayServices)
+export const serveGateway = (options: ListenOptions) => serveServices(options, NodeGatewayServices, Effect.void)
 
 /** Serves the gateway as a node of a cluster. */
-export const serveSharedGateway = (options: ListenOptions) => serveServices(options, SharedGatewayServices)
+export const serveSharedGateway = (options: ListenOptions) => serveServices(options, SharedGatewayServices, Effect.void)
 
 /** Warns of a loopback address in a container, which hides the gateway from outside. */
 const warnOfLoopback = (host: string) =>
@@ -121,22 +124,22 @@ export const serve = Effect.gen(function*() {
   const named = id === undefined
     ? Layer.empty
     : Layer.merge(Layer.succeed(References.CurrentLogAnnotations, { node: id }), Layer.succeed(GivenNodeId, id))
+  const opening = machine?.announces === false
+    ? Effect.void
+    : Effect.andThen(announce(isTerminal), inherited === undefined ? warnOfLoopback(host) : Effect.void)
   const gateway = shared === undefined
-    ? serveGateway(listen).pipe(Layer.provide(UsageStore.layer), Layer.provideMerge(ConfigStore.layer))
-    : serveSharedGateway(listen).pipe(
+    ? serveServices(listen, NodeGatewayServices, opening).pipe(
+      Layer.provide(UsageStore.layer),
+      Layer.provideMerge(ConfigStore.layer)
+    )
+    : serveServices(listen, SharedGatewayServices, opening).pipe(
       Layer.provide(UsageStore.layerShared),
       Layer.provideMerge(ConfigStore.layerShared),
       Layer.provide(Store.layerRedis(shared))
     )
   return yield* Layer.launch(
     Layer.effectDiscard(
-      Effect.all([
-        machine?.announces === false
-          ? Effect.void
-          : Effect.andThen(announce(isTerminal), inherited === undefined ? warnOfLoopback(host) : Effect.void),
-        keepAssets,
-        Effect.sync(() => machine?.ready())
-      ])
+      Effect.all([keepAssets, Effect.sync(() => machine?.ready())])
     ).pipe(
       Layer.provide(gateway),
       Layer.provide(named),

@@ -4,9 +4,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readFileSync } from "node:fs"
+import { closeSync, mkdtempSync, openSync, readFileSync } from "node:fs"
 import { createServer as createHttpServer } from "node:http"
-import { type AddressInfo, createServer } from "node:net"
+import { type AddressInfo, connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { onTestFinished } from "vitest"
@@ -127,16 +127,26 @@ describe("health", () => {
   })
 })
 
+/** Starts the service on a listening socket that it inherits, with its standard error at `output`. From then on only it can answer. */
+const startOnSocket = async (output: "pipe" | number, environment: Readonly<Record<string, string>> = {}) => {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  const script = `LISTEN_PID=$$ LISTEN_FDS=1 PORT=1 exec "${process.execPath}" "${service}"`
+  // Node exposes the descriptor of a socket only here.
+  const { fd } = (server as unknown as { readonly _handle: { readonly fd: number } })._handle
+  const child = spawn("sh", ["-c", script], {
+    stdio: ["ignore", "ignore", output, fd],
+    env: { ...process.env, ...environment }
+  })
+  server.close()
+  onTestFinished(() => void child.kill("SIGKILL"))
+  return { child, url: `http://127.0.0.1:${port}` }
+}
+
 describe("the service", () => {
   it("listens on a socket that it was handed", async () => {
-    const server = createServer().listen(0, "127.0.0.1")
-    await once(server, "listening")
-    const { port } = server.address() as AddressInfo
-    const script = `LISTEN_PID=$$ LISTEN_FDS=1 PORT=1 exec "${process.execPath}" "${service}"`
-    // Node exposes the descriptor of a socket only here.
-    const { fd } = (server as unknown as { readonly _handle: { readonly fd: number } })._handle
-    const child = spawn("sh", ["-c", script], { stdio: ["ignore", "ignore", "pipe", fd] })
-    onTestFinished(() => void child.kill("SIGKILL"))
+    const { child, url } = await startOnSocket("pipe")
     const ended = once(child, "close")
     let said = ""
     await new Promise<void>((resolve, reject) => {
@@ -146,13 +156,35 @@ describe("the service", () => {
       })
       void ended.then(() => reject(new Error(`ended: ${said}`)))
     })
-    // From here on only the child can answer.
-    server.close()
-    assert.include(said, `listens on http://127.0.0.1:${port}\n`)
-    assert.strictEqual((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200)
+    assert.include(said, `listens on ${url}\n`)
+    assert.strictEqual((await fetch(`${url}/readyz`)).status, 200)
     child.kill("SIGTERM")
     const [code]: Array<unknown> = await ended
     assert.strictEqual(code, 0)
+  })
+
+  it("prints its banner, with the generated keys, before it answers a request", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "cli-"))
+    const file = path.join(folder, "output")
+    const output = openSync(file, "w")
+    const { child, url } = await startOnSocket(output, {
+      GATEWAY_CONFIG_PATH: path.join(folder, "config.json"),
+      GATEWAY_ADMIN_KEY: ""
+    })
+    closeSync(output)
+    const { hostname, port } = new URL(url)
+    const early = connect(Number(port), hostname)
+    early.write("GET /readyz HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")
+    const [reply]: Array<unknown> = await once(early, "data")
+    // Node writes to files synchronously.
+    const said = readFileSync(file, "utf8")
+    assert.match(String(reply), /^HTTP\/1\.1 200 /)
+    assert.include(said, `listens on ${url}\n`)
+    assert.match(said, /^business key {2}\S+$/m)
+    assert.match(said, /^admin key {5}\S+$/m)
+    const ended = once(child, "close")
+    child.kill("SIGTERM")
+    await ended
   })
 
   it("listens on HOST and PORT where another process is meant by LISTEN_PID", async () => {
