@@ -28,6 +28,13 @@ const range = (value: number, minimum: number, maximum: number, description: str
 export const limitRanges = {
   body_bytes: range(32 * MiB, 64 * KiB, 256 * MiB, "Bytes of a request body."),
   body_seconds: range(30, 1, 3600, "Seconds of silence while a request body comes."),
+  body_bytes_per_second: range(
+    KiB,
+    1,
+    16 * MiB,
+    "Least speed of a request body, on average and after its first `limits.body_seconds`."
+  ),
+  body_total_seconds: range(600, 1, 86_400, "Seconds for which the gateway waits for a request body in all."),
   buffered_bytes: range(
     512 * MiB,
     64 * MiB,

@@ -1,20 +1,21 @@
 /**
- * Receives the text of a request body within the limits of its size, of inactivity, and of the bytes held for all requests.
+ * Receives the text of a request body within the limits of its size, of its pace, and of the bytes held for all requests.
  */
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import type { Readable } from "node:stream"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { type Held, holdBytes } from "../config/limits.ts"
-import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Limits } from "../domain/limits.ts"
 import { BYTE_ORDER_MARK } from "../domain/stream/characters.ts"
 import { TextPieces } from "../domain/stream/text.ts"
+import { BodyPace, notReadable, pullBody } from "./BodyPace.ts"
 
 /** Bodies up to this size are not counted: node buffers as much of an unread body. `body_bytes` is never less. */
 export const smallBody = 64 * 1024
@@ -27,11 +28,6 @@ const sizeOf = (bytes: number): string => {
 /** The error for a body beyond the limit of bytes. */
 export const tooLarge = (limit: number) =>
   gatewayError("request_too_large", `The request body is larger than the limit of ${sizeOf(limit)}`)
-/** The error for a body that stops coming. */
-export const tooSlow = (seconds: number) =>
-  gatewayError("request_timeout", `The request body did not arrive: nothing came for ${seconds} seconds`)
-/** The error for a body whose connection broke. */
-export const notReadable = invalidRequest("The request body could not be read")
 
 /** The error for requests that exceed `buffered_bytes` in sum. */
 export const tooMuchHeld = gatewayError(
@@ -90,26 +86,28 @@ export class ArrivingText {
 
 const receiveLarge = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
-  limit: number,
-  seconds: number
+  limits: Limits,
+  limit: number
 ): Effect.fn.Return<string, GatewayError, Scope.Scope> {
   const held = yield* holdBytes
+  const pull = yield* pullBody(request, limits)
   const text = new ArrivingText()
   let bytes = 0
-  const arriving = Stream.mapError(request.stream, () => notReadable).pipe(
-    Stream.timeoutOrElse({ duration: seconds * 1000, orElse: () => Stream.fail(tooSlow(seconds)) })
-  )
-  yield* Stream.runForEachArray(arriving, (arrived) => {
-    let fits = true
-    for (const chunk of arrived) {
-      text.add(chunk)
-      bytes += chunk.length
-      fits = held.add(chunk.length)
-    }
-    if (bytes > limit) return Effect.fail(tooLarge(limit))
-    return fits ? Effect.void : Effect.fail(tooMuchHeld)
+  const read: Effect.Effect<string, GatewayError> = Pull.matchEffect(pull, {
+    onSuccess: (chunks) => {
+      let fits = true
+      for (const chunk of chunks) {
+        text.add(chunk)
+        bytes += chunk.length
+        fits = held.add(chunk.length)
+      }
+      if (bytes > limit) return Effect.fail(tooLarge(limit))
+      return fits ? read : Effect.fail(tooMuchHeld)
+    },
+    onFailure: (cause) => Effect.failCause(cause),
+    onDone: () => Effect.sync(() => text.end())
   })
-  return text.end()
+  return yield* read
 })
 
 const smallBodySize = ByteSize.bytes(smallBody)
@@ -123,14 +121,16 @@ const isNodeSource = (source: object): source is NodeSource => "readableEnded" i
 const receiveFrom = (
   source: NodeSource,
   deadlines: Deadlines["Service"],
+  limits: Limits,
   limit: number,
-  seconds: number,
   held: Held | undefined
 ): Effect.Effect<string, GatewayError> =>
   Effect.callback((resume) => {
     if (source.destroyed || source.readableEnded) return resume(Effect.fail(notReadable))
     const text = new ArrivingText()
+    const pace = new BodyPace(limits)
     let bytes = 0
+    let since = deadlines.now()
     let isOver = false
     // After a complete body the listeners stay: removing them costs more.
     const leave = () => {
@@ -148,7 +148,10 @@ const receiveFrom = (
     const onData = (chunk: Uint8Array) => {
       text.add(chunk)
       bytes += chunk.length
-      deadline.at = deadlines.now() + seconds * 1000
+      const now = deadlines.now()
+      pace.arrived(chunk.length, now - since)
+      since = now
+      deadline.at = now + pace.patience
       if (bytes > limit) fail(tooLarge(limit))
       else if (held?.add(chunk.length) === false) fail(tooMuchHeld)
     }
@@ -159,39 +162,41 @@ const receiveFrom = (
       resume(Exit.succeed(text.end()))
     }
     const onBroken = () => fail(notReadable)
-    const deadline = deadlines.add(deadlines.now() + seconds * 1000, () => fail(tooSlow(seconds)))
+    const deadline = deadlines.add(since + pace.patience, () => fail(pace.fault))
     source.on("data", onData).on("end", onEnd).on("error", onBroken).on("close", onBroken)
     return Effect.sync(leave)
   })
 
-const receiveSmall = (request: HttpServerRequest.HttpServerRequest, seconds: number) =>
-  request.text.pipe(
+const receiveSmall = (request: HttpServerRequest.HttpServerRequest, limits: Limits) => {
+  const pace = new BodyPace(limits)
+  return request.text.pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, smallBodySize),
     Effect.mapError(() => notReadable),
-    Effect.timeoutOrElse({ duration: seconds * 1000, orElse: () => Effect.fail(tooSlow(seconds)) })
+    Effect.timeoutOrElse({ duration: pace.patience, orElse: () => Effect.fail(pace.fault) })
   )
+}
 
 /**
- * Receives a body of at most `bytes` bytes and at most `body_bytes`. Fails with 413 for a larger body, with 408 after `body_seconds`
- * of silence, with 429 if the requests exceed `buffered_bytes` in sum.
+ * Receives a body of at most `bytes` bytes and at most `body_bytes`. Fails with 413 for a larger body, with 408 for one that comes too
+ * slowly (`BodyPace`), with 429 if the requests exceed `buffered_bytes` in sum.
  */
 export const receiveBody = (
   request: HttpServerRequest.HttpServerRequest,
-  { body_bytes, body_seconds }: Limits,
+  limits: Limits,
   deadlines: Deadlines["Service"] | undefined,
   bytes: number | undefined
 ): Effect.Effect<string, GatewayError, Scope.Scope> => {
   const { source } = request
   // A web request without a body has no stream to read.
   if (source instanceof Request && source.body === null) return Effect.succeed("")
-  const limit = Math.min(bytes ?? body_bytes, body_bytes)
+  const limit = Math.min(bytes ?? limits.body_bytes, limits.body_bytes)
   const declared = Number(request.headers["content-length"])
   if (declared > limit) return Effect.fail(tooLarge(limit))
   const isSmall = declared <= smallBody
   // Effect's reader sends `100 Continue` to a client that expects it.
   if (deadlines !== undefined && isNodeSource(source) && request.headers["expect"] === undefined) {
-    if (isSmall) return receiveFrom(source, deadlines, limit, body_seconds, undefined)
-    return Effect.flatMap(holdBytes, (held) => receiveFrom(source, deadlines, limit, body_seconds, held))
+    if (isSmall) return receiveFrom(source, deadlines, limits, limit, undefined)
+    return Effect.flatMap(holdBytes, (held) => receiveFrom(source, deadlines, limits, limit, held))
   }
-  return isSmall ? receiveSmall(request, body_seconds) : receiveLarge(request, limit, body_seconds)
+  return isSmall ? receiveSmall(request, limits) : receiveLarge(request, limits, limit)
 }

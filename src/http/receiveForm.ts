@@ -8,14 +8,14 @@ import * as Fiber from "effect/Fiber"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import { type Held, holdBytes } from "../config/limits.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Limits } from "../domain/limits.ts"
 import { boundaryOf, type FormPiece, FormScan, modelPlace } from "../domain/stream/FormScan.ts"
 import type { CarriedBody } from "../upstream/Upstream.ts"
 import { modelFault } from "./bodyLimits.ts"
-import { encodingFault, notReadable, smallBody, tooLarge, tooMuchHeld, tooSlow } from "./receiveBody.ts"
+import { pullBody } from "./BodyPace.ts"
+import { encodingFault, smallBody, tooLarge, tooMuchHeld } from "./receiveBody.ts"
 
 /** True for the type of a form. */
 export const isForm = (contentType: string | undefined): contentType is string =>
@@ -111,19 +111,20 @@ export class ReceivedForm {
 export const receiveForm = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
   contentType: string,
-  { body_bytes, body_seconds, ...limits }: Limits
+  limits: Limits
 ): Effect.fn.Return<ReceivedForm, GatewayError, Scope.Scope> {
   const encoded = encodingFault(request)
   if (encoded !== undefined) return yield* encoded
   const boundary = boundaryOf(contentType)
   if (boundary === undefined) return yield* invalidRequest("The content type of the form has no boundary")
+  const { body_bytes } = limits
   const declared = Number(request.headers["content-length"] ?? Number.NaN)
   if (declared > body_bytes) return yield* tooLarge(body_bytes)
   const held = yield* holdBytes
   const scope = yield* Effect.scope
   const context = yield* Effect.context<never>()
   const scan = new FormScan(boundary, limits.model_chars * widest)
-  const arriving = yield* Stream.toPull(Stream.mapError(request.stream, () => notReadable))
+  const pull = yield* pullBody(request, limits)
   let received = 0
 
   const check = (): GatewayError | undefined => {
@@ -132,26 +133,23 @@ export const receiveForm = Effect.fnUntraced(function*(
     return fault === undefined ? undefined : invalidRequest(fault.message, fault.field)
   }
   /** Reads on; `undefined` at the end. */
-  const read: Effect.Effect<ReadonlyArray<FormPiece> | undefined, GatewayError> = Pull.matchEffect(
-    Effect.timeoutOrElse(arriving, { duration: body_seconds * 1000, orElse: () => Effect.fail(tooSlow(body_seconds)) }),
-    {
-      onSuccess: (chunks) => {
-        const out: Array<FormPiece> = []
-        for (const chunk of chunks) {
-          received += chunk.length
-          scan.push(chunk, out)
-        }
-        const fault = check()
-        return fault === undefined ? Effect.succeed(out) : Effect.fail(fault)
-      },
-      onFailure: (cause) => Effect.failCause(cause),
-      onDone: () => {
-        scan.end()
-        const fault = check()
-        return fault === undefined ? Effect.undefined : Effect.fail(fault)
+  const read: Effect.Effect<ReadonlyArray<FormPiece> | undefined, GatewayError> = Pull.matchEffect(pull, {
+    onSuccess: (chunks) => {
+      const out: Array<FormPiece> = []
+      for (const chunk of chunks) {
+        received += chunk.length
+        scan.push(chunk, out)
       }
+      const fault = check()
+      return fault === undefined ? Effect.succeed(out) : Effect.fail(fault)
+    },
+    onFailure: (cause) => Effect.failCause(cause),
+    onDone: () => {
+      scan.end()
+      const fault = check()
+      return fault === undefined ? Effect.undefined : Effect.fail(fault)
     }
-  )
+  })
 
   const pieces: Array<FormPiece> = []
   let heldBytes = 0
@@ -173,7 +171,7 @@ export const receiveForm = Effect.fnUntraced(function*(
   }
   const { model } = scan
   if (model === undefined || model.trim() === "") return yield* invalidRequest("model: is required", "model")
-  const long = modelFault(model, { body_bytes, body_seconds, ...limits })
+  const long = modelFault(model, limits)
   if (long !== undefined) return yield* long
 
   let running: Fiber.Fiber<unknown, unknown> | undefined

@@ -23,7 +23,7 @@ const headersTimeout = 15_000
 const connectionsCheckingInterval = 1000
 const maxHeaderSize = 16 * 1024
 
-/** Unlimited, because `limits.body_seconds` limits pauses in a body. */
+/** Unlimited, because `limits` bounds the time of a body (`http/BodyPace.ts`). */
 const requestTimeout = 0
 
 /** Time for aborted requests to notify their callers and the upstream. */

@@ -97,31 +97,51 @@ describe("the bodies held at the same time", () => {
   })
 })
 
-describe("a body that stops arriving", () => {
+describe("a body that arrives too slowly", () => {
+  /** Reads a body of which a byte arrives every so many seconds; returns the seconds until the error. */
+  const drip = Effect.fnUntraced(function*(every: number) {
+    let more = (): void => {}
+    const body = new ReadableStream({
+      start(controller) {
+        more = () => controller.enqueue(new TextEncoder().encode("\""))
+        more()
+      }
+    })
+    const init: RequestInit & { readonly duplex: "half" } = { method: "POST", body, duplex: "half" }
+    const request = new Request("http://gateway.internal/", init)
+    const reading = yield* Effect.forkChild(
+      Effect.flip(Effect.scoped(jsonBody(Schema.String)(HttpServerRequest.fromWeb(request))))
+    )
+    const settle = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+    let waited = 0
+    while (reading.pollUnsafe() === undefined && waited < 100) {
+      yield* settle
+      yield* TestClock.adjust("1 second")
+      waited++
+      if (waited % every === 0) more()
+      yield* settle
+    }
+    return { error: yield* Fiber.join(reading), waited }
+  })
+
   it.effect("fails with 408 after body_seconds of silence", () =>
     Effect.gen(function*() {
-      const body = new ReadableStream({
-        start(controller) {
-          controller.enqueue(new TextEncoder().encode("\"begun"))
-        }
-      })
-      const init: RequestInit & { readonly duplex: "half" } = { method: "POST", body, duplex: "half" }
-      const request = new Request("http://gateway.internal/", init)
-      const reading = yield* Effect.forkChild(
-        Effect.flip(Effect.scoped(jsonBody(Schema.String)(HttpServerRequest.fromWeb(request))))
-      )
-      let waited = 0
-      while (reading.pollUnsafe() === undefined && waited < 100) {
-        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-        yield* TestClock.adjust("1 second")
-        waited++
-      }
+      const { error, waited } = yield* drip(Infinity)
       assert.isAtLeast(waited, defaultLimits.body_seconds)
-      const error = yield* Fiber.join(reading)
       assert.strictEqual(error.code, "request_timeout")
       assert.strictEqual(error.status, 408)
+      assert.include(error.message, "limits.body_seconds")
       const response = errorResponse(openaiErrors, error)
       assert.strictEqual(response.headers["connection"], "close")
+    }))
+
+  it.effect("fails with 408 below body_bytes_per_second, also without silence", () =>
+    Effect.gen(function*() {
+      const { error, waited } = yield* drip(2)
+      assert.isAtLeast(waited, defaultLimits.body_seconds)
+      assert.isAtMost(waited, defaultLimits.body_seconds + 2)
+      assert.strictEqual(error.code, "request_timeout")
+      assert.include(error.message, "limits.body_bytes_per_second")
     }))
 })
 
