@@ -9,6 +9,7 @@ import type { HeldBytes } from "../config/limits.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import type { RequestRecord } from "../recordings/RequestRecord.ts"
+import type { Reserved } from "../usage/Admission.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
 import { none } from "../usage/UsageEntry.ts"
 
@@ -60,6 +61,8 @@ export interface RequestStats {
   stream: boolean
   /** Id of the caller's key, or a fixed id for callers without one; `none` before authentication. */
   key: string
+  /** Its share of the key's running requests from before its admission, while its body arrived. */
+  entered: Reserved | undefined
   /** When the key's limits admitted the request, in Unix milliseconds. */
   admittedAt: number | undefined
   /** The remaining limits of the key, if it has limits. */
@@ -128,6 +131,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   model: undefined,
   stream: false,
   key: none,
+  entered: undefined,
   admittedAt: undefined,
   rateLimits: undefined,
   accountHash: undefined,

@@ -1,5 +1,6 @@
 /**
- * Admission of a request by the limits of its key: the allowed models, and the limits of requests, tokens and cost.
+ * Admission of a request by the limits of its key: the requests at once from its head on, and after its body the allowed models and the
+ * limits of requests, tokens and cost.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -16,6 +17,29 @@ export const keyOf = (caller: Caller): string => caller._tag === "Direct" ? dire
 
 /** The share of a request that has no tokens and costs nothing. */
 const free = { model: undefined, promptTokens: () => 0 }
+
+/**
+ * Counts a request among the running ones of its key, or fails with the refusal. `isArriving` says whether its body is still to come:
+ * a request that has arrived is admitted at once.
+ */
+export const enterRequest = (
+  limits: KeyLimits["Service"],
+  stats: RequestStats,
+  isArriving: Effect.Effect<boolean>
+): Effect.Effect<void, GatewayError, Scope.Scope> =>
+  Effect.flatMap(isArriving, (arrives) =>
+    arrives
+      ? Effect.matchEffect(limits.enter(stats.key), {
+        onFailure: ({ error, rateLimits }) => {
+          stats.rateLimits = rateLimits
+          return Effect.fail(error)
+        },
+        onSuccess: (entered) => {
+          stats.entered = entered
+          return Effect.void
+        }
+      })
+      : Effect.void)
 
 /** A request to admit. */
 export interface Asked {
@@ -41,7 +65,7 @@ export const admitRequest = <A, E, R>(
   const used = () => usedBy(stats, limits.prices())
   if (promptTokens === undefined) stats.cost = 0n
   const share = promptTokens === undefined ? free : { model, promptTokens }
-  return Effect.matchEffect(limits.admit({ key, ...share, used }), {
+  return Effect.matchEffect(limits.admit({ key, ...share, used, entered: stats.entered }), {
     onFailure: ({ error, rateLimits }) => {
       stats.rateLimits = rateLimits
       return Effect.fail(error)

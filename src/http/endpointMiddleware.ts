@@ -20,7 +20,7 @@ import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import type { unhandled } from "effect/Types"
 import { Callers } from "../accounts/Callers.ts"
-import { keyOf } from "../completion/admission.ts"
+import { enterRequest, keyOf } from "../completion/admission.ts"
 import { ignoredHeader } from "../completion/ignored.ts"
 import {
   type AnsweringTarget,
@@ -35,6 +35,7 @@ import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { recordedHead, recordedHeaders } from "../recordings/redactRound.ts"
 import { Requests } from "../recordings/Requests.ts"
+import { KeyLimits } from "../usage/KeyLimits.ts"
 import { rateLimitHeaders } from "../usage/rateLimits.ts"
 import { clientAddress } from "./clientAddress.ts"
 import type { EndpointPolicy } from "./EndpointPolicy.ts"
@@ -201,12 +202,12 @@ const endpointMiddleware = <R>(
     request: HttpServerRequest.HttpServerRequest,
     stats: RequestStats,
     endpoint: HttpApiEndpoint.Top
-  ) => Effect.Effect<Adds<R>, GatewayError>
+  ) => Effect.Effect<Adds<R>, GatewayError, Scope.Scope>
 ) =>
 <E, R2>(
   httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R2>,
   { endpoint, group }: EndpointOptions
-): Effect.Effect<HttpServerResponse.HttpServerResponse, never, Exclude<R2, R | CurrentRequestStats>> =>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, Exclude<R2, R | CurrentRequestStats> | Scope.Scope> =>
   Effect.withFiber((fiber) => {
     const { context } = fiber
     const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
@@ -259,12 +260,19 @@ const nothing = Effect.succeed<Adds<never>>((context) => context)
 /** Middleware without a business key: public endpoints, and those that authenticate in another way. */
 export const publicMiddleware = (facts: EndpointPolicy) => endpointMiddleware(facts, undefined, () => nothing)
 
-/** Middleware of business endpoints: checks the business key before the body is read. */
+/** Whether the body of a request is still to come. Node has read what came with its head by the next turn of the event loop. */
+const isArriving = ({ source }: HttpServerRequest.HttpServerRequest): Effect.Effect<boolean> =>
+  Effect.map(
+    Effect.yieldNow,
+    () => source instanceof Request ? source.body !== null : Reflect.get(source, "complete") !== true
+  )
+
+/** Middleware of business endpoints: checks the business key, and counts the request for it, before the body is read. */
 export const businessMiddleware = (facts: EndpointPolicy) =>
   Effect.map(
     // An embedding application may leave recordings out.
-    Effect.all([Callers, ConfigStore, UsageRecorder, Effect.serviceOption(Requests)]),
-    ([callers, config, recorder, requests]) =>
+    Effect.all([Callers, ConfigStore, UsageRecorder, KeyLimits, Effect.serviceOption(Requests)]),
+    ([callers, config, recorder, limits, requests]) =>
       endpointMiddleware<CurrentCaller>(
         facts,
         facts.unrecorded === true ? undefined : recorder,
@@ -280,10 +288,12 @@ export const businessMiddleware = (facts: EndpointPolicy) =>
               return Effect.fail(error)
             }
           )
-          return Effect.mapEager(identified, (known) => {
+          return Effect.flatMapEager(identified, (known) => {
             const key = keyOf(known)
             stats.key = key
-            if (requests._tag === "Some" && endpoint.method === "POST") {
+            const adds = (context: Context.Context<never>) => Context.add(context, CurrentCaller, known)
+            if (endpoint.method !== "POST") return Effect.succeed(adds)
+            if (requests._tag === "Some") {
               stats.recording = requests.value.begin({
                 facts: stats,
                 key,
@@ -291,7 +301,9 @@ export const businessMiddleware = (facts: EndpointPolicy) =>
                 secret: token
               })
             }
-            return (context) => Context.add(context, CurrentCaller, known)
+            return limits.limitsRunning(key)
+              ? Effect.as(enterRequest(limits, stats, isArriving(request)), adds)
+              : Effect.succeed(adds)
           })
         }
       )

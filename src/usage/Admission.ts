@@ -131,9 +131,14 @@ export const admittedAt = (at: number): Admitted => ({ at, rateLimits: undefined
 
 /** What is reserved for a request until it ends. */
 export interface Reserved extends Admitted {
-  /** Ends the request: its actual use replaces what was reserved. Must be called once. */
+  /** Ends the request: its actual use replaces what was reserved. Only the first call has an effect. */
   readonly commit: (used: Used) => void
+  /** Its name at the store; `undefined` for a reservation that this process counts. */
+  readonly ticket?: string
 }
+
+/** The use of a request that does not count. */
+export const notCounted: Used = { counted: false, tokens: 0 }
 
 /**
  * Reserves for the lifetime of a scope, and commits what `used` returns when the scope closes. The finalizer is added before
@@ -161,6 +166,7 @@ export class Reservation implements Reserved {
   /** The windows at its beginning. */
   readonly #windows: ReadonlyArray<WindowCount>
   readonly #reserved: Share
+  #isOver = false
   readonly at: number
   readonly rateLimits: RateLimits | undefined
 
@@ -180,6 +186,8 @@ export class Reservation implements Reserved {
   }
 
   commit({ cost = 0n, counted, tokens }: Used): void {
+    if (this.#isOver) return
+    this.#isOver = true
     this.#state.inFlight--
     const reserved = this.#reserved
     for (const window of this.#windows) {

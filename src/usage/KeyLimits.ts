@@ -24,8 +24,10 @@ import {
   admittedAt,
   advanceTo,
   type KeyState,
+  notCounted,
   remainingOf,
   Reservation,
+  type Reserved,
   reserveWithin,
   stateAt
 } from "./Admission.ts"
@@ -77,6 +79,8 @@ const rightsOf = (config: ConfigStore["Service"]) => {
       const current = config.now()
       return refuseUnpriced(current, current.key_records.get(key)?.limits ?? noLimits, route)
     },
+    limitsRunning: (key: string) =>
+      isKeyId(key) && maxInFlight(config.now(), config.now().key_records.get(key)) !== undefined,
     prices: () => config.now().prices
   }
 }
@@ -88,6 +92,13 @@ export class KeyLimits extends Context.Service<KeyLimits, {
    * was reserved.
    */
   readonly admit: (request: AdmissionRequest) => Effect.Effect<Admitted, Refused, Scope.Scope>
+  /**
+   * Counts a request among the running ones of its key while its body arrives, or refuses it. Reserves one request, without tokens or
+   * cost, until its admission or the end of the scope.
+   */
+  readonly enter: (key: string) => Effect.Effect<Reserved, Refused, Scope.Scope>
+  /** Whether the running requests of a key are limited: those whose body arrives are counted then. */
+  readonly limitsRunning: (key: string) => boolean
   /** Whether a key has a limit of tokens or cost: admission then estimates the tokens of its prompts. */
   readonly countsTokens: (key: string) => boolean
   /** What the `models` of a key allow; `undefined` for all models. */
@@ -158,38 +169,45 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       return now
     }
 
-    /** Checks and reserves in one synchronous step. */
+    /** Checks and reserves in one synchronous step. Before its admission, a request is checked by the number of running ones alone. */
     const reserve = (
       request: AdmissionRequest,
-      state: KeyState
+      state: KeyState,
+      isAdmitted: boolean
     ): Effect.Effect<Reservation, Refused> => {
       const current = config.now()
       const { currency } = current
       const record = current.key_records.get(request.key)
       const limits = record?.limits ?? noLimits
+      const checked = isAdmitted ? limits : noLimits
+      request.entered?.commit(notCounted)
       const now = advance(state)
       const most = maxInFlight(current, record)
       const isFull = most !== undefined && state.inFlight >= most
-      const share = isFull ? noShare : shareOf(current, limits, request)
-      const refusal = isFull || limits.length > 0
-        ? refusalOf({ state, limits, most, share, now, currency })
+      const share = isFull ? noShare : shareOf(current, checked, request)
+      const refusal = isFull || checked.length > 0
+        ? refusalOf({ state, limits: checked, most, share, now, currency })
         : undefined
-      if (refusal === undefined) return Effect.succeed(new Reservation(state, limits, now, share))
+      if (refusal === undefined) return Effect.succeed(new Reservation(state, checked, now, share))
       return Effect.fail(new Refused(refusal, limits.length === 0 ? undefined : remainingOf(state, limits, now)))
     }
+
+    const reserveFor = (request: AdmissionRequest, isAdmitted: boolean) =>
+      Effect.withFiber<Reservation, Refused, Scope.Scope>(({ context }) => {
+        const scope = Context.getUnsafe(context, Scope.Scope)
+        return Effect.flatMapEager(
+          stateOf(request.key),
+          (state) => reserveWithin(scope, request.used, () => reserve(request, state, isAdmitted))
+        )
+      })
 
     return KeyLimits.of({
       ...rightsOf(config),
       admit: (request) =>
-        Effect.withFiber(({ context }) => {
-          const { key, used } = request
-          if (!isKeyId(key)) return Effect.succeed(admittedAt(clock.currentTimeMillisUnsafe()))
-          const scope = Context.getUnsafe(context, Scope.Scope)
-          return Effect.flatMapEager(
-            stateOf(key),
-            (state) => reserveWithin(scope, used, () => reserve(request, state))
-          )
-        }),
+        isKeyId(request.key)
+          ? reserveFor(request, true)
+          : Effect.sync(() => admittedAt(clock.currentTimeMillisUnsafe())),
+      enter: (key) => reserveFor({ key, promptTokens: () => 0, used: () => notCounted }, false),
       usageOf: (ids) =>
         Effect.suspend(() => {
           const current = config.now()
@@ -209,14 +227,14 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     const store = yield* Store
     const clock = yield* Clock.Clock
     const fork = yield* FiberSet.makeRuntime<never, void, never>()
-    const { admit, flush, usageOf } = makeSharedLimits(
+    const { admit, enter, flush, usageOf } = makeSharedLimits(
       store,
       config,
       () => clock.currentTimeMillisUnsafe(),
       fork
     )
     yield* Effect.addFinalizer(() => flush)
-    return KeyLimits.of({ ...rightsOf(config), admit, usageOf })
+    return KeyLimits.of({ ...rightsOf(config), admit, enter, usageOf })
   })
 
   static readonly layerShared: Layer.Layer<KeyLimits, never, ConfigStore | Store> = Layer.effect(

@@ -8,7 +8,7 @@ import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isPriced, promptCost } from "../domain/prices.ts"
 import type { Route } from "../domain/routes.ts"
 import { formatTimestamp } from "../domain/time.ts"
-import { exceededBy, type KeyState, type Share, type Used, type WindowCount } from "./Admission.ts"
+import { exceededBy, type KeyState, type Reserved, type Share, type Used, type WindowCount } from "./Admission.ts"
 import { exceededMessage, formatCost, type RateLimits } from "./rateLimits.ts"
 
 /** A request for admission. */
@@ -21,6 +21,8 @@ export interface AdmissionRequest {
   readonly promptTokens: () => number
   /** Returns what it has used; called once, when its scope closes. */
   readonly used: () => Used
+  /** What was reserved when its body began to arrive (`KeyLimits.enter`); admission replaces it. */
+  readonly entered?: Reserved | undefined
 }
 
 /** The refusal of a request. */

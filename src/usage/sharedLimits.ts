@@ -14,6 +14,7 @@ import { randomBytes } from "node:crypto"
 import type { StoreShape } from "../cluster/store/Store.ts"
 import type { StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
 import { windowNames } from "../config/schema.ts"
 import { joinAmount, splitAmount } from "../domain/decimal.ts"
@@ -23,13 +24,23 @@ import {
   type Admitted,
   admittedAt,
   type KeyState,
+  notCounted,
   remainingOf,
   type Reserved,
   reserveWithin,
   type Share,
   windowsAt
 } from "./Admission.ts"
-import { type AdmissionRequest, type KeyUsage, maxInFlight, noLimits, refusalOf, Refused, shareOf } from "./keyRules.ts"
+import {
+  type AdmissionRequest,
+  type KeyUsage,
+  maxInFlight,
+  noLimits,
+  noShare,
+  refusalOf,
+  Refused,
+  shareOf
+} from "./keyRules.ts"
 import type { RateLimits } from "./rateLimits.ts"
 import { windowAt } from "./windows.ts"
 
@@ -80,6 +91,18 @@ interface SharedReservation extends Reserved {
   rateLimits: RateLimits | undefined
   /** Whether the store has admitted it. */
   held: boolean
+}
+
+/** What the store is asked about a reservation. */
+interface Question {
+  readonly limits: ReadonlyArray<KeyLimit>
+  /** The limit of running requests. */
+  readonly most: number | undefined
+  readonly currency: string | undefined
+  /** False while the body arrives: the request is checked by the number of running ones alone. */
+  readonly isAdmitted: boolean
+  /** What was reserved while the body arrived. */
+  readonly entered: SharedReservation | undefined
 }
 
 /** One batch; resent unchanged until the store acknowledges it. */
@@ -296,16 +319,18 @@ export const makeSharedLimits = (
     return reservation
   }
 
-  /** Asks the store to admit a request. */
+  /** Asks the store to admit a request, or to count one whose body arrives. */
   const ask = (
     reservation: SharedReservation,
-    limits: ReadonlyArray<KeyLimit>,
-    most: number | undefined,
-    currency: string | undefined,
+    question: Question,
     tries = quietTries
-  ): Effect.Effect<Admitted, Refused> => {
+  ): Effect.Effect<SharedReservation, Refused> => {
     const { key, share, ticket } = reservation
-    const asked = limits.flatMap((limit) => [
+    const { currency, entered, limits, most } = question
+    const checked = question.isAdmitted ? limits : noLimits
+    // The script ends it, and it must not come back by `sync`.
+    if (entered !== undefined) entered.held = false
+    const asked = checked.flatMap((limit) => [
       letters[limit.window],
       String(limit.requests ?? ""),
       String(limit.tokens ?? ""),
@@ -313,15 +338,16 @@ export const makeSharedLimits = (
     ])
     const reserved = [share.tokens, ...splitAmount(share.cost)].map(String)
     return Effect.matchEffect(
-      store.run("keys", "admit", key, ticket, String(most ?? ""), ...reserved, ...asked),
+      store.run("keys", "admit", key, ticket, String(most ?? ""), ...reserved, entered?.ticket ?? "", ...asked),
       {
         onFailure: () => Effect.fail(new Refused(unavailable(), undefined)),
         onSuccess: ([verdict, time, ...fields]) => {
           if (verdict === "quiet") {
             return tries === 0
               ? Effect.fail(new Refused(unavailable(), undefined))
-              : Effect.andThen(Effect.sleep(quietPause), ask(reservation, limits, most, currency, tries - 1))
+              : Effect.andThen(Effect.sleep(quietPause), ask(reservation, question, tries - 1))
           }
+          if (entered !== undefined) open.delete(entered.ticket)
           const at = Number(time)
           if (limits.length > 0) keepSeen(key, at, fields.slice(2))
           const state = readState(at, fields)
@@ -334,29 +360,52 @@ export const makeSharedLimits = (
           }
           open.delete(ticket)
           return Effect.fail(
-            new Refused(refusalOf({ state, limits, most, share, now: at, currency }) ?? unavailable(), left)
+            new Refused(refusalOf({ state, limits: checked, most, share, now: at, currency }) ?? unavailable(), left)
           )
         }
       }
     )
   }
 
+  /** The limits of a key, and that of its running requests. */
+  const rulesOf = (key: string, current: GatewayConfig) => {
+    const record = current.key_records.get(key)
+    return { limits: record?.limits ?? noLimits, most: maxInFlight(current, record) }
+  }
+
   const admit = (request: AdmissionRequest): Effect.Effect<Admitted, Refused, Scope.Scope> =>
     Effect.withFiber(({ context }) => {
-      const { key, used } = request
+      const { entered, key, used } = request
       if (!isKeyId(key)) return Effect.succeed(admittedAt(storeNow()))
       const scope = Context.getUnsafe(context, Scope.Scope)
       const current = config.now()
-      const record = current.key_records.get(key)
-      const limits = record?.limits ?? noLimits
-      const most = maxInFlight(current, record)
+      const { limits, most } = rulesOf(key, current)
       if (most === undefined && limits.length === 0) {
+        entered?.commit(notCounted)
         return reserveWithin(scope, used, () => Effect.succeed(unlimited(key)))
       }
       const share = shareOf(current, limits, request)
       return Effect.flatMap(
         reserveWithin(scope, used, () => Effect.succeed(opened(key, share))),
-        (reservation) => ask(reservation, limits, most, current.currency)
+        (reservation) =>
+          ask(reservation, {
+            limits,
+            most,
+            currency: current.currency,
+            isAdmitted: true,
+            entered: entered?.ticket === undefined ? undefined : open.get(entered.ticket)
+          })
+      )
+    })
+
+  const enter = (key: string): Effect.Effect<Reserved, Refused, Scope.Scope> =>
+    Effect.withFiber(({ context }) => {
+      const scope = Context.getUnsafe(context, Scope.Scope)
+      const current = config.now()
+      const { currency } = current
+      return Effect.flatMap(
+        reserveWithin(scope, () => notCounted, () => Effect.succeed(opened(key, noShare))),
+        (reservation) => ask(reservation, { ...rulesOf(key, current), currency, isAdmitted: false, entered: undefined })
       )
     })
 
@@ -378,5 +427,5 @@ export const makeSharedLimits = (
     return found
   })
 
-  return { admit, usageOf, flush: flush(true, quietTries) }
+  return { admit, enter, usageOf, flush: flush(true, quietTries) }
 }

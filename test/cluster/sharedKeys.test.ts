@@ -17,7 +17,7 @@ import { windowNames } from "../../src/config/schema.ts"
 import { formatDecimal } from "../../src/domain/decimal.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { resolveRoute } from "../../src/domain/routes.ts"
-import type { Used } from "../../src/usage/Admission.ts"
+import type { Reserved, Used } from "../../src/usage/Admission.ts"
 import type { Refused } from "../../src/usage/keyRules.ts"
 import { type LimitsStore, makeSharedLimits } from "../../src/usage/sharedLimits.ts"
 import { windowAt } from "../../src/usage/windows.ts"
@@ -57,12 +57,15 @@ const limits = fc.subarray([...windowNames]).chain((windows) =>
 )
 
 type Act =
+  | { readonly _tag: "enter"; readonly node: number; readonly key: number }
   | {
     readonly _tag: "admit"
     readonly node: number
     readonly key: number
     readonly tokens: number
     readonly lost: boolean
+    /** Admits a request that was counted while its body arrived, if there is one. */
+    readonly hasEntered: boolean
   }
   | { readonly _tag: "settle"; readonly which: number } & Required<Used>
   | { readonly _tag: "pass"; readonly millis: number }
@@ -86,6 +89,7 @@ const limit = fc.record({
   limits
 })
 const common: Array<fc.WeightedArbitrary<Act>> = [
+  { weight: 3, arbitrary: fc.record({ _tag: fc.constant("enter" as const), node, key: node }) },
   {
     weight: 9,
     arbitrary: fc.record({
@@ -93,7 +97,8 @@ const common: Array<fc.WeightedArbitrary<Act>> = [
       node,
       key: node,
       tokens: fc.nat({ max: 15 }),
-      lost: fc.nat({ max: 9 }).map((n) => n === 0)
+      lost: fc.nat({ max: 9 }).map((n) => n === 0),
+      hasEntered: fc.boolean()
     })
   },
   {
@@ -149,6 +154,8 @@ const beginnings = ["2028-02-28T23:59:58Z", "2028-02-29T23:59:59Z", "2027-12-31T
 interface Known {
   readonly node: number
   readonly key: string
+  /** Until its admission. */
+  readonly entry: { readonly entered: Reserved; readonly scope: Scope.Closeable } | undefined
   readonly at: number
   readonly end: (used: Used) => Promise<void>
   tokens: number
@@ -263,7 +270,10 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
     await one.end({ cost, counted, tokens })
     // Only the first counts.
     await one.end({ counted: !counted, tokens: 99, cost: 99n })
-    Object.assign(one, { open: false, counts: counted, tokens, cost })
+    Object.assign(one, {
+      open: false,
+      ...(one.entry === undefined ? { counts: counted, tokens, cost } : { counts: false })
+    })
   }
 
   for (const step of acts) {
@@ -326,8 +336,34 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
         } else nodes[step.node]!.say("dropped")
         break
       }
+      case "enter": {
+        const key = ids[step.key]!
+        const most = config.now().key_records.get(key)?.max_inflight
+        if (most === undefined) break
+        const { limits } = nodes[step.node]!
+        const scope = Effect.runSync(Scope.make())
+        const entered = await Effect.runPromise(Effect.exit(Scope.provide(limits.enter(key), scope)))
+        if (isExact || Exit.isSuccess(entered)) assert.strictEqual(Exit.isSuccess(entered), inFlight(key) < most)
+        if (Exit.isFailure(entered)) break
+        known.push({
+          node: step.node,
+          key,
+          at: now,
+          end: () => Effect.runPromise(Scope.close(scope, Exit.void)),
+          entry: { entered: entered.value, scope },
+          tokens: 0,
+          cost: 0n,
+          counts: true,
+          open: true
+        })
+        break
+      }
       case "admit": {
         const key = ids[step.key]!
+        const before = step.hasEntered
+          ? known.find((one) => one.node === step.node && one.key === key && one.open && one.entry !== undefined)
+          : undefined
+        if (before !== undefined) Object.assign(before, { open: false, counts: false })
         const record = config.now().key_records.get(key)
         const isLimited = record?.max_inflight !== undefined || (record?.limits.length ?? 0) > 0
         const estimated = record?.limits.some(({ cost, tokens }) => tokens !== undefined || cost !== undefined) === true
@@ -342,7 +378,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
                 (cost === undefined || sum.cost + reserved <= cost)
             }
           )
-        const own = Effect.runSync(Scope.make())
+        const own = before?.entry?.scope ?? Effect.runSync(Scope.make())
         let spent = nothingUsed
         const end = (by: Used) => {
           spent = by
@@ -351,7 +387,13 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
         const isUnknown = step.lost && isLimited
         losesAnswers = isUnknown
         const admitted = await Effect.runPromise(Effect.exit(Scope.provide(
-          nodes[step.node]!.limits.admit({ key, model, promptTokens: () => step.tokens, used: () => spent }),
+          nodes[step.node]!.limits.admit({
+            key,
+            model,
+            promptTokens: () => step.tokens,
+            used: () => spent,
+            entered: before?.entry?.entered
+          }),
           own
         )))
         losesAnswers = false
@@ -373,6 +415,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
           key,
           at: now,
           end,
+          entry: undefined,
           tokens: estimated,
           cost: reserved,
           counts: isLimited,

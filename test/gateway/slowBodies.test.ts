@@ -1,10 +1,13 @@
-/** Request bodies that arrive byte by byte, at every kind of endpoint. */
+/** Request bodies that arrive slowly: their pace at every kind of endpoint, and their share of their key's requests at once. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { connect, type Socket } from "node:net"
+import { sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
-import { type OpenAiServer, startOpenAiServer } from "../support/openaiServer.ts"
-import { admin } from "./support.ts"
+import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+import { untilHolds } from "../support/until.ts"
+import { admin, chat } from "./support.ts"
 
 let gateway: RunningGateway
 let server: OpenAiServer
@@ -92,4 +95,63 @@ describe("a body of which a byte arrives every two seconds", () => {
       }
     )
   }
+})
+
+describe("a request of a key with max_inflight, while its body arrives", () => {
+  const id = keyId(businessKey, sha256Hex)
+  const inFlight = async () => {
+    const { items } = await admin(gateway.url, "GET", `/admin/keys?q=${id}`)
+    return (items as ReadonlyArray<{ readonly usage: { readonly in_flight: number } }>)[0]!.usage.in_flight
+  }
+  const startLimited = () =>
+    start({ key_records: { [id]: { max_inflight: 1, limits: [{ window: "day", requests: 9 }] } } })
+
+  it.each(endpoints.filter(([, , [credential]]) => credential === business))(
+    "counts from its head on, until its client leaves: %s",
+    async (_, path, fields, beginning) => {
+      await startLimited()
+      server.answer(() => streamed({ content: "Hello" }))
+      const { reply, send, socket } = begin(path, ...fields, "content-length: 200000")
+      send(beginning)
+      await untilHolds(async () => await inFlight() === 1)
+      assert.deepInclude(await chat(gateway.url, "Hi"), { status: 429, retryAfter: "1" })
+      assert.strictEqual(reply(), "")
+      socket.destroy()
+      await untilHolds(async () => await inFlight() === 0)
+      assert.deepInclude(await chat(gateway.url, "Hi"), { status: 200, text: "Hello" })
+    }
+  )
+
+  it("is refused before its body arrives, while another one runs", async () => {
+    await startLimited()
+    const asked = Promise.withResolvers<void>()
+    const answers = Promise.withResolvers<void>()
+    server.answer(() => {
+      asked.resolve()
+      return { pieces: [answers.promise, "data: [DONE]\n\n"] }
+    })
+    const running = chat(gateway.url, "Hi", { stream: true })
+    await asked.promise
+    const { reply, socket } = begin("/v1/chat/completions", business, json, "content-length: 200000")
+    await new Promise((resolve) => socket.once("close", resolve))
+    assert.match(reply(), /^HTTP\/1\.1 429 /)
+    assert.include(reply(), "as many requests under way as it may have (1)")
+    answers.resolve()
+    await running
+  })
+
+  it("counts once: it is admitted when its body has arrived", async () => {
+    await startLimited()
+    server.answer(() => streamed({ content: "Hello" }))
+    const body = JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hi" }] })
+    const { reply, send } = begin("/v1/chat/completions", business, json, `content-length: ${body.length}`)
+    send(body.slice(0, 9))
+    await untilHolds(async () => await inFlight() === 1)
+    send(body.slice(9))
+    await untilHolds(() => reply().includes("Hello"))
+    await untilHolds(async () => await inFlight() === 0)
+    const headers = { authorization: business.slice("authorization: ".length) }
+    const usage = await (await fetch(`${gateway.url}/v1/usage`, { headers })).json()
+    assert.deepNestedInclude(usage, { "today.requests": 1 })
+  })
 })

@@ -12,7 +12,7 @@ import { windowNames } from "../../src/config/schema.ts"
 import { formatDecimal } from "../../src/domain/decimal.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { resolveRoute } from "../../src/domain/routes.ts"
-import type { Used } from "../../src/usage/Admission.ts"
+import type { Reserved, Used } from "../../src/usage/Admission.ts"
 import { KeyLimits, type Refused, refuseKey } from "../../src/usage/KeyLimits.ts"
 import { formatReset, rateLimitHeaders } from "../../src/usage/rateLimits.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
@@ -43,6 +43,8 @@ const limited = (key: string, record: RawConfig): RawConfig => ({
 /** A request of the model: reserved until it ends. */
 interface Known {
   readonly key: string
+  /** Until its admission. */
+  entry: { readonly entered: Reserved; readonly scope: Scope.Closeable } | undefined
   readonly at: number
   readonly end: (used: Used) => Effect.Effect<void>
   tokens: number
@@ -52,7 +54,9 @@ interface Known {
 }
 
 type Act =
-  | { readonly _tag: "admit"; readonly key: number; readonly tokens: number }
+  | { readonly _tag: "enter"; readonly key: number }
+  /** `hasEntered` admits a request that was counted while its body arrived, if there is one. */
+  | { readonly _tag: "admit"; readonly key: number; readonly tokens: number; readonly hasEntered: boolean }
   | { readonly _tag: "end"; readonly which: number } & Required<Used>
   | { readonly _tag: "leave"; readonly which: number }
   | { readonly _tag: "pass"; readonly millis: number }
@@ -82,9 +86,15 @@ const limits = fc.subarray([...windowNames]).chain((windows) =>
   ))
 )
 const act: fc.Arbitrary<Act> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ _tag: fc.constant("enter" as const), key: fc.nat({ max: 1 }) }) },
   {
     weight: 8,
-    arbitrary: fc.record({ _tag: fc.constant("admit" as const), key: fc.nat({ max: 1 }), tokens: fc.nat({ max: 15 }) })
+    arbitrary: fc.record({
+      _tag: fc.constant("admit" as const),
+      key: fc.nat({ max: 1 }),
+      tokens: fc.nat({ max: 15 }),
+      hasEntered: fc.boolean()
+    })
   },
   {
     weight: 5,
@@ -122,13 +132,13 @@ const beginnings = ["2028-02-28T23:59:58Z", "2028-02-29T23:59:59Z", "2027-12-31T
 const nothingUsed: Used = { counted: false, tokens: 0, cost: 0n }
 
 /** Asks for the admission of a request; `end` ends it with what it has used. */
-const ask = (keyLimits: KeyLimits["Service"], tokens = 1, key = ids[0]!) =>
+const ask = (keyLimits: KeyLimits["Service"], tokens = 1, key = ids[0]!, entry?: Known["entry"]) =>
   Effect.gen(function*() {
-    const scope = yield* Scope.make()
+    const scope = entry?.scope ?? (yield* Scope.make())
     const model = resolveRoute((yield* ConfigStore).now().route_table, "chat", "upstream-chat")
     let used = nothingUsed
     const admitted = yield* Scope.provide(
-      keyLimits.admit({ key, model, promptTokens: () => tokens, used: () => used }),
+      keyLimits.admit({ key, model, promptTokens: () => tokens, used: () => used, entered: entry?.entered }),
       scope
     )
     const end = (by: Used) =>
@@ -162,7 +172,8 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
       if (one === undefined || !one.open) return
       yield* one.end({ counted, tokens, cost })
       one.open = false
-      one.counts = counted
+      one.counts = counted && one.entry === undefined
+      if (one.entry !== undefined) return
       one.tokens = tokens
       one.cost = cost
       store.add(entry({ at: one.at, key: one.key, counted, promptTokens: tokens, completionTokens: 0, cost }))
@@ -199,9 +210,27 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
         case "forget":
           yield* config.update((raw) => Effect.succeed({ ...raw, keys: [...keys, `spare ${spare++}`] }))
           break
+        case "enter": {
+          const key = ids[step.key]!
+          const most = config.now().key_records.get(key)?.max_inflight
+          assert.strictEqual(keyLimits.limitsRunning(key), most !== undefined)
+          if (most === undefined) break
+          const scope = yield* Scope.make()
+          const entered = yield* Effect.exit(Scope.provide(keyLimits.enter(key), scope))
+          assert.strictEqual(Exit.isSuccess(entered), inFlight(key) < most)
+          if (Exit.isFailure(entered)) break
+          const end = () => Scope.close(scope, Exit.void)
+          const entry = { entered: entered.value, scope }
+          known.push({ key, at: now, end, entry, tokens: 0, cost: 0n, counts: true, open: true })
+          break
+        }
         case "admit": {
           const key = ids[step.key]!
           const record = config.now().key_records.get(key)
+          const before = step.hasEntered
+            ? known.find((one) => one.key === key && one.open && one.entry !== undefined)
+            : undefined
+          if (before !== undefined) Object.assign(before, { open: false, counts: false })
           const estimated = record?.limits.some(({ cost, tokens }) =>
               tokens !== undefined || cost !== undefined
             ) === true
@@ -216,13 +245,14 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
                   (cost === undefined || sum.cost + reserved <= cost)
               }
             )
-          const admitted = yield* Effect.exit(ask(keyLimits, step.tokens, key))
+          const admitted = yield* Effect.exit(ask(keyLimits, step.tokens, key, before?.entry))
           assert.strictEqual(Exit.isSuccess(admitted), fits)
           if (Exit.isSuccess(admitted)) {
             known.push({
               key,
               at: now,
               end: admitted.value.end,
+              entry: undefined,
               tokens: estimated,
               cost: reserved,
               counts: true,

@@ -3,9 +3,10 @@
 -- beyond them, 0 to 10^9 - 1; each number stays exact so): usage including reservations. Cost is written where there is any. Requests of
 -- keys with limits are admitted here and held by their node in `usage:adm:<node>`. For other requests the node reports how
 -- many are active (`usage:held:<node>`) and their usage. Operations:
---   admit key ticket most tokens units nanos (window requests tokens units nanos)...
+--   admit key ticket most tokens units nanos entered (window requests tokens units nanos)...
 --                                   admits one request if all limits allow it; `quiet` and how many milliseconds to wait
---                                   while nodes return to the store
+--                                   while nodes return to the store. `entered` is the ticket under which the request was
+--                                   counted while its body arrived, or empty; the new one replaces it
 --   look keys                       active requests and usage of keys (a JSON array)
 --   tell batch settled used held keys
 --                                   JSON arrays: tickets, whether they count, their tokens, units and nanos, and of an admitted
@@ -143,9 +144,10 @@ if op == 'admit' then
   local verdict = 'ok'
   if call('HEXISTS', K .. 'usage:adm:' .. me, ticket) == 0 then
     if quiet > now then return finish({ 'quiet', int(quiet - now) }) end
+    if ARGV[11] ~= '' then settle(ARGV[11], false, 0, 0, 0) end
     if most and under_way(key) >= most then verdict = 'refused' end
     local counts = used_of(key)
-    for i = 11, #ARGV, 5 do
+    for i = 12, #ARGV, 5 do
       local count, requests, limit = counts[ARGV[i]], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
       if (requests and count[1] + 1 > requests) or (limit and count[2] + tokens > limit) then verdict = 'refused' end
       local most_units, most_nanos = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
