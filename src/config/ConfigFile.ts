@@ -14,6 +14,7 @@ import { isUtf8 } from "node:buffer"
 import { hash, randomBytes } from "node:crypto"
 import { ConfigFileError } from "./ConfigError.ts"
 import { withFileLock } from "./fileLock.ts"
+import { readRegularFile, type UnreadableFile } from "./regularFile.ts"
 
 export interface FileVersion {
   /** SHA-256 of its bytes. */
@@ -79,11 +80,15 @@ const unwritable = (path: string) => (error: PlatformError.PlatformError): Confi
   }
 }
 
-const unreadable = (path: string) => (error: PlatformError.PlatformError): ConfigFileError =>
+/** The most bytes of a file: more than a change by the admin API can have. */
+const longestFile = 256 * 1024 * 1024
+
+/** A pipe yields its text once; a second read would wait for a writer forever. */
+const unreadable = ({ kind, message }: UnreadableFile): ConfigFileError =>
   new ConfigFileError({
-    message: codeOf(error) === "EISDIR"
-      ? `${path} is a folder, not a file`
-      : `${path} cannot be read (${codeOf(error)})`
+    message: kind === "irregular"
+      ? `${message}: supply the configuration in a file, or in GATEWAY_CONFIG_JSON`
+      : message
   })
 
 /** Error codes of file systems that cannot sync a folder. Rename is their best guarantee. */
@@ -121,6 +126,11 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
   const replace = Effect.fnUntraced(
     function*(text: string) {
       const bytes = Buffer.from(text)
+      if (bytes.length > longestFile) {
+        return yield* new ConfigFileError({
+          message: `${path} cannot be saved: it would be longer than ${longestFile} bytes`
+        })
+      }
       const file = yield* target
       const folder = dirname(file)
       const temporary = join(folder, `${prefix}${randomBytes(6).toString("hex")}.tmp`)
@@ -132,7 +142,7 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
       yield* syncFolder(folder)
       return { digest: hash("sha256", bytes), stamp }
     },
-    Effect.mapError(unwritable(path)),
+    Effect.mapError((error) => error._tag === "PlatformError" ? unwritable(path)(error) : error),
     Effect.uninterruptible
   )
 
@@ -151,26 +161,19 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
   const file: ConfigFile = {
     path,
     read: Effect.gen(function*() {
-      const info = yield* fs.stat(path)
-      // A pipe yields its text once; a second read would wait for a writer forever.
-      if (info.type !== "File" && info.type !== "Directory") {
-        return yield* new ConfigFileError({
-          message: `${path} is not a regular file: supply the configuration in a file, or in GATEWAY_CONFIG_JSON`
-        })
-      }
-      const stamp = stampOf(info)
-      const bytes = yield* fs.readFile(path)
+      const stamp = stampOf(yield* fs.stat(path))
+      const bytes = yield* readRegularFile(path, longestFile)
       // Text in another encoding would be decoded to a different password and saved with the next change.
       if (!isUtf8(bytes)) return yield* new ConfigFileError({ message: `${path} is not UTF-8 text: save it as UTF-8` })
       return Option.some({ text: new TextDecoder().decode(bytes), digest: hash("sha256", bytes), stamp })
     }).pipe(
-      Effect.catch((error) =>
-        error._tag === "ConfigFileError"
-          ? Effect.fail(error)
-          : error.reason._tag === "NotFound"
-          ? Effect.succeedNone
-          : Effect.fail(unreadable(path)(error))
-      )
+      Effect.catchTags({
+        PlatformError: (error) =>
+          error.reason._tag === "NotFound"
+            ? Effect.succeedNone
+            : Effect.fail(new ConfigFileError({ message: `${path} cannot be read (${codeOf(error)})` })),
+        UnreadableFile: (error) => error.kind === "missing" ? Effect.succeedNone : Effect.fail(unreadable(error))
+      })
     ),
     replace,
     exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) =>

@@ -35,6 +35,7 @@ import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
 import { decodeCurrency, decodePrices } from "./prices.ts"
 import { CurrentVariables } from "./references.ts"
 import * as Groups from "./schema.ts"
+import { readPemFiles } from "./tls.ts"
 import { unknownFields } from "./unknownFields.ts"
 import {
   type AccountCount,
@@ -286,7 +287,8 @@ export const decodeConfig = Effect.fnUntraced(function*(
     faults.push(fault("upstream.driver", "is required with a base_url: session or openai"))
   }
   const model_aliases = new Map(Object.entries(groups.model_aliases ?? {}))
-  const several = decodeSeveral(raw, groups.upstream, upstream, yield* CurrentVariables, faults)
+  const outside = { variables: yield* CurrentVariables, files: yield* readPemFiles(raw) }
+  const several = decodeSeveral(raw, groups.upstream, upstream, outside, faults)
   const counts = countAccounts(accounts.value.accounts)
   checkCredentialHeaders(several.upstreams, counts, faults)
   if (groups.auth?.direct_tokens === true && !names.has(defaultUpstream)) {

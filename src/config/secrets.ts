@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Redacted from "effect/Redacted"
 import { hash, randomBytes } from "node:crypto"
+import { readRegularFile } from "./regularFile.ts"
 
 /** What every token for the admin API begins with. */
 export const adminTokenPrefix = "mga-"
@@ -32,6 +33,9 @@ export const isGeneratedKey = (credential: string): boolean =>
 
 const size = 32
 
+/** The most bytes of the secret's file. */
+const longestFile = 1024
+
 const parse = (text: string): Uint8Array | undefined => {
   const bytes = Buffer.from(text.trim(), "base64url")
   return bytes.length === size ? bytes : undefined
@@ -49,7 +53,10 @@ export const makeJwtSecret: Effect.Effect<Redacted.Redacted<Uint8Array>> = Effec
 export const loadJwtSecret = Effect.fnUntraced(function*(configPath: string) {
   const fs = yield* FileSystem.FileSystem
   const path = `${configPath}.jwt-secret`
-  const read = fs.readFileString(path).pipe(Effect.map(parse), Effect.orElseSucceed(() => undefined))
+  const read = readRegularFile(path, longestFile).pipe(
+    Effect.map((bytes) => parse(bytes.toString())),
+    Effect.orElseSucceed(() => undefined)
+  )
   const known = yield* read
   if (known !== undefined) return Redacted.make(known)
 

@@ -1,14 +1,16 @@
 /**
  * The TLS of an upstream: its own roots, a client's certificate, and the name that the server's certificate is for.
  *
- * Files are read when the configuration is taken. A fault names the field and quotes neither a path nor a file.
+ * Files are read when the configuration is taken, before it is decoded. A fault names the field and quotes neither a path nor a file.
  */
+import * as Effect from "effect/Effect"
 import { X509Certificate } from "node:crypto"
-import { readFileSync, statSync } from "node:fs"
 import { isIP } from "node:net"
 import { createSecureContext, type SecureContext } from "node:tls"
 import { type Fault, fault } from "./ConfigError.ts"
-import { sha256Hex } from "./json.ts"
+import { isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
+import { readRegularFile } from "./regularFile.ts"
+import { mostUpstreams } from "./schema.ts"
 
 /** The group as configured. `ca`, `cert` and `key` are PEM texts or paths of files with one. */
 export interface TlsSettings {
@@ -30,15 +32,48 @@ export interface UpstreamTls {
 /** The most bytes of a file. */
 const longestFile = 1024 * 1024
 
-const pemOf = (text: string): string | undefined => {
-  if (text.includes("-----BEGIN ")) return text
-  try {
-    const { size } = statSync(text)
-    const pem = size > longestFile ? "" : readFileSync(text, "utf8").trim()
-    return pem.includes("-----BEGIN ") ? pem : undefined
-  } catch {
-    return undefined
+/** Files that are read at once. */
+const readsAtOnce = 4
+
+/** The PEM texts of files, by the paths as they are written, without those that have none. */
+export type PemFiles = ReadonlyMap<string, string>
+
+const noFiles: PemFiles = new Map()
+
+const isPem = (text: string): boolean => text.includes("-----BEGIN ")
+
+const fileFields = ["ca", "cert", "key"] as const
+
+/** The paths in the `tls` of a configuration's upstreams: at most three of each that may be configured. */
+const pathsIn = (raw: RawConfig): ReadonlySet<string> => {
+  const named = isJsonObject(raw["upstreams"]) ? Object.values(raw["upstreams"]).slice(0, mostUpstreams) : []
+  const paths = new Set<string>()
+  for (const entry of [raw["upstream"], ...named]) {
+    const tls = isJsonObject(entry) ? entry["tls"] : undefined
+    for (const field of fileFields) {
+      const text = isJsonObject(tls) ? tls[field] : undefined
+      if (typeof text === "string" && text.trim() !== "" && !isPem(text)) paths.add(text.trim())
+    }
   }
+  return paths
+}
+
+/** Reads the files that the `tls` of a configuration's upstreams names. Succeeds at once if it names none. */
+export const readPemFiles = (raw: RawConfig): Effect.Effect<PemFiles> => {
+  const paths = pathsIn(raw)
+  if (paths.size === 0) return Effect.succeed(noFiles)
+  const read = (path: string) =>
+    readRegularFile(path, longestFile).pipe(
+      Effect.map((bytes): ReadonlyArray<readonly [string, string]> => {
+        const text = bytes.toString("utf8").trim()
+        return isPem(text) ? [[path, text]] : []
+      }),
+      Effect.orElseSucceed(() => [])
+    )
+  return Effect.map(
+    Effect.forEach(paths, read, { concurrency: readsAtOnce }),
+    (files): PemFiles => new Map(files.flat())
+  )
 }
 
 const certificate = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
@@ -56,11 +91,12 @@ const hasCertificates = (pem: string): boolean => {
 const isHostName = (text: string): boolean =>
   isIP(text) === 0 && /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]*)(?:\.[a-z0-9_-]+)*$/i.test(text)
 
-/** Reads the TLS of an upstream at a place of the file; `undefined` without settings or with a fault. */
+/** Reads the TLS of an upstream at a place of the file, whose files `files` has; `undefined` without settings or with a fault. */
 export const readTls = (
   settings: TlsSettings | undefined,
   place: string,
-  faults: Array<Fault>
+  faults: Array<Fault>,
+  files: PemFiles = noFiles
 ): UpstreamTls | undefined => {
   const { ca, cert, key, server_name } = settings ?? {}
   const written = { ca: ca?.trim(), cert: cert?.trim(), key: key?.trim() }
@@ -70,10 +106,14 @@ export const readTls = (
     faults.push(fault(`${place}.${field}`, rule))
     return undefined
   }
-  const read = (name: "ca" | "cert" | "key", isValid: (pem: string) => boolean, what: string): string | undefined => {
+  const read = (
+    name: typeof fileFields[number],
+    isValid: (pem: string) => boolean,
+    what: string
+  ): string | undefined => {
     const text = written[name]
     if (text === undefined || text === "") return undefined
-    const pem = pemOf(text)
+    const pem = isPem(text) ? text : files.get(text)
     return pem !== undefined && isValid(pem)
       ? pem
       : wrong(name, `must be ${what} in PEM, or a file with one that can be read`)

@@ -21,7 +21,7 @@ import type {
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { hidden, isShown, proxyAt, secretAt, type Variables } from "./references.ts"
 import * as Groups from "./schema.ts"
-import { readTls } from "./tls.ts"
+import { type PemFiles, readTls } from "./tls.ts"
 
 /** Native models by id. Entries of `models` inherit their flags. */
 export const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
@@ -171,13 +171,19 @@ const decodeEntry = Schema.decodeUnknownResult(Groups.UpstreamEntry)
 const decodeTargets = Schema.decodeUnknownResult(Groups.RouteTargets)
 const decodeRoute = Schema.decodeUnknownResult(Groups.RouteEntry)
 
+/** What entries refer to outside of the configuration. */
+export interface Outside {
+  readonly variables: Variables
+  readonly files: PemFiles
+}
+
 /** What every upstream at a place of the file has besides its server. */
 const toNamed = (
   name: string,
   server: Omit<UpstreamConfig, "timeouts">,
   entry: Entry,
   place: string,
-  variables: Variables,
+  outside: Outside,
   faults: Array<Fault>
 ): Omit<ConfiguredUpstream, "timeouts"> => {
   const isPlain = entry.tls !== undefined && server.base_url.startsWith("http:")
@@ -186,9 +192,9 @@ const toNamed = (
     name,
     ...server,
     enabled: entry.enabled,
-    headers: toHeaders(entry.headers, `${place}.headers`, variables, faults),
-    proxy: proxyAt(entry.proxy, `${place}.proxy`, variables, faults),
-    tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults),
+    headers: toHeaders(entry.headers, `${place}.headers`, outside.variables, faults),
+    proxy: proxyAt(entry.proxy, `${place}.proxy`, outside.variables, faults),
+    tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults, outside.files),
     max_inflight: entry.max_inflight,
     account_max_inflight: entry.account_max_inflight,
     account_max_queue: entry.account_max_queue
@@ -198,7 +204,7 @@ const toNamed = (
 const toFurther = (
   name: string,
   raw: unknown,
-  variables: Variables,
+  outside: Outside,
   faults: Array<Fault>
 ): ConfiguredUpstream | undefined => {
   const place = `upstreams.${name}`
@@ -222,16 +228,16 @@ const toFurther = (
     }
   }
   const server = toServer(entry, place, faults)
-  return { ...toNamed(name, server, entry, place, variables, faults), timeouts: entry.timeouts }
+  return { ...toNamed(name, server, entry, place, outside, faults), timeouts: entry.timeouts }
 }
 
 const toDefault = (
   group: typeof Groups.UpstreamGroup.Type,
   { timeouts: { connect, first_byte, silence }, ...server }: UpstreamConfig,
-  variables: Variables,
+  outside: Outside,
   faults: Array<Fault>
 ): ConfiguredUpstream => ({
-  ...toNamed(defaultUpstream, server, group, "upstream", variables, faults),
+  ...toNamed(defaultUpstream, server, group, "upstream", outside, faults),
   timeouts: { connect, first_byte, silence }
 })
 
@@ -350,18 +356,18 @@ export const decodeSeveral = (
   raw: RawConfig,
   group: typeof Groups.UpstreamGroup.Type | undefined,
   upstream: UpstreamConfig | undefined,
-  variables: Variables,
+  outside: Outside,
   faults: Array<Fault>
 ): Several => {
   const before = faults.length
   const others = entriesOf(raw, "upstreams", Groups.mostUpstreams, faults)
-    .flatMap(([name, entry]) => toFurther(name, entry, variables, faults) ?? [])
+    .flatMap(([name, entry]) => toFurther(name, entry, outside, faults) ?? [])
   const longestWait = upstream?.timeouts.queue ?? Number.POSITIVE_INFINITY
   const entries = entriesOf(raw, "routes", Groups.mostRoutes, faults)
   const routes = entries.flatMap(([name, entry]) => toRoute(name, entry, longestWait, faults) ?? [])
   // Without the group, a configuration of other upstreams has no default one.
   const first = group !== undefined && upstream !== undefined && upstreamNames(raw).has(defaultUpstream)
-    ? [toDefault(group, upstream, variables, faults)]
+    ? [toDefault(group, upstream, outside, faults)]
     : []
   const upstreams = [...first, ...others]
   const routed = upstreams.map(({ driver, enabled, models, name }): RoutedUpstream => ({

@@ -18,6 +18,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { hash, randomBytes } from "node:crypto"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import { readRegularFile } from "../config/regularFile.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { type Recording, Recordings } from "../upstream/embedded/recordings.ts"
 import type { CaptureChain } from "./CapturedRound.ts"
@@ -152,6 +153,9 @@ interface SampleFacts {
   readonly bytes: number
 }
 
+/** The most bytes of a file of a sample. A sample with a longer one counts as incomplete. */
+const longestFile = 256 * 1024 * 1024
+
 /** Bounds the samples of a list, and those that are read at once. */
 const mostListed = 1_000
 const readAtOnce = 8
@@ -245,7 +249,9 @@ export class SampleFolder extends Context.Service<SampleFolder, {
 
     /** Reads a file, unless its path has a link. */
     const readOwn = Effect.fnUntraced(function*(file: string) {
-      return (yield* fs.realPath(file)) === file ? Option.some(yield* fs.readFile(file)) : Option.none()
+      return (yield* fs.realPath(file)) === file
+        ? Option.some(yield* readRegularFile(file, longestFile))
+        : Option.none()
     })
 
     const root = Effect.suspend(() => fs.realPath(config.now().samples.dir))

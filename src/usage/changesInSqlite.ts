@@ -4,7 +4,7 @@
  * Changes are rare, so each access opens the file anew: one that was removed or replaced needs no attention.
  */
 import * as Effect from "effect/Effect"
-import { existsSync } from "node:fs"
+import { statSync } from "node:fs"
 import type { DatabaseSync } from "node:sqlite"
 import { type ChangePlace, mostChanges } from "./changes.ts"
 import { type Connect, loadConnect, UsageFileError, usageFileError } from "./openSqlite.ts"
@@ -25,8 +25,10 @@ export const changesInSqlite = (file: string, given: Connect | undefined): Chang
     const connect = given ?? (yield* loadConnect)
     return yield* Effect.try({
       try: () => {
-        // Opening a missing file would make it, with the permissions of any file.
-        if (!existsSync(file)) throw new UsageFileError({ kind: "other", message: `${file} is missing` })
+        // Opening a missing file would make it, with the permissions of any file. A pipe or a device is no place for it.
+        if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) {
+          throw new UsageFileError({ kind: "other", message: `${file} is missing` })
+        }
         const db = connect(file, { readOnly, timeout: 0 })
         try {
           if (Number(db.prepare("PRAGMA user_version").get()?.["user_version"]) === 0) {

@@ -5,6 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
 import type * as PlatformError from "effect/PlatformError"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -159,6 +160,11 @@ export const openSqlite = Effect.fnUntraced(function*(
   const connect = given ?? (yield* loadConnect)
   const attempt = Effect.gen(function*() {
     yield* fs.makeDirectory(dirname(file), { recursive: true, mode: 0o700 })
+    // To open a pipe would wait, and to write to a device would damage what is on it.
+    const there = yield* Effect.option(fs.stat(file))
+    if (Option.isSome(there) && there.value.type !== "File") {
+      return yield* new UsageFileError({ kind: "other", message: `${file} is not a regular file` })
+    }
     // SQLite gives the files that it makes beside the database the same permissions.
     yield* Effect.scoped(fs.open(file, { flag: "a", mode: 0o600 }))
     return yield* Effect.try({

@@ -1,6 +1,7 @@
 /** Saved samples: listed, replayed in every style with any upstream, and deleted. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { execFileSync } from "node:child_process"
 import {
   cpSync,
   existsSync,
@@ -52,6 +53,8 @@ describe("saved samples", () => {
     mkdirSync(path.join(home, "elsewhere"))
     writeFileSync(path.join(dir, "file"), "")
     symlinkSync(path.join(dir, "first"), path.join(dir, "linked"))
+    mkdirSync(path.join(dir, "piped"))
+    execFileSync("mkfifo", [path.join(dir, "piped", "meta.json")])
     const items = await list()
     assert.deepStrictEqual(
       items.map(({ created_at: _at, bytes: _bytes, ...item }) => item),
@@ -118,7 +121,7 @@ describe("saved samples", () => {
   it("are deleted with all their files", async () => {
     assert.deepStrictEqual((await call("DELETE", "/admin/dev/raw-samples/first")).json, { success: true })
     assert.deepStrictEqual((await list()).map(({ sample_id }) => sample_id), ["second"])
-    assert.sameMembers(readdirSync(dir), ["second", "no-sample", "file", "linked"])
+    assert.sameMembers(readdirSync(dir), ["second", "no-sample", "file", "linked", "piped"])
     assert.strictEqual((await call("DELETE", "/admin/dev/raw-samples/first")).status, 404)
   })
 })

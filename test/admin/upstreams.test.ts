@@ -129,6 +129,10 @@ describe("changes of upstreams", () => {
       [{ name: "vendor", driver: "openai" }, /^upstreams\.vendor\.base_url is required with the openai driver/],
       [{ ...gpu, name: "vendor", drvier: "openai" }, /^drvier is not a field .* did you mean driver\?/],
       [{ ...gpu, name: "vendor", headers: { Host: "x" } }, /^upstreams\.vendor\.headers\.Host is a header that/],
+      [
+        { ...gpu, name: "vendor", base_url: "https://x.example", tls: { ca: "/dev/zero" } },
+        /^upstreams\.vendor\.tls\.ca must be a certificate in PEM, or a file with one/
+      ],
       [{ ...gpu, name: "vendor", headers: { a: "***" } }, /^upstreams\.vendor\.headers\.a must be written with its/],
       [[], /must be a JSON object/]
     ]

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import { execFileSync } from "node:child_process"
 import { parseVariable } from "../../src/config/sources.ts"
 import { addKey, collectLogs, configFile, failing, NodeServices, readJson, startStore } from "./support.ts"
 
@@ -153,6 +154,15 @@ describe("the secret of admin JWTs", () => {
       const third = yield* startStore(variables)
       assert.isFalse(equal(first.jwtSecret, third.jwtSecret))
       assert.isTrue(equal(third.jwtSecret, (yield* startStore(variables)).jwtSecret))
+    }).pipe(Effect.provide(quiet)))
+
+  it.effect("replaces a pipe in its place, which no start reads", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* configFile({ keys: ["k"] })
+      execFileSync("mkfifo", [`${path}.jwt-secret`])
+      yield* startStore({ GATEWAY_CONFIG_PATH: path, GATEWAY_ADMIN_KEY: "root" })
+      assert.strictEqual((yield* fs.stat(`${path}.jwt-secret`)).type, "File")
     }).pipe(Effect.provide(quiet)))
 
   it.effect("ends with the process if the admin key is generated or the file is not writable", () =>

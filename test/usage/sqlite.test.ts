@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"
 import * as TestClock from "effect/testing/TestClock"
+import { execFileSync } from "node:child_process"
 import { dirname } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { CurrentSliceWatch } from "../../src/config/clock/cooperative.ts"
@@ -262,6 +263,25 @@ describe("usage in a file", () => {
       const { detail, kind } = yield* store.status
       assert.strictEqual(kind, "memory")
       assert.include(detail, "cannot be made")
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("stays in memory if the path is that of a pipe or a device", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* usageFile
+      yield* fs.makeDirectory(dirname(file))
+      execFileSync("mkfifo", [file])
+      for (const path of [file, "/dev/null"]) {
+        const store = yield* sqliteStore({ file: path })
+        store.add(entry())
+        assert.strictEqual(yield* requestsOf(store), 1)
+        const { detail, kind } = yield* store.status
+        assert.deepStrictEqual(
+          [kind, detail?.includes(`${path} is not a regular file`)],
+          ["memory", true],
+          detail ?? ""
+        )
+      }
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("stays in memory while the disk is full, with one log line, and is written when there is space again", () => {
