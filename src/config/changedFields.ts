@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { shortenName } from "../domain/GatewayError.ts"
 import { identifierOf, identityKeys, keyId, keyWithin, tokenPreview } from "../domain/identity.ts"
+import { below, shownAddress, shownAddresses, shownValue } from "./hidden.ts"
 import { canonicalJson, forEachCooperatively, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
 import { recordOf } from "./keyRecords.ts"
 import { accountsOf, keysOf } from "./rawConfig.ts"
@@ -50,28 +51,23 @@ const secretName = /(?:^|_)(?:password|passwd|token|secret|hash|key|check|creden
 let document: Known | undefined
 const knownFields = (): Known => document ??= fieldsOf([ConfigDocument])
 
-const below = (known: Known | undefined, name: string): Known | undefined => known?.fields.get(name) ?? known?.others
+/** Fields with an address alone. Other texts may contain one. */
+const addressFields: ReadonlySet<string> = new Set(["base_url", "proxy", "url"])
 
-/** A text without private keys, certificates, and the user information and queries of addresses. */
-const shownText = (text: string): string =>
-  text.includes("-----BEGIN")
-    ? hidden
-    : text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/?#\s]*@/gi, `$1${hidden}@`)
-      .replace(/^(\s*[a-z][a-z0-9+.-]*:\/\/[^?]*\?).+$/is, `$1${hidden}`)
+/** A text without private keys, certificates, and the secrets of addresses. */
+const shownText = (text: string, name: string): string => {
+  if (text.includes("-----BEGIN")) return hidden
+  return addressFields.has(name) ? shownAddress(text) : shownAddresses(text)
+}
 
+/** A value of a field of this name without its secrets. */
 const shown = (value: Schema.Json, name: string, known: Known | undefined): Schema.Json => {
-  if (known === undefined) return hidden
-  if (Array.isArray(value)) return value.map((item) => shown(item, name, known.items))
-  if (isJsonObject(value)) {
-    return Object.fromEntries(
-      Object.entries(value).map(([field, item]) => [
-        field,
-        name === "headers" ? hidden : shown(item, field, below(known, field))
-      ])
-    )
+  const show = (value: string | number | boolean, path: ReadonlyArray<string>) => {
+    const field = path.at(-1)!
+    if (secretName.test(field)) return hidden
+    return typeof value === "string" ? shownText(value, field) : value
   }
-  if (value !== null && secretName.test(name)) return hidden
-  return typeof value === "string" ? shownText(value) : value
+  return shownValue(value, known, show, [name])
 }
 
 const cut = (text: string): string =>

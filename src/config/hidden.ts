@@ -1,68 +1,115 @@
 /**
- * The secrets of an upstream's entry as replies show them: header values, user information in addresses, private keys. A reply that is
- * sent back keeps what is there.
+ * Secrets of the configuration as replies, the history and log lines show them: `***`. A reply that is sent back keeps what is there.
+ *
+ * Secret are header values, private keys, and of addresses the user information, the values of the query and the fragment. So is every
+ * field that the schema does not know: a misspelt or misplaced name may hold a secret.
  */
 import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import type { NamedUpstream } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { hidden } from "./references.ts"
+import { UpstreamEntry, UpstreamGroup } from "./schema.ts"
+import { fieldsOf, type Known } from "./unknownFields.ts"
 
-/** An address without its user information. Other text stays as it is. */
-export const shownAddress = (text: string): string =>
-  text.replace(/^\s*([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, `$1${hidden}@`)
+/** A query with its names; a part without a name is a value. */
+const shownQuery = (search: string): string =>
+  search.split("&").map((part) => {
+    const value = part.indexOf("=") + 1
+    return `${part.slice(0, value === 0 && part.startsWith("?") ? 1 : value)}${hidden}`
+  }).join("&")
 
-const shownKey = (text: string): string => text.includes("-----BEGIN") ? hidden : text
-
-/** The fields of an entry that may contain secrets, each with how it is shown. */
-const shownFields: ReadonlyArray<readonly [path: readonly [string, ...Array<string>], show: (text: string) => string]> =
-  [
-    [["base_url"], shownAddress],
-    [["proxy"], shownAddress],
-    [["tls", "key"], shownKey]
-  ]
-
-const at = (entry: RawConfig, path: ReadonlyArray<string>): Schema.Json | undefined => {
-  let found: Schema.Json | undefined = entry
-  for (const name of path) found = isJsonObject(found) && Object.hasOwn(found, name) ? found[name] : undefined
-  return found
+/** An address that is not of http: several hosts, say, which no `URL` has. Its user information ends at its last `@`. */
+const shownOther = (text: string): string => {
+  if (!/[@?#]/.test(text)) return text
+  const [, scheme, rest = "", tail = ""] = /^\s*([a-z][a-z0-9+.-]*:\/\/)([^?#]*)(.*)$/is.exec(text) ?? []
+  if (scheme === undefined || tail.includes("@")) return hidden
+  const host = rest.slice(rest.lastIndexOf("@") + 1)
+  return `${scheme}${host === rest ? "" : `${hidden}@`}${host}${tail === "" ? "" : `${tail.charAt(0)}${hidden}`}`
 }
 
-const set = (entry: RawConfig, [name, ...rest]: readonly [string, ...Array<string>], value: Schema.Json): RawConfig => {
-  const inner = entry[name]
-  const [next, ...further] = rest
-  return {
-    ...entry,
-    [name]: next === undefined ? value : set(isJsonObject(inner) ? inner : {}, [next, ...further], value)
-  }
+const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+
+/** An address without its user information, the values of its query, and its fragment. Other text stays as it is. */
+export const shownAddress = (text: string): string => {
+  if (!isHttp(text)) return shownOther(text)
+  const { hash, host, password, pathname, protocol, search, username } = new URL(text)
+  const user = username + password
+  if (user + search + hash === "") return text
+  const path = pathname === "/" && search === "" ? "" : pathname
+  const query = search === "" ? "" : shownQuery(search)
+  return `${protocol}//${user === "" ? "" : `${hidden}@`}${host}${path}${query}${hash === "" ? "" : `#${hidden}`}`
 }
 
-const headersOf = (entry: RawConfig): RawConfig => isJsonObject(entry["headers"]) ? entry["headers"] : {}
+/** A text whose addresses, wherever they are in it, are as `shownAddress` shows them. */
+export const shownAddresses = (text: string): string =>
+  (isHttp(text) ? shownAddress(text) : text).replace(/[a-z][a-z0-9+.-]*:[\\/]{2}\S*|https?:\S+/gi, shownAddress)
+
+/** The known fields of a field or of an entry of a map; `undefined` for an unknown field. */
+export const below = (known: Known | undefined, name: string): Known | undefined =>
+  known?.fields.get(name) ?? known?.others
+
+/**
+ * A value of the configuration without secrets: those of unknown fields and of headers are hidden, and `show` shows the others. The path
+ * begins at the value.
+ */
+export const shownValue = (
+  value: Schema.Json,
+  known: Known | undefined,
+  show: (value: string | number | boolean, path: ReadonlyArray<string>) => Schema.Json,
+  path: ReadonlyArray<string> = []
+): Schema.Json => {
+  if (known === undefined) return hidden
+  if (value === null) return null
+  if (Array.isArray(value)) return value.map((item) => shownValue(item, known.items, show, path))
+  if (!isJsonObject(value)) return show(value as string | number | boolean, path)
+  const isSecret = path.at(-1) === "headers"
+  return Object.fromEntries(
+    Object.entries(value).map(([field, item]) => [
+      field,
+      isSecret ? hidden : shownValue(item, below(known, field), show, [...path, field])
+    ])
+  )
+}
+
+let ofEntry: Known | undefined
+const entryFields = (): Known => ofEntry ??= fieldsOf([UpstreamGroup, UpstreamEntry])
+
+/** The fields of an entry of `upstreams` that may contain secrets, each with how it is shown. */
+const shownTexts: { readonly [path: string]: (text: string) => string } = {
+  "base_url": shownAddress,
+  "proxy": shownAddress,
+  "tls.key": (text) => text.includes("-----BEGIN") ? hidden : text
+}
+
+const shownText = (value: string | number | boolean, path: ReadonlyArray<string>): string | number | boolean => {
+  const show = shownTexts[path.join(".")]
+  return typeof value !== "string" || show === undefined ? value : show(value)
+}
 
 /** An entry of `upstreams`, or the group `upstream`, as written but for its secrets. */
 export const shownEntry = (entry: RawConfig): RawConfig => {
-  let shown = entry
-  for (const [path, show] of shownFields) {
-    const value = at(shown, path)
-    if (typeof value === "string") shown = set(shown, path, show(value))
-  }
-  const headers = Object.keys(headersOf(entry)).map((name) => [name, hidden] as const)
-  return headers.length === 0 ? shown : { ...shown, headers: Object.fromEntries(headers) }
+  const shown = shownValue(entry, entryFields(), shownText)
+  return isJsonObject(shown) ? shown : {}
 }
 
-/** Replaces what `shownEntry` shows of a secret by the secret of the entry `before`. */
-export const keepHidden = (before: RawConfig, given: RawConfig): RawConfig => {
-  let kept = given
-  for (const [path, show] of shownFields) {
-    const [value, own] = [at(kept, path), at(before, path)]
-    if (typeof own === "string" && (value === hidden || value === show(own))) kept = set(kept, path, own)
-  }
-  const own = headersOf(before)
-  const headers = Object.entries(headersOf(given)).map(([name, value]) =>
-    value === hidden && Object.hasOwn(own, name) ? [name, own[name]!] as const : [name, value] as const
-  )
-  return headers.length === 0 ? kept : { ...kept, headers: Object.fromEntries(headers) }
+const keep = (before: Schema.Json | undefined, given: Schema.Json, path: ReadonlyArray<string>): Schema.Json => {
+  if (before === undefined) return given
+  const isKept = given === hidden || (typeof before === "string" && given === shownText(before, path))
+  if (isKept) return before
+  return isJsonObject(before) && isJsonObject(given) ? keepFields(before, given, path) : given
 }
+
+const keepFields = (before: RawConfig, given: RawConfig, path: ReadonlyArray<string>): RawConfig =>
+  Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [
+      name,
+      keep(Object.hasOwn(before, name) ? before[name] : undefined, value, [...path, name])
+    ])
+  )
+
+/** Replaces what `shownEntry` shows of a secret by the secret of the entry `before`. */
+export const keepHidden = (before: RawConfig, given: RawConfig): RawConfig => keepFields(before, given, [])
 
 /** The proxy of an entry of `accounts`: `***` and the address as it is shown keep the proxy of the entry before. */
 export const keepProxy = (before: RawConfig | undefined, given: Schema.Json): Schema.Json => {

@@ -51,8 +51,9 @@ export const secretAt = (
 /** Stands for a secret in replies. */
 export const hidden = "***"
 
-/** True for a secret as replies show it, which stands for nothing here. */
-export const isShown = (text: string): boolean => text === hidden || text.includes(`//${hidden}@`)
+/** True for an address with a secret as replies show it, which stands for nothing here. */
+export const isShown = (text: string): boolean =>
+  text === hidden || text.includes(`//${hidden}@`) || /[?&=#]\*\*\*(?:$|[&#])/.test(text)
 
 /** The proxy at a place of the file, which is an address or `direct`; `undefined` for a blank one. */
 export const proxyAt = (

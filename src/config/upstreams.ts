@@ -52,23 +52,38 @@ const toTools = (
   return tools ?? (usesKeys(driver) ? "native" : "prompt")
 }
 
+const normalForm =
+  "must be in its normal form, such as https://host/v1: in lower case up to the path, and without the usual port"
+
+/**
+ * What is wrong with the address of an upstream. Each has one form, so that no reader takes a part of it for another: `http:\\host`, for
+ * one, is the same address, and its user information begins elsewhere.
+ */
+const addressRule = (address: string): string | undefined => {
+  if (!URL.canParse(address)) return "must be an http or https address"
+  const { hash, href, protocol } = new URL(address)
+  if (protocol !== "http:" && protocol !== "https:") return "must be an http or https address"
+  if (isShown(address)) return "must be written with its user information and its query"
+  if (hash !== "" || address.includes("#")) return "must have no fragment"
+  const whole = address.replace(/^([a-z]+:\/\/[^/?]+)(?=\?|$)/, "$1/")
+  return href === whole ? undefined : normalForm
+}
+
 /** The base address of an upstream at a place of the file, without a trailing slash. */
 const toBaseUrl = (
   group: Entry,
   place: string,
   faults: Array<Fault>
 ): string => {
+  const written = (group.base_url ?? "").trim()
   // Operators often paste the full endpoint address in place of the base address.
-  const base_url = (group.base_url ?? "").trim().replace(endpoints[group.driver], "")
-  if (base_url === "") {
-    if (group.driver !== "embedded") {
-      faults.push(fault(`${place}.base_url`, `is required with the ${group.driver} driver`))
-    }
-  } else if (!URL.canParse(base_url) || !/^https?:$/.test(new URL(base_url).protocol)) {
-    faults.push(fault(`${place}.base_url`, "must be an http or https address"))
-  } else if (isShown(base_url)) {
-    faults.push(fault(`${place}.base_url`, "must be written with its user information"))
-  }
+  const base_url = written.replace(endpoints[group.driver], "")
+  const rule = base_url !== ""
+    ? addressRule(written)
+    : group.driver === "embedded"
+    ? undefined
+    : `is required with the ${group.driver} driver`
+  if (rule !== undefined) faults.push(fault(`${place}.base_url`, rule))
   return base_url
 }
 

@@ -1,8 +1,24 @@
 /** Recognizable secrets, seeded everywhere, appear in no admin reply or log line except where intended. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Logger, Redacted } from "effect"
+import { HttpApi } from "effect/http-api"
+import { roleOf } from "../../src/admin/roles.ts"
+import { AdminApi } from "../../src/server/OperatorApi.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { caller, storeOf } from "./support.ts"
+
+/** The paths of everything that a viewer may read, apart from the feed, which does not end. */
+const viewed: ReadonlyArray<string> = (() => {
+  const found: Array<string> = []
+  HttpApi.reflect(AdminApi, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint, group }) => {
+      const isRead = endpoint.method === "GET" && roleOf(group.identifier, endpoint.identifier) === "viewer"
+      if (isRead && group.identifier !== "admin-events") found.push(endpoint.path)
+    }
+  })
+  return found
+})()
 
 const password = "hunter2-of-the-account"
 const token = "tokenSecret-0123456789-abcdefghijklmnop"
@@ -109,5 +125,67 @@ describe("secrets in the admin API", () => {
       "the password was changed"
     ])
     assert.isTrue(lines.filter((line) => line.includes("Admin change")).every((line) => line.includes("request_id")))
+  })
+})
+
+describe("secrets of upstreams", () => {
+  const secret = "secret-of-an-upstream"
+  const entry = {
+    driver: "openai",
+    base_url: `http://user:${secret}@127.0.0.1:9/v1?key=${secret}`,
+    api_key: secret,
+    models: { m: { model: "m", token: secret } },
+    headers: { "x-title": secret },
+    proxy: `http://user:${secret}@127.0.0.1:9`,
+    timeouts: { connect: 1, header: { "x-api-key": secret } }
+  }
+  const written: Array<string> = []
+  const entryLogger = Logger.make<unknown, void>((options) => {
+    written.push(JSON.stringify(Logger.formatStructured.log(options)))
+  })
+  let several: RunningGateway
+  const callSeveral = caller(() => several)
+
+  beforeAll(async () => {
+    several = await startGateway(
+      { upstream: entry, upstreams: { gpu: entry }, accounts: [{ email: "a@x.org", proxy: entry.proxy }] },
+      { logger: entryLogger, logLevel: "Debug" }
+    )
+  })
+  afterAll(() => several.stop())
+
+  it("appear in no reply that a viewer gets, and in no log line", async () => {
+    const { json } = await callSeveral("POST", "/admin/tokens", { body: { name: "dashboard", role: "viewer" } })
+    const bearer = String(json["secret"])
+    for (const base_url of [`http://other:${secret}@127.0.0.1:9/v1?a=${secret}`, entry.base_url]) {
+      const changed = await callSeveral("PATCH", "/admin/upstreams/gpu", { body: { base_url } })
+      assert.strictEqual(changed.status, 200, changed.text)
+      assert.notInclude(changed.text, secret)
+    }
+    const paths = viewed.filter((path) => !path.includes(":")).concat("/admin/upstreams/gpu/models")
+    assert.include(paths, "/admin/upstreams")
+    assert.include(paths, "/admin/settings/fields")
+    assert.include(paths, "/admin/changes")
+    for (const path of paths) {
+      const answer = await callSeveral("GET", path, { bearer })
+      assert.notInclude(answer.text, secret, path)
+    }
+    assert.notInclude(written.join("\n"), secret)
+    const { upstreams } = (await callSeveral("GET", "/admin/upstreams", { bearer })).json
+    assert.containSubset((upstreams as ReadonlyArray<object>)[1], {
+      base_url: "http://***@127.0.0.1:9/v1?key=***",
+      config: { api_key: "***", models: { m: { model: "m", token: "***" } } }
+    })
+  })
+
+  it("stay when an entry is changed as it is shown", async () => {
+    const { upstreams } = (await callSeveral("GET", "/admin/upstreams")).json
+    const { base_url, headers, models, proxy } = (upstreams as ReadonlyArray<{ config: typeof entry }>)[1]!.config
+    const kept = await callSeveral("PATCH", "/admin/upstreams/gpu", { body: { base_url, headers, proxy } })
+    assert.strictEqual(kept.status, 200, kept.text)
+    assert.deepStrictEqual(models, { m: { model: "m", token: "***" } })
+    assert.deepStrictEqual(storeOf(several).now().upstreams[1]?.base_url, entry.base_url)
+    const { json } = await callSeveral("GET", "/admin/config/export")
+    assert.include(JSON.stringify(json), secret)
   })
 })

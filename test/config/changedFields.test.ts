@@ -73,6 +73,33 @@ describe("the changed fields", () => {
       }
     }))
 
+  it.effect("contain no user information and no query of an address, in whichever form it is written", () =>
+    Effect.gen(function*() {
+      const addresses = [
+        `http:\\\\user:${secret}@host`,
+        `http:user:${secret}@host`,
+        `ht\ttp://user:${secret}@host`,
+        `https://host/v1?key=${secret}`,
+        `https://host/v1#${secret}`,
+        `\${SCHEME}://user:${secret}@host`
+      ]
+      for (const address of addresses) {
+        const after: RawConfig = {
+          accounts: [{ email: "ada@example.com", proxy: address }],
+          upstream: { base_url: address },
+          upstreams: { gpu: { base_url: address, api_key: secret, models: { m: { model: "m", key_of: secret } } } },
+          store: { url: address }
+        }
+        const { fields } = yield* changedFields({ upstream: {}, upstreams: { gpu: {} } }, after)
+        assert.isAtLeast(fields.length, 5)
+        assert.notInclude(JSON.stringify(fields), secret, address)
+      }
+      assert.deepStrictEqual(
+        yield* rows({ upstream: { base_url: "https://a/v1?v=1" } }, { upstream: { base_url: "https://u:p@b/v1?v=2" } }),
+        [["upstream.base_url", "https://a/v1?v=***", "https://***@b/v1?v=***"]]
+      )
+    }))
+
   it.effect("name the secrets that changed", () =>
     Effect.gen(function*() {
       const paths = (yield* rows(withSecret(secret), withSecret(`${secret}-2`))).map(([path]) => path)

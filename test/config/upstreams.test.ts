@@ -121,6 +121,35 @@ describe("upstreams and routes of the configuration", () => {
         ]],
         [withGpu({ driver: "embedded" }), ["upstreams.gpu.driver must be one of session, openai, messages, generate"]],
         [withGpu({ base_url: "" }), ["upstreams.gpu.base_url is required with the openai driver"]],
+        ...[
+          "http:\\\\u:p@host/v1",
+          "http:u:p@host/v1",
+          "ht\ttp://u:p@host/v1",
+          "HTTP://host/v1",
+          "http://Host/v1",
+          "http://host:80/v1",
+          "http://host/a/../v1",
+          "http://host/a b",
+          "http://127.1/v1",
+          "http://@host/v1"
+        ].map((base_url) =>
+          [
+            withGpu({ base_url }),
+            [
+              "upstreams.gpu.base_url must be in its normal form, such as https://host/v1: in lower case up to the path, and without " +
+              "the usual port"
+            ]
+          ] as const
+        ),
+        ...["http://host/v1#a", "http://host/v1#"].map((base_url) =>
+          [withGpu({ base_url }), ["upstreams.gpu.base_url must have no fragment"]] as const
+        ),
+        ...["http://***@host/v1", "http://host/v1?key=***", "http://host/v1?a=1&***"].map((base_url) =>
+          [
+            withGpu({ base_url }),
+            ["upstreams.gpu.base_url must be written with its user information and its query"]
+          ] as const
+        ),
         [withGpu({ models: { " ": "x" } }), ["upstreams.gpu.models must not have an empty id"]],
         [withGpu({ max_inflight: 0 }), ["upstreams.gpu.max_inflight must be between 1 and 200000"]],
         [withGpu({ timeouts: { queue: 3 } }), [
