@@ -3,14 +3,14 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import type { ConfigChange, Saved, UpdateError } from "../config/ConfigStore.ts"
+import type { Saved, UpdateError } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type RawConfig, sha256Hex } from "../config/json.ts"
 import { setField } from "../config/rawConfig.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { keyId } from "../domain/identity.ts"
 import { CurrentRequestStats } from "../http/RequestContext.ts"
-import { CurrentOperator } from "./middleware.ts"
+import { CurrentOperator, type Done } from "./middleware.ts"
 
 /** Fields of every reply to a change (`lasting` of the contract). */
 export const lastingOf = ({ config_writable, needs_host_sync }: Saved) => ({ config_writable, needs_host_sync })
@@ -37,12 +37,12 @@ export const endedOf = ({ ended }: { readonly ended: string | undefined }) => en
 /** Records what the operator of the request did, in the history and in the log. */
 export const logChange = (
   action: string,
-  change?: ConfigChange
+  done?: Done
 ): Effect.Effect<void, never, CurrentRequestStats | CurrentOperator> =>
   Effect.gen(function*() {
     const { id } = yield* CurrentRequestStats
     const { record } = yield* CurrentOperator
-    yield* record(action, change).pipe(Effect.annotateLogs({ request_id: id }))
+    yield* record(action, done).pipe(Effect.annotateLogs({ request_id: id }))
   })
 
 /** The expected revision, with or without the quotes of an entity tag; `undefined` for `*`, which matches all. */

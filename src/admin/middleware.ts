@@ -5,6 +5,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
+import type { ChangedField } from "../config/changedFields.ts"
 import type { ConfigChange } from "../config/ConfigStore.ts"
 import type { Role } from "../config/schema.ts"
 import type { EndpointPolicy } from "../http/EndpointPolicy.ts"
@@ -20,10 +21,13 @@ export interface Operator {
   readonly holds: Effect.Effect<boolean>
 }
 
+/** A change of the configuration, or the fields of something that is not saved. */
+export type Done = ConfigChange | { readonly fields: ReadonlyArray<ChangedField> }
+
 /** The operator of a request. */
 export interface ActingOperator extends Operator {
   /** Records what the operator did, in the history and in the log (`ChangeLog`). */
-  readonly record: (action: string, change?: ConfigChange) => Effect.Effect<void>
+  readonly record: (action: string, done?: Done) => Effect.Effect<void>
 }
 
 /** The operator who makes the current request. */

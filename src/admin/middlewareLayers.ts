@@ -43,7 +43,7 @@ const guardedMiddleware = (
         const origin = { who: operator.who, address: client ?? null }
         return yield* Effect.provideService(httpEffect, CurrentOperator, {
           ...operator,
-          record: (action, change) => log.record(origin, action, change)
+          record: (action, done) => log.record(origin, action, done)
         })
       }),
       options

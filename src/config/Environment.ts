@@ -14,6 +14,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { availableParallelism } from "node:os"
+import { parseReferenceNames, referencesVariable } from "./referenceNames.ts"
 
 /** One or more variables are invalid. One line each, without the values. */
 export class EnvironmentInvalid extends Schema.TaggedError<EnvironmentInvalid>()("EnvironmentInvalid", {
@@ -61,6 +62,8 @@ export interface EnvironmentShape {
   readonly hosting: HostEnvironment
   /** `GATEWAY_RELEASES_URL`, the address of a GitHub-style latest-release document. */
   readonly releasesUrl: string | undefined
+  /** `GATEWAY_REFERENCES`: the variables that references of the configuration may name. */
+  readonly references: ReadonlyArray<string>
 }
 
 /** A variable of the environment as trimmed text; empty if unset or unreadable. */
@@ -172,7 +175,13 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
       hostProjectId: string("HOST_PROJECT_ID", undefined),
       hostTeamId: string("HOST_TEAM_ID", undefined),
       hostApiUrl: address("HOST_API_URL"),
-      releasesUrl: address("GATEWAY_RELEASES_URL")
+      releasesUrl: address("GATEWAY_RELEASES_URL"),
+      references: variable(
+        referencesVariable,
+        [],
+        "must be names of variables, or beginnings of names before *, with commas between",
+        parseReferenceNames
+      )
     })
     const checked = Result.all(read)
     if (Result.isFailure(checked)) {

@@ -6,6 +6,7 @@
  */
 import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type { NamedUpstream } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { hidden } from "./references.ts"
@@ -110,6 +111,16 @@ const keepFields = (before: RawConfig, given: RawConfig, path: ReadonlyArray<str
 
 /** Replaces what `shownEntry` shows of a secret by the secret of the entry `before`. */
 export const keepHidden = (before: RawConfig, given: RawConfig): RawConfig => keepFields(before, given, [])
+
+/** An entry without the secrets that go to its server. An address with a secret is as it is shown, which the decoder refuses. */
+export const withoutSecrets = ({ headers: _headers, ...entry }: RawConfig): RawConfig => {
+  const { base_url, tls } = entry
+  return {
+    ...entry,
+    ...(typeof base_url === "string" ? { base_url: shownAddress(base_url) } : {}),
+    ...(isJsonObject(tls) ? { tls: Struct.omit(tls, ["cert", "key"]) } : {})
+  }
+}
 
 /** The proxy of an entry of `accounts`: `***` and the address as it is shown keep the proxy of the entry before. */
 export const keepProxy = (before: RawConfig | undefined, given: Schema.Json): Schema.Json => {

@@ -1,41 +1,47 @@
 /**
  * References to variables of the environment within configured secrets: `${NAME}` is the variable's value, `$${` is `${`. The
- * configuration keeps the text as written; only its use has the value.
+ * configuration keeps the text as written; only its use has the value. `referenceNames.ts` says which variables may be named.
  */
 import * as Context from "effect/Context"
 import * as Redacted from "effect/Redacted"
 import { type Fault, fault } from "./ConfigError.ts"
 import { isProxySetting } from "./proxies.ts"
+import { allowsReference, isOwnVariable, referencesVariable } from "./referenceNames.ts"
 
 const reference = /\$\$\{|\$\{([^}]*)\}/g
 
-/** A text with the values of its references, or the name of a variable that is unset or malformed. */
-export type Referenced = { readonly value: string } | { readonly missing: string }
+/** A text with the values of its references, or the name of a variable that is unset or malformed, or that no reference may name. */
+export type Referenced = { readonly value: string } | { readonly missing: string } | { readonly refused: string }
 
-/** Looks a variable up; `undefined` if it is unset. */
-export type Variables = (name: string) => string | undefined
+/** Looks a variable up; `undefined` if it is unset, `null` if no reference may name it. */
+export type Variables = (name: string) => string | null | undefined
 
-/** The environment that `${NAME}` refers to: by default that of the process, in which a blank variable counts as unset. */
+/** A variable of the process. A blank one counts as unset. */
+const ofProcess = (name: string): string | undefined => process.env[name]?.trim() === "" ? undefined : process.env[name]
+
+/** The environment that `${NAME}` refers to: by default that of the process, as far as `GATEWAY_REFERENCES` allows. */
 export const CurrentVariables = Context.Reference<Variables>("model-gateway/config/Variables", {
-  defaultValue: () => (name) => process.env[name]?.trim() === "" ? undefined : process.env[name]
+  defaultValue: () => (name) => allowsReference(ofProcess(referencesVariable) ?? "", name) ? ofProcess(name) : null
 })
 
 /** Replaces the references in a text. A value is inserted as it is: references within it have no meaning. */
 export const resolveReferences = (text: string, variables: Variables): Referenced => {
-  let missing: string | undefined
+  let fault: Referenced | undefined
   const value = text.replace(reference, (found, name: string | undefined) => {
     if (name === undefined) return "${"
-    const known = /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? variables(name) : undefined
-    if (known === undefined) missing ??= name
-    return known ?? found
+    const isName = /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)
+    const known = !isName ? undefined : isOwnVariable(name) ? null : variables(name)
+    if (typeof known === "string") return known
+    fault ??= known === undefined ? { missing: name } : { refused: name }
+    return found
   })
-  return missing === undefined ? { value } : { missing }
+  return fault ?? { value }
 }
 
 /** True for a text with references, whose value depends on the environment. */
 export const hasReferences = (text: string | undefined): boolean => text?.includes("${") === true
 
-/** The value behind the references of a secret; reports a variable that is unset. */
+/** The value behind the references of a secret; reports a variable that is unset, or that no reference may name. */
 export const secretAt = (
   text: string,
   place: string,
@@ -44,7 +50,12 @@ export const secretAt = (
 ): Redacted.Redacted<string> => {
   const found = resolveReferences(text, variables)
   if ("value" in found) return Redacted.make(found.value)
-  faults.push(fault(place, "refers to a variable of the environment that is not set"))
+  const rule = "missing" in found
+    ? "that is not set"
+    : isOwnVariable(found.refused)
+    ? "that is the gateway's own"
+    : "that GATEWAY_REFERENCES does not allow"
+  faults.push(fault(place, `refers to a variable of the environment ${rule}`))
   return Redacted.make("")
 }
 

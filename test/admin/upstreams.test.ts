@@ -1,9 +1,12 @@
 /** Upstreams and routes in the admin API: views, changes, secrets, and tests of what is not saved. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { vi } from "vitest"
 import type { RawConfig } from "../../src/config/json.ts"
+import { makeAuthority } from "../support/certificates.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { json, modelList, type OpenAiServer, startOpenAiServer } from "../support/openaiServer.ts"
+import { startProxy, startTlsFront } from "../support/proxyServers.ts"
 import { untilHolds } from "../support/until.ts"
 import { caller, storeOf } from "./support.ts"
 
@@ -287,6 +290,124 @@ describe("tests of upstreams", () => {
     const silent = await ok("GET", "/admin/upstreams/gpu/models")
     assert.deepStrictEqual(silent["models"], [{ model: "q", listed: false, ids: ["qwen3"] }])
     assert.isString(silent["message"])
+  })
+
+  it("send what is saved for one server to no other one", async () => {
+    const { proxy: _proxy, ...entry } = hosted()
+    await start({ ...several(), upstreams: { gpu, hosted: entry } })
+    const other = await startOpenAiServer()
+    const proxy = await startProxy({ kind: "http" })
+    other.list(() => modelList("m"))
+    listing("m")
+    const test = (upstream: object, rest: object = {}) =>
+      ok("POST", "/admin/upstreams/hosted/test", { upstream, ...rest })
+    const secretsAt = (lists: OpenAiServer["lists"]) =>
+      lists.map(({ headers, key }) => [key, headers["x-title"], headers["x-team"]])
+    const none = [undefined, undefined, undefined]
+    assert.deepInclude(await test({ base_url: other.baseUrl }), { success: true })
+    assert.deepStrictEqual(secretsAt(other.lists), [none, none])
+    assert.deepInclude(await test({ base_url: other.baseUrl, headers: { "X-Team": "new" } }, { key: "sk-typed" }), {
+      success: true
+    })
+    assert.deepStrictEqual(secretsAt(other.lists.slice(2)), [["sk-typed", undefined, "new"], [
+      "sk-typed",
+      undefined,
+      "new"
+    ]])
+    // An unknown proxy reads what an http server gets.
+    await test({ proxy: proxy.url })
+    assert.isNotEmpty(proxy.headers)
+    for (const headers of proxy.headers) assert.notProperty(headers, "x-title")
+    for (const headers of proxy.headers) assert.notProperty(headers, "authorization")
+    listing("m")
+    await test({ base_url: `${server.baseUrl}/deeper` })
+    assert.deepStrictEqual(secretsAt(server.lists)[0], ["sk-1", "title-secret", "team-secret"])
+    const shown = await call("POST", "/admin/upstreams/hosted/test", {
+      body: { upstream: { base_url: other.baseUrl, headers: { "X-Title": "***" } } }
+    })
+    assert.strictEqual(shown.detail, "upstream.headers.X-Title must be written with its value")
+    await other.stop()
+    await proxy.stop()
+  })
+
+  it("send no address with a secret elsewhere, and no client certificate", async () => {
+    const authority = makeAuthority()
+    const { cert, key } = authority.sign("DNS:client")
+    const secret = { driver: "openai", base_url: "https://127.0.0.1:9/v1?key=secret", tls: { cert, key } }
+    await start({ upstreams: { hosted: secret } })
+    const { upstream: saved } = (await ok("PATCH", "/admin/upstreams/hosted", { enabled: true })) as { upstream: Item }
+    assert.deepInclude(saved, { base_url: "https://127.0.0.1:9/v1?key=***" })
+    const moved = await call("POST", "/admin/upstreams/hosted/test", {
+      body: { upstream: { tls: { ca: authority.cert } } }
+    })
+    assert.strictEqual(moved.detail, "upstream.base_url must be written with its user information and its query")
+    const server = await startTlsFront({
+      ...authority.sign("IP:127.0.0.1"),
+      requestCert: true,
+      rejectUnauthorized: false
+    }, 9)
+    const base_url = `https://127.0.0.1:${server.port}/v1`
+    await ok("POST", "/admin/upstreams/hosted/test", { upstream: { base_url, tls: { ca: authority.cert } } })
+    assert.isNotEmpty(server.clients)
+    assert.deepStrictEqual([...new Set(server.clients)], [undefined])
+    await server.stop()
+  })
+
+  it("refuse references to the gateway's own variables and to those of the host", async () => {
+    await start()
+    const wanted = {
+      GATEWAY_ADMIN_KEY: "the-admin-key",
+      HOST_TOKEN: "the-host-token",
+      OTEL_EXPORTER_OTLP_HEADERS: "a=b"
+    }
+    vi.stubEnv("A_KEY_OF_THE_OPERATOR", "a-key")
+    for (const [name, value] of Object.entries(wanted)) vi.stubEnv(name, value)
+    listing("m")
+    const entry = (text: string) => ({ driver: "openai", base_url: server.baseUrl, headers: { "X-Title": text } })
+    for (const name of Object.keys(wanted)) {
+      const answer = await call("POST", "/admin/upstreams/test", { body: { upstream: entry(`a \${${name}}`) } })
+      assert.strictEqual(answer.status, 400)
+      assert.strictEqual(
+        answer.detail,
+        "upstream.headers.X-Title refers to a variable of the environment that is the gateway's own"
+      )
+    }
+    assert.lengthOf(server.lists, 0)
+    const test = () => call("POST", "/admin/upstreams/test", { body: { upstream: entry("${A_KEY_OF_THE_OPERATOR}") } })
+    assert.deepInclude((await test()).json, { success: true })
+    assert.strictEqual(server.lists[0]?.headers["x-title"], "a-key")
+    for (const list of ["A_KEY", "B_*, ANOTHER", "*_OPERATOR"]) {
+      vi.stubEnv("GATEWAY_REFERENCES", list)
+      assert.strictEqual(
+        (await test()).detail,
+        "upstream.headers.X-Title refers to a variable of the environment that GATEWAY_REFERENCES does not allow"
+      )
+    }
+    for (const list of ["A_KEY_OF_THE_OPERATOR", "B, A_KEY_*", "*"]) {
+      vi.stubEnv("GATEWAY_REFERENCES", list)
+      assert.deepInclude((await test()).json, { success: true }, list)
+    }
+    vi.unstubAllEnvs()
+  })
+
+  it("are in the history with their address", async () => {
+    await start()
+    listing("m")
+    const base_url = `${server.baseUrl.replace("//", "//user:secret@")}?key=secret`
+    await ok("POST", "/admin/upstreams/test", { upstream: { driver: "openai", base_url } })
+    await ok("POST", "/admin/upstreams/hosted/test")
+    await ok("POST", "/admin/upstreams/gpu/test", { upstream: { base_url: server.baseUrl } })
+    await call("POST", "/admin/upstreams/test", { body: { upstream: { driver: "openai" } } })
+    const { changes } = await ok("GET", "/admin/changes")
+    const shown = `${server.baseUrl.replace("//", "//***@")}?key=***`
+    assert.deepStrictEqual(
+      (changes as ReadonlyArray<Item>).map(({ action, fields }) => [action, fields]),
+      [
+        ["upstreams.gpu.base_url", gpu.base_url, server.baseUrl],
+        ["upstreams.hosted.base_url", server.baseUrl, server.baseUrl],
+        ["base_url", null, shown]
+      ].map(([path, before, after]) => ["an upstream was tested", [{ path, before, after }]])
+    )
   })
 
   it("show the last list of a server that no longer answers", async () => {

@@ -44,6 +44,7 @@ describe("the environment variables", () => {
         GATEWAY_WORKERS: "3",
         GATEWAY_LOG_LEVEL: "debug",
         GATEWAY_RELEASES_URL: "https://releases.test/latest",
+        GATEWAY_REFERENCES: "HOSTED_KEY, UPSTREAM_*",
         HOST_TOKEN: "host-token",
         HOST_PROJECT_ID: "project",
         HOST_TEAM_ID: "team",
@@ -55,6 +56,7 @@ describe("the environment variables", () => {
       assert.strictEqual(Redacted.value(environment.configJson!), "{}")
       assert.strictEqual(environment.configWriteback, true)
       assert.strictEqual(Redacted.value(environment.adminKey!), "admin")
+      assert.deepStrictEqual(environment.references, ["HOSTED_KEY", "UPSTREAM_*"])
       assert.strictEqual(environment.workers, 3)
       assert.strictEqual((yield* read({ GATEWAY_WORKERS: "auto" })).workers, Math.min(256, availableParallelism()))
       assert.strictEqual((yield* read({})).workers, 1)
@@ -81,7 +83,8 @@ describe("the environment variables", () => {
           GATEWAY_WORKERS: "257",
           GATEWAY_LOG_LEVEL: "loud",
           HOST_API_URL: "host.test",
-          GATEWAY_RELEASES_URL: "file:///etc/passwd"
+          GATEWAY_RELEASES_URL: "file:///etc/passwd",
+          GATEWAY_REFERENCES: "A-KEY, *B"
         }),
         [
           "PORT must be a port number between 0 and 65535",
@@ -89,7 +92,8 @@ describe("the environment variables", () => {
           "GATEWAY_WORKERS must be a number between 1 and 256, or auto",
           "GATEWAY_LOG_LEVEL must be one of all, trace, debug, info, warn, error, fatal, none",
           "HOST_API_URL must be an http or https address",
-          "GATEWAY_RELEASES_URL must be an http or https address"
+          "GATEWAY_RELEASES_URL must be an http or https address",
+          "GATEWAY_REFERENCES must be names of variables, or beginnings of names before *, with commas between"
         ]
       )
     }))

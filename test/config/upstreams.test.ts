@@ -408,5 +408,8 @@ describe("references to the environment", () => {
     assert.deepStrictEqual(resolve("$${KEY} costs $1 {x}"), { value: "${KEY} costs $1 {x}" })
     assert.deepStrictEqual(resolve("${OTHER}"), { missing: "OTHER" })
     assert.deepStrictEqual(resolve("${}"), { missing: "" })
+    for (const name of ["GATEWAY_ADMIN_KEY", "gateway_store_key", "HOST_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "PORT"]) {
+      assert.deepStrictEqual(resolveReferences(`a \${${name}}`, () => "secret"), { refused: name })
+    }
   })
 })

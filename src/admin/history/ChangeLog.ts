@@ -7,12 +7,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { type ChangedField, changedFields, type Difference } from "../../config/changedFields.ts"
-import { type ConfigChange, ConfigStore } from "../../config/ConfigStore.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
 import { shortenName } from "../../domain/GatewayError.ts"
 import type { Change } from "../../usage/Change.ts"
 import { type ChangeHistory, makeChangeHistory } from "../../usage/changes.ts"
 import { defaultKeepDays } from "../../usage/retention.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
+import type { Done } from "../middleware.ts"
 import { Nodes } from "../nodes/Nodes.ts"
 
 /** Who makes a change, and from where. */
@@ -34,11 +35,12 @@ const fieldsText = ({ fields, more }: Difference): string => {
   return fields.slice(0, mostLogged).map(lineOf).join("; ") + (left > 0 ? `; and ${left} more` : "")
 }
 
-const noDifference: Difference = { differs: true, fields: [], more: 0 }
-
 export class ChangeLog extends Context.Service<ChangeLog, {
-  /** Records what was done. A `change` of the configuration that changes nothing is left out. */
-  readonly record: (origin: Origin, action: string, change?: ConfigChange) => Effect.Effect<void>
+  /**
+   * Records what was done, with the fields of something that is not saved. A `change` of the configuration that changes nothing is left
+   * out.
+   */
+  readonly record: (origin: Origin, action: string, done?: Done) => Effect.Effect<void>
   readonly read: ChangeHistory["read"]
 }>()("model-gateway/admin/ChangeLog") {
   static readonly layer: Layer.Layer<ChangeLog, never, ConfigStore | Nodes | UsageStore> = Layer.effect(
@@ -48,8 +50,10 @@ export class ChangeLog extends Context.Service<ChangeLog, {
       const { id: node } = yield* Nodes
       const history = (yield* UsageStore).changes ?? (yield* makeChangeHistory(() => defaultKeepDays))
 
-      const record = Effect.fnUntraced(function*({ address, who }: Origin, action: string, change?: ConfigChange) {
-        const difference = change === undefined ? noDifference : yield* changedFields(change.before, change.after)
+      const record = Effect.fnUntraced(function*({ address, who }: Origin, action: string, done?: Done) {
+        const difference = done === undefined || "fields" in done
+          ? { differs: true, fields: done?.fields ?? [], more: 0 }
+          : yield* changedFields(done.before, done.after)
         if (!difference.differs) return
         const { fields, more } = difference
         const at = yield* Clock.currentTimeMillis

@@ -102,7 +102,10 @@ const RemoveUpstreamReply = Schema.Struct({
   ...lasting
 })
 
-/** The login or key of a test, which is not saved. Without one, the first enabled account of the upstream is used. */
+/**
+ * The login or key of a test, which is not saved. Without one, the first enabled account of the upstream is used, if the test goes to the
+ * saved address.
+ */
 const credential = {
   key: optional(Schema.String).annotate({ description: "API key or session token of the test." }),
   email: optional(Schema.String),
@@ -197,6 +200,9 @@ export class AdminUpstreamsGroup extends HttpApiGroup.make("admin-upstreams").ad
     success: TestUpstreamReply
   }).annotateMerge(documented({
     summary: "Test an upstream with changes that are not saved",
+    description:
+      "Saved headers, the client certificate and the account's token are used only where host, port, proxy and TLS are the saved ones. " +
+      "The history has the test with its address.",
     errors: [...finding, ...bodies],
     example: { upstream: { base_url: "http://10.0.0.8:8000/v1" } }
   })),

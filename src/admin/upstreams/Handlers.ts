@@ -6,13 +6,14 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ConfigInvalid } from "../../config/ConfigError.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
-import type { GatewayConfig } from "../../config/GatewayConfig.ts"
-import { shownAddress, shownEntry, shownProxy } from "../../config/hidden.ts"
+import type { GatewayConfig, NamedUpstream } from "../../config/GatewayConfig.ts"
+import { shownAddress, shownEntry, shownProxy, withoutSecrets } from "../../config/hidden.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { defaultUpstream } from "../../domain/routes.ts"
 import { formatTimestamp } from "../../domain/time.ts"
 import { adminBodyOf, given, headerText, jsonObjectBodyOf } from "../adminBody.ts"
-import { changed, lastingOf, revisionIn, savedOr } from "../changes.ts"
+import { changed, lastingOf, logChange, revisionIn, savedOr } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
 import { AddUpstreamRequest, AdminUpstreamsGroup, ChangeUpstreamRequest, type UpstreamItem } from "./Api.ts"
 import {
@@ -25,7 +26,7 @@ import {
   removeUpstream,
   unknownUpstream
 } from "./edit.ts"
-import { credentialOf, type TestCredential, UpstreamTests } from "./UpstreamTests.ts"
+import { credentialOf, noCredential, reachesSaved, type TestCredential, UpstreamTests } from "./UpstreamTests.ts"
 import { type UpstreamLive, UpstreamViews } from "./UpstreamViews.ts"
 
 const { endpoints } = AdminUpstreamsGroup
@@ -68,6 +69,10 @@ const credentialIn = Effect.fnUntraced(function*(
   return { key, login: password === undefined ? undefined : { email, mobile, password } }
 })
 
+/** The address of an upstream as the history shows it. */
+const addressOf = (upstream: NamedUpstream | undefined): string | null =>
+  upstream === undefined ? null : shownAddress(upstream.base_url)
+
 /** A rejected draft, with the places of the request's body. */
 const placedIn = <E>(place: string, entry: string, error: E): E | ConfigInvalid =>
   error instanceof ConfigInvalid
@@ -103,9 +108,12 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
     return { success: true, upstream, ...lastingOf(saved) }
   })
 
+  /** A saved upstream, and what its first enabled account shows, of one configuration. */
   const configured = Effect.fnUntraced(function*(name: string) {
-    const upstream = store.now().upstreams.find((each) => each.name === name)
-    return upstream ?? (yield* unknownUpstream)
+    const config = store.now()
+    const upstream = config.upstreams.find((each) => each.name === name)
+    if (upstream === undefined) return yield* unknownUpstream
+    return { upstream, credential: credentialOf(config, name) }
   })
 
   /** The upstream after a change that is checked and not saved. */
@@ -118,6 +126,18 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
       Effect.mapError(draft, (error) => placedIn("upstream", `upstreams.${name}`, error))
     )
     return config.upstreams.find((each) => each.name === name) ?? (yield* unknownUpstream)
+  })
+
+  /** Tests an upstream. The history has it first, as the credential may go anywhere. */
+  const tested = Effect.fnUntraced(function*(
+    place: string,
+    saved: NamedUpstream | undefined,
+    upstream: NamedUpstream,
+    credential: TestCredential
+  ) {
+    const [before, after] = [addressOf(saved), addressOf(upstream)]
+    yield* logChange("an upstream was tested", { fields: [{ path: `${place}base_url`, before, after }] })
+    return yield* tests.test(upstream, credential)
   })
 
   return {
@@ -167,21 +187,27 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
         name,
         (raw, config) => addUpstream(raw, config, { ...objectOf(body.upstream), name })
       )
-      return yield* tests.test(upstream, (yield* credentialIn(body)) ?? { login: undefined, key: undefined })
+      return yield* tested("", undefined, upstream, (yield* credentialIn(body)) ?? noCredential)
     }),
     testChanges: Effect.fnUntraced(function*({ params: { name }, request }) {
       const body = yield* readTestChanges(request)
       const changes = objectOf(body.upstream)
-      const upstream = Object.keys(changes).length === 0
-        ? yield* configured(name)
-        : yield* drafted(name, (raw, config) => changeUpstream(raw, config, name, changes))
-      return yield* tests.test(upstream, (yield* credentialIn(body)) ?? credentialOf(store.now(), name))
+      const given = yield* credentialIn(body)
+      const draftFrom = (from?: (entry: RawConfig) => RawConfig) =>
+        drafted(name, (raw, config) => changeUpstream(raw, config, name, changes, from))
+      const draft = Object.keys(changes).length === 0 ? undefined : yield* draftFrom()
+      const { credential, upstream: saved } = yield* configured(name)
+      const place = name === defaultUpstream ? "upstream." : `upstreams.${name}.`
+      if (draft === undefined || reachesSaved(draft, saved)) {
+        return yield* tested(place, saved, draft ?? saved, given ?? credential)
+      }
+      // What is saved for one server goes to no other one.
+      return yield* tested(place, saved, yield* draftFrom(withoutSecrets), given ?? noCredential)
     }),
     models: Effect.fnUntraced(function*({ params: { name } }) {
-      const upstream = yield* configured(name)
-      const config = store.now()
-      const listed = yield* tests.list(upstream, credentialOf(config, name))
-      const lastListed = config.route_table.config.listed?.get(name)?.values() ?? []
+      const { credential, upstream } = yield* configured(name)
+      const listed = yield* tests.list(upstream, credential)
+      const lastListed = store.now().route_table.config.listed?.get(name)?.values() ?? []
       const names = new Set(Result.getOrElse(listed, () => Array.from(lastListed, ({ id }) => id)))
       const ids = idsByModel(upstream.models)
       return {

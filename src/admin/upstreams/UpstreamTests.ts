@@ -4,6 +4,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
@@ -36,9 +37,10 @@ export interface UpstreamTest {
   readonly models: ReadonlyArray<string> | null
 }
 
+const noServer = "The embedded driver calls no server: there is nothing to test"
 const ownUpstreamOnly = "This gateway serves the upstream of its app alone: another one cannot be tested"
 
-const noCredential: TestCredential = { login: undefined, key: undefined }
+export const noCredential: TestCredential = { login: undefined, key: undefined }
 
 /** What the first enabled account of an upstream shows. */
 export const credentialOf = ({ accounts }: GatewayConfig, upstream: string): TestCredential => {
@@ -55,6 +57,15 @@ export const credentialOf = ({ accounts }: GatewayConfig, upstream: string): Tes
 const secretsOf = ({ key, login }: TestCredential, { secrets = [] }: Driver): ReadonlyArray<string> =>
   [key, login?.password, login?.email, login?.mobile, ...secrets.map(Redacted.value)]
     .filter((secret) => secret !== undefined && secret !== "") as ReadonlyArray<string>
+
+const originOf = ({ base_url }: NamedUpstream): string => URL.canParse(base_url) ? new URL(base_url).origin : base_url
+
+/**
+ * Whether requests of a draft end where those of the saved upstream do. Another proxy or other authorities let somebody else read what an
+ * unchanged address gets.
+ */
+export const reachesSaved = (draft: NamedUpstream, saved: NamedUpstream): boolean =>
+  originOf(draft) === originOf(saved) && Equal.equals(draft.proxy, saved.proxy) && draft.tls?.id === saved.tls?.id
 
 export class UpstreamTests extends Context.Service<UpstreamTests, {
   /** Tests an upstream, which need not be configured. Never fails: an error is the message of the result. */
@@ -74,10 +85,11 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
 
       /** The driver of an upstream; an app that brings its own upstream has no other one to test. */
       const driverOf = (upstream: NamedUpstream): Effect.Effect<Driver, string> => {
-        const isOwn = upstream.name === defaultUpstream &&
-          (named === undefined || upstream.driver === "embedded" || store.now().upstreams.includes(upstream))
-        if (isOwn) return own.driver
-        return named === undefined ? Effect.fail(ownUpstreamOnly) : Effect.sync(() => named.make(upstream))
+        const saved = store.now().upstreams.find(({ name }) => name === defaultUpstream)
+        const isEmbedded = upstream.driver === "embedded"
+        if (upstream === saved || (isEmbedded && saved?.driver === "embedded")) return own.driver
+        if (named === undefined) return upstream.name === defaultUpstream ? own.driver : Effect.fail(ownUpstreamOnly)
+        return isEmbedded ? Effect.fail(noServer) : Effect.sync(() => named.make(upstream))
       }
 
       const tokenOf = (driver: Driver, { key, login }: TestCredential) =>

@@ -2,6 +2,7 @@
  * Edits of upstreams in a raw configuration. The configuration store checks the values.
  */
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
@@ -59,18 +60,19 @@ export const addUpstream = (
   return Result.succeed(setField(kept, pathOf(name), patchEntry({}, entry)))
 }
 
-/** Changes the entry of an upstream: an absent field stays, `null` unsets it, a secret as it is shown stays. */
+/** Changes the entry of an upstream: an absent field stays, `null` unsets it, a secret as it is shown stays. `from` makes the entry that is changed. */
 export const changeUpstream = (
   raw: RawConfig,
   config: GatewayConfig,
   upstream: string,
-  { name, ...patch }: RawConfig
+  { name, ...patch }: RawConfig,
+  from: (entry: RawConfig) => RawConfig = identity
 ): Result.Result<RawConfig, GatewayError> => {
   if (!config.upstreams.some((each) => each.name === upstream)) return Result.fail(unknownUpstream)
   if (name !== undefined && name !== upstream) {
     return Result.fail(invalidRequest("name cannot be changed; add another upstream and remove this one", "name"))
   }
-  return Result.succeed(setField(raw, pathOf(upstream), patchEntry(entryOf(raw, upstream), patch)))
+  return Result.succeed(setField(raw, pathOf(upstream), patchEntry(from(entryOf(raw, upstream)), patch)))
 }
 
 /** What names an upstream: accounts, targets (`route: target`), and routes that have no other target. */
