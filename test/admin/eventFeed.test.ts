@@ -8,6 +8,7 @@ import { makeRequestStats } from "../../src/completion/RequestStats.ts"
 import { Deadlines } from "../../src/config/clock/Deadlines.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
+import type { Role } from "../../src/config/schema.ts"
 import { fixedUpstream, makeDriver } from "../../src/inProcess/driver.ts"
 import { Requests } from "../../src/recordings/Requests.ts"
 
@@ -34,6 +35,7 @@ const parse = (text: string) =>
 interface Reading {
   readonly topics?: ReadonlyArray<Topic>
   readonly lastEventId?: string
+  readonly role?: Role
   readonly holds?: () => boolean
   /** The id of the node; without one there is no shared store. */
   readonly node?: string
@@ -41,12 +43,12 @@ interface Reading {
 
 /** Opens a feed that the test pulls. */
 const openFeed = Effect.fnUntraced(
-  function*({ holds = () => true, lastEventId, node, topics: wanted = topics }: Reading = {}) {
+  function*({ holds = () => true, lastEventId, node, role = "admin", topics: wanted = topics }: Reading = {}) {
     const scope = yield* Effect.scope
     const feed = yield* eventFeed(node === undefined ? source : { ...source, node: () => node }, {
       topics: new Set(wanted),
       lastEventId,
-      operator: { holds: Effect.sync(holds) }
+      operator: { holds: Effect.sync(holds), role }
     })
     const pull = yield* Stream.toPull(feed).pipe(Scope.provide(scope))
     return Effect.map(pull, (texts) => texts.join(""))
@@ -192,6 +194,7 @@ describe("the feed of admin events", () => {
       const alone = yield* firstPool({})
       assert.deepInclude(alone["last_test"], { success: false, message: "the reply was empty" })
       assert.strictEqual(alone["requests_hour"], 0)
+      assert.deepInclude((yield* firstPool({ role: "viewer" }))["last_test"], { success: false, message: null })
       const shared = yield* firstPool({ node: "n1" })
       for (const name of ["last_test", "requests_hour", "last_used_at"]) assert.notProperty(shared, name)
     }).pipe(Effect.provide(services())))

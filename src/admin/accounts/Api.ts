@@ -46,6 +46,9 @@ const accountState = {
 
 const unixMillis = Schema.Int.annotate({ description: "Unix milliseconds." })
 
+/** Words of the upstream, which may quote a prompt or a reply. */
+const message = Schema.NullOr(Schema.String).annotate({ description: "`null` for the role viewer." })
+
 /** What an account has done lately, from the memory of the nodes: a node begins with its start. */
 const accountWork = {
   last_used_at: Schema.NullOr(unixMillis),
@@ -53,10 +56,10 @@ const accountWork = {
   failed_hour: Schema.Int.annotate({
     description: "Attempts of the last hour that failed because of the account or its upstream."
   }),
-  last_error: Schema.NullOr(Schema.Struct({ code: Schema.String, message: Schema.String, at: unixMillis })).annotate({
+  last_error: Schema.NullOr(Schema.Struct({ code: Schema.String, message, at: unixMillis })).annotate({
     description: "The last such failure: its class and its message."
   }),
-  last_test: Schema.NullOr(Schema.Struct({ success: Schema.Boolean, message: Schema.String, at: unixMillis }))
+  last_test: Schema.NullOr(Schema.Struct({ success: Schema.Boolean, message, at: unixMillis }))
 }
 
 /** An account with its state in the pool and what it has done lately at all nodes. */

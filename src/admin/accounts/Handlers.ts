@@ -18,13 +18,14 @@ import { CurrentRequestStats } from "../../http/RequestContext.ts"
 import { adminBodyOf, jsonObjectBodyOf, refusing } from "../adminBody.ts"
 import { changed, lastingOf, logChange, savedOr } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
+import { CurrentOperator } from "../middleware.ts"
 import { makeNodeItems } from "../nodeItems.ts"
 import { Nodes } from "../nodes/Nodes.ts"
 import { AccountTests } from "./AccountTests.ts"
 import { AccountBatchRequest, type AccountState, AdminAccountsGroup, PatchAccountRequest } from "./Api.ts"
 import { applyBatch, type BatchOutcome, readBatch } from "./batch.ts"
 import { accountIn, markAccount, newAccount, unknownAccount } from "./entries.ts"
-import { accountPage, accountPageByState, accountsThat, isIn, itemOf } from "./view.ts"
+import { accountPage, accountPageByState, accountsThat, isIn, itemOf, shownTo } from "./view.ts"
 
 const { endpoints } = AdminAccountsGroup
 const readAccount = adminBodyOf(endpoints.add)
@@ -143,7 +144,9 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
       const { items, ...page } = query.sort === "state"
         ? yield* accountPageByState(accounts, configured, query)
         : accountPage(yield* withState(configured, query.state || undefined), query)
-      return { ...page, ...(yield* itemsOf(items)) }
+      const { role } = yield* CurrentOperator
+      const { items: shown, ...missing } = yield* itemsOf(items)
+      return { ...page, items: shown.map((item) => shownTo(role, item)), ...missing }
     }),
     batch: Effect.fnUntraced(function*({ endpoint, request }) {
       const batch = yield* Effect.fromResult(readBatch(yield* readBatchBody(request)))

@@ -8,6 +8,7 @@ import type { AccountFacts, AccountPool } from "../../accounts/Lease.ts"
 import type { Account } from "../../config/Account.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { shownProxy } from "../../config/hidden.ts"
+import type { Role } from "../../config/schema.ts"
 import { tokenPreview } from "../../domain/identity.ts"
 import { pageOf, type PageQuery, searchText } from "../contract.ts"
 import type { AccountItem, AccountState, AccountView, ChangedAccount } from "./Api.ts"
@@ -57,6 +58,15 @@ export const itemOf = (
   last_error: work.lastError,
   last_test: work.lastTest
 })
+
+const withoutMessage = <A extends { readonly message: string | null }>(said: A | null): A | null =>
+  said === null ? null : { ...said, message: null }
+
+/** An account as an operator of a role may see it: words of the upstream may quote a prompt, which a viewer may not read. */
+export const shownTo = <A extends typeof ChangedAccount.Type>(role: Role, item: A): A =>
+  role === "viewer" && item.last_error !== undefined && item.last_test !== undefined
+    ? { ...item, last_error: withoutMessage(item.last_error), last_test: withoutMessage(item.last_test) }
+    : item
 
 type State = typeof AccountState.Type
 

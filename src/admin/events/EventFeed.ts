@@ -18,7 +18,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { RequestRecord } from "../../recordings/RequestRecord.ts"
 import { Requests } from "../../recordings/Requests.ts"
-import { accountsThat, itemOf, stateOf } from "../accounts/view.ts"
+import { accountsThat, itemOf, shownTo, stateOf } from "../accounts/view.ts"
 import type { Operator } from "../middleware.ts"
 import { keyNameIn, viewItem } from "../requests/view.ts"
 import { currentVersion } from "../system/build.ts"
@@ -57,7 +57,7 @@ interface FeedOptions {
   readonly topics: ReadonlySet<Topic>
   /** `Last-Event-ID` of the request. */
   readonly lastEventId: string | undefined
-  readonly operator: Pick<Operator, "holds">
+  readonly operator: Pick<Operator, "holds" | "role">
 }
 
 /** Keeps the `most` latest different values, and whether there were more. */
@@ -224,7 +224,7 @@ export const eventFeed = Effect.fnUntraced(function*(
     const view = node() === undefined ? itemOf : stateOf
     const items = facts.flatMap((each) => {
       const account = findAccount(account_table, each.identifier)
-      return account === undefined ? [] : [view(account, each, config.now())]
+      return account === undefined ? [] : [shownTo(operator.role, view(account, each, config.now()))]
     })
     return eventText("pool", {
       total: status.total,

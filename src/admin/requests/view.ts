@@ -168,7 +168,7 @@ export function* viewDetail(
 
 const itemFields = Object.keys(RequestItem.fields) as ReadonlyArray<keyof typeof RequestItem.Type>
 
-/** A record without bodies and frames, for an operator who may not read them. A field that is not named here is left out. */
+/** A record without bodies, frames and the words of the upstream, for an operator who may not read them. A field that is not named here is left out. */
 export const withoutBodies = (detail: typeof RequestDetail.Type): typeof RequestDetail.Type => ({
   ...Struct.pick(detail, itemFields),
   bodies_kept: false,
@@ -176,7 +176,8 @@ export const withoutBodies = (detail: typeof RequestDetail.Type): typeof Request
   conversation: null,
   tries: detail.tries,
   fault: detail.fault,
-  error_message: detail.error_message,
+  // The upstream's words may quote the prompt.
+  error_message: null,
   upstream: detail.upstream.map((round) => ({ ...round, request_body: "", frames: [] })),
   reply: detail.reply === null ? null : { ...detail.reply, ...noReply, frames: [] },
   upstream_reply: null,

@@ -717,7 +717,8 @@ export const en = {
     never: "never",
     failedOf: (failed: string, all: string) => `${failed} of ${all} attempts of the last hour failed`,
     requestsOf: (id: string) => `Requests of ${id}`,
-    testFailedAt: (time: string, message: string) => `Test failed at ${time}: ${message}`,
+    testFailedAt: (time: string, message: string | null) =>
+      message === null ? `Test failed at ${time}` : `Test failed at ${time}: ${message}`,
     selectColumn: "Select",
     selectPage: "Select this page",
     disable: "Disable",

@@ -680,7 +680,7 @@ export const zh: Texts = {
     never: "从未",
     failedOf: (failed, all) => `最近一小时 ${all} 次尝试中失败 ${failed} 次`,
     requestsOf: (id) => `${id} 的请求`,
-    testFailedAt: (time, message) => `${time} 测试失败：${message}`,
+    testFailedAt: (time, message) => message === null ? `${time} 测试失败` : `${time} 测试失败：${message}`,
     clear: "清除会话",
     clearOf: (id) => `清除会话 ${id}`,
     cleared: (id) => `${id} 的会话已清除。`,

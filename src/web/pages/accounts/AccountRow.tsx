@@ -50,7 +50,8 @@ const State = ({ at, item }: { readonly item: AccountItem; readonly at: number }
       {isHeldBack && health_reason !== null && <Rest title={health_reason}>{health_reason}</Rest>}
       {state === "failed" && last_test?.success === false && (
         <Rest title={t.testFailedAt(exactTime(last_test.at), last_test.message)}>
-          <Ago at={last_test.at} /> · {last_test.message}
+          <Ago at={last_test.at} />
+          {last_test.message !== null && ` · ${last_test.message}`}
         </Rest>
       )}
     </div>
@@ -83,7 +84,9 @@ const Work = ({ item }: { readonly item: AccountItem }) => {
       <td class="nowrap">{last_used_at === null ? <span class="hint">{t.never}</span> : <Ago at={last_used_at} />}</td>
       <td>
         {last_error !== null && (
-          <Rest title={`${exactTime(last_error.at)}: ${last_error.message}`}>
+          <Rest
+            title={[exactTime(last_error.at), ...(last_error.message === null ? [] : [last_error.message])].join(": ")}
+          >
             <Ago at={last_error.at} /> · {inspector.causes(last_error.code)}
           </Rest>
         )}

@@ -98,8 +98,9 @@ const useAccountGroup = (): Group => {
         <>
           <AccountBadge item={item} receivedAt={at} />
           {stateOf(item) === "failed" && item.last_test?.success === false && (
-            <span class="hint clip" title={item.last_test.message}>
-              <Ago at={item.last_test.at} /> · {item.last_test.message}
+            <span class="hint clip" title={item.last_test.message ?? undefined}>
+              <Ago at={item.last_test.at} />
+              {item.last_test.message !== null && ` · ${item.last_test.message}`}
             </span>
           )}
         </>
