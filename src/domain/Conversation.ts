@@ -64,6 +64,8 @@ export interface ResultPart {
   readonly _tag: "Result"
   readonly callId: string
   readonly name: string | undefined
+  /** The caller's own message has the name, as those of chat completions may. */
+  readonly isNamed?: boolean | undefined
   readonly content: ReadonlyArray<TextPart | ImagePart | FilePart>
   readonly isError: boolean
   readonly native?: Native | undefined

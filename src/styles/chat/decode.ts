@@ -84,7 +84,7 @@ const plainTurn = (message: Message): Turn | undefined => {
 }
 
 function* turn(message: Message, field: string, faults: Faults, slice: Slice): Cooperative<Turn> {
-  const { content, role } = message
+  const { content, role, tool_call_id: callId } = message
   const name = message.name ? { name: message.name } : {}
   if (role === "assistant") return { role, parts: yield* assistantParts(message, field, faults, slice), ...name }
   const isMissing = content === undefined || content === null || (typeof content !== "string" && content.length === 0)
@@ -98,7 +98,7 @@ function* turn(message: Message, field: string, faults: Faults, slice: Slice): C
       return { role, parts, ...name }
     case "tool":
     case "function":
-      return { role: "tool", parts: [result({ callId: message.tool_call_id, name: message.name, content: parts })] }
+      return { role: "tool", parts: [result({ callId, ...name, isNamed: true, content: parts })] }
   }
 }
 

@@ -121,7 +121,7 @@ function* addItem(
       const { name, namespace } = item
       const type = item.type === "function_call_output" ? "function" : "custom"
       const declared = name ? declaredName(type, { name, namespace: namespace ?? null }, names) : undefined
-      turns.add("tool", [result({ callId: item.call_id, name: declared, content })])
+      turns.add("tool", [result({ callId: item.call_id, name: declared, isNamed: true, content })])
       return
     }
     case "input_text":

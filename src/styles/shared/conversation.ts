@@ -63,12 +63,13 @@ export const call = (
 }
 
 /** A tool's result. */
-export const result = ({ callId, content, isError, name }: Sent<ResultPart>): ResultPart => ({
+export const result = ({ callId, content, isError, isNamed, name }: Sent<ResultPart>): ResultPart => ({
   _tag: "Result",
   callId: callId ?? "",
   name: name ?? undefined,
   content: content ?? [],
-  isError: isError ?? false
+  isError: isError ?? false,
+  ...(isNamed && name ? { isNamed } : {})
 })
 
 export const declaration = (

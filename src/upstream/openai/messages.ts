@@ -168,10 +168,15 @@ function* resultMessages(
   slice: Slice
 ): Cooperative<void> {
   for (const part of yield* filterCooperatively(slice, parts, isResult)) {
-    const { callId, content, isError } = part
+    const { callId, content, isError, isNamed, name } = part
     const said = yield* filterCooperatively(slice, content, isText)
     const texts = isError ? asError(said) : said
-    const message = { role: "tool", tool_call_id: callId, content: yield* contentOf(texts, slice, sends) }
+    const message = {
+      role: "tool",
+      ...(isNamed === true && name !== undefined ? { name } : {}),
+      tool_call_id: callId,
+      content: yield* contentOf(texts, slice, sends)
+    }
     messages.push(withNativeOf(part, message, sends))
     yield* eachCooperatively(content, (part) => void (part._tag !== "Text" && shown.push(part)), slice)
   }
