@@ -241,8 +241,6 @@ describe("a field of the vendor that the gateway does not model", () => {
     const fields = {
       max_tool_calls: 3,
       truncation: "auto",
-      prompt_cache_key: "k",
-      safety_identifier: "s",
       user: "u",
       service_tier: "flex",
       max_output_tokens: 9
@@ -251,8 +249,6 @@ describe("a field of the vendor that the gateway does not model", () => {
     assert.deepInclude(JSON.parse(text), {
       max_tool_calls: null,
       truncation: "disabled",
-      prompt_cache_key: null,
-      safety_identifier: null,
       top_logprobs: 0,
       service_tier: "flex",
       max_output_tokens: 9

@@ -212,11 +212,11 @@ export const responsesFamily: Family = {
     image: told(vendorTools),
     moderation: told("Nothing is moderated."),
     access_programs: told("Belongs to the vendor's own servers."),
-    user: hint("Identifies the caller to the vendor."),
-    safety_identifier: hint("Identifies the caller to the vendor."),
-    prompt_cache_key: hint("Groups requests in the vendor's cache."),
-    prompt_cache_options: hint("Belongs to the vendor's cache."),
-    prompt_cache_retention: hint("Belongs to the vendor's cache."),
+    user: carried(),
+    safety_identifier: carried(),
+    prompt_cache_key: carried(),
+    prompt_cache_options: carried(),
+    prompt_cache_retention: carried(),
     client_metadata: hint("Agents describe their session and turn to the vendor.")
   }))
 }

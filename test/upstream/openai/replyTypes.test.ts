@@ -128,7 +128,7 @@ describe("a Responses reply", () => {
       prompt_cache_options: own,
       prompt_cache_retention: own,
       tool_usage: servers,
-      user: "No server gets it."
+      user: "Says of the caller what the request says."
     }
     server.answer(() => json(200, placed("chunk", {}, "message")))
     const reply = await post(gateway.url, "/v1/responses", { model: "upstream-chat", input: "Hi" })

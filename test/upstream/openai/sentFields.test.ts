@@ -69,3 +69,29 @@ describe("the name of a tool's message", () => {
     assert.strictEqual(JSON.stringify(sent["messages"]).split("get_time").length - 1, 2)
   })
 })
+
+describe("what a Responses request says to the vendor of its cache and its caller", () => {
+  const fields = {
+    prompt_cache_key: "k",
+    prompt_cache_options: { ttl: "1h" },
+    prompt_cache_retention: "24h",
+    safety_identifier: "s",
+    user: "u"
+  }
+
+  it("reaches the server, and the reply repeats it", async () => {
+    for (const stream of [false, true]) {
+      const { ignored, sent, text } = await ask("responses", fields, { stream })
+      assert.isNull(ignored)
+      assert.deepInclude(sent, fields)
+      assert.include(text, "\"prompt_cache_key\":\"k\"")
+      assert.include(text, "\"safety_identifier\":\"s\"")
+    }
+  })
+
+  it("does not reach the server if upstream.fields drops it", async () => {
+    const { ignored, sent } = await ask("responses", fields, { gateway: "drop" })
+    assert.isNull(ignored)
+    assert.doesNotHaveAnyKeys(sent, Object.keys(fields))
+  })
+})
