@@ -45,6 +45,7 @@ interface Field {
 /** Values of fields that have to be of a type. */
 const typed: { readonly [path: string]: unknown } = {
   max_tool_calls: 5,
+  "toolConfig.functionCallingConfig.mode": "VALIDATED",
   top_logprobs: 3,
   include: ["file_search_call.results"]
 }

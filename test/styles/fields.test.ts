@@ -290,7 +290,6 @@ describe("a field of the vendor that the gateway does not model", () => {
         service_tier: "auto",
         user: "u",
         prompt_cache_key: "k",
-        max_tool_calls: 3,
         stream_options: { include_obfuscation: false }
       })
     )

@@ -175,7 +175,12 @@ export const generateFamily: Family = {
     tools: whole(listOf(objectBy(toolKind, { functionDeclarations: functions, ...vendorTools }))),
     toolConfig: object({
       functionCallingConfig: whole(object({
-        mode: modelled,
+        mode: {
+          ...told(
+            "The mode VALIDATED is AUTO elsewhere: other servers check no arguments. The other modes are modelled."
+          ),
+          isSilent: (mode) => mode !== "VALIDATED"
+        },
         allowedFunctionNames: modelled,
         streamFunctionCallArguments: told(noPieces, false)
       })),

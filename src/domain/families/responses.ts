@@ -192,7 +192,7 @@ export const responsesFamily: Family = {
       mode: told("The server has no such modes.", "standard")
     }),
     max_output_tokens: modelled,
-    max_tool_calls: hint(vendorTools),
+    max_tool_calls: told(vendorTools),
     stop: modelled,
     temperature: modelled,
     top_p: modelled,

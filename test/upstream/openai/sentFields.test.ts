@@ -95,3 +95,36 @@ describe("what a Responses request says to the vendor of its cache and its calle
     assert.doesNotHaveAnyKeys(sent, Object.keys(fields))
   })
 })
+
+describe("a limit of calls of the vendor's tools", () => {
+  it("is reported as ignored, and the reply does not repeat it", async () => {
+    for (const stream of [false, true]) {
+      const { ignored, text } = await ask("responses", { max_tool_calls: 3 }, { stream })
+      assert.strictEqual(ignored, "max_tool_calls")
+      assert.include(text, "\"max_tool_calls\":null")
+    }
+  })
+})
+
+describe("functionCallingConfig.mode", () => {
+  const asked = (functionCallingConfig: object, functionDeclarations = [{ name: "f" }, { name: "g" }]) => ({
+    tools: [{ functionDeclarations }],
+    toolConfig: { functionCallingConfig }
+  })
+  const path = "toolConfig.functionCallingConfig.mode"
+
+  it("VALIDATED is reported as ignored: the server chooses by itself, and checks no arguments", async () => {
+    for (const stream of [false, true]) {
+      const { ignored, sent } = await ask("generate", asked({ mode: "VALIDATED" }), { stream })
+      assert.strictEqual(ignored, path)
+      assert.lengthOf(sent["tools"] as ReadonlyArray<unknown>, 2)
+      assert.doesNotHaveAnyKeys(sent, ["tool_choice"])
+    }
+    const spelled = { tool_config: { function_calling_config: { mode: "VALIDATED" } } }
+    assert.strictEqual((await ask("generate", spelled)).ignored, path)
+  })
+
+  it.each(["AUTO", "NONE", "MODE_UNSPECIFIED"])("%s is what the server does", async (mode) => {
+    assert.isNull((await ask("generate", asked({ mode }))).ignored)
+  })
+})
