@@ -38,10 +38,13 @@ const noteUnsampled = (
   }
 }
 
-/** The fields by which the Responses style asks for what a server knows by another name. */
-const responsesFields: ReadonlyMap<string, string> = new Map([
-  ["verbosity", "text.verbosity"],
-  ["logprobs", "include"]
+/** By style: the fields that ask for what a server knows by another name. */
+const saidFields: ReadonlyMap<string | undefined, ReadonlyMap<string, string>> = new Map([
+  ["responses", new Map([["verbosity", "text.verbosity"], ["logprobs", "include"]])],
+  [
+    "generate",
+    new Map([["logprobs", "generationConfig.responseLogprobs"], ["top_logprobs", "generationConfig.logprobs"]])
+  ]
 ])
 
 const all = () => true
@@ -60,11 +63,12 @@ export const noteUncarried = (
   sends?: Driver["sendsNative"],
   conversation?: Conversation
 ): GatewayError | undefined => {
-  const said = stats.style === "responses" ? responsesFields : undefined
+  const saidAs = saidFields.get(stats.style)
   for (const name of Object.keys(fields)) {
-    if (driver.carries?.(name, conversation) === true || sends?.(name, "") === true) continue
+    const said = saidAs?.get(name) ?? name
+    if (driver.carries?.(name, conversation) === true || sends?.(said.split(".", 1)[0]!, "") === true) continue
     if (isRequired(name)) return invalidRequest(`${name}: the upstream makes replies of text only`, name)
-    if (!carriedHints.has(name)) noteIgnored(stats, said?.get(name) ?? name)
+    if (!carriedHints.has(name)) noteIgnored(stats, said)
   }
   return undefined
 }

@@ -269,9 +269,9 @@ describe("a field of the vendor that the gateway does not model", () => {
     assert.strictEqual(
       await told("generate", {
         safety_settings: [{}],
-        generation_config: { response_logprobs: true, min_p: 1, temperature: 1 }
+        generation_config: { audio_timestamp: true, min_p: 1, temperature: 1 }
       }),
-      "safetySettings,generationConfig.responseLogprobs,generationConfig.minP"
+      "safetySettings,generationConfig.audioTimestamp,generationConfig.minP"
     )
     assert.strictEqual(
       await told("chat", { functions: [{ name: "f" }], function_call: { name: "f" } }),

@@ -1,6 +1,7 @@
 /** The requests of the `generate` contract: content generation and its embeddings. */
 import { isRecord, type JsonRecord } from "../json.ts"
 import {
+  carried,
   type Family,
   hint,
   listOf,
@@ -8,6 +9,7 @@ import {
   modelled,
   object,
   objectBy,
+  oneOf,
   opaque,
   refusedByDecoder,
   required,
@@ -27,7 +29,6 @@ export const camelCase = (key: string): string =>
     : key
 
 const vendorOnly = "Belongs to the vendor's own servers."
-const noProbabilities = "Replies have no probabilities in this style."
 const noMedia = "Replies are text."
 const ownReading = "The server decides how it reads media."
 const noPieces = "Calls are whole."
@@ -206,8 +207,8 @@ export const generateFamily: Family = {
       thinkingConfig: translated(),
       responseModalities: modalities,
       responseFormat: told("Use responseMimeType and responseJsonSchema."),
-      responseLogprobs: told(noProbabilities, false),
-      logprobs: told(noProbabilities, 0),
+      responseLogprobs: carried({ as: "logprobs", isSilent: oneOf(false) }),
+      logprobs: carried({ as: "top_logprobs", isSilent: oneOf(0) }),
       mediaResolution: told("The server decides how it reads pictures.", "MEDIA_RESOLUTION_UNSPECIFIED"),
       speechConfig: told(noMedia),
       imageConfig: told(noMedia),

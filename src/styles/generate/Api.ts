@@ -131,11 +131,20 @@ export const ReplyPart = Schema.Union([
   Schema.Struct({ fileData: Schema.Struct({ fileUri: Schema.String }) })
 ])
 
+const Token = Schema.Struct({ token: Schema.String, logProbability: Schema.Finite })
+
+const LogprobsResult = Schema.Struct({
+  chosenCandidates: Schema.Array(Token),
+  topCandidates: Schema.optionalKey(Schema.Array(Schema.Struct({ candidates: Schema.Array(Token) })))
+})
+
 const candidate = {
   content: Schema.Struct({ role: Schema.Literal("model"), parts: Schema.Array(ReplyPart) }),
   index: Schema.Literal(0),
   /** The text by which the model refuses. */
-  finishMessage: Schema.optionalKey(Schema.String)
+  finishMessage: Schema.optionalKey(Schema.String),
+  /** Of the text of this reply, or of this chunk. */
+  logprobsResult: Schema.optionalKey(LogprobsResult)
 }
 const FinishReason = Schema.Literals(["STOP", "MAX_TOKENS", "SAFETY"])
 

@@ -7,11 +7,13 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import { exactArguments, type Json, type JsonFields } from "../../domain/json.ts"
 import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
+import { ExtraFold } from "../../domain/replyExtras.ts"
 import { signatureOf } from "../../domain/sealed.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { imagesIn, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./Api.ts"
+import { candidateFields } from "./translated.ts"
 
 type ReplyPartOf = typeof ReplyPart.Type
 
@@ -103,6 +105,9 @@ const partsOf = (reply: Reply, thoughts: boolean): ReadonlyArray<ReplyPartOf> =>
   return parts
 }
 
+const said = (fields: JsonFields): JsonFields =>
+  Object.fromEntries(Object.entries(fields).filter(([, field]) => field !== null))
+
 /** The server's own fields of a candidate, with its reason of the end unless the gateway ended the reply. */
 const ownCandidate = (choice: JsonFields, finish: FinishReason): JsonFields => {
   const { finishReason, ...fields } = choice
@@ -122,6 +127,7 @@ export const generateResponse = (info: GenerateReplyInfo, reply: Reply): typeof 
     finishReason: refusal === "" ? finishReasons[reply.finish] : "SAFETY" as const,
     index: 0 as const,
     ...(refusal === "" ? {} : { finishMessage: refusal }),
+    ...said(candidateFields(reply.extras?.choice ?? {})),
     ...ownCandidate({ ...choice, ...ended }, reply.finish)
   }
   return {
@@ -140,25 +146,26 @@ export const generateFailure = (error: GatewayError): string => `data: ${generat
 const members = (fields: JsonFields): string =>
   Object.keys(fields).map((name) => `,${JSON.stringify(name)}:${JSON.stringify(fields[name])}`).join("")
 
-/** The server's own fields of a streamed reply, which the next chunk has. */
+/** The fields of a streamed reply that the next chunk has. */
 class StreamedExtras {
   /** The reply's id, if the server said it. */
   id: Json | undefined
   usage: JsonFields | undefined
   isBlocked = false
-  private candidate: JsonFields = {}
+  private candidate: ExtraFold | undefined
+  private finishReason: Json | undefined
   private chunk: JsonFields = {}
 
-  push({ at, value }: ReplyExtra): void {
+  push({ at, value }: Pick<ReplyExtra, "at" | "value">): void {
     if (at === "usage") this.usage = value
-    else if (at === "choice") this.candidate = { ...this.candidate, ...value }
+    else if (at === "choice") this.choice(value)
     else if (at === "chunk") {
       const { responseId, ...fields } = value
       this.id = responseId ?? this.id
       this.chunk = { ...this.chunk, ...fields }
     } else if (at === "message") {
       const { promptFeedback, ...ended } = value
-      this.candidate = { ...this.candidate, ...ended }
+      this.choice(ended)
       if (promptFeedback === undefined) return
       this.isBlocked = true
       this.chunk = { ...this.chunk, promptFeedback }
@@ -167,16 +174,24 @@ class StreamedExtras {
 
   /** Members of the next chunk: of its candidate, and of the chunk. The reason of the end waits for the end. */
   take(): { readonly candidate: string; readonly chunk: string } {
-    const { finishReason, ...fields } = this.candidate
-    const taken = { candidate: members(fields), chunk: members(this.chunk) }
-    this.candidate = finishReason === undefined ? {} : { finishReason }
+    const fields = this.candidate?.extras.choice
+    const taken = { candidate: fields === undefined ? "" : members(said(fields)), chunk: members(this.chunk) }
+    this.candidate = undefined
     this.chunk = {}
     return taken
   }
 
   /** The server's reason of the end, if the gateway models none for it. */
   reason(finish: FinishReason): Json | undefined {
-    return ownCandidate(this.candidate, finish)["finishReason"]
+    const { finishReason } = this
+    return finishReason === undefined ? undefined : ownCandidate({ finishReason }, finish)["finishReason"]
+  }
+
+  private choice({ finishReason, ...fields }: JsonFields): void {
+    this.finishReason = finishReason ?? this.finishReason
+    if (Object.keys(fields).length === 0) return
+    this.candidate ??= new ExtraFold()
+    this.candidate.push({ at: "choice", value: fields })
   }
 }
 
@@ -204,6 +219,8 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
     } else if (event.family === "openai" && event.at === "message") {
       refusal += refusalIn(event.value)
       for (const part of extraParts(event.value)) out.push(chunk(part))
+    } else if (event.family === "openai" && event.at === "choice") {
+      extras.push({ at: "choice", value: candidateFields(event.value) })
     }
   }
   return {

@@ -7,14 +7,7 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { JsonRecord } from "../../domain/json.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
-import {
-  citationsIn,
-  imageText,
-  logprobsIn,
-  refusalIn,
-  transcriptIn,
-  type UrlCitation
-} from "../shared/serverExtras.ts"
+import { citationsIn, imageText, refusalIn, tokensIn, transcriptIn, type UrlCitation } from "../shared/serverExtras.ts"
 import { clientTools, type ClientToolType, shellCommands } from "./clientTools.ts"
 import { outputItemId, responseId } from "./ids.ts"
 import { inProgressText, type ResponseInfo, type ResponseState, responseText } from "./responseText.ts"
@@ -383,7 +376,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
         if (event._tag === "ReplyExtra" && event.at !== "message") {
           const tier = event.at === "chunk" ? event.value["service_tier"] : undefined
           if (typeof tier === "string") serviceTier = tier
-          const logprobs = event.at === "choice" && event.family === "openai" ? logprobsIn(event.value) : ""
+          const logprobs = event.at === "choice" ? JSON.stringify(tokensIn(event.value)).slice(1, -1) : ""
           if (logprobs !== "") waitingLogprobs += waitingLogprobs === "" ? logprobs : `,${logprobs}`
           return
         }

@@ -37,8 +37,8 @@ export const imagesIn = (message: JsonFields | undefined): ReadonlyArray<ServerI
 export const imageText = (message: JsonFields | undefined): string =>
   imagesIn(message).map((image) => "url" in image ? `[image: ${image.url}]` : "[image omitted]").join("\n")
 
-/** A token of the Responses style, which requires the bytes that servers may leave out. */
-const tokenOf = (sent: Json): JsonFields => {
+/** A token with its log probability, in the Responses style, which requires the bytes that servers may leave out. */
+const tokenOf = (sent: Json) => {
   const fields = isFields(sent) ? sent : {}
   const token = stringOf(fields["token"])
   const { bytes, logprob } = fields
@@ -51,15 +51,14 @@ const tokenOf = (sent: Json): JsonFields => {
 
 const listIn = (value: Json | undefined): ReadonlyArray<Json> => Array.isArray(value) ? value : []
 
-/** The log probabilities of a choice's tokens, as JSON without the brackets of their list. */
-export const logprobsIn = (choice: JsonFields): string => {
-  const logprobs = choice["logprobs"]
+/** The tokens of a choice's text with their log probabilities, each with the other candidates of its step. */
+export const tokensIn = (choice: JsonFields | undefined) => {
+  const logprobs = choice?.["logprobs"]
   const content = isFields(logprobs) ? logprobs["content"] : undefined
-  const tokens = listIn(content).map((sent) => ({
+  return listIn(content).map((sent) => ({
     ...tokenOf(sent),
     top_logprobs: listIn(isFields(sent) ? sent["top_logprobs"] : undefined).map(tokenOf)
   }))
-  return JSON.stringify(tokens).slice(1, -1)
 }
 
 /** A citation of a page, in the Responses style. */

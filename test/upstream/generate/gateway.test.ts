@@ -149,14 +149,16 @@ describe("upstream.fields", () => {
     generationConfig: { responseSchema: { type: "OBJECT" }, topK: 3 },
     tools: [{ functionDeclarations: [{ name: "f", parametersJsonSchema: { type: "object" } }] }]
   }
-  const named = "tools[1],generationConfig.responseLogprobs,safetySettings,unheard"
+  const named = ["tools[1]", "safetySettings", "unheard"]
+  const all = [...named, "generationConfig.responseLogprobs"]
 
   it.each(
     [
-      ["drop", translated],
-      [["labels"], { ...translated, labels: { a: "b" } }]
+      ["drop", translated, all],
+      [["labels"], { ...translated, labels: { a: "b" } }, all],
+      [["generationConfig"], { ...translated, generationConfig: body.generationConfig }, named]
     ] as const
-  )("limits the caller's own words: %j", async (fields, expected) => {
+  )("limits the caller's own words: %j", async (fields, expected, ignored) => {
     const limited = await startGateway({
       accounts: [{ token: "server-key" }],
       upstream: {
@@ -173,7 +175,7 @@ describe("upstream.fields", () => {
         body: JSON.stringify(body)
       })
       assert.strictEqual(response.status, 200)
-      assert.sameMembers(response.headers.get("x-gateway-ignored")?.split(",") ?? [], named.split(","))
+      assert.sameMembers(response.headers.get("x-gateway-ignored")?.split(",") ?? [], ignored)
       assert.deepStrictEqual(server.requests[0]?.body, expected)
     } finally {
       await limited.stop()

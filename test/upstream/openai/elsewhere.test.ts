@@ -1,0 +1,100 @@
+/** What an OpenAI-compatible server says beyond text and calls, in the places that the other styles have for it: whole and streamed. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { type RunningGateway, startGateway } from "../../support/gateway.ts"
+import { chunk, frames, type OpenAiServer, startOpenAiServer } from "../../support/openaiServer.ts"
+import { plainRequests } from "../../support/plainRequests.ts"
+import { at, post, values } from "./extraReplies.ts"
+
+let server: OpenAiServer
+let gateway: RunningGateway
+beforeAll(async () => {
+  server = await startOpenAiServer()
+  gateway = await startGateway({ upstream: { driver: "openai", base_url: server.baseUrl } })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await server.stop()
+})
+
+const answer = (...chunks: ReadonlyArray<unknown>) => server.answer(() => ({ pieces: [frames(...chunks, "[DONE]")] }))
+
+type StyleName = keyof typeof plainRequests
+
+const ask = (style: StyleName, stream: boolean, fields: object) => {
+  const { body, path } = plainRequests[style]
+  return post(gateway.url, path(stream), { ...body(stream), ...fields })
+}
+const whole = (style: StyleName, fields: object = {}) => ask(style, false, fields)
+const streamed = async (style: StyleName, fields: object = {}) => values(await ask(style, true, fields))
+
+const choice = (delta: object, rest: object) => ({
+  ...chunk({}),
+  choices: [{ index: 0, delta, finish_reason: null, ...rest }]
+})
+
+describe("log probabilities in content generation", () => {
+  const token = (token: string, logprob: number, ...top: ReadonlyArray<readonly [string, number]>) => ({
+    token,
+    logprob,
+    bytes: null,
+    top_logprobs: top.map(([token, logprob]) => ({ token, logprob, bytes: null }))
+  })
+  const said = (...tokens: ReadonlyArray<ReturnType<typeof token>>) =>
+    choice({ content: tokens.map(({ token }) => token).join("") }, { logprobs: { content: tokens } })
+  const chosen = [
+    { token: "Hel", logProbability: -0.5 },
+    { token: "lo", logProbability: -1 },
+    { token: "!", logProbability: -2 }
+  ]
+  const results = (reply: unknown) => at(reply, "candidates", 0, "logprobsResult")
+
+  it("are the candidate's logprobsResult", async () => {
+    answer(said(token("Hel", -0.5)), said(token("lo", -1), token("!", -2)), chunk({}, "stop"))
+    assert.deepStrictEqual(results(await whole("generate")), { chosenCandidates: chosen })
+    const chunks = await streamed("generate")
+    assert.deepStrictEqual(
+      chunks.map((value) => [at(value, "candidates", 0, "content", "parts", 0, "text"), results(value)]),
+      [
+        ["Hel", { chosenCandidates: chosen.slice(0, 1) }],
+        ["lo!", { chosenCandidates: chosen.slice(1) }],
+        ["", undefined]
+      ]
+    )
+  })
+
+  it("have the other candidates of each step", async () => {
+    answer(said(token("Hel", -0.5, ["Hel", -0.5], ["Hi", -1.5])), said(token("lo", -1)), chunk({}, "stop"))
+    assert.deepStrictEqual(at(results(await whole("generate")), "topCandidates"), [
+      { candidates: [{ token: "Hel", logProbability: -0.5 }, { token: "Hi", logProbability: -1.5 }] },
+      { candidates: [] }
+    ])
+    assert.deepStrictEqual(at(results((await streamed("generate"))[0]), "topCandidates"), [
+      { candidates: [{ token: "Hel", logProbability: -0.5 }, { token: "Hi", logProbability: -1.5 }] }
+    ])
+  })
+
+  it("wait for the text that they belong to, all of them", async () => {
+    const silent = (logprob: ReturnType<typeof token>) => choice({}, { logprobs: { content: [logprob] } })
+    answer(silent(token("Hel", -0.5)), silent(token("lo", -1)), said(token("!", -2)), chunk({}, "stop"))
+    assert.deepStrictEqual(results(await whole("generate")), { chosenCandidates: chosen })
+    assert.deepStrictEqual(results((await streamed("generate"))[0]), { chosenCandidates: chosen })
+  })
+
+  it("are left out where a call was found in the text", async () => {
+    const tools = [{ functionDeclarations: [{ name: "get_time" }] }]
+    answer(said(token("<tool_call>\n{\"name\":\"get_time\",\"arguments\":{}}\n</tool_call>", -1)), chunk({}, "stop"))
+    const reply = await whole("generate", { tools })
+    assert.strictEqual(at(reply, "candidates", 0, "content", "parts", 0, "functionCall", "name"), "get_time")
+    assert.isUndefined(results(reply))
+    assert.isTrue((await streamed("generate", { tools })).every((value) => results(value) === undefined))
+  })
+
+  it("are asked of the server by its own fields", async () => {
+    const generationConfig = { responseLogprobs: true, logprobs: 2 }
+    for (const stream of [false, true]) {
+      answer(chunk({ content: "Hi" }), chunk({}, "stop"))
+      await ask("generate", stream, { generationConfig })
+      assert.deepInclude(server.requests.at(-1)?.body, { logprobs: true, top_logprobs: 2 })
+    }
+  })
+})
