@@ -138,13 +138,25 @@ const LogprobsResult = Schema.Struct({
   topCandidates: Schema.optionalKey(Schema.Array(Schema.Struct({ candidates: Schema.Array(Token) })))
 })
 
+const GroundingMetadata = Schema.Struct({
+  groundingChunks: Schema.Array(
+    Schema.Struct({ web: Schema.Struct({ uri: Schema.String, title: Schema.optionalKey(Schema.String) }) })
+  ),
+  groundingSupports: Schema.optionalKey(Schema.Array(Schema.Struct({
+    segment: Schema.Struct({ startIndex: Schema.Int, endIndex: Schema.Int }),
+    groundingChunkIndices: Schema.Array(Schema.Int)
+  })))
+})
+
 const candidate = {
   content: Schema.Struct({ role: Schema.Literal("model"), parts: Schema.Array(ReplyPart) }),
   index: Schema.Literal(0),
   /** The text by which the model refuses. */
   finishMessage: Schema.optionalKey(Schema.String),
   /** Of the text of this reply, or of this chunk. */
-  logprobsResult: Schema.optionalKey(LogprobsResult)
+  logprobsResult: Schema.optionalKey(LogprobsResult),
+  /** The pages that the text cites. A stream has them in its last chunk. */
+  groundingMetadata: Schema.optionalKey(GroundingMetadata)
 }
 const FinishReason = Schema.Literals(["STOP", "MAX_TOKENS", "SAFETY"])
 

@@ -11,9 +11,9 @@ import { ExtraFold } from "../../domain/replyExtras.ts"
 import { signatureOf } from "../../domain/sealed.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
-import { imagesIn, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
+import { citationsIn, imagesIn, refusalIn, transcriptIn, type UrlCitation } from "../shared/serverExtras.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./Api.ts"
-import { candidateFields } from "./translated.ts"
+import { candidateFields, citedFields } from "./translated.ts"
 
 type ReplyPartOf = typeof ReplyPart.Type
 
@@ -128,6 +128,7 @@ export const generateResponse = (info: GenerateReplyInfo, reply: Reply): typeof 
     index: 0 as const,
     ...(refusal === "" ? {} : { finishMessage: refusal }),
     ...said(candidateFields(reply.extras?.choice ?? {})),
+    ...citedFields(citationsIn(reply.extras?.message)),
     ...ownCandidate({ ...choice, ...ended }, reply.finish)
   }
   return {
@@ -211,6 +212,8 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
   let usage = ""
   /** The text by which the model refuses. */
   let refusal = ""
+  /** The last chunk has all of them: repeated in more chunks, their cost would be quadratic. */
+  const cited: Array<UrlCitation> = []
   const extra = (event: ReplyExtra, out: Array<string>) => {
     if (event.family === "generate") {
       extras.push(event)
@@ -218,6 +221,7 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
       if (event.at === "block" || (event.at === "reasoning" && info.thoughts)) out.push(chunk(event.value))
     } else if (event.family === "openai" && event.at === "message") {
       refusal += refusalIn(event.value)
+      for (const citation of citationsIn(event.value)) cited.push(citation)
       for (const part of extraParts(event.value)) out.push(chunk(part))
     } else if (event.family === "openai" && event.at === "choice") {
       extras.push({ at: "choice", value: candidateFields(event.value) })
@@ -248,6 +252,7 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
               out.push(`data: {${usage}${tail}${extras.take().chunk}}\n\n`)
               return
             }
+            extras.push({ at: "choice", value: citedFields(cited) })
             const reason = refusal === "" ? extras.reason(event.reason) ?? finishReasons[event.reason] : "SAFETY"
             const message = refusal === "" ? "" : `,"finishMessage":${JSON.stringify(refusal)}`
             out.push(chunk(emptyPart, `,"finishReason":${JSON.stringify(reason)}${message}`, usage))

@@ -2,7 +2,7 @@
  * What an OpenAI-compatible server says beyond text and calls, in the words of this style.
  */
 import type { JsonFields } from "../../domain/json.ts"
-import { tokensIn } from "../shared/serverExtras.ts"
+import { tokensIn, type UrlCitation } from "../shared/serverExtras.ts"
 
 type Tokens = ReturnType<typeof tokensIn>
 
@@ -24,4 +24,25 @@ export const candidateFields = (choice: JsonFields): JsonFields => {
   if (choice["logprobs"] === null) return { logprobsResult: null }
   const tokens = tokensIn(choice)
   return tokens.length === 0 ? {} : { logprobsResult: logprobsResult(tokens) }
+}
+
+/** The citations of a whole reply as fields of its candidate. Each page stands once. */
+export const citedFields = (citations: ReadonlyArray<UrlCitation>): JsonFields => {
+  if (citations.length === 0) return {}
+  const indexes = new Map<string, number>()
+  const groundingChunks: Array<JsonFields> = []
+  const groundingSupports: Array<JsonFields> = []
+  for (const { end_index: endIndex, start_index: startIndex, title, url } of citations) {
+    const index = indexes.get(url) ?? groundingChunks.length
+    if (!indexes.has(url)) {
+      indexes.set(url, index)
+      groundingChunks.push({ web: { uri: url, ...(title === "" ? {} : { title }) } })
+    }
+    if (endIndex > startIndex) {
+      groundingSupports.push({ segment: { startIndex, endIndex }, groundingChunkIndices: [index] })
+    }
+  }
+  return {
+    groundingMetadata: { groundingChunks, ...(groundingSupports.length === 0 ? {} : { groundingSupports }) }
+  }
 }

@@ -70,16 +70,21 @@ export interface UrlCitation {
   readonly url: string
 }
 
+/** The facts of an annotation that cites a page. Some servers leave out the inner object. */
+const citationOf = (annotation: Json): JsonFields | undefined => {
+  if (!isFields(annotation)) return undefined
+  const inner = annotation["url_citation"]
+  if (isFields(inner)) return inner
+  return annotation["type"] === "url_citation" ? annotation : undefined
+}
+
 /** The citations of pages in a message. */
-export const citationsIn = (message: JsonFields | undefined): ReadonlyArray<UrlCitation> => {
-  const annotations = message?.["annotations"]
-  if (!Array.isArray(annotations)) return []
-  return annotations.flatMap((annotation: Json) => {
-    const citation = isFields(annotation) ? annotation["url_citation"] : undefined
-    if (!isFields(citation) || stringOf(citation["url"]) === "") return []
+export const citationsIn = (message: JsonFields | undefined): ReadonlyArray<UrlCitation> =>
+  listIn(message?.["annotations"]).flatMap((annotation: Json) => {
+    const citation = citationOf(annotation)
+    if (citation === undefined || stringOf(citation["url"]) === "") return []
     const [start_index, end_index] = [citation["start_index"], citation["end_index"]]
       .map((index) => typeof index === "number" ? index : 0) as [number, number]
     const { title, url } = { title: stringOf(citation["title"]), url: stringOf(citation["url"]) }
     return [{ type: "url_citation" as const, start_index, end_index, title, url }]
   })
-}

@@ -98,3 +98,47 @@ describe("log probabilities in content generation", () => {
     }
   })
 })
+
+const cited = (url: string, start_index: number, end_index: number, more: object = {}) => ({
+  type: "url_citation",
+  url_citation: { start_index, end_index, title: `About ${url}`, url, ...more }
+})
+
+describe("citations of pages in content generation", () => {
+  const metadata = {
+    groundingChunks: [
+      { web: { uri: "http://a.example", title: "About http://a.example" } },
+      { web: { uri: "http://b.example", title: "About http://b.example" } }
+    ],
+    groundingSupports: [
+      { segment: { startIndex: 0, endIndex: 3 }, groundingChunkIndices: [0] },
+      { segment: { startIndex: 1, endIndex: 5 }, groundingChunkIndices: [1] },
+      { segment: { startIndex: 3, endIndex: 5 }, groundingChunkIndices: [0] }
+    ]
+  }
+  const results = (reply: unknown) => at(reply, "candidates", 0, "groundingMetadata")
+
+  it("are the candidate's groundingMetadata, at the end of a stream", async () => {
+    answer(
+      chunk({ content: "Hello" }),
+      chunk({ annotations: [cited("http://a.example", 0, 3), cited("http://b.example", 1, 5)] }),
+      chunk({ annotations: [cited("http://a.example", 3, 5)] }),
+      chunk({}, "stop")
+    )
+    assert.deepStrictEqual(results(await whole("generate")), metadata)
+    const chunks = await streamed("generate")
+    assert.deepStrictEqual(chunks.map(results), [undefined, metadata])
+    assert.strictEqual(at(chunks.at(-1), "candidates", 0, "finishReason"), "STOP")
+  })
+
+  it("support nothing without a place in the text", async () => {
+    answer(chunk({ content: "Hi" }), chunk({ annotations: [cited("http://a.example", 0, 0)] }), chunk({}, "stop"))
+    assert.deepStrictEqual(results(await whole("generate")), { groundingChunks: metadata.groundingChunks.slice(0, 1) })
+  })
+
+  it("are read where the server leaves out the inner object", async () => {
+    const { url_citation: facts } = cited("http://a.example", 0, 2)
+    answer(chunk({ content: "Hi" }), chunk({ annotations: [{ type: "url_citation", ...facts }] }), chunk({}, "stop"))
+    assert.deepStrictEqual(at(results(await whole("generate")), "groundingChunks"), [metadata.groundingChunks[0]])
+  })
+})
