@@ -11,7 +11,7 @@ import { ExtraFold } from "../../domain/replyExtras.ts"
 import { signatureOf } from "../../domain/sealed.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
-import { citationsIn, imagesIn, refusalIn, transcriptIn, type UrlCitation } from "../shared/serverExtras.ts"
+import { type Citation, citationsIn, imagesIn, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./Api.ts"
 import { candidateFields, citedFields } from "./translated.ts"
 
@@ -213,7 +213,7 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
   /** The text by which the model refuses. */
   let refusal = ""
   /** The last chunk has all of them: repeated in more chunks, their cost would be quadratic. */
-  const cited: Array<UrlCitation> = []
+  const cited: Array<Citation> = []
   const extra = (event: ReplyExtra, out: Array<string>) => {
     if (event.family === "generate") {
       extras.push(event)

@@ -2,7 +2,7 @@
  * What an OpenAI-compatible server says beyond text and calls, in the words of this style.
  */
 import type { JsonFields } from "../../domain/json.ts"
-import { tokensIn, type UrlCitation } from "../shared/serverExtras.ts"
+import { type Citation, tokensIn } from "../shared/serverExtras.ts"
 
 type Tokens = ReturnType<typeof tokensIn>
 
@@ -27,19 +27,19 @@ export const candidateFields = (choice: JsonFields): JsonFields => {
 }
 
 /** The citations of a whole reply as fields of its candidate. Each page stands once. */
-export const citedFields = (citations: ReadonlyArray<UrlCitation>): JsonFields => {
+export const citedFields = (citations: ReadonlyArray<Citation>): JsonFields => {
   if (citations.length === 0) return {}
   const indexes = new Map<string, number>()
   const groundingChunks: Array<JsonFields> = []
   const groundingSupports: Array<JsonFields> = []
-  for (const { end_index: endIndex, start_index: startIndex, title, url } of citations) {
+  for (const { from, title, to, url } of citations) {
     const index = indexes.get(url) ?? groundingChunks.length
     if (!indexes.has(url)) {
       indexes.set(url, index)
       groundingChunks.push({ web: { uri: url, ...(title === "" ? {} : { title }) } })
     }
-    if (endIndex > startIndex) {
-      groundingSupports.push({ segment: { startIndex, endIndex }, groundingChunkIndices: [index] })
+    if (to > from) {
+      groundingSupports.push({ segment: { startIndex: from, endIndex: to }, groundingChunkIndices: [index] })
     }
   }
   return {

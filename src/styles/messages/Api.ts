@@ -102,7 +102,19 @@ export const MessagesUsage = Schema.Struct({
   speed: Schema.Null
 }).annotate({ identifier: "MessagesUsage" })
 
-const ReplyTextBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String, citations: Schema.Null })
+/** A page that a text cites. */
+export const PageCitation = Schema.Struct({
+  type: Schema.Literal("web_search_result_location"),
+  cited_text: Schema.String,
+  encrypted_index: Schema.Literal(""),
+  title: Schema.NullOr(Schema.String),
+  url: Schema.String
+})
+const ReplyTextBlock = Schema.Struct({
+  type: Schema.Literal("text"),
+  text: Schema.String,
+  citations: Schema.NullOr(Schema.Array(PageCitation))
+})
 const ReplyThinkingBlock = Schema.Struct({
   type: Schema.Literal("thinking"),
   thinking: Schema.String,
@@ -152,7 +164,8 @@ export const MessagesStreamEvent = Schema.Union([
     delta: Schema.Union([
       event("text_delta", { text: Schema.String }),
       event("thinking_delta", { thinking: Schema.String }),
-      event("input_json_delta", { partial_json: Schema.String })
+      event("input_json_delta", { partial_json: Schema.String }),
+      event("citations_delta", { citation: PageCitation })
     ])
   }),
   event("content_block_stop", { index: Schema.Int }),

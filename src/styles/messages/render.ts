@@ -9,8 +9,8 @@ import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
-import { imageText, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
-import type { Message, MessagesUsage, ReplyBlock } from "./Api.ts"
+import { citationsIn, imageText, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
+import type { Message, MessagesUsage, PageCitation, ReplyBlock } from "./Api.ts"
 import { type OwnMessage, ownOf, ownStop, ownUsage } from "./own.ts"
 
 type Block = typeof ReplyBlock.Type
@@ -49,6 +49,16 @@ const stopFields = (reason: FinishReason, stopSequence: string | undefined, refu
 const extraText = (message: JsonFields | undefined): string =>
   refusalIn(message) + transcriptIn(message) + imageText(message)
 
+/** The pages that the text cites. */
+const citationsOf = (message: JsonFields | undefined): ReadonlyArray<typeof PageCitation.Type> =>
+  citationsIn(message).map(({ quote, title, url }) => ({
+    type: "web_search_result_location",
+    cited_text: quote,
+    encrypted_index: "",
+    title: title === "" ? null : title,
+    url
+  }))
+
 /** `input_tokens` excludes the tokens that the upstream read from its cache or wrote to it. */
 const counts = (usage: Usage) => ({
   input_tokens: Math.max(0, usage.promptTokens - usage.cachedTokens - (usage.cacheWriteTokens ?? 0)),
@@ -67,7 +77,11 @@ const messagesUsage = (usage: Usage): typeof MessagesUsage.Type => ({
   speed: null
 })
 
-const textBlock = (text: string): Block => ({ type: "text", text, citations: null })
+const textBlock = (text: string, citations: ReadonlyArray<typeof PageCitation.Type> | null = null): Block => ({
+  type: "text",
+  text,
+  citations
+})
 const thinkingBlock = (thinking: string): Block => ({ type: "thinking", thinking, signature: "" })
 const toolUseBlock = (
   id: string,
@@ -116,7 +130,19 @@ const contentOf = (reply: Reply, thinking: boolean, own: OwnMessage | undefined)
   const text = extraText(reply.extras?.message)
   if (text !== "") blocks.push(textBlock(text))
   const notBlank = blocks.filter((block) => !isBlankText(block))
-  return notBlank.length > 0 ? notBlank : blocks
+  return withCitations(notBlank.length > 0 ? notBlank : blocks, citationsOf(reply.extras?.message))
+}
+
+/** The blocks with citations at the last text, or in a text of their own. */
+const withCitations = (
+  blocks: ReadonlyArray<Block>,
+  citations: ReadonlyArray<typeof PageCitation.Type>
+): ReadonlyArray<Block> => {
+  if (citations.length === 0) return blocks
+  const index = blocks.findLastIndex(({ type }) => type === "text")
+  const last = blocks[index]
+  const cited = textBlock(last?.type === "text" ? last.text : "", citations)
+  return index === -1 ? [...blocks, cited] : blocks.with(index, cited)
 }
 
 /** Adds a block in the server's words: the end of the last text or thinking, or a further one. */
@@ -203,6 +229,8 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
   let usage = promptUsage(inputTokens)
   /** The text by which the model refuses. */
   let refusal = ""
+  /** Citations that wait for a text. */
+  const waiting: Array<typeof PageCitation.Type> = []
   const own: OwnStream = {}
   /** The token counts of the first frame. */
   let first: JsonFields | undefined
@@ -228,16 +256,6 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
     const delta = `{"type":"${type}","${deltaFields[type]}":${JSON.stringify(text)}}`
     out.push(frame("content_block_delta", `{"type":"content_block_delta","index":${index},"delta":${delta}}`))
   }
-  const openText = (text: string, out: Array<string>) => {
-    openBlock(textBlock(""), out)
-    grow("text_delta", text, out)
-  }
-
-  const text = (text: string, out: Array<string>) => {
-    if (open === "text") grow("text_delta", text, out)
-    else if (isBlank(text) && !isOwn) blank += text
-    else openText(blank + text, out)
-  }
   const delta = (delta: JsonFields, out: Array<string>) =>
     out.push(
       frame(
@@ -245,6 +263,23 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
         `{"type":"content_block_delta","index":${index},"delta":${JSON.stringify(delta)}}`
       )
     )
+  /** Adds citations to the open text; others wait for the next text. */
+  const cite = (citations: ReadonlyArray<typeof PageCitation.Type>, out: Array<string>) => {
+    for (const citation of citations) {
+      if (open === "text") delta({ type: "citations_delta", citation }, out)
+      else waiting.push(citation)
+    }
+  }
+  const openText = (text: string, out: Array<string>) => {
+    openBlock(textBlock(""), out)
+    if (text !== "") grow("text_delta", text, out)
+    if (waiting.length > 0) cite(waiting.splice(0), out)
+  }
+  const text = (text: string, out: Array<string>) => {
+    if (open === "text") grow("text_delta", text, out)
+    else if (isBlank(text) && !isOwn) blank += text
+    else openText(blank + text, out)
+  }
   /** A block in the server's words: the end of the open text or thinking, or a further one. */
   const ownBlock = (value: JsonFields, out: Array<string>) => {
     const { citations, input, signature, type } = value
@@ -293,9 +328,10 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
             if (event.family === "messages") return ownBlock(event.value, out)
             if (event.at !== "message" || event.family !== "openai") return
             refusal += refusalIn(event.value)
-            const shown = isOwn ? "" : extraText(event.value)
+            if (isOwn) return
+            const shown = extraText(event.value)
             if (shown !== "") text(shown, out)
-            return
+            return cite(citationsOf(event.value), out)
           }
           case "ReasoningDelta":
             if (!info.thinking && !isOwn) return
@@ -316,7 +352,7 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
             usage = event.usage
             return
           case "Finish": {
-            if (index === -1 && blank !== "") openText(blank, out)
+            if ((index === -1 && blank !== "") || waiting.length > 0) openText(index === -1 ? blank : "", out)
             closeBlock(out)
             const stop = stopFields(event.reason, event.stopSequence, refusal)
             const last = {

@@ -7,9 +7,10 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { JsonRecord } from "../../domain/json.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
-import { citationsIn, imageText, refusalIn, tokensIn, transcriptIn, type UrlCitation } from "../shared/serverExtras.ts"
+import { type Citation, citationsIn, imageText, refusalIn, tokensIn, transcriptIn } from "../shared/serverExtras.ts"
 import { clientTools, type ClientToolType, shellCommands } from "./clientTools.ts"
 import { outputItemId, responseId } from "./ids.ts"
+import type { UrlCitation } from "./items.ts"
 import { inProgressText, type ResponseInfo, type ResponseState, responseText } from "./responseText.ts"
 import { isClientTarget, plainFunction, type ToolTarget } from "./toolNames.ts"
 import { customInput } from "./tools.ts"
@@ -113,6 +114,11 @@ export interface RenderOptions {
 
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
 
+const annotationText = ({ from, title, to, url }: Citation): string =>
+  JSON.stringify(
+    { type: "url_citation", start_index: from, end_index: to, title, url } satisfies typeof UrlCitation.Type
+  )
+
 const textItem = ({ annotations, id, kind, logprobs, text }: OpenText, status: "completed" | "incomplete"): string =>
   textFormats[kind].item(id, status, textFormats[kind].part(text, annotations, logprobs))
 
@@ -149,7 +155,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
   let usage: Usage | undefined
   let serviceTier: string | undefined
   /** Citations that wait for the text, and the number of those of the open message. */
-  const waiting: Array<UrlCitation> = []
+  const waiting: Array<Citation> = []
   let cited = 0
   /** Log probabilities that wait for the text, as JSON separated by commas. */
   let waitingLogprobs = ""
@@ -235,14 +241,14 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
   }
 
   /** Adds citations to the open message; those that come before its text wait for it. */
-  const cite = (citations: ReadonlyArray<UrlCitation>, out: Array<string>) => {
+  const cite = (citations: ReadonlyArray<Citation>, out: Array<string>) => {
     const item = open
     if (item?.kind !== "message") {
       for (const citation of citations) waiting.push(citation)
       return
     }
     for (const citation of citations) {
-      const annotation = JSON.stringify(citation)
+      const annotation = annotationText(citation)
       item.annotations += item.annotations === "" ? annotation : `,${annotation}`
       const fields = `${item.inItem},"annotation_index":${cited++},"annotation":${annotation}`
       out.push(frame("response.output_text.annotation.added", fields))
@@ -353,6 +359,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     const incomplete = incompleteReasons[reason]
     const status = incomplete === null ? "completed" : "incomplete"
     if (blank !== "" && output.length === 0) growText("message", blank, out)
+    if (waiting.length > 0) growText("message", "", out)
     closeText(status, out)
     const body = finalize({ status, error: null, incomplete })
     out.push(frame(`response.${status}`, `"response":${body}`), done)

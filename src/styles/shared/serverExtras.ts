@@ -61,13 +61,14 @@ export const tokensIn = (choice: JsonFields | undefined) => {
   }))
 }
 
-/** A citation of a page, in the Responses style. */
-export interface UrlCitation {
-  readonly type: "url_citation"
-  readonly start_index: number
-  readonly end_index: number
+/** A citation of a page. `from` and `to` are places in the text, as the server counts them; both are 0 if it names none. */
+export interface Citation {
+  readonly from: number
+  readonly to: number
   readonly title: string
   readonly url: string
+  /** What the page says, from servers that quote it. */
+  readonly quote: string
 }
 
 /** The facts of an annotation that cites a page. Some servers leave out the inner object. */
@@ -79,12 +80,12 @@ const citationOf = (annotation: Json): JsonFields | undefined => {
 }
 
 /** The citations of pages in a message. */
-export const citationsIn = (message: JsonFields | undefined): ReadonlyArray<UrlCitation> =>
+export const citationsIn = (message: JsonFields | undefined): ReadonlyArray<Citation> =>
   listIn(message?.["annotations"]).flatMap((annotation: Json) => {
     const citation = citationOf(annotation)
-    if (citation === undefined || stringOf(citation["url"]) === "") return []
-    const [start_index, end_index] = [citation["start_index"], citation["end_index"]]
+    const url = stringOf(citation?.["url"])
+    if (citation === undefined || url === "") return []
+    const [from, to] = [citation["start_index"], citation["end_index"]]
       .map((index) => typeof index === "number" ? index : 0) as [number, number]
-    const { title, url } = { title: stringOf(citation["title"]), url: stringOf(citation["url"]) }
-    return [{ type: "url_citation" as const, start_index, end_index, title, url }]
+    return [{ from, to, title: stringOf(citation["title"]), url, quote: stringOf(citation["content"]) }]
   })

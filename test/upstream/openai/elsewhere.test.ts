@@ -142,3 +142,84 @@ describe("citations of pages in content generation", () => {
     assert.deepStrictEqual(at(results(await whole("generate")), "groundingChunks"), [metadata.groundingChunks[0]])
   })
 })
+
+describe("citations of pages in messages", () => {
+  const location = (url: string, cited_text = "") => ({
+    type: "web_search_result_location",
+    cited_text,
+    encrypted_index: "",
+    title: `About ${url}`,
+    url
+  })
+  const [a, b] = ["http://a.example", "http://b.example"] as const
+  const tools = [{ name: "get_time", input_schema: { type: "object" } }]
+  const call = chunk({ tool_calls: [{ index: 0, id: "c1", function: { name: "get_time", arguments: "{}" } }] })
+
+  /** The blocks of a stream: their kind, and their citations in order. */
+  const blocksOf = (events: ReadonlyArray<unknown>) => {
+    const blocks: Array<{ readonly type: unknown; readonly citations: Array<unknown> }> = []
+    for (const event of events) {
+      if (at(event, "type") === "content_block_start") {
+        blocks.push({ type: at(event, "content_block", "type"), citations: [] })
+      }
+      if (at(event, "delta", "type") === "citations_delta") {
+        blocks.at(-1)?.citations.push(at(event, "delta", "citation"))
+      }
+    }
+    return blocks
+  }
+  const content = (reply: unknown) =>
+    (at(reply, "content") as ReadonlyArray<unknown>).map((block) => ({
+      type: at(block, "type"),
+      citations: at(block, "citations") ?? []
+    }))
+
+  const both = async (expected: ReadonlyArray<object>) => {
+    assert.deepStrictEqual(content(await whole("messages", { tools })), expected)
+    assert.deepStrictEqual(blocksOf(await streamed("messages", { tools })), expected)
+  }
+
+  it("are those of the text", async () => {
+    answer(
+      chunk({ content: "Hello" }),
+      chunk({ annotations: [cited(a, 0, 3, { content: "All of it" }), cited(b, 1, 5)] }),
+      chunk({ annotations: [cited(a, 3, 5)] }),
+      chunk({}, "stop")
+    )
+    await both([{ type: "text", citations: [location(a, "All of it"), location(b), location(a)] }])
+  })
+
+  it("wait for the text that they come before", async () => {
+    answer(chunk({ annotations: [cited(a, 0, 3)] }), chunk({ content: "Hello" }), chunk({}, "stop"))
+    await both([{ type: "text", citations: [location(a)] }])
+  })
+
+  it("are those of the last text where a call follows", async () => {
+    answer(chunk({ content: "Hello" }), chunk({ annotations: [cited(a, 0, 3)] }), call, chunk({}, "tool_calls"))
+    await both([{ type: "text", citations: [location(a)] }, { type: "tool_use", citations: [] }])
+  })
+
+  it("have a text of their own where no text is left to come", async () => {
+    answer(call, chunk({ annotations: [cited(a, 0, 3)] }), chunk({}, "tool_calls"))
+    await both([{ type: "tool_use", citations: [] }, { type: "text", citations: [location(a)] }])
+  })
+
+  it("are null without any", async () => {
+    answer(chunk({ content: "Hello" }), chunk({}, "stop"))
+    assert.isNull(at(await whole("messages"), "content", 0, "citations"))
+  })
+})
+
+describe("citations of pages in Responses", () => {
+  it("have a message of their own where no text is left to come", async () => {
+    const call = chunk({ tool_calls: [{ index: 0, id: "c1", function: { name: "get_time", arguments: "{}" } }] })
+    answer(call, chunk({ annotations: [cited("http://a.example", 0, 3)] }), chunk({}, "tool_calls"))
+    const tools = [{ type: "function", name: "get_time" }]
+    const reply = await whole("responses", { tools })
+    const last = (await streamed("responses", { tools })).at(-1)
+    for (const output of [at(reply, "output"), at(last, "response", "output")]) {
+      assert.deepStrictEqual(at(output, 0, "type"), "function_call")
+      assert.deepStrictEqual(at(output, 1, "content", 0, "annotations", 0, "url"), "http://a.example")
+    }
+  })
+})
