@@ -11,7 +11,7 @@ import * as Scope from "effect/Scope"
 import type { Lease } from "../accounts/Accounts.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import { CallArguments, ReasoningDelta, type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
+import { CallArguments, ReasoningDelta, type ReplyEvent, type ReplyExtra, TextDelta } from "../domain/ReplyEvent.ts"
 import { fromPullOnce } from "../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { countFailure } from "./attempts.ts"
@@ -136,6 +136,12 @@ export const wholeOf = (reply: OpenReply): Effect.Effect<CompletedReply> => {
 
 type Piece = Extract<ReplyEvent, { readonly _tag: "TextDelta" | "ReasoningDelta" | "CallArguments" }>
 
+/** Fields that are content of their own. Other fields belong to the text that they come with. */
+const ownContent = ["images", "refusal"]
+
+const divides = ({ at, value }: ReplyExtra): boolean =>
+  at === "block" || at === "reasoning" || (at === "message" && ownContent.some((name) => value[name] !== undefined))
+
 /** Joins consecutive pieces of the same kind, and of the same call, into one event. */
 class Joined {
   private readonly events: Array<ReplyEvent> = []
@@ -150,8 +156,7 @@ class Joined {
       case "CallArguments":
         return this.add(event, event.delta)
       case "ReplyExtra":
-        // Fields do not divide the text that they belong to.
-        if (event.at === "block" || event.at === "reasoning") this.close()
+        if (divides(event)) this.close()
         this.events.push(event)
         return
       default:

@@ -9,7 +9,7 @@ import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
-import { citationsIn, imageText, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
+import { citationsIn, imagesIn, imageText, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
 import type { Message, MessagesUsage, PageCitation, ReplyBlock } from "./Api.ts"
 import { type OwnMessage, ownOf, ownStop, ownUsage } from "./own.ts"
 
@@ -47,7 +47,7 @@ const stopFields = (reason: FinishReason, stopSequence: string | undefined, refu
 
 /** What the style shows as text of a server's extra fields. */
 const extraText = (message: JsonFields | undefined): string =>
-  refusalIn(message) + transcriptIn(message) + imageText(message)
+  refusalIn(message) + transcriptIn(message) + imageText(imagesIn(message))
 
 /** The pages that the text cites. */
 const citationsOf = (message: JsonFields | undefined): ReadonlyArray<typeof PageCitation.Type> =>

@@ -51,6 +51,9 @@ export const ResponseEvent = Schema.Union([
   event("response.shell_call_command.added", { ...inCommand, command: Schema.Literal("") }),
   event("response.shell_call_command.delta", { ...inCommand, delta: Schema.String }),
   event("response.shell_call_command.done", { ...inCommand, command: Schema.String }),
+  event("response.image_generation_call.in_progress", inItem),
+  event("response.image_generation_call.generating", inItem),
+  event("response.image_generation_call.completed", inItem),
   event("response.completed", { response: withStatus("completed") }),
   event("response.incomplete", { response: withStatus("incomplete") }),
   event("response.failed", { response: withStatus("failed") })

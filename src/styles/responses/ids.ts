@@ -18,7 +18,8 @@ const prefixes = {
   function_call: "fc",
   function_call_output: "fco",
   custom_tool_call: "ctc",
-  custom_tool_call_output: "ctco"
+  custom_tool_call_output: "ctco",
+  image_generation_call: "ig"
 } as const
 
 /** Types of items with their own id prefix. */

@@ -188,6 +188,17 @@ const OutputReasoning = Schema.Struct({
   summary: Schema.Array(SummaryText)
 })
 
+/** A picture that the model made. */
+const OutputPicture = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("image_generation_call"),
+  status: Schema.Literals(["in_progress", "completed"]),
+  /** Base64; `null` while the picture is in progress. */
+  result: Schema.NullOr(Schema.String),
+  /** Absent for formats that the vendor does not name. */
+  output_format: Schema.optionalKey(Schema.Literals(["png", "webp", "jpeg", "gif", "svg"]))
+})
+
 const callFields = {
   status: Status,
   call_id: Schema.String,
@@ -289,6 +300,7 @@ export const OutputItem = Schema.Union([
   OutputReasoning,
   OutputFunctionCall,
   OutputCustomToolCall,
+  OutputPicture,
   ...clientCalls
 ])
   .annotate({ identifier: "ResponseOutputItem" })

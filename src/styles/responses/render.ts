@@ -7,62 +7,22 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { JsonRecord } from "../../domain/json.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
-import { type Citation, citationsIn, imageText, refusalIn, tokensIn, transcriptIn } from "../shared/serverExtras.ts"
+import {
+  type Citation,
+  citationsIn,
+  imagesIn,
+  imageText,
+  refusalIn,
+  type ServerImage,
+  tokensIn,
+  transcriptIn
+} from "../shared/serverExtras.ts"
 import { clientTools, type ClientToolType, shellCommands } from "./clientTools.ts"
 import { outputItemId, responseId } from "./ids.ts"
-import type { UrlCitation } from "./items.ts"
 import { inProgressText, type ResponseInfo, type ResponseState, responseText } from "./responseText.ts"
+import { annotationText, textFormats, type TextKind } from "./textFormats.ts"
 import { isClientTarget, plainFunction, type ToolTarget } from "./toolNames.ts"
 import { customInput } from "./tools.ts"
-
-/** How a text item is rendered. All texts are escaped already, as between the quotes of a JSON string. */
-interface TextFormat {
-  readonly part: (text: string, annotations: string, logprobs: string) => string
-  readonly item: (id: string, status: string, parts: string) => string
-  /** The field with the part's index; every item has one part. */
-  readonly index: string
-  readonly partEvent: string
-  readonly textEvent: string
-  /** The field with the text in the text's last event. */
-  readonly field: string
-  /** Fields that text events have beside their text. */
-  readonly extra: (logprobs: string) => string
-}
-
-const textFormats = {
-  message: {
-    part: (text, annotations, logprobs) =>
-      `{"type":"output_text","text":"${text}","annotations":[${annotations}],"logprobs":[${logprobs}]}`,
-    item: (id, status, parts) =>
-      `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${parts}]}`,
-    index: "content_index",
-    partEvent: "response.content_part",
-    textEvent: "response.output_text",
-    field: "text",
-    extra: (logprobs) => `,"logprobs":[${logprobs}]`
-  },
-  refusal: {
-    part: (text) => `{"type":"refusal","refusal":"${text}"}`,
-    item: (id, status, parts) =>
-      `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${parts}]}`,
-    index: "content_index",
-    partEvent: "response.content_part",
-    textEvent: "response.refusal",
-    field: "refusal",
-    extra: () => ""
-  },
-  reasoning: {
-    part: (text) => `{"type":"summary_text","text":"${text}"}`,
-    item: (id, status, parts) => `{"id":"${id}","type":"reasoning","status":"${status}","summary":[${parts}]}`,
-    index: "summary_index",
-    partEvent: "response.reasoning_summary_part",
-    textEvent: "response.reasoning_summary_text",
-    field: "text",
-    extra: () => ""
-  }
-} satisfies { readonly [kind: string]: TextFormat }
-
-type TextKind = keyof typeof textFormats
 
 /** Fields of every item that is still growing. */
 interface OpenItem {
@@ -114,11 +74,6 @@ export interface RenderOptions {
 
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
 
-const annotationText = ({ from, title, to, url }: Citation): string =>
-  JSON.stringify(
-    { type: "url_citation", start_index: from, end_index: to, title, url } satisfies typeof UrlCitation.Type
-  )
-
 const textItem = ({ annotations, id, kind, logprobs, text }: OpenText, status: "completed" | "incomplete"): string =>
   textFormats[kind].item(id, status, textFormats[kind].part(text, annotations, logprobs))
 
@@ -130,6 +85,19 @@ const callItem = ({ callId, id, isCustom, name }: OpenCall, status: string, payl
   return `{"id":"${id}","type":"${type}","status":"${status}","call_id":${JSON.stringify(callId)},${name},"${field}":${
     JSON.stringify(payload)
   }}`
+}
+
+/** A picture whose data the server sent. Others have an address, which is text. */
+type Picture = Extract<ServerImage, { readonly data: string }>
+
+const isPicture = (image: ServerImage): image is Picture => "data" in image
+
+const outputFormats = /^image\/(png|webp|jpeg|gif|svg)(?:\+xml)?$/
+
+/** The format of a picture as a field of its item. */
+const outputFormat = (mediaType: string): string => {
+  const format = outputFormats.exec(mediaType)?.[1]
+  return format === undefined ? "" : `,"output_format":"${format}"`
 }
 
 const incompleteReasons = {
@@ -268,6 +236,23 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     )
   }
 
+  /** A picture is an item of its own, as the vendor's servers make pictures. */
+  const show = ({ data, mediaType }: Picture, out: Array<string>) => {
+    closeText("completed", out)
+    blank = ""
+    const id = outputItemId(info.seed, "image_generation_call", itemCount)
+    const place = { inResponse: nextInResponse() }
+    const inItem = `${place.inResponse},"item_id":"${id}"`
+    const fields = `"id":"${id}","type":"image_generation_call"`
+    out.push(
+      itemAdded(place, `{${fields},"status":"in_progress","result":null}`),
+      ...["in_progress", "generating", "completed"].map((state) =>
+        frame(`response.image_generation_call.${state}`, inItem)
+      ),
+      itemDone(place, `{${fields},"status":"completed","result":${JSON.stringify(data)}${outputFormat(mediaType)}}`)
+    )
+  }
+
   const openCall = (callId: string, name: string, out: Array<string>) => {
     closeText("completed", out)
     blank = ""
@@ -399,9 +384,12 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
           case "ReplyExtra": {
             const refusal = refusalIn(event.value)
             if (refusal !== "") growText("refusal", refusal, out)
-            const spoken = transcriptIn(event.value) + imageText(event.value)
+            const images = imagesIn(event.value)
+            const spoken = transcriptIn(event.value) + imageText(images.filter((image) => !isPicture(image)))
             if (spoken !== "") growText("message", spoken, out)
-            return cite(citationsIn(event.value), out)
+            cite(citationsIn(event.value), out)
+            for (const image of images) if (isPicture(image)) show(image, out)
+            return
           }
           case "ReasoningDelta":
             return growText("reasoning", event.text, out)

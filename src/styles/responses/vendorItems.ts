@@ -57,9 +57,9 @@ const commandOutput = ({ outcome, stderr, stdout }: JsonRecord): string => {
   return lines([textOf(stdout).trimEnd(), textOf(stderr).trimEnd(), end])
 }
 
-/** A picture of a `data:` URL, an address, or bare Base64. */
-const picture = (value: string): Content =>
-  /^[a-z]+:/.test(value) ? imageAt(value) : image({ data: value, mediaType: "image/png" })
+/** A picture of a `data:` URL, an address, or bare Base64 in the format. */
+const picture = (value: string, format: string): Content =>
+  /^[a-z]+:/.test(value) ? imageAt(value) : image({ data: value, mediaType: `image/${format || "png"}` })
 
 const screenshot = (output: unknown, { faults, field }: Context): ReadonlyArray<Content> => {
   const url = isRecord(output) ? textOf(output["image_url"]) : ""
@@ -172,7 +172,7 @@ export const vendorItem = (
       return served(item, context, "web_search", searchArguments(item), [Text(sources(item))])
     case "image_generation_call": {
       const made = textOf(item["result"])
-      const content = made === "" ? Text(textOf(item["status"])) : picture(made)
+      const content = made === "" ? Text(textOf(item["status"])) : picture(made, textOf(item["output_format"]))
       return served(item, context, "image_generation", { prompt: item["revised_prompt"] }, [content])
     }
     case "compaction":

@@ -33,9 +33,9 @@ export const imagesIn = (message: JsonFields | undefined): ReadonlyArray<ServerI
   })
 }
 
-/** The pictures as text, for styles whose replies have no pictures. */
-export const imageText = (message: JsonFields | undefined): string =>
-  imagesIn(message).map((image) => "url" in image ? `[image: ${image.url}]` : "[image omitted]").join("\n")
+/** Pictures as text, for styles whose replies have no such pictures. */
+export const imageText = (images: ReadonlyArray<ServerImage>): string =>
+  images.map((image) => "url" in image ? `[image: ${image.url}]` : "[image omitted]").join("\n")
 
 /** A token with its log probability, in the Responses style, which requires the bytes that servers may leave out. */
 const tokenOf = (sent: Json) => {

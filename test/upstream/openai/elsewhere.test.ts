@@ -223,3 +223,51 @@ describe("citations of pages in Responses", () => {
     }
   })
 })
+
+describe("a picture in Responses", () => {
+  const image = (url: string) => ({ type: "image_url", image_url: { url } })
+  const images = [image("data:image/jpeg;base64,AAAA"), image("http://a.example/b.png")]
+  const made = { type: "image_generation_call", status: "completed", result: "AAAA", output_format: "jpeg" }
+  const without = (item: unknown): object => ({ ...item as object, id: undefined })
+
+  it("is an item of its own; one at an address is text", async () => {
+    answer(chunk({ content: "Look: " }), chunk({ images }), chunk({ content: " Nice." }), chunk({}, "stop"))
+    const [text, picture, after, ...more] = at(await whole("responses"), "output") as ReadonlyArray<unknown>
+    assert.deepStrictEqual(more, [])
+    assert.strictEqual(at(text, "content", 0, "text"), "Look: [image: http://a.example/b.png]")
+    assert.deepStrictEqual(without(picture), { ...made, id: undefined })
+    assert.strictEqual(at(after, "content", 0, "text"), " Nice.")
+  })
+
+  it("comes with the events of a picture that is made", async () => {
+    answer(chunk({ images: images.slice(0, 1) }), chunk({}, "stop"))
+    const events = await streamed("responses")
+    const ofPicture = events.filter((event) => at(event, "output_index") === 0)
+    const id = at(ofPicture[0], "item", "id")
+    assert.deepStrictEqual(
+      ofPicture.map((event) => [at(event, "type"), at(event, "item_id") ?? at(event, "item", "id")]),
+      [
+        "response.output_item.added",
+        "response.image_generation_call.in_progress",
+        "response.image_generation_call.generating",
+        "response.image_generation_call.completed",
+        "response.output_item.done"
+      ].map((type) => [type, id])
+    )
+    assert.deepStrictEqual(without(at(ofPicture[0], "item")), {
+      type: "image_generation_call",
+      status: "in_progress",
+      result: null,
+      id: undefined
+    })
+    assert.deepStrictEqual(without(at(ofPicture.at(-1), "item")), { ...made, id: undefined })
+    assert.deepStrictEqual(at(events.at(-1), "response", "output"), [at(ofPicture.at(-1), "item")])
+  })
+
+  it("goes back to the server with the response that it belongs to", async () => {
+    answer(chunk({ images: images.slice(0, 1) }), chunk({}, "stop"))
+    const id = at(await whole("responses", { store: true }), "id")
+    await whole("responses", { previous_response_id: id, input: "Again" })
+    assert.include(JSON.stringify(server.requests.at(-1)?.body), "data:image/jpeg;base64,AAAA")
+  })
+})

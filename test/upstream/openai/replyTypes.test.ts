@@ -159,7 +159,7 @@ describe("a Responses reply", () => {
 
   it("has every item of the vendor's output, or none for a reason", () => {
     const never: ReadonlyArray<readonly [RegExp, string]> = [
-      [/^(?:file_search|web_search|image_generation|code_interpreter|mcp)_/, servers],
+      [/^(?:file_search|web_search|code_interpreter|mcp)_/, servers],
       [/_output$/, "The caller runs the tool."],
       [/^(?:mcp_.*|program|compaction|additional_tools)$/, own]
     ]
@@ -173,7 +173,8 @@ describe("a Responses reply", () => {
 
   it("has every event of the vendor's streams, or none for a reason", () => {
     const never: ReadonlyArray<readonly [RegExp, string]> = [
-      [/^response\.(?:file_search|web_search|image_generation|code_interpreter|mcp)_/, servers],
+      [/^response\.(?:file_search|web_search|code_interpreter|mcp)_/, servers],
+      [/^response\.image_generation_call\.partial_image$/, "Pictures come whole."],
       [/^response\.shell_call_output_content\./, "The caller runs the shell."],
       [/^response\.audio\./, "Spoken text is a message."],
       [/^response\.reasoning_text\./, "Reasoning is a summary, which the caller may read."],
