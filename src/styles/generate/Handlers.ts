@@ -28,6 +28,7 @@ import { contentTexts, embeddingReply, embeddingsReply, withTask } from "./embed
 import { generateModel, modelName } from "./models.ts"
 import { readBatchEmbedRequest, readCountRequest, readEmbedRequest, readGenerateRequest } from "./readRequest.ts"
 import { generateFailure, generateFrames, type GenerateReplyInfo, generateResponse } from "./render.ts"
+import { audioTypeOf } from "./translated.ts"
 
 const { endpoints } = GenerateGroup
 
@@ -62,7 +63,8 @@ export const GenerateHandlers = groupRoutes(
         const info = ({ id }: Pick<CompletionOutput, "id">): GenerateReplyInfo => ({
           id,
           model: requested,
-          thoughts: showsThoughts(body)
+          thoughts: showsThoughts(body),
+          audioType: audioTypeOf(body[serverFields])
         })
         return yield* responder.respond(current, model, withRest(conversation, body), {
           whole: (output) =>

@@ -11,9 +11,9 @@ import { ExtraFold } from "../../domain/replyExtras.ts"
 import { signatureOf } from "../../domain/sealed.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
-import { type Citation, citationsIn, imagesIn, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
+import { audioDataIn, type Citation, citationsIn, imagesIn, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./Api.ts"
-import { candidateFields, citedFields } from "./translated.ts"
+import { Base64Pieces, candidateFields, citedFields } from "./translated.ts"
 
 type ReplyPartOf = typeof ReplyPart.Type
 
@@ -24,6 +24,8 @@ export interface GenerateReplyInfo {
   readonly model: string
   /** True when reasoning is rendered, as thoughts. */
   readonly thoughts: boolean
+  /** The media type of the reply's audio. */
+  readonly audioType: string
 }
 
 const finishReasons = {
@@ -58,15 +60,20 @@ const callPart = (
   }
 }
 
-/** What of a server's extra fields the style has parts for. */
-const extraParts = (message: JsonFields | undefined): ReadonlyArray<ReplyPartOf> => {
+const dataPart = (mimeType: string, data: string): ReadonlyArray<ReplyPartOf> =>
+  data === "" ? [] : [{ inlineData: { mimeType, data } }]
+
+/** What of a server's extra fields the style has parts for. `audio` is the data of the message's audio. */
+const extraParts = (
+  message: JsonFields | undefined,
+  { audioType }: GenerateReplyInfo,
+  audio: string
+): ReadonlyArray<ReplyPartOf> => {
   const text = refusalIn(message) + transcriptIn(message)
-  const images = imagesIn(message).map((image) =>
-    "url" in image
-      ? { fileData: { fileUri: image.url } }
-      : { inlineData: { mimeType: image.mediaType, data: image.data } }
+  const images = imagesIn(message).flatMap((image): ReadonlyArray<ReplyPartOf> =>
+    "url" in image ? [{ fileData: { fileUri: image.url } }] : dataPart(image.mediaType, image.data)
   )
-  return text === "" ? images : [{ text }, ...images]
+  return [...(text === "" ? [] : [{ text }]), ...dataPart(audioType, audio), ...images]
 }
 
 /** The part of a reply without content: clients expect at least one part. */
@@ -84,7 +91,9 @@ const addOwnPart = (parts: Array<ReplyPartOf>, own: JsonFields): void => {
   } else parts.push(own as unknown as ReplyPartOf)
 }
 
-const partsOf = (reply: Reply, thoughts: boolean): ReadonlyArray<ReplyPartOf> => {
+const partsOf = (reply: Reply, info: GenerateReplyInfo): ReadonlyArray<ReplyPartOf> => {
+  const { thoughts } = info
+  const message = reply.extras?.message
   const parts: Array<ReplyPartOf> = []
   for (const block of reply.blocks) {
     switch (block._tag) {
@@ -101,7 +110,7 @@ const partsOf = (reply: Reply, thoughts: boolean): ReadonlyArray<ReplyPartOf> =>
         if (block.family === "generate" && (thoughts || block.at === "block")) addOwnPart(parts, block.value)
     }
   }
-  for (const part of extraParts(reply.extras?.message)) parts.push(part)
+  for (const part of extraParts(message, info, audioDataIn(message))) parts.push(part)
   return parts
 }
 
@@ -121,7 +130,7 @@ export const generateResponse = (info: GenerateReplyInfo, reply: Reply): typeof 
   const refusal = refusalIn(reply.extras?.message)
   const { choice = {}, chunk = {}, message = {}, usage } = reply.own?.family === "generate" ? reply.own.extras : {}
   const { promptFeedback, ...ended } = message
-  const parts = partsOf(reply, info.thoughts)
+  const parts = partsOf(reply, info)
   const candidate = {
     content: { role: "model" as const, parts: parts.length === 0 ? [emptyPart] : parts },
     finishReason: refusal === "" ? finishReasons[reply.finish] : "SAFETY" as const,
@@ -214,6 +223,7 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
   let refusal = ""
   /** The last chunk has all of them: repeated in more chunks, their cost would be quadratic. */
   const cited: Array<Citation> = []
+  let pieces: Base64Pieces | undefined
   const extra = (event: ReplyExtra, out: Array<string>) => {
     if (event.family === "generate") {
       extras.push(event)
@@ -222,7 +232,9 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
     } else if (event.family === "openai" && event.at === "message") {
       refusal += refusalIn(event.value)
       for (const citation of citationsIn(event.value)) cited.push(citation)
-      for (const part of extraParts(event.value)) out.push(chunk(part))
+      const data = audioDataIn(event.value)
+      const audio = data === "" ? "" : (pieces ??= new Base64Pieces()).take(data)
+      for (const part of extraParts(event.value, info, audio)) out.push(chunk(part))
     } else if (event.family === "openai" && event.at === "choice") {
       extras.push({ at: "choice", value: candidateFields(event.value) })
     }
@@ -252,6 +264,7 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
               out.push(`data: {${usage}${tail}${extras.take().chunk}}\n\n`)
               return
             }
+            for (const part of dataPart(info.audioType, pieces?.end() ?? "")) out.push(chunk(part))
             extras.push({ at: "choice", value: citedFields(cited) })
             const reason = refusal === "" ? extras.reason(event.reason) ?? finishReasons[event.reason] : "SAFETY"
             const message = refusal === "" ? "" : `,"finishMessage":${JSON.stringify(refusal)}`

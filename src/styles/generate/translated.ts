@@ -1,7 +1,9 @@
 /**
  * What an OpenAI-compatible server says beyond text and calls, in the words of this style.
  */
+import type { ServerFields } from "../../domain/families/Family.ts"
 import type { JsonFields } from "../../domain/json.ts"
+import { isFields } from "../../domain/replyExtras.ts"
 import { type Citation, tokensIn } from "../shared/serverExtras.ts"
 
 type Tokens = ReturnType<typeof tokensIn>
@@ -44,5 +46,39 @@ export const citedFields = (citations: ReadonlyArray<Citation>): JsonFields => {
   }
   return {
     groundingMetadata: { groundingChunks, ...(groundingSupports.length === 0 ? {} : { groundingSupports }) }
+  }
+}
+
+/** Media types of the formats that callers ask for. Samples without a header are OpenAI's: 24 kHz, 16 bits. */
+const audioTypes: ReadonlyMap<unknown, string> = new Map([
+  ["mp3", "audio/mpeg"],
+  ["flac", "audio/flac"],
+  ["opus", "audio/ogg"],
+  ["aac", "audio/aac"],
+  ["pcm16", "audio/L16;rate=24000"],
+  ["pcm", "audio/L16;rate=24000"]
+])
+
+/** The media type of a reply's audio: replies do not name it, so it is the one that the request asks for in the server's words. */
+export const audioTypeOf = (fields: ServerFields | undefined): string => {
+  const audio = fields?.["audio"]
+  return audioTypes.get(isFields(audio) ? audio["format"] : undefined) ?? "audio/wav"
+}
+
+/** Cuts Base64 text that arrives in pieces where each piece can be decoded. Holds three characters at most. */
+export class Base64Pieces {
+  private rest = ""
+
+  /** The next piece; empty if it waits for more. */
+  take(piece: string): string {
+    const text = this.rest + piece
+    const end = text.length - text.length % 4
+    this.rest = text.slice(end)
+    return text.slice(0, end)
+  }
+
+  /** What is left at the end. */
+  end(): string {
+    return this.rest
   }
 }

@@ -16,11 +16,16 @@ const stringOf = (value: Json | undefined): string => typeof value === "string" 
 /** The text, or the piece of it, by which the model refuses; empty without a refusal. */
 export const refusalIn = (message: JsonFields | undefined): string => stringOf(message?.["refusal"])
 
-/** The text of spoken audio. */
-export const transcriptIn = (message: JsonFields | undefined): string => {
+const audioIn = (message: JsonFields | undefined, field: string): string => {
   const audio = message?.["audio"]
-  return isFields(audio) ? stringOf(audio["transcript"]) : ""
+  return isFields(audio) ? stringOf(audio[field]) : ""
 }
+
+/** The text of spoken audio. */
+export const transcriptIn = (message: JsonFields | undefined): string => audioIn(message, "transcript")
+
+/** The Base64 data of audio, or the piece of it. */
+export const audioDataIn = (message: JsonFields | undefined): string => audioIn(message, "data")
 
 /** The pictures of a message. */
 export const imagesIn = (message: JsonFields | undefined): ReadonlyArray<ServerImage> => {

@@ -18,7 +18,7 @@ import { runs } from "../../support/effort.ts"
 import { replies } from "../../support/replyEvents.ts"
 import { parseFrames } from "../../support/sse.ts"
 
-const info: GenerateReplyInfo = { id: "s1", model: "gemini-2.5-pro", thoughts: true }
+const info: GenerateReplyInfo = { id: "s1", model: "gemini-2.5-pro", thoughts: true, audioType: "audio/wav" }
 
 const object = (events: ReadonlyArray<ReplyEvent>, of = info) => {
   const fold = foldReply()

@@ -271,3 +271,43 @@ describe("a picture in Responses", () => {
     assert.include(JSON.stringify(server.requests.at(-1)?.body), "data:image/jpeg;base64,AAAA")
   })
 })
+
+describe("audio in content generation", () => {
+  const part = (data: string, mimeType = "audio/wav") => ({ inlineData: { mimeType, data } })
+  const parts = (reply: unknown) => at(reply, "candidates", 0, "content", "parts") as ReadonlyArray<unknown>
+  const streamedParts = async (fields: object = {}) => (await streamed("generate", fields)).flatMap(parts)
+
+  it("is a part beside its text", async () => {
+    answer(chunk({ audio: { id: "a", transcript: "Hi", data: "AAAA", expires_at: 9 } }), chunk({}, "stop"))
+    assert.deepStrictEqual(parts(await whole("generate")), [{ text: "Hi" }, part("AAAA")])
+    assert.deepStrictEqual(await streamedParts(), [{ text: "Hi" }, part("AAAA"), { text: "" }])
+  })
+
+  it("comes in pieces that can each be decoded", async () => {
+    answer(
+      chunk({ audio: { id: "a", transcript: "Hi" } }),
+      chunk({ audio: { data: "AAAABB" } }),
+      chunk({ audio: { data: "B" } }),
+      chunk({ audio: { data: "BCC==" } }),
+      chunk({}, "stop")
+    )
+    assert.deepStrictEqual(parts(await whole("generate")), [{ text: "Hi" }, part("AAAABBBBCC==")])
+    assert.deepStrictEqual(await streamedParts(), [
+      { text: "Hi" },
+      part("AAAA"),
+      part("BBBBCC=="),
+      { text: "" }
+    ])
+  })
+
+  it.each([
+    ["mp3", "audio/mpeg"],
+    ["pcm16", "audio/L16;rate=24000"],
+    ["flac", "audio/flac"]
+  ])("has the media type of the format that was asked for: %s", async (format, mimeType) => {
+    answer(chunk({ audio: { transcript: "", data: "AAAA" } }), chunk({}, "stop"))
+    const fields = { modalities: ["text", "audio"], audio: { voice: "alloy", format } }
+    assert.deepStrictEqual(parts(await whole("generate", fields)), [part("AAAA", mimeType)])
+    assert.deepStrictEqual((await streamedParts(fields))[0], part("AAAA", mimeType))
+  })
+})
