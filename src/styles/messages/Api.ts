@@ -86,6 +86,8 @@ export const MessagesRequest = Schema.Struct({
 /** Reply of a token count. */
 export const TokenCount = Schema.Struct({ input_tokens: Schema.Int }).annotate({ identifier: "MessageTokensCount" })
 
+const ServiceTier = Schema.Literals(["standard", "priority", "batch"])
+
 const OutputTokensDetails = Schema.Struct({ thinking_tokens: Schema.Int })
 
 /** Token counts of a reply. */
@@ -98,7 +100,7 @@ export const MessagesUsage = Schema.Struct({
   output_tokens_details: Schema.NullOr(OutputTokensDetails),
   inference_geo: Schema.Null,
   server_tool_use: Schema.Null,
-  service_tier: Schema.Null,
+  service_tier: Schema.NullOr(ServiceTier),
   speed: Schema.Null
 }).annotate({ identifier: "MessagesUsage" })
 
@@ -178,7 +180,9 @@ export const MessagesStreamEvent = Schema.Union([
       cache_creation_input_tokens: Schema.Int,
       cache_read_input_tokens: Schema.Int,
       output_tokens_details: OutputTokensDetails,
-      server_tool_use: Schema.Null
+      server_tool_use: Schema.Null,
+      /** Of servers that name it only after the first event. */
+      service_tier: Schema.optionalKey(ServiceTier)
     })
   }),
   event("message_stop", {}),

@@ -9,9 +9,10 @@ import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
-import { citationsIn, imagesIn, imageText, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
+import { refusalIn } from "../shared/serverExtras.ts"
 import type { Message, MessagesUsage, PageCitation, ReplyBlock } from "./Api.ts"
 import { type OwnMessage, ownOf, ownStop, ownUsage } from "./own.ts"
+import { citationsOf, extraText, tierOf } from "./translated.ts"
 
 type Block = typeof ReplyBlock.Type
 
@@ -45,20 +46,6 @@ const stopFields = (reason: FinishReason, stopSequence: string | undefined, refu
   container: null
 })
 
-/** What the style shows as text of a server's extra fields. */
-const extraText = (message: JsonFields | undefined): string =>
-  refusalIn(message) + transcriptIn(message) + imageText(imagesIn(message))
-
-/** The pages that the text cites. */
-const citationsOf = (message: JsonFields | undefined): ReadonlyArray<typeof PageCitation.Type> =>
-  citationsIn(message).map(({ quote, title, url }) => ({
-    type: "web_search_result_location",
-    cited_text: quote,
-    encrypted_index: "",
-    title: title === "" ? null : title,
-    url
-  }))
-
 /** `input_tokens` excludes the tokens that the upstream read from its cache or wrote to it. */
 const counts = (usage: Usage) => ({
   input_tokens: Math.max(0, usage.promptTokens - usage.cachedTokens - (usage.cacheWriteTokens ?? 0)),
@@ -69,12 +56,20 @@ const counts = (usage: Usage) => ({
   server_tool_use: null
 })
 
-const messagesUsage = (usage: Usage): typeof MessagesUsage.Type => ({
+type Tier = ReturnType<typeof tierOf>
+
+const messagesUsage = (usage: Usage, tier: Tier): typeof MessagesUsage.Type => ({
   ...counts(usage),
   cache_creation: null,
   inference_geo: null,
-  service_tier: null,
+  service_tier: tier,
   speed: null
+})
+
+/** The counts at the end of a stream, with a tier that was not known at its start. */
+const lastCounts = (usage: Usage, tier: Tier) => ({
+  ...counts(usage),
+  ...(tier === null ? {} : { service_tier: tier })
 })
 
 const textBlock = (text: string, citations: ReadonlyArray<typeof PageCitation.Type> | null = null): Block => ({
@@ -168,7 +163,7 @@ export const messageObject = (info: MessagesReplyInfo, reply: Reply): typeof Mes
     ...ownStop(own?.end, stop.stop_reason),
     diagnostics: null,
     ...own?.message,
-    usage: ownUsage(messagesUsage(reply.usage), own?.usage, reply.usage)
+    usage: ownUsage(messagesUsage(reply.usage, tierOf(reply.extras?.chunk)), own?.usage, reply.usage)
   }
 }
 
@@ -185,7 +180,7 @@ const promptUsage = (promptTokens: number): Usage => ({
   cachedTokens: 0
 })
 
-const messageStart = (info: MessagesReplyInfo, inputTokens: number, own: OwnStream): string => {
+const messageStart = (info: MessagesReplyInfo, inputTokens: number, own: OwnStream, tier: Tier): string => {
   const message: typeof Message.Type = {
     id: info.id,
     type: "message",
@@ -199,7 +194,7 @@ const messageStart = (info: MessagesReplyInfo, inputTokens: number, own: OwnStre
     diagnostics: null,
     ...own.message,
     usage: own.usage === undefined
-      ? { ...messagesUsage(promptUsage(inputTokens)), output_tokens_details: null }
+      ? { ...messagesUsage(promptUsage(inputTokens), tier), output_tokens_details: null }
       : { input_tokens: inputTokens, output_tokens: 0, ...own.usage } as unknown as typeof MessagesUsage.Type
   }
   return frame("message_start", JSON.stringify({ type: "message_start", message }))
@@ -229,6 +224,9 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
   let usage = promptUsage(inputTokens)
   /** The text by which the model refuses. */
   let refusal = ""
+  let tier: Tier = null
+  /** The tier is that of the first frame. */
+  let isTierSaid = false
   /** Citations that wait for a text. */
   const waiting: Array<typeof PageCitation.Type> = []
   const own: OwnStream = {}
@@ -313,9 +311,14 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
           isOwn = true
           if (event.at !== "reasoning" && event.at !== "block") return ownFields(event)
         }
+        if (event._tag === "ReplyExtra" && event.family === "openai" && event.at === "chunk") {
+          tier ??= tierOf(event.value)
+          return
+        }
         if (!started) {
           started = true
-          out.push(messageStart(info, inputTokens, own))
+          out.push(messageStart(info, inputTokens, own, tier))
+          isTierSaid = tier !== null
           first = own.usage
           delete own.message
           delete own.usage
@@ -358,7 +361,7 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
             const last = {
               type: "message_delta",
               delta: { ...stop, ...ownStop(own.end, stop.stop_reason) },
-              usage: ownUsage(counts(usage), own.usage ?? first, usage),
+              usage: ownUsage(lastCounts(usage, isTierSaid ? null : tier), own.usage ?? first, usage),
               ...own.message
             }
             out.push(frame("message_delta", JSON.stringify(last)), messageStop)

@@ -311,3 +311,34 @@ describe("audio in content generation", () => {
     assert.deepStrictEqual((await streamedParts(fields))[0], part("AAAA", mimeType))
   })
 })
+
+describe("the service tier in messages", () => {
+  const tierOf = async (tier: string) => {
+    answer(chunk({ content: "Hi" }, null, { service_tier: tier }), chunk({}, "stop", { service_tier: tier }))
+    const events = await streamed("messages")
+    return [
+      at(await whole("messages"), "usage", "service_tier"),
+      at(events[0], "message", "usage", "service_tier"),
+      at(events.at(-2), "usage", "service_tier")
+    ]
+  }
+
+  it.each([["default", "standard"], ["priority", "priority"], ["batch", "batch"]])(
+    "is that of the usage: %s",
+    async (tier, expected) => {
+      assert.deepStrictEqual(await tierOf(tier), [expected, expected, undefined])
+    }
+  )
+
+  it("is left out where the style has no such tier", async () => {
+    assert.deepStrictEqual(await tierOf("flex"), [null, null, undefined])
+  })
+
+  it("is that of the last usage where the server says it late", async () => {
+    answer(chunk({ content: "Hi" }), chunk({}, "stop", { service_tier: "priority" }))
+    const events = await streamed("messages")
+    assert.isNull(at(events[0], "message", "usage", "service_tier"))
+    assert.strictEqual(at(events.at(-2), "usage", "service_tier"), "priority")
+    assert.strictEqual(at(await whole("messages"), "usage", "service_tier"), "priority")
+  })
+})

@@ -1,0 +1,34 @@
+/**
+ * What an OpenAI-compatible server says beyond text and calls, in the words of this style.
+ */
+import type { JsonFields } from "../../domain/json.ts"
+import { citationsIn, imagesIn, imageText, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
+import type { MessagesUsage, PageCitation } from "./Api.ts"
+
+/** What the style shows as text. */
+export const extraText = (message: JsonFields | undefined): string =>
+  refusalIn(message) + transcriptIn(message) + imageText(imagesIn(message))
+
+/** The pages that the text cites. */
+export const citationsOf = (message: JsonFields | undefined): ReadonlyArray<typeof PageCitation.Type> =>
+  citationsIn(message).map(({ quote, title, url }) => ({
+    type: "web_search_result_location",
+    cited_text: quote,
+    encrypted_index: "",
+    title: title === "" ? null : title,
+    url
+  }))
+
+type Tier = (typeof MessagesUsage.Type)["service_tier"]
+
+/** The tiers of servers that the style has too. */
+const tiers: ReadonlyMap<unknown, NonNullable<Tier>> = new Map([
+  ["default", "standard"],
+  ["standard", "standard"],
+  ["on_demand", "standard"],
+  ["priority", "priority"],
+  ["batch", "batch"]
+])
+
+/** The tier that served the request; `null` if the server names none that the style has. */
+export const tierOf = (chunk: JsonFields | undefined): Tier => tiers.get(chunk?.["service_tier"]) ?? null
