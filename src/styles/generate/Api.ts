@@ -111,13 +111,22 @@ export const GenerateRequest = Schema.Struct({
   generationConfig: optional(GenerationConfig)
 }).annotate({ identifier: "GenerateRequest" })
 
+/** The tokens of one kind. */
+export const ModalityTokens = Schema.Struct({
+  modality: Schema.Literals(["TEXT", "IMAGE", "AUDIO", "VIDEO"]),
+  tokenCount: Schema.Int
+})
+
 /** Token counts of a reply; the candidates' count excludes the thoughts. */
 export const UsageMetadata = Schema.Struct({
   promptTokenCount: Schema.Int,
   candidatesTokenCount: Schema.Int,
   totalTokenCount: Schema.Int,
   thoughtsTokenCount: Schema.Int,
-  cachedContentTokenCount: Schema.Int
+  cachedContentTokenCount: Schema.Int,
+  /** Absent where all tokens are text. */
+  promptTokensDetails: Schema.optionalKey(Schema.Array(ModalityTokens)),
+  candidatesTokensDetails: Schema.optionalKey(Schema.Array(ModalityTokens))
 }).annotate({ identifier: "UsageMetadata" })
 
 /** A part of a reply. */

@@ -13,7 +13,7 @@ import { generateErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { audioDataIn, type Citation, citationsIn, imagesIn, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./Api.ts"
-import { Base64Pieces, candidateFields, citedFields } from "./translated.ts"
+import { Base64Pieces, candidateFields, citedFields, countDetails } from "./translated.ts"
 
 type ReplyPartOf = typeof ReplyPart.Type
 
@@ -37,12 +37,13 @@ const finishReasons = {
 } as const satisfies Record<FinishReason, string>
 
 /** `candidatesTokenCount` excludes the tokens of the thoughts. */
-const usageMetadata = (usage: Usage): typeof UsageMetadata.Type => ({
+const usageMetadata = (usage: Usage, extra: JsonFields | undefined): typeof UsageMetadata.Type => ({
   promptTokenCount: usage.promptTokens,
   candidatesTokenCount: usage.completionTokens - usage.reasoningTokens,
   totalTokenCount: usage.promptTokens + usage.completionTokens,
   thoughtsTokenCount: usage.reasoningTokens,
-  cachedContentTokenCount: usage.cachedTokens
+  cachedContentTokenCount: usage.cachedTokens,
+  ...countDetails(usage, extra)
 })
 
 const callPart = (
@@ -142,7 +143,9 @@ export const generateResponse = (info: GenerateReplyInfo, reply: Reply): typeof 
   }
   return {
     ...(parts.length === 0 && promptFeedback !== undefined ? { promptFeedback } : { candidates: [candidate] }),
-    usageMetadata: usage === undefined ? usageMetadata(reply.usage) : usage as unknown as typeof UsageMetadata.Type,
+    usageMetadata: usage === undefined
+      ? usageMetadata(reply.usage, reply.extras?.usage)
+      : usage as unknown as typeof UsageMetadata.Type,
     modelVersion: info.model,
     responseId: info.id,
     ...chunk
@@ -219,6 +222,8 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
     return `${open}${JSON.stringify(part)}]}${end},"index":0${candidate}}],${counts}${tail}${chunk}}\n\n`
   }
   let usage = ""
+  /** What an OpenAI-compatible server says of its token counts. */
+  let usageExtra: JsonFields | undefined
   /** The text by which the model refuses. */
   let refusal = ""
   /** The last chunk has all of them: repeated in more chunks, their cost would be quadratic. */
@@ -237,7 +242,7 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
       for (const part of extraParts(event.value, info, audio)) out.push(chunk(part))
     } else if (event.family === "openai" && event.at === "choice") {
       extras.push({ at: "choice", value: candidateFields(event.value) })
-    }
+    } else if (event.family === "openai" && event.at === "usage") usageExtra = event.value
   }
   return {
     keepAlive: () => ": keep-alive\n\n",
@@ -257,7 +262,7 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
           case "ReplyExtra":
             return extra(event, out)
           case "UsageReported":
-            usage = `"usageMetadata":${JSON.stringify(extras.usage ?? usageMetadata(event.usage))},`
+            usage = `"usageMetadata":${JSON.stringify(extras.usage ?? usageMetadata(event.usage, usageExtra))},`
             return
           case "Finish": {
             if (!hasShown && extras.isBlocked) {

@@ -2,9 +2,11 @@
  * What an OpenAI-compatible server says beyond text and calls, in the words of this style.
  */
 import type { ServerFields } from "../../domain/families/Family.ts"
-import type { JsonFields } from "../../domain/json.ts"
+import type { Json, JsonFields } from "../../domain/json.ts"
+import type { Usage } from "../../domain/ReplyEvent.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import { type Citation, tokensIn } from "../shared/serverExtras.ts"
+import type { ModalityTokens, UsageMetadata } from "./Api.ts"
 
 type Tokens = ReturnType<typeof tokensIn>
 
@@ -46,6 +48,42 @@ export const citedFields = (citations: ReadonlyArray<Citation>): JsonFields => {
   }
   return {
     groundingMetadata: { groundingChunks, ...(groundingSupports.length === 0 ? {} : { groundingSupports }) }
+  }
+}
+
+/** Kinds of tokens by their names in the details of a usage. */
+const modalities = [["image_tokens", "IMAGE"], ["audio_tokens", "AUDIO"], ["video_tokens", "VIDEO"]] as const
+
+const countIn = (details: JsonFields, name: string): number => {
+  const count = details[name]
+  return typeof count === "number" && Number.isInteger(count) && count > 0 ? count : 0
+}
+
+type TokenDetails = typeof ModalityTokens.Type
+
+/** The tokens by their kind; `undefined` if all are text. Text has those that the server does not name. */
+const tokenDetails = (total: number, details: Json | undefined): ReadonlyArray<TokenDetails> | undefined => {
+  if (!isFields(details)) return undefined
+  const others = modalities.flatMap(([name, modality]): ReadonlyArray<TokenDetails> => {
+    const tokenCount = countIn(details, name)
+    return tokenCount === 0 ? [] : [{ modality, tokenCount }]
+  })
+  if (others.length === 0) return undefined
+  const rest = others.reduce((left, { tokenCount }) => left - tokenCount, total)
+  const tokenCount = countIn(details, "text_tokens") || Math.max(0, rest)
+  return tokenCount === 0 ? others : [{ modality: "TEXT", tokenCount }, ...others]
+}
+
+/** The details of the token counts, from those of the server's usage. */
+export const countDetails = (
+  { completionTokens, promptTokens, reasoningTokens }: Usage,
+  usage: JsonFields = {}
+): Pick<typeof UsageMetadata.Type, "promptTokensDetails" | "candidatesTokensDetails"> => {
+  const prompt = tokenDetails(promptTokens, usage["prompt_tokens_details"])
+  const completion = tokenDetails(completionTokens - reasoningTokens, usage["completion_tokens_details"])
+  return {
+    ...(prompt === undefined ? {} : { promptTokensDetails: prompt }),
+    ...(completion === undefined ? {} : { candidatesTokensDetails: completion })
   }
 }
 

@@ -342,3 +342,35 @@ describe("the service tier in messages", () => {
     assert.strictEqual(at(await whole("messages"), "usage", "service_tier"), "priority")
   })
 })
+
+describe("tokens of other kinds than text in content generation", () => {
+  const usage = (prompt: object, completion: object) => ({
+    prompt_tokens: 100,
+    completion_tokens: 50,
+    total_tokens: 150,
+    prompt_tokens_details: prompt,
+    completion_tokens_details: completion
+  })
+  const details = async (usage: object) => {
+    answer(chunk({ content: "Hi" }), { ...chunk({}, "stop"), usage })
+    const reply = at(await whole("generate"), "usageMetadata")
+    assert.deepStrictEqual(at((await streamed("generate")).at(-1), "usageMetadata"), reply)
+    return [at(reply, "promptTokensDetails"), at(reply, "candidatesTokensDetails")]
+  }
+  const count = (modality: string, tokenCount: number) => ({ modality, tokenCount })
+
+  it("are the details of the counts", async () => {
+    assert.deepStrictEqual(
+      await details(usage({ audio_tokens: 30, cached_tokens: 5 }, { audio_tokens: 20, reasoning_tokens: 8 })),
+      [[count("TEXT", 70), count("AUDIO", 30)], [count("TEXT", 22), count("AUDIO", 20)]]
+    )
+    assert.deepStrictEqual(
+      await details(usage({ image_tokens: 60, video_tokens: 10, text_tokens: 29 }, { image_tokens: 50 })),
+      [[count("TEXT", 29), count("IMAGE", 60), count("VIDEO", 10)], [count("IMAGE", 50)]]
+    )
+  })
+
+  it("are no details where all tokens are text", async () => {
+    assert.deepStrictEqual(await details(usage({ audio_tokens: 0, text_tokens: 100 }, {})), [undefined, undefined])
+  })
+})
