@@ -110,7 +110,7 @@ export interface RequestStats {
   brokenCalls: number
   /** Progress of a request whose reply is no conversation: embeddings, carried requests; `undefined` for others. */
   progress: "begun" | "done" | undefined
-  /** Paths of the request's fields that had no effect, as far as they are named, and the number of the others (`ignored.ts`). */
+  /** Paths of what had no effect or no place (`ignored.ts`), as far as they are named, and the number of the others. */
   ignored: Array<string> | undefined
   ignoredMore: number
   /** The recording for operators; `undefined` while recordings are off. */

@@ -1,5 +1,6 @@
 /**
- * What of a request had no effect: noted on the running request, told by the reply's header, and kept in the record.
+ * What of a request had no effect, and what of the server's reply has no place in the caller's style: noted on the running request, told
+ * by the reply's header, and kept in the record.
  */
 import type { RequestStats } from "./RequestStats.ts"
 
@@ -15,17 +16,18 @@ const longestHeader = 1_000
 /** A path in characters that a header may have; a comma would separate paths. */
 const shown = (path: string): string => path.slice(0, longestPath).replace(/[^\x21-\x2b\x2d-\x7e]/g, "?")
 
+/** The beginning of paths in the server's reply. */
+export const replyPath = "reply"
+
 type Noted = Pick<RequestStats, "ignored" | "ignoredMore">
 
 /** Notes that a part of the request had no effect. `path` names it (`tools[2]`) and has none of the caller's values. */
 export const noteIgnored = (stats: Noted, path: string): void => {
   const ignored = stats.ignored ??= []
-  if (ignored.length >= mostPaths) {
-    stats.ignoredMore++
-    return
-  }
   const name = shown(path)
-  if (!ignored.includes(name)) ignored.push(name)
+  if (ignored.includes(name)) return
+  if (ignored.length >= mostPaths) stats.ignoredMore++
+  else ignored.push(name)
 }
 
 /** Notes that so many more parts had no effect. */
@@ -44,9 +46,13 @@ export const ignoredPaths = (
   return { paths: ignored.slice(0, count), more: ignored.length - count + ignoredMore }
 }
 
-/** The value of `x-gateway-ignored`; `undefined` for a request all of which had an effect. */
-export const ignoredHeader = (stats: Noted): string | undefined => {
-  if (stats.ignored === undefined && stats.ignoredMore === 0) return undefined
-  const { more, paths } = ignoredPaths(stats, longestHeader - "...+".length - String(Number.MAX_SAFE_INTEGER).length)
+/** The value of `x-gateway-ignored`; `undefined` if there is nothing to tell. The head of a stream leaves before the reply. */
+export const ignoredHeader = (
+  { ignored, ignoredMore, stream }: Noted & Pick<RequestStats, "stream">
+): string | undefined => {
+  const told = stream ? ignored?.filter((path) => !path.startsWith(`${replyPath}.`)) : ignored
+  if ((told === undefined || told.length === 0) && ignoredMore === 0) return undefined
+  const room = longestHeader - "...+".length - String(Number.MAX_SAFE_INTEGER).length
+  const { more, paths } = ignoredPaths({ ignored: told, ignoredMore }, room)
   return [...paths, ...(more === 0 ? [] : [`...+${more}`])].join(",")
 }

@@ -18,6 +18,7 @@ import { countFailure } from "./attempts.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletedReply, CompletionOutput } from "./CompletionInput.ts"
 import type { RequestStats } from "./RequestStats.ts"
+import { noteUnshown } from "./unshownExtras.ts"
 
 /** A reply that has started. */
 export interface OpenReply {
@@ -47,6 +48,7 @@ const noteEvents = (batch: Batch, stats: RequestStats, span: AttemptSpan): boole
     if (event._tag === "UsageReported") stats.usage = event.usage
     else if (event._tag === "CallStarted") stats.calls++
     else if (event._tag === "CallCutOff") stats.brokenCalls++
+    else if (event._tag === "ReplyExtra") noteUnshown(event, stats)
     else if (event._tag === "Finish") {
       stats.finish = event.reason
       isLast = true

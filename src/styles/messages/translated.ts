@@ -1,6 +1,7 @@
 /**
  * What an OpenAI-compatible server says beyond text and calls, in the words of this style.
  */
+import { messagesTiers } from "../../completion/unshownExtras.ts"
 import type { JsonFields } from "../../domain/json.ts"
 import { citationsIn, imagesIn, imageText, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
 import type { MessagesUsage, PageCitation } from "./Api.ts"
@@ -21,14 +22,5 @@ export const citationsOf = (message: JsonFields | undefined): ReadonlyArray<type
 
 type Tier = (typeof MessagesUsage.Type)["service_tier"]
 
-/** The tiers of servers that the style has too. */
-const tiers: ReadonlyMap<unknown, NonNullable<Tier>> = new Map([
-  ["default", "standard"],
-  ["standard", "standard"],
-  ["on_demand", "standard"],
-  ["priority", "priority"],
-  ["batch", "batch"]
-])
-
 /** The tier that served the request; `null` if the server names none that the style has. */
-export const tierOf = (chunk: JsonFields | undefined): Tier => tiers.get(chunk?.["service_tier"]) ?? null
+export const tierOf = (chunk: JsonFields | undefined): Tier => messagesTiers.get(chunk?.["service_tier"]) ?? null

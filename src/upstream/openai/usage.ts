@@ -33,6 +33,17 @@ const written: ReadonlyArray<Path> = [
   ["cache_creation_input_tokens"]
 ]
 
+const paths = [...prompt, ...completion, ...reasoning, ...cached, ...written]
+
+/** The fields that are read; of an object, those within it. */
+export const countedFields: { readonly [field: string]: true | { readonly [detail: string]: true } } = Object
+  .fromEntries(
+    paths.map(([field, detail]) => {
+      const details = paths.flatMap(([name, inner]) => name === field && inner !== undefined ? [[inner, true]] : [])
+      return [field, detail === undefined ? true : Object.fromEntries(details)]
+    })
+  )
+
 const read = (usage: JsonRecord, paths: ReadonlyArray<Path>): number | undefined => {
   for (const [field, detail] of paths) {
     const value = usage[field]
