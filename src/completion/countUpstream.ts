@@ -43,7 +43,7 @@ export const countUpstream = (
       model,
       canCall: ({ countTokens }) => countTokens !== undefined,
       refuse: () => undefined,
-      call: ({ countTokens }, model, token) =>
+      call: ({ countTokens }, { model }, token) =>
         countTokens === undefined
           ? Effect.succeed(undefined)
           : Effect.catchIf(countTokens({ model, conversation, token }), hasNoEndpoint, () => Effect.succeed(undefined)),

@@ -8,7 +8,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { ServerFields } from "../domain/families/Family.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { normalizeModelName } from "../domain/models.ts"
-import type { Route } from "../domain/routes.ts"
+import type { Route, Target } from "../domain/routes.ts"
 import type { EmbeddingsReply, OwnInputs } from "../upstream/Upstream.ts"
 import { leasedCall } from "./leasedCall.ts"
 import type { RequestStats } from "./RequestStats.ts"
@@ -49,6 +49,22 @@ const ofOneModel = (route: Route, driverOf: AccountPool["driverOf"]): Route => {
   return { ...route, targets: targets.filter(({ model }) => normalizeModelName(model.id) === id) }
 }
 
+/**
+ * The task of all inputs as a field of a server whose `upstream.fields` lists that: other servers may refuse a field that the caller did
+ * not write.
+ */
+const taskFields = (
+  { upstreams }: GatewayConfig,
+  { upstream }: Target,
+  own: OwnInputs | undefined
+): ServerFields | undefined => {
+  const inputType = own?.task?.inputType
+  const fields = upstreams.find(({ name }) => name === upstream)?.fields
+  return inputType !== undefined && Array.isArray(fields) && fields.includes("input_type")
+    ? { input_type: inputType }
+    : undefined
+}
+
 /** Requests the vectors of all inputs. Fails with the error to send. The stats have the tokens that the upstream counts. */
 export const embedUpstream = (
   accounts: AccountPool,
@@ -61,16 +77,27 @@ export const embedUpstream = (
     stats,
     model: ofOneModel(model, accounts.driverOf),
     canCall: ({ embed }) => embed !== undefined,
-    refuse: (driver) => {
+    refuse: (driver, target) => {
       if (driver.embed === undefined) return unsupported
       if (fields !== undefined) noteUncarried(fields, driver, stats)
-      if (own?.family !== driver.family) noteOwnInputs(own, stats)
+      if (own?.family !== driver.family) noteOwnInputs(own, stats, taskFields(config, target, own) !== undefined)
       return undefined
     },
-    call: ({ embed }, model, token, budget) =>
-      Effect.map(embed!({ model, inputs, dimensions, own, fields, token, budget }), (reply) => {
-        if (reply.tokens !== undefined) stats.usage = promptUsage(reply.tokens)
-        return reply
-      }),
+    call: ({ embed }, target, token, budget) =>
+      Effect.map(
+        embed!({
+          model: target.model,
+          inputs,
+          dimensions,
+          own,
+          fields: { ...taskFields(config, target, own), ...fields },
+          token,
+          budget
+        }),
+        (reply) => {
+          if (reply.tokens !== undefined) stats.usage = promptUsage(reply.tokens)
+          return reply
+        }
+      ),
     promptTokens: estimate
   })

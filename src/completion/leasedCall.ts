@@ -9,7 +9,6 @@ import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import type { Model } from "../domain/models.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import type { MonotonicSource } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -29,10 +28,10 @@ interface LeasedCall<A> {
   /** Whether a driver can make the call. */
   readonly canCall: (driver: Driver) => boolean
   /** Returns the error for a driver that cannot make the call. */
-  readonly refuse: (driver: Driver) => GatewayError | undefined
+  readonly refuse: (driver: Driver, target: Target) => GatewayError | undefined
   readonly call: (
     driver: Driver,
-    model: Model,
+    target: Target,
     token: string | undefined,
     budget: RequestBudget
   ) => Effect.Effect<A, UpstreamFailure>
@@ -71,15 +70,15 @@ class CallAttempt<A> implements AttemptWork<A, A> {
     return this.input.canCall(driver)
   }
 
-  refuse(driver: Driver): GatewayError | undefined {
-    return this.input.refuse(driver)
+  refuse(driver: Driver, target: Target): GatewayError | undefined {
+    return this.input.refuse(driver, target)
   }
 
-  begin(lease: Lease, { model }: Target, attempt: Scope.Scope, most: number): Effect.Effect<A, UpstreamFailure> {
+  begin(lease: Lease, target: Target, attempt: Scope.Scope, most: number): Effect.Effect<A, UpstreamFailure> {
     const { budget, input, stats } = this
     const { promptTokens } = input
     budget.isSent = false
-    const called = Effect.flatMap(lease.credential.token, (token) => input.call(lease.driver, model, token, budget))
+    const called = Effect.flatMap(lease.credential.token, (token) => input.call(lease.driver, target, token, budget))
     const answered = withDeadline(
       Effect.tap(called, () => {
         // A driver of an app may not say when its request leaves.

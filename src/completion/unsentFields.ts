@@ -73,8 +73,9 @@ export const noteUncarried = (
   return undefined
 }
 
-/** Notes the vendor's fields of inputs that are not sent. */
-export const noteOwnInputs = (own: OwnInputs | undefined, stats: RequestStats): void => {
+/** Notes the vendor's fields of inputs that are not sent. `sendsTask`: the server gets their task as its `input_type`. */
+export const noteOwnInputs = (own: OwnInputs | undefined, stats: RequestStats, sendsTask = false): void => {
+  for (const path of sendsTask ? [] : own?.task?.paths ?? []) noteIgnored(stats, path)
   for (const path of own?.paths ?? []) noteIgnored(stats, path)
 }
 

@@ -120,6 +120,12 @@ export interface OwnInputs {
   readonly fields: ReadonlyArray<JsonFields>
   /** The paths of these fields, which other drivers do not send. */
   readonly paths: ReadonlyArray<string>
+  /** The fields that say what the vectors are for, which servers with an `input_type` read as that. */
+  readonly task?: {
+    /** `undefined` if servers have no word for it. */
+    readonly inputType: string | undefined
+    readonly paths: ReadonlyArray<string>
+  }
 }
 
 /** A request for the vectors of texts, or of texts as token ids. */

@@ -111,6 +111,26 @@ describe("embeddings", () => {
     assert.deepStrictEqual(counts("one", "two"), [0, 0])
   })
 
+  it("have their task as an input_type where the upstream that serves lists that field", async () => {
+    broken("one")
+    works("two")
+    const path = "/v1beta/models/r:embedContent"
+    const asked = { content: { parts: [{ text: "Hi" }] }, taskType: "RETRIEVAL_QUERY" }
+    const types = () => [...farm.seen("one"), ...farm.seen("two")].map(({ body }) => body["input_type"])
+    const [one, two] = ["one", "two"].map((name) => farm.upstream(name))
+    await start({ one: one!, two: { ...two, fields: ["input_type"] } }, ["one/m", "two/m"], config)
+    const listed = await post(gateway, path, asked)
+    assert.deepStrictEqual([listed.upstream, listed.headers.get("x-gateway-ignored")], ["two", null])
+    assert.deepStrictEqual(types(), [undefined, "query"])
+    await gateway.stop()
+    broken("one")
+    works("two")
+    await start({ one: { ...one, fields: ["input_type"] }, two: two! }, ["one/m", "two/m"], config)
+    const unlisted = await post(gateway, path, asked)
+    assert.deepStrictEqual([unlisted.upstream, unlisted.headers.get("x-gateway-ignored")], ["two", "taskType"])
+    assert.deepStrictEqual(types(), ["query", undefined])
+  })
+
   it("have the name of the route", async () => {
     works("one")
     await start({ one: farm.upstream("one") }, ["one/m"], config)

@@ -24,7 +24,7 @@ import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middlewa
 import { findModel, makeResponder, type RunningRequest } from "../shared/responder.ts"
 import { type EmbedContentRequest, GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
-import { contentTexts, embeddingReply, embeddingsReply, withTask } from "./embedContents.ts"
+import { contentTexts, embeddingReply, embeddingsReply, ownInputs } from "./embedContents.ts"
 import { generateModel, modelName } from "./models.ts"
 import { readBatchEmbedRequest, readCountRequest, readEmbedRequest, readGenerateRequest } from "./readRequest.ts"
 import { generateFailure, generateFrames, type GenerateReplyInfo, generateResponse } from "./render.ts"
@@ -112,8 +112,8 @@ export const GenerateHandlers = groupRoutes(
       )
       const model = resolve(current, requested, (request, name) => findModel(request, name, "embeddings"))
       if (model instanceof GatewayError) return yield* model
-      const tasks = withTask({ requests, field, fields, policy: config.upstream.fields })
-      return yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions, ...tasks })
+      const own = ownInputs({ requests, field })
+      return yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions, own, fields })
     })
 
     const embedContent = Effect.fnUntraced(function*({ params, request }: Raw) {

@@ -2,8 +2,6 @@
  * Embeddings in the content-generation style: decodes the texts of contents and renders the replies.
  */
 import * as Result from "effect/Result"
-import type { UpstreamConfig } from "../../config/GatewayConfig.ts"
-import type { ServerFields } from "../../domain/families/Family.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { JsonFields } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
@@ -90,39 +88,22 @@ const inputTypes: ReadonlyMap<string, string> = new Map([
   ["FACT_VERIFICATION", "query"]
 ])
 
-/** What of the requests of one body only some servers read. */
-interface ServerTasks {
-  readonly own: OwnInputs | undefined
-  readonly fields: ServerFields | undefined
-}
-
-interface Tasks extends Pick<EmbedRequests, "requests" | "field"> {
-  readonly fields: ServerFields | undefined
-  readonly policy: UpstreamConfig["fields"]
-}
-
 const isTask = (taskType: string | null | undefined): taskType is string =>
   taskType !== undefined && taskType !== null && taskType !== "" && taskType !== "TASK_TYPE_UNSPECIFIED"
 
-/**
- * Tasks and titles, for servers of this contract. The task of all requests is `input_type` too where `upstream.fields` lists that: other
- * servers may refuse a field that the caller did not write.
- */
-export const withTask = ({ field, fields, policy, requests }: Tasks): ServerTasks => {
+/** Tasks and titles, for servers of this contract. The task that all requests have is also an `input_type`. */
+export const ownInputs = ({ field, requests }: Pick<EmbedRequests, "requests" | "field">): OwnInputs | undefined => {
   const task = requests[0]?.taskType ?? undefined
-  const inputType = inputTypes.get(task ?? "")
-  const isSent = inputType !== undefined && typeof policy === "object" && policy.includes("input_type") &&
-    requests.every(({ taskType }) => (taskType ?? undefined) === task)
-  const paths: Array<string> = []
-  const own = requests.map(({ taskType, title }, i): JsonFields => {
-    if (!isSent && isTask(taskType)) paths.push(`${field(i)}taskType`)
-    if (title) paths.push(`${field(i)}title`)
+  const isOfAll = requests.every(({ taskType }) => (taskType ?? undefined) === task)
+  const paths = { task: new Array<string>(), title: new Array<string>() }
+  const fields = requests.map(({ taskType, title }, i): JsonFields => {
+    if (isTask(taskType)) paths.task.push(`${field(i)}taskType`)
+    if (title) paths.title.push(`${field(i)}title`)
     return { ...(isTask(taskType) ? { taskType } : {}), ...(title ? { title } : {}) }
   })
-  return {
-    own: own.some((fields) => Object.keys(fields).length > 0) ? { family: "generate", fields: own, paths } : undefined,
-    fields: isSent ? { input_type: inputType, ...fields } : fields
-  }
+  if (paths.task.length === 0 && paths.title.length === 0) return undefined
+  const inputType = isOfAll ? inputTypes.get(task ?? "") : undefined
+  return { family: "generate", fields, paths: paths.title, task: { inputType, paths: paths.task } }
 }
 
 const values = (vector: ArrayLike<number>): string => `{"values":[${Array.prototype.join.call(vector, ",")}]}`
