@@ -94,18 +94,26 @@ export const nextTry = ({ alsoOn, hasAccount, isPinned, out, targets, tries }: T
 export const shareOfTime = (left: number, untried: number): number =>
   Math.min(left, Math.max(leastShare, left / Math.max(1, untried)))
 
+type Told = Pick<Classification, "class" | "error" | "retryAfter">
+
+/** An error that says how many targets were tried, if there were several, and when the first of them may be asked again. */
+const errorOfAll = (error: GatewayError, targets: number, retryAfter = error.retryAfter): GatewayError => {
+  if (targets < 2 && retryAfter === error.retryAfter) return error
+  const { cause, code, faults, message, param, retry } = error
+  const told = targets < 2 ? message : `${message} (${targets} targets were tried)`
+  return gatewayError(code, told, { param: param ?? undefined, retryAfter, faults, retry, cause })
+}
+
 /** The error of a request whose tries all failed, the latest last. */
 export const errorOfTries = (
-  tries: ReadonlyArray<{ readonly failure: Pick<Classification, "class" | "error" | "retryAfter"> }>
+  tries: ReadonlyArray<{ readonly target: number; readonly failure: Told }>
 ): GatewayError | undefined => {
   const last = tries[tries.length - 1]?.failure
   if (last === undefined) return undefined
+  const targets = new Set(tries.map(({ target }) => target)).size
   // A refusal that is the request's own stands, whatever comes after it.
   const own = tries.findLast(({ failure }) => refusals.has(failure.class))?.failure
-  if (own !== undefined) return own.error
+  if (own !== undefined) return errorOfAll(own.error, targets)
   const waits = tries.flatMap(({ failure: { error } }) => error.retryAfter ?? [])
-  const { cause, code, faults, message, param, retry, retryAfter } = last.error
-  const earliest = waits.length === 0 ? undefined : Math.min(...waits)
-  if (earliest === retryAfter) return last.error
-  return gatewayError(code, message, { param: param ?? undefined, retryAfter: earliest, faults, retry, cause })
+  return errorOfAll(last.error, targets, waits.length === 0 ? undefined : Math.min(...waits))
 }

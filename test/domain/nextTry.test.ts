@@ -154,7 +154,8 @@ describe("nextTry", () => {
   })
 
   it("the error is that of the last try, with the earliest time to come back; a refusal of the request itself stands", () => {
-    const tried = (failureClass: FailureClass, retryAfter?: number) => ({
+    const tried = (failureClass: FailureClass, retryAfter?: number, target = 0) => ({
+      target,
       failure: {
         class: failureClass,
         error: gatewayError(
@@ -172,5 +173,9 @@ describe("nextTry", () => {
     assert.strictEqual(errorOfTries([tried("rate_limited"), tried("unreachable")])?.message, "unreachable")
     assert.strictEqual(errorOfTries([tried("prompt_too_long"), tried("unreachable")])?.message, "prompt_too_long")
     assert.isUndefined(errorOfTries([]))
+    assert.strictEqual(
+      errorOfTries([tried("rate_limited"), tried("unreachable", 5, 1), tried("unreachable")])?.message,
+      "unreachable (2 targets were tried)"
+    )
   })
 })
