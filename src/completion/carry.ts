@@ -126,7 +126,7 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
           accept,
           body: (name) => source.body(name),
           budget,
-          recorder: captures.recorder(lease.identifier, stats.id, stats.recording)
+          recorder: captures.recorder(lease, stats.id, stats.recording)
         }),
         attempt
       ))

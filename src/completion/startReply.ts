@@ -205,7 +205,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         conversation: forDriver(conversation, lease.driver),
         credential: lease.credential,
         direct: caller._tag === "Direct",
-        recorder: captures.recorder(lease.identifier, stats.id, stats.recording),
+        recorder: captures.recorder(lease, stats.id, stats.recording),
         budget,
         onSession: lease.registerSession,
         onContinue: () => {

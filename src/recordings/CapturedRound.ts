@@ -16,6 +16,8 @@ export interface CapturedRound {
   readonly protocol: UpstreamProtocol
   /** Without credentials and query. */
   readonly url: string
+  /** The name of the upstream that served it. */
+  readonly upstream: string
   /** The account's identifier; empty if the caller's own token was used. */
   readonly account: string
   /** HTTP status of the reply; 0 before the reply. */

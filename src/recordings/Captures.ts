@@ -27,6 +27,7 @@ type RoundInfo = Parameters<Recorder["round"]>[0]
 interface Entry {
   readonly id: string
   readonly createdAt: number
+  readonly upstream: string
   readonly account: string
   readonly requestId: string
   readonly info: RoundInfo
@@ -56,6 +57,14 @@ export interface RoundsWatch {
   }) => Pick<RoundRecorder, "opened" | "closed">
 }
 
+/** Who serves the rounds of a completion. */
+export interface RoundOrigin {
+  /** The upstream's name. */
+  readonly upstream: string
+  /** The account's identifier; `undefined` for a caller's own token. */
+  readonly identifier: string | undefined
+}
+
 /** A round without its bodies. */
 const headOf = (entry: Entry) => ({
   id: entry.id,
@@ -64,6 +73,7 @@ const headOf = (entry: Entry) => ({
   label: entry.info.label,
   protocol: entry.info.protocol,
   url: plainUrl(entry.info.url),
+  upstream: entry.upstream,
   account: entry.account,
   status: entry.status,
   contentType: entry.contentType,
@@ -99,12 +109,9 @@ const toChain = (entries: ReadonlyArray<Entry>): CaptureChain | undefined => {
 }
 
 export class Captures extends Context.Service<Captures, {
-  /**
-   * Makes the recorder of one completion. `account` is `undefined` for a caller's own token. Returns `undefined` while captures
-   * are off and there is no `watch`.
-   */
+  /** Makes the recorder of one completion. Returns `undefined` while captures are off and there is no `watch`. */
   readonly recorder: (
-    account: string | undefined,
+    origin: RoundOrigin,
     requestId: string,
     watch?: RoundsWatch | undefined
   ) => Recorder | undefined
@@ -162,7 +169,7 @@ export class Captures extends Context.Service<Captures, {
 
     const capture = (
       info: RoundInfo,
-      account: string,
+      { identifier: account = "", upstream }: RoundOrigin,
       requestId: string,
       request: RecordedBody,
       reply: RecordedBody
@@ -172,6 +179,7 @@ export class Captures extends Context.Service<Captures, {
       const entry: Entry = {
         id,
         createdAt: clock.currentTimeMillisUnsafe(),
+        upstream,
         account,
         requestId,
         // `request` keeps the beginning of the body; `info` must not keep all of it alive.
@@ -192,7 +200,7 @@ export class Captures extends Context.Service<Captures, {
     }
 
     const recorder = (
-      account = "",
+      { identifier, upstream }: RoundOrigin,
       requestId: string,
       watch: RoundsWatch | undefined
     ): Recorder | undefined => {
@@ -201,8 +209,9 @@ export class Captures extends Context.Service<Captures, {
         round(info) {
           const request = new RecordedBody(spares)
           const reply = new RecordedBody(spares)
-          const entry = settings().enabled ? capture(info, account, requestId, request, reply) : undefined
-          const watching = watch?.round({ captureId: entry?.id ?? "", account, info, request, reply })
+          const origin = { identifier, upstream }
+          const entry = settings().enabled ? capture(info, origin, requestId, request, reply) : undefined
+          const watching = watch?.round({ captureId: entry?.id ?? "", account: identifier ?? "", info, request, reply })
           request.push(info.requestBody, monotonicMillis(clock))
           request.close()
           return {

@@ -67,8 +67,11 @@ const begin = ({ requests }: ReturnType<typeof makeRing>, id = "r", key = "direc
   return record === undefined ? undefined : { record, stats, rounds: [] }
 }
 
+/** Who serves a round. */
+const by = (identifier: string) => ({ upstream: "default", identifier })
+
 const openRound = ({ captures }: ReturnType<typeof makeRing>, { record, rounds }: Running) => {
-  const round = captures.recorder("a@x.org", "r", record)!.round({
+  const round = captures.recorder(by("a@x.org"), "r", record)!.round({
     label: "completion",
     protocol: "session",
     url: "http://up/x",
@@ -278,7 +281,7 @@ describe("the ring of records", () => {
   it("records nothing while it is off, and only facts while bodies are off", () => {
     const off = makeRing({ enabled: false })
     assert.isUndefined(begin(off))
-    assert.isUndefined(off.captures.recorder("a@x.org", "r", undefined))
+    assert.isUndefined(off.captures.recorder(by("a@x.org"), "r", undefined))
     const ring = makeRing({ bodies: false })
     const { record } = begin(ring)!
     record.received("text")

@@ -4,7 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { RawConfig } from "../../src/config/json.ts"
-import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { failures } from "./failures.ts"
 import {
   type Behaviour,
@@ -139,6 +139,21 @@ describe("where every target fails", () => {
     await gateway.stop()
     assert.strictEqual(told.status, 503)
     assert.deepStrictEqual(counts("one", "two", "three"), [3, 3, 2])
+  })
+
+  it("the captures name the upstream of each try, with and without bodies", async () => {
+    const gateway = await chain({ one: fails(500, "no"), two: fails(500, "no") })
+    await chat(gateway, "r")
+    const upstreams = async (path: string): Promise<ReadonlyArray<unknown>> => {
+      const response = await fetch(`${gateway.url}/admin/dev/captures${path}`, {
+        headers: { authorization: `Bearer ${adminKey}` }
+      })
+      const { items } = await response.json() as { readonly items: ReadonlyArray<{ readonly upstream?: string }> }
+      return items.map(({ upstream }) => upstream)
+    }
+    const expected = ["two", "one", "two", "one", "two", "one"]
+    assert.deepStrictEqual([await upstreams(""), await upstreams("?summary=true")], [expected, expected])
+    await gateway.stop()
   })
 
   it("two targets have six tries, in turns", async () => {

@@ -156,7 +156,7 @@ export class AccountTests extends Context.Service<AccountTests, {
         model,
         conversation,
         credential: access.credential,
-        recorder: captures.recorder(access.identifier, requestId),
+        recorder: captures.recorder(access, requestId),
         budget
       }).pipe(
         Effect.flatMap((started) => {

@@ -18,6 +18,8 @@ export const CaptureItem = Schema.Struct({
   /** `completion` or `continue`. */
   label: Schema.String,
   url: Schema.String,
+  /** The upstream's name; absent in a configuration of one upstream. */
+  upstream: Schema.optionalKey(Schema.String),
   /** Empty for a caller's own token. */
   account_id: Schema.String,
   /** 0 while there is no reply. */

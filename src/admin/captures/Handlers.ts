@@ -12,15 +12,19 @@ import { adminHandlers } from "../handlers.ts"
 import { makeNodeItems, type NodeItem, type NodeItems, type NodeList } from "../nodeItems.ts"
 import { AdminCapturesGroup, type CaptureItem, type CaptureSummary } from "./Api.ts"
 
-type Names = Pick<NodeItems, "named" | "node">
+type Names = Pick<NodeItems, "named" | "node"> & {
+  /** Items name their upstream. */
+  readonly isSeveral: () => boolean
+}
 
-const headOf = (round: Omit<CapturedRound, "requestBody" | "bytes">, { named, node }: Names) => {
+const headOf = (round: Omit<CapturedRound, "requestBody" | "bytes">, { isSeveral, named, node }: Names) => {
   const id = node()
   return {
     id: named(round.id),
     created_at: Math.floor(round.createdAt / 1000),
     label: round.label,
     url: round.url,
+    ...(isSeveral() ? { upstream: round.upstream } : {}),
     account_id: round.account,
     status_code: round.status,
     response_truncated: round.truncated,
@@ -50,6 +54,7 @@ export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*
   const captures = yield* Captures
   const store = yield* ConfigStore
   const nodes = yield* makeNodeItems
+  const names: Names = { ...nodes, isSeveral: () => store.now().route_table.isSeveral }
 
   /** The rounds of this node; the question `summary` asks for them without bodies. */
   const local = Effect.fnUntraced(function*(question: string): Effect.fn.Return<NodeList> {
@@ -60,7 +65,7 @@ export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*
     const items: Array<NodeItem> = []
     for (const [i, round] of rounds.entries()) {
       if (i > 0 && !summary) yield* Effect.yieldNow
-      const item = "bytes" in round ? itemOf(round, nodes) : summaryOf(round, nodes)
+      const item = "bytes" in round ? itemOf(round, names) : summaryOf(round, names)
       items.push({ at: round.createdAt, place: -i, json: JSON.stringify(item) })
     }
     return { head: "", items }
@@ -71,7 +76,7 @@ export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*
   const detail = Effect.fnUntraced(function*(id: string) {
     const round = yield* captures.round(id)
     if (round === undefined) return yield* unknown
-    return JSON.stringify({ ...itemOf(round, nodes), request_id: round.requestId, closed: round.closed })
+    return JSON.stringify({ ...itemOf(round, names), request_id: round.requestId, closed: round.closed })
   })
   const find = nodes.one("capture", detail)
   const clear = nodes.everywhere("clear captures", captures.clear)
