@@ -54,6 +54,8 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   retryAfter: Schema.optionalKey(Schema.Number),
   /** All faults of a rejected configuration. */
   faults: Schema.optionalKey(Schema.Array(ErrorFault)),
+  /** The path of the request is what names nothing: the status is that of `not_found`. */
+  inPath: Schema.optionalKey(Schema.Literal(true)),
   /** Overrides `retry` of the table. */
   retry: Schema.optionalKey(Schema.Boolean),
   /** Why the upstream failed, for the log; not sent to callers. */
@@ -61,7 +63,7 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
 }) {
   /** The HTTP status of the response. */
   get status(): number {
-    return errorTable[this.code].status
+    return errorTable[this.inPath === true ? "not_found" : this.code].status
   }
   /** The vendors' `type` word. */
   get type(): string {
@@ -69,7 +71,7 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   }
   /** The content-generation style's `status` word. */
   get rpc(): string {
-    return errorTable[this.code].rpc
+    return errorTable[this.inPath === true ? "not_found" : this.code].rpc
   }
   /** False when the same request cannot succeed later; sent as `x-should-retry: false`. */
   get shouldRetry(): boolean {
@@ -85,6 +87,7 @@ export const gatewayError = (
     readonly param?: string | undefined
     readonly retryAfter?: number | undefined
     readonly faults?: ReadonlyArray<typeof ErrorFault.Type> | undefined
+    readonly inPath?: true | undefined
     readonly retry?: boolean | undefined
     readonly cause?: FailureCause | undefined
   }
@@ -95,6 +98,7 @@ export const gatewayError = (
     param: options?.param ?? null,
     ...(options?.retryAfter === undefined ? {} : { retryAfter: options.retryAfter }),
     ...(options?.faults === undefined ? {} : { faults: options.faults }),
+    ...(options?.inPath === undefined ? {} : { inPath: options.inPath }),
     ...(options?.retry === undefined ? {} : { retry: options.retry }),
     ...(options?.cause === undefined ? {} : { cause: options.cause })
   })

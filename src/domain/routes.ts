@@ -298,11 +298,21 @@ const suggestion = (table: RouteTable, requested: string): string => {
   return near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`
 }
 
-/** The error for an unknown name. It names the models of the upstream that the name addresses, or suggests the nearest names. */
-export const routeNotFound = (table: RouteTable, requested: string, param = "model"): GatewayError => {
+/**
+ * The error for an unknown name. It names the models of the upstream that the name addresses, or suggests the nearest names. `inPath`: the
+ * name is all that the request is about.
+ */
+export const routeNotFound = (
+  table: RouteTable,
+  requested: string,
+  { inPath, param = "model" }: { readonly param?: string; readonly inPath?: true } = {}
+): GatewayError => {
   const upstream = addressed(table, normalizeModelName(requested))
   const hint = upstream === undefined ? suggestion(table, requested) : `: ${modelsOf(table, upstream)}`
-  return gatewayError("model_not_found", `The model "${requested.slice(0, 200)}" does not exist${hint}`, { param })
+  return gatewayError("model_not_found", `The model "${requested.slice(0, 200)}" does not exist${hint}`, {
+    param,
+    inPath
+  })
 }
 
 const nameFamilies: ReadonlyArray<NameFamily> = ["chat", "messages", "embeddings", "carried"]

@@ -200,8 +200,8 @@ describe("a key with a list of models", () => {
       (await fetch(`${site.url}${path}`, { headers: { authorization: `Bearer ${key}` } })).status
     assert.strictEqual(await get("/v1/models/upstream-reasoner"), 200)
     assert.strictEqual(await get("/v1/models/o3-mini"), 200)
-    assert.strictEqual(await get("/v1/models/upstream-chat"), 400)
-    assert.strictEqual(await get("/v1beta/models/upstream-chat"), 400)
+    assert.strictEqual(await get("/v1/models/upstream-chat"), 404)
+    assert.strictEqual(await get("/v1beta/models/upstream-chat"), 404)
   })
 })
 

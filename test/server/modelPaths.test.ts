@@ -44,7 +44,7 @@ describe("the name of a model in a path", () => {
 
   it("is unknown with an upstream that lacks it, in words that name the upstream's models", async () => {
     const reply = await get("/v1/models/gpu/none")
-    assert.strictEqual(reply.status, 400)
+    assert.strictEqual(reply.status, 404)
     assert.include(await reply.text(), "the upstream \\\"gpu\\\" has \\\"Qwen/Qwen3-8B\\\"")
   })
 })

@@ -323,7 +323,7 @@ export class GenerateGroup extends HttpApiGroup.make("generate").add(
   HttpApiEndpoint.get("getModel", "/v1beta/models/:model", { params, success: GenerateModel }).annotateMerge(
     documented({
       summary: "Read one of the content-generation style's models",
-      errors: [...always, "model_not_found", "not_found"]
+      errors: [...always, "not_found"]
     })
   ).middleware(GeneratePublicMiddleware)
 ).annotate(OpenApi.Description, "The content-generation style; `/v1` is a compatible path of `/v1beta`") {}

@@ -154,7 +154,7 @@ export const GenerateHandlers = groupRoutes(
           const current = config.now()
           const model = resolveRoute(current.route_table, "chat", requested)
           return model === undefined || !isAllowed(allowed, model)
-            ? Effect.fail(routeNotFound(current.route_table, requested))
+            ? Effect.fail(routeNotFound(current.route_table, requested, { inPath: true }))
             : Effect.succeed(
               respond(endpoints.getModel, generateModel(model, embeddings.unavailable(current) === undefined))
             )

@@ -279,7 +279,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages").add(
     success: MessagesModel
   }).annotateMerge(documented({
     summary: "Read one of the messages style's models",
-    errors: [...always, "model_not_found", "not_found"]
+    errors: [...always, "not_found"]
   })).middleware(MessagesPublicMiddleware)
 ).annotate(
   OpenApi.Description,

@@ -114,7 +114,7 @@ export const MessagesHandlers = groupRoutes(
           const { route_table } = config.now()
           const entry = findMessagesModel(route_table, allowed, params.id)
           return entry === undefined
-            ? Effect.fail(routeNotFound(route_table, params.id, "id"))
+            ? Effect.fail(routeNotFound(route_table, params.id, { inPath: true, param: "id" }))
             : Effect.succeed(respond(endpoints.getModel, entry))
         })
     } satisfies HandlersOf<typeof MessagesGroup>

@@ -28,6 +28,6 @@ export class ModelsGroup extends HttpApiGroup.make("models").add(
     .annotateMerge(documented({
       summary: "Read a model",
       description: "Accepts an alias and returns the model that it stands for.",
-      errors: [...always, "model_not_found", "not_found"]
+      errors: [...always, "not_found"]
     }))
 ).middleware(OpenAiPublicMiddleware).annotate(OpenApi.Description, "Models of the chat-completions style") {}

@@ -40,7 +40,7 @@ export const ModelsHandlers = groupRoutes(
           const { route_table } = config.now()
           const model = resolveRoute(route_table, "chat", params.id)
           return model === undefined || !isAllowed(allowed, model)
-            ? Effect.fail(routeNotFound(route_table, params.id))
+            ? Effect.fail(routeNotFound(route_table, params.id, { inPath: true }))
             : Effect.succeed(respond(endpoints.get, entry(model)))
         })
     } satisfies HandlersOf<typeof ModelsGroup>

@@ -268,6 +268,6 @@ describe("the content-generation models", () => {
   it("need no credential, and are not found by a name that nothing matches", async () => {
     const { fetch } = serve(always(hello))
     assert.strictEqual((await fetch(`${base}/v1beta/models`)).status, 200)
-    assert.deepInclude(await errorOf(await fetch(`${base}/v1beta/models/zork`)), { status: "INVALID_ARGUMENT" })
+    assert.deepInclude(await errorOf(await fetch(`${base}/v1beta/models/zork`)), { code: 404, status: "NOT_FOUND" })
   })
 })

@@ -255,10 +255,10 @@ describe("the messages models", () => {
     assert.strictEqual(model.id, id)
   })
 
-  it("are not found where a request for them would not be", async () => {
+  it("are a 404 where nothing has the name", async () => {
     const { fetch } = serve(always(hello))
     const response = await fetch(`${base}/msgcompat/v1/models/zork`)
-    assert.strictEqual(response.status, 400)
+    assert.strictEqual(response.status, 404)
     assert.deepInclude((await errorOf(response)).error, { code: "model_not_found", param: "id" })
   })
 })

@@ -69,7 +69,7 @@ describe("a name in the server's list", () => {
     await Effect.runPromise(
       config.update((raw) => Effect.succeed({ ...raw, upstream: { ...upstream, base_url: `${server.baseUrl}/other` } }))
     )
-    assert.strictEqual((await shown("qwen3:8b")).status, 400)
+    assert.strictEqual((await shown("qwen3:8b")).status, 404)
   })
 
   it("is not listed by the gateway, and can be read", async () => {
@@ -89,7 +89,7 @@ describe("a name in the server's list", () => {
     server.list(() => modelList("two:2b"))
     clock.move(600_000)
     await knows("two:2b")
-    assert.strictEqual((await shown("one:1b")).status, 400)
+    assert.strictEqual((await shown("one:1b")).status, 404)
     server.list(() => json(500, {}))
     clock.move(600_000)
     await server.until(() => server.lists.length === 1)
@@ -127,7 +127,7 @@ describe("a list that is no list", () => {
     server.list(() => answer)
     await start()
     await server.until(() => server.lists.length > 0)
-    assert.strictEqual((await shown("llama-9:9b")).status, 400)
+    assert.strictEqual((await shown("llama-9:9b")).status, 404)
     assert.strictEqual(await say("upstream-chat"), "I am small:7b.")
   })
 })
