@@ -321,21 +321,19 @@ const nameFamilies: ReadonlyArray<NameFamily> = ["chat", "messages", "embeddings
 export interface AllowedRoutes {
   /** Names of routes and models. */
   readonly names: ReadonlySet<string>
-  /** Targets that the key names, and those of its configured routes. */
+  /** Targets that the key names. */
   readonly named: ReadonlySet<string>
-  readonly ofRoutes: ReadonlySet<string>
   /** Upstreams of which every target is allowed: `upstream/*`. */
   readonly upstreams: ReadonlySet<string>
 }
 
 /**
- * Reads the `models` of a key, each name as every style resolves it. `upstream/*` allows all targets of an upstream; a configured
- * route allows its targets too; any other name allows itself.
+ * Reads the `models` of a key, each name as every style resolves it. `upstream/*` allows all targets of an upstream; any other name
+ * allows itself alone. The name of a route does not allow its targets by their own names: the route decides which one serves.
  */
 export const allowedRoutes = (table: RouteTable, models: Iterable<string>): AllowedRoutes => {
   const names = new Set<string>()
   const named = new Set<string>()
-  const ofRoutes = new Set<string>()
   const upstreams = new Set<string>()
   for (const written of models) {
     const upstream = addressed(table, normalizeModelName(written))
@@ -345,10 +343,9 @@ export const allowedRoutes = (table: RouteTable, models: Iterable<string>): Allo
       if (route === undefined) continue
       if (route.kind === "target") named.add(route.id)
       else names.add(route.id)
-      if (route.kind === "configured") route.targets.forEach((target) => ofRoutes.add(targetName(target)))
     }
   }
-  return { names, named, ofRoutes, upstreams }
+  return { names, named, upstreams }
 }
 
 /** Whether a name in the `models` of a key allows anything. */
@@ -360,7 +357,7 @@ export const allowsSome = (table: RouteTable, written: string): boolean => {
 /** Whether a key allows what its caller asked for. */
 export const allowsRoute = (allowed: AllowedRoutes, { id, kind, targets }: Route): boolean =>
   kind === "target"
-    ? allowed.named.has(id) || allowed.ofRoutes.has(id) || allowed.upstreams.has(targets[0]!.upstream)
+    ? allowed.named.has(id) || allowed.upstreams.has(targets[0]!.upstream)
     : allowed.names.has(id)
 
 /** Whether a caller may use a route, whose key may allow all models. */

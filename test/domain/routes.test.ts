@@ -215,14 +215,15 @@ describe("routes", () => {
     })
   })
 
-  it("a key allows what it names: a route with its targets, and all targets of an upstream by a star", () => {
+  it("a key allows what it names: a route by its own name alone, and all targets of an upstream by a star", () => {
     const table = makeRouteTable(config({ routes: [{ name: "smart", targets: ["hosted/large", "gpu/qwen3"] }] }))
     const allows = (models: ReadonlyArray<string>, name: string) => {
       const route = resolveRoute(table, "chat", name)
       return route !== undefined && allowsRoute(allowedRoutes(table, models), route)
     }
     assert.isTrue(allows(["smart"], "smart"))
-    assert.isTrue(allows(["smart"], "hosted/large"))
+    assert.isFalse(allows(["smart"], "hosted/large"))
+    assert.isTrue(allows(["smart", "hosted/large"], "hosted/large"))
     assert.isFalse(allows(["smart"], "large"))
     assert.isFalse(allows(["smart"], "hosted/qwen3"))
     assert.isFalse(allows(["large"], "hosted/large"))
