@@ -112,6 +112,32 @@ describe("GET /admin/events", () => {
     }
   })
 
+  it("leaves streams for the admin, however many the viewers open: a credential has at most 8, viewers together 24", async () => {
+    const keys = await Promise.all(["a", "b", "c", "d"].map(async (name) => {
+      const { json } = await call("POST", "/admin/tokens", { body: { name: `viewer-${name}`, role: "viewer" } })
+      return { authorization: `Bearer ${(json as { readonly secret: string }).secret}` }
+    }))
+    const statusOf = async (headers: Record<string, string>) => {
+      const stream = await open("?topics=queue", headers)
+      if (stream.response.status === 200) streams.push(stream)
+      return stream.response.status
+    }
+    const streams: Array<Awaited<ReturnType<typeof open>>> = []
+    for (const key of keys.slice(0, 3)) {
+      for (let i = 0; i < 8; i++) assert.strictEqual(await statusOf(key), 200)
+      assert.strictEqual(await statusOf(key), 429)
+    }
+    assert.strictEqual(await statusOf(keys[3]!), 429)
+    for (let i = 0; i < 8; i++) assert.strictEqual(await statusOf(bearer), 200)
+    assert.strictEqual(await statusOf(bearer), 429)
+    for (const { close } of streams) close()
+    for (;;) {
+      const { close, response } = await open("?topics=queue", keys[3])
+      close()
+      if (response.status === 200) break
+    }
+  })
+
   it("ends with session_ended after a logout", async () => {
     const sameOrigin = { "sec-fetch-site": "same-origin" }
     const login = await fetch(`${gateway.url}/admin/session`, {

@@ -80,7 +80,8 @@ export class AdminEventsGroup extends HttpApiGroup.make("admin-events").add(
     summary: "Follow what changes, as server-sent events",
     description:
       "First `hello`, then `pool`, `queue`, `requests` and `config` as they change, at most four of a kind a second; " +
-      "`reset` after a gap, `session_ended` before the end. With `Last-Event-ID` missed events come first.",
+      "`reset` after a gap, `session_ended` before the end. With `Last-Event-ID` missed events come first. " +
+      "At most 32 streams are open: 8 of one named credential, 24 of all operators and viewers.",
     errors: [...reading, "invalid_request", "rate_limit_exceeded"]
   }))
 ).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: live changes") {}

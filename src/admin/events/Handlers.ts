@@ -8,20 +8,53 @@ import * as Stream from "effect/Stream"
 import { randomBytes } from "node:crypto"
 import { Accounts } from "../../accounts/Accounts.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { Requests } from "../../recordings/Requests.ts"
 import { adminHandlers } from "../handlers.ts"
-import { CurrentOperator } from "../middleware.ts"
+import { CurrentOperator, type Operator } from "../middleware.ts"
 import { nodeName } from "../nodeItems.ts"
 import { AdminEventsGroup } from "./Api.ts"
 import { Draining, eventFeed, type FeedSource, type Topic, topics } from "./EventFeed.ts"
 
-/** Bounds the open streams. */
+/** Bounds the open streams: all, those of roles below admin together, and those of one named credential with its sessions. */
 const mostStreams = 32
+const mostOfOthers = 24
+const mostOfCredential = 8
 
-const tooMany = gatewayError("rate_limit_exceeded", `More than ${mostStreams} streams of events are read at once`, {
-  retryAfter: 10
-})
+const tooMany = (most: number, whose = "") =>
+  gatewayError("rate_limit_exceeded", `More than ${most} streams of events${whose} are read at once`, {
+    retryAfter: 10
+  })
+
+/** The open streams, counted by their readers. */
+class OpenStreams {
+  #all = 0
+  #ofOthers = 0
+  readonly #ofCredentials = new Map<string, number>()
+
+  /** The error of one more stream of an operator; `undefined` if there is room for it. */
+  refusal({ role, who: { name } }: Operator): GatewayError | undefined {
+    if (this.#all >= mostStreams) return tooMany(mostStreams)
+    if (name !== null && this.#of(name) >= mostOfCredential) return tooMany(mostOfCredential, " of one credential")
+    return role !== "admin" && this.#ofOthers >= mostOfOthers
+      ? tooMany(mostOfOthers, " of operators and viewers")
+      : undefined
+  }
+
+  /** Counts a stream that opens (1) or closes (-1). */
+  count({ role, who: { name } }: Operator, by: 1 | -1): void {
+    this.#all += by
+    if (role !== "admin") this.#ofOthers += by
+    if (name === null) return
+    const left = this.#of(name) + by
+    if (left === 0) this.#ofCredentials.delete(name)
+    else this.#ofCredentials.set(name, left)
+  }
+
+  #of(name: string): number {
+    return this.#ofCredentials.get(name) ?? 0
+  }
+}
 
 const isTopic = (name: string): name is Topic => topics.some((topic) => topic === name)
 
@@ -43,17 +76,22 @@ export const AdminEventsHandlers = adminHandlers(AdminEventsGroup, function*() {
     startedAt: yield* Clock.currentTimeMillis,
     node: yield* nodeName
   }
-  let open = 0
+  const open = new OpenStreams()
 
   return {
     stream: Effect.fnUntraced(function*({ headers, query }) {
       const wanted = yield* topicsIn(query.topics)
-      if (open >= mostStreams) return yield* tooMany
-      yield* Effect.acquireRelease(Effect.sync(() => open++), () => Effect.sync(() => open--))
+      const operator = yield* CurrentOperator
+      const refused = open.refusal(operator)
+      if (refused !== undefined) return yield* refused
+      yield* Effect.acquireRelease(
+        Effect.sync(() => open.count(operator, 1)),
+        () => Effect.sync(() => open.count(operator, -1))
+      )
       const feed = yield* eventFeed(source, {
         topics: wanted,
         lastEventId: headers["last-event-id"],
-        operator: yield* CurrentOperator
+        operator
       }).pipe(
         Effect.provideService(Accounts, accounts),
         Effect.provideService(ConfigStore, config),
