@@ -227,11 +227,21 @@ export const backUp = Effect.fnUntraced(function*(folder: string) {
   return yield* Effect.onError(written, () => Effect.ignore(removeAll))
 }, Effect.catchTag("PlatformError", (error) => Effect.fail(unusable(error))))
 
+/** Refuses a path of a backup that a link leads elsewhere: it would be read from there. */
+const refuseLinks = Effect.fnUntraced(function*(folder: string, name: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const path = join(folder, name)
+  if (!(yield* fs.exists(path)) || (yield* fs.realPath(path)) === join(yield* fs.realPath(folder), name)) return
+  return yield* failed(`${path} is a link: a backup has files only`)
+})
+
 /** The manifest of a complete and undamaged backup. */
 const checkedManifest = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const path = join(folder, manifestName)
+  yield* refuseLinks(folder, manifestName)
   if (!(yield* fs.exists(path))) return yield* failed(`${folder} is no complete backup: it has no ${manifestName}`)
   const manifest = yield* Schema.decodeEffect(Manifest)(yield* fs.readFileString(path)).pipe(
     Effect.catch(() => failed(`${path} is damaged`))
@@ -243,6 +253,7 @@ const checkedManifest = Effect.fnUntraced(function*(folder: string) {
   }
   for (const { path: name, sha256 } of manifest.files) {
     if (name.split(/[/\\]/).includes("..")) return yield* failed(`${path} is damaged: it names ${name}`)
+    yield* refuseLinks(folder, name)
     const digest = yield* Effect.orElseSucceed(digestOf(join(folder, name)), () => undefined)
     if (digest !== sha256) return yield* failed(`${join(folder, name)} is damaged or missing`)
   }
@@ -266,8 +277,28 @@ const putInPlace = Effect.fnUntraced(function*(from: string, to: string) {
 })
 
 /**
+ * Refuses to write the history to a path that only the backup's own configuration names. `force` permits it, for a database and in a
+ * folder that exists.
+ */
+const checkUsage = Effect.fnUntraced(function*(from: string, to: string, config: string, force: boolean) {
+  const fs = yield* FileSystem.FileSystem
+  const { dirname } = yield* Path.Path
+  if (!(yield* isDatabase(from))) return yield* failed(`${from} is no SQLite database, so it is not the usage history`)
+  const own = yield* usageFile(config, yield* configText(config))
+  if (own === to) return
+  if (!force) {
+    return yield* failed(
+      `${to} is where the backup's configuration has its usage history, and yours does not: restore with --force to write it there`
+    )
+  }
+  if (!(yield* fs.exists(dirname(to)))) {
+    return yield* failed(`${dirname(to)} does not exist: make the folder of the usage history`)
+  }
+})
+
+/**
  * Restores a backup to where the configuration and the data folder of this environment are. Without `force` it refuses a place in
- * use; with it, files of the backup replace those in place, and other files stay.
+ * use; with it, files of the backup replace those in place, and other files stay. Returns the paths that it wrote, in order.
  */
 export const restore = Effect.fnUntraced(function*(folder: string, { force }: { readonly force: boolean }) {
   const fs = yield* FileSystem.FileSystem
@@ -278,7 +309,8 @@ export const restore = Effect.fnUntraced(function*(folder: string, { force }: { 
   const { created_at, files, version } = yield* checkedManifest(from)
   const has = (name: string) => files.some(({ path }) => path === name)
   const text = has(names.config) ? yield* fs.readFileString(join(from, names.config)) : undefined
-  const usage = yield* usageFile(join(from, names.config), text)
+  const usage = has(names.usage) ? yield* usageFile(join(from, names.config), text) : undefined
+  if (usage !== undefined) yield* checkUsage(join(from, names.usage), usage, config, force)
   const targets = new Map<string, string>([
     ...besides,
     ...(usage === undefined ? [] : [[names.usage, usage] as const]),
@@ -296,15 +328,21 @@ export const restore = Effect.fnUntraced(function*(folder: string, { force }: { 
       return yield* failed(`${taken} is in use: stop the gateway and restore with --force, which replaces it`)
     }
   }
-  for (const [name, to] of targets) if (has(name)) yield* putInPlace(join(from, name), to)
+  const written: Array<string> = []
+  for (const [name, to] of targets) {
+    if (!has(name)) continue
+    yield* putInPlace(join(from, name), to)
+    written.push(to)
+  }
   // A gateway may watch the configuration, so it comes last.
-  if (text !== undefined) yield* (yield* makeConfigFile(config)).replace(text)
+  if (text !== undefined) {
+    yield* (yield* makeConfigFile(config)).replace(text)
+    written.push(config)
+  }
   return {
     version,
     created_at,
-    files: files.length,
-    config,
-    data,
+    written,
     storeKey: has(names.storeKey) ? join(from, names.storeKey) : undefined,
     isConfigUnused: configJson !== undefined
   }

@@ -449,13 +449,12 @@ const restoreCommand = Command.make(
   },
   Effect.fnUntraced(function*({ dir, force }) {
     const { restore } = yield* Effect.promise(() => import("./backup.ts"))
-    const { config, created_at, data, files, isConfigUnused, storeKey, version } = yield* restore(dir, { force })
-    yield* Console.log(
-      `${count(files, "file")} of ${created_at} (version ${version}) restored to ${config} and ${data}`
-    )
+    const { created_at, isConfigUnused, storeKey, version, written } = yield* restore(dir, { force })
+    yield* Console.log(`${count(written.length, "file")} of ${created_at} (version ${version}) restored:`)
+    for (const path of written) yield* Console.log(`  ${path}`)
     if (storeKey !== undefined) yield* Console.log(`GATEWAY_STORE_KEY must be the text of ${storeKey}`)
     if (isConfigUnused) {
-      yield* Console.error(`GATEWAY_CONFIG_JSON is set: the gateway starts with it, not with ${config}`)
+      yield* Console.error("GATEWAY_CONFIG_JSON is set: the gateway starts with it, not with the restored file")
     }
   })
 ).pipe(

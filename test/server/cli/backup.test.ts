@@ -2,6 +2,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
+import { createHash } from "node:crypto"
 import { DatabaseSync } from "node:sqlite"
 import { Environment } from "../../../src/config/Environment.ts"
 import { backUp, restore } from "../../../src/server/cli/backup.ts"
@@ -65,7 +66,15 @@ describe("a backup", () => {
 
       const other = yield* fs.makeTempDirectoryScoped()
       const restored = yield* within(other)(restore(to, { force: false }))
-      assert.deepInclude(restored, { files: 5, config: `${other}/config.json`, storeKey: `${to}/store-key` })
+      assert.deepInclude(restored, {
+        written: [
+          `${other}/config.json.jwt-secret`,
+          `${other}/data/more/shared-config.sealed`,
+          `${other}/data/usage.sqlite`,
+          `${other}/config.json`
+        ],
+        storeKey: `${to}/store-key`
+      })
       assert.strictEqual(yield* fs.readFileString(`${other}/config.json`), config)
       assert.strictEqual(yield* fs.readFileString(`${other}/config.json.jwt-secret`), "jwt")
       assert.strictEqual(yield* fs.readFileString(`${other}/data/more/shared-config.sealed`), "sealed")
@@ -119,6 +128,73 @@ describe("a backup", () => {
 })
 
 describe("a restoration", () => {
+  /** A backup whose configuration has its history at `path`, with `content` as the history. */
+  const foreign = Effect.fnUntraced(function*(path: string, content: string | undefined) {
+    const fs = yield* FileSystem.FileSystem
+    const folder = yield* fs.makeTempDirectoryScoped()
+    const usage = `${folder}/a.sqlite`
+    const db = new DatabaseSync(usage)
+    db.exec("CREATE TABLE t (x)")
+    db.close()
+    if (content !== undefined) yield* fs.writeFileString(usage, content)
+    const config = (file: string) => ({ GATEWAY_CONFIG_JSON: JSON.stringify({ usage: { file } }) })
+    yield* within(folder, config(usage))(backUp(`${folder}/backup`))
+    const text = (yield* fs.readFileString(`${folder}/backup/config.json`)).replace(usage, path)
+    yield* fs.writeFileString(`${folder}/backup/config.json`, text)
+    const manifest = yield* fs.readFileString(`${folder}/backup/backup.json`)
+    const sum = createHash("sha256").update(text).digest("hex")
+    yield* fs.writeFileString(
+      `${folder}/backup/backup.json`,
+      manifest.replace(/("path":"config\.json","sha256":")[0-9a-f]+/, `$1${sum}`)
+    )
+    return `${folder}/backup`
+  })
+
+  it.effect("writes the history to a path of the backup's own configuration only with force, and only into a folder in place", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const [place, elsewhere] = [yield* fs.makeTempDirectoryScoped(), yield* fs.makeTempDirectoryScoped()]
+      const target = `${elsewhere}/there.sqlite`
+      const backup = yield* foreign(target, undefined)
+      const run = (from: string, force: boolean) => within(place)(restore(from, { force }))
+      assert.include(
+        yield* messageOf(run(backup, false)),
+        `${target} is where the backup's configuration has its usage`
+      )
+      assert.isFalse(yield* fs.exists(target))
+      assert.isFalse(yield* fs.exists(`${place}/config.json`))
+      assert.deepStrictEqual((yield* run(backup, true)).written, [target, `${place}/config.json`])
+      const deep = yield* foreign(`${elsewhere}/none/there.sqlite`, undefined)
+      assert.include(yield* messageOf(run(deep, true)), `${elsewhere}/none does not exist`)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
+  it.effect("writes nothing but a database as the history", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const [place, elsewhere] = [yield* fs.makeTempDirectoryScoped(), yield* fs.makeTempDirectoryScoped()]
+      const backup = yield* foreign(`${elsewhere}/authorized_keys`, "ssh-ed25519 AAAA")
+      assert.include(yield* within(place)(messageOf(restore(backup, { force: true }))), "is no SQLite database")
+      assert.isFalse(yield* fs.exists(`${elsewhere}/authorized_keys`))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
+  it.effect.each(["config.json", "data/usage.sqlite", "data", "backup.json"])(
+    "refuses a backup with a link: %s",
+    (name) =>
+      Effect.gen(function*() {
+        const { folder, fs } = yield* filled
+        const to = `${folder}/backup`
+        yield* within(folder)(backUp(to))
+        yield* fs.rename(`${to}/${name}`, `${folder}/moved`)
+        yield* fs.symlink(`${folder}/moved`, `${to}/${name}`)
+        const other = yield* fs.makeTempDirectoryScoped()
+        assert.match(
+          yield* within(other)(messageOf(restore(to, { force: true }))),
+          / is a link: a backup has files only$/
+        )
+        assert.deepStrictEqual(yield* fs.readDirectory(other), [])
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
   it.effect("refuses a place in use; with force it replaces the files of the backup, and keeps others", () =>
     Effect.gen(function*() {
       const { folder, fs } = yield* filled
