@@ -31,6 +31,15 @@ export interface KeyState {
   windows: ReadonlyArray<WindowCount>
 }
 
+/** The state of a key that this process counts. */
+export interface CountedState extends KeyState {
+  /** The windows that were replaced last, `mostLeft` of each name, newest first: a clock that returns finds them again. */
+  left: ReadonlyArray<WindowCount>
+}
+
+/** Replaced windows of a name that a key keeps: enough for a clock that jumps, runs on over the end of a window and returns. */
+const mostLeft = 2
+
 /** Requests, tokens and cost that count for limits. */
 type Counts = KeyCounters["windows"][WindowName]
 
@@ -46,21 +55,37 @@ export const windowsAt = (
   })
 
 /** The state of a key without running requests. */
-export const stateAt = (now: number, { lastUsedAt, windows }: KeyCounters): KeyState => ({
+export const stateAt = (now: number, { lastUsedAt, windows }: KeyCounters): CountedState => ({
   inFlight: 0,
   lastUsedAt,
-  windows: windowsAt(now, (window) => windows[window])
+  windows: windowsAt(now, (window) => windows[window]),
+  left: []
 })
 
+const contains = ({ resetsAt, startedAt }: WindowCount, time: number): boolean => startedAt <= time && time < resetsAt
+
+const unused: Counts = { requests: 0, tokens: 0 }
+
+/**
+ * Replaces the windows that do not contain a time: by those that the clock has left before, with their running requests, else by
+ * windows with the counts of `loaded`, or unused ones.
+ */
+export const moveTo = (state: CountedState, now: number, loaded?: KeyCounters): void => {
+  const before = state.windows
+  const others = windowsAt(now, (window) => loaded?.windows[window] ?? unused)
+  state.windows = before.map((count, i) =>
+    contains(count, now)
+      ? count
+      : state.left.find((left) => left.window === count.window && contains(left, now)) ?? others[i]!
+  )
+  const replaced = [...before, ...state.left].filter((count) => !state.windows.includes(count))
+  state.left = windowNames.flatMap((name) => replaced.filter(({ window }) => window === name).slice(0, mostLeft))
+}
+
 /** Replaces the windows that are over. */
-export const advanceTo = (state: KeyState, now: number): void => {
+export const advanceTo = (state: CountedState, now: number): void => {
   // The minute is the first window to end.
-  if (now < state.windows[0]!.resetsAt) return
-  state.windows = state.windows.map((count) => {
-    if (now < count.resetsAt) return count
-    const { end, start } = windowAt(count.window, now)
-    return { window: count.window, startedAt: start, resetsAt: end, requests: 0, tokens: 0, cost: 0n }
-  })
+  if (now >= state.windows[0]!.resetsAt) moveTo(state, now)
 }
 
 /** The window of a limit. */

@@ -23,7 +23,8 @@ import {
   type Admitted,
   admittedAt,
   advanceTo,
-  type KeyState,
+  type CountedState,
+  moveTo,
   notCounted,
   remainingOf,
   Reservation,
@@ -114,7 +115,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     const config = yield* ConfigStore
     const store = yield* UsageStore
     const clock = yield* Clock.Clock
-    const states = new Map<string, KeyState>()
+    const states = new Map<string, CountedState>()
     let keys = config.now().keys
     /** The idle states at the last change of the keys, with their `lastUsedAt`. */
     let idle = new Map<string, number | undefined>()
@@ -130,7 +131,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
             const loaded = stateAt(now, counters)
             const state = states.get(key)
             if (state === undefined) states.set(key, loaded)
-            else state.windows = loaded.windows
+            else moveTo(state, now, counters)
             return state ?? loaded
           })
         })
@@ -154,7 +155,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     }
 
     /** The state of a key; loaded at its first use, and after the clock was set back. */
-    const stateOf = (key: string): Effect.Effect<KeyState> => {
+    const stateOf = (key: string): Effect.Effect<CountedState> => {
       forget()
       const state = states.get(key)
       return state !== undefined && clock.currentTimeMillisUnsafe() >= state.windows[0]!.startedAt - clockSlack
@@ -163,7 +164,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     }
 
     /** Replaces the windows that are over; returns the time. */
-    const advance = (state: KeyState): number => {
+    const advance = (state: CountedState): number => {
       const now = Math.max(clock.currentTimeMillisUnsafe(), state.windows[0]!.startedAt)
       advanceTo(state, now)
       return now
@@ -172,7 +173,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     /** Checks and reserves in one synchronous step. Before its admission, a request is checked by the number of running ones alone. */
     const reserve = (
       request: AdmissionRequest,
-      state: KeyState,
+      state: CountedState,
       isAdmitted: boolean
     ): Effect.Effect<Reservation, Refused> => {
       const current = config.now()

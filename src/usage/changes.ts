@@ -3,7 +3,6 @@
  *
  * What cannot be written stays in memory and is written later. A history without a place is memory alone.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Schema from "effect/Schema"
@@ -11,6 +10,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { randomInt } from "node:crypto"
 import { Change } from "./Change.ts"
+import { logRemoved, type Retention } from "./retention.ts"
 import { dayLength } from "./windows.ts"
 
 /** A change with its position: whole numbers that rise with time. */
@@ -32,11 +32,13 @@ export interface ChangeHistory {
   readonly read: (before: number, limit: number) => Effect.Effect<ReadonlyArray<PlacedChange>>
 }
 
-/** Where a history is kept. `oldest` is the position before which changes are removed. */
+/** Where a history is kept. */
 export interface ChangePlace<E> {
-  /** Adds changes that it does not have, and removes old ones and those beyond `mostChanges`. */
-  readonly write: (changes: ReadonlyArray<KeptChange>, oldest: number) => Effect.Effect<void, E>
-  /** The newest changes before a position, newest first. */
+  /** Adds changes that it does not have, and removes those beyond `mostChanges`. */
+  readonly write: (changes: ReadonlyArray<KeptChange>) => Effect.Effect<void, E>
+  /** Removes the changes before a position; returns their number. */
+  readonly removeBefore: (oldest: number) => Effect.Effect<number, E>
+  /** The newest changes before a position and from `oldest` on, newest first. */
   readonly read: (before: number, oldest: number, limit: number) => Effect.Effect<ReadonlyArray<KeptChange>, E>
   /** Encrypts and decrypts texts; `open` returns `undefined` for a text of another key. */
   readonly seal?: (text: string) => string
@@ -58,9 +60,13 @@ export const positionAt = (millis: number): number => millis * perMillisecond
 const ChangeText = Schema.fromJsonString(Change)
 const [encodeChange, decodeChange] = [Schema.encodeSync(ChangeText), Schema.decodeUnknownOption(ChangeText)]
 
-/** Makes the history in a place; in memory without one. `keepDays` is read at each use. */
-export const makeChangeHistory = Effect.fnUntraced(function*<E>(
+/**
+ * Makes the history in a place; in memory without one. `keepDays` is read at each use. Changes are removed for their age only while the
+ * usage history confirms the time (`Retention`).
+ */
+export const makeChangeHistory = Effect.fnUntraced(function*<E, E2>(
   keepDays: () => number,
+  { isConfirmed, now }: Pick<Retention<E2>, "isConfirmed" | "now">,
   place?: ChangePlace<E>
 ): Effect.fn.Return<ChangeHistory, never, Scope.Scope> {
   const { open = (text: string) => text, seal = (text: string) => text } = place ?? {}
@@ -72,16 +78,18 @@ export const makeChangeHistory = Effect.fnUntraced(function*<E>(
   /** Open while changes wait to be written. */
   const isBehind = yield* Latch.make()
 
-  const oldestNow = Effect.map(Clock.currentTimeMillis, (now) => positionAt(now - keepDays() * dayLength))
+  const oldestNow = Effect.map(now, (time) => positionAt(time - keepDays() * dayLength))
 
   const drop = (count: number) => {
     for (const { text } of held.splice(0, count)) characters -= text.length
   }
 
-  const dropOld = (oldest: number) => {
-    const fresh = held.findIndex(({ position }) => position >= oldest)
-    drop(Math.max(fresh === -1 ? held.length : fresh, held.length - mostChanges))
-    while (characters > mostCharacters) drop(1)
+  /** Drops the changes in memory before a position; returns their number. */
+  const dropBefore = (position: number) => {
+    const fresh = held.findIndex((each) => each.position >= position)
+    const count = fresh === -1 ? held.length : fresh
+    drop(count)
+    return count
   }
 
   /** Writes what is in memory. */
@@ -90,17 +98,18 @@ export const makeChangeHistory = Effect.fnUntraced(function*<E>(
     return Effect.gen(function*() {
       while (held.length > 0) {
         const batch = held.slice(0, perWrite)
-        yield* place.write(batch, yield* oldestNow)
-        const end = held.findIndex(({ position }) => position > batch.at(-1)!.position)
-        drop(end === -1 ? held.length : end)
+        yield* place.write(batch)
+        dropBefore(batch.at(-1)!.position + 1)
       }
     })
   }).pipe(Effect.ignore, Effect.uninterruptible, writer.withPermit)
 
-  const expire = Effect.flatMap(oldestNow, (oldest) => {
-    dropOld(oldest)
-    return place === undefined ? Effect.void : Effect.ignore(writer.withPermit(place.write([], oldest)))
-  })
+  const expire = Effect.gen(function*() {
+    if (!(yield* isConfirmed)) return
+    const oldest = yield* oldestNow
+    const removed = dropBefore(oldest) + (place === undefined ? 0 : yield* place.removeBefore(oldest))
+    yield* logRemoved(removed, ["admin change", "admin changes"], oldest / perMillisecond)
+  }).pipe(Effect.ignore, writer.withPermit)
 
   if (place !== undefined) {
     yield* Effect.addFinalizer(() => flush)
@@ -120,7 +129,8 @@ export const makeChangeHistory = Effect.fnUntraced(function*<E>(
       const text = seal(encodeChange(change))
       held.push({ position: last, text })
       characters += text.length
-      dropOld(yield* oldestNow)
+      drop(Math.max(0, held.length - mostChanges))
+      while (characters > mostCharacters) drop(1)
       yield* flush
       if (held.length > 0) yield* isBehind.open
     }),

@@ -14,14 +14,12 @@ export const changesInRedis = (
   seal: (text) => store.seal(place, text),
   open: (text) => store.open(place, text),
   // A repeated write adds the same members again, which changes nothing.
-  write: Effect.fnUntraced(function*(changes, oldest) {
-    if (changes.length > 0) {
-      const members = changes.flatMap(({ position, text }) => [String(position), `${position} ${text}`])
-      yield* store.send("ZADD", place, ...members)
-      yield* store.send("ZREMRANGEBYRANK", place, "0", String(-mostChanges - 1))
-    }
-    yield* store.send("ZREMRANGEBYSCORE", place, "-inf", `(${oldest}`)
+  write: Effect.fnUntraced(function*(changes) {
+    const members = changes.flatMap(({ position, text }) => [String(position), `${position} ${text}`])
+    yield* store.send("ZADD", place, ...members)
+    yield* store.send("ZREMRANGEBYRANK", place, "0", String(-mostChanges - 1))
   }),
+  removeBefore: (oldest) => Effect.map(store.send("ZREMRANGEBYSCORE", place, "-inf", `(${oldest}`), Number),
   read: (before, oldest, limit) =>
     Effect.map(
       store.send("ZREVRANGEBYSCORE", place, `(${before}`, String(oldest), "LIMIT", "0", String(limit)),

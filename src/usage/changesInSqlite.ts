@@ -44,15 +44,13 @@ export const changesInSqlite = (file: string, given: Connect | undefined): Chang
   })
 
   return {
-    write: (changes, oldest) =>
+    write: (changes) =>
       access(false, (db) => {
-        if (changes.length === 0 && db.prepare(findTable).get() === undefined) return
         db.exec("BEGIN IMMEDIATE")
         try {
           db.exec(makeTable)
           const add = db.prepare(insert)
           for (const { position, text } of changes) add.run(position, text)
-          db.prepare(removeOld).run(oldest)
           db.prepare(removeMost).run()
           db.exec("COMMIT")
         } catch (error) {
@@ -60,6 +58,11 @@ export const changesInSqlite = (file: string, given: Connect | undefined): Chang
           throw error
         }
       }),
+    removeBefore: (oldest) =>
+      access(
+        false,
+        (db) => db.prepare(findTable).get() === undefined ? 0 : Number(db.prepare(removeOld).run(oldest).changes)
+      ),
     read: (before, oldest, limit) =>
       access(true, (db) =>
         db.prepare(findTable).get() === undefined

@@ -1,14 +1,22 @@
 /**
  * Usage kept in memory.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { runCooperatively } from "../config/clock/cooperative.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { Batch, type Bucket } from "./Batch.ts"
 import { makeChangeHistory } from "./changes.ts"
-import { compactBatch, compactHourly, cutoffsAt, defaultKeepDays } from "./retention.ts"
+import {
+  compactBatch,
+  compactHourly,
+  defaultKeepDays,
+  dropCounts,
+  hoursOf,
+  logRemoved,
+  makeRetention,
+  usageEntries
+} from "./retention.ts"
 import { inPieces, makeReport, matches, sortSliced, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
 import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
 
@@ -45,13 +53,16 @@ export const makeMemoryStore = Effect.fnUntraced(function*(
   const { history = true, keepDays = () => defaultKeepDays } = options
   const batch = new Batch()
   let dropped = 0
-  const compact = Effect.flatMap(
-    Clock.currentTimeMillis,
-    (now) => runCooperatively(compactBatch(batch, cutoffsAt(now, keepDays())))
-  )
+  const retention = makeRetention(keepDays, (now) => runCooperatively(hoursOf([batch], now)))
+  const compact = Effect.gen(function*() {
+    yield* runCooperatively(dropCounts(batch, yield* retention.now))
+    const cutoffs = yield* retention.cutoffs
+    if (cutoffs === undefined) return
+    yield* logRemoved(yield* runCooperatively(compactBatch(batch, cutoffs)), usageEntries, cutoffs.removedBefore)
+  })
   yield* compactHourly(compact)
   return {
-    changes: yield* makeChangeHistory(keepDays),
+    changes: yield* makeChangeHistory(keepDays, retention),
     add: (entry) => {
       batch.addCounts(entry)
       if (!history) return

@@ -21,11 +21,11 @@ import { Batch, type Bucket, bucketId, countersAt, sumCounters } from "./Batch.t
 import { makeChangeHistory } from "./changes.ts"
 import { changesInRedis } from "./changesInRedis.ts"
 import { orderedBuckets } from "./memoryStore.ts"
-import { cutoffsAt, defaultKeepDays } from "./retention.ts"
+import { confirming, defaultKeepDays, logRemoved, makeRetention, usageEntries } from "./retention.ts"
 import { addErrors, addSums, dimensionsBy, measureNames, onlyTarget, sumNames, zero } from "./UsageEntry.ts"
 import { inPieces, makeReport, matches, sortSliced, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
 import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
-import { dayOf, hourLength } from "./windows.ts"
+import { dayLength, dayOf, hourLength } from "./windows.ts"
 
 /** Options of a store that nodes share. */
 interface SharedUsageOptions extends UsageStoreOptions {
@@ -37,6 +37,8 @@ const prefix = "gw:{main}:usage:"
 const separator = "\u0000"
 /** Buckets that one call writes or reads. */
 const perCall = 500
+/** How long a key's use of its windows is kept after its last request: longer than any window. */
+const windowsKept = 400 * dayLength
 /** Milliseconds between two compactions, each of which one node does for all. */
 const compactEvery = hourLength
 
@@ -111,7 +113,7 @@ class Groups {
 
 /** Makes the store of a node. */
 export const makeRedisStore = Effect.fnUntraced(function*(
-  store: Pick<StoreShape, "run" | "send" | "isUp" | "seal" | "open">,
+  store: Pick<StoreShape, "run" | "send" | "isUp" | "seal" | "open" | "clockOffset">,
   options: SharedUsageOptions = {}
 ): Effect.fn.Return<Required<UsageStoreShape>, never, Scope.Scope> {
   const { enabled = () => true, keepDays = () => defaultKeepDays } = options
@@ -208,12 +210,31 @@ export const makeRedisStore = Effect.fnUntraced(function*(
     return yield* runCooperatively(groups.report())
   })
 
-  /** Merges old hours into days and removes old days. */
+  const retention = makeRetention(
+    keepDays,
+    Effect.fnUntraced(function*(now) {
+      const [oldest] = listed(yield* store.send("ZRANGE", `${prefix}hours`, "0", "0")).map(Number)
+      // One of the two clocks is wrong, and nothing shows which one.
+      if (Math.abs(store.clockOffset()) > dayLength) return { oldest, newest: [] }
+      return { oldest, newest: yield* hoursFrom(now - confirming.within, now + 1) }
+    }),
+    Effect.map(Clock.currentTimeMillis, (now) => now + store.clockOffset())
+  )
+
+  /** Merges old hours into days, and removes old days and the limits of keys that are no longer used. */
   const compact = Effect.gen(function*() {
-    const { daysBefore, removedBefore } = cutoffsAt(yield* Clock.currentTimeMillis, keepDays())
-    for (const hour of yield* hoursFrom("-inf", removedBefore)) {
-      yield* store.run("usage", "drop", String(hour))
-    }
+    const cutoffs = yield* retention.cutoffs
+    if (cutoffs === undefined) return
+    const { daysBefore, removedBefore } = cutoffs
+    let removed = 0
+    yield* Effect.gen(function*() {
+      for (const hour of yield* hoursFrom("-inf", removedBefore)) {
+        const [, buckets = "0"] = yield* store.run("usage", "drop", String(hour))
+        removed += Number(buckets)
+      }
+    }).pipe(Effect.ensuring(Effect.suspend(() => logRemoved(removed, usageEntries, removedBefore))))
+    const unusedBefore = (yield* retention.now) - windowsKept
+    while ((yield* store.run("usage", "forget", String(unusedBefore)))[1] !== "0") continue
     for (const hour of yield* hoursFrom(removedBefore, daysBefore)) {
       const day = dayOf(hour)
       while (day !== hour) {
@@ -236,7 +257,7 @@ export const makeRedisStore = Effect.fnUntraced(function*(
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(compactInTurn, Effect.sleep("5 minutes"))))
 
   return {
-    changes: yield* makeChangeHistory(keepDays, changesInRedis(store)),
+    changes: yield* makeChangeHistory(keepDays, retention, changesInRedis(store)),
     add: (entry) => {
       if (!enabled()) return
       pending.addBucket(entry)

@@ -18,7 +18,7 @@ import {
   type KeyCounters,
   sumCounters
 } from "./Batch.ts"
-import type { RetentionCutoffs } from "./retention.ts"
+import { confirming, firstKept, type HistoryHours, type RetentionCutoffs } from "./retention.ts"
 import {
   addErrors,
   costNames,
@@ -300,12 +300,53 @@ const rowsInStep = 200
 
 const stepSize = { items: rowsInStep, chars: 0 }
 
-/** Removes rows of a table, in steps. */
-function* removeRows(db: DatabaseSync, table: string, key: string, where: string, value: number): Cooperative<void> {
+/** Removes rows of a table, in steps. `onRemoved` gets the number of each step. */
+function* removeRows(
+  db: DatabaseSync,
+  table: string,
+  key: string,
+  where: string,
+  value: number,
+  onRemoved?: (rows: number) => void
+): Cooperative<void> {
   const remove = db.prepare(
     `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${where} LIMIT ${rowsInStep})`
   )
-  while (Number(remove.run(value).changes) > 0) yield stepSize
+  for (;;) {
+    const removed = Number(remove.run(value).changes)
+    if (removed === 0) return
+    onRemoved?.(removed)
+    yield stepSize
+  }
+}
+
+/** The hours of the history at a time. Each is a look-up, however long the history is. */
+export const readHours = (db: DatabaseSync, now: number): HistoryHours => {
+  const latest = db.prepare("SELECT max(hour) AS hour FROM usage WHERE hour < ?")
+  const hourIn = (row: Record<string, unknown> | undefined): number | undefined =>
+    typeof row?.["hour"] === "number" ? row["hour"] : undefined
+  const newest: Array<number> = []
+  let before = now + 1
+  for (let i = 0; i < confirming.days; i++) {
+    const hour = hourIn(latest.get(before))
+    if (hour === undefined) break
+    newest.push(hour)
+    before = dayOf(hour)
+  }
+  return { oldest: hourIn(db.prepare("SELECT min(hour) AS hour FROM usage").get()), newest }
+}
+
+/** Removes the counts that are not kept at a time, in steps. */
+export function* dropDatabaseCounts(db: DatabaseSync, now: number): Cooperative<void> {
+  const latest = db.prepare("SELECT max(start) AS start FROM key_counts WHERE unit = ? AND start < ?")
+  for (const unit of keptUnits) {
+    const first = firstKept(unit, now, (time) => {
+      const start = latest.get(unit, time)?.["start"]
+      return typeof start === "number" ? start : undefined
+    })
+    if (first === -Infinity) continue
+    yield* removeRows(db, "key_counts", "unit, start, key", `unit = '${unit}' AND start < ?`, first)
+  }
 }
 
 /** Merges the hours from `since` on into their days, in steps. */
@@ -339,15 +380,16 @@ function* rollUp(db: DatabaseSync, since: number, before: number): Cooperative<v
 }
 
 /**
- * Merges old hours that began at `since` or later into days, and removes old days and counts, in steps. Between two steps no
- * transaction is open, so that others can write.
+ * Merges old hours that began at `since` or later into days, and removes old days, in steps. Between two steps no transaction is
+ * open, so that others can write. `onRemoved` gets the number of entries that each step has removed.
  */
-export function* compactDatabase(db: DatabaseSync, cutoffs: RetentionCutoffs, since: number): Cooperative<void> {
-  const { countsBefore, daysBefore, removedBefore } = cutoffs
-  yield* removeRows(db, "usage", place, "hour < ?", removedBefore)
+export function* compactDatabase(
+  db: DatabaseSync,
+  { daysBefore, removedBefore }: RetentionCutoffs,
+  since: number,
+  onRemoved: (entries: number) => void
+): Cooperative<void> {
+  yield* removeRows(db, "usage", place, "hour < ?", removedBefore, onRemoved)
   yield* removeRows(db, "usage_errors", `${place}, code`, "hour < ?", removedBefore)
-  for (const unit of keptUnits) {
-    yield* removeRows(db, "key_counts", "unit, start, key", `unit = '${unit}' AND start < ?`, countsBefore[unit])
-  }
   yield* rollUp(db, since, daysBefore)
 }

@@ -2,7 +2,6 @@
  * Usage kept in a SQLite file. Requests are summed in memory and written once a second, off the request path. A failed write
  * stays in memory and is retried. A file that was removed or replaced while open is opened again before the next write.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Result from "effect/Result"
@@ -17,8 +16,17 @@ import { makeChangeHistory } from "./changes.ts"
 import { changesInSqlite } from "./changesInSqlite.ts"
 import { orderedBuckets, reportOf } from "./memoryStore.ts"
 import { type Connect, openSqlite, type SqliteConnections, type UsageFileError, usageFileError } from "./openSqlite.ts"
-import { compactBatch, compactHourly, cutoffsAt, defaultKeepDays, type RetentionCutoffs } from "./retention.ts"
-import { compactDatabase, readCounters, readPieces, writeBatch } from "./sqliteFile.ts"
+import {
+  compactBatch,
+  compactHourly,
+  defaultKeepDays,
+  dropCounts,
+  hoursOf,
+  logRemoved,
+  makeRetention,
+  usageEntries
+} from "./retention.ts"
+import { compactDatabase, dropDatabaseCounts, readCounters, readHours, readPieces, writeBatch } from "./sqliteFile.ts"
 import { inPieces, makeReport, type Piece, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
 import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
 
@@ -162,9 +170,10 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     })
   ).pipe(Effect.uninterruptible, writer.withPermit)
 
-  const compactFile = Effect.fnUntraced(function*(cutoffs: RetentionCutoffs) {
+  /** Works on the file in steps; false if it is closed meanwhile. */
+  const inSteps = Effect.fnUntraced(function*(work: (db: DatabaseSync) => Cooperative<void>) {
     const known = yield* writer.withPermit(connected)
-    const steps = compactDatabase(known.writer, cutoffs, compactedTo)
+    const steps = work(known.writer)
     /** Runs one step; true after the last one. */
     const step = Effect.try({ try: () => steps.next().done === true, catch: (error) => usageFileError(file, error) })
     // The permit is free between two steps, so that writes go on.
@@ -172,17 +181,46 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       const done = yield* writer.withPermit(
         Effect.suspend(() => connections === known ? step : Effect.succeed(true))
       )
-      if (done) break
+      if (done) return connections === known
       yield* Effect.yieldNow
     }
-    if (connections === known) compactedTo = cutoffs.daysBefore
   })
 
+  const retention = makeRetention(keepDays, (now) =>
+    Effect.gen(function*() {
+      const held = yield* runCooperatively(hoursOf(unwritten(), now))
+      const kept = yield* Effect.try({
+        try: () => connections === undefined ? undefined : readHours(connections.reader, now),
+        catch: (error) => usageFileError(file, error)
+      })
+      return kept === undefined ? held : {
+        oldest: Math.min(held.oldest ?? Infinity, kept.oldest ?? Infinity),
+        newest: [...held.newest, ...kept.newest]
+      }
+    }))
+
   const compact = Effect.gen(function*() {
-    const cutoffs = cutoffsAt(yield* Clock.currentTimeMillis, keepDays())
-    // Unwritten batches of a file that cannot be written grow old too.
-    yield* writer.withPermit(Effect.forEach(unwritten(), (batch) => runCooperatively(compactBatch(batch, cutoffs))))
-    yield* compactFile(cutoffs).pipe(
+    let removed = 0
+    let before = 0
+    const countRemoved = (count: number) => {
+      removed += count
+    }
+    yield* Effect.gen(function*() {
+      const now = yield* retention.now
+      const cutoffs = yield* retention.cutoffs
+      // Unwritten batches of a file that cannot be written grow old too.
+      before = cutoffs?.removedBefore ?? 0
+      yield* writer.withPermit(Effect.forEach(unwritten(), (batch) =>
+        Effect.andThen(
+          runCooperatively(dropCounts(batch, now)),
+          cutoffs === undefined ? Effect.void : Effect.map(runCooperatively(compactBatch(batch, cutoffs)), countRemoved)
+        )))
+      yield* inSteps((db) => dropDatabaseCounts(db, now))
+      if (cutoffs === undefined) return
+      if (yield* inSteps((db) => compactDatabase(db, cutoffs, compactedTo, countRemoved))) {
+        compactedTo = cutoffs.daysBefore
+      }
+    }).pipe(
       // Another process locks the file for a moment each second.
       Effect.retry({ times: 20, schedule: Schedule.spaced("1 second"), while: (error) => error.kind === "busy" }),
       Effect.catch((error) =>
@@ -191,6 +229,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
           : Effect.logError(`Old usage cannot be compacted: ${error.message}`)
       )
     )
+    yield* logRemoved(removed, usageEntries, before)
   })
 
   const answer = function*(
@@ -265,7 +304,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
   yield* compactHourly(compact)
 
   return {
-    changes: yield* makeChangeHistory(keepDays, changesInSqlite(file, connect)),
+    changes: yield* makeChangeHistory(keepDays, retention, changesInSqlite(file, connect)),
     add: (entry) => {
       pending.addCounts(entry)
       pending.addBucket(entry)

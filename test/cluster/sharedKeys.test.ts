@@ -466,5 +466,44 @@ describe("the limits of keys over two nodes", () => {
 
   it("are never exceeded and never leak under any interleaving", () => holds(acts, 60))
 
+  it("hold after the store's clock has jumped forth and back", async () => {
+    const day = 24 * 60 * minute
+    const noon = Date.parse("2026-11-21T12:00:00Z")
+    await client.sendCommand(["FLUSHALL"])
+    await client.sendCommand(["SET", "gw:{main}:epoch", "e"])
+    await run(noon, "attach", "n1", "0", "e", "e", "test", "0", "[]", "[]")
+    await client.sendCommand(["ZADD", "gw:{main}:nodes", "inf", "n1"])
+    let tickets = 0
+    const admit = async (time: number) =>
+      (await run(time, "keys", "n1", "admit", ids[0]!, `t.${++tickets}`, "", "10", "0", "0", "", "d", "2", "", "", ""))[
+        0
+      ]
+    const end = (time: number, ticket: number, tokens: number) =>
+      run(
+        time,
+        "keys",
+        "n1",
+        "tell",
+        `b${ticket}`,
+        JSON.stringify([[`t.${ticket}`, 1, tokens, 0, 0]]),
+        "[]",
+        "[]",
+        "[]"
+      )
+    assert.deepStrictEqual([await admit(noon), await admit(noon), await admit(noon)], ["ok", "ok", "refused"])
+    for (const jump of [day, 2 * day, -day, 500 * day]) {
+      assert.strictEqual(await admit(noon + jump), "ok")
+      assert.strictEqual(await admit(noon), "refused", `a jump of ${jump / day} days`)
+    }
+    await end(noon + 500 * day, 1, 25)
+    const [, , , , ...fields] = await run(noon, "keys", "n1", "look", JSON.stringify([ids[0]!]))
+    const ofDay = fields.slice(2 * 4, 2 * 4 + 2)
+    assert.deepStrictEqual(ofDay, ["2", "35"])
+    // Of each window, it keeps the current one and two on each side.
+    for (let days = 1; days < 40; days++) await admit(noon + days * day)
+    const kept = await listOf(client, "HKEYS", `gw:{main}:usage:w:${ids[0]!}`)
+    assert.isAtMost(kept.length, 5 * 5 * 2)
+  })
+
   it("are never exceeded when another server has older data", () => holds(actsOfServers, 40))
 })

@@ -8,6 +8,7 @@ import { makeEncryption } from "../../src/cluster/store/encryption.ts"
 import { type ScriptName, scripts } from "../../src/cluster/store/scripts.ts"
 import { StoreUnavailable } from "../../src/cluster/store/StoreShape.ts"
 import { makeRedisStore } from "../../src/usage/redisStore.ts"
+import { dayLength } from "../../src/usage/windows.ts"
 import { connect, type RedisClient, redisServer } from "../support/redisServer.ts"
 import { type Made, storeSuite } from "../usage/storeSuite.ts"
 import { entry, everything, start } from "../usage/support.ts"
@@ -27,8 +28,8 @@ afterAll(async () => {
 const encryption = makeEncryption("a key of this test", undefined)
 const unavailable = new StoreUnavailable({ message: "lost" })
 
-/** A store without heartbeats; `lost` drops replies. */
-const nodeStore = (node: string, lost: () => boolean = () => false) => {
+/** A store without heartbeats; `lost` drops replies. Its clock differs from the node's by `offset` milliseconds. */
+const nodeStore = (node: string, lost: () => boolean = () => false, offset = 0) => {
   const send = (command: string, ...args: ReadonlyArray<string>) =>
     Effect.tryPromise({
       try: async (): Promise<unknown> => {
@@ -41,6 +42,7 @@ const nodeStore = (node: string, lost: () => boolean = () => false) => {
   return {
     ...encryption,
     isUp: () => true,
+    clockOffset: () => offset,
     send,
     run: (name: ScriptName, ...args: ReadonlyArray<string>) =>
       Effect.map(
@@ -80,6 +82,25 @@ describe("usage of several nodes over a store", () => {
       assert.isFalse(persistent)
       assert.match(detail ?? "", /appendonly no/)
       yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "appendonly", "yes"]))
+    }))
+
+  it.effect("is removed by no node whose clock differs from the store's by days", () =>
+    Effect.gen(function*() {
+      yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
+      yield* TestClock.setTime(start + 500 * dayLength)
+      // The nodes compact at the test's command alone.
+      yield* Effect.promise(() => client.sendCommand(["SET", "gw:{main}:usage:tidy", "another node"]))
+      const one = yield* makeRedisStore(nodeStore("one"))
+      // Usage of every day up to the wrong time: only the store's time shows that it is wrong.
+      for (let day = 0; day <= 500; day++) one.add(entry({ at: start + day * dayLength }))
+      assert.strictEqual((yield* one.query(everything)).totals.values[0], 501)
+      for (const offset of [-500, -2, 2, 500]) {
+        const other = yield* makeRedisStore(nodeStore("other", undefined, offset * dayLength))
+        yield* other.compact
+        assert.strictEqual((yield* other.query(everything)).totals.values[0], 501, `${offset} days`)
+      }
+      yield* one.compact
+      assert.strictEqual((yield* one.query(everything)).totals.values[0], 401)
     }))
 
   it.effect("is written once although the reply of a write was lost", () =>

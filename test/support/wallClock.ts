@@ -22,3 +22,10 @@ export const makeWallClock = (clock: Clock.Clock = Effect.runSync(Clock.Clock)):
   }
   return wall
 }
+
+/** Runs with a wall clock that a test can set, over the test's monotonic clock. */
+export const withWallClock = <A, E, R>(effect: (clock: WallClock) => Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Clock.Clock, (running) => {
+    const clock = makeWallClock(running)
+    return Effect.provideService(effect(clock), Clock.Clock, clock)
+  })

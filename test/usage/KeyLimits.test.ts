@@ -16,8 +16,9 @@ import type { Reserved, Used } from "../../src/usage/Admission.ts"
 import { KeyLimits, type Refused, refuseKey } from "../../src/usage/KeyLimits.ts"
 import { formatReset, rateLimitHeaders } from "../../src/usage/rateLimits.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
-import { windowAt } from "../../src/usage/windows.ts"
+import { dayOf, windowAt } from "../../src/usage/windows.ts"
 import { runs } from "../support/effort.ts"
+import { withWallClock } from "../support/wallClock.ts"
 import { entry } from "./support.ts"
 
 const keys = ["one", "two"]
@@ -418,6 +419,33 @@ describe("the limits of keys", () => {
       yield* ask(keyLimits)
       yield* refused(keyLimits)
     }).pipe(from(noon, limited("one", { limits: [{ window: "minute", requests: 1 }] }))))
+
+  for (
+    const [name, jump] of Object.entries({
+      "two minutes": 2 * minute,
+      "an hour": 61 * minute,
+      "a day": 25 * 60 * minute,
+      "500 days": 500 * 24 * 60 * minute
+    })
+  ) {
+    it.effect(`keep what is reserved and used while the clock jumps back and forth by ${name}`, () =>
+      withWallClock((clock) =>
+        Effect.gen(function*() {
+          const keyLimits = yield* KeyLimits
+          const [running, ended] = [yield* ask(keyLimits), yield* ask(keyLimits)]
+          yield* ended.end({ counted: true, tokens: 5 })
+          for (const offset of [jump, 0, -jump, 0]) {
+            clock.offset = offset
+            if (dayOf(noon + offset) === dayOf(noon)) yield* refused(keyLimits)
+            else yield* (yield* ask(keyLimits)).end(nothingUsed)
+          }
+          yield* running.end({ counted: true, tokens: 7 })
+          yield* refused(keyLimits)
+          const [usage] = yield* keyLimits.usageOf([ids[0]!])
+          assert.deepInclude(usage?.windows.find(({ window }) => window === "day"), { requests: 2, tokens: 12 })
+        }).pipe(from(noon, limited("one", { limits: [{ window: "day", requests: 2 }] })))
+      ))
+  }
 
   it("reset times are sent as durations that SDKs can read", () => {
     const cases: ReadonlyArray<readonly [number, string]> = [[17_000, "17s"], [16_001, "17s"], [360_000, "6m0s"], [

@@ -7,6 +7,7 @@ import { DatabaseSync } from "node:sqlite"
 import type { Change } from "../../src/usage/Change.ts"
 import { type KeptChange, makeChangeHistory, mostChanges } from "../../src/usage/changes.ts"
 import { changesInSqlite } from "../../src/usage/changesInSqlite.ts"
+import { unconfirmed } from "../../src/usage/retention.ts"
 import { NodeServices, sqliteStore, start, usageFile } from "./support.ts"
 
 const change = (action: string, at = start): Change => ({
@@ -27,9 +28,10 @@ describe("the history of changes", () => {
       yield* TestClock.setTime(start)
       let isUp = false
       const kept = new Map<number, KeptChange>()
-      const history = yield* makeChangeHistory(() => 400, {
+      const history = yield* makeChangeHistory(() => 400, unconfirmed, {
         write: (changes) =>
           isUp ? Effect.sync(() => changes.forEach((each) => kept.set(each.position, each))) : Effect.fail("down"),
+        removeBefore: () => Effect.succeed(0),
         read: () => isUp ? Effect.succeed([...kept.values()]) : Effect.fail("down")
       })
       yield* history.record(change("one"))
@@ -45,7 +47,7 @@ describe("the history of changes", () => {
   it.effect("keeps the newest 10,000 changes", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
-      const history = yield* makeChangeHistory(() => 400)
+      const history = yield* makeChangeHistory(() => 400, unconfirmed)
       for (let i = 0; i < mostChanges + 5; i++) yield* history.record(change(String(i)))
       const found = yield* history.read(end, 2 * mostChanges)
       assert.strictEqual(found.length, mostChanges)
@@ -59,7 +61,7 @@ describe("the history of changes", () => {
       const { changes } = yield* sqliteStore({ file })
       const place = changesInSqlite(file, undefined)
       const many = Array.from({ length: mostChanges + 5 }, (_, position) => ({ position, text: "{}" }))
-      yield* place.write(many, 0)
+      yield* place.write(many)
       const found = yield* place.read(end, 0, 2 * mostChanges)
       assert.deepStrictEqual([found.length, found.at(-1)?.position], [mostChanges, 5])
 
@@ -82,7 +84,7 @@ describe("the history of changes", () => {
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const file = yield* usageFile
-      const failed = yield* Effect.flip(changesInSqlite(file, undefined).write([{ position: 1, text: "{}" }], 0))
+      const failed = yield* Effect.flip(changesInSqlite(file, undefined).write([{ position: 1, text: "{}" }]))
       assert.include(failed.message, "is missing")
       assert.isFalse(yield* fs.exists(file))
     }).pipe(Effect.provide(NodeServices.layer)))

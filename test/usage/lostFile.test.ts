@@ -226,9 +226,11 @@ describe("a usage file that cannot be written", () => {
       const store = yield* sqliteStore({ file })
       store.add(entry())
       store.add(entry({ at: start - 500 * dayLength }))
+      const recent = [97, 98, 99].map((days) => start + days * dayLength)
+      for (const at of recent) store.add(entry({ at }))
       yield* TestClock.setTime(start + 100 * dayLength)
       yield* store.compact
       const { rows } = yield* store.query({ ...everything, by: ["hour"] })
-      assert.deepStrictEqual(rows.map(({ time }) => time), [Date.UTC(2026, 1, 28)])
+      assert.deepStrictEqual(rows.map(({ time }) => time), [Date.UTC(2026, 1, 28), ...recent])
     }).pipe(Effect.provide(NodeServices.layer)))
 })

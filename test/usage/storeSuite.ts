@@ -11,7 +11,9 @@ import type { UsageQuery } from "../../src/usage/UsageQuery.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
 import { dayLength, dayOf } from "../../src/usage/windows.ts"
 import { runs } from "../support/effort.ts"
+import { withWallClock } from "../support/wallClock.ts"
 import {
+  collectLogs,
   entries,
   entry,
   everything,
@@ -127,6 +129,62 @@ export const storeSuite = (name: string, make: Made, { counts }: { readonly coun
         assert.deepStrictEqual(yield* actions, ["change 2"])
       }).pipe(Effect.provide(NodeServices.layer)))
 
+    it.effect("keeps its whole history through a start with a clock that is 500 days ahead, and through requests there", () =>
+      withWallClock((clock) =>
+        Effect.gen(function*() {
+          const recorded = fc.sample(entries(3), { numRuns: runs(37) })
+          const now = start + 3 * dayLength
+          yield* TestClock.setTime(now)
+          const run = yield* make
+          for (const one of recorded) run.store.add(one)
+          yield* run.store.changes!.record(adminChange(1, now))
+          clock.offset = 500 * dayLength
+          const store = yield* run.restarted
+          const late = entry({ at: now + clock.offset })
+          store.add(late)
+          yield* store.changes!.record(adminChange(2, late.at))
+          yield* TestClock.adjust("61 minutes")
+          yield* store.compact
+          assert.deepStrictEqual(
+            plain(yield* store.query(everything)),
+            expectedReport([...recorded, late], everything)
+          )
+          clock.offset = 0
+          const changes = yield* store.changes!.read(Number.MAX_SAFE_INTEGER, 9)
+          assert.deepStrictEqual(changes.map(({ change }) => change), [adminChange(2, late.at), adminChange(1, now)])
+        })
+      ).pipe(Effect.provide(NodeServices.layer)))
+
+    it.effect("logs what it removes, and that it keeps old usage while its clock may be wrong", () => {
+      const logs: Array<string> = []
+      return withWallClock((clock) =>
+        Effect.gen(function*() {
+          yield* TestClock.setTime(start)
+          const { store } = yield* make
+          store.add(entry())
+          yield* store.changes!.record(adminChange(1, start))
+          // The compaction of the start ends, and the entry is written.
+          yield* TestClock.adjust("1 second")
+          clock.offset = 500 * dayLength
+          yield* store.compact
+          yield* store.compact
+          assert.deepStrictEqual(logs, [
+            "Warn Old usage is kept because the clock may be wrong: " +
+            "the history has too little usage of the days before 2027-07-13T22:00:01Z"
+          ])
+          for (const days of [497, 498, 499]) store.add(entry({ at: start + days * dayLength }))
+          yield* TestClock.adjust("1 second")
+          yield* store.compact
+          yield* TestClock.adjust("1 hour")
+          assert.deepStrictEqual(logs.slice(1).sort(), [
+            "Info Removed 1 admin change from before 2026-06-08T23:00:00Z",
+            "Info Removed 1 entry of usage from before 2026-06-08T00:00:00Z"
+          ])
+          assert.strictEqual((yield* store.query(everything)).totals.values[0], 3)
+        })
+      ).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
+    })
+
     it.effect("merges hours into days after 90 days, and deletes days after 400", () =>
       Effect.gen(function*() {
         const recorded = fc.sample(entries(420), { numRuns: runs(1500) })
@@ -145,6 +203,37 @@ export const storeSuite = (name: string, make: Made, { counts }: { readonly coun
       }).pipe(Effect.provide(NodeServices.layer)))
 
     if (counts) {
+      it.effect("keeps a key's use of all windows while the clock jumps 60 days forth and back", () =>
+        withWallClock((clock) =>
+          Effect.gen(function*() {
+            yield* TestClock.setTime(start)
+            const { store } = yield* make
+            const recorded = [1, 2, 3].map((promptTokens) => entry({ promptTokens }))
+            for (const one of recorded) store.add(one)
+            clock.offset = 60 * dayLength
+            store.add(entry({ at: start + clock.offset }))
+            yield* TestClock.adjust("1 second")
+            yield* store.compact
+            clock.offset = 0
+            const { windows } = yield* store.counters(keyA, start)
+            assert.deepStrictEqual(windows, expectedCounters(recorded, keyA, start).windows)
+          })
+        ).pipe(Effect.provide(NodeServices.layer)))
+
+      it.effect("keeps the use of at most 60 minutes, 24 hours and 45 days", () =>
+        Effect.gen(function*() {
+          yield* TestClock.setTime(start + 100 * dayLength)
+          const { store } = yield* make
+          for (let day = 0; day < 100; day++) store.add(entry({ at: start + day * dayLength }))
+          yield* store.compact
+          const kept = { minute: 0, hour: 0, day: 0 }
+          for (let day = 0; day < 100; day++) {
+            const { windows } = yield* store.counters(keyA, start + day * dayLength)
+            for (const window of ["minute", "hour", "day"] as const) kept[window] += windows[window].requests
+          }
+          assert.deepStrictEqual(kept, { minute: 60, hour: 24, day: 45 })
+        }).pipe(Effect.provide(NodeServices.layer)))
+
       it.effect("keeps a key's use of the month when minutes and hours are compacted", () =>
         Effect.gen(function*() {
           const monthEnd = Date.UTC(2026, 2, 31, 23, 59, 59)

@@ -11,7 +11,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { shortenName } from "../../domain/GatewayError.ts"
 import type { Change } from "../../usage/Change.ts"
 import { type ChangeHistory, makeChangeHistory } from "../../usage/changes.ts"
-import { defaultKeepDays } from "../../usage/retention.ts"
+import { defaultKeepDays, unconfirmed } from "../../usage/retention.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import type { Done } from "../middleware.ts"
 import { Nodes } from "../nodes/Nodes.ts"
@@ -48,7 +48,7 @@ export class ChangeLog extends Context.Service<ChangeLog, {
     Effect.gen(function*() {
       const config = yield* ConfigStore
       const { id: node } = yield* Nodes
-      const history = (yield* UsageStore).changes ?? (yield* makeChangeHistory(() => defaultKeepDays))
+      const history = (yield* UsageStore).changes ?? (yield* makeChangeHistory(() => defaultKeepDays, unconfirmed))
 
       const record = Effect.fnUntraced(function*({ address, who }: Origin, action: string, done?: Done) {
         const difference = done === undefined || "fields" in done

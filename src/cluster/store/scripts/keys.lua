@@ -59,17 +59,37 @@ local function add_cost(hash, window, units, nanos)
   call('HINCRBY', hash, window .. 'c', int(units + carried))
 end
 
--- Adds usage to the windows of a time, except for past ones.
+-- Of each letter, a key keeps the current window and the nearest ones with usage, so many on each side: a clock that jumps forth
+-- and back finds its windows again.
+local NEIGHBOURS = 2
+
+-- Removes windows that are no neighbours of the current ones. A key has at most one window more for each letter.
+local function remove_far(hash)
+  local sides = {}
+  for _, field in ipairs(call('HKEYS', hash)) do
+    local letter, start, what = string.match(field, '^(%a)(%-?%d+)(%a)$')
+    local distance = what == 'r' and tonumber(start) - tonumber(string.sub(current[letter], 2))
+    if distance and distance ~= 0 then
+      local side = letter .. (distance > 0 and '+' or '-')
+      sides[side] = sides[side] or {}
+      table.insert(sides[side], { math.abs(distance), letter .. start })
+    end
+  end
+  for _, side in pairs(sides) do
+    table.sort(side, function(one, other) return one[1] < other[1] end)
+    for i = NEIGHBOURS + 1, #side do
+      for _, what in ipairs({ 'r', 't', 'c', 'n' }) do call('HDEL', hash, side[i][2] .. what) end
+    end
+  end
+end
+
+-- Adds usage to the windows of a time that are current or kept.
 local function add(key, time, requests, tokens, units, nanos)
   local hash = hash_of(key)
   for _, window in pairs(windows_at(time)) do
-    if is_current[window] then
-      if call('HINCRBY', hash, window .. 'r', int(requests)) == requests and requests > 0 then
-        -- A new window: removes past ones.
-        for _, field in ipairs(call('HKEYS', hash)) do
-          if not is_current[string.sub(field, 1, -2)] then call('HDEL', hash, field) end
-        end
-      end
+    if is_current[window] or call('HEXISTS', hash, window .. 'r') == 1 then
+      -- The first request of a window.
+      if call('HINCRBY', hash, window .. 'r', int(requests)) == requests and requests > 0 then remove_far(hash) end
       call('HINCRBY', hash, window .. 't', int(tokens))
       if units ~= 0 or nanos ~= 0 then add_cost(hash, window, units, nanos) end
     end
@@ -187,11 +207,6 @@ elseif op == 'tell' then
     else
       call('HDEL', K .. 'usage:held:' .. me, one[1])
     end
-  end
-  -- Removes keys that were unused for longer than any window.
-  for _, key in ipairs(call('ZRANGEBYSCORE', K .. 'usage:last', '-inf', now - 400 * DAY, 'LIMIT', 0, 10)) do
-    call('ZREM', K .. 'usage:last', key)
-    call('DEL', hash_of(key))
   end
   local reply = { 'ok', int(call('HLEN', K .. 'usage:adm:' .. me)), int(now) }
   for _, key in ipairs(cjson.decode(ARGV[9])) do append_windows(reply, key) end

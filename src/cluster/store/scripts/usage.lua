@@ -2,7 +2,8 @@
 -- and errors (`<code>=<count>`), with blanks between; `usage:hours` lists the hours. Operations:
 --   add batch buckets       adds buckets, a JSON array of hour, names, sums, errors; a batch counts once
 --   fold hour day           merges an hour into a day, some buckets per call; returns how many are left
---   drop hour               removes an hour or a day that is too old
+--   drop hour               removes an hour or a day that is too old; returns how many buckets it had
+--   forget time             removes the windows (`keys.lua`) of some keys that were last used before a time; returns how many
 local K = 'gw:{main}:'
 local call = redis.call
 local op = ARGV[4]
@@ -59,7 +60,16 @@ elseif op == 'fold' then
   if left == 0 then call('ZREM', K .. 'usage:hours', ARGV[5]) end
   return { 'ok', int(left) }
 elseif op == 'drop' then
+  local had = call('HLEN', K .. 'usage:h:' .. ARGV[5])
   call('UNLINK', K .. 'usage:h:' .. ARGV[5])
   call('ZREM', K .. 'usage:hours', ARGV[5])
+  return { 'ok', int(had) }
+elseif op == 'forget' then
+  local keys = call('ZRANGEBYSCORE', K .. 'usage:last', '-inf', '(' .. ARGV[5], 'LIMIT', 0, 100)
+  for _, key in ipairs(keys) do
+    call('ZREM', K .. 'usage:last', key)
+    call('DEL', K .. 'usage:w:' .. key)
+  end
+  return { 'ok', int(#keys) }
 end
 return { 'ok' }
