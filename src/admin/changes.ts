@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
+import { CanLeave } from "../config/clock/waiting.ts"
 import type { Saved, UpdateError } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type RawConfig, sha256Hex } from "../config/json.ts"
@@ -71,14 +72,15 @@ export const savedOr = <A, E extends UpdateError | GatewayError, R>(
 ): Effect.Effect<A, GatewayError, R> => Effect.mapError(effect, callerError)
 
 /**
- * Makes a change of the configuration and records it; the store's errors become the caller's. A client that disconnects does not
- * interrupt it: a change that is saved and not recorded would escape the history.
+ * Makes a change of the configuration and records it; the store's errors become the caller's. A client that disconnects ends a
+ * change that waits, for other changes or another process. It does not interrupt it later: a change that is saved and not recorded
+ * would escape the history.
  */
 export const changed = <A extends Saved, E extends UpdateError | GatewayError, R>(
   action: string,
   change: Effect.Effect<A, E, R>
 ): Effect.Effect<A, GatewayError, R | CurrentRequestStats | CurrentOperator> =>
-  savedOr(change).pipe(
+  savedOr(Effect.provideService(change, CanLeave, true)).pipe(
     Effect.tap((saved) => saved.change === undefined ? Effect.void : logChange(action, saved.change)),
     Effect.uninterruptible
   )

@@ -25,10 +25,11 @@ export interface Backing {
   readonly adopted: (edit: FileContent, next: Snapshot) => void
   /** Reports that an edit is invalid. */
   readonly refused: () => void
-  /** Saves the successor of `before`, atomically and durably. */
+  /** Saves the successor of `before`, atomically and durably. The change waits since `since` (monotonic milliseconds). */
   readonly save: (
     next: Snapshot,
-    before: Snapshot
+    before: Snapshot,
+    since?: number
   ) => Effect.Effect<void, ConfigFileError | StoreUnavailable | Superseded>
   readonly writable: Effect.Effect<boolean>
   /** Emits when there may be an edit. */
@@ -91,7 +92,7 @@ export const fileBacking = Effect.fnUntraced(function*(
     adopted: (edit) => {
       digest = Option.some(edit.digest)
     },
-    save: Effect.fnUntraced(function*({ raw }) {
+    save: Effect.fnUntraced(function*({ raw }, _before, since) {
       const text = yield* stringifyConfig(raw, "indented")
       // The lock excludes other processes from the comparison to the replacement, so a change that one of them saved is
       // found first.
@@ -102,7 +103,7 @@ export const fileBacking = Effect.fnUntraced(function*(
         })
         return isOurs ? file.replace(text) : Effect.fail({ _tag: "Superseded" })
       })
-      const saved = yield* Effect.tapError(file.exclusively(replacing), (error) =>
+      const saved = yield* Effect.tapError(file.exclusively(replacing, since), (error) =>
         Effect.sync(() => {
           if (error._tag !== "Superseded") writable = false
         }))

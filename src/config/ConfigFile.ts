@@ -36,8 +36,14 @@ export interface ConfigFile {
    * After a failure or the death of the process the old file remains.
    */
   readonly replace: (text: string) => Effect.Effect<FileVersion, ConfigFileError>
-  /** Runs an effect under a lock that excludes other processes, for compare-and-replace. */
-  readonly exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | ConfigFileError, R>
+  /**
+   * Runs an effect under a lock that excludes other processes, for compare-and-replace. The wait for the lock is bounded; it began
+   * at `since` (monotonic milliseconds), or now.
+   */
+  readonly exclusively: <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    since?: number
+  ) => Effect.Effect<A, E | ConfigFileError, R>
   /** Renames the file to `<path>.invalid`. */
   readonly setAside: Effect.Effect<void, ConfigFileError>
   readonly stamp: Effect.Effect<string>
@@ -176,12 +182,12 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
       })
     ),
     replace,
-    exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>, since?: number) =>
       Effect.gen(function*() {
         const locked = yield* target
         yield* fs.makeDirectory(dirname(locked), { recursive: true })
         return yield* Effect.provideService(
-          withFileLock(`${locked}.lock`, Effect.exit(effect)),
+          withFileLock(`${locked}.lock`, Effect.exit(effect), since),
           FileSystem.FileSystem,
           fs
         )

@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
@@ -22,8 +22,10 @@ import { createHash, timingSafeEqual } from "node:crypto"
 import { Store } from "../cluster/store/Store.ts"
 import { retryWhileUnavailable, type StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import { withListed } from "../domain/routes.ts"
+import { monotonicMillis } from "../domain/time.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { shareRuns } from "./clock/cooperative.ts"
+import { whileWaiting } from "./clock/waiting.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
@@ -213,6 +215,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     : { raw, config: { ...config, keys: [generatedKey], generated_key: generatedKey } }
   const state = yield* SubscriptionRef.make(initial)
   const writer = yield* Semaphore.make(1)
+  const clock = yield* Clock.Clock
   const hashes = new WeakMap<RawConfig, string>()
   const ownChanges = yield* Queue.sliding<OwnChange>(mostOwnChanges)
 
@@ -287,9 +290,22 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     )
   })
 
-  const update = Effect.fn("ConfigStore.update")(function*<E, R>(
+  /** Runs an effect when the changes before it are done. It gets the time since which it waits, which bounds its wait for the file. */
+  const inTurn = <A, E, R>(work: (since: number) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.suspend(() => {
+      const since = monotonicMillis(clock)
+      return Effect.scopedWith((own) =>
+        Effect.andThen(
+          whileWaiting(Scope.provide(writer.takeScoped(1), own)),
+          Effect.suspend(() => work(since))
+        )
+      )
+    })
+
+  const updateNow = Effect.fnUntraced(function*<E, R>(
     f: (raw: RawConfig, config: GatewayConfig) => Effect.Effect<RawConfig, E, R>,
-    { dryRun = false, expected, own }: UpdateOptions = {}
+    { dryRun = false, expected, own }: UpdateOptions,
+    since: number
   ) {
     let base = SubscriptionRef.getUnsafe(state)
     let edited = yield* meetEdit
@@ -312,7 +328,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
       const before = SubscriptionRef.getUnsafe(state)
       const change = { before: before.raw, after: snapshot.raw }
       const done = yield* Effect.uninterruptible(
-        backing.save(snapshot, before).pipe(
+        backing.save(snapshot, before, since).pipe(
           Effect.andThen(SubscriptionRef.set(state, snapshot)),
           Effect.andThen(own === undefined ? Effect.void : Queue.offer(ownChanges, { ...own, ...change })),
           Effect.as(true),
@@ -327,7 +343,12 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
       if (Option.isSome(newer)) edited = newer
       yield* checkExpected
     }
-  }, writer.withPermit)
+  })
+
+  const update = Effect.fn("ConfigStore.update")(<E, R>(
+    f: (raw: RawConfig, config: GatewayConfig) => Effect.Effect<RawConfig, E, R>,
+    options: UpdateOptions = {}
+  ) => inTurn((since) => updateNow(f, options, since)))
 
   const importConfig = Effect.fn("ConfigStore.importConfig")(function*(
     incoming: unknown,

@@ -2,7 +2,8 @@
  * A lock between processes that replace the same file: a lock file beside it that names its owner.
  *
  * It exists only during a comparison and replacement. A lock of a dead local process is taken over at once, so that a
- * crash never blocks the next writer.
+ * crash never blocks the next writer. So is a lock that stays empty: a full disk and a crash leave one, in between its creation and
+ * the write of its owner.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -11,12 +12,17 @@ import * as Option from "effect/Option"
 import type * as PlatformError from "effect/PlatformError"
 import { randomBytes } from "node:crypto"
 import { hostname } from "node:os"
+import { monotonicMillis } from "../domain/time.ts"
+import { whileWaiting } from "./clock/waiting.ts"
 
 /** Age of a stale lock, in milliseconds. A live lock lasts for a few disk writes. */
 const staleMillis = 10_000
 
 /** Poll interval in milliseconds. */
 const pollMillis = 20
+
+/** Polls that find a lock empty before it counts as an orphan. */
+const emptyPolls = 10
 
 /** Maximum wait in milliseconds. */
 const patienceMillis = 15_000
@@ -35,14 +41,31 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-/** Runs `effect` under the lock at `path`. Fails with `Locked` after the maximum wait. */
-export const withFileLock = Effect.fnUntraced(function*<A, E, R>(path: string, effect: Effect.Effect<A, E, R>) {
+/**
+ * Runs `effect` under the lock at `path`. Fails with `Locked` after the maximum wait, which began at `since` (monotonic
+ * milliseconds; now, unless given).
+ */
+export const withFileLock = Effect.fnUntraced(function*<A, E, R>(
+  path: string,
+  effect: Effect.Effect<A, E, R>,
+  since?: number
+) {
   const fs = yield* FileSystem.FileSystem
+  const clock = yield* Clock.Clock
   const owner = `${hostname()} ${process.pid} ${randomBytes(6).toString("hex")}`
+  const deadline = (since ?? monotonicMillis(clock)) + patienceMillis
+
+  const names = (content: string) =>
+    Effect.orElseSucceed(Effect.map(fs.readFileString(path), (held) => held === content), () => false)
+
+  /** Writes the owner into the lock file that was just created. False if another process took it for an orphan. */
+  const sign = Effect.fnUntraced(function*(created: FileSystem.File) {
+    yield* Effect.tapError(created.writeAll(Buffer.from(owner)), () => Effect.ignore(fs.remove(path)))
+    return yield* names(owner)
+  })
 
   /** Creates the lock file; false if it exists. */
-  const take = fs.writeFileString(path, owner, { flag: "wx", mode: 0o600 }).pipe(
-    Effect.as(true),
+  const take = Effect.scoped(Effect.flatMap(fs.open(path, { flag: "wx", mode: 0o600 }), sign)).pipe(
     Effect.catch((error) => error.reason._tag === "AlreadyExists" ? Effect.succeed(false) : Effect.fail(error))
   )
 
@@ -71,20 +94,17 @@ export const withFileLock = Effect.fnUntraced(function*<A, E, R>(path: string, e
   }).pipe(Effect.ignore)
 
   const acquire: Effect.Effect<void, PlatformError.PlatformError | Locked> = Effect.gen(function*() {
-    const since = yield* Clock.currentTimeMillis
+    let empty = 0
     while (!(yield* take)) {
-      if ((yield* age) > staleMillis || (yield* isOrphan)) yield* clear
-      else if ((yield* Clock.currentTimeMillis) - since > patienceMillis) {
-        return yield* Effect.fail<Locked>({ _tag: "Locked" })
-      } else yield* Effect.sleep(pollMillis)
+      if (monotonicMillis(clock) > deadline) return yield* Effect.fail<Locked>({ _tag: "Locked" })
+      empty = (yield* names("")) ? empty + 1 : 0
+      if (empty > emptyPolls || (yield* age) > staleMillis || (yield* isOrphan)) yield* clear
+      yield* whileWaiting(Effect.sleep(pollMillis))
     }
   })
 
   /** Another process may have treated this lock as stale, so remove it only while it names us. */
-  const release = Effect.ignore(Effect.flatMap(
-    fs.readFileString(path),
-    (held) => held === owner ? fs.remove(path) : Effect.void
-  ))
+  const release = Effect.flatMap(names(owner), (isOurs) => isOurs ? Effect.ignore(fs.remove(path)) : Effect.void)
 
   return yield* Effect.acquireUseRelease(acquire, () => effect, () => release)
 })

@@ -1,10 +1,11 @@
 /** Callers that disconnect in the queue, before the first event and in mid-stream leave nothing behind. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
-import { Effect, Logger } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Logger } from "effect"
 import { connect } from "node:net"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { Report } from "../../src/testing/CallLog.ts"
 import type { FaultOrder } from "../../src/testing/Provider.ts"
-import { businessKey } from "../support/gateway.ts"
+import { adminKey, businessKey } from "../support/gateway.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
 import { untilHolds } from "../support/until.ts"
 import { accounts, chat, isQuiet, queueOf, send, type Site, startSite, textOf, untilQueue } from "./support.ts"
@@ -274,5 +275,41 @@ describe("many callers disconnect at once", () => {
     const again = await Promise.all(Array.from({ length: 12 }, () => chat(site.url, "!say again")))
     assert.deepStrictEqual(again.map(textOf), Array(12).fill("again"))
     assert.deepInclude(await queueOf(site), { in_use: 0, waiting: 0, available: 2 })
+  })
+})
+
+describe("an operator disconnects", () => {
+  it("while a change waits for another one: it ends, and changes nothing", async () => {
+    let asked = 0
+    const left: Array<boolean> = []
+    const store = Layer.effect(
+      ConfigStore,
+      Effect.map(ConfigStore, (own): ConfigStore["Service"] => ({
+        ...own,
+        update: (f, options) =>
+          Effect.onExit(
+            Effect.andThen(Effect.sync(() => asked++), own.update(f, options)),
+            (exit) => Effect.sync(() => left.push(Exit.hasInterrupts(exit)))
+          )
+      }))
+    ).pipe(Layer.provide(ConfigStore.layerJson({ keys: [businessKey] }, { adminKey })))
+    site = await startSite({}, { store })
+    const { now, update } = Context.get(site.gateway.services, ConfigStore)
+    const turn = Deferred.makeUnsafe<void>()
+    const holder = Effect.runPromise(update((raw) => Effect.as(Deferred.await(turn), raw)))
+    const abort = new AbortController()
+    const change = fetch(`${site.url}/admin/keys`, {
+      method: "POST",
+      signal: abort.signal,
+      headers: { authorization: `Bearer ${adminKey}` },
+      body: JSON.stringify({ key: "a new key" })
+    })
+    await untilHolds(() => asked === 2)
+    await leave(abort, change)
+    await untilHolds(() => left.length === 1)
+    await Effect.runPromise(Deferred.succeed(turn, undefined))
+    await holder
+    assert.deepStrictEqual(left, [true, false])
+    assert.deepStrictEqual(now().keys, [businessKey])
   })
 })

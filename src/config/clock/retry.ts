@@ -5,7 +5,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
+import { shareRuns } from "./cooperative.ts"
 
 /** Factor of all pauses: 1, or 0 in tests that skip them. */
 export const CurrentPace = Context.Reference<number>("model-gateway/clock/Pace", { defaultValue: () => 1 })
@@ -14,19 +14,19 @@ export const CurrentPace = Context.Reference<number>("model-gateway/clock/Pace",
 export const pause = (millis: number): Effect.Effect<void> =>
   Effect.flatMap(CurrentPace, (pace) => pace === 0 ? Effect.yieldNow : Effect.sleep(millis * pace))
 
-/** Exponential backoff from one second to one minute. */
-const pauses = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("1 minute")])
+/** Backoff from one second to four, so that work is done within five seconds of being possible. */
+const pauses = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("4 seconds")])
 
 /**
- * Makes an effect that runs `work` once and returns whether it succeeded. After a failure, one fiber retries until success
- * or the end of the scope, however many callers there are. `failed` runs when the retries begin.
+ * Makes an effect that runs `work` once and returns whether it succeeded. Callers at the same time share a run. After a failure,
+ * one fiber retries until success or the end of the scope, however many callers there are. `failed` runs when the retries begin.
  */
 export const retryUntilDone = Effect.fnUntraced(function*<E>(
   work: Effect.Effect<void, E>,
   failed: (error: E) => Effect.Effect<void>
 ): Effect.fn.Return<Effect.Effect<boolean>, never, Scope.Scope> {
   const scope = yield* Effect.scope
-  const once = Semaphore.makeUnsafe(1).withPermit(work)
+  const once = yield* shareRuns(work, 0)
   let retrying = false
   const retry = (error: E) =>
     Effect.suspend(() => {
