@@ -109,6 +109,33 @@ describe("a pool that two nodes share", () => {
       yield* idle(other.pool)
     }))
 
+  it.live("leaves the deletion of all sessions to a lease that has a token", () =>
+    Effect.gen(function*() {
+      const deleted: Array<string | undefined> = []
+      const { driver } = makeDriver({
+        deleteAllSessions: (token) => Effect.sync(() => void deleted.push(token))
+      })
+      const config = {
+        accounts: accounts("a"),
+        runtime: { account_max_inflight: 2 },
+        auto_delete: { mode: "all" }
+      }
+      const { one, other } = yield* two(config, driver)
+      const used = yield* hold(one.pool)
+      const unused = yield* hold(other.pool)
+      yield* used.lease.credential.token
+      yield* used.lease.registerSession("s1")
+      yield* used.free
+      yield* unused.free
+      yield* idle(one.pool)
+      assert.deepStrictEqual(deleted, [])
+      const next = yield* hold(other.pool)
+      yield* next.lease.credential.token
+      yield* next.free
+      yield* untilTrue(Effect.sync(() => deleted.length > 0))
+      assert.deepStrictEqual(deleted, ["a-1"])
+    }))
+
   it.live("counts the accounts in rotation whose last test failed", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two({ accounts: accounts("a", "b") })

@@ -214,7 +214,11 @@ const makeSharedCore = Effect.fnUntraced(function*(
     held: Held | undefined,
     { sticky, upstream, verdict }: Omit<Taken, "held"> = nothingSeen
   ) => {
-    const isUnclean = held === undefined ? "" : cleanUp.isUnclean(grant.account, held) ? "1" : "0"
+    const isUnclean = held === undefined || !cleanUp.canDelete(held)
+      ? ""
+      : cleanUp.isUnclean(grant.account, held)
+      ? "1"
+      : "0"
     const conversation = sticky === undefined ? [] : [`sticky ${sticky.isContinued ? 1 : 0} ${sticky.key}`]
     claims.end(
       grant,
