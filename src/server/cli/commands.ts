@@ -27,6 +27,7 @@ import { Environment } from "../../config/Environment.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { readPrices, savePrices } from "../../config/importPrices.ts"
 import { parseConfig } from "../../config/json.ts"
+import { readRegularFile } from "../../config/regularFile.ts"
 import { configJsonSchema } from "../../config/schema.ts"
 import { loadConfig } from "../../config/sources.ts"
 import { storeUrlOf } from "../../config/storeSettings.ts"
@@ -210,17 +211,22 @@ const unreadable = (file: string) => (error: PlatformError): CommandFailed => {
   })
 }
 
+/** Bytes of a file of prices. Those that are published have two million. */
+const longestPriceFile = 64 * 1024 * 1024
+
 const pricesImportCommand = Command.make(
   "import",
   { file: Argument.Path("file").pipe(Argument.withDescription("JSON object of models with their prices per token")) },
   Effect.fnUntraced(function*({ file }) {
-    const fs = yield* FileSystem.FileSystem
     const { configJson, configPath, configWriteback } = yield* Environment
     if (configJson !== undefined && !configWriteback) {
       return yield* new CommandFailed({ message: "The configuration is in GATEWAY_CONFIG_JSON, not in a file" })
     }
-    const text = yield* Effect.mapError(fs.readFileString(file), unreadable(file))
-    const { prices, taken, unpriced } = yield* parseConfig(file, text).pipe(
+    const bytes = yield* Effect.mapError(
+      readRegularFile(file, longestPriceFile),
+      ({ message }) => new CommandFailed({ message })
+    )
+    const { prices, taken, unpriced } = yield* parseConfig(file, bytes.toString()).pipe(
       Effect.mapError(() => new CommandFailed({ message: `${file} is not a JSON object` })),
       Effect.flatMap(readPrices)
     )

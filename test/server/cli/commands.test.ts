@@ -67,6 +67,14 @@ describe.concurrent("check-config", () => {
 })
 
 describe.concurrent("prices import", () => {
+  it.skipIf(process.platform === "win32")("reads regular files only: a device has no end", async () => {
+    const config = file("config.json", { keys: ["k"] })
+    const { code, stderr } = await run(["prices", "import", "/dev/zero"], { env: { GATEWAY_CONFIG_PATH: config } })
+    assert.deepEqual([code, stderr], [1, "/dev/zero is not a regular file\n"])
+    const missing = await run(["prices", "import", "/none.json"], { env: { GATEWAY_CONFIG_PATH: config } })
+    assert.deepEqual([missing.code, missing.stderr], [1, "/none.json: there is no such file\n"])
+  })
+
   it("writes exact prices per million tokens into the configuration file, and leaves the rest as it is", async () => {
     const config = file("config.json", {
       keys: ["k"],
