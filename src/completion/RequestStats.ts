@@ -113,6 +113,8 @@ export interface RequestStats {
   /** Paths of what had no effect or no place (`ignored.ts`), as far as they are named, and the number of the others. */
   ignored: Array<string> | undefined
   ignoredMore: number
+  /** The body's fields by which servers choose another model, or a tier; `undefined` without any. A form adds to it while it arrives. */
+  choosing: ReadonlyArray<string> | undefined
   /** The recording for operators; `undefined` while recordings are off. */
   recording: RequestRecord | undefined
   /** The reply's share of `limits.buffered_bytes`, from the start of the completion. */
@@ -161,6 +163,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   progress: undefined,
   ignored: undefined,
   ignoredMore: 0,
+  choosing: undefined,
   recording: undefined,
   held: undefined,
   ended: undefined

@@ -60,7 +60,8 @@ export const admitRequest = <A, E, R>(
   then: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | GatewayError, R | Scope.Scope> => {
   const key = keyOf(caller)
-  const notAllowed = limits.refuseModel(key, model)
+  const notAllowed = limits.refuseModel(key, model) ??
+    (stats.choosing === undefined ? undefined : limits.refuseChoosing(key, model, stats.choosing))
   if (notAllowed !== undefined) return Effect.fail(notAllowed)
   const used = () => usedBy(stats, limits.prices())
   if (promptTokens === undefined) stats.cost = 0n

@@ -19,6 +19,7 @@ import type { RequestStats } from "../completion/RequestStats.ts"
 import { runCooperatively } from "../config/clock/cooperative.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentLimits, holdBytes } from "../config/limits.ts"
+import { choosingFields } from "../domain/choosingFields.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { Family, ServerFields } from "../domain/families/Family.ts"
 import type { Natives } from "../domain/families/Natives.ts"
@@ -196,8 +197,14 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     if (Result.isFailure(body)) return Result.fail(body.failure)
     const refused = refuse === undefined ? undefined : yield* refuse(body.success)
     if (refused !== undefined) return Result.fail(refused)
+    const request = requestIn(body.success)
+    for (const part of request === body.success ? [request] : [body.success, request]) {
+      const { paths, refused } = yield* choosingFields(part)
+      if (refused !== undefined) return Result.fail(refused)
+      if (paths.length > 0 && stats !== undefined) stats.choosing = [...stats.choosing ?? [], ...paths]
+    }
     yield* restoreIntegers(body.success, text, outline?.turns ?? [])
-    const rest = family === undefined ? undefined : yield* restOf(family, requestIn(body.success))
+    const rest = family === undefined ? undefined : yield* restOf(family, request)
     const value = normalize === undefined ? body.success : yield* normalize(body.success)
     const tooMany = count === undefined ? undefined : yield* count(value, limits)
     if (tooMany !== undefined) return Result.fail(tooMany)

@@ -41,6 +41,10 @@ export class ReceivedForm {
   isSpent = false
   /** Bytes that have left so far. */
   sent = 0
+  /** Judges the fields by which servers choose another model, or a tier, that arrive after the request's admission. */
+  refuse: ((names: ReadonlyArray<string>) => GatewayError | undefined) | undefined
+  /** The names of these fields so far. */
+  readonly choosing: ReadonlyArray<string>
   private readonly pieces: ReadonlyArray<FormPiece>
   private readonly contentType: string
   private readonly held: Held
@@ -57,9 +61,11 @@ export class ReceivedForm {
     readonly held: Held
     readonly heldBytes: number
     readonly length: number | undefined
+    readonly choosing: ReadonlyArray<string>
     readonly more: (() => Promise<ReadonlyArray<FormPiece> | undefined>) | undefined
   }) {
     this.model = form.model
+    this.choosing = form.choosing
     this.pieces = form.pieces
     this.contentType = form.contentType
     this.held = form.held
@@ -177,8 +183,15 @@ export const receiveForm = Effect.fnUntraced(function*(
   let running: Fiber.Fiber<unknown, unknown> | undefined
   // The reading ends with the request.
   yield* Scope.addFinalizer(scope, Effect.suspend(() => running === undefined ? Effect.void : Fiber.interrupt(running)))
+  let judged = scan.choosing.length
+  const judge = (pieces: ReadonlyArray<FormPiece> | undefined) => {
+    const names = scan.choosing.slice(judged)
+    judged += names.length
+    const refused = names.length === 0 ? undefined : form.refuse?.(names)
+    return refused === undefined ? Effect.succeed(pieces) : Effect.fail(refused)
+  }
   const more = () => {
-    const fiber = Effect.runForkWith(context)(read)
+    const fiber = Effect.runForkWith(context)(Effect.flatMap(read, judge))
     running = fiber
     return Effect.runPromise(Effect.catch(Fiber.join(fiber), (error) => {
       form.fault ??= error
@@ -187,6 +200,7 @@ export const receiveForm = Effect.fnUntraced(function*(
   }
   const form = new ReceivedForm({
     model,
+    choosing: scan.choosing,
     pieces,
     contentType,
     held,

@@ -40,6 +40,7 @@ import {
   noLimits,
   noShare,
   refusalOf,
+  refuseChoosing,
   Refused,
   refuseUnpriced,
   shareOf
@@ -82,6 +83,10 @@ const rightsOf = (config: ConfigStore["Service"]) => {
     },
     limitsRunning: (key: string) =>
       isKeyId(key) && maxInFlight(config.now(), config.now().key_records.get(key)) !== undefined,
+    refuseChoosing: (key: string, route: Route, paths: ReadonlyArray<string>) => {
+      const current = config.now()
+      return refuseChoosing(current, current.key_records.get(key), route, paths)
+    },
     prices: () => config.now().prices
   }
 }
@@ -106,6 +111,11 @@ export class KeyLimits extends Context.Service<KeyLimits, {
   readonly modelsOf: (key: string) => AllowedRoutes | undefined
   /** The error of a request for a model that its key may not use, or that has no price while the key's cost is limited. */
   readonly refuseModel: (key: string, route: Route) => GatewayError | undefined
+  /**
+   * The error of a request with fields that choose another model, or a tier, while the models or the cost of its key are limited. `paths` are
+   * those of the fields.
+   */
+  readonly refuseChoosing: (key: string, route: Route, paths: ReadonlyArray<string>) => GatewayError | undefined
   /** The prices of now. */
   readonly prices: () => PriceTable
   /** The usage of keys, in the order given. */

@@ -4,7 +4,7 @@
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyLimit, KeyRecord } from "../config/keyRecords.ts"
 import { formatDecimal } from "../domain/decimal.ts"
-import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { isPriced, promptCost } from "../domain/prices.ts"
 import type { Route } from "../domain/routes.ts"
 import { formatTimestamp } from "../domain/time.ts"
@@ -94,6 +94,35 @@ export const refuseUnpriced = (
       `This API key has a limit of cost, and the model "${model.id}" has no price`,
       { param: "model" }
     )
+
+/** The names in `upstream.fields` of an upstream. */
+const namedFields = ({ upstreams }: GatewayConfig, upstream: string): ReadonlyArray<string> => {
+  const fields = upstreams.find(({ name }) => name === upstream)?.fields
+  return Array.isArray(fields) ? fields : []
+}
+
+/**
+ * The error of a request whose body chooses another model, or a tier, for a key with `models` or a limit of cost: neither would hold. The
+ * operator of an upstream allows a field by its name in `upstream.fields`. `paths` are those of the fields.
+ */
+export const refuseChoosing = (
+  config: GatewayConfig,
+  record: KeyRecord | undefined,
+  { targets }: Route,
+  paths: ReadonlyArray<string>
+): GatewayError | undefined => {
+  if (record === undefined || (record.models === undefined && !limitsCost(record.limits))) return undefined
+  const isAllowed = (path: string) => {
+    const name = path.slice(path.lastIndexOf(".") + 1)
+    return targets.every(({ enabled, upstream }) => !enabled || namedFields(config, upstream).includes(name))
+  }
+  const path = paths.find((path) => !isAllowed(path))
+  return path === undefined ? undefined : invalidRequest(
+    `${path}: this API key is limited to models or to an amount, and the field may choose another model or tier; ` +
+      "upstream.fields allows it by its name",
+    path
+  )
+}
 
 /** The share of a request whose key has no such limits. */
 export const noShare: Share = { tokens: 0, cost: 0n }

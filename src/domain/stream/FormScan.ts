@@ -4,6 +4,7 @@
  * Every other byte stays. Where parsers differ, the body is refused, so that a server cannot see another model than the gateway: a repeated
  * `model`, folded headers, escapes in names. Memory is bounded by the longest headers of a part.
  */
+import { choosesInForm, isLikeModel, likeModel } from "../choosingFields.ts"
 import { HeadEnd } from "./HeadEnd.ts"
 import type { Machine } from "./transducer.ts"
 
@@ -14,6 +15,9 @@ const EPILOGUE = 3
 
 /** Bytes of the headers of one part. */
 const longestHeaders = 8 * 1024
+
+/** Characters of a field's name in an error. */
+const longestShown = 80
 
 /** Parts of a body. */
 const mostParts = 1_000
@@ -53,13 +57,18 @@ const nameOf = (headers: string): string | undefined => {
   return dispositions.length === 1 ? nameIn(dispositions[0]!.slice(dispositions[0]!.indexOf(":") + 1)) : undefined
 }
 
+/** What a body that names the model more than once is refused with. */
+export const modelTwice = "model: is there more than once"
+
 export class FormScan implements Machine<Uint8Array, FormPiece> {
   /** The value of the field `model`, once it is complete. */
   model: string | undefined
   /** Bytes of the model's value in the body. */
   modelBytes = 0
   /** Why the body is refused; it names the field where one is at fault. */
-  fault: { readonly field?: "model"; readonly message: string } | undefined
+  fault: { readonly field?: string; readonly message: string } | undefined
+  /** The fields so far by which servers choose another model, or a tier. At most `mostParts`. */
+  readonly choosing: Array<string> = []
   private readonly delimiter: Buffer
   private readonly longestModel: number
   private state = CONTENT
@@ -105,7 +114,7 @@ export class FormScan implements Machine<Uint8Array, FormPiece> {
     if (this.state !== EPILOGUE) this.refuse("The form ends before its last boundary")
   }
 
-  private refuse(message: string, field?: "model"): number {
+  private refuse(message: string, field?: string): number {
     this.fault ??= field === undefined ? { message } : { field, message }
     return 0
   }
@@ -149,8 +158,11 @@ export class FormScan implements Machine<Uint8Array, FormPiece> {
     const name = end > longestHeaders ? undefined : nameOf(bytes.toString("utf8", lineEnd.length, end))
     if (name === undefined) return this.refuse("A part of the form has no content-disposition with a plain name")
     if (++this.parts > mostParts) return this.refuse(`The form has more than ${mostParts} parts`)
+    const shown = name.slice(0, longestShown)
+    if (isLikeModel(name)) return this.refuse(likeModel(shown), shown)
+    if (choosesInForm(name)) this.choosing.push(shown)
     this.isModel = name === "model"
-    if (this.isModel && this.model !== undefined) return this.refuse("model: is there more than once", "model")
+    if (this.isModel && this.model !== undefined) return this.refuse(modelTwice, "model")
     this.emit(bytes.subarray(0, end + headersEnd.length), out)
     this.state = CONTENT
     return end + headersEnd.length

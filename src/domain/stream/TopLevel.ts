@@ -43,6 +43,8 @@ const unescaped = (key: string): string => {
 export class TopLevel<Place> implements Machine<string, string | Place> {
   /** The members that were kept, by their names; of a repeated member the last one. */
   readonly kept = new Map<string, string>()
+  /** How often the member `model` has come. */
+  models = 0
   private readonly place: Place
   private readonly names: ReadonlyArray<string>
   private state = BEFORE
@@ -82,6 +84,7 @@ export class TopLevel<Place> implements Machine<string, string | Place> {
         }
         if (this.state === KEY) {
           this.member = unescaped(this.key)
+          if (this.member === "model") this.models++
           this.state = COLON_AFTER_KEY
         }
         continue

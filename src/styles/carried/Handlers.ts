@@ -9,20 +9,20 @@ import * as Layer from "effect/Layer"
 import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import { Accounts } from "../../accounts/Accounts.ts"
-import { admitRequest } from "../../completion/admission.ts"
+import { admitRequest, keyOf } from "../../completion/admission.ts"
 import { type CarriedSource, carry, notCarried, type OpenCarried } from "../../completion/carry.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../../config/limits.ts"
 import { GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { type Cooperative, pieceChars, Slice } from "../../domain/stream/cooperative.ts"
-import { modelPlace } from "../../domain/stream/FormScan.ts"
+import { modelPlace, modelTwice } from "../../domain/stream/FormScan.ts"
 import { TopLevel } from "../../domain/stream/TopLevel.ts"
 import { modelFault } from "../../http/bodyLimits.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { bodyText, jsonBody } from "../../http/jsonBody.ts"
-import { isForm, noForm, receiveForm } from "../../http/receiveForm.ts"
+import { isForm, noForm, type ReceivedForm, receiveForm } from "../../http/receiveForm.ts"
 import type { CurrentRequestStats } from "../../http/RequestContext.ts"
 import type { ResponseBuffer } from "../../http/ResponseBuffer.ts"
 import { type StreamKind, streamOutput } from "../../http/streamReply.ts"
@@ -44,12 +44,14 @@ interface ReadRequest {
   readonly source: CarriedSource
   /** Text of which the tokens are estimated. */
   readonly text: string
+  /** The source, if it is a form. */
+  readonly form?: ReceivedForm
 }
 
 const readBody = jsonBody(CarriedBody, { keepsText: true })
 
-/** The text around the model's name. */
-function* piecesOf(text: string): Cooperative<ReadonlyArray<string | typeof modelPlace>> {
+/** The text around the model's name; `undefined` if it names the model more than once. */
+function* piecesOf(text: string): Cooperative<ReadonlyArray<string | typeof modelPlace> | undefined> {
   const slice = new Slice()
   const out: Array<string | typeof modelPlace> = []
   const scan = new TopLevel(modelPlace)
@@ -57,7 +59,7 @@ function* piecesOf(text: string): Cooperative<ReadonlyArray<string | typeof mode
     scan.push(text.slice(from, from + pieceChars), out)
     if (slice.add(1, pieceChars)) yield slice.end()
   }
-  return out
+  return scan.models > 1 ? undefined : out
 }
 
 const readJson = Effect.fnUntraced(function*(
@@ -71,6 +73,8 @@ const readJson = Effect.fnUntraced(function*(
   const long = modelFault(model, yield* currentLimits)
   if (long !== undefined) return yield* long
   const pieces = yield* startCooperatively(piecesOf(text))
+  // Servers take the first one or the last one.
+  if (pieces === undefined) return yield* invalidRequest(modelTwice, "model")
   const rest = text.slice(text.indexOf("{") + 1)
   const named = pieces.includes(modelPlace)
     ? pieces
@@ -94,7 +98,7 @@ const read = Effect.fnUntraced(function*(
   if (!isForm(contentType)) return yield* readJson(request, endpoint)
   if (endpoint.hasFiles !== true) return yield* noForm
   const form = yield* receiveForm(request, contentType, yield* currentLimits)
-  return { isStream: false, model: form.model, source: form, text: "" }
+  return { isStream: false, model: form.model, source: form, text: "", form }
 })
 
 /** Sends a part of the reply, or fails with its error. */
@@ -141,8 +145,9 @@ export const CarriedHandlers = groupRoutes(
         if (driver.carry === undefined && !config.route_table.isSeveral) {
           return yield* notCarried(driver.name, endpoint.path)
         }
-        const { isStream, model: requested, source, text } = yield* read(request, endpoint)
+        const { form, isStream, model: requested, source, text } = yield* read(request, endpoint)
         stats.stream = isStream
+        if (form !== undefined) stats.choosing = form.choosing
         const model = findModel(current, requested, endpoint.takesFamilies === true ? "carriedText" : "carried")
         if (model instanceof GatewayError) return yield* model
         stats.progress = "begun"
@@ -176,8 +181,9 @@ export const CarriedHandlers = groupRoutes(
             keyLimits,
             { caller, model, stats },
             () => estimate,
-            () =>
-              streamOutput(
+            () => {
+              if (form !== undefined) form.refuse = (names) => keyLimits.refuseChoosing(keyOf(caller), model, names)
+              return streamOutput(
                 carriedReply,
                 opening,
                 render,
@@ -185,6 +191,7 @@ export const CarriedHandlers = groupRoutes(
                 deadlines,
                 config.upstream.timeouts.client * 1000
               )
+            }
           )
         })
       })
