@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type MessagesMapping, type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
-import { defaultUpstream, type Listed, makeRouteTable, type RouteConfig } from "../domain/routes.ts"
+import { defaultUpstream, type Listed, makeRouteTable, type RouteConfig, targetsNamed } from "../domain/routes.ts"
 import { parseTimestamp } from "../domain/time.ts"
 import {
   type AccountTable,
@@ -67,12 +67,17 @@ export interface DecodeOptions {
 const keep = <A>(previous: A | undefined, next: A): A =>
   previous !== undefined && Equal.equals(previous, next) ? previous : next
 
-/** The names that aliases and the mapping may stand for. */
-const targets = (upstream: UpstreamConfig | undefined, several: Several): ReadonlySet<string> =>
-  new Set([
+/** Tells whether aliases and the mapping may stand for a name. */
+const mayStandFor = (upstream: UpstreamConfig | undefined, several: Several): (name: string) => boolean => {
+  const known = new Set([
     ...[...nativeModels, ...(upstream?.models ?? [])].map((model) => normalizeModelName(model.id)),
     ...several.names
   ])
+  const isTarget = targetsNamed({ upstreams: several.routed, routes: several.routes })
+  return (name) => known.has(normalizeModelName(name)) || isTarget(name)
+}
+
+const notKnown = "must name a native model, an id of upstream.models, a route or upstream/model"
 
 const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault>): UpstreamConfig => ({
   ...toServer(group, "upstream", faults),
@@ -112,15 +117,13 @@ const toAliases = (
   several: Several,
   faults: Array<Fault>
 ): ReadonlyMap<string, string> => {
-  const known = targets(upstream, several)
+  const isKnown = mayStandFor(upstream, several)
   const normalized = new Map<string, string>()
   for (const [alias, target] of aliases) {
     const name = normalizeModelName(alias)
     if (name === "") faults.push(fault("model_aliases", "must not have an empty name"))
     if (normalized.has(name)) faults.push(fault(`model_aliases.${alias}`, "is named twice, but for case and blanks"))
-    if (!known.has(normalizeModelName(target))) {
-      faults.push(fault(`model_aliases.${alias}`, "must name a native model or an id of upstream.models"))
-    }
+    if (!isKnown(target)) faults.push(fault(`model_aliases.${alias}`, notKnown))
     normalized.set(name, target)
   }
   return normalized
@@ -132,11 +135,9 @@ const checkMapping = (
   several: Several,
   faults: Array<Fault>
 ): void => {
-  const known = targets(upstream, several)
+  const isKnown = mayStandFor(upstream, several)
   for (const key of ["fast", "slow"] as const) {
-    if (!known.has(normalizeModelName(mapping[key]))) {
-      faults.push(fault(`msgcompat_mapping.${key}`, "must name a native model or an id of upstream.models"))
-    }
+    if (!isKnown(mapping[key])) faults.push(fault(`msgcompat_mapping.${key}`, notKnown))
   }
 }
 

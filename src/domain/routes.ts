@@ -172,6 +172,10 @@ const answering = (target: Target, name: string): Target => {
   return { ...target, model: { ...target.model, id, ...flags } }
 }
 
+/** False for the group `upstream` alone. */
+export const hasSeveral = ({ routes, upstreams }: Pick<RouteConfig, "routes" | "upstreams">): boolean =>
+  routes.length > 0 || upstreams.some(({ name }) => name !== defaultUpstream)
+
 /** Indexes a configuration. Targets that name no model of an upstream are left out, as are routes without any target. */
 export const makeRouteTable = (config: RouteConfig): RouteTable => {
   const upstreams = new Map(config.upstreams.map((upstream) => [upstream.name, targetsOf(upstream)]))
@@ -205,18 +209,27 @@ export const makeRouteTable = (config: RouteConfig): RouteTable => {
   for (const key of [...natives.keys(), ...listed.keys(), ...configured.keys()]) {
     if (!routes.has(key)) list(key)
   }
-  const isSeveral = config.routes.length > 0 || config.upstreams.some(({ name }) => name !== defaultUpstream)
-  return { config, upstreams, routes, isSeveral }
+  return { config, upstreams, routes, isSeveral: hasSeveral(config) }
 }
 
-/** Resolves a name in normal form that is an id, a route, a target or an alias. */
-const findConfigured = ({ config, isSeveral, routes, upstreams }: RouteTable, name: string): Route | undefined => {
+/** Resolves a name in normal form that is an id, a route or a target. */
+const findNamed = ({ isSeveral, routes, upstreams }: RouteTable, name: string): Route | undefined => {
   const route = routes.get(name)
   if (route !== undefined) return route
   const target = isSeveral && name.includes("/") ? findTarget(upstreams, name, "") : undefined
-  if (target !== undefined) return routeTo(targetName(target), [target], "target")
-  const alias = config.aliases.get(name)
-  return alias === undefined ? undefined : routes.get(normalizeModelName(alias))
+  return target && routeTo(targetName(target), [target], "target")
+}
+
+/** Resolves a name in normal form that is an id, a route, a target or an alias of one of these. */
+const findConfigured = (table: RouteTable, name: string): Route | undefined => {
+  const alias = table.config.aliases.get(name)
+  return findNamed(table, name) ?? (alias === undefined ? undefined : findNamed(table, normalizeModelName(alias)))
+}
+
+/** Tells whether a name is that of a target. Names with `/` have no meaning of their own with the group `upstream` alone. */
+export const targetsNamed = (config: Pick<RouteConfig, "routes" | "upstreams">): (name: string) => boolean => {
+  const targets = new Map(config.upstreams.map((upstream) => [upstream.name, targetsOf(upstream)]))
+  return (name) => hasSeveral(config) && name.includes("/") && findTarget(targets, name, "") !== undefined
 }
 
 /** The upstream that a name addresses; `undefined` for other names. */
@@ -259,7 +272,7 @@ export const resolveRoute = (table: RouteTable, family: NameFamily, requested: s
   const own = byDefault(table, served(config, name) ?? wellKnown(family, name))
   if (own !== undefined || family === "carried") return own
   const mapped = family === "messages" ? mappedModel(config.mapping, name) : undefined
-  if (mapped !== undefined) return table.routes.get(normalizeModelName(mapped))
+  if (mapped !== undefined) return findNamed(table, normalizeModelName(mapped))
   const native = familyModel(config, name)
   return native && table.routes.get(native.id)
 }

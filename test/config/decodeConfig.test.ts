@@ -377,8 +377,8 @@ describe("decodeConfig", () => {
       assert.deepStrictEqual(
         yield* faults({ model_aliases: { a: "gpt-4", b: "c", c: "upstream-chat", "": "upstream-chat" } }),
         [
-          "model_aliases.a must name a native model or an id of upstream.models",
-          "model_aliases.b must name a native model or an id of upstream.models",
+          "model_aliases.a must name a native model, an id of upstream.models, a route or upstream/model",
+          "model_aliases.b must name a native model, an id of upstream.models, a route or upstream/model",
           "model_aliases must not have an empty name"
         ]
       )
@@ -386,7 +386,7 @@ describe("decodeConfig", () => {
         "model_aliases.a  is named twice, but for case and blanks"
       ])
       assert.deepStrictEqual(yield* faults({ msgcompat_model_mapping: { slow: "x" } }), [
-        "msgcompat_mapping.slow must name a native model or an id of upstream.models"
+        "msgcompat_mapping.slow must name a native model, an id of upstream.models, a route or upstream/model"
       ])
     }))
 

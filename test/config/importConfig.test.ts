@@ -250,10 +250,13 @@ describe("an import of a configuration", () => {
           "runtime.account_max_inflight must be between 1 and 256"
         ],
         [{ responses: { store_ttl_seconds: 29 } }, "responses.store_ttl_seconds must be between 30 and 86400"],
-        [{ model_aliases: { x: "y" } }, "model_aliases.x must name a native model or an id of upstream.models"],
+        [
+          { model_aliases: { x: "y" } },
+          "model_aliases.x must name a native model, an id of upstream.models, a route or upstream/model"
+        ],
         [
           { msgcompat_model_mapping: { fast: "y" } },
-          "msgcompat_mapping.fast must name a native model or an id of upstream.models"
+          "msgcompat_mapping.fast must name a native model, an id of upstream.models, a route or upstream/model"
         ],
         [{ admin: [] }, "admin must be an object"]
       ]

@@ -102,6 +102,20 @@ describe("upstreams and routes of the configuration", () => {
       assert.isUndefined(resolveRoute(route_table, "chat", "gpt-4o"))
     }))
 
+  it.effect("an alias, and the mapping of the messages style, may name a target", () =>
+    Effect.gen(function*() {
+      const { route_table } = yield* decode({
+        upstreams: { gpu, other: gpu },
+        model_aliases: { quick: "other/qwen3" },
+        msgcompat_mapping: { fast: "gpu/qwen3", slow: "OTHER/Qwen3" }
+      })
+      const answers = (name: string, family: "chat" | "messages" = "chat") =>
+        resolveRoute(route_table, family, name)?.targets.map(({ upstream }) => upstream)
+      assert.deepStrictEqual(answers("quick"), ["other"])
+      assert.deepStrictEqual(answers("claude-sonnet-4-5", "messages"), ["gpu"])
+      assert.deepStrictEqual(answers("claude-opus-4-5", "messages"), ["other"])
+    }))
+
   it.effect("unchanged ones keep their identity", () =>
     Effect.gen(function*() {
       const raw = { upstreams: { gpu: { ...gpu, headers: { a: "b" } } }, routes: { smart: ["gpu/qwen3"] } }
@@ -115,6 +129,9 @@ describe("upstreams and routes of the configuration", () => {
     Effect.gen(function*() {
       const cases: ReadonlyArray<readonly [RawConfig, ReadonlyArray<string>]> = [
         [{ upstreams: [] }, ["upstreams must be an object"]],
+        [{ upstreams: { gpu }, model_aliases: { quick: "gpu/none" } }, [
+          "model_aliases.quick must name a native model, an id of upstream.models, a route or upstream/model"
+        ]],
         [{ upstreams: { default: gpu } }, ["upstreams.default is the name of the group upstream"]],
         [{ upstreams: { Gpu: gpu } }, [
           "upstreams.Gpu must have a name of a-z, 0-9 and -, which begins with a letter and has at most 32 characters"

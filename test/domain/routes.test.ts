@@ -62,19 +62,22 @@ const naive = (config: RouteConfig, family: NameFamily, requested: string): Read
     const listing = config.upstreams.flatMap((upstream) => targetNamed(`${upstream.name}/${name.trim()}`))
     return listing.length === 0 ? undefined : listing
   }
-  const own = served(requested)
-  if (own !== undefined) return own
   const isSeveral = config.routes.length > 0 || config.upstreams.some(({ name }) => name !== "default")
-  const target = isSeveral ? targetNamed(requested) : []
-  if (target.length > 0) return target
+  /** A model, a route or a target. */
+  const named = (name: string): ReadonlyArray<string> | undefined => {
+    const target = isSeveral ? targetNamed(name) : []
+    return served(name) ?? (target.length > 0 ? target : undefined)
+  }
+  const own = named(requested)
+  if (own !== undefined) return own
   const aliased = [...config.aliases].find(([alias]) => same(alias, requested))
-  const behind = aliased && served(aliased[1])
+  const behind = aliased && named(aliased[1])
   if (behind !== undefined) return behind
   if (isSeveral && config.upstreams.some(({ name }) => requested.trim().toLowerCase().startsWith(`${name}/`))) {
     return undefined
   }
   if (family === "messages" && /^\s*(?:claude|msgcompat)-/i.test(requested)) {
-    return served(/opus|reasoner|slow/i.test(requested) ? config.mapping.slow : config.mapping.fast)
+    return named(/opus|reasoner|slow/i.test(requested) ? config.mapping.slow : config.mapping.fast)
   }
   const native = familyModel(config, requested.trim().toLowerCase())
   return native && served(native.id)
@@ -111,10 +114,13 @@ const configs: fc.Arbitrary<RouteConfig> = fc.record({
     }),
     { selector: ({ name }) => name, maxLength: 3 }
   ),
-  aliases: fc.dictionary(fc.constantFrom("quick", "gpt-4o", "gpu/none"), fc.constantFrom(...ids, "smart")).map((
+  aliases: fc.dictionary(
+    fc.constantFrom("quick", "gpt-4o", "gpu/none"),
+    fc.constantFrom(...ids, "smart", "hosted/large", "GPU/Qwen3")
+  ).map((
     aliases
   ) => new Map(Object.entries(aliases))),
-  mapping: fc.record({ fast: fc.constantFrom(...ids), slow: fc.constantFrom(...ids, "smart") }),
+  mapping: fc.record({ fast: fc.constantFrom(...ids), slow: fc.constantFrom(...ids, "smart", "hosted/large") }),
   families: fc.boolean()
 })
 const names = fc.oneof(
@@ -177,10 +183,11 @@ describe("routes", () => {
         { name: "smart", targets: ["hosted/large", "default/upstream-reasoner"] },
         { name: "upstream-chat", targets: ["hosted/large"] }
       ],
-      aliases: new Map([["best", "smart"]])
+      aliases: new Map([["best", "smart"], ["big", "Hosted/Large"]])
     }))
     assert.deepStrictEqual(answerOf(table, "qwen3"), ["hosted/qwen3", "gpu/Qwen3"])
     assert.deepStrictEqual(answerOf(table, "best"), ["hosted/large", "default/upstream-reasoner"])
+    assert.deepStrictEqual(answerOf(table, "big"), ["hosted/large"])
     assert.deepStrictEqual(answerOf(table, "gpt-4o"), ["hosted/large"])
     assert.deepStrictEqual(answerOf(table, "claude-sonnet", "messages"), ["hosted/large"])
     assert.deepStrictEqual(answerOf(table, "default/upstream-chat"), ["default/upstream-chat"])

@@ -453,6 +453,17 @@ describe.each(changes)("while requests wait, an upstream that %s", (_, edit) => 
   })
 })
 
+describe("an alias of a target", () => {
+  it.each(ways)("is served by that target alone, under its own name: $style, streamed $stream", async (way) => {
+    farm.answer("one", () => json(500, {}))
+    farm.answer("two", (request) => said("two", request))
+    await start(two({}, { model_aliases: { quick: "two/m", slow: "one/m" } }))
+    assert.deepInclude(await send(gateway, way, "quick"), { status: 200, upstream: "two", target: "m", model: "quick" })
+    assert.deepInclude(await send(gateway, way, "slow"), { status: 503, upstream: "one" })
+    assert.strictEqual(farm.seen("two").length, 1)
+  })
+})
+
 describe("the accounts of a target", () => {
   it("come before the next target, as long as one is in rotation that has not failed", async () => {
     farm.answer("one", ({ key }) => json(key === "k1" ? 429 : 403, {}))
