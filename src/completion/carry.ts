@@ -11,7 +11,7 @@ import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import type { Route, Target } from "../domain/routes.ts"
+import { defaultUpstream, placeOfUpstream, type Route, type Target } from "../domain/routes.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Captures } from "../recordings/Captures.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
@@ -65,11 +65,12 @@ export interface OpenCarried extends Omit<CarriedReply, "next"> {
   readonly next: Pull.Pull<Uint8Array, GatewayError>
 }
 
-/** The error of a driver that carries nothing. */
-export const notCarried = (driver: string, path: string): GatewayError =>
+/** The error of an upstream whose driver carries nothing. */
+export const notCarried = (driver: string, path: string, upstream = defaultUpstream): GatewayError =>
   gatewayError(
     "not_found",
-    `The upstream has no /v1${path}: the driver "${driver}" does not carry it; upstream.driver openai does, if the server has it`
+    `The upstream has no /v1${path}: the driver "${driver}" does not carry it; ` +
+      `${placeOfUpstream(upstream)}.driver openai does, if the server has it`
   )
 
 /** The attempts of one carried request. */
@@ -95,8 +96,8 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
     return carry !== undefined
   }
 
-  refuse(driver: Driver): GatewayError | undefined {
-    return driver.carry === undefined ? notCarried(driver.name, this.input.path) : undefined
+  refuse(driver: Driver, { upstream }: Target): GatewayError | undefined {
+    return driver.carry === undefined ? notCarried(driver.name, this.input.path, upstream) : undefined
   }
 
   isSpent(): boolean {

@@ -7,7 +7,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
-import { defaultUpstream, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
+import { defaultUpstream, placeOfUpstream, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
 import { type Account, keyless } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type {
@@ -323,7 +323,7 @@ export const checkCredentialHeaders = (
 ): void => {
   for (const { headers, name } of upstreams) {
     if (!counts.has(name)) continue
-    const place = name === defaultUpstream ? "upstream" : `upstreams.${name}`
+    const place = placeOfUpstream(name)
     for (const header of headers) {
       if (!credentialHeaders.has(header.name.toLowerCase())) continue
       faults.push(fault(`${place}.headers.${header.name}`, "must be unset: the upstream's accounts have credentials"))

@@ -24,6 +24,9 @@ import type { AlsoOn } from "./nextTry.ts"
 /** The name of the upstream of the configuration's group `upstream`. */
 export const defaultUpstream = "default"
 
+/** The place of an upstream in the configuration. */
+export const placeOfUpstream = (name: string): string => name === defaultUpstream ? "upstream" : `upstreams.${name}`
+
 /** An upstream as far as routes depend on it. */
 export interface RoutedUpstream {
   /** In lower case, without `/`. */

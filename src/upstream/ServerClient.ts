@@ -13,6 +13,7 @@ import { startCooperatively } from "../config/clock/cooperative.ts"
 import { refusesModel } from "../domain/classifyUpstreamFailure.ts"
 import { isRecord } from "../domain/json.ts"
 import type { UpstreamProtocol } from "../domain/Native.ts"
+import { defaultUpstream, placeOfUpstream } from "../domain/routes.ts"
 import type { Cooperative } from "../domain/stream/cooperative.ts"
 import { fromPullOnce } from "../domain/stream/transduce.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -77,6 +78,8 @@ type ErrorFacts = Partial<Omit<ConstructorParameters<typeof UpstreamFailure>[0],
 /** How the servers of one protocol are called. */
 export interface ServerProtocol {
   readonly name: UpstreamProtocol
+  /** The upstream's name in the configuration, for advice; `default` if it is absent. */
+  readonly upstream: string | undefined
   /** Without a trailing slash. */
   readonly baseUrl: string
   readonly limits: ExchangeLimits
@@ -128,7 +131,8 @@ const leavesAtOnce = () => true
 
 /** Makes the client of one server. */
 export const makeServerClient = (exchanges: Exchanges["Service"], protocol: ServerProtocol) => {
-  const { baseUrl, errorFacts, isError, limits, name, versionPrefix } = protocol
+  const { baseUrl, errorFacts, isError, limits, name, upstream = defaultUpstream, versionPrefix } = protocol
+  const place = placeOfUpstream(upstream)
   const { origin, pathname } = new URL(baseUrl)
   const base = pathname === "/" ? "" : pathname
   const isVersioned = versionPrefix === undefined || /\/v\d[^/]*(?:\/|$)/.test(pathname)
@@ -137,17 +141,18 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
   const advice = (failure: UpstreamFailure, token: string | undefined, model: RequestedModel | undefined) => {
     const { kind, message = "", status = 0 } = failure
     if (status === 401 && !isKey(token)) {
-      return "add an account with the key as its token"
+      const of = upstream === defaultUpstream ? "" : ` of the upstream ${upstream}`
+      return `add an account${of} with the key as its token`
     }
-    if (status >= 300 && status < 400) return "it redirects; upstream.base_url must be the address itself"
+    if (status >= 300 && status < 400) return `it redirects; ${place}.base_url must be the address itself`
     if (model !== undefined && refusesModel(failure)) {
       const own = message.trim().replace(/\.$/, "") || `it has no model ${model.name}`
-      return `${own}; upstream.models.${model.id} says which model of the server is meant`
+      return `${own}; ${place}.models.${model.id} says which model of the server is meant`
     }
     const isUnknown = kind === "malformed" || status === 405 || (status === 404 && !refusesModel(failure)) ||
       /unexpected endpoint/i.test(message)
     return isUnknown && !isVersioned
-      ? `upstream.base_url may lack its version prefix, such as ${versionPrefix}`
+      ? `${place}.base_url may lack its version prefix, such as ${versionPrefix}`
       : undefined
   }
 

@@ -22,7 +22,7 @@ import { type Drivers, Upstreams } from "./Upstreams.ts"
 import { driverVia } from "./Way.ts"
 
 /** What drivers are made from, of the group `upstream` or a named upstream. */
-type DriverConfig = Omit<UpstreamConfig, "timeouts"> & Pick<NamedUpstream, "timeouts">
+type DriverConfig = Omit<UpstreamConfig, "timeouts"> & Pick<NamedUpstream, "name" | "timeouts">
 
 const furtherModels = (config: DriverConfig): ReadonlyArray<UpstreamModel> =>
   config.models.filter((model) => !nativeModels.some((native) => native.id === model.id))
@@ -46,6 +46,7 @@ const makeServerDriver = (
       })
     case "openai":
       return makeOpenAiDriver(exchanges, {
+        upstream: config.name,
         baseUrl: config.base_url,
         models: config.models,
         furtherModels: furtherModels(config),
@@ -56,6 +57,7 @@ const makeServerDriver = (
       })
     case "generate":
       return makeGenerateDriver(exchanges, {
+        upstream: config.name,
         baseUrl: config.base_url,
         models: config.models,
         furtherModels: furtherModels(config),
@@ -65,6 +67,7 @@ const makeServerDriver = (
       })
     case "messages":
       return makeMessagesDriver(exchanges, {
+        upstream: config.name,
         baseUrl: config.base_url,
         models: config.models,
         furtherModels: furtherModels(config),

@@ -163,3 +163,26 @@ describe("a count of tokens", () => {
     assert.deepStrictEqual(counts("plain"), [0])
   })
 })
+
+describe("advice about an upstream", () => {
+  const cases = [
+    [404, { error: { message: "no", code: "model_not_found" } }, "upstreams.one.models.m says which model"],
+    [404, {}, "upstreams.one.base_url may lack its version prefix"],
+    [307, {}, "upstreams.one.base_url must be the address itself"],
+    [401, { error: { message: "no" } }, "add an account of the upstream one with the key as its token"]
+  ] as const
+
+  it.each(cases)("names its place in the configuration: %s %j", async (status, body, advice) => {
+    farm.answer("one", () => json(status, body))
+    const { base_url, ...one } = farm.upstream("one")
+    await start({ one: { ...one, base_url: String(base_url).replace("/v1", "") } }, ["one/m"])
+    const told = await post(gateway, "/v1/chat/completions", { model: "r", messages: question })
+    assert.include(told.body, advice)
+  })
+
+  it("names it for an endpoint that its driver does not carry", async () => {
+    await start({ one: farm.upstream("one", { driver: "messages" }) }, ["one/m"])
+    const told = await post(gateway, "/v1/rerank", { model: "r", query: "Hi", documents: ["a"] })
+    assert.include(told.body, "upstreams.one.driver openai does")
+  })
+})

@@ -40,6 +40,8 @@ export interface GenerateOptions {
   readonly historyReasoning?: HistoryReasoning | undefined
   /** What becomes of fields that the gateway does not model. Default: all pass. */
   readonly fields?: FieldPolicy | undefined
+  /** The upstream's name in the configuration, for advice; `default` if it is absent. */
+  readonly upstream?: string | undefined
   readonly limits: ExchangeLimits
 }
 
@@ -102,6 +104,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
   const entries = new Map(options.models.map((model) => [model.id, model]))
   const client = makeServerClient(exchanges, {
     name: "generate",
+    upstream: options.upstream,
     baseUrl: isVersioned(options.baseUrl) ? options.baseUrl : `${options.baseUrl}/v1beta`,
     limits,
     headers: (token): { readonly [name: string]: string } => token === undefined ? {} : { "x-goog-api-key": token },

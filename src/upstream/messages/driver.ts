@@ -29,6 +29,8 @@ export interface MessagesOptions {
   readonly furtherModels: ReadonlyArray<UpstreamModel>
   /** What becomes of fields that neither the gateway nor the vendor has, in requests of this contract. Default: all pass. */
   readonly fields?: FieldPolicy | undefined
+  /** The upstream's name in the configuration, for advice; `default` if it is absent. */
+  readonly upstream?: string | undefined
   readonly limits: ExchangeLimits
 }
 
@@ -56,6 +58,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
   const entries = new Map(options.models.map((model) => [model.id, model]))
   const client = makeServerClient(exchanges, {
     name: "messages",
+    upstream: options.upstream,
     baseUrl: options.baseUrl.replace(/\/v1$/, ""),
     limits,
     headers: (token) => ({ "anthropic-version": version, ...(token === undefined ? {} : credential(token)) }),

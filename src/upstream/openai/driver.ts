@@ -37,6 +37,8 @@ export interface OpenAiOptions {
   readonly historyReasoning?: HistoryReasoning | undefined
   /** What becomes of fields that the gateway does not model. Default: all pass. */
   readonly fields?: FieldPolicy | undefined
+  /** The upstream's name in the configuration, for advice; `default` if it is absent. */
+  readonly upstream?: string | undefined
   readonly limits: ExchangeLimits
 }
 
@@ -50,6 +52,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
   const carries = carriesField(policy)
   const client = makeServerClient(exchanges, {
     name: "openai",
+    upstream: options.upstream,
     baseUrl,
     limits,
     headers: (token): { readonly [name: string]: string } =>
