@@ -35,7 +35,7 @@ export interface Account {
   readonly note: string
   /** An address, which may contain a password, or `direct`; `undefined` for the upstream's. */
   readonly proxy: Redacted.Redacted<string> | undefined
-  /** Normal forms of all names of the account; see `identityKeys`. */
+  /** Normal forms of all names of the account (`identityKeys`); of a token in the environment, as it is written, then as it is. */
   readonly identity: ReadonlyArray<string>
 }
 
@@ -72,6 +72,10 @@ export const blankToUndefined = (text: string | undefined): string | undefined =
 const redact = (text: string | undefined): Redacted.Redacted<string> | undefined =>
   text === undefined || text === "" ? undefined : Redacted.make(text)
 
+const withOthers = (forms: ReadonlyArray<string>, more: ReadonlyArray<string>): ReadonlyArray<string> => [
+  ...new Set([...forms, ...more])
+]
+
 const toAccount = (raw: unknown, index: number, variables: Variables): Result.Result<Account, Array<Fault>> => {
   const known = isJsonObject(raw) ? decodedEntries.get(raw) : undefined
   if (known !== undefined) return Result.succeed(known)
@@ -85,7 +89,8 @@ const toAccount = (raw: unknown, index: number, variables: Variables): Result.Re
   const faults: Array<Fault> = []
   const upstream = blankToUndefined(entry.upstream) ?? defaultUpstream
   const identifier = identifierOf(entry, sha256Hex)
-  const token = blankToUndefined(entry.token)
+  const written = blankToUndefined(entry.token)
+  const token = written === undefined ? undefined : secretAt(written, `accounts[${index}].token`, variables, faults)
   const account: Account = {
     upstream,
     identifier,
@@ -93,11 +98,13 @@ const toAccount = (raw: unknown, index: number, variables: Variables): Result.Re
     email: blankToUndefined(entry.email),
     mobile: blankToUndefined(entry.mobile),
     password: redact(entry.password),
-    token: token === undefined ? undefined : secretAt(token, `accounts[${index}].token`, variables, faults),
+    token,
     disabled: entry.disabled ?? false,
     note: entry.note ?? "",
     proxy: proxyAt(entry.proxy, `accounts[${index}].proxy`, variables, faults),
-    identity
+    identity: token === undefined || !hasReferences(entry.token)
+      ? identity
+      : withOthers(identity, identityKeys({ ...entry, token: Redacted.value(token) }, sha256Hex))
   }
   if (faults.length > 0) return Result.fail(faults)
   const isFixed = !hasReferences(entry.token) && !hasReferences(entry.proxy)

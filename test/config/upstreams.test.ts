@@ -192,6 +192,13 @@ describe("upstreams and routes of the configuration", () => {
         [{ upstreams: { gpu }, routes: { smart: { targets: [] } } }, [
           "routes.smart.targets must have 1 to 16 targets"
         ]],
+        [{ upstreams: { gpu }, routes: { smart: [] } }, ["routes.smart must have 1 to 16 targets"]],
+        [{ upstreams: { gpu }, routes: { qwen3: ["gpu", "GPU/Qwen3"] } }, [
+          "routes.qwen3[1] is the same target twice"
+        ]],
+        [{ upstreams: { gpu }, routes: { smart: { targets: ["gpu/qwen3", "gpu/qwen3"] } } }, [
+          "routes.smart.targets[1] is the same target twice"
+        ]],
         [{ upstreams: { gpu }, routes: { smart: ["gpu/qwen3", "gpu/none"] } }, [
           "routes.smart[1] names no model of the upstream gpu"
         ]],
@@ -272,8 +279,14 @@ describe("accounts of several upstreams", () => {
   it.effect("faults name their place", () =>
     Effect.gen(function*() {
       const twice = [{ upstream: "gpu", token: "t" }, { upstream: "gpu", token: "t" }]
+      const hosted = (...tokens: ReadonlyArray<string>) => tokens.map((token) => ({ upstream: "hosted", token }))
       const cases: ReadonlyArray<readonly [RawConfig, ReadonlyArray<string>]> = [
         [{ ...several, accounts: twice }, ["accounts[1] is the same account as accounts[0]"]],
+        // The variable has the token of the other account.
+        [{ ...several, accounts: hosted("a gateway", "${TITLE}") }, ["accounts[1] is the same account as accounts[0]"]],
+        [{ ...several, accounts: hosted("${TITLE}", " ${TITLE} ") }, [
+          "accounts[1] is the same account as accounts[0]"
+        ]],
         [{ ...several, accounts: [{ email: "a" }, { upstream: "other", token: "t" }] }, [
           "accounts[1].upstream must be the name of a configured upstream"
         ]],
