@@ -1,7 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { newestOf, readCluster, readSentinel } from "../../src/cluster/store/primary.ts"
+import { type GuidedAddress, parseStoreAddress } from "../../src/cluster/store/address.ts"
+import {
+  majorityOf,
+  makePrimarySearch,
+  newestOf,
+  readCluster,
+  readSentinel,
+  searchesToOverrule
+} from "../../src/cluster/store/primary.ts"
+import { collectLogs } from "../config/support.ts"
+import { type Guide, sentinelReply, startGuide } from "../support/guides.ts"
 import { ask, sentinelGroup } from "../support/redisGroups.ts"
 import { redisServer } from "../support/redisServer.ts"
 import { until, untilTrue } from "../support/until.ts"
@@ -28,6 +38,15 @@ describe("the primary of a store", () => {
     assert.isUndefined(newestOf([none, undefined], -1))
   })
 
+  it("is named by a majority if more than half of all servers name it, those without an answer included", () => {
+    const [old, next] = [1, 2].map((epoch) => ({ primary: { host: `of ${epoch}`, port: 1 }, epoch, others: [] }))
+    const newerOld = { ...old!, epoch: 7 }
+    assert.strictEqual(majorityOf([next, old, newerOld]), newerOld)
+    assert.isUndefined(majorityOf([undefined, undefined, old]))
+    assert.isUndefined(majorityOf([old, next]))
+    assert.strictEqual(majorityOf([undefined, old, old]), old)
+  })
+
   it("is the node of a cluster that has the slot of the keys, by the newest epoch", () => {
     const lines = [
       "a1 10.0.0.1:7000@17000,one.example myself,master - 0 0 1 connected 0-8191",
@@ -46,6 +65,105 @@ describe("the primary of a store", () => {
     assert.deepStrictEqual(readCluster(alone, asked, false).primary, asked)
     assert.isUndefined(readCluster("a1 :7000@17000 myself,master - 0 0 1 connected 0-100", asked, false).primary)
   })
+})
+
+/** Searches the primary of an address; the result is the port of the primary, or `undefined` without one. */
+const searchOf = (url: string) =>
+  Effect.map(
+    makePrimarySearch(parseStoreAddress(url) as GuidedAddress, 500),
+    (search) => Effect.match(search, { onFailure: () => undefined, onSuccess: ({ port }) => port })
+  )
+
+const times = <A>(count: number, effect: Effect.Effect<A>) =>
+  Effect.forEach(Array.from({ length: count }), () => effect)
+
+const [older, newer] = [1, 2]
+
+/** A node's line in the reply of a cluster. */
+const line = ({ port }: Guide, epoch: number, slots = "") =>
+  `id${port} 127.0.0.1:${port}@1 master - 0 0 ${epoch} connected ${slots}`
+const all = "0-16383"
+
+describe("a search that most servers answer in another way than the newest answer", () => {
+  const startSentinels = Effect.gen(function*() {
+    const guides = yield* Effect.all([startGuide, startGuide, startGuide])
+    const search = yield* searchOf(`redis+sentinel://${guides.map(({ port }) => `127.0.0.1:${port}`).join(",")}/main`)
+    return { guides, search }
+  })
+
+  it.live("follows the majority once the sentinel with the newer epoch is dead, and logs it once", () => {
+    const logs: Array<string> = []
+    return Effect.gen(function*() {
+      const { guides: [first, ...others], search } = yield* startSentinels
+      first!.says(sentinelReply(older, 9))
+      for (const other of others) other.says(sentinelReply(older, 8))
+      assert.strictEqual(yield* search, older)
+      for (const other of others) other.says(sentinelReply(newer, 8))
+      first!.dies()
+      const found = yield* times(searchesToOverrule + 3, search)
+      assert.deepStrictEqual(found.slice(0, searchesToOverrule - 1), Array(searchesToOverrule - 1).fill(undefined))
+      assert.deepStrictEqual(found.slice(searchesToOverrule - 1), Array(4).fill(newer))
+      assert.lengthOf(logs, 1)
+      assert.include(logs[0], "most servers name")
+    }).pipe(Effect.scoped, Effect.provide(collectLogs(logs)))
+  })
+
+  it.live("follows the majority against a sentinel that is cut off from the others, also when that one returns", () => {
+    const logs: Array<string> = []
+    return Effect.gen(function*() {
+      const { guides: [first, ...others], search } = yield* startSentinels
+      first!.says(sentinelReply(older, 9))
+      for (const other of others) other.says(sentinelReply(newer, 8))
+      const found = yield* times(searchesToOverrule, search)
+      assert.deepStrictEqual(found, [...Array(searchesToOverrule - 1).fill(older), newer])
+      assert.deepStrictEqual(yield* times(3, search), [newer, newer, newer])
+      first!.says("nothing")
+      assert.strictEqual(yield* search, newer)
+      first!.says(sentinelReply(older, 9))
+      assert.strictEqual(yield* search, newer)
+      assert.lengthOf(logs, 1)
+      // A failover is news.
+      first!.says(sentinelReply(older, 10))
+      assert.strictEqual(yield* search, older)
+    }).pipe(Effect.scoped, Effect.provide(collectLogs(logs)))
+  })
+
+  it.live("follows a failover at once that one sentinel knows first", () =>
+    Effect.gen(function*() {
+      const { guides: [first, ...others], search } = yield* startSentinels
+      for (const other of [first!, ...others]) other.says(sentinelReply(older, 8))
+      assert.strictEqual(yield* search, older)
+      first!.says(sentinelReply(newer, 9))
+      assert.deepStrictEqual(yield* times(searchesToOverrule - 1, search), Array(searchesToOverrule - 1).fill(newer))
+      for (const other of others) other.says(sentinelReply(newer, 9))
+      assert.deepStrictEqual(yield* times(searchesToOverrule, search), Array(searchesToOverrule).fill(newer))
+    }).pipe(Effect.scoped))
+
+  it.live("does not wait for a dead node of a cluster that the others have removed", () =>
+    Effect.gen(function*() {
+      const guides = yield* Effect.all([startGuide, startGuide, startGuide])
+      const [listed, , removed] = guides
+      for (const { says } of guides) says([line(guides[0]!, 1), line(guides[1]!, 2), line(removed!, 9, all)].join("\n"))
+      const search = yield* searchOf(`redis+cluster://127.0.0.1:${listed!.port}`)
+      assert.deepStrictEqual(yield* times(2, search), [removed!.port, removed!.port])
+      removed!.dies()
+      for (const { says } of guides) says([line(guides[0]!, 1, all), line(guides[1]!, 2)].join("\n"))
+      assert.strictEqual(yield* search, listed!.port)
+    }).pipe(Effect.scoped))
+
+  it.live("stays with the newer primary of a cluster while a single node that is cut off names the older one", () =>
+    Effect.gen(function*() {
+      const guides = yield* Effect.all([startGuide, startGuide, startGuide])
+      const [listed, next, third] = guides
+      for (const { says } of guides) says([line(listed!, 1), line(next!, 2, all), line(third!, 0)].join("\n"))
+      const search = yield* searchOf(`redis+cluster://127.0.0.1:${listed!.port}`)
+      assert.deepStrictEqual(yield* times(2, search), [next!.port, next!.port])
+      next!.dies()
+      third!.dies()
+      listed!.says(line(listed!, 1, all))
+      const found = yield* times(2 * searchesToOverrule, search)
+      assert.deepStrictEqual(found, Array(2 * searchesToOverrule).fill(undefined))
+    }).pipe(Effect.scoped))
 })
 
 describe("nodes of a store behind sentinels", () => {

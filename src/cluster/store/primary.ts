@@ -2,7 +2,8 @@
  * Finds the primary of a store that several servers name: sentinels, or the nodes of a cluster.
  *
  * All of them are asked at once. The answer with the highest configuration epoch is the newest, so that a server which missed
- * a failover does not lead back to the old primary. `createSentinel` and `createCluster` of the Redis client are not used: they
+ * a failover does not lead back to the old primary. A majority that names another primary all the same is right in the end: the
+ * newest answer came from a server that has died, or is cut off from the others. `createSentinel` and `createCluster` of the Redis client are not used: they
  * repeat commands on another server by themselves, before this node has brought it what it holds.
  */
 import * as Effect from "effect/Effect"
@@ -17,6 +18,9 @@ const slot = 12_501
 
 /** The most servers that are asked: those of the address, then nodes that they name. */
 const mostGuides = 32
+
+/** Searches in a row with the same majority, after which it wins. Until then a failover may be spreading among the servers. */
+export const searchesToOverrule = 5
 
 /** Least timeout of an answer, in milliseconds. */
 const leastPatience = 500
@@ -84,6 +88,18 @@ export const newestOf = (answers: ReadonlyArray<Answer | undefined>, known: numb
 
 const isSame = (one: Endpoint, other: Endpoint): boolean => one.host === other.host && one.port === other.port
 
+const namesSame = (one: Answer, other: Answer | undefined): boolean =>
+  one.primary !== undefined && other?.primary !== undefined && isSame(one.primary, other.primary)
+
+/** The newest answer with the primary that more than half of all servers name, those without an answer included. */
+export const majorityOf = (answers: ReadonlyArray<Answer | undefined>): Answer | undefined => {
+  const [newest] = answers
+    .filter((answer) => answer !== undefined)
+    .filter((answer) => 2 * answers.filter((other) => namesSame(answer, other)).length > answers.length)
+    .sort((one, other) => other.epoch - one.epoch)
+  return newest
+}
+
 const unavailable = new StoreUnavailable({ message: "No server names the store's primary" })
 
 /** The reason for which no answer will ever come; `undefined` for a passing one. */
@@ -116,6 +132,10 @@ export const makePrimarySearch = Effect.fnUntraced(function*(
   const patience = Math.max(leastPatience, commandPatience)
   /** The epoch of the primary that was found last. */
   let epoch = -1
+  /** Searches in a row whose majority differs from the newest answer. */
+  let disputes = 0
+  /** The highest epoch that a majority has overruled. Answers up to it are not news. */
+  let overruled = -1
   const credentials = sentinel ?? address
   yield* Effect.addFinalizer(() => Effect.forEach(connections.values(), ({ close }) => close, { discard: true }))
 
@@ -133,6 +153,50 @@ export const makePrimarySearch = Effect.fnUntraced(function*(
     return sentinel === undefined
       ? readCluster(yield* redis.send<unknown>("CLUSTER", "NODES"), guide, tls)
       : readSentinel(yield* redis.send<unknown>("SENTINEL", "MASTER", sentinel.name))
+  })
+
+  /**
+   * Asks the nodes no longer that the others have removed, so that they count in no majority. The servers of the address are always
+   * asked. A minority may be cut off, and knows too little to remove any.
+   */
+  const forgetRemoved = Effect.fnUntraced(function*(
+    asked: ReadonlyArray<Endpoint>,
+    answers: ReadonlyArray<Answer | undefined>
+  ) {
+    if (2 * answers.filter((answer) => answer !== undefined).length <= asked.length) return
+    for (const guide of asked.slice(address.guides.length)) {
+      const isNamed = answers.some((answer, i) =>
+        asked[i] !== guide && answer?.others.some((other) => isSame(other, guide)) === true
+      )
+      if (isNamed) continue
+      guides.splice(guides.indexOf(guide), 1)
+      silent.delete(guide)
+      const connection = connections.get(guide)
+      connections.delete(guide)
+      if (connection !== undefined) yield* connection.close
+    }
+  })
+
+  /** The answer that counts: the newest one, or that of a majority which has named another primary for long enough. */
+  const decide = Effect.fnUntraced(function*(answers: ReadonlyArray<Answer | undefined>) {
+    const newest = newestOf(answers, epoch)
+    const majority = majorityOf(answers)
+    if (majority === undefined || (newest !== undefined && namesSame(majority, newest))) {
+      disputes = 0
+      return newest
+    }
+    disputes++
+    const highest = Math.max(epoch, ...answers.map((answer) => answer?.epoch ?? -1))
+    if (disputes < searchesToOverrule && highest > overruled) return newest
+    if (highest > overruled) {
+      overruled = highest
+      const { host, port } = majority.primary!
+      yield* Effect.logWarning(
+        "The store's primary is the one that most servers name, against a newer answer of the others"
+      )
+        .pipe(Effect.annotateLogs({ url: address.shown, primary: `${host}:${port}` }))
+    }
+    return majority
   })
 
   const search = Effect.gen(function*() {
@@ -161,10 +225,11 @@ export const makePrimarySearch = Effect.fnUntraced(function*(
       }
       return exit.value
     })
-    const newest = newestOf(answers, epoch)
-    if (newest?.primary !== undefined) {
-      epoch = newest.epoch
-      return newest.primary
+    yield* forgetRemoved(asked, answers)
+    const found = yield* decide(answers.filter((_, i) => guides.includes(asked[i]!)))
+    if (found?.primary !== undefined) {
+      epoch = found.epoch
+      return found.primary
     }
     // One server alone may be set up wrongly.
     const lasting = faults.filter((fault) => fault !== undefined)
