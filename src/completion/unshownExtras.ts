@@ -84,7 +84,7 @@ const saysNothing = (value: Json): boolean =>
   value === null || value === 0 || value === false || value === "" ||
   (typeof value === "object" && Object.keys(value).length === 0)
 
-/** Notes what of a value has no place. Bounded by the fields of the tables. */
+/** Notes what of a value has no place. Goes as deep as the tables do, and looks at each field once. */
 const note = (
   value: Json,
   places: ReadonlyArray<Shown | undefined>,

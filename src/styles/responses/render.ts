@@ -368,6 +368,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
         if (event._tag === "ReplyExtra" && event.at !== "message") {
           const tier = event.at === "chunk" ? event.value["service_tier"] : undefined
           if (typeof tier === "string") serviceTier = tier
+          if (event.at === "choice" && event.value["logprobs"] === null) waitingLogprobs = ""
           const logprobs = event.at === "choice" ? JSON.stringify(tokensIn(event.value)).slice(1, -1) : ""
           if (logprobs !== "") waitingLogprobs += waitingLogprobs === "" ? logprobs : `,${logprobs}`
           return

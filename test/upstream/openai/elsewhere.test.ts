@@ -374,3 +374,23 @@ describe("tokens of other kinds than text in content generation", () => {
     assert.deepStrictEqual(await details(usage({ audio_tokens: 0, text_tokens: 100 }, {})), [undefined, undefined])
   })
 })
+
+describe("log probabilities in Responses", () => {
+  it("are not those of a later text where a call was found in the text", async () => {
+    const call = "<tool_call>\n{\"name\":\"get_time\",\"arguments\":{}}\n</tool_call>"
+    const tokens = (token: string) => ({
+      logprobs: { content: [{ token, logprob: -1, bytes: null, top_logprobs: [] }] }
+    })
+    answer(choice({ content: call }, tokens(call)), choice({ content: "Done." }, tokens("Done.")), chunk({}, "stop"))
+    const tools = [{ type: "function", name: "get_time" }]
+    for (
+      const output of [
+        at(await whole("responses", { tools }), "output"),
+        at((await streamed("responses", { tools })).at(-1), "response", "output")
+      ]
+    ) {
+      assert.strictEqual(at(output, 1, "content", 0, "text"), "Done.")
+      assert.deepStrictEqual(at(output, 1, "content", 0, "logprobs"), [])
+    }
+  })
+})
