@@ -42,8 +42,16 @@ export const imagesIn = (message: JsonFields | undefined): ReadonlyArray<ServerI
 export const imageText = (images: ReadonlyArray<ServerImage>): string =>
   images.map((image) => "url" in image ? `[image: ${image.url}]` : "[image omitted]").join("\n")
 
-/** A token with its log probability, in the Responses style, which requires the bytes that servers may leave out. */
-const tokenOf = (sent: Json) => {
+/** A token with its log probability. */
+interface LikelyToken {
+  readonly token: string
+  /** Its bytes in UTF-8, as the server sent them. */
+  readonly bytes: ReadonlyArray<Json>
+  readonly logprob: number
+}
+
+/** A token in the Responses style, which requires the bytes that servers may leave out. */
+const tokenOf = (sent: Json): LikelyToken => {
   const fields = isFields(sent) ? sent : {}
   const token = stringOf(fields["token"])
   const { bytes, logprob } = fields
