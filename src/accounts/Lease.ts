@@ -80,6 +80,8 @@ export interface Lease {
   readonly identifier: string | undefined
   /** Twelve hex digits that stand for the account in logs and traces; `undefined` for a caller's own token. */
   readonly accountHash: string | undefined
+  /** Whether the account stands for an upstream that needs no credential of an account. */
+  readonly isKeyless: boolean
   /** The account's names, password and token: removed where the upstream's words are quoted. */
   readonly secrets: () => ReadonlyArray<string>
   /** Milliseconds that the request waited for this lease. */
@@ -170,6 +172,7 @@ export type AccountAccess = Pick<
   | "account"
   | "identifier"
   | "accountHash"
+  | "isKeyless"
   | "secrets"
   | "refreshToken"
   | "report"
@@ -231,6 +234,23 @@ export interface PoolWatch {
   readonly queue: () => void
 }
 
+/** Models that the servers of upstreams without accounts limit at present. */
+export interface ModelLimits {
+  /** False while no limit is known. */
+  readonly isActive: () => boolean
+  /** Milliseconds until the server takes requests for a model again; 0 for a model without a limit. */
+  readonly waitFor: (target: LeaseTarget) => number
+  /** Notes that the server limits a model. `retryAfter` is in seconds. */
+  readonly limited: (target: LeaseTarget, driver: Driver, retryAfter: number | undefined) => Effect.Effect<void>
+  /** Notes that the server has answered for a model. */
+  readonly answered: (target: LeaseTarget) => void
+  /**
+   * Lets so many milliseconds of a limit pass. Fails with `upstream_rate_limited` beyond `patience` or `most` waiting requests, and with
+   * `shutting_down`.
+   */
+  readonly pass: (millis: number, patience: number, most: number) => Effect.Effect<void, GatewayError>
+}
+
 /** The pool of accounts. */
 export interface AccountPool {
   /**
@@ -261,6 +281,8 @@ export interface AccountPool {
   readonly driverOf: (upstream: string) => Driver | undefined
   /** Whether an upstream has a model by the configuration in effect. True for all models of `default`, whose server may list further ones. */
   readonly serves: (target: LeaseTarget) => boolean
+  /** The models that servers of upstreams without accounts limit; absent from a pool that knows none. */
+  readonly modelLimits?: ModelLimits | undefined
   /** Notifies `watch` of every change until the scope ends. */
   readonly watch: (watch: PoolWatch) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -48,6 +48,7 @@ export class PooledAccount {
   unclean: { readonly driver: Driver; readonly token: string | undefined } | undefined = undefined
   cleanUp: CleanUp | undefined = undefined
   #hash: string | undefined = undefined
+  #isAnonymous: boolean | undefined = undefined
   /** The driver over the account's own proxy, and the upstream's driver that it was made of. */
   #own: { readonly of: Driver; readonly driver: Driver } | undefined = undefined
 
@@ -82,10 +83,10 @@ export class PooledAccount {
       .filter((secret) => secret !== undefined)
   }
 
-  /** Whether the account has no credential: it stands for a server that needs no key. */
+  /** Whether the account has no credential: it stands for a server that needs no key. Computed once, as it is read for every lease. */
   get isAnonymous(): boolean {
     const token = this.configuredToken
-    return this.login === undefined && (token === undefined || token === keyless)
+    return this.#isAnonymous ??= this.login === undefined && (token === undefined || token === keyless)
   }
 
   /** The driver of the account's upstream, over the account's own proxy if it has one. The same object until the upstream's changes. */

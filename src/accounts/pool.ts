@@ -13,6 +13,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type Account, findAccount } from "../config/Account.ts"
+import { CurrentShutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
@@ -33,6 +34,7 @@ import type {
   QueueStatus,
   UpstreamFacts
 } from "./Lease.ts"
+import { makeModelLimits } from "./ModelLimits.ts"
 import type { PooledAccount, TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import { directTokensOff } from "./refusals.ts"
@@ -140,8 +142,9 @@ export interface PoolShell<T extends AccountTokens> {
   readonly fork: TokensOptions["fork"]
 }
 
-const direct: Pick<Lease, "upstream" | "account" | "identifier" | "accountHash" | "refreshToken" | "report"> = {
+const direct: Omit<AccountAccess, "driver" | "credential" | "secrets"> = {
   upstream: defaultUpstream,
+  isKeyless: false,
   account: undefined,
   identifier: undefined,
   accountHash: undefined,
@@ -207,7 +210,8 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
       })
     })
   const currentDrivers = withDrivers(Effect.succeed)
-  const driverOf: PoolShell<T>["driverOf"] = (account) =>
+  const driverOf = (upstream: string) => applied.get(upstream)
+  const driverFor: PoolShell<T>["driverOf"] = (account) =>
     Effect.map(currentDrivers, (drivers) => account.driverIn(drivers))
 
   const tokensOf = (account: PooledAccount, driver: Driver): T => {
@@ -237,6 +241,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     account: account.key,
     identifier: account.identifier,
     accountHash: account.hash,
+    isKeyless: account.isAnonymous,
     secrets: () => [
       ...(held.token === undefined ? [] : [held.token]),
       ...account.secrets,
@@ -264,7 +269,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
 
   const core: PoolCore<T> = yield* makeCore({
     currentDrivers,
-    driverOf,
+    driverOf: driverFor,
     withDrivers,
     tokensOf,
     madeTokens: (account) => madeTokens.get(account),
@@ -301,7 +306,8 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     }),
     upstreams: Effect.andThen(currentDrivers, core.upstreams),
     recentTries: Effect.sync(() => times.recent()),
-    driverOf: (upstream) => applied.get(upstream),
+    driverOf,
+    modelLimits: makeModelLimits(clock, yield* CurrentShutdown, driverOf),
     serves: ({ model, upstream }) => servesModel(config.now().route_table, upstream, model),
     withAccount: (identifier) =>
       Effect.flatMap(currentDrivers, (drivers) => {

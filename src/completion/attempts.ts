@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import type { AccountPool, Caller, Lease, LeaseOptions, LeaseTarget } from "../accounts/Accounts.ts"
-import type { Stickiness } from "../accounts/Lease.ts"
+import type { ModelLimits, Stickiness } from "../accounts/Lease.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Account } from "../config/Account.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
@@ -120,6 +120,8 @@ const carrying = <B, A>(work: AttemptWork<B, A>, accounts: AccountPool): Readonl
   return able.length > 0 ? able : targets
 }
 
+const leaseTarget = ({ model, upstream }: Target): LeaseTarget => ({ upstream, model: model.id })
+
 const notOfDefault = gatewayError(
   "model_not_allowed",
   "A token of the upstream serves models of the default upstream alone",
@@ -169,8 +171,52 @@ export class Attempts<B, A> {
     return this.targets.length === 1
   }
 
-  /** Leases an account of one of the targets, in order of preference, and makes an attempt on it. */
+  /** Makes an attempt at one of the targets, in order of preference. */
   private at(candidates: ReadonlyArray<number> | undefined): Effect.Effect<A, GatewayError> {
+    const { modelLimits } = this.options.accounts
+    return modelLimits?.isActive() === true && this.work.caller._tag === "Managed"
+      ? this.pastLimits(modelLimits, candidates)
+      : this.leased(candidates)
+  }
+
+  /** Leaves out the models that their servers limit. If that leaves none, waits until the first of them is taken again. */
+  private pastLimits(
+    modelLimits: ModelLimits,
+    candidates: ReadonlyArray<number> | undefined
+  ): Effect.Effect<A, GatewayError> {
+    const { config: { upstreams }, deadlines } = this.options
+    const { stats } = this.work
+    const indices = candidates ?? [0]
+    const waits = indices.map((index) => modelLimits.waitFor(leaseTarget(this.targets[index]!)))
+    const open = indices.filter((_, place) => waits[place] === 0)
+    if (open.length > 0) return this.leased(candidates && open, waits[0] === 0)
+    const first = this.targets[indices[0]!]!.upstream
+    const most = upstreams.find(({ name }) => name === first)?.limits.queue ?? 0
+    const since = deadlines.now()
+    stats.waiting = { for: "queued", since }
+    return Effect.matchEffect(modelLimits.pass(Math.min(...waits), this.patience, most), {
+      onFailure: (error) => {
+        stats.attempts = ++this.count
+        return this.withoutLease(error, candidates)
+      },
+      onSuccess: () => {
+        const waited = deadlines.now() - since
+        stats.queued += waited
+        this.waited += waited
+        return this.at(candidates)
+      }
+    })
+  }
+
+  /** Milliseconds that the request may go on waiting. */
+  private get patience(): number {
+    return this.work.isImpatient === true
+      ? 0
+      : Math.max(0, this.options.config.upstream.timeouts.queue * 1_000 - this.waited)
+  }
+
+  /** Leases an account of one of the targets, in order of preference, and makes an attempt on it. The first one may hold the request. */
+  private leased(candidates: ReadonlyArray<number> | undefined, mayHold = true): Effect.Effect<A, GatewayError> {
     const { accounts, config, deadlines, scope } = this.options
     const { caller, stats } = this.work
     // A request that is over can release nothing.
@@ -181,7 +227,7 @@ export class Attempts<B, A> {
     if (!config.route_table.isSeveral) stats.driver = config.upstream.driver
     stats.waiting = { for: "queued", since: deadlines.now() }
     const leased = Effect.matchEffect(
-      accounts.lease(caller, this.leaseOptions(candidates)),
+      accounts.lease(caller, this.leaseOptions(candidates, mayHold)),
       {
         onFailure: (error) => this.withoutLease(error, candidates),
         onSuccess: (lease) => this.on(lease, attempt, candidates)
@@ -190,7 +236,7 @@ export class Attempts<B, A> {
     return Scope.provide(leased, attempt)
   }
 
-  private leaseOptions(candidates: ReadonlyArray<number> | undefined): LeaseOptions {
+  private leaseOptions(candidates: ReadonlyArray<number> | undefined, mayHold: boolean): LeaseOptions {
     const { avoid, stay } = this
     const { config } = this.options
     const { isImpatient = false, route, stats, sticky } = this.work
@@ -210,17 +256,15 @@ export class Attempts<B, A> {
       spread,
       request: stats.id,
       // Only the first choice may hold the request.
-      wait: this.tries.length === 0 && !isImpatient ? wait : 0,
-      patience: isImpatient ? 0 : Math.max(0, config.upstream.timeouts.queue * 1_000 - this.waited),
+      wait: mayHold && this.tries.length === 0 && !isImpatient ? wait : 0,
+      patience: this.patience,
       targets: this.served(candidates.map((index) => this.targets[index]!))
     }
   }
 
   /** The targets that the configuration in effect still has. */
   private served(targets: ReadonlyArray<Target>): ReadonlyArray<LeaseTarget> {
-    return targets
-      .map(({ model, upstream }): LeaseTarget => ({ upstream, model: model.id }))
-      .filter(this.options.accounts.serves)
+    return targets.map(leaseTarget).filter(this.options.accounts.serves)
   }
 
   /** The target of a lease: the first of its upstream that the configuration in effect still has. */
@@ -278,7 +322,7 @@ export class Attempts<B, A> {
     attempt: Scope.Closeable,
     candidates: ReadonlyArray<number> | undefined
   ): Effect.Effect<A, GatewayError, Scope.Scope> {
-    const { config, deadlines, traced } = this.options
+    const { accounts: { modelLimits }, config, deadlines, traced } = this.options
     const { work } = this
     const { stats } = work
     const index = candidates === undefined ? 0 : this.indexOf(lease, candidates)
@@ -321,6 +365,7 @@ export class Attempts<B, A> {
           over()
           const first = (stats.firstEventAt ?? deadlines.now()) - began
           lease.times.answered(lease.upstream, first)
+          if (modelLimits?.isActive() === true) modelLimits.answered(leaseTarget(target))
           if (recorded !== undefined) recorded.took = first
           return work.output(begun, lease, attempt, span)
         },
@@ -405,6 +450,7 @@ export class Attempts<B, A> {
       mayRefresh: !this.refreshed.has(lease.account) && lease.driver.capabilities.login,
       shown: false,
       alone: this.hasOneAccount(lease.upstream),
+      keyless: lease.isKeyless,
       secrets: lease.secrets()
     })
     span.failed(judged.error.code)
@@ -424,8 +470,13 @@ export class Attempts<B, A> {
     if (fault === "connection" || refusesRequest(failure)) stats.soFar = this.unanswered
     // Of an upstream in trouble, only a 503 says when it is back.
     const retryAfter = fault === undefined || failure.status === 503 ? judged.retryAfter : undefined
+    const { modelLimits } = this.options.accounts
+    const limited = modelLimits !== undefined && lease.isKeyless && judged.class === "rate_limited"
+      ? modelLimits.limited(leaseTarget(this.targets[target]!), lease.driver, judged.retryAfter)
+      : Effect.void
     // The pool learns of the failure before the slot is free: a waiter must not get the failed account.
     return lease.report(judged.health, retryAfter, fault).pipe(
+      Effect.andThen(limited),
       Effect.andThen(refresh ? lease.refreshToken : Effect.void),
       Effect.andThen(Scope.close(attempt, Exit.void)),
       Effect.andThen(next)

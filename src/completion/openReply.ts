@@ -78,7 +78,8 @@ const closeAttempt = <A, E>(
 
 /** Reports a failure within a reply to the pool; returns the error to send. */
 export const brokenOff = (lease: Lease, direct: boolean, failure: UpstreamFailure): Effect.Effect<GatewayError> => {
-  const judged = classify(failure, { direct, mayRefresh: false, shown: true, secrets: lease.secrets() })
+  const { isKeyless: keyless } = lease
+  const judged = classify(failure, { direct, mayRefresh: false, shown: true, keyless, secrets: lease.secrets() })
   countFailure(lease, judged)
   return Effect.as(lease.report(judged.health, judged.retryAfter), judged.error)
 }

@@ -74,6 +74,8 @@ export interface FailureContext {
   readonly shown: boolean
   /** No other account exists: a retry sends the same request to the same server. */
   readonly alone?: boolean
+  /** The upstream needs no account: a limit of its rate is one of the model, and its other models go on. */
+  readonly keyless?: boolean
   /** Secrets that were sent to the upstream; its message is quoted without them. */
   readonly secrets?: ReadonlyArray<string>
 }
@@ -528,6 +530,9 @@ const describe = (rule: Rule, failure: UpstreamFailure, { secrets }: FailureCont
   return seen === undefined ? `${rule.message}.` : `${rule.message}: ${seen}.`
 }
 
+const isOfModel = (rule: Rule, { keyless }: FailureContext): boolean =>
+  keyless === true && rule.class === "rate_limited"
+
 /**
  * Classifies a failure. Pure and total. No retry follows after a frame was shown, or with a caller's own token. Source: `behaviour`
  * "Errors" and "The pool", `upstream-protocol` "Envelope".
@@ -538,7 +543,7 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
     class: rule.class,
     retry: context.shown || context.direct ? "no" : rule.retry,
     next: context.shown || context.direct ? "end" : rule.next,
-    health: context.direct ? "none" : rule.health ?? "none",
+    health: context.direct || isOfModel(rule, context) ? "none" : rule.health ?? "none",
     error: gatewayError(rule.code, describe(rule, failure, context), {
       param: rule.param ??
         (errorTable[rule.code].status < 500 ? redactMessage(failure.param, context.secrets) : undefined),

@@ -93,7 +93,14 @@ export class AccountTests extends Context.Service<AccountTests, {
     ): Effect.Effect<A, GatewayError> => {
       const attempt = (mayRefresh: boolean): Effect.Effect<A, GatewayError> =>
         Effect.catch(use(access), (failure) => {
-          const judged = classify(failure, { direct: false, mayRefresh, shown: false, secrets: access.secrets() })
+          const { isKeyless: keyless } = access
+          const judged = classify(failure, {
+            direct: false,
+            mayRefresh,
+            shown: false,
+            keyless,
+            secrets: access.secrets()
+          })
           return Effect.andThen(
             access.report(judged.health, judged.retryAfter),
             judged.retry === "here_after_refresh"
