@@ -5,7 +5,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs"
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { BoundSocket } from "node:net"
 import path from "node:path"
 import { accounts, admin, chat, send, times } from "../gateway/support.ts"
@@ -19,6 +19,16 @@ import { type Cluster, type ClusterNode, startCluster, untilIdle } from "./clust
 
 const perAccount = 4
 const names = ["a", "b", "c", "d"]
+/** Whether there is a process, which its parent may not have reaped yet. */
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
 const admins = { authorization: `Bearer ${adminKey}` }
 
 describe("two workers on one port", () => {
@@ -170,6 +180,65 @@ describe("two workers on one port", () => {
     assert.match(await reply.text(), /data: \[DONE\]\n\n$/)
     const { code, signal } = await machine.running.ended
     assert.deepStrictEqual([code, signal], [0, null])
+  })
+})
+
+describe("a worker that hangs before it serves, in the place of one that has ended meanwhile", () => {
+  it("receives no connections: the other workers answer all of them", async () => {
+    const cluster = await startCluster({ nodes: 0, config: { accounts: accounts(...names) } })
+    try {
+      const told = path.join(cluster.store.folder, "workers-hang")
+      const preload = path.join(import.meta.dirname, "hangIfTold.ts")
+      const machine = await cluster.add("m", {
+        GATEWAY_WORKERS: "2",
+        NODE_OPTIONS: `--import ${preload}`,
+        HANG_IF: told
+      })
+      const [, first] = await machine.running.printed(/Worker m-1 serves \(process (\d+)\)/)
+      await machine.running.printed(/Worker m-2 serves/)
+      writeFileSync(told, "")
+      machine.signal("SIGHUP")
+      await untilHolds(() => readFileSync(told, "utf8") !== "")
+      const hanging = Number(readFileSync(told, "utf8"))
+      process.kill(Number(first), "SIGKILL")
+      // The system spreads connections over the sockets of the port, so that each of these could meet the hanging worker.
+      await untilHolds(() => !isAlive(hanging))
+      const answers = await Promise.all(
+        times(40, () => fetch(`${machine.url}/healthz`, { headers: { connection: "close" } }))
+      )
+      assert.deepStrictEqual(answers.map(({ status }) => status), Array(40).fill(200))
+      // The next worker of the place serves as soon as it can.
+      rmSync(told)
+      await machine.running.printed(/All workers are replaced/)
+      assert.strictEqual((await chat(machine.url, "!say one")).text, "one")
+    } finally {
+      await cluster.stop()
+    }
+  })
+})
+
+describe("a worker without a parent", () => {
+  const env = { PORT: "0", GATEWAY_CONFIG_JSON: "{}", GATEWAY_WORKER_ROLE: "silent" }
+  const sentence = "A worker needs the descriptors of its parent: start the gateway without GATEWAY_WORKER_ROLE\n"
+
+  for (
+    const [name, variables] of Object.entries({ "no channel": {}, "a channel that is none": { NODE_CHANNEL_FD: "3" } })
+  ) {
+    it(`ends with one sentence if it has ${name}`, async () => {
+      const { code, signal, stderr, stdout } = await run([], { env: { ...env, ...variables } })
+      assert.deepStrictEqual({ code, signal, stderr, stdout }, { code: 1, signal: null, stderr: sentence, stdout: "" })
+    })
+  }
+
+  it("ends with one sentence if it has a channel and no socket", async () => {
+    const child = spawn(process.execPath, [service], {
+      env: { ...serviceEnvironment, ...env },
+      stdio: ["ignore", "pipe", "pipe", "ipc"]
+    })
+    let said = ""
+    for (const output of [child.stdout, child.stderr]) output!.on("data", (text: Buffer) => said += String(text))
+    const [code]: Array<unknown> = await once(child, "close")
+    assert.deepStrictEqual([code, said], [1, sentence])
   })
 })
 

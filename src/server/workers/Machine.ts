@@ -5,6 +5,7 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { fstatSync, writeSync } from "node:fs"
 import { announcing, beatInterval, socketDescriptor, type ToParent, type ToWorker, workerVariable } from "./messages.ts"
 
 export interface Machine {
@@ -105,8 +106,27 @@ const makeMachine = (role: string): Machine => {
   }
 }
 
-/** The machine of this process; `undefined` unless the process is a worker. */
+/** Whether the parent has given this process a listening socket. */
+const hasSocket = (): boolean => {
+  try {
+    return fstatSync(socketDescriptor).isSocket()
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The machine of this process; `undefined` unless the process is a worker. A worker without the descriptors of a parent ends: it could
+ * neither listen nor be stopped.
+ */
 export const machineOfProcess = (): Machine | undefined => {
   const role = process.env[workerVariable]
-  return role !== undefined && process.send !== undefined ? makeMachine(role) : undefined
+  if (role === undefined) return undefined
+  if (process.send !== undefined && hasSocket()) return makeMachine(role)
+  writeSync(
+    process.stderr.fd,
+    `A worker needs the descriptors of its parent: start the gateway without ${workerVariable}\n`
+  )
+  // At once: Node aborts when it waits for a channel that does not exist.
+  return process.exit(1)
 }

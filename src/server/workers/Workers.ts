@@ -29,6 +29,8 @@ const killDelay = "10 seconds"
 export class Worker {
   readonly id: string
   readonly process: ChildProcess | undefined
+  /** Its listening socket, which its successor may have too. */
+  readonly socket: WorkerSocket | undefined
   readonly ready = Deferred.makeUnsafe<void>()
   /** Completes with how the process ended. */
   readonly ended = Deferred.makeUnsafe<string>()
@@ -39,13 +41,19 @@ export class Worker {
   /** Completes when the worker has sent its metrics. */
   measured = Deferred.makeUnsafe<void>()
 
-  constructor(id: string, child: ChildProcess | undefined) {
+  constructor(id: string, child?: ChildProcess, socket?: WorkerSocket) {
     this.id = id
     this.process = child
+    this.socket = socket
   }
 
+  /** Whether it has begun to serve. */
   get isReady(): boolean {
     return Deferred.isDoneUnsafe(this.ready)
+  }
+
+  get hasEnded(): boolean {
+    return Deferred.isDoneUnsafe(this.ended)
   }
 
   /** Completes when the worker serves, or with how it ended before. A worker that does neither in time is killed. */
@@ -85,14 +93,22 @@ const program = (): ReadonlyArray<string> => [...process.execArgv, ...(isSea() ?
 const each = <A>(workers: Iterable<Worker>, effect: (worker: Worker) => Effect.Effect<A>) =>
   Effect.forEach([...workers], effect, { concurrency: "unbounded", discard: true })
 
+/** What the parent does about its workers. */
+export interface WorkerEvents {
+  /** A worker received a signal. */
+  readonly onReplace: (worker: Worker) => void
+  readonly onReady: (worker: Worker) => void
+  readonly onEnd: (worker: Worker) => void
+}
+
 /**
- * The workers `base-1`, `base-2` … with these variables in their environment. `onReplace` is called for a worker that received a
- * signal. Kills workers that miss their heartbeats until the scope closes.
+ * The workers `base-1`, `base-2` … with these variables in their environment. Kills workers that miss their heartbeats, or do not
+ * serve in time, until the scope closes.
  */
 export const makeWorkers = Effect.fnUntraced(function*(
   base: string,
   variables: Readonly<Record<string, string>>,
-  onReplace: (worker: Worker) => void
+  { onEnd, onReady, onReplace }: WorkerEvents
 ) {
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const living = new Set<Worker>()
@@ -123,7 +139,8 @@ export const makeWorkers = Effect.fnUntraced(function*(
     switch (message.type) {
       case "ready":
         run(Effect.logInfo(`Worker ${worker.id} serves (process ${worker.process?.pid})`))
-        return void Deferred.doneUnsafe(worker.ready, Effect.void)
+        Deferred.doneUnsafe(worker.ready, Effect.void)
+        return onReady(worker)
       case "beat":
         worker.missed = 0
         return
@@ -143,6 +160,7 @@ export const makeWorkers = Effect.fnUntraced(function*(
     if (!living.delete(worker)) return
     endedMetrics = countersOf([endedMetrics, worker.metrics])
     Deferred.doneUnsafe(worker.ended, Effect.succeed(how))
+    onEnd(worker)
   }
 
   const start = (id: string, descriptor: number, role: string) =>
@@ -162,16 +180,18 @@ export const makeWorkers = Effect.fnUntraced(function*(
       Effect.sync(() => {
         const id = `${base}-${++started}`
         try {
-          const child = start(id, openSocket().descriptor, started === 1 ? announcing : silent)
-          const worker = new Worker(id, child)
+          const socket = openSocket()
+          const child = start(id, socket.descriptor, started === 1 ? announcing : silent)
+          const worker = new Worker(id, child, socket)
           living.add(worker)
+          run(worker.serves)
           child.on("message", (message: ToParent) => receive(worker, message))
           child.on("error", (error) => end(worker, error.message))
           // Follows the last message of the worker.
           child.once("close", (code, signal) => end(worker, signal === null ? `exit code ${code}` : `signal ${signal}`))
           return worker
         } catch (error) {
-          const failed = new Worker(id, undefined)
+          const failed = new Worker(id)
           Deferred.doneUnsafe(failed.ended, Effect.succeed(String(error)))
           return failed
         }

@@ -6,6 +6,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as FiberSet from "effect/FiberSet"
 import * as Queue from "effect/Queue"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
@@ -37,6 +38,9 @@ const shortestPause = 500
 const longestPause = 30_000
 const longLife = 60_000
 
+/** Time for a worker to serve connections that wait, once another worker serves. */
+const startPatience = "10 seconds"
+
 /** Maximum length of the base name: a node's name has 64 characters, of which a worker's number needs some. */
 const mostInName = 57
 
@@ -47,6 +51,8 @@ type Replaced = { readonly ended: string } | undefined
 interface Place {
   socket: WorkerSocket | undefined
   worker: Worker | undefined
+  /** The worker that starts to replace `worker`. */
+  next: Worker | undefined
   /** Requests to replace the worker. */
   readonly replacements: Queue.Queue<Deferred.Deferred<Replaced>>
 }
@@ -54,8 +60,16 @@ interface Place {
 const makePlace = Effect.map(Queue.unbounded<Deferred.Deferred<Replaced>>(), (replacements): Place => ({
   socket: undefined,
   worker: undefined,
+  next: undefined,
   replacements
 }))
+
+const isServing = (worker: Worker | undefined): worker is Worker =>
+  worker !== undefined && worker.isReady && !worker.hasEnded
+
+/** The workers of a place that have not ended. */
+const workersIn = ({ next, worker }: Place): ReadonlyArray<Worker> =>
+  [worker, next].filter((each) => each !== undefined && !each.hasEnded) as ReadonlyArray<Worker>
 
 /** Calls `replace` at SIGHUP, or `gone` if the terminal has closed. */
 const watchHangUps = (replace: () => void, gone: () => void) => {
@@ -79,21 +93,54 @@ const superviseWith = Effect.fnUntraced(function*(
   const { host, port } = environment
   const sockets = yield* makeSockets({ port, host, descriptor: yield* inheritedSocket })
   const places = yield* Effect.all(Array.from({ length: environment.workers }, () => makePlace))
-  const workers = yield* makeWorkers(name, variables, (worker) => {
-    const place = places.find((each) => each.worker === worker)
-    if (place !== undefined) Queue.offerUnsafe(place.replacements, Deferred.makeUnsafe())
+  const fork = yield* FiberSet.makeRuntime<never, void, never>()
+  /** Sockets that receive connections: a worker has listened on them. */
+  const listening = new WeakSet<WorkerSocket>()
+
+  /**
+   * Closes the sockets in which connections wait and no worker accepts, while others do: the system would give it their share of the
+   * connections. A worker that starts there holds the socket too, and ends with it. The last socket stays open, so that connections
+   * wait instead of being refused.
+   */
+  const closeUnserved = (some: ReadonlyArray<Place>) => {
+    const serving = places.flatMap(workersIn).filter(isServing)
+    for (const place of some) {
+      const { socket } = place
+      if (socket === undefined || !listening.has(socket) || serving.length === 0) continue
+      if (serving.some((worker) => worker.socket === socket)) continue
+      for (const worker of workersIn(place)) worker.kill()
+      sockets.close(socket)
+      place.socket = undefined
+    }
+  }
+
+  const workers = yield* makeWorkers(name, variables, {
+    onReady: ({ socket }) => {
+      if (socket !== undefined) listening.add(socket)
+      // Workers that start at the same time are about to serve the connections that wait for them.
+      fork(Effect.delay(Effect.sync(() => closeUnserved(places)), startPatience))
+    },
+    onEnd: ({ socket }) => closeUnserved(places.filter((place) => place.socket === socket)),
+    onReplace: (worker) => {
+      const place = places.find((each) => each.worker === worker)
+      if (place !== undefined) Queue.offerUnsafe(place.replacements, Deferred.makeUnsafe())
+    }
   })
   const begin = (place: Place) => workers.begin(() => place.socket ??= sockets.open())
 
   /** Starts another worker in the place, and retires its worker when that one serves. Returns how a new worker ended instead. */
   const replace = Effect.fnUntraced(function*(place: Place) {
-    const next = yield* begin(place)
-    const failed = yield* next.serves
-    if (failed === undefined) {
-      place.worker?.send({ type: "retire" })
-      place.worker = next
+    for (;;) {
+      const next = place.next = yield* begin(place)
+      const failed = yield* next.serves
+      place.next = undefined
+      if (failed === undefined) {
+        place.worker?.send({ type: "retire" })
+        place.worker = next
+      }
+      // A worker that ended with its socket starts again, on a socket of its own: that one is not closed before it serves.
+      if (failed === undefined || next.socket === undefined || next.socket === place.socket) return failed
     }
-    return failed
   })
 
   /** Keeps a worker in the place. */
@@ -111,11 +158,6 @@ const superviseWith = Effect.fnUntraced(function*(
       ends = (yield* Clock.currentTimeMillis) - since > longLife ? 1 : ends + 1
       const pause = Math.min(longestPause, shortestPause * 2 ** (ends - 1))
       yield* Effect.logWarning(`Worker ${worker.id} has ended (${event}); the next one starts in ${pause / 1000} s`)
-      // Connections go to the others. The last socket stays open, so that connections wait instead of being refused.
-      if (place.socket !== undefined && places.some(({ worker }) => worker?.isReady === true)) {
-        sockets.close(place.socket)
-        place.socket = undefined
-      }
       const asked = yield* Effect.timeoutOption(Queue.take(place.replacements), pause)
       if (asked._tag === "Some") {
         yield* Effect.flatMap(replace(place), (failed) => Deferred.succeed(asked.value, failed))
