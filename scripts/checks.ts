@@ -16,10 +16,15 @@ interface Outcome {
   readonly output: string
 }
 
-const run = (command: string, ...args: ReadonlyArray<string>): Promise<Outcome> =>
+const run = (signal: AbortSignal | undefined, command: string, ...args: ReadonlyArray<string>): Promise<Outcome> =>
   new Promise((resolve) => {
     const env = process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: "1" }
-    execFile(command, args, { cwd: root, env, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+    execFile(command, args, {
+      cwd: root,
+      env,
+      maxBuffer: 64 * 1024 * 1024,
+      ...(signal === undefined ? {} : { signal })
+    }, (error, stdout, stderr) => {
       resolve(
         error === null ? { passed: true, output: "" } : { passed: false, output: stdout + stderr || error.message }
       )
@@ -31,14 +36,17 @@ const report = (problems: ReadonlyArray<string>): Outcome => ({
   output: problems.join("\n")
 })
 
-const format = (): Promise<Outcome> => run(process.execPath, inModules("dprint/bin.cjs"), "check")
+type Check = (signal?: AbortSignal) => Promise<Outcome>
 
-const lint = (): Promise<Outcome> => run(process.execPath, inModules("oxlint/bin/oxlint"), "--deny-warnings")
+const format: Check = (signal) => run(signal, process.execPath, inModules("dprint/bin.cjs"), "check")
+
+const lint: Check = (signal) => run(signal, process.execPath, inModules("oxlint/bin/oxlint"), "--deny-warnings")
 
 // Effect's build of the compiler reports the compiler's errors and Effect's diagnostics in one pass. It has its own build info file,
 // because the plain compiler would write one without those diagnostics.
-const types = (project: string, name: string) => (): Promise<Outcome> =>
+const types = (project: string, name: string): Check => (signal) =>
   run(
+    signal,
     inModules(`@effect/tsgo-${process.platform}-${process.arch}/lib/tsc`),
     "--project",
     project,
@@ -47,7 +55,7 @@ const types = (project: string, name: string) => (): Promise<Outcome> =>
     inModules(`.cache/${name}.tsbuildinfo`)
   )
 
-const checks: Readonly<Record<string, () => Promise<Outcome>>> = {
+const checks: Readonly<Record<string, Check>> = {
   format,
   lint,
   types: types("tsconfig.json", "effect-tsc"),
@@ -58,19 +66,33 @@ const checks: Readonly<Record<string, () => Promise<Outcome>>> = {
   "rules of the tests": async () => report(testRuleViolations(root))
 }
 
-/** Runs all checks, prints their findings, and returns the names of the checks that failed. */
-export const runChecks = async (): Promise<Array<string>> => {
+/**
+ * Leaves out the findings of one check that another one has printed: both projects of the compiler include shared sources.
+ * `seen` collects the findings, which are groups of lines: the first one starts at the margin.
+ */
+export const newFindings = (output: string, seen: Set<string>): string =>
+  output.split(/\n(?=\S)/).filter((finding) => {
+    const isNew = !seen.has(finding.trim())
+    seen.add(finding.trim())
+    return isNew
+  }).join("\n")
+
+/** Runs all checks, prints their findings, and returns the names of the checks that failed. `signal` ends them. */
+export const runChecks = async (signal?: AbortSignal): Promise<Array<string>> => {
   const failed: Array<string> = []
+  const seen = new Set<string>()
   const outcomes = Object.entries(checks).map(async ([name, check]) => {
     const started = performance.now()
-    const outcome = await check()
+    console.log(`start  ${name}`)
+    const outcome = await check(signal)
     return { ...outcome, name, seconds: (performance.now() - started) / 1000 }
   })
   for (const outcome of outcomes) {
     const { name, output, passed, seconds } = await outcome
     console.log(`${passed ? "ok    " : "FAILED"} ${name} (${seconds.toFixed(1)} s)`)
     if (!passed) {
-      console.log(output.trimEnd())
+      const findings = newFindings(output.trimEnd(), seen).trimEnd()
+      console.log(findings === "" ? "The findings are those above." : findings)
       failed.push(name)
     }
   }

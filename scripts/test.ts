@@ -1,14 +1,16 @@
-// Runs all checks, then all tests or the tests that the arguments (vitest's) select. Everything runs in one process, so that a signal
-// reaches the run once. The last line is always `N passed, N failed`.
+// Runs all checks, then all tests or the tests that the arguments (vitest's) select. `--bail` ends the run at the first failure.
+// Everything runs in one process, so that a signal reaches the run once. The last line is always the verdict.
+import "./plainOutput.ts"
 import path from "node:path"
 import { parseCLI, startVitest } from "vitest/node"
 import type { Vitest } from "vitest/node"
 import { executable, fromRegistry } from "../test/web/chromium.ts"
 import { runChecks } from "./checks.ts"
 import { provideRedisServer } from "./redisServer.ts"
+import { begin, type Run, verdict } from "./verdict.ts"
 
-/** Summarizes the run in one line. Errors outside tests (a file that does not load, a failing hook) count as failed tests. */
-const summarize = ({ state }: Vitest): string => {
+/** Counts the tests. Errors outside tests (a file that does not load, a failing hook) count as failed tests. */
+const countTests = ({ state }: Vitest): Pick<Run, "passed" | "failed" | "skipped"> => {
   const modules = state.getTestModules()
   const tests = modules.flatMap((module) => [...module.children.allTests()])
   const count = (wanted: string) => tests.filter((test) => test.result().state === wanted).length
@@ -16,8 +18,7 @@ const summarize = ({ state }: Vitest): string => {
     ...module.errors(),
     ...[...module.children.allSuites()].flatMap((suite) => suite.errors())
   ]).length
-  const skipped = count("skipped")
-  return `${count("passed")} passed, ${count("failed") + errors} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`
+  return { passed: count("passed"), failed: count("failed") + errors, skipped: count("skipped") }
 }
 
 /** The slowest files with their total time and their import time. */
@@ -31,24 +32,34 @@ const slowest = ({ config, state }: Vitest): string => {
     .map(({ all, collectDuration, file }) => `${seconds(all)} ${seconds(collectDuration)} ${file}`).join("\n")
 }
 
-const { filter, options } = parseCLI(["vitest", "run", ...process.argv.slice(2)])
+const { run, signal } = begin()
+
+const bails = process.argv.includes("--bail")
+const { filter, options } = parseCLI([
+  "vitest",
+  "run",
+  ...process.argv.slice(2).map((argument) => argument === "--bail" ? "--bail=1" : argument)
+])
 
 // Installs once what several files need, before they run in parallel. If that fails, those tests report what is missing.
-const [failed] = await Promise.all([
-  runChecks(),
+const [failedChecks] = await Promise.all([
+  runChecks(signal),
   filter.length === 0 ? fromRegistry().then(executable).catch(() => undefined) : undefined
 ])
+run.failedChecks = failedChecks
+if (bails && failedChecks.length > 0) process.exit(1)
 provideRedisServer()
 
-const vitest = await startVitest("test", filter, options)
+// Passed tests are a line a file, so that failures stand out.
+const vitest = await startVitest("test", filter, {
+  silent: "passed-only",
+  slowTestThreshold: Number.MAX_SAFE_INTEGER,
+  ...options
+})
 await vitest.close()
 
 console.log(`The slowest files (total, of which imports):\n${slowest(vitest)}`)
 
-if (failed.length > 0) {
-  console.log(`Failed checks: ${failed.join(", ")}`)
-  process.exitCode = 1
-}
-console.log(summarize(vitest))
+Object.assign(run, countTests(vitest), { stopped: undefined })
 // A handle that a test left open must not keep the process alive.
-process.exit()
+process.exit(verdict(run).startsWith("green") ? 0 : 1)
