@@ -22,12 +22,23 @@ const [folder = "", fingerprint = ""] = process.argv.slice(2)
 
 const { buildService } = await orEnd(cannotBuild, () => import("./service.ts"))
 const { packAssets } = await import("./assets.ts")
+
+/** The commit that has these sources; `null` where git does not know them. */
+const commitOfSources = async (): Promise<{ readonly commit: string | null; readonly date: string | null }> => {
+  const { commitName, isoDate, readFacts } = await import("../release/facts.ts")
+  try {
+    const facts = readFacts("src", "scripts", "package.json", "package-lock.json", "tsconfig.json")
+    return { commit: commitName(facts), date: isoDate(facts) }
+  } catch {
+    return { commit: null, date: null }
+  }
+}
 await orEnd(cannotBuild, () => mkdirSync(folder, { recursive: true }))
 
 const files = [`${fingerprint}.assets`, `${fingerprint}.js`] as const
 const service = await orEnd(
   1,
-  () => buildService("main.ts", { form: "bundle", commit: null, date: null, assets: `./${files[0]}` }, "quick")
+  async () => buildService("main.ts", { form: "bundle", ...await commitOfSources(), assets: `./${files[0]}` }, "quick")
 )
 
 // The code is written last, so that its presence means that the bundle is complete.

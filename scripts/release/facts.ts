@@ -45,14 +45,17 @@ export interface Facts {
 const git = (...args: ReadonlyArray<string>): string =>
   execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
 
-/** Throws outside a git repository, and if `SOURCE_DATE_EPOCH` is not a number. */
-export const readFacts = (): Facts => {
+/**
+ * `inputs` are the paths whose changes make the tree dirty, by default all. Throws outside a git repository, and if `SOURCE_DATE_EPOCH`
+ * is not a number.
+ */
+export const readFacts = (...inputs: ReadonlyArray<string>): Facts => {
   const epoch = process.env["SOURCE_DATE_EPOCH"]?.trim() || git("log", "-1", "--format=%ct")
   if (!/^\d+$/.test(epoch)) throw new Error("SOURCE_DATE_EPOCH must be a number of seconds since 1970")
   return {
     version: manifest.version,
     revision: git("rev-parse", "HEAD"),
-    dirty: git("status", "--porcelain") !== "",
+    dirty: git("status", "--porcelain", "--", ...inputs) !== "",
     time: Number(epoch)
   }
 }

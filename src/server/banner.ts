@@ -101,7 +101,7 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
     ...(generatedKey === undefined ? [] : [`business key  ${generatedKey}`]),
     ...(generatedAdminKey === undefined ? [] : [`admin key     ${generatedAdminKey}`]),
     ...(facts.console ? [`console       ${address}/console/  (sign in with the admin key)`] : []),
-    ...(facts.directTokens
+    ...(facts.directTokens && facts.upstreams.some(({ driver }) => driver !== "embedded")
       ? ["Bearers that are no business key go upstream as tokens of their own (auth.direct_tokens)."]
       : []),
     ...(generatedKey === undefined && generatedAdminKey === undefined ? [] : [

@@ -41,6 +41,14 @@ describe("the start", () => {
     assert.include(bannerLines({ ...facts, configuredKey: "a$b`c\"d" }).join("\n"), "Bearer a\\$b\\`c\\\"d\"")
   })
 
+  it("says that other bearers go upstream, where a server receives them", () => {
+    const says = (more: Partial<StartFacts>) =>
+      bannerLines({ ...facts, directTokens: true, ...more }).join("\n").includes("auth.direct_tokens")
+    assert.isTrue(says({}))
+    assert.isFalse(says({ directTokens: false }))
+    assert.isFalse(says({ upstreams: [{ name: "default", driver: "embedded", address: "", accounts: 0 }] }))
+  })
+
   it("names several upstreams, and a model that one of them serves", () => {
     const gpu = { name: "gpu", driver: "openai", address: "http://user:secret@127.0.0.1:8000/v1", accounts: 0 }
     const vendor = { name: "vendor", driver: "messages", address: "https://messages.example", accounts: 2 }

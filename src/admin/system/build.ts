@@ -15,7 +15,7 @@ type BuildForm = "source" | "bundle" | "package" | "executable"
 
 export interface BuildInfo {
   readonly form: BuildForm
-  /** The commit of a release: 12 hex digits, followed by `-dirty` if the tree had changes; null for other builds. */
+  /** The commit of the sources: 12 hex digits, followed by `-dirty` if they had changes; null if it is unknown. */
   readonly commit: string | null
   /** The date of the commit as `YYYY-MM-DD`; null without a commit. */
   readonly date: string | null

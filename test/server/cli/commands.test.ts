@@ -2,6 +2,7 @@
  * The commands besides the service, as processes.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
@@ -237,6 +238,9 @@ describe.concurrent("replay", () => {
   })
 })
 
+/** Whether git knows the sources, of which the service is bundled. */
+const isCheckout = spawnSync("git", ["rev-parse", "HEAD"], { cwd: import.meta.dirname }).status === 0
+
 describe.concurrent("the command line", () => {
   it("has help, a version, and completions for shells", async () => {
     const [help, version, completions] = await Promise.all([
@@ -247,7 +251,9 @@ describe.concurrent("the command line", () => {
     assert.match(help.stdout, /USAGE\n +model-gateway sieve/)
     assert.match(
       version.stdout,
-      /^model-gateway v\d+\.\d+\.\d+ \(commit unknown, built unknown, node v\d[\d.]*, \w+-\w+, bundle\)\n$/
+      isCheckout
+        ? /^model-gateway v\d+\.\d+\.\d+ \(commit [\da-f]{12}(?:-dirty)?, built \d{4}-\d\d-\d\d, node v\d[\d.]*, \w+-\w+, bundle\)\n$/
+        : /^model-gateway v\d+\.\d+\.\d+ \(commit unknown, built unknown, node v\d[\d.]*, \w+-\w+, bundle\)\n$/
     )
     assert.match(completions.stdout, /check-config/)
     assert.deepEqual([help.code, version.code, completions.code], [0, 0, 0])
