@@ -14,6 +14,7 @@ import {
   writeFileSync
 } from "node:fs"
 import path from "node:path"
+import manifest from "../../package.json" with { type: "json" }
 import { unstamped } from "../support/checkout.ts"
 
 let folder: string
@@ -25,9 +26,9 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** Installs for a scope; returns the recorded npm commands. */
-const install = (scope: string) => {
-  const { status, stderr } = spawnSync("sh", ["-euc", `scope=${scope}; . ./scripts/install.sh; "$node" --version`], {
+/** Runs a shell command in the folder; returns the recorded npm commands. */
+const runCommand = (command: string) => {
+  const { status, stderr } = spawnSync("sh", ["-euc", command], {
     cwd: folder,
     env: { PATH: `${folder}/bin:${process.env["PATH"]}`, npm_config_cache: path.join(folder, "cache") },
     encoding: "utf8"
@@ -36,6 +37,9 @@ const install = (scope: string) => {
   const commands = existsSync(asked) ? readFileSync(asked, "utf8").trim().split("\n") : []
   return { status, stderr, commands: commands.map((command) => command.split(" --ignore-scripts")[0]) }
 }
+
+/** Installs for a scope. */
+const install = (scope: string) => runCommand(`scope=${scope}; . ./scripts/install.sh; "$node" --version`)
 
 const nothing = { status: 0, stderr: "", commands: [] }
 
@@ -77,6 +81,17 @@ describe("scripts/install.sh", () => {
     assert.deepInclude(install("run"), nothing)
     assert.deepInclude(install("all"), { status: 1, commands: ["ci --include=dev --include=optional --include=peer"] })
   })
+
+  it.each(Object.entries(manifest.scripts).filter(([name]) => name !== "start"))(
+    "npm run %s adds development packages to an installation for running",
+    (_, command) => {
+      dropDevelopment()
+      assert.deepInclude(runCommand(command), {
+        status: 1,
+        commands: ["ci --include=dev --include=optional --include=peer"]
+      })
+    }
+  )
 
   it("keeps an installation for running when only a development package has a newer version", () => {
     newer("vitest")
