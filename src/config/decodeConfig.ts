@@ -19,6 +19,7 @@ import {
   misplaced,
   type Strays
 } from "./Account.ts"
+import { adviceOn } from "./advice.ts"
 import { ConfigInvalid, type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type {
   AdminConfig,
@@ -350,7 +351,8 @@ export const decodeConfig = Effect.fnUntraced(function*(
       ...(yield* unknownFields(raw)),
       ...keys.warnings,
       ...accounts.warnings,
-      ...(yield* unknownModels(config.route_table, config.key_records))
+      ...(yield* unknownModels(config.route_table, config.key_records)),
+      ...(yield* adviceOn(raw, config))
     ]
   }
 })

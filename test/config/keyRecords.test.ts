@@ -120,6 +120,7 @@ describe("key records", () => {
   it.effect("may name unknown models, which cause a warning and match no request", () =>
     Effect.gen(function*() {
       const { warnings } = yield* decode({
+        keys: ["sk-team-a"],
         model_aliases: { mine: "upstream-chat" },
         key_records: { [teamA]: { models: ["mine", "gpt-4o", "claude-opus", "nobody"] } }
       })

@@ -170,8 +170,17 @@ const healthCommand = Command.make(
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`
 
-const summary = ({ accounts, configured_keys, upstream }: GatewayConfig): string =>
-  `${upstream.driver} upstream, ${count(accounts.length, "account")}, ${count(configured_keys.length, "key")}`
+/** Upstreams that the summary names. */
+const mostUpstreams = 20
+
+const summary = ({ accounts, configured_keys, upstreams }: GatewayConfig): string => {
+  const named = upstreams.slice(0, mostUpstreams)
+    .map(({ driver, enabled, name }) => `${name} (${driver}${enabled ? "" : ", disabled"})`)
+  const more = upstreams.length - named.length
+  return `${upstreams.length === 1 ? "upstream" : "upstreams"} ${named.join(", ")}${
+    more > 0 ? ` and ${more} more` : ""
+  }; ${count(accounts.length, "account")}, ${count(configured_keys.length, "key")}`
+}
 
 const checkConfigCommand = Command.make(
   "check-config",

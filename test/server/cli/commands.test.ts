@@ -63,7 +63,7 @@ describe.concurrent("check-config", () => {
       env: { GATEWAY_CONFIG_JSON: JSON.stringify({ keys: ["a-secret-key"], accounts: [{ token: "a-secret-token" }] }) }
     })
     assert.strictEqual(code, 0)
-    assert.strictEqual(stdout, "GATEWAY_CONFIG_JSON: valid (embedded upstream, 1 account, 1 key)\n")
+    assert.strictEqual(stdout, "GATEWAY_CONFIG_JSON: valid (upstream default (embedded); 1 account, 1 key)\n")
   })
 })
 
