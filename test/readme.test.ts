@@ -56,7 +56,9 @@ describe("the README and the pages", () => {
     const config: unknown = JSON.parse(text)
     assert(isJsonObject(config))
     const { warnings } = await Effect.runPromise(decodeConfig(config, { duplicates: "refuse" }))
-    assert.deepStrictEqual(warnings, [])
+    // A snippet may show one group without those that it refers to.
+    const own = warnings.filter((warning) => !/is of no configured key|of no known model/.test(warning))
+    assert.deepStrictEqual(own, [])
   })
 })
 
