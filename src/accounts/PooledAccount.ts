@@ -85,8 +85,7 @@ export class PooledAccount {
 
   /** Whether the account has no credential: it stands for a server that needs no key. Computed once, as it is read for every lease. */
   get isAnonymous(): boolean {
-    const token = this.configuredToken
-    return this.#isAnonymous ??= this.login === undefined && (token === undefined || token === keyless)
+    return this.#isAnonymous ??= this.login === undefined && (this.configuredToken ?? keyless) === keyless
   }
 
   /** The driver of the account's upstream, over the account's own proxy if it has one. The same object until the upstream's changes. */

@@ -14,7 +14,7 @@ import { isUtf8 } from "node:buffer"
 import { hash, randomBytes } from "node:crypto"
 import { ConfigFileError } from "./ConfigError.ts"
 import { withFileLock } from "./fileLock.ts"
-import { readRegularFile, type UnreadableFile } from "./regularFile.ts"
+import { CurrentFileReader, type UnreadableFile } from "./regularFile.ts"
 
 export interface FileVersion {
   /** SHA-256 of its bytes. */
@@ -108,6 +108,7 @@ const stampOf = (info: FileSystem.File.Info): string => {
 /** Opens the configuration file at a path, which need not exist. */
 export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
   const fs = yield* FileSystem.FileSystem
+  const readFile = yield* CurrentFileReader
   const { basename, dirname, join } = yield* Path.Path
   const prefix = `.${basename(path)}.`
 
@@ -168,7 +169,7 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
     path,
     read: Effect.gen(function*() {
       const stamp = stampOf(yield* fs.stat(path))
-      const bytes = yield* readRegularFile(path, longestFile)
+      const bytes = yield* readFile(path, longestFile)
       // Text in another encoding would be decoded to a different password and saved with the next change.
       if (!isUtf8(bytes)) return yield* new ConfigFileError({ message: `${path} is not UTF-8 text: save it as UTF-8` })
       return Option.some({ text: new TextDecoder().decode(bytes), digest: hash("sha256", bytes), stamp })

@@ -77,14 +77,14 @@ let ofEntry: Known | undefined
 const entryFields = (): Known => ofEntry ??= fieldsOf([UpstreamGroup, UpstreamEntry])
 
 /** The fields of an entry of `upstreams` that may contain secrets, each with how it is shown. */
-const shownTexts: { readonly [path: string]: (text: string) => string } = {
-  "base_url": shownAddress,
-  "proxy": shownAddress,
-  "tls.key": (text) => text.includes("-----BEGIN") ? hidden : text
-}
+const shownTexts: ReadonlyMap<string, (text: string) => string> = new Map([
+  ["base_url", shownAddress],
+  ["proxy", shownAddress],
+  ["tls.key", (text) => text.includes("-----BEGIN") ? hidden : text]
+])
 
 const shownText = (value: string | number | boolean, path: ReadonlyArray<string>): string | number | boolean => {
-  const show = shownTexts[path.join(".")]
+  const show = shownTexts.get(path.join("."))
   return typeof value !== "string" || show === undefined ? value : show(value)
 }
 

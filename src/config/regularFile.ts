@@ -4,6 +4,7 @@
  * The one thing to know: a path may name a pipe, which may never have a writer, or a device, which may never end. Only regular files are
  * read, up to a bound, by the system's threads and not in the event loop's time.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -52,8 +53,7 @@ const readWithin = async (path: string, most: number): Promise<Buffer> => {
   }
 }
 
-/** Reads a regular file of at most `most` bytes. Fails with the reason, for which a link counts as the file that it leads to. */
-export const readRegularFile = (path: string, most: number): Effect.Effect<Buffer, UnreadableFile> =>
+const readFromDisk = (path: string, most: number): Effect.Effect<Buffer, UnreadableFile> =>
   Effect.tryPromise({
     try: () => readWithin(path, most),
     catch: (error) => {
@@ -64,3 +64,12 @@ export const readRegularFile = (path: string, most: number): Effect.Effect<Buffe
         : unreadable("other", path, ` cannot be read (${code})`)
     }
   })
+
+/** Reads files from the disk. A disk in memory brings a reader of its own. */
+export const CurrentFileReader = Context.Reference("model-gateway/config/FileReader", {
+  defaultValue: () => readFromDisk
+})
+
+/** Reads a regular file of at most `most` bytes. Fails with the reason, for which a link counts as the file that it leads to. */
+export const readRegularFile = (path: string, most: number): Effect.Effect<Buffer, UnreadableFile> =>
+  Effect.flatMap(CurrentFileReader, (read) => read(path, most))

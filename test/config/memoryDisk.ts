@@ -3,9 +3,11 @@ import * as ByteSize from "effect/ByteSize"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as PlatformError from "effect/PlatformError"
 import * as Stream from "effect/Stream"
+import { CurrentFileReader, UnreadableFile } from "../../src/config/regularFile.ts"
 
 const failed = (tag: "AlreadyExists" | "NotFound" | "Unknown", code: string) =>
   PlatformError.systemError({
@@ -103,5 +105,10 @@ export const makeMemoryDisk = (files: Record<string, string> = {}) => {
     watch: () => Stream.empty,
     writeFileString: (path, text) => Effect.andThen(create(path), write(path, text))
   })
-  return { disk, layer }
+  const reader = Layer.succeed(CurrentFileReader, (path) =>
+    Effect.mapBoth(found(path), {
+      onFailure: () => new UnreadableFile({ kind: "missing", message: `${path}: there is no such file` }),
+      onSuccess: (text) => Buffer.from(text)
+    }))
+  return { disk, layer: Layer.merge(layer, reader) }
 }

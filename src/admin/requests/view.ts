@@ -168,7 +168,10 @@ export function* viewDetail(
 
 const itemFields = Object.keys(RequestItem.fields) as ReadonlyArray<keyof typeof RequestItem.Type>
 
-/** A record without bodies, frames and the words of the upstream, for an operator who may not read them. A field that is not named here is left out. */
+/**
+ * A record without bodies, frames and the words of the upstream, for an operator who may not read them. A field that is not named here is
+ * left out.
+ */
 export const withoutBodies = (detail: typeof RequestDetail.Type): typeof RequestDetail.Type => ({
   ...Struct.pick(detail, itemFields),
   bodies_kept: false,

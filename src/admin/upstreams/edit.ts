@@ -60,7 +60,10 @@ export const addUpstream = (
   return Result.succeed(setField(kept, pathOf(name), patchEntry({}, entry)))
 }
 
-/** Changes the entry of an upstream: an absent field stays, `null` unsets it, a secret as it is shown stays. `from` makes the entry that is changed. */
+/**
+ * Changes the entry of an upstream: an absent field stays, `null` unsets it, a secret as it is shown stays. `from` makes the entry that is
+ * changed.
+ */
 export const changeUpstream = (
   raw: RawConfig,
   config: GatewayConfig,
