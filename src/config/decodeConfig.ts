@@ -8,7 +8,14 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type MessagesMapping, type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
-import { defaultUpstream, type Listed, makeRouteTable, type RouteConfig, targetsNamed } from "../domain/routes.ts"
+import {
+  defaultUpstream,
+  isServer,
+  type Listed,
+  makeRouteTable,
+  type RouteConfig,
+  targetsNamed
+} from "../domain/routes.ts"
 import { parseTimestamp } from "../domain/time.ts"
 import {
   type AccountTable,
@@ -89,10 +96,6 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
 const namesDriver = (group: Schema.Json | undefined): boolean => isJsonObject(group) && Object.hasOwn(group, "driver")
 
 const toModel = ({ id, reasoning, search }: ConfiguredModel): Model => ({ id, reasoning, search })
-
-/** True for a driver whose server has names of its own for its models. */
-const hasServer = (upstream: UpstreamConfig | undefined): upstream is UpstreamConfig =>
-  upstream !== undefined && upstream.driver !== "embedded" && upstream.driver !== "session"
 
 /** The models of the server by its own names. Of several entries for one, a further model is chosen, then the first. */
 const mappedNames = ({ models }: UpstreamConfig): ReadonlyMap<string, Model> =>
@@ -312,7 +315,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     aliases,
     mapping: groups.msgcompat_mapping,
     families: groups.compat.family_models,
-    mapped: hasServer(upstream) ? mappedNames(upstream) : undefined,
+    mapped: isServer(upstream.driver) ? mappedNames(upstream) : undefined,
     listed: before === undefined ? undefined : keptLists(before, several.upstreams)
   }
   const { slots, upstreams } = toUpstreams(several, counts, groups, before)

@@ -7,7 +7,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
-import { defaultUpstream, placeOfUpstream, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
+import { defaultUpstream, isServer, placeOfUpstream, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
 import { type Account, keyless } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type {
@@ -27,7 +27,7 @@ import { type PemFiles, readTls } from "./tls.ts"
 export const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
 
 /** True for a driver whose accounts are the API keys of a server. */
-export const usesKeys = (driver: UpstreamConfig["driver"]): boolean => driver !== "embedded" && driver !== "session"
+export const usesKeys: (driver: UpstreamConfig["driver"]) => boolean = isServer
 
 /** What addresses may end with beyond the base address. */
 const endpoints: { readonly [Name in UpstreamConfig["driver"]]: RegExp } = {

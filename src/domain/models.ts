@@ -27,26 +27,23 @@ export const modelsCreated = 1_735_689_600
 const vendorFamilies = "gpt- chatgpt- o1 o3 o4 claude- msgcompat- gemini- grok-".split(" ")
 const openFamilies = "gpt-oss llama- qwen mistral- command- kimi- glm-".split(" ")
 
+/** Names of the open families whose models the vendor alone serves. Clients of the vendor ask for them by default. */
+const hostedNames =
+  ("qwen-max qwen-plus qwen-turbo qwen-flash qwen-long qwen3-max qwen3-coder-plus qwen3-coder-flash " +
+    "mistral-medium mistral-large-latest mistral-small-latest kimi-latest").split(" ")
+
 /** The form of servers' own names: with a publisher (`Qwen/…`), a tag (`qwen3:8b`), a size (`-8b`) or a file's ending. */
 const serverForm = /[/:]|[-_x]\d+(?:\.\d+)?b(?![a-z0-9])|\.gguf$/
 
 const isOf = (families: ReadonlyArray<string>, name: string): boolean =>
   families.some((prefix) => name.startsWith(prefix))
 
-/** What names of families mean. */
-interface FamilyRules {
-  /** Names of well-known families stand for native models. */
-  readonly families: boolean
-  /** The server's own names that the configuration maps. Absent if the upstream is not a server with names of its own. */
-  readonly mapped?: ReadonlyMap<string, Model> | undefined
-}
-
-/** A server's own name of an open model means that model, so another one must not answer for it. */
-const namesFamily = ({ families, mapped }: FamilyRules, name: string): boolean => {
-  if (!families) return false
-  if (!isOf(openFamilies, name)) return isOf(vendorFamilies, name)
-  return mapped === undefined || !serverForm.test(name)
-}
+/**
+ * Whether a name in normal form is one that servers use as their own: an open model's. It means that model, so another model must not
+ * answer for it, also if the name is misspelled.
+ */
+export const isServersOwnName = (name: string): boolean =>
+  isOf(openFamilies, name) && (!isOf(hostedNames, name) || serverForm.test(name))
 
 const reasoningWords = ["reason", "think", "opus", "slow", "codex", "-r1"]
 const reasoningFamilies = ["o1", "o3", "o4"]
@@ -57,8 +54,8 @@ const native = (reasoning: boolean, search: boolean): Model => nativeModels[(rea
 export const normalizeModelName = (name: string): string => name.trim().toLowerCase()
 
 /** The native model that a name of a well-known family stands for. `name` is in normal form. */
-export const familyModel = (rules: FamilyRules, name: string): Model | undefined => {
-  if (!namesFamily(rules, name)) return undefined
+export const familyModel = (name: string): Model | undefined => {
+  if (!isOf(vendorFamilies, name) && !isOf(openFamilies, name)) return undefined
   const reasoning = reasoningWords.some((word) => name.includes(word)) ||
     reasoningFamilies.some((prefix) => name.startsWith(prefix))
   return native(reasoning, name.includes("search"))

@@ -29,6 +29,9 @@ const distance = (from: string, to: string, most: number): number => {
   return last[to.length]!
 }
 
+/** A model's name without its publisher and its tag: `qwen3` of `Qwen/qwen3:8b`. Other names have neither. */
+const bare = (name: string): string => name.replace(/^.*\/|:.*$/g, "")
+
 /** The nearest candidates, at most `count`, of which up to a third of the letters differ from `name`; case is ignored. */
 export const nearest = (name: string, candidates: Iterable<string>, count = 1): ReadonlyArray<string> => {
   if (name === "" || name.length > longestName) return []
@@ -39,8 +42,11 @@ export const nearest = (name: string, candidates: Iterable<string>, count = 1): 
   for (const candidate of candidates) {
     if (compared++ >= mostCandidates) break
     const known = candidate.toLowerCase()
+    const own = bare(known)
     // A prefix counts as one typo: `chat` for `chat-large`.
-    const apart = asked.length > 2 && known.startsWith(asked) ? 1 : distance(asked, known, most)
+    const apart = asked.length > 2 && (known.startsWith(asked) || own.startsWith(asked))
+      ? 1
+      : Math.min(distance(asked, known, most), own === known ? most + 1 : distance(asked, own, most))
     if (apart <= most) found.push([candidate, apart])
   }
   return found.sort(([, one], [, other]) => one - other).slice(0, count).map(([candidate]) => candidate)

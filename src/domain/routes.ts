@@ -12,6 +12,7 @@ import {
   carriedModel,
   embeddingModel,
   familyModel,
+  isServersOwnName,
   mappedModel,
   type MessagesMapping,
   type Model,
@@ -26,6 +27,9 @@ export const defaultUpstream = "default"
 
 /** The place of an upstream in the configuration. */
 export const placeOfUpstream = (name: string): string => name === defaultUpstream ? "upstream" : `upstreams.${name}`
+
+/** Whether an upstream with this driver is a server, with keys as accounts and with names of its own for its models. */
+export const isServer = (driver: string): boolean => driver !== "embedded" && driver !== "session"
 
 /** An upstream as far as routes depend on it. */
 export interface RoutedUpstream {
@@ -264,6 +268,18 @@ const wellKnown = (family: NameFamily, name: string): Model | undefined => {
 }
 
 /**
+ * The native model's route that a name of a well-known family stands for. Where a server answers first, the names of open models are
+ * names of that server.
+ */
+const familyRoute = ({ config, routes }: RouteTable, name: string): Route | undefined => {
+  const native = config.families ? familyModel(name) : undefined
+  const route = native && routes.get(native.id)
+  if (route === undefined || !isServersOwnName(name)) return route
+  const first = config.upstreams.find((upstream) => upstream.name === route.targets[0]!.upstream)
+  return first !== undefined && isServer(first.driver) ? undefined : route
+}
+
+/**
  * Resolves a requested name, in this order: an id or a route, a target, an alias, the server's own name, a well-known model of the
  * endpoint, the mapping (messages), the families. A name that addresses an upstream has none of the last four meanings.
  */
@@ -276,8 +292,7 @@ export const resolveRoute = (table: RouteTable, family: NameFamily, requested: s
   if (own !== undefined || family === "carried") return own
   const mapped = family === "messages" ? mappedModel(config.mapping, name) : undefined
   if (mapped !== undefined) return findNamed(table, normalizeModelName(mapped))
-  const native = familyModel(config, name)
-  return native && table.routes.get(native.id)
+  return familyRoute(table, name)
 }
 
 /** The table with the models that the server of an upstream lists. */
@@ -307,9 +322,10 @@ const modelsOf = (table: RouteTable, upstream: string): string => {
 }
 
 const suggestion = (table: RouteTable, requested: string): string => {
-  const { aliases, listed } = table.config
-  const models = [...table.routes.values(), ...listed?.get(defaultUpstream)?.values() ?? []]
-  const known = [...models.map(({ id }) => id), ...aliases.keys()]
+  const { aliases, listed, mapped } = table.config
+  const own = new Map([...mapped?.keys() ?? []].map((name) => [name, name]))
+  for (const [name, { id }] of listed?.get(defaultUpstream) ?? []) own.set(name, id)
+  const known = [...Array.from(table.routes.values(), ({ id }) => id), ...aliases.keys(), ...own.values()]
   const near = quoted(nearest(requested.trim(), known, mostSuggested))
   return near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`
 }

@@ -141,7 +141,10 @@ const answered = (
     if (stats.target !== undefined) {
       // Headers that leave before the reply starts name no upstream: another target may answer yet.
       if (stats.waiting === undefined) Object.assign(headers, answererHeaders(stats.target))
-    } else if (stats.driver === "embedded") Object.assign(headers, upstreamIsEmbedded)
+    } else {
+      if (stats.model !== undefined) headers["x-gateway-model"] = headerValue(stats.model)
+      if (stats.driver === "embedded") Object.assign(headers, upstreamIsEmbedded)
+    }
   }
   const complete = HttpServerResponse.setHeaders(response, headers)
   // The chunks of a stream are recorded as they are sent.

@@ -21,8 +21,9 @@ const config: RouteConfig = {
   mapping: { fast: "upstream-chat", slow: "upstream-reasoner" },
   families: true
 }
+const sessions = { ...config.upstreams[0]!, driver: "session" }
 const tableOf = (changes: Partial<RouteConfig>) => makeRouteTable({ ...config, ...changes })
-const table = tableOf({})
+const table = tableOf({ upstreams: [sessions] })
 const answer = (routes: RouteTable, name: string, family: NameFamily = "chat") =>
   resolveRoute(routes, family, name)?.targets[0]?.model.id
 const resolved = (name: string) => answer(table, name)
@@ -69,7 +70,7 @@ describe("names of a server's own form", () => {
     assert.strictEqual(of("qwen2.5-coder:7b"), "small")
   })
 
-  it("do not resolve by the family of an open model", () => {
+  it("do not resolve by the family of an open model, also misspelled and without a tag", () => {
     for (
       const name of [
         "qwen3:32b",
@@ -78,14 +79,30 @@ describe("names of a server's own form", () => {
         "gpt-oss-120b",
         "llama-3.3-70b-instruct",
         "glm-4.5:latest",
-        "qwen3-0.6b-q4_k_m.gguf"
+        "qwen3-0.6b-q4_k_m.gguf",
+        "qwen3-codr",
+        "qwen",
+        "mistral-nemo",
+        "command-r",
+        "kimi-k2-thinking",
+        "glm-4.5",
+        "gpt-oss",
+        "qwen-max:7b"
       ]
     ) {
       assert.strictEqual(of(name), undefined, name)
       assert.isDefined(answer(table, name), `${name} where the upstream is not a server`)
     }
-    assert.strictEqual(of("qwen-max"), "upstream-chat")
-    assert.strictEqual(of("claude-sonnet-4-5@20250929"), "upstream-chat")
+    for (const name of ["qwen-max", "qwen3-coder-plus", "mistral-large-latest", "claude-sonnet-4-5@20250929"]) {
+      assert.strictEqual(of(name), "upstream-chat", name)
+    }
+  })
+
+  it("do not resolve by the family of an open model where a named server answers first", () => {
+    const gpu = { ...sessions, name: "gpu", driver: "openai", models: [{ ...small, id: "upstream-chat" }] }
+    assert.isUndefined(answer(tableOf({ upstreams: [gpu] }), "qwen3-codr"))
+    assert.strictEqual(answer(tableOf({ upstreams: [gpu] }), "gpt-5"), "upstream-chat")
+    assert.strictEqual(answer(tableOf({ upstreams: [sessions, gpu] }), "qwen3-codr"), "upstream-chat")
   })
 
   it("come after the configuration's ids and aliases, and before the families", () => {
@@ -102,7 +119,11 @@ describe("names of a server's own form", () => {
   })
 
   it("are suggested for a misspelled one", () => {
-    assert.include(routeNotFound(server, "lava:latest").message, "\"llava:latest\"")
+    const meant = (name: string) => routeNotFound(server, name).message
+    assert.match(meant("lava:latest"), /did you mean "llava:latest"\?$/)
+    assert.match(meant("lava"), /did you mean "llava:latest"\?$/)
+    assert.match(meant("qwen3-8"), /did you mean "Qwen\/Qwen3-8B"\?$/)
+    assert.match(meant("qwen2.5-codr"), /did you mean "qwen2.5-coder:7b"\?$/)
   })
 })
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { familyModel, nativeModels } from "../../src/domain/models.ts"
+import { familyModel, isServersOwnName, nativeModels } from "../../src/domain/models.ts"
 import {
   allowedRoutes,
   allowsRoute,
@@ -79,8 +79,10 @@ const naive = (config: RouteConfig, family: NameFamily, requested: string): Read
   if (family === "messages" && /^\s*(?:claude|msgcompat)-/i.test(requested)) {
     return named(/opus|reasoner|slow/i.test(requested) ? config.mapping.slow : config.mapping.fast)
   }
-  const native = familyModel(config, requested.trim().toLowerCase())
-  return native && served(native.id)
+  const native = config.families ? familyModel(requested.trim().toLowerCase()) : undefined
+  const targets = native && served(native.id)
+  const first = targets && config.upstreams.find(({ name }) => targets[0]!.startsWith(`${name}/`))
+  return first?.driver === "openai" && isServersOwnName(requested.trim().toLowerCase()) ? undefined : targets
 }
 
 const ids = ["qwen3", "Qwen3", "large", "gpu/large", "upstream-chat", "upstream-reasoner", "claude-x"]

@@ -5,7 +5,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Logger } from "effect"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
-import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+import { json, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
 import { untilHolds } from "../support/until.ts"
 
 const clock = makeMovedClock({ still: true })
@@ -133,5 +133,25 @@ describe("x-gateway-upstream", () => {
   it("is absent for other upstreams", async () => {
     server.answer(() => streamed({ content: "Hello" }))
     assert.isNull(of(await ask(gateway.url, "Hi", false)))
+  })
+})
+
+describe("x-gateway-model", () => {
+  const of = (response: Response) => response.headers.get("x-gateway-model")
+
+  it("names the model that answers or fails in front of one upstream", async () => {
+    for (const stream of [false, true]) {
+      server.answer(() => streamed({ content: "Hello" }))
+      assert.strictEqual(of(await ask(gateway.url, "Hi", stream)), "upstream-chat")
+      server.answer(() => json(400, { error: { message: "no" } }))
+      const refused = await ask(gateway.url, "Hi", stream)
+      assert.deepStrictEqual([refused.status, of(refused)], [400, "upstream-chat"])
+      assert.strictEqual(of(await ask(embedded.url, "!say Hello", stream)), "upstream-chat")
+    }
+  })
+
+  it("is absent where no model was asked", async () => {
+    const response = await fetch(`${gateway.url}/v1/models`)
+    assert.isNull(of(response))
   })
 })

@@ -134,6 +134,30 @@ describe("a list that is no list", () => {
 
 describe("an unknown name", () => {
   it.each(styleNames)(
+    "of an open model's family is refused in the %s style, with the name that is meant",
+    async (style) => {
+      server.list(() => modelList("small:7b", "qwen3-coder:30b"))
+      await start()
+      await knows("qwen3-coder:30b")
+      for (const stream of [false, true]) {
+        const { error, status } = await ask(gateway.url, style, stream, "qwen3-codr")
+        assert.strictEqual(status, 400)
+        assert.match(error?.message ?? "", /"qwen3-codr" does not exist; did you mean "qwen3-coder:30b"\?/)
+      }
+      assert.lengthOf(server.requests, 0)
+    }
+  )
+
+  it("of an open model's family is refused without a list of the server", async () => {
+    server.list(() => json(404, {}))
+    await start()
+    const { error, status } = await ask(gateway.url, "chat", false, "qwen3-codr")
+    assert.deepInclude(error, { code: "model_not_found" })
+    assert.strictEqual(status, 400)
+    assert.lengthOf(server.requests, 0)
+  })
+
+  it.each(styleNames)(
     "is refused in the %s style without a call to the server",
     async (style) => {
       await start()
