@@ -58,6 +58,8 @@ export interface RuntimeConfig extends Omit<typeof Groups.Runtime.Type, "key_max
 export interface AuthConfig {
   /** Whether a credential that is not a configured key is used as the caller's own upstream token. */
   readonly direct_tokens: boolean
+  /** Whether the lists of models need no credential. */
+  readonly public_models: boolean
   /** Concurrent requests of callers with their own tokens. */
   readonly direct_max_inflight: number
   /** SHA-256 digests (hex) of removed keys, newest last. They are never sent to the upstream as tokens. */

@@ -344,6 +344,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     currency,
     auth: keep(before?.auth, {
       direct_tokens: acceptsTokens(groups.auth, upstreams.find(({ name }) => name === defaultUpstream)),
+      public_models: groups.auth.public_models,
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),
       removed_keys: groups.auth.removed_keys
     })

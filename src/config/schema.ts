@@ -495,6 +495,7 @@ export const RequestsGroup = group({
  */
 export const Auth = group({
   direct_tokens: Schema.optionalKey(described(flag, "Accept callers' own upstream tokens.")),
+  public_models: withDefault(described(flag, "Show the lists of models without a credential."), true),
   direct_max_inflight: Schema.optionalKey(
     described(integer(1, 200_000), "Requests with such tokens that are served at once.")
   ),

@@ -323,9 +323,8 @@ const modelsOf = (table: RouteTable, upstream: string): string => {
 
 const suggestion = (table: RouteTable, requested: string): string => {
   const { aliases, listed, mapped } = table.config
-  const own = new Map([...mapped?.keys() ?? []].map((name) => [name, name]))
-  for (const [name, { id }] of listed?.get(defaultUpstream) ?? []) own.set(name, id)
-  const known = [...Array.from(table.routes.values(), ({ id }) => id), ...aliases.keys(), ...own.values()]
+  const models = listedRoutes(table).map(({ id }) => id)
+  const known = [...models, ...aliases.keys(), ...(listed?.has(defaultUpstream) ? [] : mapped?.keys() ?? [])]
   const near = quoted(nearest(requested.trim(), known, mostSuggested))
   return near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`
 }
@@ -396,12 +395,47 @@ export const allowsRoute = (allowed: AllowedRoutes, { id, kind, targets }: Route
 export const isAllowed = (allowed: AllowedRoutes | undefined, route: Route): boolean =>
   allowed === undefined || allowsRoute(allowed, route)
 
-/** The entries of a list of models: native models, other models and routes; then the targets that the key names. */
+/** The list of the server behind names without an upstream; `undefined` if it is not known or names nothing. */
+const serverList = ({ listed }: RouteConfig): ReadonlyMap<string, Model> | undefined => {
+  const list = listed?.get(defaultUpstream)
+  return list === undefined || list.size === 0 ? undefined : list
+}
+
+/**
+ * Whether requests for a route reach a model. A native name that no entry maps is sent to a server as it is, and no model of the server
+ * has it if the server's list does not.
+ */
+export const reachesModel = ({ config }: RouteTable, { targets }: Pick<Route, "targets">): boolean => {
+  const list = serverList(config)
+  return list === undefined ||
+    targets.some(({ model: { id }, upstream }) =>
+      upstream !== defaultUpstream || !natives.has(id) || list.has(id) ||
+      config.upstreams.some(({ models, name }) =>
+        name === upstream && models.some((model) => normalizeModelName(model.id) === id)
+      )
+    )
+}
+
+/** The server's names that can be asked for beside the ids of the configuration. Those of configured models are among them. */
+export const serverModels = (table: RouteTable, allowed?: AllowedRoutes): ReadonlyArray<Model> => {
+  const shown: Array<Model> = []
+  for (const [name, { id }] of serverList(table.config) ?? []) {
+    const route = table.routes.has(name) ? undefined : resolveRoute(table, "chat", name)
+    if (route !== undefined && isAllowed(allowed, route)) shown.push({ ...route.targets[0]!.model, id })
+  }
+  return shown
+}
+
+/**
+ * The entries of a list of models, which is what can be asked for: native models, other models and routes; the server's names; then the
+ * targets that the key names.
+ */
 export const listedRoutes = (table: RouteTable, allowed?: AllowedRoutes): ReadonlyArray<Model> => {
   const shown: Array<Model> = []
   for (const route of table.routes.values()) {
-    if (allowed === undefined || allowed.names.has(route.id)) shown.push(route)
+    if ((allowed === undefined || allowed.names.has(route.id)) && reachesModel(table, route)) shown.push(route)
   }
+  shown.push(...serverModels(table, allowed))
   if (allowed === undefined || (allowed.named.size === 0 && allowed.upstreams.size === 0)) return shown
   for (const [upstream, targets] of table.upstreams) {
     for (const target of targets.values()) {

@@ -5,6 +5,7 @@ import * as Context from "effect/Context"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { RequestStats } from "../completion/RequestStats.ts"
+import { gatewayError } from "../domain/GatewayError.ts"
 
 /** The authenticated caller; provided by the middleware of business endpoints. */
 export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()("model-gateway/http/CurrentCaller") {}
@@ -39,3 +40,9 @@ export const credentialOf = (request: HttpServerRequest.HttpServerRequest): stri
   const token = found?.trim()
   return token === "" ? undefined : token
 }
+
+/** The refusal of a request without a credential. */
+export const missingCredential = gatewayError(
+  "authentication_failed",
+  "No API key was sent; send Authorization: Bearer <key> or x-api-key: <key>"
+)

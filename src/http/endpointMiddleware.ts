@@ -42,12 +42,7 @@ import type { EndpointPolicy } from "./EndpointPolicy.ts"
 import type { ErrorShape } from "./errorShapes.ts"
 import { schemaFault } from "./jsonBody.ts"
 import { errorResponse } from "./reply.ts"
-import { credentialOf, CurrentCaller, CurrentRequestStats } from "./RequestContext.ts"
-
-const missing = gatewayError(
-  "authentication_failed",
-  "No API key was sent; send Authorization: Bearer <key> or x-api-key: <key>"
-)
+import { credentialOf, CurrentCaller, CurrentRequestStats, missingCredential } from "./RequestContext.ts"
 
 const isGatewayError = (error: unknown): error is GatewayError => error instanceof GatewayError
 
@@ -282,7 +277,7 @@ export const businessMiddleware = (facts: EndpointPolicy) =>
         (request, stats, endpoint) => {
           const token = credentialOf(request)
           const target = request.headers["x-gateway-target-account"]?.trim()
-          if (token === undefined) return Effect.fail(missing)
+          if (token === undefined) return Effect.fail(missingCredential)
           // The refusal of a disabled or expired key counts as a request of that key.
           const identified = Effect.catchEager(
             callers.identify(token, target === "" ? undefined : target, clientAddress(request, config.now().server)),

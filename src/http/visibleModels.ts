@@ -4,16 +4,34 @@
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { Callers } from "../accounts/Callers.ts"
+import { ConfigStore } from "../config/ConfigStore.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import type { AllowedRoutes } from "../domain/routes.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
-import { credentialOf } from "./RequestContext.ts"
+import { clientAddress } from "./clientAddress.ts"
+import { credentialOf, missingCredential } from "./RequestContext.ts"
 
-/** Reads what the key of the current request's caller allows; `undefined` for all models. Lists need no credential. */
+type Visible = AllowedRoutes | undefined
+
+/**
+ * Reads what the key of the current request's caller allows; `undefined` for all models. Lists need no credential (spec
+ * "Authentication"), unless `auth.public_models` is off. A credential that is sent must be valid, except that any bearer passes as a
+ * caller's own token while lists are public. Fails with `authentication_failed`, and as `Callers.identify` does.
+ */
 export const visibleModels = Effect.gen(function*() {
   const callers = yield* Callers
+  const config = yield* ConfigStore
   const limits = yield* KeyLimits
-  return Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
+  return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request): Effect.Effect<Visible, GatewayError> => {
+    const { auth, server } = config.now()
     const token = credentialOf(request)
     const key = token === undefined ? undefined : callers.activeKey(token)
-    return key === undefined ? undefined : limits.modelsOf(key)
+    if (key !== undefined) return Effect.succeed(limits.modelsOf(key))
+    if (auth.public_models && (token === undefined || auth.direct_tokens)) return Effect.undefined
+    if (token === undefined) return Effect.fail(missingCredential)
+    return Effect.map(
+      callers.identify(token, undefined, clientAddress(request, server)),
+      (caller) => caller._tag === "Managed" && caller.key !== undefined ? limits.modelsOf(caller.key) : undefined
+    )
   })
 })

@@ -49,6 +49,7 @@ const flags = [
   "auto_delete.sessions",
   "captures.enabled",
   "auth.direct_tokens",
+  "auth.public_models",
   "metrics.public",
   "telemetry.capture_content",
   "telemetry.propagate"
@@ -121,7 +122,12 @@ describe("decodeConfig", () => {
         timeouts: { connect: 10, first_byte: 30, silence: 120, queue: 60, client: 120, drain: 120, attempts: 120 }
       })
       assert.deepStrictEqual(config.captures, { enabled: true, limit: 20, max_body_bytes: 5 * 1024 * 1024 })
-      assert.deepStrictEqual(config.auth, { direct_tokens: true, direct_max_inflight: 1, removed_keys: [] })
+      assert.deepStrictEqual(config.auth, {
+        direct_tokens: true,
+        public_models: true,
+        direct_max_inflight: 1,
+        removed_keys: []
+      })
       assert.deepStrictEqual(config.server, { trusted_proxies: [] })
       assert.deepStrictEqual(config.privacy, { client_address: "prefix" })
       assert.deepStrictEqual(config.metrics, { public: false })

@@ -123,7 +123,8 @@ describe("names of a server's own form", () => {
     assert.match(meant("lava:latest"), /did you mean "llava:latest"\?$/)
     assert.match(meant("lava"), /did you mean "llava:latest"\?$/)
     assert.match(meant("qwen3-8"), /did you mean "Qwen\/Qwen3-8B"\?$/)
-    assert.match(meant("qwen2.5-codr"), /did you mean "qwen2.5-coder:7b"\?$/)
+    const unlisted = tableOf({ mapped: new Map([["qwen2.5-coder:7b", small]]) })
+    assert.match(routeNotFound(unlisted, "qwen2.5-codr").message, /did you mean "qwen2.5-coder:7b"\?$/)
   })
 })
 

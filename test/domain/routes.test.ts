@@ -11,7 +11,8 @@ import {
   type RouteConfig,
   routeFaults,
   routeNotFound,
-  type RouteTable
+  type RouteTable,
+  withListed
 } from "../../src/domain/routes.ts"
 import { runs } from "../support/effort.ts"
 
@@ -172,6 +173,23 @@ describe("routes", () => {
         }
         const route = resolveRoute(table, "chat", asked)
         if (route !== undefined && models.includes(asked)) assert.isTrue(allowsRoute(allowed, route))
+      }),
+      { numRuns: runs(300) }
+    )
+  })
+
+  it("list only names that resolve, each once, whatever the server lists", () => {
+    fc.assert(
+      fc.property(configs, fc.array(names), fc.array(names, { maxLength: 3 }), (config, listed, models) => {
+        const table = withListed(makeRouteTable(config), listed)
+        const all = listedRoutes(table).map(({ id }) => id.trim().toLowerCase())
+        assert.strictEqual(new Set(all).size, all.length)
+        for (const id of all) assert.isDefined(resolveRoute(table, "chat", id), id)
+        const allowed = allowedRoutes(table, models)
+        for (const { id } of listedRoutes(table, allowed)) {
+          const route = resolveRoute(table, "chat", id)
+          assert.isTrue(route !== undefined && allowsRoute(allowed, route), id)
+        }
       }),
       { numRuns: runs(300) }
     )

@@ -9,7 +9,7 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional, ParsedJson, ParsedObject } from "../../domain/schemas.ts"
-import { always, completing, documented, embedding } from "../../http/documented.ts"
+import { completing, documented, embedding, finding, reading } from "../../http/documented.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import { dimensionsRange } from "../shared/embeddings/inputs.ts"
 import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middleware.ts"
@@ -318,12 +318,12 @@ export class GenerateGroup extends HttpApiGroup.make("generate").add(
 ).middleware(GenerateMiddleware).add(
   HttpApiEndpoint.get("listModels", "/v1beta/models", {
     success: Schema.Struct({ models: Schema.Array(GenerateModel) })
-  }).annotateMerge(documented({ summary: "List the content-generation style's models", errors: always }))
+  }).annotateMerge(documented({ summary: "List the content-generation style's models", errors: reading }))
     .middleware(GeneratePublicMiddleware),
   HttpApiEndpoint.get("getModel", "/v1beta/models/:model", { params, success: GenerateModel }).annotateMerge(
     documented({
       summary: "Read one of the content-generation style's models",
-      errors: [...always, "not_found"]
+      errors: finding
     })
   ).middleware(GeneratePublicMiddleware)
 ).annotate(OpenApi.Description, "The content-generation style; `/v1` is a compatible path of `/v1beta`") {}

@@ -9,7 +9,7 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
-import { always, completing, documented } from "../../http/documented.ts"
+import { completing, documented, finding, reading } from "../../http/documented.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
 import { serverWords } from "../shared/thinking.ts"
@@ -259,7 +259,7 @@ const countDocs = (summary: string) =>
     example
   })
 
-/** The messages endpoints; the model list needs no credential. */
+/** The messages endpoints; the model list needs no credential unless `auth.public_models` is off. */
 export class MessagesGroup extends HttpApiGroup.make("messages").add(
   HttpApiEndpoint.post("create", "/msgcompat/v1/messages", create).annotateMerge(createDocs("Create a message")),
   HttpApiEndpoint.post("createV1", "/v1/messages", create).annotateMerge(createDocs("Create a message (shortcut)")),
@@ -272,14 +272,14 @@ export class MessagesGroup extends HttpApiGroup.make("messages").add(
     .annotateMerge(countDocs("Count the tokens of a message (shortcut)"))
 ).middleware(MessagesMiddleware).add(
   HttpApiEndpoint.get("listModels", "/msgcompat/v1/models", { success: MessagesModelList }).annotateMerge(
-    documented({ summary: "List the messages style's models", errors: always })
+    documented({ summary: "List the messages style's models", errors: reading })
   ).middleware(MessagesPublicMiddleware),
   HttpApiEndpoint.get("getModel", "/msgcompat/v1/models/:id", {
     params: { id: Schema.NonEmptyString },
     success: MessagesModel
   }).annotateMerge(documented({
     summary: "Read one of the messages style's models",
-    errors: [...always, "not_found"]
+    errors: finding
   })).middleware(MessagesPublicMiddleware)
 ).annotate(
   OpenApi.Description,

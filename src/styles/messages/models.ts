@@ -2,7 +2,14 @@
  * The model list of the messages style (behaviour §5).
  */
 import { modelsCreated, normalizeModelName } from "../../domain/models.ts"
-import { type AllowedRoutes, isAllowed, resolveRoute, type RouteTable } from "../../domain/routes.ts"
+import {
+  type AllowedRoutes,
+  isAllowed,
+  reachesModel,
+  resolveRoute,
+  type RouteTable,
+  serverModels
+} from "../../domain/routes.ts"
 import type { MessagesModel, MessagesModelList } from "./Api.ts"
 
 const ids = [
@@ -58,18 +65,22 @@ const entry = (id: string): typeof MessagesModel.Type => ({
 
 const entries: ReadonlyArray<typeof MessagesModel.Type> = ids.map(entry)
 
-const isShownAs = (table: RouteTable, allowed: AllowedRoutes | undefined) => (name: string): boolean => {
+/** The route of a name that the caller may use. */
+const routeFor = (table: RouteTable, allowed: AllowedRoutes | undefined, name: string) => {
   const route = resolveRoute(table, "messages", name)
-  return route !== undefined && isAllowed(allowed, route)
+  return route !== undefined && isAllowed(allowed, route) ? route : undefined
 }
 
-/** The models that the caller may see. */
+/** The models that the caller may see: the style's own names that reach a model, then the server's names. */
 export const messagesModelList = (
   table: RouteTable,
   allowed: AllowedRoutes | undefined
 ): typeof MessagesModelList.Type => {
-  const shown = isShownAs(table, allowed)
-  const data = entries.filter(({ id }) => shown(id))
+  const own = entries.filter(({ id }) => {
+    const route = routeFor(table, allowed, id)
+    return route !== undefined && reachesModel(table, route)
+  })
+  const data = [...own, ...serverModels(table, allowed).map(({ id }) => entry(id))]
   return { object: "list", data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: false }
 }
 
@@ -78,5 +89,4 @@ export const findMessagesModel = (
   table: RouteTable,
   allowed: AllowedRoutes | undefined,
   requested: string
-): typeof MessagesModel.Type | undefined =>
-  isShownAs(table, allowed)(requested) ? entry(normalizeModelName(requested)) : undefined
+): typeof MessagesModel.Type | undefined => routeFor(table, allowed, requested) && entry(normalizeModelName(requested))

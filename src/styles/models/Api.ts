@@ -1,11 +1,11 @@
 /**
- * Contract of the chat-completions family's model list (spec "Upstream models"). It needs no credential.
+ * Contract of the chat-completions family's model list (spec "Upstream models"). It needs no credential unless `auth.public_models` is off.
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import { always, documented } from "../../http/documented.ts"
+import { documented, finding, reading } from "../../http/documented.ts"
 import { OpenAiPublicMiddleware } from "../shared/middleware.ts"
 
 /** An entry of the list. */
@@ -22,12 +22,18 @@ export const ModelList = Schema.Struct({ object: Schema.Literal("list"), data: S
 
 export class ModelsGroup extends HttpApiGroup.make("models").add(
   HttpApiEndpoint.get("list", "/v1/models", { success: ModelList }).annotateMerge(
-    documented({ summary: "List models", errors: always })
+    documented({
+      summary: "List models",
+      description:
+        "The models that can be asked for: natives, configured ones, routes, and those that the server lists. A valid key " +
+        "gets those that it may use. A credential is needed where `auth.public_models` is off.",
+      errors: reading
+    })
   ),
   HttpApiEndpoint.get("get", "/v1/models/:id", { params: { id: Schema.NonEmptyString }, success: ModelEntry })
     .annotateMerge(documented({
       summary: "Read a model",
       description: "Accepts an alias and returns the model that it stands for.",
-      errors: [...always, "not_found"]
+      errors: finding
     }))
 ).middleware(OpenAiPublicMiddleware).annotate(OpenApi.Description, "Models of the chat-completions style") {}

@@ -34,12 +34,16 @@ import { declaredTools } from "./tools.ts"
 
 const keysAtom = Admin.query("admin-keys", "list", { query: { page: 1, page_size: 200 }, reactivityKeys: ["keys"] })
 
-/** The models that the gateway lists to callers. */
-const modelsAtom = Atom.make(
-  Effect.tryPromise(async () => {
-    const response = await fetch(at("/v1/models"), { credentials: "omit" })
-    return list(record(await response.json())["data"]).map((model) => string(record(model)["id"]))
-  })
+/** The models that the gateway lists to a key; none without one. */
+const modelsOf = Atom.family((key: string | undefined) =>
+  Atom.make(
+    Effect.tryPromise(async (): Promise<ReadonlyArray<string>> => {
+      if (key === undefined) return []
+      const headers = { authorization: `Bearer ${key}` }
+      const response = await fetch(at("/v1/models"), { credentials: "omit", headers })
+      return list(record(await response.json())["data"]).map((model) => string(record(model)["id"]))
+    })
+  )
 )
 
 const TurnView = ({ turn }: { readonly turn: Turn }) => {
@@ -134,10 +138,10 @@ export const Playground = () => {
   const form = useAtom(formAtom)
   const conversation = useAtom(conversationAtom)
   const [code, setCode] = useState(false)
-  const models = Option.getOrElse(AsyncResult.value(useAtom(modelsAtom)), (): ReadonlyArray<string> => [])
   const accepted = useAcceptedKeys()
   const keys = accepted ?? []
   const key = keys[form.key] ?? keys[0]
+  const models = Option.getOrElse(AsyncResult.value(useAtom(modelsOf(key))), (): ReadonlyArray<string> => [])
   const keyNames = useKeyNames(keys)
   const [tooLarge, setTooLarge] = useState(false)
   const isToolsText = declaredTools(form.ownTools) !== undefined

@@ -31,6 +31,16 @@ const shown = (model: string) =>
   fetch(`${gateway.url}/v1/models/${encodeURIComponent(model)}`, {
     headers: { authorization: `Bearer ${businessKey}` }
   })
+/** The names in a list of models. */
+const listed = async (path: string, bearer?: string): Promise<ReadonlyArray<string>> => {
+  const headers = bearer === undefined ? undefined : { authorization: `Bearer ${bearer}` }
+  const response = await fetch(gateway.url + path, headers && { headers })
+  const { data = [], models = [] } = await response.json() as {
+    data?: ReadonlyArray<{ id: string }>
+    models?: ReadonlyArray<{ name: string }>
+  }
+  return [...data.map(({ id }) => id), ...models.map(({ name }) => name)]
+}
 const put = (settings: object) =>
   fetch(`${gateway.url}/admin/settings`, {
     method: "PUT",
@@ -72,13 +82,12 @@ describe("a name in the server's list", () => {
     assert.strictEqual((await shown("qwen3:8b")).status, 404)
   })
 
-  it("is not listed by the gateway, and can be read", async () => {
-    server.list(() => modelList("qwen3:8b"))
+  it("is listed by the gateway, and can be read", async () => {
+    server.list(() => modelList("Qwen/Qwen3-8B"))
     await start()
-    await knows("qwen3:8b")
-    assert.deepInclude(await (await shown("qwen3:8b")).json(), { id: "qwen3:8b" })
-    const list = await (await fetch(`${gateway.url}/v1/models`)).text()
-    assert.notInclude(list, "qwen3:8b")
+    await knows("Qwen/Qwen3-8B")
+    assert.deepInclude(await (await shown("qwen/qwen3-8b")).json(), { id: "Qwen/Qwen3-8B" })
+    assert.deepStrictEqual(await listed("/v1/models"), ["upstream-chat", "big", "Qwen/Qwen3-8B"])
   })
 
   it("is read again every ten minutes; a failed read keeps the last list", async () => {
@@ -129,6 +138,57 @@ describe("a list that is no list", () => {
     await server.until(() => server.lists.length > 0)
     assert.strictEqual((await shown("llama-9:9b")).status, 404)
     assert.strictEqual(await say("upstream-chat"), "I am small:7b.")
+  })
+})
+
+describe("the lists of models", () => {
+  const natives = ["upstream-chat", "upstream-reasoner", "upstream-chat-search", "upstream-reasoner-search"]
+
+  it("have the entries of the configuration and the server's names where the server's list is known", async () => {
+    server.list(() => modelList("big:70b", "qwen3:8b", "upstream-reasoner"))
+    await start()
+    await knows("qwen3:8b")
+    const names = ["upstream-chat", "upstream-reasoner", "big", "big:70b", "qwen3:8b"]
+    assert.deepStrictEqual(await listed("/v1/models"), names)
+    assert.deepStrictEqual(await listed("/v1beta/models"), names.map((name) => `models/${name}`))
+    const ofMessages = await listed("/msgcompat/v1/models")
+    assert.deepStrictEqual(ofMessages.slice(22), ["big:70b", "qwen3:8b"])
+    assert.include(ofMessages, "msgcompat-sonnet-4-5")
+    for (const name of [...names, ...ofMessages]) {
+      assert.notStrictEqual((await ask(gateway.url, "messages", false, name)).status, 400, name)
+    }
+  })
+
+  it("have no name that stands for a model which the server lacks", async () => {
+    server.list(() => modelList("qwen3:8b"))
+    await start({
+      upstream: { driver: "openai", base_url: server.baseUrl, models: { "upstream-reasoner": "qwen3:8b" } }
+    })
+    await knows("qwen3:8b")
+    assert.deepStrictEqual(await listed("/v1/models"), ["upstream-reasoner", "qwen3:8b"])
+    const ofMessages = await listed("/msgcompat/v1/models")
+    assert.isTrue(ofMessages.slice(0, -1).every((name) => name.includes("opus")), ofMessages.join())
+    assert.strictEqual(ofMessages.at(-1), "qwen3:8b")
+    const { error } = await ask(gateway.url, "chat", false, "upstream-chatt")
+    assert.notInclude(error?.message, "\"upstream-chat\"")
+  })
+
+  it.each(
+    [["is not known", () => json(404, {})], ["names nothing", () => modelList()]] as const
+  )("have the native models where the server's list %s", async (_, answer) => {
+    server.list(answer)
+    await start()
+    await server.until(() => server.lists.length > 0)
+    assert.deepStrictEqual(await listed("/v1/models"), [...natives, "big"])
+    assert.lengthOf(await listed("/msgcompat/v1/models"), 22)
+  })
+
+  it("have the server's names that the caller's key allows", async () => {
+    server.list(() => modelList("big:70b", "qwen3:8b", "other:1b"))
+    await start({ key_records: { [keyId(businessKey, sha256Hex)]: { models: ["big", "qwen3:8b"] } } })
+    await knows("qwen3:8b")
+    assert.deepStrictEqual(await listed("/v1/models", businessKey), ["big", "big:70b", "qwen3:8b"])
+    assert.deepStrictEqual(await listed("/msgcompat/v1/models", businessKey), ["big:70b", "qwen3:8b"])
   })
 })
 
