@@ -79,7 +79,7 @@ export interface ConfiguredModel extends Model {
 
 export interface UpstreamConfig {
   readonly driver: "embedded" | "session" | "openai" | "messages" | "generate"
-  /** Without a trailing slash; empty with the embedded driver. */
+  /** Without a trailing slash, with the query that every call gets; empty with the embedded driver. */
   readonly base_url: string
   readonly models: ReadonlyArray<ConfiguredModel>
   readonly tools: "native" | "prompt"
@@ -114,6 +114,8 @@ export interface NamedUpstream extends Omit<UpstreamConfig, "timeouts"> {
   /** Seconds. */
   readonly timeouts: typeof Groups.UpstreamEntry.Type["timeouts"]
   readonly headers: ReadonlyArray<UpstreamHeader>
+  /** The header that has an account's key, in lower case; `undefined` for the one of the driver. */
+  readonly credential_header: string | undefined
   /** An address, which may contain a password, or `direct`; `undefined` for the environment's. */
   readonly proxy: Redacted.Redacted<string> | undefined
   readonly tls: UpstreamTls | undefined

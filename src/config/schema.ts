@@ -338,6 +338,9 @@ const sharedFields = {
     }),
     {}
   ),
+  credential_header: Schema.optionalKey(
+    described(text, "Header that has an account's key as it stands. Unset: the one of the driver.")
+  ),
   proxy: Schema.optionalKey(
     described(text, "Proxy on the way to the upstream, or `direct` to use none. Unset: the environment's.")
   ),
@@ -374,7 +377,7 @@ export const UpstreamGroup = group({
     described(oneOf(["embedded", "session", "openai", "messages", "generate"]), "How the upstream is spoken to."),
     "embedded"
   ),
-  base_url: Schema.optionalKey(described(text, "Address of the upstream.")),
+  base_url: Schema.optionalKey(described(text, "Address of the upstream. Its query is sent with every call.")),
   models: withDefault(
     Schema.Record(Schema.String, ModelEntry).annotate({
       message: "must be an object",

@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
 import { defaultUpstream, isServer, placeOfUpstream, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
+import { onPath } from "../domain/serverAddress.ts"
 import { type Account, keyless } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type {
@@ -77,7 +78,7 @@ const toBaseUrl = (
 ): string => {
   const written = (group.base_url ?? "").trim()
   // Operators often paste the full endpoint address in place of the base address.
-  const base_url = written.replace(endpoints[group.driver], "")
+  const base_url = onPath(written, (path) => path.replace(endpoints[group.driver], ""))
   const rule = base_url !== ""
     ? addressRule(written)
     : group.driver === "embedded"
@@ -152,10 +153,31 @@ const ownHeaders = new Set(
   "host content-length transfer-encoding connection te upgrade expect content-type accept".split(" ")
 )
 const mostHeaderBytes = 8 * 1024
+const sentByGateway = "is a header that the gateway sets itself"
+
+/** Headers that a driver sends besides a credential. */
+const driverHeaders = new Set(["anthropic-version", "anthropic-beta"])
+
+/** The header of an upstream's keys. */
+const toCredentialHeader = (
+  { credential_header, driver }: Entry,
+  place: string,
+  faults: Array<Fault>
+): string | undefined => {
+  if (credential_header === undefined) return undefined
+  const name = credential_header.trim().toLowerCase()
+  const rule = !usesKeys(driver)
+    ? `must be unset with the ${driver} driver`
+    : driverHeaders.has(name)
+    ? sentByGateway
+    : headerRule(name, "")
+  if (rule !== undefined) faults.push(fault(place, rule))
+  return name
+}
 
 const headerRule = (name: string, value: string): string | undefined => {
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return "must have the name of a header"
-  if (ownHeaders.has(name.toLowerCase()) || /^proxy-/i.test(name)) return "is a header that the gateway sets itself"
+  if (ownHeaders.has(name.toLowerCase()) || /^proxy-/i.test(name)) return sentByGateway
   if (/[^\t -~\u00a0-\u00ff]/.test(value)) return "must contain Latin-1 characters without line breaks"
   return value.length + name.length > mostHeaderBytes ? `must have at most ${mostHeaderBytes} bytes` : undefined
 }
@@ -208,6 +230,7 @@ const toNamed = (
     ...server,
     enabled: entry.enabled,
     headers: toHeaders(entry.headers, `${place}.headers`, outside.variables, faults),
+    credential_header: toCredentialHeader(entry, `${place}.credential_header`, faults),
     proxy: proxyAt(entry.proxy, `${place}.proxy`, outside.variables, faults),
     tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults, outside.files),
     max_inflight: entry.max_inflight,
@@ -312,8 +335,8 @@ export const limitsOf = (
   }
 }
 
-/** Headers that carry the credential of an account. */
-const credentialHeaders = new Set(["authorization", "x-api-key"])
+/** Headers that carry the credential of an account by default. */
+const credentialHeaders = ["authorization", "x-api-key"]
 
 /** Reports the headers that would replace the credentials of an upstream's accounts. */
 export const checkCredentialHeaders = (
@@ -321,11 +344,12 @@ export const checkCredentialHeaders = (
   counts: ReadonlyMap<string, AccountCount>,
   faults: Array<Fault>
 ): void => {
-  for (const { headers, name } of upstreams) {
+  for (const { credential_header, headers, name } of upstreams) {
     if (!counts.has(name)) continue
+    const taken = credential_header === undefined ? credentialHeaders : [credential_header]
     const place = placeOfUpstream(name)
     for (const header of headers) {
-      if (!credentialHeaders.has(header.name.toLowerCase())) continue
+      if (!taken.includes(header.name.toLowerCase())) continue
       faults.push(fault(`${place}.headers.${header.name}`, "must be unset: the upstream's accounts have credentials"))
     }
   }

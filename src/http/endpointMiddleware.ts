@@ -295,7 +295,11 @@ export const businessMiddleware = (facts: EndpointPolicy) =>
               stats.recording = requests.value.begin({
                 facts: stats,
                 key,
-                head: () => recordedHead(request, config.now().privacy.client_address),
+                head: () => {
+                  const { privacy, upstreams } = config.now()
+                  const secret = upstreams.flatMap(({ credential_header }) => credential_header ?? [])
+                  return recordedHead(request, privacy.client_address, secret)
+                },
                 secret: token
               })
             }

@@ -51,6 +51,7 @@ const credentialHeaders: ReadonlySet<string> = new Set([
   "proxy-authorization",
   "cookie",
   "set-cookie",
+  "api-key",
   "x-api-key",
   "x-gen-api-key",
   "x-goog-api-key",
@@ -60,11 +61,12 @@ const credentialHeaders: ReadonlySet<string> = new Set([
 /** Copies all headers to `to` that hold no credential. */
 const addHeaders = (
   to: Record<string, string>,
-  headers: Readonly<Record<string, string | undefined>>
+  headers: Readonly<Record<string, string | undefined>>,
+  further: ReadonlyArray<string> = []
 ): Record<string, string> => {
   for (const name of Object.keys(headers)) {
     const value = headers[name]
-    if (value !== undefined && !credentialHeaders.has(name)) to[name] = value
+    if (value !== undefined && !credentialHeaders.has(name) && !further.includes(name)) to[name] = value
   }
   return to
 }
@@ -127,14 +129,18 @@ export interface RequestHead {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The part of a request that is recorded beside its body, with clients' addresses as far as they are kept. */
+/**
+ * The part of a request that is recorded beside its body, with clients' addresses as far as they are kept. `secretHeaders` are further
+ * headers with credentials, in lower case.
+ */
 export const recordedHead = (
   { headers, method, originalUrl }: HttpServerRequest.HttpServerRequest,
-  privacy: AddressPrivacy
+  privacy: AddressPrivacy,
+  secretHeaders: ReadonlyArray<string> = []
 ): RequestHead => ({
   method,
   path: plainPath(originalUrl.replace(/^https?:\/\/[^/]*/, "")),
-  headers: hideAddresses(addHeaders({}, headers), privacy)
+  headers: hideAddresses(addHeaders({}, headers, secretHeaders), privacy)
 })
 
 /** The headers of a response that are recorded. */

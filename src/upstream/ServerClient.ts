@@ -14,6 +14,7 @@ import { refusesModel } from "../domain/classifyUpstreamFailure.ts"
 import { isRecord } from "../domain/json.ts"
 import type { UpstreamProtocol } from "../domain/Native.ts"
 import { defaultUpstream, placeOfUpstream } from "../domain/routes.ts"
+import { serverAddress } from "../domain/serverAddress.ts"
 import type { Cooperative } from "../domain/stream/cooperative.ts"
 import { fromPullOnce } from "../domain/stream/transduce.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -80,11 +81,15 @@ export interface ServerProtocol {
   readonly name: UpstreamProtocol
   /** The upstream's name in the configuration, for advice; `default` if it is absent. */
   readonly upstream: string | undefined
-  /** Without a trailing slash. */
+  /** Without a trailing slash. Its query is sent with every request. */
   readonly baseUrl: string
   readonly limits: ExchangeLimits
-  /** Headers of every request; `token` is `undefined` without a key. */
-  readonly headers: (token: string | undefined) => { readonly [name: string]: string }
+  /** Headers of every request. */
+  readonly headers?: { readonly [name: string]: string }
+  /** The headers of a key. */
+  readonly credential: (key: string) => { readonly [name: string]: string }
+  /** The header that has a key as it stands, in place of those of `credential`. */
+  readonly credentialHeader: string | undefined
   /** Reads the JSON of an error; unreadable parts yield no facts. */
   readonly errorFacts: (body: unknown) => ErrorFacts
   /** True if a body without an error status is an error all the same. */
@@ -131,11 +136,17 @@ const leavesAtOnce = () => true
 
 /** Makes the client of one server. */
 export const makeServerClient = (exchanges: Exchanges["Service"], protocol: ServerProtocol) => {
-  const { baseUrl, errorFacts, isError, limits, name, upstream = defaultUpstream, versionPrefix } = protocol
+  const { credentialHeader, errorFacts, isError, limits, name, upstream = defaultUpstream, versionPrefix } = protocol
   const place = placeOfUpstream(upstream)
-  const { origin, pathname } = new URL(baseUrl)
-  const base = pathname === "/" ? "" : pathname
-  const isVersioned = versionPrefix === undefined || /\/v\d[^/]*(?:\/|$)/.test(pathname)
+  const { base, origin, pathOf, query } = serverAddress(protocol.baseUrl)
+  const isVersioned = versionPrefix === undefined || /\/v\d[^/]*(?:\/|$)/.test(base) || /[?&]api-version=/i.test(query)
+
+  /** The headers of every request with a token. */
+  const headersWith = (token: string | undefined): { readonly [name: string]: string } => {
+    if (!isKey(token)) return { ...protocol.headers }
+    const own = credentialHeader === undefined ? protocol.credential(token) : { [credentialHeader]: token }
+    return { ...protocol.headers, ...own }
+  }
 
   /** Advice for the operator, if a refusal looks like a configuration mistake. */
   const advice = (failure: UpstreamFailure, token: string | undefined, model: RequestedModel | undefined) => {
@@ -207,11 +218,11 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     const exchange = yield* exchanges.start({
       method,
       origin,
-      path: `${base}${path}`,
+      path: pathOf(path),
       headers: {
         accept: "application/json",
         ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...protocol.headers(isKey(token) ? token : undefined),
+        ...headersWith(token),
         ...headers
       },
       body
@@ -231,7 +242,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     const round = recorder?.round({
       label,
       protocol: name,
-      url: `${baseUrl}${path}`,
+      url: `${origin}${base}${path}`,
       requestBody: recorded,
       sessionId: session,
       secret: isKey(token) ? Redacted.make(token) : undefined,
@@ -240,8 +251,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     const post: ExchangeRequest = {
       method: "POST",
       origin,
-      path: `${base}${path}`,
-      headers: { ...protocol.headers(isKey(token) ? token : undefined), ...headers },
+      path: pathOf(path),
+      headers: { ...headersWith(token), ...headers },
       body
     }
     let running: Exchange | undefined

@@ -22,10 +22,23 @@ const secretsOf = (setting: Redacted.Redacted<string> | undefined): ReadonlyArra
   )
 }
 
+/** The values of an address's query, as they are written and as they are read. The version of an API is no secret. */
+const secretsIn = (address: string): ReadonlyArray<Redacted.Redacted<string>> => {
+  if (!address.includes("?")) return []
+  return new URL(address).search.slice(1).split("&").flatMap((part) => {
+    const [name = "", value = ""] = [...new URLSearchParams(part)][0] ?? []
+    if (/version$/i.test(name)) return []
+    return [value, part.slice(part.indexOf("=") + 1)].filter((text) => text !== "").map((text) => Redacted.make(text))
+  })
+}
+
 /** The exchanges of an upstream, or of one of its accounts with a proxy of its own. */
 export const via = (
   exchanges: Exchanges["Service"],
-  { headers, proxy, timeouts, tls }: Pick<NamedUpstream, "headers" | "proxy" | "timeouts" | "tls">,
+  { base_url, credential_header, headers, proxy, timeouts, tls }: Pick<
+    NamedUpstream,
+    "base_url" | "credential_header" | "headers" | "proxy" | "timeouts" | "tls"
+  >,
   accountProxy?: Redacted.Redacted<string>
 ): Exchanges["Service"] => {
   const way: Way = { accountProxy, proxy, tls, connect: timeouts.connect * 1000 }
@@ -36,12 +49,17 @@ export const via = (
   const whole = (own: ExchangeRequest["headers"]): ExchangeRequest["headers"] => {
     const merged: Record<string, string> = { ...own }
     for (const name of names) {
-      if (own[name] === undefined || !credentials.has(name)) merged[name] = all[name]!
+      if (own[name] === undefined || (name !== credential_header && !credentials.has(name))) merged[name] = all[name]!
     }
     return merged
   }
   return {
-    secrets: [...headers.map(({ value }) => value), ...secretsOf(proxy), ...secretsOf(accountProxy)],
+    secrets: [
+      ...headers.map(({ value }) => value),
+      ...secretsIn(base_url),
+      ...secretsOf(proxy),
+      ...secretsOf(accountProxy)
+    ],
     start: (request, options) =>
       exchanges.start(
         { ...request, way, headers: names.length === 0 ? request.headers : whole(request.headers) },

@@ -22,7 +22,7 @@ import { type Drivers, Upstreams } from "./Upstreams.ts"
 import { driverVia } from "./Way.ts"
 
 /** What drivers are made from, of the group `upstream` or a named upstream. */
-type DriverConfig = Omit<UpstreamConfig, "timeouts"> & Pick<NamedUpstream, "name" | "timeouts">
+type DriverConfig = Omit<UpstreamConfig, "timeouts"> & Pick<NamedUpstream, "credential_header" | "name" | "timeouts">
 
 const furtherModels = (config: DriverConfig): ReadonlyArray<UpstreamModel> =>
   config.models.filter((model) => !nativeModels.some((native) => native.id === model.id))
@@ -47,6 +47,7 @@ const makeServerDriver = (
     case "openai":
       return makeOpenAiDriver(exchanges, {
         upstream: config.name,
+        credentialHeader: config.credential_header,
         baseUrl: config.base_url,
         models: config.models,
         furtherModels: furtherModels(config),
@@ -58,6 +59,7 @@ const makeServerDriver = (
     case "generate":
       return makeGenerateDriver(exchanges, {
         upstream: config.name,
+        credentialHeader: config.credential_header,
         baseUrl: config.base_url,
         models: config.models,
         furtherModels: furtherModels(config),
@@ -68,6 +70,7 @@ const makeServerDriver = (
     case "messages":
       return makeMessagesDriver(exchanges, {
         upstream: config.name,
+        credentialHeader: config.credential_header,
         baseUrl: config.base_url,
         models: config.models,
         furtherModels: furtherModels(config),
@@ -134,6 +137,7 @@ const absentDefault: NamedUpstream = {
   enabled: false,
   timeouts: { connect: 10, first_byte: 30, silence: 120 },
   headers: [],
+  credential_header: undefined,
   proxy: undefined,
   tls: undefined,
   max_inflight: undefined,

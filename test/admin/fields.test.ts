@@ -48,6 +48,7 @@ const upstream = {
   fields: ["a"],
   timeouts: { connect: 1, first_byte: 1, silence: 1 },
   headers: { a: "b" },
+  credential_header: "api-key",
   proxy: "direct",
   tls: { server_name: "x" },
   max_inflight: 5,

@@ -60,6 +60,7 @@ const texts = [
   "samples.dir",
   "admin.password_hash",
   "upstream.base_url",
+  "upstream.credential_header",
   "upstream.proxy",
   "upstream.tls.ca",
   "upstream.headers.any",

@@ -58,6 +58,7 @@ describe("upstreams and routes of the configuration", () => {
         fields: "pass",
         timeouts: { connect: 10, first_byte: 30, silence: 30 },
         headers: [],
+        credential_header: undefined,
         proxy: undefined,
         tls: undefined,
         max_inflight: 64,
@@ -303,6 +304,18 @@ describe("accounts of several upstreams", () => {
         [{ ...withGpu({ headers: { Authorization: "x", "x-api-key": "y" } }), accounts: twice.slice(1) }, [
           "upstreams.gpu.headers.Authorization must be unset: the upstream's accounts have credentials",
           "upstreams.gpu.headers.x-api-key must be unset: the upstream's accounts have credentials"
+        ]],
+        [{ ...withGpu({ headers: { "API-Key": "x" }, credential_header: "api-key" }), accounts: twice.slice(1) }, [
+          "upstreams.gpu.headers.API-Key must be unset: the upstream's accounts have credentials"
+        ]],
+        ...["host", "Proxy-Authorization", "content-type", "Anthropic-Version"].map((
+          credential_header
+        ): readonly [RawConfig, ReadonlyArray<string>] => [withGpu({ credential_header }), [
+          "upstreams.gpu.credential_header is a header that the gateway sets itself"
+        ]]),
+        [withGpu({ credential_header: "a b" }), ["upstreams.gpu.credential_header must have the name of a header"]],
+        [{ upstream: { credential_header: "api-key" } }, [
+          "upstream.credential_header must be unset with the embedded driver"
         ]],
         [{ upstreams: { gpu }, auth: { direct_tokens: true } }, [
           "auth.direct_tokens must be false without the group upstream, to which such tokens go"

@@ -6,6 +6,7 @@ import { startCooperatively } from "../../config/clock/cooperative.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { isRecord, type JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
+import { onPath } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
@@ -42,6 +43,8 @@ export interface GenerateOptions {
   readonly fields?: FieldPolicy | undefined
   /** The upstream's name in the configuration, for advice; `default` if it is absent. */
   readonly upstream?: string | undefined
+  /** The header that has an account's key as it stands; the vendor's own if it is absent. */
+  readonly credentialHeader?: string | undefined
   readonly limits: ExchangeLimits
 }
 
@@ -105,9 +108,10 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Gen
   const client = makeServerClient(exchanges, {
     name: "generate",
     upstream: options.upstream,
-    baseUrl: isVersioned(options.baseUrl) ? options.baseUrl : `${options.baseUrl}/v1beta`,
+    baseUrl: isVersioned(options.baseUrl) ? options.baseUrl : onPath(options.baseUrl, (path) => `${path}/v1beta`),
     limits,
-    headers: (token): { readonly [name: string]: string } => token === undefined ? {} : { "x-goog-api-key": token },
+    credential: (key) => ({ "x-goog-api-key": key }),
+    credentialHeader: options.credentialHeader,
     errorFacts,
     isError
   })

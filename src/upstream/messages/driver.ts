@@ -6,6 +6,7 @@ import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { type Conversation, thinkingWords } from "../../domain/Conversation.ts"
 import { messagesFamily } from "../../domain/families/messages.ts"
 import { isRecord } from "../../domain/json.ts"
+import { onPath } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import { asCount, parseJson } from "../json.ts"
@@ -31,6 +32,8 @@ export interface MessagesOptions {
   readonly fields?: FieldPolicy | undefined
   /** The upstream's name in the configuration, for advice; `default` if it is absent. */
   readonly upstream?: string | undefined
+  /** The header that has an account's key as it stands; the vendor's own if it is absent. */
+  readonly credentialHeader?: string | undefined
   readonly limits: ExchangeLimits
 }
 
@@ -59,9 +62,11 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Mes
   const client = makeServerClient(exchanges, {
     name: "messages",
     upstream: options.upstream,
-    baseUrl: options.baseUrl.replace(/\/v1$/, ""),
+    baseUrl: onPath(options.baseUrl, (path) => path.replace(/\/v1$/, "")),
     limits,
-    headers: (token) => ({ "anthropic-version": version, ...(token === undefined ? {} : credential(token)) }),
+    headers: { "anthropic-version": version },
+    credential,
+    credentialHeader: options.credentialHeader,
     errorFacts,
     isError
   })

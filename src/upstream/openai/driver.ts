@@ -39,6 +39,8 @@ export interface OpenAiOptions {
   readonly fields?: FieldPolicy | undefined
   /** The upstream's name in the configuration, for advice; `default` if it is absent. */
   readonly upstream?: string | undefined
+  /** The header that has an account's key as it stands; the vendor's own if it is absent. */
+  readonly credentialHeader?: string | undefined
   readonly limits: ExchangeLimits
 }
 
@@ -55,8 +57,8 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     upstream: options.upstream,
     baseUrl,
     limits,
-    headers: (token): { readonly [name: string]: string } =>
-      token === undefined ? {} : { authorization: `Bearer ${token}` },
+    credential: (key) => ({ authorization: `Bearer ${key}` }),
+    credentialHeader: options.credentialHeader,
     errorFacts,
     isError,
     versionPrefix: "/v1"

@@ -5,6 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { nationalMobile } from "../../domain/identity.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import { serverAddress } from "../../domain/serverAddress.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../budget.ts"
 import { type Exchange, type ExchangeLimits, type ExchangeRequest, type Exchanges, secretsWith } from "../Exchange.ts"
@@ -71,8 +72,8 @@ export const makeSessionClient = (
   limits: ExchangeLimits
 ): SessionClient => {
   const deviceId = crypto.randomUUID()
-  const { origin, pathname } = new URL(`${baseUrl}/api/v0/`)
-  const url = (path: string) => `${baseUrl}/api/v0/${path}`
+  const { base, origin, pathOf } = serverAddress(baseUrl)
+  const url = (path: string) => `${origin}${base}/api/v0/${path}`
 
   const refusal = (
     phase: FailurePhase,
@@ -105,7 +106,7 @@ export const makeSessionClient = (
   ): ExchangeRequest => ({
     method,
     origin,
-    path: pathname + path,
+    path: pathOf(`/api/v0/${path}`),
     headers: {
       accept,
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),

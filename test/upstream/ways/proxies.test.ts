@@ -198,7 +198,9 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
       yield* onClient(Effect.gen(function*() {
         const exchanges = yield* Exchanges
         const upstream = {
+          base_url: url,
           headers: [{ name: "X-Title", value: Redacted.make("gateway") }],
+          credential_header: undefined,
           proxy: Redacted.make("direct"),
           tls: undefined,
           timeouts: { connect: 5, first_byte: 10, silence: 10 }

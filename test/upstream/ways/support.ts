@@ -21,7 +21,9 @@ export type WaySettings = Partial<Pick<NamedUpstream, "headers" | "proxy" | "tls
 export const driverOf = (baseUrl: string, settings: WaySettings = {}, account?: Redacted.Redacted<string>) =>
   Effect.map(Exchanges, (exchanges) => {
     const upstream = {
+      base_url: baseUrl,
       headers: [],
+      credential_header: undefined,
       proxy: undefined,
       tls: undefined,
       timeouts: { connect: 5, first_byte: 10, silence: 10 },
