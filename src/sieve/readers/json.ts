@@ -212,6 +212,8 @@ export class JsonReader {
           break
         }
         case QUOTES:
+          if (i > kept) out += text.slice(kept, i)
+          kept = i
           out += this.afterQuotes(c)
           if (c === this.quote) kept = ++i
           break
