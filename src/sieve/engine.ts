@@ -213,6 +213,11 @@ export class Engine implements Sieve, Context {
     this.limit()
   }
 
+  readonly closeFence = (): void => {
+    this.prose.closeFence()
+    this.consume()
+  }
+
   /** Scans prose; returns true at the end of the piece, or false after handing over to a form. */
   private scanPiece(text: string, out: Array<SieveEvent>): boolean {
     const { prose } = this

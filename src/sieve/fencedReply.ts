@@ -3,22 +3,25 @@
  * fenced block with calls of declared tools is those calls.
  *
  * Only a reply that begins with a fence is held. Its content goes through an engine of its own; the first text there, or the first
- * undeclared name, makes it an ordinary reply, and the held text is returned.
+ * undeclared name, makes it an ordinary reply, and the held text is returned. So does an info string that begins a form, unless the block
+ * begins with a tag: then its calls have a form of their own.
  */
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { BACKTICK, isBlank, NEWLINE, TILDE } from "../domain/stream/characters.ts"
 import type { Machine } from "../domain/stream/transducer.ts"
+import { isLess } from "./fold.ts"
 import type { Tools } from "./form.ts"
 
-// The states: blanks before the block, the fence's run of characters, its info string, the content, the closing run, behind the block;
-// and an ordinary reply.
+// The states: blanks before the block, the fence's run of characters, its info string, blanks behind that of a form, the content, the
+// closing run, behind the block; and an ordinary reply.
 const BLANK = 0
 const RUN = 1
 const INFO = 2
-const CONTENT = 3
-const CLOSING = 4
-const BEHIND = 5
-const ORDINARY = 6
+const FORM = 3
+const CONTENT = 4
+const CLOSING = 5
+const BEHIND = 6
+const ORDINARY = 7
 
 /** The longest info string of such a block, in characters. */
 const maximalInfo = 64
@@ -28,17 +31,19 @@ export class FencedReply {
   private held = ""
   private fence = 0
   private fenceLength = 0
-  private info = 0
+  private info = ""
   /** Length of the closing run. */
   private closing = 0
   private content: Machine<string, SieveEvent> | undefined
   private readonly found: Array<SieveEvent> = []
   private readonly tools: Tools
+  private readonly infos: ReadonlySet<string>
   private readonly makeContent: () => Machine<string, SieveEvent>
 
-  /** `makeContent` starts the machine that looks for calls in the block. */
-  constructor(tools: Tools, makeContent: () => Machine<string, SieveEvent>) {
+  /** `infos` are the info strings that begin forms. `makeContent` starts the machine that looks for calls in the block. */
+  constructor(tools: Tools, infos: ReadonlySet<string>, makeContent: () => Machine<string, SieveEvent>) {
     this.tools = tools
+    this.infos = infos
     this.makeContent = makeContent
   }
 
@@ -95,10 +100,17 @@ export class FencedReply {
     }
     for (; this.state === INFO && i < text.length; i++) {
       const c = text.charCodeAt(i)
-      if (c === NEWLINE) this.state = CONTENT
-      else if (c === BACKTICK || ++this.info > maximalInfo) return false
+      if (c === NEWLINE) {
+        this.state = this.infos.has(this.info.trim()) ? FORM : CONTENT
+      } else {
+        this.info += text.charAt(i)
+        if (c === BACKTICK || this.info.length > maximalInfo) return false
+      }
     }
-    if (this.state < CONTENT || i === text.length) return true
+    while (this.state === FORM && i < text.length && isBlank(text.charCodeAt(i))) i++
+    if (this.state < FORM || i === text.length) return true
+    if (this.state === FORM && !isLess(text.charCodeAt(i))) return false
+    if (this.state === FORM) this.state = CONTENT
     this.content ??= this.makeContent()
     const events: Array<SieveEvent> = []
     this.content.push(text.slice(i), events)

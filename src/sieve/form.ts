@@ -29,6 +29,8 @@ export interface Context {
   readonly consume: () => void
   /** Lifts the form's bound: the text is certain to be a call, but its name is not known yet. */
   readonly commit: () => void
+  /** Consumes the fence that closes the form's block. Until then what the form leaves is fenced code. */
+  readonly closeFence: () => void
 }
 
 /** What a form begins with. */
@@ -52,8 +54,8 @@ export type Opening =
     readonly claims: (word: string, next: number, tools: Tools) => boolean
     readonly keys?: ReadonlySet<string>
   }
-  /** A word at the start of a line. */
-  | { readonly at: "line"; readonly word: string }
+  /** A word at the start of a line, or the whole info string of a fence there. No such word begins another one. */
+  | { readonly at: "line" | "fence"; readonly word: string }
 
 /**
  * Names that mean a call of this form and nothing else, including those that begin it. In a caller's own text they are disarmed before
@@ -73,6 +75,9 @@ export interface Form {
   readonly markers: Markers
   /** The longest lookahead, in characters from the first one, that deciding between call and text can need. */
   readonly bound: number
-  /** Parses from behind the opening; for `brace` from the `{`. `head` is the tag's head, `word` the word behind `[`. */
+  /**
+   * Parses from behind the opening; for `brace` from the `{`, for `fence` from the first line of the block. `head` is the tag's head;
+   * `word` is the word behind `[`, or the fence's run of characters.
+   */
   readonly read: (context: Context, head: TagHead | undefined, word: string) => Reading<void>
 }

@@ -9,6 +9,7 @@ import {
   isBlank,
   isDigit,
   isLetter,
+  NEWLINE,
   oneOf,
   OPEN_BRACE,
   QUOTE,
@@ -20,7 +21,7 @@ import {
 import type { Context, Form, Tools } from "./form.ts"
 import { lineStartsOf, type Prose, type Trigger } from "./prose.ts"
 import { readTagHead } from "./readers/markup.ts"
-import { peek, type Reading, skipBlanks, takeLiteral, takeUntil } from "./reading.ts"
+import { peek, type Reading, skipBlanks, skipSpaces, type Source, takeUntil } from "./reading.ts"
 
 /** A list of forms, indexed by what they begin with. */
 export interface Grammar {
@@ -32,6 +33,8 @@ export interface Grammar {
   readonly tags: (name: string) => ReadonlyArray<Form>
   /** The keys behind a brace that begin forms. */
   readonly keys: { readonly [K in "brace" | "bracket"]: ReadonlySet<string> }
+  /** The words that begin forms, as the word of a line and as the info string of a fence. */
+  readonly words: { readonly [K in "line" | "fence"]: ReadonlyArray<readonly [word: string, form: Form]> }
   /** What each character means at the start of a line. */
   readonly lineStarts: Uint8Array
 }
@@ -40,7 +43,8 @@ const byTrigger = <A>(of: (trigger: Trigger) => A): { readonly [K in Trigger]: A
   tag: of("tag"),
   brace: of("brace"),
   bracket: of("bracket"),
-  line: of("line")
+  line: of("line"),
+  fence: of("fence")
 })
 
 export const grammarOf = (forms: ReadonlyArray<Form>): Grammar => {
@@ -50,6 +54,9 @@ export const grammarOf = (forms: ReadonlyArray<Form>): Grammar => {
   const named = at.tag.flatMap(({ opening }) => opening.at === "tag" && "names" in opening ? opening.names : [])
   const tags = new Map(named.map((name) => [name, at.tag.filter(mayBe(name))]))
   const unnamed = at.tag.filter(({ opening }) => !("names" in opening))
+  const wordsAt = (trigger: "line" | "fence") =>
+    at[trigger].flatMap((form) => "word" in form.opening ? [[form.opening.word, form] as const] : [])
+  const words = { line: wordsAt("line"), fence: wordsAt("fence") }
   return {
     at,
     bounds: byTrigger((trigger) => Math.max(0, ...at[trigger].map((form) => form.bound))),
@@ -58,9 +65,8 @@ export const grammarOf = (forms: ReadonlyArray<Form>): Grammar => {
       brace: new Set(at.brace.flatMap(({ opening }) => opening.at === "brace" ? [...opening.keys] : [])),
       bracket: new Set(at.bracket.flatMap(({ opening }) => opening.at === "bracket" ? [...opening.keys ?? []] : []))
     },
-    lineStarts: lineStartsOf(
-      at.line.flatMap(({ opening }) => opening.at === "line" ? [opening.word.charCodeAt(0)] : [])
-    )
+    words,
+    lineStarts: lineStartsOf(words.line.map(([word]) => word.charCodeAt(0)), words.fence.length > 0)
   }
 }
 
@@ -125,6 +131,45 @@ const glanceAtKey = (text: string, at: number, from: number, keys: ReadonlySet<s
   return isQuoted || next === DOLLAR || next === HYPHEN || isBlank(next) ? "parse" : "prose"
 }
 
+/** Compares the text with the words of forms, whose openings begin at `at`. */
+const glanceAtWord = (
+  text: string,
+  at: number,
+  from: number,
+  words: Grammar["words"]["line"],
+  isEnded: boolean
+): Glance => {
+  for (const [word] of words) {
+    if (text.startsWith(word, from)) return "parse"
+    if (text.length - from < word.length && word.startsWith(text.slice(from))) {
+      return undecided(at, text.length, isEnded)
+    }
+  }
+  return "prose"
+}
+
+/** Judges a fence by its info string. */
+const glanceAtFence = (text: string, at: number, words: Grammar["words"]["fence"], isEnded: boolean): Glance => {
+  const character = text.charCodeAt(at)
+  let i = at
+  while (i < text.length && text.charCodeAt(i) === character) i++
+  if (i === text.length) return undecided(at, i, isEnded)
+  return i - at < 3 ? "prose" : glanceAtWord(text, at, afterSpaces(text, i), words, isEnded)
+}
+
+/** Takes one of these words and returns its form; stops at the first character that continues none. */
+function* takeWord(source: Source, words: Grammar["words"]["line"]): Reading<Form | undefined> {
+  let left = words
+  for (let length = 0; left.length > 0; length++) {
+    const whole = left.find(([word]) => word.length === length)
+    if (whole !== undefined) return whole[1]
+    const c = yield* peek(source)
+    left = left.filter(([word]) => word.charCodeAt(length) === c)
+    if (left.length > 0) source.pos++
+  }
+  return undefined
+}
+
 export class Openings {
   private readonly grammar: Grammar
   private readonly tools: Tools
@@ -142,7 +187,10 @@ export class Openings {
    */
   glance(text: string, at: number, prose: Prose, isEnded: boolean): Glance {
     const { trigger } = prose
-    const start = trigger === "line" ? at + 1 : afterSpaces(text, at + 1)
+    const { words } = this.grammar
+    if (trigger === "line") return glanceAtWord(text, at, at, words.line, isEnded)
+    if (trigger === "fence") return glanceAtFence(text, at, words.fence, isEnded)
+    const start = afterSpaces(text, at + 1)
     if (trigger === "brace") return glanceAtKey(text, at, start, this.grammar.keys.brace, isEnded)
     const i = afterName(text, start)
     if (i === text.length) return undecided(at, i, isEnded)
@@ -156,7 +204,6 @@ export class Openings {
       const word = text.slice(start, i)
       return isWordEnd(next) && !mayBeData(word) && this.claimBracket(word, next) === undefined ? "prose" : "parse"
     }
-    if (trigger === "line") return "parse"
     if (i === start) return next === SLASH && this.elements.length === 0 ? "prose" : "parse"
     if (!(next === GREATER || next === SPACE || next === SLASH)) return "parse"
     const written = text.slice(start, i)
@@ -177,13 +224,21 @@ export class Openings {
     if (trigger === "brace") {
       for (const form of this.grammar.at.brace) yield* form.read(context, undefined, "")
     } else if (trigger === "line") {
-      const letter = yield* peek(source)
-      const form = this.grammar.at.line.find(({ opening }) =>
-        opening.at === "line" && opening.word.charCodeAt(0) === letter
-      )
-      if (form?.opening.at !== "line" || !(yield* takeLiteral(source, form.opening.word))) return
+      const form = yield* takeWord(source, this.grammar.words.line)
+      if (form === undefined) return
       narrow(form)
       yield* form.read(context, undefined, "")
+    } else if (trigger === "fence") {
+      const character = yield* peek(source)
+      const fence = yield* takeUntil(source, (c) => c !== character)
+      if (fence.length < 3) return
+      yield* skipSpaces(source)
+      const form = yield* takeWord(source, this.grammar.words.fence)
+      if (form === undefined || (yield* skipSpaces(source)) !== NEWLINE) return
+      source.pos++
+      narrow(form)
+      prose.openFence(fence.length)
+      yield* form.read(context, undefined, fence)
     } else if (trigger === "bracket") {
       source.pos++
       yield* skipBlanks(source)

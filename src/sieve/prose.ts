@@ -22,8 +22,8 @@ import {
 import { openers } from "./fold.ts"
 import { JsonReader } from "./readers/json.ts"
 
-/** What begins a form: `<`, `{`, `[`, or the first letter of a line. */
-export type Trigger = "tag" | "brace" | "bracket" | "line"
+/** What begins a form: `<`, `{`, `[`, the first letter of a line, or a fence. */
+export type Trigger = "tag" | "brace" | "bracket" | "line" | "fence"
 
 // The modes: plain text, a run of fence characters, inline code, the info string behind a fence, fenced code, data.
 const PLAIN = 0
@@ -47,15 +47,16 @@ for (const c of [NEWLINE, BACKTICK, OPEN_BRACKET, OPEN_BRACE, ...openers]) speci
 const MARKER = 1
 const FENCE_START = 2
 const FORM_START = 3
+const FENCED_FORM_START = 4
 
 /** What may precede a fence on its line: indentation, quote and list markers. */
 const isLineMarker = oneOf(" \t\r0123456789>-*+.)")
 
-/** The table of what each character means at the start of a line; `letters` begin forms. */
-export const lineStartsOf = (letters: Iterable<number>): Uint8Array => {
+/** The table of what each character means at the start of a line; `letters` begin forms, and so do fences with `hasFences`. */
+export const lineStartsOf = (letters: Iterable<number>, hasFences: boolean): Uint8Array => {
   const table = new Uint8Array(65536)
   for (let c = 0; c < 128; c++) if (isLineMarker(c)) table[c] = MARKER
-  table[TILDE] = FENCE_START
+  table[TILDE] = table[BACKTICK] = hasFences ? FENCED_FORM_START : FENCE_START
   for (const letter of letters) table[letter] = FORM_START
   return table
 }
@@ -129,6 +130,10 @@ export class Prose {
 
   /** Rejects the trigger at `at`: neither a form nor data begins. Returns the index to continue at. */
   skip(at: number): number {
+    if (this.trigger === "fence") {
+      this.startRun()
+      return at
+    }
     this.isLineStart = false
     return at + 1
   }
@@ -148,6 +153,19 @@ export class Prose {
     this.isLineStart = false
   }
 
+  /** A form has read the fence at the trigger, a run of this length, and its info string: what follows is fenced code. */
+  openFence(length: number): void {
+    this.fenceLength = length
+    this.fenceLine = CONTENT
+    this.runLength = 0
+    this.mode = FENCE
+  }
+
+  /** A form has read the fence that closes its block. */
+  closeFence(): void {
+    this.mode = PLAIN
+  }
+
   private plain(text: string, from: number, to: number): number {
     let i = from
     let { isLineStart } = this
@@ -162,7 +180,8 @@ export class Prose {
         if (start !== 0) {
           this.isLineStart = true
           if (start === FENCE_START) return this.beginRun(text, i, to)
-          this.trigger = "line"
+          this.runCharacter = c
+          this.trigger = start === FORM_START ? "line" : "fence"
           return i
         }
       }
@@ -191,11 +210,15 @@ export class Prose {
 
   private beginRun(text: string, at: number, to: number): number {
     this.runCharacter = text.charCodeAt(at)
+    this.startRun()
+    return this.run(text, at, to)
+  }
+
+  private startRun(): void {
     this.runLength = 0
     this.runIsLineStart = this.isLineStart
     this.isLineStart = false
     this.mode = RUN
-    return this.run(text, at, to)
   }
 
   private run(text: string, from: number, to: number): number {

@@ -4,7 +4,7 @@
  * A bare `yield` waits for the next character. For a long value a generator yields a `Reader`, which the engine then feeds directly, so
  * that text inside a value does not pass through the stack of generators.
  */
-import { isBlank } from "../domain/stream/characters.ts"
+import { isBlank, isSpace } from "../domain/stream/characters.ts"
 
 /** The piece of the reply at hand. Text before `pos` is not looked at again. */
 export interface Source {
@@ -41,6 +41,15 @@ export function* skipBlanks(source: Source): Reading<number> {
   for (;;) {
     const c = source.pos < source.stop ? source.text.charCodeAt(source.pos) : yield* peek(source)
     if (!isBlank(c)) return c
+    source.pos++
+  }
+}
+
+/** Takes the blanks within a line and returns the code of the character behind them without taking it. */
+export function* skipSpaces(source: Source): Reading<number> {
+  for (;;) {
+    const c = yield* peek(source)
+    if (!isSpace(c)) return c
     source.pos++
   }
 }

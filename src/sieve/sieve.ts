@@ -21,10 +21,13 @@ export interface SieveOptions {
 /** The sieve over these forms. */
 export const sieveOf = (forms: ReadonlyArray<Form>) => {
   const grammar = grammarOf(forms)
+  const infos = new Set(grammar.words.fence.map(([word]) => word))
+  // A fence within a longer one is code.
+  const fencedGrammar = grammarOf(forms.filter(({ opening }) => opening.at !== "fence"))
   return (options: SieveOptions): () => Sieve => {
     const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
     if (tools.size === 0) return passThrough
-    const fenced = () => new FencedReply(tools, () => new Engine(grammar, tools, String))
+    const fenced = () => new FencedReply(tools, infos, () => new Engine(fencedGrammar, tools, String))
     return () => new Engine(grammar, tools, options.callId, fenced())
   }
 }

@@ -63,7 +63,9 @@ describe("disarm", () => {
     const armed = new Set<string>()
     for (const { text } of readCases("families")) {
       for (
-        const [, name] of disarm(text).matchAll(/<\/?\|?((?:tool|func|invoke|arg|action|python)[a-z_]*)(?=[\s>|=/])/g)
+        const [, name] of disarm(text).matchAll(
+          /<\/?\|?\/?((?:tool|func|invoke|arg|action|python|start_|end_)[a-z_]*)(?=[\s>|=/])/gi
+        )
       ) {
         if (!left.has(name!) && !declared.has(name!)) armed.add(name!)
       }

@@ -77,6 +77,12 @@ const inputs: { readonly [name: string]: (length: number) => string } = {
   "many parameters": (n) =>
     call(Array.from({ length: n / 33 }, (_, i) => `<parameter name="p${i}">x</parameter>`).join("")),
   "nested items": (n) => call(`<parameter name="a">${"<item>".repeat(n / 13)}${"</item>".repeat(n / 13)}</parameter>`),
+  "strings between escapes": (n) =>
+    `<start_function_call>call:wx{city:<escape>${"a < b <esc \\ \" ".repeat(n / 15)}<escape>}<end_function_call>`,
+  "words that begin forms": (n) => "tool_cod\nfunctools\n".repeat(n / 19),
+  "fenced forms that begin": (n) => "```tool_code\nwx(city\n```\n".repeat(n / 25),
+  "a malformed fenced form": (n) => "```tool_code\nwx(city='a', days=!" + "x\n``".repeat(n / 4),
+  "a list of Python calls": (n) => "<|tool_call_start|>[" + "t(z=1), ".repeat(n / 8) + "t()]",
   pythonic: (n) => `[wx(city='${"it\\'s \"x\" ".repeat(n / 10)}')]`
 }
 

@@ -87,6 +87,29 @@ const fragments = [
   "<|message|>",
   "<|call|>",
   "<|start|>",
+  "<|START_ACTION|>",
+  "<|END_ACTION|>",
+  "<|END_THINKING|>",
+  "\"tool_name\":\"wx\",\"parameters\":",
+  "<|tool_call_start|>",
+  "<TOOLCALL>",
+  "</TOOLCALL>",
+  "<|tool_call|>",
+  "<|/tool_call|>",
+  "\nfunctools[",
+  "<start_function_call>",
+  "call:wx{city:",
+  "<escape>",
+  "<esc",
+  "<end_function_call>",
+  "<start_function_response>",
+  "\n```tool_code\n",
+  "\n````tool_code\n",
+  "\ntool_code\n",
+  "print(",
+  "default_api.wx(",
+  "t()",
+  "\"\"",
   "[wx(",
   "city=",
   "'Oslo'",
@@ -271,9 +294,27 @@ const beginnings: { readonly [form: string]: ReadonlyArray<string> } = {
   ],
   python_tag: ["<|python_tag|>", "<|python_tag|>{\"name\": \""],
   action_start: ["<|action_start|>", "<|action_start|><|plugin|>{\"name\": \""],
+  START_ACTION: ["<|START_ACTION|>", "<|START_ACTION|>[{\"tool_name\":\"", "<|END_THINKING|>"],
+  tool_call_start: ["<|tool_call_start|>", "<|tool_call_start|>[wx(", "<|tool_call_start|>[{\"name\":\""],
   harmony: ["<|channel|>", "<|channel|>commentary to=functions.", "<|start|>"],
+  start_function_call: [
+    "<start_function_call>",
+    "<start_function_call>call:",
+    "<start_function_call>call:wx{city",
+    "<start_function_call>call:wx{\""
+  ],
   "[TOOL_CALLS]": ["[TOOL_CALLS]", "[TOOL_CALLS]wx", "[TOOL_CALLS][{\"name\": \""],
   pythonic: ["[wx(", "[wx(city", "[wx(city="],
+  tool_code: [
+    "`".repeat(600),
+    "```tool_code",
+    "```tool_code\n",
+    "```tool_code\nwx(",
+    "~~~tool_code\nprint(wx(city",
+    "```tool_code\n[{\"name\":\""
+  ],
+  "bare tool_code": ["tool_code", "tool_code\n", "tool_code\nprint(", "tool_code\nwx(city="],
+  functools: ["functools[", "functools[{\"name\":\""],
   "function.name": ["function.name:", "function.name: wx\n"],
   Action: ["Action:", "Action: wx\n"],
   "tool-named tag": ["<wx ", "<wx city=\"", "<wx>"]
@@ -318,5 +359,24 @@ describe("a call in the sieve", () => {
     assert.deepStrictEqual(tagsOf("2</parameter></invoke>"), ["12}", "CallFinished"])
     assert.deepStrictEqual(tagsOf("<invoke name=\"free\"><parameter name=\"a\">w"), ["CallStarted", "{\"a\":\"w"])
     assert.deepStrictEqual(tagsOf("x"), ["x"])
+  })
+
+  it("starts with its first argument in a block of code that is a form", () => {
+    const machine = sieve({ tools, callId })()
+    const eventsOf = (text: string): ReadonlyArray<string> => {
+      const out: Array<SieveEvent> = []
+      machine.push(text, out)
+      return out.map((event) =>
+        event._tag === "CallArguments" ? event.delta : event._tag === "TextDelta" ? event.text : event._tag
+      )
+    }
+    assert.deepStrictEqual(eventsOf("```tool_code\n"), [])
+    assert.deepStrictEqual(eventsOf("print(default_api.wx(city="), [])
+    assert.deepStrictEqual(eventsOf("'Os"), ["CallStarted", "{\"city\":\"Os"])
+    assert.deepStrictEqual(eventsOf("lo'"), ["lo\""])
+    assert.deepStrictEqual(eventsOf("))"), ["}", "CallFinished"])
+    assert.deepStrictEqual(eventsOf("\n``"), [])
+    assert.deepStrictEqual(eventsOf("`\nDone"), ["\nDone"])
+    assert.deepStrictEqual(eventsOf("."), ["."])
   })
 })

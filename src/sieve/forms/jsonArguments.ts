@@ -68,6 +68,13 @@ export function* readArguments(
   return [stretch.isComplete ? "complete" : "broken", stretch.depth]
 }
 
+/** Makes a call of arguments that are known as a whole. */
+export const makeCall = (context: Context, name: string, json: string): void => {
+  context.start(name)
+  context.write(json)
+  context.finish()
+}
+
 /** Drops the rest of a malformed block: up to one of the `closers` if it stands in a tag, else until `depth` brackets are closed. */
 export const restOf = (context: Context, depth: number, closers: ReadonlySet<string> | undefined): Reader =>
   closers === undefined ? new SkipBrackets(context, depth) : new SkipToCloser(context, closers)

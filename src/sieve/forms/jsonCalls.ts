@@ -16,7 +16,7 @@ import { quoteText, readKey, readString } from "../readers/jsonTokens.ts"
 import { JsonValueReader, SkipToCloser } from "../readers/valueReaders.ts"
 import { END, peek, type Reading, readWith, skipBlanks } from "../reading.ts"
 import { parametersOf, propertyOf } from "../schema.ts"
-import { type ArgumentsEnd, type Outcome, readArguments, restOf } from "./jsonArguments.ts"
+import { type ArgumentsEnd, makeCall, type Outcome, readArguments, restOf } from "./jsonArguments.ts"
 
 /**
  * Where an object stands. `wrapped`: inside something that only calls have, so that any name counts and arguments may precede it.
@@ -117,9 +117,7 @@ function* readFoundArguments(context: Context, found: Candidate, key: string): R
 }
 
 const finishEarly = (context: Context, found: Candidate, name: string, json: string): void => {
-  context.start(name)
-  context.write(json)
-  context.finish()
+  makeCall(context, name, json)
   found.isFinished = true
 }
 

@@ -2,8 +2,9 @@
  * Calls without a tag or token around them.
  *
  * JSON: `{"tool_calls":[…]}` and similar, `{"name":…,"arguments":…}` of a declared tool, `{"function_call":…}`,
- * `{"type":"tool_use",…}`, and lists of these. Lines of keys and values, for declared tools only: `function.name: wx` and
- * `function.arguments: {…}` on the next line; `Action: wx` and `Action Input: {…}`.
+ * `{"type":"tool_use",…}`, and lists of these. Phi's lists begin with a word: `functools[{"name":…,"arguments":…}]`. Lines of keys and
+ * values, for declared tools only: `function.name: wx` and `function.arguments: {…}` on the next line; `Action: wx` and
+ * `Action Input: {…}`.
  */
 import { NEWLINE, OPEN_BRACE } from "../../domain/stream/characters.ts"
 import type { Form } from "../form.ts"
@@ -28,6 +29,16 @@ export const jsonList: Form = {
   bound: 512,
   *read(context) {
     yield* readCallList(context, "bare")
+  }
+}
+
+export const functools: Form = {
+  name: "functools",
+  opening: { at: "line", word: "functools[" },
+  markers: {},
+  bound: 512,
+  *read(context) {
+    yield* readCallList(context, "wrapped")
   }
 }
 

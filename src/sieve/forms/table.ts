@@ -3,11 +3,13 @@
  * begin alike, the first one that claims the beginning wins.
  */
 import type { Form } from "../form.ts"
+import { functionGemma } from "./functionGemma.ts"
 import { mistral } from "./mistral.ts"
-import { actionKeys, functionKeys, jsonList, jsonObject } from "./plainForms.ts"
+import { actionKeys, functionKeys, functools, jsonList, jsonObject } from "./plainForms.ts"
 import { pythonic } from "./pythonic.ts"
 import { functionTag, invokeTag, toolCallTag, toolNamedTag, toolUseTag, wrapperTag } from "./tagForms.ts"
-import { harmony, internlm, llama, tokenCalls } from "./tokenForms.ts"
+import { commandR, harmony, internlm, lfm, llama, tokenCalls } from "./tokenForms.ts"
+import { bareToolCode, toolCode } from "./toolCode.ts"
 
 export const forms: ReadonlyArray<Form> = [
   jsonObject,
@@ -20,9 +22,15 @@ export const forms: ReadonlyArray<Form> = [
   tokenCalls,
   llama,
   internlm,
+  commandR,
+  lfm,
   harmony,
+  functionGemma,
   mistral,
   pythonic,
+  toolCode,
+  bareToolCode,
+  functools,
   functionKeys,
   actionKeys,
   toolNamedTag

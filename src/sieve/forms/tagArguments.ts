@@ -11,7 +11,7 @@ import { type Hint, XmlArguments } from "../readers/xmlArguments.ts"
 import { XmlText } from "../readers/xmlText.ts"
 import { END, type Reading, readWith, skipBlanks, takeLiteral } from "../reading.ts"
 import { namesProperties, parametersOf, propertyOf } from "../schema.ts"
-import { type Outcome, readNamedArguments } from "./jsonArguments.ts"
+import { makeCall, type Outcome, readNamedArguments } from "./jsonArguments.ts"
 import { closes, type Piece, readPiece, takeCloser } from "./tags.ts"
 
 const argumentTags: ReadonlySet<string> = new Set(["arguments", "parameters", "input", "args", "params", "argument"])
@@ -168,9 +168,7 @@ function* readArgumentTag(
 ): Reading<Outcome> {
   const own = new Set([head.name])
   if (head.isSelfClosing) {
-    context.start(tool)
-    context.write("{}")
-    context.finish()
+    makeCall(context, tool, "{}")
   } else {
     const outcome = yield* readNamedBody(context, tool, { ...head, attributes: new Map() }, own)
     if (outcome !== "call") return outcome

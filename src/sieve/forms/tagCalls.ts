@@ -8,7 +8,7 @@ import type { Context } from "../form.ts"
 import { decodeEntities, type TagHead } from "../readers/markup.ts"
 import { JsonValueReader } from "../readers/valueReaders.ts"
 import { END, peek, type Reading, readWith, skipBlanks, takeUntil } from "../reading.ts"
-import type { Outcome } from "./jsonArguments.ts"
+import { makeCall, type Outcome } from "./jsonArguments.ts"
 import { readWrapped } from "./jsonCalls.ts"
 import { isArgumentTag, readNamedBody, readTagArguments } from "./tagArguments.ts"
 import { closes, type Piece, readPiece, takeCloser } from "./tags.ts"
@@ -17,7 +17,7 @@ import { closes, type Piece, readPiece, takeCloser } from "./tags.ts"
 export const callTags: ReadonlySet<string> = new Set(["tool_call", "function_call", "invoke", "function", "tool_use"])
 
 /** Tags around several calls. */
-export const wrapperTags: ReadonlySet<string> = new Set(["tool_calls", "function_calls"])
+export const wrapperTags: ReadonlySet<string> = new Set(["tool_calls", "function_calls", "toolcall"])
 
 /** Call tags that may also stand inside `<tool_call>`. */
 const innerTags = new Set(["function", "function_call", "invoke"])
@@ -47,9 +47,7 @@ function* readChildren(context: Context, first: TagHead, closers: ReadonlySet<st
   const tool = yield* readShortText(context, head)
   if (tool === undefined) return "none"
   if (early !== undefined) {
-    context.start(tool)
-    context.write(early)
-    context.finish()
+    makeCall(context, tool, early)
     return (yield* takeCloser(context, closers)) ? "call" : "open"
   }
   return yield* readNamedBody(context, tool, { ...head, isSelfClosing: false, attributes: new Map() }, closers)

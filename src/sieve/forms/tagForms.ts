@@ -10,7 +10,7 @@ import { readNamedBody } from "./tagArguments.ts"
 import { callTags, readCalls, readJsonCalls, readTagCall, wrapperTags } from "./tagCalls.ts"
 import { readPiece, takeStrayCloser } from "./tags.ts"
 
-/** `<tool_calls>…</tool_calls>` or `<function_calls>…</function_calls>`, which hold call tags of any kind, or JSON. */
+/** `<tool_calls>…</tool_calls>`, `<function_calls>…</function_calls>` or Nemotron's `<TOOLCALL>…</TOOLCALL>`: call tags of any kind, or JSON. */
 export const wrapperTag: Form = {
   name: "wrapper tag",
   opening: { at: "tag", names: [...wrapperTags] },

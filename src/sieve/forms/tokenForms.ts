@@ -8,6 +8,7 @@ import type { TagHead } from "../readers/markup.ts"
 import { END, peek, type Reading, skipBlanks, takeUntil } from "../reading.ts"
 import { type Outcome, readNamedArguments } from "./jsonArguments.ts"
 import { readWrapped } from "./jsonCalls.ts"
+import { readAnyCalls } from "./pythonic.ts"
 import { functionName, isToken, readToken, takeEndToken } from "./tags.ts"
 
 const lists = new Set(["tool_calls_begin", "tool_calls_section_begin"])
@@ -92,10 +93,7 @@ export const tokenCalls: Form = {
   bound: 768,
   *read(context, head) {
     if (head === undefined || !head.isMarked || head.isSelfClosing) return
-    if (lists.has(head.name)) {
-      if (!isLess(yield* skipBlanks(context.source))) return
-      if (!isToken(yield* readToken(context), begin)) return
-    }
+    if (lists.has(head.name) && !(yield* expectToken(context, begin))) return
     do {
       if ((yield* readCall(context)) !== "call") return
     } while ((yield* readBetween(context)) === "next")
@@ -131,6 +129,17 @@ export const llama: Form = {
   }
 }
 
+/** Reads calls in JSON, from behind their begin token, and their end token. */
+function* readJsonCalls(context: Context, ends: ReadonlySet<string>): Reading<void> {
+  const c = yield* skipBlanks(context.source)
+  if ((yield* readWrapped(context, c, ends)) === "call") yield* takeEndToken(context, ends)
+}
+
+/** Reads the token that must follow, and the blanks before it. */
+function* expectToken(context: Context, name: string): Reading<boolean> {
+  return isLess(yield* skipBlanks(context.source)) && isToken(yield* readToken(context), name)
+}
+
 const internlmEnds = new Set(["action_end"])
 
 /** InternLM: `<|action_start|><|plugin|>{…}<|action_end|>`. */
@@ -140,11 +149,43 @@ export const internlm: Form = {
   markers: { tokens: ["action_start", "plugin", ...internlmEnds] },
   bound: 512,
   *read(context, head) {
+    if (head === undefined || !head.isMarked || !(yield* expectToken(context, "plugin"))) return
+    yield* readJsonCalls(context, internlmEnds)
+  }
+}
+
+const action = "start_action"
+const thinkingEnd = "end_thinking"
+const actionEnds = new Set(["end_action"])
+
+/**
+ * Command R7B and its successors: `<|START_ACTION|>[{"tool_call_id":"0","tool_name":"wx","parameters":{…}}]<|END_ACTION|>`. The token that
+ * ends the thinking directly before it is part of the call.
+ */
+export const commandR: Form = {
+  name: "START_ACTION",
+  opening: { at: "tag", names: [action, thinkingEnd] },
+  markers: { tokens: [action, thinkingEnd, ...actionEnds] },
+  bound: 512,
+  *read(context, head) {
     if (head === undefined || !head.isMarked) return
-    if (!isLess(yield* skipBlanks(context.source))) return
-    if (!isToken(yield* readToken(context), "plugin")) return
+    if (head.name === thinkingEnd && !(yield* expectToken(context, action))) return
+    yield* readJsonCalls(context, actionEnds)
+  }
+}
+
+const lfmEnds = new Set(["tool_call_end"])
+
+/** LFM2: `<|tool_call_start|>[wx(city="Oslo")]<|tool_call_end|>`, in Python or JSON. */
+export const lfm: Form = {
+  name: "tool_call_start",
+  opening: { at: "tag", names: ["tool_call_start"] },
+  markers: { tokens: ["tool_call_start", ...lfmEnds] },
+  bound: 512,
+  *read(context, head) {
+    if (head === undefined || !head.isMarked) return
     const c = yield* skipBlanks(context.source)
-    if ((yield* readWrapped(context, c, internlmEnds)) === "call") yield* takeEndToken(context, internlmEnds)
+    if ((yield* readAnyCalls(context, c, lfmEnds)) === "call") yield* takeEndToken(context, lfmEnds)
   }
 }
 

@@ -119,6 +119,11 @@ export class JsonReader {
     this.held = ""
   }
 
+  /** The text ends within a string. */
+  get isInString(): boolean {
+    return this.state === STRING || this.state === ESCAPE || this.state === HEX
+  }
+
   /** The number of open objects and arrays, without tuples. */
   get depth(): number {
     return this.closers.filter((closer) => closer !== CLOSE_PARENTHESIS).length

@@ -107,10 +107,13 @@ export class JsonStringReader implements Reader {
 /** Drops the rest of a malformed block, up to its end or a blank line. Nothing is held meanwhile. */
 abstract class Skip implements Reader {
   private readonly context: Context
+  private readonly isOneLine: boolean
   private isBlankLine = false
 
-  constructor(context: Context) {
+  /** With `isOneLine` it ends before the next newline. */
+  constructor(context: Context, isOneLine = false) {
     this.context = context
+    this.isOneLine = isOneLine
   }
 
   read(source: Source): boolean {
@@ -120,7 +123,7 @@ abstract class Skip implements Reader {
     while (i < stop && !isEnded) {
       const c = text.charCodeAt(i)
       if (c === NEWLINE) {
-        isEnded = this.isBlankLine
+        isEnded = this.isBlankLine || this.isOneLine
         if (isEnded) break
         this.isBlankLine = true
       } else if (!isSpace(c)) {
@@ -161,12 +164,16 @@ export class SkipBrackets extends Skip {
 
 /** Skips up to and with a closing tag or special token with one of these names. */
 export class SkipToCloser extends Skip {
-  private tag = ""
+  private tag: string
   private readonly names: ReadonlySet<string>
+  private readonly isPlain: boolean
 
-  constructor(context: Context, names: ReadonlySet<string>) {
+  /** With `isPlain` the closer is a tag without slash and bars. `begun` is the beginning of a tag that was taken before. */
+  constructor(context: Context, names: ReadonlySet<string>, { begun = "", isPlain = false } = {}) {
     super(context)
     this.names = names
+    this.isPlain = isPlain
+    this.tag = begun
   }
 
   protected ends(c: number): boolean {
@@ -177,8 +184,30 @@ export class SkipToCloser extends Skip {
     if (f !== GREATER || this.tag === "") return false
     const name = closingName(this.tag)
     const isCloser = name !== undefined && this.names.has(name) &&
-      /[/|]/.test(this.tag.replace(/[\u2215\u2044\uff0f\uff5c]/g, "/"))
+      (this.isPlain || /[/|]/.test(this.tag.replace(/[\u2215\u2044\uff0f\uff5c]/g, "/")))
     this.tag = ""
     return isCloser
+  }
+}
+
+/** Skips up to and with the run of characters that closes the code's fence; without a fence, the rest of the line. */
+export class SkipCode extends Skip {
+  /** The closing fence was reached. */
+  isClosed = false
+  /** Characters of the run that begins the line; -1 behind other characters. */
+  private run = -1
+  private readonly fence: string
+
+  constructor(context: Context, fence: string) {
+    super(context, fence === "")
+    this.fence = fence
+  }
+
+  protected ends(c: number): boolean {
+    if (c === NEWLINE) this.run = 0
+    else if (this.run >= 0 && c === this.fence.charCodeAt(0)) this.run++
+    else if (this.run !== 0 || !isSpace(c)) this.run = -1
+    this.isClosed = this.run > 0 && this.run === this.fence.length
+    return this.isClosed
   }
 }

@@ -14,6 +14,17 @@ const plain = (value: unknown): string => typeof value === "string" ? value : JS
 const python = (value: unknown): string =>
   value === true ? "True" : value === false ? "False" : value === null ? "None" : JSON.stringify(value)
 
+/** The arguments between parentheses. */
+const keywords = (json: string): string => record(json).map(([key, value]) => `${key}=${python(value)}`).join(", ")
+
+/** The arguments as FunctionGemma writes them: no quotation marks, strings between escape tokens. */
+const escaped = (value: unknown): string => {
+  if (typeof value === "string") return `<escape>${value}<escape>`
+  if (Array.isArray(value)) return `[${value.map(escaped).join(",")}]`
+  if (typeof value !== "object" || value === null) return JSON.stringify(value)
+  return `{${Object.entries(value).map(([key, inner]) => `${key}:${escaped(inner)}`).join(",")}}`
+}
+
 const tags = (json: string, tag: (key: string, value: string) => string): string =>
   record(json).map(([key, value]) => tag(key, plain(value))).join("")
 
@@ -41,7 +52,17 @@ export const callForms = {
     `<|tool_call_end|><|tool_calls_section_end|>`,
   "brackets": (name, json) => `[TOOL_CALLS][{"name":${JSON.stringify(name)},"arguments":${json}}]`,
   "tool_use": (name, json) => `<tool_use><name>${name}</name><input>${json}</input></tool_use>`,
-  "pythonic": (name, json) => `[${name}(${record(json).map(([key, value]) => `${key}=${python(value)}`).join(", ")})]`,
+  "pythonic": (name, json) => `[${name}(${keywords(json)})]`,
+  "lfm": (name, json) => `<|tool_call_start|>[${name}(${keywords(json)})]<|tool_call_end|>`,
+  "command_r": (name, json) =>
+    `<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": ${
+      JSON.stringify(name)
+    }, "parameters": ${json}}\n]<|END_ACTION|>`,
+  "nemotron": (name, json) => `<TOOLCALL>[{"name": ${JSON.stringify(name)}, "arguments": ${json}}]</TOOLCALL>`,
+  "functools": (name, json) => `functools[{"name": ${JSON.stringify(name)}, "arguments": ${json}}]`,
+  "phi": (name, json) => `<|tool_call|>[{"name": ${JSON.stringify(name)}, "arguments": ${json}}]<|/tool_call|>`,
+  "function_gemma": (name, json) => `<start_function_call>call:${name}${escaped(JSON.parse(json))}<end_function_call>`,
+  "tool_code": (name, json) => `\`\`\`tool_code\nprint(${name}(${keywords(json)}))\n\`\`\``,
   "action": (name, json) => `Action: ${name}\nAction Input: ${json}`,
   "fenced": (name, json) => `\`\`\`json\n{"tool_calls":[{"name":${JSON.stringify(name)},"arguments":${json}}]}\n\`\`\``
 } as const satisfies Readonly<Record<string, Form>>
