@@ -1,12 +1,15 @@
 /**
- * Separates inline reasoning, between `<think>` and `</think>` at the start of a reply, from the text.
+ * Separates inline reasoning, between tags at the start of a reply, from the text.
  */
 import type { Meter } from "../../domain/stream/cooperative.ts"
 import { TextPieces } from "../../domain/stream/text.ts"
 import { type UpstreamEvent, UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
 
-const openTag = "<think>"
-const closeTag = "</think>"
+/** The tags around reasoning: those of most models, and those of Command R7B. */
+const tags: ReadonlyArray<readonly [open: string, close: string]> = [
+  ["<think>", "</think>"],
+  ["<|START_THINKING|>", "<|END_THINKING|>"]
+]
 
 /** The splitter of one reply. */
 interface InlineReasoning {
@@ -19,7 +22,7 @@ interface InlineReasoning {
 }
 
 /** The length of the longest end of `text` that may begin the closing tag. */
-const heldBack = (text: string): number => {
+const heldBack = (text: string, closeTag: string): number => {
   let length = Math.min(text.length, closeTag.length - 1)
   while (length > 0 && !closeTag.startsWith(text.slice(text.length - length))) length--
   return length
@@ -31,6 +34,7 @@ export const inlineReasoning = (meter?: Meter): InlineReasoning => {
   /** Leading blanks of the reply; they are text unless a tag follows. */
   const blanks = new TextPieces()
   let held = ""
+  let closeTag = ""
 
   const push = (piece: string, out: Array<UpstreamEvent>): void => {
     if (piece === "") return
@@ -48,11 +52,13 @@ export const inlineReasoning = (meter?: Meter): InlineReasoning => {
         }
         const text = held + piece.slice(from)
         held = ""
-        if (text.startsWith(openTag)) {
+        const opened = tags.find(([open]) => text.startsWith(open))
+        if (opened !== undefined) {
           state = "reasoning"
-          return push(text.slice(openTag.length), out)
+          closeTag = opened[1]
+          return push(text.slice(opened[0].length), out)
         }
-        if (openTag.startsWith(text)) {
+        if (tags.some(([open]) => open.startsWith(text))) {
           held = text
           return
         }
@@ -62,7 +68,7 @@ export const inlineReasoning = (meter?: Meter): InlineReasoning => {
       case "reasoning": {
         const text = held + piece
         const end = text.indexOf(closeTag)
-        const known = end === -1 ? text.length - heldBack(text) : end
+        const known = end === -1 ? text.length - heldBack(text, closeTag) : end
         if (known > 0) out.push(UpstreamReasoning(text.slice(0, known)))
         held = end === -1 ? text.slice(known) : ""
         if (end === -1) return

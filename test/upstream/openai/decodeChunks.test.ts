@@ -344,7 +344,12 @@ describe("chunkDecoder", () => {
         [["<thin"], "", "<thin"],
         [["<thing>"], "", "<thing>"],
         [["  "], "", "  "],
-        [["</think>b"], "", "</think>b"]
+        [["</think>b"], "", "</think>b"],
+        [["<|START_THINKING|>a</think><|END_THINKING|>\nb"], "a</think>", "b"],
+        [["<|START_", "THINKING|>a<|END_", "THIN", "KING|>b"], "a", "b"],
+        [["<think>a<|END_THINKING|></think>b"], "a<|END_THINKING|>", "b"],
+        [["<|START_"], "", "<|START_"],
+        [["<|START_RESPONSE|>b<|END_RESPONSE|>"], "", "<|START_RESPONSE|>b<|END_RESPONSE|>"]
       ]
       for (const [pieces, reasoning, text] of cases) {
         assert.deepInclude(inline(...pieces), { reasoning, text, finish: "stop" }, pieces.join("|"))

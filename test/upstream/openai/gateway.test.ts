@@ -231,6 +231,20 @@ describe("tools", () => {
     }
   })
 
+  it("are found in special tokens behind thinking, and no token is left in the text", async () => {
+    const calls = both.map(([name, parameters], i) =>
+      JSON.stringify({ tool_call_id: String(i), tool_name: name, parameters })
+    )
+    const reply = "<|START_THINKING|>I look it up.<|END_THINKING|>" +
+      `<|START_ACTION|>[\n    ${calls.join(",\n    ")}\n]<|END_ACTION|>`
+    const pieces = (reply.match(/.{1,7}/gs) ?? []).map((content) => chunk({ content }))
+    server.answer(() => ({ pieces: [frames(...pieces, chunk({}, "stop"))] }))
+    const { choices: [choice] } = await clientOf(gateways[0]![1]).chat.completions.create({ ...ask("Go"), tools })
+    assert.deepStrictEqual(called(choice?.message.tool_calls), both)
+    assert.strictEqual(choice?.message.content, null)
+    assert.notInclude(JSON.stringify(choice), "|>")
+  })
+
   it("keep the server's ids, so that results find their calls", async () => {
     const client = clientOf(gateways[0]![1])
     server.answer(() => ({ pieces: [frames(...native)] }))
