@@ -94,7 +94,7 @@ export const restoreStore = Effect.fnUntraced(function*(path: string, force: boo
     })
   }
   const replace = Effect.gen(function*() {
-    const shared = yield* loadShared(store, loaded, undefined)
+    const shared = yield* loadShared(store, loaded, undefined, true)
     yield* shared.backing.save(next.snapshot, shared.initial.snapshot)
     return shared.revision()
   })

@@ -3,7 +3,6 @@
  * the pool's accounts and limits.
  */
 import * as Effect from "effect/Effect"
-import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
@@ -11,103 +10,32 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { StoreShape } from "../cluster/store/Store.ts"
 import { isPersistent, StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
-import { defaultUpstream } from "../domain/routes.ts"
-import { isSameAccount } from "./Account.ts"
 import { type Backing, fileBacking, type Superseded } from "./Backing.ts"
 import type { ConfigConflict, ConfigInvalid } from "./ConfigError.ts"
 import type { ConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
-import type { GatewayConfig, NamedUpstream, Snapshot } from "./GatewayConfig.ts"
+import type { Snapshot } from "./GatewayConfig.ts"
 import { canonicalJson, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import type { Kept, KeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
+import {
+  documentPlace,
+  isGenuine,
+  markProven,
+  proveDocument,
+  readDocument,
+  revisionAfter,
+  type StoredDocument
+} from "./provenDocument.ts"
 import { withoutStore } from "./rawConfig.ts"
 import { makeJwtSecret } from "./secrets.ts"
+import { poolArguments } from "./sharedAccounts.ts"
 import type { Loaded } from "./sources.ts"
-import { settingsOf } from "./upstreams.ts"
 
-const place = "gw:{main}:config"
+const place = documentPlace
 const documentName = "the shared configuration"
 /** Deadline of a change in milliseconds. A later write is rejected, because its caller has already got an error. */
 const patience = 5_000
-
-/** Stands for the single account of an upstream that needs no accounts. */
-export const anonymousAccount = "anonymous"
-
-/** The key of the account that stands for an upstream without accounts. */
-export const anonymousKey = (upstream: string): string =>
-  upstream === defaultUpstream ? anonymousAccount : `${upstream}/`
-
-/** The accounts of an upstream by their names in the store, as `configure` takes them. */
-interface PoolAccounts {
-  readonly names: Array<string>
-  readonly renewed: Array<string>
-  readonly disabled: Array<string>
-}
-
-/** Whether an upstream is another server, or is reached in another way: what is known of its accounts is forgotten. */
-const isRenewed = (next: NamedUpstream, before: NamedUpstream | undefined): boolean =>
-  before !== undefined && next !== before && !Equal.equals(settingsOf(next), settingsOf(before))
-
-/** The arguments of the script `configure` that update the shared pools. */
-const poolArguments = (store: StoreShape, next: GatewayConfig, before: GatewayConfig | undefined) => {
-  const known = new Map(before?.accounts.map((account) => [account.identity[0]!, account]))
-  const accounts = new Map<string, PoolAccounts>()
-  const accountsOf = (upstream: string): PoolAccounts => {
-    const made = accounts.get(upstream) ?? { names: [], renewed: [], disabled: [] }
-    accounts.set(upstream, made)
-    return made
-  }
-  for (const account of next.accounts) {
-    const name = store.nameOf(account.identity[0]!)
-    const was = known.get(account.identity[0]!)
-    const { disabled, names, renewed } = accountsOf(account.upstream)
-    names.push(name)
-    if (was !== undefined && !isSameAccount(was, account)) renewed.push(name)
-    if (account.disabled) disabled.push(name)
-  }
-  const own = next.upstreams.find(({ name }) => name === defaultUpstream)
-  const isAlone = next.upstreams.length === 1 && own?.enabled === true
-  for (const { driver, name } of next.upstreams) {
-    const { names } = accountsOf(name)
-    if (names.length === 0 && (isAlone || driver !== "session")) names.push(store.nameOf(anonymousKey(name)))
-  }
-  const { global_max_inflight } = next.runtime
-  const limits = own?.limits ?? { perAccount: 1, global: 0, queue: 0 }
-  const ofDefault = accountsOf(defaultUpstream)
-  const several = next.upstreams.map((upstream) => {
-    const { enabled, limits: { global, perAccount, queue }, name } = upstream
-    if (name === defaultUpstream) return [name, enabled ? 1 : 0]
-    const { disabled, names, renewed } = accountsOf(name)
-    const resets = isRenewed(upstream, before?.upstreams.find((other) => other.name === name))
-    return [name, enabled ? 1 : 0, perAccount, global, queue, 0, resets ? 1 : 0, renewed, names, disabled]
-  })
-  return {
-    ofDefault: [
-      ...[limits.perAccount, Math.min(limits.global, global_max_inflight), limits.queue, next.auth.direct_max_inflight]
-        .map(String),
-      before !== undefined && before.upstream !== next.upstream ? "1" : "0",
-      ...[ofDefault.renewed, ofDefault.names, ofDefault.disabled].map((list) => JSON.stringify(list))
-    ],
-    ofAll: isAlone ? undefined : JSON.stringify([global_max_inflight, several])
-  }
-}
-
-/** Reads the encrypted document, its revision (0 without a document), and the first document of the store's data. */
-const readDocument = Effect.fnUntraced(function*(store: StoreShape) {
-  const reply = yield* store.send("HMGET", place, "revision", "document", "origin_revision", "origin")
-  const [revision, document, originRevision, origin] = Array.isArray(reply) ? reply : []
-  const sealed = String(document ?? "")
-  // Nodes of earlier versions write no origin.
-  return {
-    revision: Number(revision ?? 0),
-    sealed,
-    origin: {
-      revision: Number(originRevision ?? revision ?? 0),
-      sealed: String(origin ?? sealed)
-    }
-  }
-})
 
 const openDocument = (store: StoreShape, sealed: string) => {
   const text = store.open(place, sealed)
@@ -120,6 +48,13 @@ const openDocument = (store: StoreShape, sealed: string) => {
     )
     : Effect.succeed(text)
 }
+
+/** Milliseconds between two looks at the facts of the document. */
+const watchPause = 10_000
+
+const notGenuine =
+  "the configuration in the store is older than its revision says, or of a version that proves none: " +
+  "write the right one by config restore FILE --force"
 
 interface Revision {
   readonly revision: number
@@ -136,7 +71,7 @@ export const readShared = Effect.fnUntraced(function*(
   store: StoreShape
 ): Effect.fn.Return<Option.Option<Kept>, StoreInvalid | StoreUnavailable> {
   const { revision, sealed } = yield* readDocument(store)
-  if (revision === 0) return Option.none()
+  if (sealed === "") return Option.none()
   const at = Math.floor(Date.now() + store.clockOffset())
   return Option.some({ revision, epoch: store.epoch(), at, text: yield* openDocument(store, sealed) })
 })
@@ -162,12 +97,13 @@ export interface Shared {
 
 /**
  * Loads the shared configuration. An empty store is initialized from the kept document (`kept`), else from this node's own
- * configuration (`loaded`).
+ * configuration (`loaded`). Fails for a document that is not what its revision says, unless `loaded` replaces the document.
  */
 export const loadShared = Effect.fnUntraced(function*(
   store: StoreShape,
   loaded: Loaded,
-  kept: KeptDocument | undefined
+  kept: KeptDocument | undefined,
+  replaces?: boolean
 ): Effect.fn.Return<Shared, ConfigInvalid | StoreInvalid | StoreUnavailable, Scope.Scope> {
   let revision = 0
   const noRevision = -1
@@ -181,6 +117,8 @@ export const loadShared = Effect.fnUntraced(function*(
    */
   let merging: Revision | undefined
   const signals = yield* Queue.sliding<void>(1)
+  /** Whether only documents with a proof are valid, once this node knows. */
+  let onlyProven = false
 
   const write = Effect.fnUntraced(function*(
     next: Snapshot,
@@ -193,21 +131,27 @@ export const loadShared = Effect.fnUntraced(function*(
     const text = yield* stringifyConfig(withoutStore(next.raw), "compact")
     const deadline = Date.now() + store.clockOffset() + patience
     const { ofAll, ofDefault } = poolArguments(store, next.config, before?.config)
+    const sealed = store.seal(place, text)
+    const proof = proveDocument(store, own, sealed)
+    const sealedOrigin = isFirst || origin === undefined ? "" : store.seal(place, origin.text)
     // The first document of an empty store is also its origin.
-    const begins = isFirst
-      ? [String(own), ""]
+    const [originRevision, originProof] = isFirst
+      ? [String(own), proof]
       : origin === undefined
-      ? ofAll === undefined ? [] : ["", ""]
-      : [String(origin.revision), store.seal(place, origin.text)]
+      ? ["", ""]
+      : [String(origin.revision), proveDocument(store, origin.revision, sealedOrigin)]
     const [outcome = ""] = yield* store.run(
       "configure",
       expected,
       String(own),
-      store.seal(place, text),
+      sealed,
       ...ofDefault,
       String(Math.floor(deadline)),
-      ...begins,
-      ...(ofAll === undefined ? [] : [ofAll])
+      originRevision,
+      sealedOrigin,
+      ofAll ?? "",
+      proof,
+      originProof
     )
     if (outcome === "ok") {
       revision = own
@@ -226,9 +170,22 @@ export const loadShared = Effect.fnUntraced(function*(
   let initial: DecodedConfig = loaded
   for (;;) {
     const there = yield* readDocument(store)
+    const text = there.sealed === "" ? "" : yield* openDocument(store, there.sealed)
+    onlyProven ||= there.isMarked
+    // Running nodes that all write proofs are about to mark the store, or somebody has removed their mark.
+    const isUnmarked = there.hasRunning && there.unproving.length === 0
+    if (!isGenuine(there, onlyProven || isUnmarked)) {
+      if (replaces !== true) {
+        if (!there.hasOthers) return yield* new StoreInvalid({ message: notGenuine })
+        // Nodes that run know the right document, and write it.
+        yield* store.run("tell", "config 0")
+        return yield* new StoreUnavailable({ message: notGenuine })
+      }
+      yield* write(loaded.snapshot, undefined, there.counted, revisionAfter(there.revision, Number(there.counted)))
+      continue
+    }
     const isOlder = own !== undefined && own.epoch === store.epoch() && own.revision > there.revision
     if (there.revision > 0 && !isOlder) {
-      const text = yield* openDocument(store, there.sealed)
       const raw = yield* parseConfig(documentName, text)
       initial = yield* decodeConfig(raw, { source: documentName, duplicates: "keep-first" })
       revision = there.revision
@@ -240,7 +197,8 @@ export const loadShared = Effect.fnUntraced(function*(
             Effect.annotateLogs({ revision })
           )
       }
-      const origin = { revision: there.origin.revision, text: store.open(place, there.origin.sealed) ?? text }
+      const first = there.origin.isProven || !onlyProven ? there.origin : there
+      const origin = { revision: first.revision, text: store.open(place, first.sealed) ?? text }
       const isOfOther = own !== undefined && own.epoch !== store.epoch()
       // Data that is older than the kept document belongs to another store.
       const isForeign = isOfOther && !(Number(yield* store.send("HGET", "gw:{main}:lim", "since")) > own.at)
@@ -278,6 +236,25 @@ export const loadShared = Effect.fnUntraced(function*(
     break
   }
 
+  /**
+   * Marks the store when all nodes write proofs, and looks again at a document that has another revision than this node. A document of
+   * an earlier version gets its proof first.
+   */
+  const watch = Effect.gen(function*() {
+    const facts = yield* readDocument(store, "facts")
+    onlyProven ||= facts.isMarked
+    if (!onlyProven && facts.unproving.length === 0) {
+      const there = yield* readDocument(store)
+      if (there.revision !== revision || String(revision) !== there.counted) return
+      if (!there.isProven && (yield* write(last, last, String(revision), revision + 1)) !== "ok") return
+      onlyProven = true
+    }
+    if (onlyProven && !facts.isMarked) yield* markProven(store)
+    if (facts.revision !== revision || facts.counted !== String(revision)) Queue.offerUnsafe(signals, undefined)
+  })
+  yield* Effect.ignore(watch)
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(watchPause), Effect.ignore(watch))))
+
   store.listen((kind, rest) => {
     const announced = Number(rest)
     if (kind === "config" && announced !== revision && announced !== refused) Queue.offerUnsafe(signals, undefined)
@@ -293,6 +270,16 @@ export const loadShared = Effect.fnUntraced(function*(
     yield* write(last, undefined, "", revision, undefined, there === 0)
   })
 
+  /** Writes this node's document in the place of one that is not genuine. */
+  const refuse = Effect.fnUntraced(function*(there: StoredDocument) {
+    yield* Effect.logError(
+      "The configuration in the store is refused: it is older than its revision says, or of a version that proves none. " +
+        "The configuration of this node replaces it"
+    ).pipe(Effect.annotateLogs({ revision: there.revision, own: revision }))
+    const next = revisionAfter(there.revision, Number(there.counted), revision)
+    yield* write(last, undefined, there.counted, next, undefined, false)
+  })
+
   store.bringsBack(() =>
     Effect.flatMap(readDocument(store), (there) => there.revision < revision ? bringBack(there.revision) : Effect.void)
   )
@@ -301,13 +288,15 @@ export const loadShared = Effect.fnUntraced(function*(
     place: documentName,
     edited: Effect.gen(function*() {
       const there = yield* readDocument(store)
-      if (there.revision < revision) yield* bringBack(there.revision)
-      if (there.revision <= revision) return Option.none()
-      seen = there.revision
-      const text = store.open(place, there.sealed)
-      if (text === undefined) {
+      const text = there.sealed === "" ? "" : store.open(place, there.sealed)
+      if (text === undefined && !(there.revision <= revision)) {
+        // Another key may have encrypted a newer document.
         return yield* new StoreUnavailable({ message: "The shared configuration cannot be decrypted" })
       }
+      if (!isGenuine(there, onlyProven)) yield* refuse(there)
+      else if (there.revision < revision) yield* bringBack(there.revision)
+      if (text === undefined || there.revision <= revision || !isGenuine(there, onlyProven)) return Option.none()
+      seen = there.revision
       return Option.some({ text, digest: String(there.revision), stamp: "" })
     }),
     adopted: (edit, next) => {
@@ -334,7 +323,12 @@ export const loadShared = Effect.fnUntraced(function*(
     backing,
     jwtSecret: Redacted.make<Uint8Array>(Buffer.from(agreedSecret, "base64url")),
     revision: () => revision,
-    newestRevision: Effect.map(store.send("HGET", place, "revision"), (reply) => Number(reply ?? 0)),
+    newestRevision: Effect.map(store.send("HGET", place, "revision"), (reply) => {
+      const newest = Number(reply ?? 0)
+      // The document is newer than this node's, or has not the revision that was saved last.
+      if (newest !== revision) Queue.offerUnsafe(signals, undefined)
+      return newest
+    }),
     isCurrent: () => refused === noRevision,
     keptIn: () => kept?.isKept() === true ? kept.path : undefined,
     mergeKept: Effect.fnUntraced(function*(update) {

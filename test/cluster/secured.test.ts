@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { makeEncryption } from "../../src/cluster/store/encryption.ts"
+import { proveDocument } from "../../src/config/provenDocument.ts"
 import { accounts, admin, chat, emailOf, send, textOf } from "../gateway/support.ts"
 import { businessKey } from "../support/gateway.ts"
 import { documentedRights } from "../support/redisGroups.ts"
@@ -176,9 +177,11 @@ describe("two nodes over a store with TLS and a user with few rights", () => {
     const place = "gw:{main}:config"
     const document = seals.open(place, String(await command(client, "HGET", place, "document"))) ?? ""
     const put = async (text: string) => {
-      const revision = String(Number(await command(client, "HGET", place, "revision")) + 1)
-      await command(client, "HSET", place, "document", seals.seal(place, text), "revision", revision)
-      await command(client, "HSET", "gw:{main}:lim", "revision", revision)
+      const revision = Number(await command(client, "HGET", place, "revision")) + 1
+      const sealed = seals.seal(place, text)
+      const proof = proveDocument(seals, revision, sealed)
+      await command(client, "HSET", place, "document", sealed, "proof", proof, "revision", String(revision))
+      await command(client, "HSET", "gw:{main}:lim", "revision", String(revision))
     }
     // Saved as by a node of another version.
     await put(JSON.stringify({ ...JSON.parse(document) as object, runtime: { account_max_inflight: "many" } }))

@@ -1,6 +1,6 @@
 /** Two gateways as processes over one store and two upstreams, whose requests are counted at the servers. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { accounts, chat, send, textOf } from "../gateway/support.ts"
+import { accounts, admin, chat, send, textOf } from "../gateway/support.ts"
 import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
 import { command, listOf } from "../support/redisServer.ts"
 import { untilHolds } from "../support/until.ts"
@@ -33,6 +33,32 @@ describe("two nodes over two upstreams", () => {
   afterAll(async () => {
     await cluster.stop()
     await gpu.stop()
+  })
+
+  it("list a node whose values in the store are bad, with zeros in their place", async () => {
+    const client = await cluster.client()
+    const [one] = cluster.nodes
+    const started = Number(await command(client, "HGET", "gw:{main}:node:n2", "started"))
+    for (const bad of ["", "abc", "-1", "1.5", "1e400", "nan", "-inf", "9007199254740993", "0x10000000000000000"]) {
+      await command(client, "ZADD", "gw:{main}:nodes", "inf", "bad")
+      await command(
+        client,
+        "HSET",
+        "gw:{main}:node:bad",
+        ...["started", "beat", "state", "revision", "both", "version"]
+          .flatMap((field) => [field, bad])
+      )
+      const { nodes } = await admin(one!.url, "GET", "/admin/nodes") as {
+        readonly nodes: ReadonlyArray<Readonly<Record<string, unknown>>>
+      }
+      assert.deepStrictEqual(nodes.map(({ id }) => id), ["bad", "n1", "n2"], bad)
+      const zeros = { started_at: 0, config_revision: 0, in_use: 0, waiting: 0 }
+      assert.deepInclude(nodes[0], { ...zeros, state: "late", version: bad })
+      assert.deepInclude(nodes[2], { state: "up", started_at: started })
+      await admin(one!.url, "GET", "/admin/queue/status")
+    }
+    await command(client, "ZREM", "gw:{main}:nodes", "bad")
+    await command(client, "DEL", "gw:{main}:node:bad")
   })
 
   it("lose both places of a node that is killed while it waits at both, and none of a slot", async () => {

@@ -53,6 +53,10 @@ export interface NodesMetrics {
 
 const lateMillis = 2_000
 
+/** A count or a time that a node has written to the store; 0 for a text that is neither, which others may have written. */
+const wholeNumber = (text: string): number =>
+  /^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : 0
+
 /** The configured id of this node, also used in logs and exports; optional without a store. */
 export const GivenNodeId = Context.Reference<string | undefined>("model-gateway/nodes/GivenNodeId", {
   defaultValue: () => undefined
@@ -133,17 +137,17 @@ export class Nodes extends Context.Service<Nodes, {
         const all = Effect.map(store.run("status", ""), (reply): ReadonlyArray<NodeFacts> => {
           const { nodes, now } = readStatus(reply)
           return asList(nodes).map((node): NodeFacts => {
-            const silence = Math.max(0, Number(now) - Number(node.beat))
+            const silence = Math.max(0, Number(now) - wholeNumber(node.beat))
             return {
               id: node.id,
               self: node.id === store.node,
               state: silence > lateMillis ? "late" : node.state === "draining" ? "draining" : "up",
               version: node.version,
-              started_at: Number(node.started),
+              started_at: wholeNumber(node.started),
               last_beat_ms: silence,
               in_use: node.in_use,
-              waiting: node.waiting,
-              config_revision: Number(node.revision)
+              waiting: Math.max(0, node.waiting),
+              config_revision: wholeNumber(node.revision)
             }
           }).sort((a, b) => a.id < b.id ? -1 : 1)
         })

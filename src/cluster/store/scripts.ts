@@ -46,6 +46,7 @@ export const scripts = {
   beat: poolScript("beat", text(new URL("./scripts/beat.lua", import.meta.url))),
   cleaned: poolScript("cleaned", text(new URL("./scripts/cleaned.lua", import.meta.url))),
   configure: poolScript("configure", text(new URL("./scripts/configure.lua", import.meta.url)), documentPatience),
+  document: makeScript("document", text(new URL("./scripts/document.lua", import.meta.url)), documentPatience),
   facts: poolScript("facts", text(new URL("./scripts/facts.lua", import.meta.url))),
   keys: poolScript("keys", text(new URL("./scripts/keys.lua", import.meta.url))),
   late: poolScript("late", text(new URL("./scripts/late.lua", import.meta.url))),

@@ -3,9 +3,9 @@
 -- order, and the disabled ones; then the deadline, after which nothing is saved because the caller has already got an
 -- error. A document that is restored to an empty store has no base revision: the highest one wins. Then, if given, the
 -- revision and the document that the store's data began with (empty: this document); they are the merge base for a
--- document of earlier data.
+-- document of earlier data. The last two arguments are the proofs of the document and of that first one.
 --
--- The last argument lists several pools: a JSON array of the limit of all and an array of pools. A pool is its name, whether
+-- The argument before them lists several pools, if it is not empty: a JSON array of the limit of all and an array of pools. A pool is its name, whether
 -- it is enabled (1), slots of an account, of all, places in the queue, slots of direct callers, whether to drop all tokens
 -- (1), and the three lists of accounts; `default` is the first two of them, and the other arguments. Without the list,
 -- `default` is the only pool.
@@ -17,9 +17,10 @@ if expected == '' and tonumber(revision) >= tonumber(own) then return finish({ '
 if expected ~= '' and expected ~= revision then return finish({ 'conflict', revision }) end
 revision = own
 call('HSET', K .. 'lim', 'per', ARGV[7], 'global', ARGV[8], 'queue', ARGV[9], 'direct', ARGV[10], 'revision', revision)
-call('HSET', K .. 'config', 'revision', revision, 'document', ARGV[6])
+call('HSET', K .. 'config', 'revision', revision, 'document', ARGV[6], 'proof', ARGV[19] or '')
 if ARGV[16] and ARGV[16] ~= '' then
-  call('HSET', K .. 'config', 'origin_revision', ARGV[16], 'origin', ARGV[17] == '' and ARGV[6] or ARGV[17])
+  local origin = ARGV[17] == '' and ARGV[6] or ARGV[17]
+  call('HSET', K .. 'config', 'origin_revision', ARGV[16], 'origin', origin, 'origin_proof', ARGV[20] or '')
 end
 
 local function pool_of_arguments(enabled)
@@ -29,7 +30,7 @@ local function pool_of_arguments(enabled)
   }
 end
 local next_total, wanted_pools = INF, { pool_of_arguments(1) }
-if ARGV[18] then
+if ARGV[18] and ARGV[18] ~= '' then
   load_several()
   local choice = cjson.decode(ARGV[18])
   several, next_total, wanted_pools = true, choice[1], choice[2]

@@ -1,0 +1,71 @@
+/**
+ * The accounts and limits of a configuration, as the script `configure` takes them.
+ */
+import * as Equal from "effect/Equal"
+import type { StoreShape } from "../cluster/store/Store.ts"
+import { defaultUpstream } from "../domain/routes.ts"
+import { isSameAccount } from "./Account.ts"
+import type { GatewayConfig, NamedUpstream } from "./GatewayConfig.ts"
+import { settingsOf } from "./upstreams.ts"
+
+/** Stands for the single account of an upstream that needs no accounts. */
+export const anonymousAccount = "anonymous"
+
+/** The key of the account that stands for an upstream without accounts. */
+export const anonymousKey = (upstream: string): string =>
+  upstream === defaultUpstream ? anonymousAccount : `${upstream}/`
+
+/** The accounts of an upstream by their names in the store, as `configure` takes them. */
+interface PoolAccounts {
+  readonly names: Array<string>
+  readonly renewed: Array<string>
+  readonly disabled: Array<string>
+}
+
+/** Whether an upstream is another server, or is reached in another way: what is known of its accounts is forgotten. */
+const isRenewed = (next: NamedUpstream, before: NamedUpstream | undefined): boolean =>
+  before !== undefined && next !== before && !Equal.equals(settingsOf(next), settingsOf(before))
+
+/** The arguments of the script `configure` that update the shared pools. */
+export const poolArguments = (store: StoreShape, next: GatewayConfig, before: GatewayConfig | undefined) => {
+  const known = new Map(before?.accounts.map((account) => [account.identity[0]!, account]))
+  const accounts = new Map<string, PoolAccounts>()
+  const accountsOf = (upstream: string): PoolAccounts => {
+    const made = accounts.get(upstream) ?? { names: [], renewed: [], disabled: [] }
+    accounts.set(upstream, made)
+    return made
+  }
+  for (const account of next.accounts) {
+    const name = store.nameOf(account.identity[0]!)
+    const was = known.get(account.identity[0]!)
+    const { disabled, names, renewed } = accountsOf(account.upstream)
+    names.push(name)
+    if (was !== undefined && !isSameAccount(was, account)) renewed.push(name)
+    if (account.disabled) disabled.push(name)
+  }
+  const own = next.upstreams.find(({ name }) => name === defaultUpstream)
+  const isAlone = next.upstreams.length === 1 && own?.enabled === true
+  for (const { driver, name } of next.upstreams) {
+    const { names } = accountsOf(name)
+    if (names.length === 0 && (isAlone || driver !== "session")) names.push(store.nameOf(anonymousKey(name)))
+  }
+  const { global_max_inflight } = next.runtime
+  const limits = own?.limits ?? { perAccount: 1, global: 0, queue: 0 }
+  const ofDefault = accountsOf(defaultUpstream)
+  const several = next.upstreams.map((upstream) => {
+    const { enabled, limits: { global, perAccount, queue }, name } = upstream
+    if (name === defaultUpstream) return [name, enabled ? 1 : 0]
+    const { disabled, names, renewed } = accountsOf(name)
+    const resets = isRenewed(upstream, before?.upstreams.find((other) => other.name === name))
+    return [name, enabled ? 1 : 0, perAccount, global, queue, 0, resets ? 1 : 0, renewed, names, disabled]
+  })
+  return {
+    ofDefault: [
+      ...[limits.perAccount, Math.min(limits.global, global_max_inflight), limits.queue, next.auth.direct_max_inflight]
+        .map(String),
+      before !== undefined && before.upstream !== next.upstream ? "1" : "0",
+      ...[ofDefault.renewed, ofDefault.names, ofDefault.disabled].map((list) => JSON.stringify(list))
+    ],
+    ofAll: isAlone ? undefined : JSON.stringify([global_max_inflight, several])
+  }
+}
