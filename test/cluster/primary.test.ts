@@ -67,10 +67,13 @@ describe("the primary of a store", () => {
   })
 })
 
-/** Searches the primary of an address; the result is the port of the primary, or `undefined` without one. */
+/**
+ * Searches the primary of an address; the result is the port of the primary, or `undefined` without one. Each server answers or refuses
+ * the connection, so no answer is waited for in vain, however slow the machine is.
+ */
 const searchOf = (url: string) =>
   Effect.map(
-    makePrimarySearch(parseStoreAddress(url) as GuidedAddress, 500),
+    makePrimarySearch(parseStoreAddress(url) as GuidedAddress, 60_000),
     (search) => Effect.match(search, { onFailure: () => undefined, onSuccess: ({ port }) => port })
   )
 
