@@ -8,12 +8,12 @@ import path from "node:path"
 
 export const root = path.join(import.meta.dirname, "../..")
 
-const own = ["src", "scripts", "package.json", "package-lock.json", "tsconfig.json", ".npmrc"]
+const own = ["scripts", "package.json", "package-lock.json", "tsconfig.json", ".npmrc"]
 
-/** A folder with the sources and the repository's packages, without build output. */
-export const unstamped = (): string => {
+/** A folder with the repository's packages, without build output; by default with the sources. */
+export const unstamped = (parts: ReadonlyArray<string> = ["src"]): string => {
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "checkout-")))
-  for (const name of own) cpSync(path.join(root, name), path.join(folder, name), { recursive: true })
+  for (const name of [...own, ...parts]) cpSync(path.join(root, name), path.join(folder, name), { recursive: true })
   mkdirSync(path.join(folder, "node_modules"))
   for (const name of readdirSync(path.join(root, "node_modules"))) {
     if (name === ".cache" || name === ".installed") continue
