@@ -318,6 +318,14 @@ export const restore = Effect.fnUntraced(function*(folder: string, { force }: { 
       path.startsWith(`${names.data}/`) ? [[path, join(data, path.slice(names.data.length + 1))] as const] : []
     )
   ])
+  // The data folder may be that of the configuration, whose files a backup has beside its data.
+  for (const [name, to] of targets) {
+    if (name.startsWith(`${names.data}/`) && (to === config || to.startsWith(`${config}.`))) {
+      return yield* failed(
+        `${join(from, name)} would replace ${to}, which is a file of the configuration and not of the data`
+      )
+    }
+  }
   if (!force) {
     const taken = (yield* fs.exists(config))
       ? config

@@ -168,6 +168,20 @@ describe("a restoration", () => {
       assert.include(yield* messageOf(run(deep, true)), `${elsewhere}/none does not exist`)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
+  it.effect.each(["config.json", "config.json.jwt-secret"])(
+    "refuses data that would replace a file of the configuration: %s",
+    (name) =>
+      Effect.gen(function*() {
+        const { folder, fs } = yield* filled
+        yield* fs.writeFileString(`${folder}/data/${name}`, "forged")
+        yield* within(folder)(backUp(`${folder}/backup`))
+        const other = yield* fs.makeTempDirectoryScoped()
+        const restored = within(other, { GATEWAY_DATA_DIR: other })(restore(`${folder}/backup`, { force: true }))
+        assert.include(yield* messageOf(restored), `would replace ${other}/${name}`)
+        assert.deepStrictEqual(yield* fs.readDirectory(other), [])
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
   it.effect("writes nothing but a database as the history", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
