@@ -1,5 +1,5 @@
 /**
- * Admission of a request by the limits of its key: the requests at once from its head on, and after its body the allowed models and the
+ * Admission of a request by the limits of its key: the concurrent requests from its head on, and after its body the allowed models and the
  * limits of requests, tokens and cost.
  */
 import * as Effect from "effect/Effect"

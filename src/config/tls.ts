@@ -32,7 +32,7 @@ export interface UpstreamTls {
 /** The most bytes of a file. */
 const longestFile = 1024 * 1024
 
-/** Files that are read at once. */
+/** Files that are read concurrently. */
 const readsAtOnce = 4
 
 /** The PEM texts of files, by the paths as they are written, without those that have none. */

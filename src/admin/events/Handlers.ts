@@ -22,7 +22,7 @@ const mostOfOthers = 24
 const mostOfCredential = 8
 
 const tooMany = (most: number, whose = "") =>
-  gatewayError("rate_limit_exceeded", `More than ${most} streams of events${whose} are read at once`, {
+  gatewayError("rate_limit_exceeded", `More than ${most} streams of events${whose} are open`, {
     retryAfter: 10
   })
 

@@ -1,5 +1,5 @@
 /**
- * What an OpenAI-compatible server says beyond text and calls, in the words of this style.
+ * What an OpenAI-compatible server says beyond text and calls, in the fields of this style.
  */
 import type { ServerFields } from "../../domain/families/Family.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"

@@ -1,5 +1,5 @@
 /**
- * What an OpenAI-compatible server says beyond text and calls, in the words of this style.
+ * What an OpenAI-compatible server says beyond text and calls, in the fields of this style.
  */
 import { messagesTiers } from "../../completion/unshownExtras.ts"
 import type { JsonFields } from "../../domain/json.ts"
