@@ -10,7 +10,7 @@ import { Accounts, type Caller, type LeaseOptions } from "../src/accounts/Accoun
 import { type LeaseRequest as Wish, PoolState, type Waiter as Ticket } from "../src/accounts/PoolState.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
 import { runSync } from "../src/domain/stream/cooperative.ts"
-import { Upstream } from "../src/upstream/Upstream.ts"
+import { Upstreams } from "../src/upstream/Upstreams.ts"
 import { idleDriver } from "./idleDriver.ts"
 import { type Row, table } from "./table.ts"
 
@@ -93,7 +93,7 @@ const lease = async (accounts: number): Promise<number> => {
     ConfigStore.layerJson({
       accounts: Array.from({ length: accounts }, (_, i) => ({ email: `user${i}@example.com`, password: "secret" }))
     }),
-    Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(idleDriver) }))
+    Upstreams.layerOf(idleDriver)
   ])
   const caller: Caller = { _tag: "Managed", owner: "owner", target: undefined }
   const options: LeaseOptions = { avoid: new Set(), stay: undefined }

@@ -16,7 +16,7 @@ import { type AccountPool, Accounts, type Caller, type LeaseOptions } from "../s
 import { Store } from "../src/cluster/store/Store.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
 import { Environment } from "../src/config/Environment.ts"
-import { Upstream } from "../src/upstream/Upstream.ts"
+import { Upstreams } from "../src/upstream/Upstreams.ts"
 import { idleDriver } from "./idleDriver.ts"
 
 const key = "a-business-key"
@@ -39,7 +39,7 @@ export const node = Effect.fnUntraced(function*(url: string, id: string, account
     Accounts.layerShared.pipe(
       Layer.provideMerge(ConfigStore.layerShared),
       Layer.provideMerge(store),
-      Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(idleDriver) }))),
+      Layer.provide(Upstreams.layerOf(idleDriver)),
       Layer.provide(Environment.layer),
       Layer.provide(
         ConfigProvider.layer(ConfigProvider.fromEnvRecord({ GATEWAY_CONFIG_JSON: JSON.stringify(config) }))

@@ -67,7 +67,7 @@ export { Exchanges } from "./upstream/Exchange.ts"
 export type { Exchange, ExchangeLimits, ExchangeOptions, ExchangeRequest } from "./upstream/Exchange.ts"
 export { makeGenerateDriver } from "./upstream/generate/driver.ts"
 export type { GenerateOptions } from "./upstream/generate/driver.ts"
-export { layer as configuredUpstream, namedUpstreams } from "./upstream/layer.ts"
+export { layer as configuredUpstream } from "./upstream/layer.ts"
 export { makeMessagesDriver } from "./upstream/messages/driver.ts"
 export type { MessagesOptions } from "./upstream/messages/driver.ts"
 export { makeOpenAiDriver } from "./upstream/openai/driver.ts"
@@ -76,7 +76,6 @@ export { makeSessionDriver } from "./upstream/session/driver.ts"
 export type { SessionOptions } from "./upstream/session/driver.ts"
 export { exchangesOf, layerHttpClient as httpClientExchanges } from "./upstream/transports/httpClient.ts"
 export { layerUndici as undiciExchanges } from "./upstream/transports/undici.ts"
-export { Upstream } from "./upstream/Upstream.ts"
 export type {
   CarriedBody,
   CarriedReply,
@@ -91,6 +90,8 @@ export type {
   UpstreamModel,
   UpstreamSession
 } from "./upstream/Upstream.ts"
+export { Upstreams } from "./upstream/Upstreams.ts"
+export type { Drivers } from "./upstream/Upstreams.ts"
 export type { Admitted, Used } from "./usage/Admission.ts"
 export type { KeyCounters } from "./usage/Batch.ts"
 export { KeyLimits } from "./usage/KeyLimits.ts"

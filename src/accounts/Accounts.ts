@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import type { Store } from "../cluster/store/Store.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
-import type { Upstream } from "../upstream/Upstream.ts"
+import type { Upstreams } from "../upstream/Upstreams.ts"
 import { makePool } from "./inProcessPool.ts"
 import type { AccountPool } from "./Lease.ts"
 import { makeSharedPool } from "./shared/sharedPool.ts"
@@ -24,10 +24,10 @@ export type {
 /** The pool of accounts. */
 export class Accounts extends Context.Service<Accounts, AccountPool>()("model-gateway/accounts/Accounts") {
   /** The pool of one process, as the configuration describes it. */
-  static readonly layer: Layer.Layer<Accounts, never, ConfigStore | Upstream> = Layer.effect(Accounts, makePool)
+  static readonly layer: Layer.Layer<Accounts, never, ConfigStore | Upstreams> = Layer.effect(Accounts, makePool)
 
   /** The pool that the nodes of a store share. The `ConfigStore` must be the nodes' shared one. */
-  static readonly layerShared: Layer.Layer<Accounts, never, ConfigStore | Upstream | Store> = Layer.effect(
+  static readonly layerShared: Layer.Layer<Accounts, never, ConfigStore | Upstreams | Store> = Layer.effect(
     Accounts,
     makeSharedPool
   )

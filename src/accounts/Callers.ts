@@ -115,7 +115,7 @@ export class Callers extends Context.Service<Callers, {
           : Effect.fail(refusal)
       }
       if (
-        !current.auth.direct_tokens || !mayBeToken(token) || known.has(owner) || isAdminToken(token) ||
+        current.auth.direct_upstream === undefined || !mayBeToken(token) || known.has(owner) || isAdminToken(token) ||
         isGeneratedKey(token) || config.isAdminKey(token)
       ) {
         return Effect.andThen(refusalTurnOf(address), Effect.fail(refused))

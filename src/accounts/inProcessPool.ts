@@ -13,8 +13,8 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import { defaultUpstream, servesModel } from "../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../domain/time.ts"
-import type { Driver, Upstream } from "../upstream/Upstream.ts"
-import type { Drivers } from "../upstream/Upstreams.ts"
+import type { Driver } from "../upstream/Upstream.ts"
+import type { Drivers, Upstreams } from "../upstream/Upstreams.ts"
 import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "./accountRegistry.ts"
 import { makeInProcessView } from "./inProcessView.ts"
@@ -55,7 +55,7 @@ interface Waiting {
 
 const makeInProcessCore = Effect.fnUntraced(function*(
   shell: PoolShell<AccountTokens>
-): Effect.fn.Return<PoolCore<AccountTokens>, never, ConfigStore | Upstream | Scope.Scope> {
+): Effect.fn.Return<PoolCore<AccountTokens>, never, ConfigStore | Upstreams | Scope.Scope> {
   const config = yield* ConfigStore
   const shutdown = yield* CurrentShutdown
   const clock = yield* Clock.Clock
@@ -102,7 +102,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     const { auth: { direct_max_inflight }, route_table, runtime } = next
     const pools = new Map<string, PoolConfig<PooledAccount> & { accounts: Map<string, PooledAccount> }>()
     const disabled = new Set<string>()
-    for (const { enabled, limits, name } of next.upstreams) {
+    for (const [name, { enabled, limits }] of next.upstreams) {
       const direct = name === defaultUpstream ? direct_max_inflight : 0
       pools.set(name, { accounts: new Map(), limits: { ...limits, direct }, disabled, enabled })
     }
@@ -212,7 +212,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     options: LeaseOptions,
     preferred: string | undefined
   ): Effect.Effect<AccountWaiter, Refusal> => {
-    const { patience = config.now().upstream.timeouts.queue * 1_000, spread = "order", style = "", wait = 0 } = options
+    const { patience = config.now().request_timeouts.queue * 1_000, spread = "order", style = "", wait = 0 } = options
     const outcome = Deferred.makeUnsafe<void, Refusal>()
     const waiter = state.request(
       { pools, request, now: now(), patience, about: style, spread, hold: wait > 0, preferred },
@@ -390,6 +390,6 @@ const makeInProcessCore = Effect.fnUntraced(function*(
 })
 
 /** Makes the pool; the scope ends everything that it does in the background. */
-export const makePool: Effect.Effect<AccountPool, never, ConfigStore | Upstream | Scope.Scope> = makePoolOver(
+export const makePool: Effect.Effect<AccountPool, never, ConfigStore | Upstreams | Scope.Scope> = makePoolOver(
   makeInProcessCore
 )

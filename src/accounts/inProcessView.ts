@@ -79,14 +79,14 @@ export const makeInProcessView = (
 
     /** The pools of all upstreams, in the order of the configuration. */
     upstreams: (): ReadonlyArray<UpstreamFacts> =>
-      config.now().upstreams.flatMap(({ enabled, name }) => {
+      [...config.now().upstreams.values()].flatMap(({ enabled, name }) => {
         const pool = state.get(name)
         return pool === undefined ? [] : [factsOf(pool, enabled, health.cooled(name))]
       }),
 
     /** The sum of all pools. */
     queue: () => {
-      const { upstreams } = config.now()
+      const upstreams = [...config.now().upstreams.values()]
       const pools = [...state.all()]
       const slots = pools.flatMap((pool) => [...pool.slots()])
       const available = slots.filter((slot) => slot.available)

@@ -20,8 +20,8 @@ import { tokenPreview } from "../domain/identity.ts"
 import { defaultUpstream, servesModel } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import { type Credential, type Driver, Upstream } from "../upstream/Upstream.ts"
-import { type Drivers, joinDrivers, Upstreams } from "../upstream/Upstreams.ts"
+import type { Credential, Driver } from "../upstream/Upstream.ts"
+import { type Drivers, Upstreams } from "../upstream/Upstreams.ts"
 import { AccountWork, noWork } from "./AccountWork.ts"
 import type { Fault } from "./backOff.ts"
 import type {
@@ -103,7 +103,6 @@ export interface PoolCore<T extends AccountTokens> {
   readonly makeTokens: (account: PooledAccount, options: TokensOptions) => T
   /** Receives the end of each login. */
   readonly loginEnded: (account: PooledAccount, exit: Exit.Exit<string, UpstreamFailure>) => Effect.Effect<void>
-  /** Receives the driver of `default` as well, of which a change must be seen at once. */
   readonly lease: AccountPool["lease"]
   /** The pools of all upstreams, in the order of the configuration. */
   readonly upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>>
@@ -186,9 +185,9 @@ const factsOf = (account: PooledAccount, state: AccountState): AccountFacts => {
 /** Makes the pool over a core; the scope ends everything that it does in the background. */
 export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens, R>(
   makeCore: (shell: PoolShell<T>) => Effect.Effect<PoolCore<T>, never, R>
-): Effect.fn.Return<AccountPool, never, R | ConfigStore | Upstream | Scope.Scope> {
+): Effect.fn.Return<AccountPool, never, R | ConfigStore | Upstreams | Scope.Scope> {
   const config = yield* ConfigStore
-  const upstream = yield* Upstream
+  const upstreams = yield* Upstreams
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
   const clock = yield* Clock.Clock
   const times = new UpstreamTimes(() => monotonicMillis(clock))
@@ -197,18 +196,15 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const counters: Counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
   const madeTokens = new WeakMap<PooledAccount, T>()
 
-  const joined = joinDrivers(yield* Upstreams, defaultUpstream)
   /** The drivers of the last applied configuration. */
   let applied: Drivers = new Map()
 
   const withDrivers: PoolShell<T>["withDrivers"] = (then) =>
-    Effect.flatMap(upstream.driver, (driver) => {
-      const drivers = joined(driver)
-      return Effect.flatMapEager(core.apply(drivers), () => {
+    Effect.flatMap(upstreams.all, (drivers) =>
+      Effect.flatMapEager(core.apply(drivers), () => {
         applied = drivers
         return then(drivers)
-      })
-    })
+      }))
   const currentDrivers = withDrivers(Effect.succeed)
   const driverOf = (upstream: string) => applied.get(upstream)
   const driverFor: PoolShell<T>["driverOf"] = (account) =>
@@ -287,7 +283,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
 
   const pool: AccountPool = {
     lease: (caller, options) =>
-      caller._tag === "Direct" && !config.now().auth.direct_tokens
+      caller._tag === "Direct" && config.now().auth.direct_upstream === undefined
         ? Effect.suspend(directTokensOff)
         : core.lease(caller, options),
     status: Effect.gen(function*() {

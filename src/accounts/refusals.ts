@@ -65,12 +65,11 @@ export const ambiguousAccount = (table: AccountTable, caller: Caller): GatewayEr
 
 /** The error of a request whose upstreams are all disabled; `undefined` if one is enabled. */
 export const disabledUpstreams = (
-  upstreams: ReadonlyArray<{ readonly name: string; readonly enabled: boolean }>,
+  upstreams: ReadonlyMap<string, { readonly enabled: boolean }>,
   targets: ReadonlyArray<string>
 ): GatewayError | undefined => {
-  const isEnabled = upstreams.some(({ enabled, name }) => enabled && targets.includes(name))
-  const isConfigured = upstreams.some(({ name }) => targets.includes(name))
-  if (isEnabled || !isConfigured) return undefined
+  const configured = targets.flatMap((name) => upstreams.get(name) ?? [])
+  if (configured.length === 0 || configured.some(({ enabled }) => enabled)) return undefined
   return gatewayError("no_account_available", `Disabled: ${targets.map((name) => `"${name}"`).join(", ")}`)
 }
 

@@ -16,11 +16,9 @@ import { Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { defaultUpstream } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { RequestBudget } from "../upstream/budget.ts"
-import { Upstream } from "../upstream/Upstream.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
@@ -55,7 +53,6 @@ export class Completion extends Context.Service<Completion, {
 }>()("model-gateway/completion/Completion") {
   static readonly make = Effect.gen(function*() {
     const accounts = yield* Accounts
-    const upstream = yield* Upstream
     const captures = yield* Captures
     const keyLimits = yield* KeyLimits
     const deadlines = yield* Deadlines
@@ -132,10 +129,10 @@ export class Completion extends Context.Service<Completion, {
       stream: (input) => open(input, false, (reply) => Effect.succeed(streamOf(reply))),
       whole: (input) => open(input, true, wholeOf),
       count: (input) =>
-        Effect.flatMap(upstream.driver, (ofDefault) => {
+        Effect.suspend(() => {
           const counting = input.model.targets
             .filter(({ enabled }) => enabled)
-            .map(({ upstream }) => upstream === defaultUpstream ? ofDefault : accounts.driverOf(upstream))
+            .map(({ upstream }) => accounts.driverOf(upstream))
             .find((driver) => driver?.countTokens !== undefined)
           return admitRequest(keyLimits, input, undefined, () => {
             const unsent = noteUnsentFields(input.conversation, input.stats, counting)
@@ -149,7 +146,7 @@ export class Completion extends Context.Service<Completion, {
   static readonly layer: Layer.Layer<
     Completion,
     never,
-    Accounts | Captures | Deadlines | KeyLimits | Upstream
+    Accounts | Captures | Deadlines | KeyLimits
   > = Layer.effect(
     Completion,
     Completion.make

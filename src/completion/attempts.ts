@@ -191,7 +191,7 @@ export class Attempts<B, A> {
     const open = indices.filter((_, place) => waits[place] === 0)
     if (open.length > 0) return this.leased(candidates && open, waits[0] === 0)
     const first = this.targets[indices[0]!]!.upstream
-    const most = upstreams.find(({ name }) => name === first)?.limits.queue ?? 0
+    const most = upstreams.get(first)?.limits.queue ?? 0
     const since = deadlines.now()
     stats.waiting = { for: "queued", since }
     return Effect.matchEffect(modelLimits.pass(Math.min(...waits), this.patience, most), {
@@ -212,7 +212,7 @@ export class Attempts<B, A> {
   private get patience(): number {
     return this.work.isImpatient === true
       ? 0
-      : Math.max(0, this.options.config.upstream.timeouts.queue * 1_000 - this.waited)
+      : Math.max(0, this.options.config.request_timeouts.queue * 1_000 - this.waited)
   }
 
   /** Leases an account of one of the targets, in order of preference, and makes an attempt on it. The first one may hold the request. */
@@ -224,7 +224,7 @@ export class Attempts<B, A> {
     const attempt = Scope.forkUnsafe(scope)
     this.count++
     stats.attempts = this.count
-    if (!config.route_table.isSeveral) stats.driver = config.upstream.driver
+    stats.driver ??= config.upstreams.get(this.targets[0]!.upstream)?.driver
     stats.waiting = { for: "queued", since: deadlines.now() }
     const leased = Effect.matchEffect(
       accounts.lease(caller, this.leaseOptions(candidates, mayHold)),
@@ -356,7 +356,7 @@ export class Attempts<B, A> {
       this.spent += took
       if (recorded !== undefined) recorded.took = took
     }
-    const left = Math.max(1, config.upstream.timeouts.attempts * 1000 - this.spent)
+    const left = Math.max(1, config.request_timeouts.attempts * 1000 - this.spent)
     const untried = this.targets.filter((_, other) => !this.out.has(other) && !this.hasTried(other)).length
     const most = this.isAlone ? left : shareOfTime(left, untried)
     const run = (span: AttemptSpan) =>
@@ -501,7 +501,7 @@ export class Attempts<B, A> {
     const { config } = this.options
     const last = this.tries.at(-1)!
     const upstream = this.targets[last.target]!.upstream
-    const isOver = this.work.isSpent?.() === true || this.spent >= config.upstream.timeouts.attempts * 1000
+    const isOver = this.work.isSpent?.() === true || this.spent >= config.request_timeouts.attempts * 1000
     if (isOver) return undefined
     const next = nextTry({
       targets: this.targets.length,

@@ -59,7 +59,7 @@ const taskFields = (
   own: OwnInputs | undefined
 ): ServerFields | undefined => {
   const inputType = own?.task?.inputType
-  const fields = upstreams.find(({ name }) => name === upstream)?.fields
+  const fields = upstreams.get(upstream)?.fields
   return inputType !== undefined && Array.isArray(fields) && fields.includes("input_type")
     ? { input_type: inputType }
     : undefined

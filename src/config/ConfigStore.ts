@@ -31,7 +31,7 @@ import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
 import { type EndedLogins, loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
 import { Environment, type EnvironmentShape, namedFolder } from "./Environment.ts"
-import type { GatewayConfig, NamedUpstream, Snapshot } from "./GatewayConfig.ts"
+import type { GatewayConfig, Snapshot, UpstreamConfig } from "./GatewayConfig.ts"
 import { applyImport, type ImportMode } from "./importConfig.ts"
 import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import { keptName, makeKeptDocument } from "./keptDocument.ts"
@@ -138,7 +138,7 @@ interface ConfigStoreShape {
    * Sets the models that the server of an upstream lists. They hold until the next call for the upstream or a change of the server's
    * address, and are not part of the raw configuration. Without effect if the upstream has another server by now.
    */
-  readonly setListedModels: (upstream: NamedUpstream, names: ReadonlyArray<string>) => Effect.Effect<void>
+  readonly setListedModels: (upstream: UpstreamConfig, names: ReadonlyArray<string>) => Effect.Effect<void>
   readonly exportConfig: Effect.Effect<Exported>
   /** SHA-256 of the canonical configuration, without instance state (`withoutOwnFields`). */
   readonly configHash: Effect.Effect<string>
@@ -374,10 +374,10 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     return { ...result, ...counts, warnings }
   })
 
-  const setListedModels = (upstream: NamedUpstream, names: ReadonlyArray<string>) =>
+  const setListedModels = (upstream: UpstreamConfig, names: ReadonlyArray<string>) =>
     writer.withPermit(Effect.suspend(() => {
       const { config, raw } = SubscriptionRef.getUnsafe(state)
-      const isCurrent = config.upstreams.some((each) => hasSameServer(each, upstream))
+      const isCurrent = hasSameServer(config.upstreams.get(upstream.name), upstream)
       const route_table = withListed(config.route_table, names, upstream.name)
       return !isCurrent || Equal.equals(config.route_table.config.listed, route_table.config.listed)
         ? Effect.void

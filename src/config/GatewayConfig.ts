@@ -56,8 +56,11 @@ export interface RuntimeConfig extends Omit<typeof Groups.Runtime.Type, "key_max
 }
 
 export interface AuthConfig {
-  /** Whether a credential that is not a configured key is used as the caller's own upstream token. */
-  readonly direct_tokens: boolean
+  /**
+   * The upstream that callers' own tokens go to: a credential that is no configured key is such a token. `undefined` where none is
+   * accepted.
+   */
+  readonly direct_upstream: string | undefined
   /** Whether the lists of models need no credential. */
   readonly public_models: boolean
   /** Concurrent requests of callers with their own tokens. */
@@ -77,7 +80,12 @@ export interface ConfiguredModel extends Model {
   readonly images?: boolean
 }
 
+/** The time limits of a whole request, over all its tries. The file has them in `upstream.timeouts`. Seconds. */
+export type RequestTimeouts = Pick<typeof Groups.Timeouts.Type, "queue" | "client" | "drain" | "attempts">
+
+/** An upstream: an entry of `upstreams`, or the group `upstream`, which the file has for the one of the name `default`. */
 export interface UpstreamConfig {
+  readonly name: string
   readonly driver: "embedded" | "session" | "openai" | "messages" | "generate"
   /** Without a trailing slash, with the query that every call gets; empty with the embedded driver. */
   readonly base_url: string
@@ -87,8 +95,20 @@ export interface UpstreamConfig {
   readonly history_reasoning: "all" | "current" | "none"
   /** What becomes of fields that the gateway does not model: all pass, none, or those of a list. */
   readonly fields: "pass" | "drop" | ReadonlyArray<string>
+  readonly enabled: boolean
   /** Seconds. */
-  readonly timeouts: typeof Groups.Timeouts.Type
+  readonly timeouts: typeof Groups.UpstreamEntry.Type["timeouts"]
+  readonly headers: ReadonlyArray<UpstreamHeader>
+  /** The header that has an account's key, in lower case; `undefined` for the one of the driver. */
+  readonly credential_header: string | undefined
+  /** An address, which may contain a password, or `direct`; `undefined` for the environment's. */
+  readonly proxy: Redacted.Redacted<string> | undefined
+  readonly tls: UpstreamTls | undefined
+  readonly max_inflight: number | undefined
+  readonly account_max_inflight: number | undefined
+  readonly account_max_queue: number | undefined
+  /** The limits in effect, derived from the accounts where they are unset. */
+  readonly limits: UpstreamLimits
 }
 
 /** A header that goes to an upstream; its value is a secret. */
@@ -107,31 +127,12 @@ export interface UpstreamLimits {
   readonly queue: number
 }
 
-/** An entry of `upstreams`, or the group `upstream` under the name `default`. */
-export interface NamedUpstream extends Omit<UpstreamConfig, "timeouts"> {
-  readonly name: string
-  readonly enabled: boolean
-  /** Seconds. */
-  readonly timeouts: typeof Groups.UpstreamEntry.Type["timeouts"]
-  readonly headers: ReadonlyArray<UpstreamHeader>
-  /** The header that has an account's key, in lower case; `undefined` for the one of the driver. */
-  readonly credential_header: string | undefined
-  /** An address, which may contain a password, or `direct`; `undefined` for the environment's. */
-  readonly proxy: Redacted.Redacted<string> | undefined
-  readonly tls: UpstreamTls | undefined
-  readonly max_inflight: number | undefined
-  readonly account_max_inflight: number | undefined
-  readonly account_max_queue: number | undefined
-  /** The limits in effect, derived from the accounts where they are unset. */
-  readonly limits: UpstreamLimits
-}
-
 /** An entry of `routes`. */
 export interface RouteConfigEntry {
   readonly name: string
   /** As written. */
   readonly targets: ReadonlyArray<string>
-  /** Seconds, at most those of `upstream.timeouts.queue`. */
+  /** Seconds, at most those of `request_timeouts.queue`. */
   readonly wait: number
   readonly also_on: ReadonlyArray<AlsoOn>
   readonly spread: "order" | "even"
@@ -165,9 +166,9 @@ export interface GatewayConfig
   readonly admin: AdminConfig
   readonly runtime: RuntimeConfig
   readonly auto_delete: { readonly mode: AutoDeleteMode }
-  readonly upstream: UpstreamConfig
-  /** All upstreams in the order of the file; the group `upstream` is the first, unless only others are configured. */
-  readonly upstreams: ReadonlyArray<NamedUpstream>
+  /** All upstreams by name, in the order of the file: the group `upstream` first. */
+  readonly upstreams: ReadonlyMap<string, UpstreamConfig>
+  readonly request_timeouts: RequestTimeouts
   readonly routes: ReadonlyArray<RouteConfigEntry>
   /** What the names of models stand for over all upstreams. */
   readonly route_table: RouteTable

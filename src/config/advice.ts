@@ -48,7 +48,7 @@ const pricedNames = ({ model_aliases, route_table, upstreams }: GatewayConfig): 
       names.add(normalizeModelName(targetName(target)))
     }
   }
-  for (const { models, name } of upstreams) {
+  for (const [name, { models }] of upstreams) {
     for (const { model } of models) {
       names.add(normalizeModelName(model))
       names.add(`${name}/${normalizeModelName(model)}`)

@@ -7,7 +7,7 @@ import * as Equal from "effect/Equal"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { type MessagesMapping, type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
+import { type MessagesMapping, type Model, normalizeModelName } from "../domain/models.ts"
 import {
   defaultUpstream,
   isServer,
@@ -33,12 +33,11 @@ import type {
   ConfiguredModel,
   DecodedGroups,
   GatewayConfig,
-  NamedUpstream,
   RuntimeConfig,
   Snapshot,
   UpstreamConfig
 } from "./GatewayConfig.ts"
-import { isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
+import { type RawConfig, sha256Hex } from "./json.ts"
 import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
 import { decodeCurrency, decodePrices } from "./prices.ts"
 import { CurrentVariables } from "./references.ts"
@@ -49,12 +48,11 @@ import {
   type AccountCount,
   checkCredentialHeaders,
   countAccounts,
-  decodeSeveral,
+  type DecodedUpstreams,
+  decodeUpstreams,
   hasSameServer,
   limitsOf,
   natives,
-  type Several,
-  toServer,
   upstreamNames,
   usesKeys
 } from "./upstreams.ts"
@@ -76,39 +74,30 @@ const keep = <A>(previous: A | undefined, next: A): A =>
   previous !== undefined && Equal.equals(previous, next) ? previous : next
 
 /** Tells whether aliases and the mapping may stand for a name. */
-const mayStandFor = (upstream: UpstreamConfig | undefined, several: Several): (name: string) => boolean => {
-  const known = new Set([
-    ...[...nativeModels, ...(upstream?.models ?? [])].map((model) => normalizeModelName(model.id)),
-    ...several.names
-  ])
-  const isTarget = targetsNamed({ upstreams: several.routed, routes: several.routes })
+const mayStandFor = (decoded: DecodedUpstreams): (name: string) => boolean => {
+  const known = new Set([...natives.keys(), ...decoded.names])
+  const isTarget = targetsNamed({ upstreams: decoded.routed, routes: decoded.routes })
   return (name) => known.has(normalizeModelName(name)) || isTarget(name)
 }
 
 const notKnown = "must name a native model, an id of upstream.models, a route or upstream/model"
 
-const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault>): UpstreamConfig => ({
-  ...toServer(group, "upstream", faults),
-  timeouts: group.timeouts
-})
-
-/** Without this check, an address without a driver would silently use the embedded upstream. */
-const namesDriver = (group: Schema.Json | undefined): boolean => isJsonObject(group) && Object.hasOwn(group, "driver")
-
 const toModel = ({ id, reasoning, search }: ConfiguredModel): Model => ({ id, reasoning, search })
 
 /** The models of the server by its own names. Of several entries for one, a further model is chosen, then the first. */
-const mappedNames = ({ models }: UpstreamConfig): ReadonlyMap<string, Model> =>
+const mappedNames = (models: UpstreamConfig["models"] = []): ReadonlyMap<string, Model> =>
   new Map(
     [...models].reverse().sort((one, other) => Number(natives.has(other.id)) - Number(natives.has(one.id)))
       .map((entry) => [normalizeModelName(entry.model), toModel(entry)])
   )
 
 /** The models listed by the servers that the upstreams still have; the same object if these are all. */
-const keptLists = ({ route_table, upstreams }: GatewayConfig, now: Several["upstreams"]): Listed | undefined => {
+const keptLists = (
+  { route_table, upstreams }: GatewayConfig,
+  now: DecodedUpstreams["upstreams"]
+): Listed | undefined => {
   const { listed } = route_table.config
-  const isKept = (name: string) =>
-    upstreams.some((one) => one.name === name && now.some((other) => hasSameServer(one, other)))
+  const isKept = (name: string) => hasSameServer(upstreams.get(name), now.get(name))
   if (listed === undefined) return undefined
   const kept = [...listed].filter(([name]) => isKept(name))
   return kept.length === listed.size ? listed : new Map(kept)
@@ -117,11 +106,9 @@ const keptLists = ({ route_table, upstreams }: GatewayConfig, now: Several["upst
 /** The aliases by their names in normal form. */
 const toAliases = (
   aliases: ReadonlyMap<string, string>,
-  upstream: UpstreamConfig | undefined,
-  several: Several,
+  isKnown: (name: string) => boolean,
   faults: Array<Fault>
 ): ReadonlyMap<string, string> => {
-  const isKnown = mayStandFor(upstream, several)
   const normalized = new Map<string, string>()
   for (const [alias, target] of aliases) {
     const name = normalizeModelName(alias)
@@ -135,11 +122,9 @@ const toAliases = (
 
 const checkMapping = (
   mapping: MessagesMapping,
-  upstream: UpstreamConfig | undefined,
-  several: Several,
+  isKnown: (name: string) => boolean,
   faults: Array<Fault>
 ): void => {
-  const isKnown = mayStandFor(upstream, several)
   for (const key of ["fast", "slow"] as const) {
     if (!isKnown(mapping[key])) faults.push(fault(`msgcompat_mapping.${key}`, notKnown))
   }
@@ -147,30 +132,34 @@ const checkMapping = (
 
 /** Upstreams with their limits. Each with unchanged content is the previous object. */
 const toUpstreams = (
-  { upstreams }: Several,
+  { upstreams }: DecodedUpstreams,
   counts: ReadonlyMap<string, AccountCount>,
-  { auth, runtime }: DecodedGroups,
-  before: GatewayConfig | undefined
-): { readonly upstreams: ReadonlyArray<NamedUpstream>; readonly slots: number } => {
-  const known = new Map(before?.upstreams.map((upstream) => [upstream.name, upstream]))
+  runtime: typeof Groups.Runtime.Type,
+  direct_upstream: string | undefined,
+  before: GatewayConfig["upstreams"] = new Map()
+): { readonly upstreams: GatewayConfig["upstreams"]; readonly slots: number } => {
   let slots = 0
-  const made = upstreams.map((upstream) => {
-    const own = limitsOf(upstream, counts.get(upstream.name), runtime)
+  const made = Array.from(upstreams, ([name, upstream]): [string, UpstreamConfig] => {
+    const own = limitsOf(upstream, counts.get(name), runtime)
     if (upstream.enabled) slots += own.slots
-    // Callers with tokens of their own use slots of the default upstream beside those of its accounts.
-    const isWhole = upstreams.length === 1 || (upstream.name === defaultUpstream && acceptsTokens(auth, upstream))
+    // Callers with tokens of their own use slots of their upstream beside those of its accounts.
+    const isWhole = upstreams.size === 1 || name === direct_upstream
     const global = upstream.max_inflight ?? (isWhole ? runtime.global_max_inflight : undefined) ?? own.limits.global
-    return keep<NamedUpstream>(known.get(upstream.name), { ...upstream, limits: { ...own.limits, global } })
+    return [name, keep<UpstreamConfig>(before.get(name), { ...upstream, limits: { ...own.limits, global } })]
   })
-  const same = before?.upstreams.length === made.length && made.every((each, place) => each === before.upstreams[place])
-  return { upstreams: same ? before.upstreams : made, slots }
+  const known = [...before.values()]
+  const isSame = known.length === made.length && made.every(([, each], place) => each === known[place])
+  return { upstreams: isSame ? before : new Map(made), slots }
 }
 
-/** Whether callers may show tokens of their own, which go to the default upstream. */
-const acceptsTokens = (
+/** The upstream that callers' own tokens go to: that of the group `upstream`, unless tokens are off or it is a server with keys. */
+const directUpstream = (
   { direct_tokens }: DecodedGroups["auth"],
-  upstream: Pick<NamedUpstream, "driver"> | undefined
-): boolean => upstream !== undefined && (direct_tokens ?? !usesKeys(upstream.driver))
+  { upstreams }: DecodedUpstreams
+): string | undefined => {
+  const upstream = upstreams.get(defaultUpstream)
+  return upstream !== undefined && (direct_tokens ?? !usesKeys(upstream.driver)) ? upstream.name : undefined
+}
 
 /**
  * Derives the unset limits over all enabled upstreams: the queue defaults to the recommended concurrency, at least 1, and the global
@@ -178,11 +167,12 @@ const acceptsTokens = (
  */
 const toRuntime = (
   group: typeof Groups.Runtime.Type,
-  upstreams: ReadonlyArray<NamedUpstream>,
+  upstreams: GatewayConfig["upstreams"],
   slots: number
 ): RuntimeConfig => {
-  const sum = upstreams.reduce((sum, { enabled, limits }) => enabled ? sum + limits.global : sum, 0)
-  const [first] = upstreams
+  const all = [...upstreams.values()]
+  const sum = all.reduce((sum, { enabled, limits }) => enabled ? sum + limits.global : sum, 0)
+  const [first] = all
   return {
     ...group,
     account_max_inflight: group.account_max_inflight ?? first?.limits.perAccount ?? 1,
@@ -201,7 +191,7 @@ const toRuntime = (
 const unchangedAccounts = ({ config, raw }: Snapshot, names: ReadonlySet<string>): Decoded<AccountTable> => ({
   value: config.account_table,
   raw: Array.isArray(raw["accounts"]) ? raw["accounts"] : [],
-  faults: config.upstreams.every(({ name }) => names.has(name))
+  faults: [...config.upstreams.keys()].every((name) => names.has(name))
     ? []
     : config.accounts.flatMap((account, place) => misplaced(account, place, names) ?? []),
   warnings: []
@@ -287,21 +277,18 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const prices = yield* decodePrices(raw["prices"], faults)
   const currency = decodeCurrency(raw["currency"], faults)
   const groups = decodeGroups(raw, faults)
-  const upstream = groups.upstream && keep(before?.upstream, toUpstream(groups.upstream, faults))
-  if (upstream !== undefined && upstream.base_url !== "" && !namesDriver(raw["upstream"])) {
-    faults.push(fault("upstream.driver", "is required with a base_url: session or openai"))
-  }
   const model_aliases = new Map(Object.entries(groups.model_aliases ?? {}))
   const outside = { variables: yield* CurrentVariables, files: yield* readPemFiles(raw) }
-  const several = decodeSeveral(raw, groups.upstream, upstream, outside, faults)
+  const decoded = decodeUpstreams(raw, groups.upstream, outside, faults)
   const counts = countAccounts(accounts.value.accounts)
-  checkCredentialHeaders(several.upstreams, counts, faults)
+  checkCredentialHeaders(decoded.upstreams, counts, faults)
   if (groups.auth?.direct_tokens === true && !names.has(defaultUpstream)) {
     faults.push(fault("auth.direct_tokens", "must be false without the group upstream, to which such tokens go"))
   }
-  const aliases = toAliases(model_aliases, upstream, several, faults)
-  if (groups.msgcompat_mapping !== undefined) checkMapping(groups.msgcompat_mapping, upstream, several, faults)
-  if (upstream === undefined || !areComplete(groups, faults)) {
+  const isKnown = mayStandFor(decoded)
+  const aliases = toAliases(model_aliases, isKnown, faults)
+  if (groups.msgcompat_mapping !== undefined) checkMapping(groups.msgcompat_mapping, isKnown, faults)
+  if (!areComplete(groups, faults)) {
     return yield* ConfigInvalid.of(faults, options.source)
   }
   const configured_keys = keep(before?.configured_keys, [...keys.value])
@@ -310,18 +297,21 @@ export const decodeConfig = Effect.fnUntraced(function*(
     ? undefined
     : options.generatedKey
   const routing: RouteConfig = {
-    upstreams: several.routed,
-    routes: several.routes.map(({ also_on: alsoOn, wait, ...route }) => ({ ...route, alsoOn, wait: wait * 1000 })),
+    upstreams: decoded.routed,
+    routes: decoded.routes.map(({ also_on: alsoOn, wait, ...route }) => ({ ...route, alsoOn, wait: wait * 1000 })),
     aliases,
     mapping: groups.msgcompat_mapping,
     families: groups.compat.family_models,
-    mapped: isServer(upstream.driver) ? mappedNames(upstream) : undefined,
-    listed: before === undefined ? undefined : keptLists(before, several.upstreams)
+    mapped: isServer(groups.upstream.driver) ? mappedNames(decoded.upstreams.get(defaultUpstream)?.models) : undefined,
+    listed: before === undefined ? undefined : keptLists(before, decoded.upstreams)
   }
-  const { slots, upstreams } = toUpstreams(several, counts, groups, before)
+  const direct_upstream = directUpstream(groups.auth, decoded)
+  const { slots, upstreams } = toUpstreams(decoded, counts, groups.runtime, direct_upstream, before?.upstreams)
   const runtime = toRuntime(groups.runtime, upstreams, slots)
+  const { attempts, client, drain, queue } = groups.upstream.timeouts
+  const { upstream: _, ...others } = keepGroups(groups, before)
   const config: GatewayConfig = {
-    ...keepGroups(groups, before),
+    ...others,
     keys: keep(before?.keys, generated === undefined ? configured_keys : [generated]),
     configured_keys,
     generated_key: generated,
@@ -334,16 +324,16 @@ export const decodeConfig = Effect.fnUntraced(function*(
     admin: keep(before?.admin, toAdmin(groups.admin)),
     runtime: keep(before?.runtime, runtime),
     auto_delete: keep(before?.auto_delete, toAutoDelete(groups.auto_delete)),
-    upstream,
     upstreams,
-    routes: keep(before?.routes, several.routes),
+    request_timeouts: keep(before?.request_timeouts, { queue, client, drain, attempts }),
+    routes: keep(before?.routes, decoded.routes),
     route_table: before !== undefined && Equal.equals(before.route_table.config, routing)
       ? before.route_table
       : makeRouteTable(routing),
     prices,
     currency,
     auth: keep(before?.auth, {
-      direct_tokens: acceptsTokens(groups.auth, upstreams.find(({ name }) => name === defaultUpstream)),
+      direct_upstream,
       public_models: groups.auth.public_models,
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),
       removed_keys: groups.auth.removed_keys

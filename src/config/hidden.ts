@@ -7,7 +7,7 @@
 import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import type { NamedUpstream } from "./GatewayConfig.ts"
+import type { UpstreamConfig } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { hidden } from "./references.ts"
 import { UpstreamEntry, UpstreamGroup } from "./schema.ts"
@@ -129,5 +129,5 @@ export const keepProxy = (before: RawConfig | undefined, given: Schema.Json): Sc
 }
 
 /** The proxy of an upstream or account, without its user information. */
-export const shownProxy = (proxy: NamedUpstream["proxy"]): string | undefined =>
+export const shownProxy = (proxy: UpstreamConfig["proxy"]): string | undefined =>
   proxy === undefined ? undefined : shownAddress(Redacted.value(proxy))

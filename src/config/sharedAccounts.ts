@@ -5,7 +5,7 @@ import * as Equal from "effect/Equal"
 import type { StoreShape } from "../cluster/store/Store.ts"
 import { defaultUpstream } from "../domain/routes.ts"
 import { isSameAccount } from "./Account.ts"
-import type { GatewayConfig, NamedUpstream } from "./GatewayConfig.ts"
+import type { GatewayConfig, UpstreamConfig } from "./GatewayConfig.ts"
 import { settingsOf } from "./upstreams.ts"
 
 /** Stands for the single account of an upstream that needs no accounts. */
@@ -23,7 +23,7 @@ interface PoolAccounts {
 }
 
 /** Whether an upstream is another server, or is reached in another way: what is known of its accounts is forgotten. */
-const isRenewed = (next: NamedUpstream, before: NamedUpstream | undefined): boolean =>
+const isRenewed = (next: UpstreamConfig, before: UpstreamConfig | undefined): boolean =>
   before !== undefined && next !== before && !Equal.equals(settingsOf(next), settingsOf(before))
 
 /** The arguments of the script `configure` that update the shared pools. */
@@ -43,27 +43,27 @@ export const poolArguments = (store: StoreShape, next: GatewayConfig, before: Ga
     if (was !== undefined && !isSameAccount(was, account)) renewed.push(name)
     if (account.disabled) disabled.push(name)
   }
-  const own = next.upstreams.find(({ name }) => name === defaultUpstream)
-  const isAlone = next.upstreams.length === 1 && own?.enabled === true
-  for (const { driver, name } of next.upstreams) {
+  const own = next.upstreams.get(defaultUpstream)
+  const isAlone = next.upstreams.size === 1 && own?.enabled === true
+  for (const [name, { driver }] of next.upstreams) {
     const { names } = accountsOf(name)
     if (names.length === 0 && (isAlone || driver !== "session")) names.push(store.nameOf(anonymousKey(name)))
   }
   const { global_max_inflight } = next.runtime
   const limits = own?.limits ?? { perAccount: 1, global: 0, queue: 0 }
   const ofDefault = accountsOf(defaultUpstream)
-  const several = next.upstreams.map((upstream) => {
-    const { enabled, limits: { global, perAccount, queue }, name } = upstream
+  const several = Array.from(next.upstreams, ([name, upstream]) => {
+    const { enabled, limits: { global, perAccount, queue } } = upstream
     if (name === defaultUpstream) return [name, enabled ? 1 : 0]
     const { disabled, names, renewed } = accountsOf(name)
-    const resets = isRenewed(upstream, before?.upstreams.find((other) => other.name === name))
+    const resets = isRenewed(upstream, before?.upstreams.get(name))
     return [name, enabled ? 1 : 0, perAccount, global, queue, 0, resets ? 1 : 0, renewed, names, disabled]
   })
   return {
     ofDefault: [
       ...[limits.perAccount, Math.min(limits.global, global_max_inflight), limits.queue, next.auth.direct_max_inflight]
         .map(String),
-      before !== undefined && before.upstream !== next.upstream ? "1" : "0",
+      own !== undefined && isRenewed(own, before?.upstreams.get(defaultUpstream)) ? "1" : "0",
       ...[ofDefault.renewed, ofDefault.names, ofDefault.disabled].map((list) => JSON.stringify(list))
     ],
     ofAll: isAlone ? undefined : JSON.stringify([global_max_inflight, several])

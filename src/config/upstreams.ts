@@ -13,7 +13,6 @@ import { type Account, keyless } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type {
   ConfiguredModel,
-  NamedUpstream,
   RouteConfigEntry,
   UpstreamConfig,
   UpstreamHeader,
@@ -112,35 +111,22 @@ const toModels = (
     }
   })
 
-/** The driver, the server and the models of an upstream at a place of the file. */
-export const toServer = (
-  entry: Entry,
-  place: string,
-  faults: Array<Fault>
-): Omit<UpstreamConfig, "timeouts"> => ({
-  driver: entry.driver,
-  base_url: toBaseUrl(entry, place, faults),
-  models: toModels(entry.models, place, faults),
-  tools: toTools(entry, place, faults),
-  history_reasoning: entry.history_reasoning,
-  fields: entry.fields
-})
-
-/** Whether two entries are the same upstream, with the same server. */
-export const hasSameServer = (one: ConfiguredUpstream, other: ConfiguredUpstream): boolean =>
-  one.name === other.name && one.driver === other.driver && one.base_url === other.base_url
+/** Whether two entries of one name are the same upstream, with the same server. */
+export const hasSameServer = (one: ConfiguredUpstream | undefined, other: ConfiguredUpstream | undefined): boolean =>
+  one !== undefined && one.driver === other?.driver && one.base_url === other.base_url
 
 const limitFields = ["account_max_inflight", "account_max_queue", "enabled", "limits", "max_inflight"] as const
 
 /** What the driver of an upstream depends on: how many requests it serves is the pool's matter. */
-export const settingsOf = (upstream: NamedUpstream): object => Struct.omit(upstream, limitFields)
+export const settingsOf = (upstream: UpstreamConfig): object => Struct.omit(upstream, limitFields)
 
 /** An upstream as configured: without the limits that depend on its accounts. */
-type ConfiguredUpstream = Omit<NamedUpstream, "limits">
+type ConfiguredUpstream = Omit<UpstreamConfig, "limits">
 
 /** All upstreams and the routes, decoded. */
-export interface Several {
-  readonly upstreams: ReadonlyArray<ConfiguredUpstream>
+export interface DecodedUpstreams {
+  /** By name, in the order of the file. */
+  readonly upstreams: ReadonlyMap<string, ConfiguredUpstream>
   readonly routes: ReadonlyArray<RouteConfigEntry>
   /** All upstreams as routes see them. */
   readonly routed: ReadonlyArray<RoutedUpstream>
@@ -214,21 +200,28 @@ export interface Outside {
   readonly files: PemFiles
 }
 
-/** What every upstream at a place of the file has besides its server. */
-const toNamed = (
+/** An upstream at a place of the file. */
+const toUpstream = (
   name: string,
-  server: Omit<UpstreamConfig, "timeouts">,
-  entry: Entry,
+  entry: Entry & Pick<typeof Groups.UpstreamEntry.Type, "timeouts">,
   place: string,
   outside: Outside,
   faults: Array<Fault>
-): Omit<ConfiguredUpstream, "timeouts"> => {
-  const isPlain = entry.tls !== undefined && server.base_url.startsWith("http:")
+): ConfiguredUpstream => {
+  const base_url = toBaseUrl(entry, place, faults)
+  const isPlain = entry.tls !== undefined && base_url.startsWith("http:")
   if (isPlain) faults.push(fault(`${place}.tls`, "must be unset with an http address"))
+  const { connect, first_byte, silence } = entry.timeouts
   return {
     name,
-    ...server,
+    driver: entry.driver,
+    base_url,
+    models: toModels(entry.models, place, faults),
+    tools: toTools(entry, place, faults),
+    history_reasoning: entry.history_reasoning,
+    fields: entry.fields,
     enabled: entry.enabled,
+    timeouts: { connect, first_byte, silence },
     headers: toHeaders(entry.headers, `${place}.headers`, outside.variables, faults),
     credential_header: toCredentialHeader(entry, `${place}.credential_header`, faults),
     proxy: proxyAt(entry.proxy, `${place}.proxy`, outside.variables, faults),
@@ -239,7 +232,8 @@ const toNamed = (
   }
 }
 
-const toFurther = (
+/** An entry of `upstreams`. */
+const toEntry = (
   name: string,
   raw: unknown,
   outside: Outside,
@@ -265,19 +259,8 @@ const toFurther = (
       faults.push(fault(`${place}.timeouts.${field}`, "belongs to the whole request: set it in upstream.timeouts"))
     }
   }
-  const server = toServer(entry, place, faults)
-  return { ...toNamed(name, server, entry, place, outside, faults), timeouts: entry.timeouts }
+  return toUpstream(name, entry, place, outside, faults)
 }
-
-const toDefault = (
-  group: typeof Groups.UpstreamGroup.Type,
-  { timeouts: { connect, first_byte, silence }, ...server }: UpstreamConfig,
-  outside: Outside,
-  faults: Array<Fault>
-): ConfiguredUpstream => ({
-  ...toNamed(defaultUpstream, server, group, "upstream", outside, faults),
-  timeouts: { connect, first_byte, silence }
-})
 
 /** The accounts of an upstream, counted. */
 export interface AccountCount {
@@ -340,11 +323,11 @@ const credentialHeaders = ["authorization", "x-api-key"]
 
 /** Reports the headers that would replace the credentials of an upstream's accounts. */
 export const checkCredentialHeaders = (
-  upstreams: Several["upstreams"],
+  upstreams: DecodedUpstreams["upstreams"],
   counts: ReadonlyMap<string, AccountCount>,
   faults: Array<Fault>
 ): void => {
-  for (const { credential_header, headers, name } of upstreams) {
+  for (const { credential_header, headers, name } of upstreams.values()) {
     if (!counts.has(name)) continue
     const taken = credential_header === undefined ? credentialHeaders : [credential_header]
     const place = placeOfUpstream(name)
@@ -390,25 +373,30 @@ export const upstreamNames = (raw: RawConfig): ReadonlySet<string> => {
   return new Set(others.length === 0 || Object.hasOwn(raw, "upstream") ? [defaultUpstream, ...others] : others)
 }
 
-/** Decodes all upstreams and `routes`, bounded by the numbers of both that are allowed. `upstream` is the group of this name. */
-export const decodeSeveral = (
+/** Without this check, an address without a driver would silently use the embedded upstream. */
+const namesDriver = (group: Schema.Json | undefined): boolean => isJsonObject(group) && Object.hasOwn(group, "driver")
+
+/**
+ * Decodes all upstreams and `routes`, bounded by the numbers of both that are allowed. `group` is the group `upstream`, which is the
+ * notation of the upstream `default`; without it, a configuration of other upstreams has no such one.
+ */
+export const decodeUpstreams = (
   raw: RawConfig,
   group: typeof Groups.UpstreamGroup.Type | undefined,
-  upstream: UpstreamConfig | undefined,
   outside: Outside,
   faults: Array<Fault>
-): Several => {
+): DecodedUpstreams => {
+  const own = group && toUpstream(defaultUpstream, group, "upstream", outside, faults)
+  if (own !== undefined && own.base_url !== "" && !namesDriver(raw["upstream"])) {
+    faults.push(fault("upstream.driver", "is required with a base_url: session or openai"))
+  }
   const before = faults.length
   const others = entriesOf(raw, "upstreams", Groups.mostUpstreams, faults)
-    .flatMap(([name, entry]) => toFurther(name, entry, outside, faults) ?? [])
-  const longestWait = upstream?.timeouts.queue ?? Number.POSITIVE_INFINITY
+    .flatMap(([name, entry]) => toEntry(name, entry, outside, faults) ?? [])
+  const longestWait = group?.timeouts.queue ?? Number.POSITIVE_INFINITY
   const entries = entriesOf(raw, "routes", Groups.mostRoutes, faults)
   const routes = entries.flatMap(([name, entry]) => toRoute(name, entry, longestWait, faults) ?? [])
-  // Without the group, a configuration of other upstreams has no default one.
-  const first = group !== undefined && upstream !== undefined && upstreamNames(raw).has(defaultUpstream)
-    ? [toDefault(group, upstream, outside, faults)]
-    : []
-  const upstreams = [...first, ...others]
+  const upstreams = [...own !== undefined && upstreamNames(raw).has(defaultUpstream) ? [own] : [], ...others]
   const routed = upstreams.map(({ driver, enabled, models, name }): RoutedUpstream => ({
     name,
     driver,
@@ -416,7 +404,7 @@ export const decodeSeveral = (
     models: models.map(({ id, images, reasoning, search }) => ({ id, reasoning, search, images }))
   }))
   // A target of an upstream with faults would be reported as unknown.
-  if (faults.length === before && upstream !== undefined) {
+  if (faults.length === before && group !== undefined) {
     const mapping = { fast: "", slow: "" }
     const wrong = routeFaults({ upstreams: routed, routes, aliases: new Map(), mapping, families: true })
     for (const { message, route, target } of wrong) {
@@ -426,10 +414,10 @@ export const decodeSeveral = (
     }
   }
   return {
-    upstreams,
+    upstreams: new Map(upstreams.map((upstream) => [upstream.name, upstream])),
     routes,
     routed,
-    names: [...others.flatMap(({ models }) => models.map(({ id }) => id)), ...routes.map(({ name }) => name)]
+    names: [...upstreams.flatMap(({ models }) => models.map(({ id }) => id)), ...routes.map(({ name }) => name)]
       .map(normalizeModelName)
   }
 }

@@ -297,7 +297,7 @@ export const businessMiddleware = (facts: EndpointPolicy) =>
                 key,
                 head: () => {
                   const { privacy, upstreams } = config.now()
-                  const secret = upstreams.flatMap(({ credential_header }) => credential_header ?? [])
+                  const secret = [...upstreams.values()].flatMap(({ credential_header }) => credential_header ?? [])
                   return recordedHead(request, privacy.client_address, secret)
                 },
                 secret: token

@@ -27,7 +27,7 @@ export const visibleModels = Effect.gen(function*() {
     const token = credentialOf(request)
     const key = token === undefined ? undefined : callers.activeKey(token)
     if (key !== undefined) return Effect.succeed(limits.modelsOf(key))
-    if (auth.public_models && (token === undefined || auth.direct_tokens)) return Effect.undefined
+    if (auth.public_models && (token === undefined || auth.direct_upstream !== undefined)) return Effect.undefined
     if (token === undefined) return Effect.fail(missingCredential)
     return Effect.map(
       callers.identify(token, undefined, clientAddress(request, server)),

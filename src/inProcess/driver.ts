@@ -3,11 +3,12 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import { type Driver, Upstream } from "../upstream/Upstream.ts"
+import type { Driver } from "../upstream/Upstream.ts"
+import { Upstreams } from "../upstream/Upstreams.ts"
 
 const unsupported = (phase: "login" | "session") =>
   Effect.fail(
@@ -66,6 +67,5 @@ export const makeDriver = (
   }
 }
 
-/** An upstream that uses this driver; `upstream.driver` of the configuration is ignored. */
-export const fixedUpstream = (driver: Driver): Layer.Layer<Upstream> =>
-  Layer.succeed(Upstream, { driver: Effect.succeed(driver) })
+/** The app's upstream alone, by the name of the configuration's group `upstream`, whose `driver` is ignored. */
+export const fixedUpstream = (driver: Driver): Layer.Layer<Upstreams> => Upstreams.layerOf(driver)

@@ -22,7 +22,8 @@ import {
   UpstreamUsage
 } from "../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import type { Driver, Upstream, UpstreamModel } from "../upstream/Upstream.ts"
+import type { Driver, UpstreamModel } from "../upstream/Upstream.ts"
+import type { Upstreams } from "../upstream/Upstreams.ts"
 import { fixedUpstream, makeDriver } from "./driver.ts"
 import { promptOf } from "./promptOf.ts"
 
@@ -204,6 +205,6 @@ export const makeLanguageModelDriver = ({ models = [], select }: LanguageModelDr
   })
 
 /** The app's `LanguageModel` as the upstream of all models. */
-export const languageModelUpstream: Layer.Layer<Upstream, never, LanguageModel.LanguageModel> = Layer.unwrap(
+export const languageModelUpstream: Layer.Layer<Upstreams, never, LanguageModel.LanguageModel> = Layer.unwrap(
   Effect.map(LanguageModel.LanguageModel, (model) => fixedUpstream(makeLanguageModelDriver({ select: () => model })))
 )

@@ -8,7 +8,7 @@ import * as HttpServer from "effect/http/HttpServer"
 import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import type { NamedUpstream } from "../config/GatewayConfig.ts"
+import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { chooseProxy, type ProxyVariables, proxyVariables } from "../config/proxies.ts"
 import { listedRoutes } from "../domain/routes.ts"
 import { noDataFolder } from "../usage/configuredStore.ts"
@@ -120,7 +120,7 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
 }
 
 /** The proxies of upstreams. */
-const proxiesOf = (upstreams: ReadonlyArray<NamedUpstream>, environment: ProxyVariables): StartFacts["proxies"] =>
+const proxiesOf = (upstreams: ReadonlyArray<UpstreamConfig>, environment: ProxyVariables): StartFacts["proxies"] =>
   upstreams.flatMap(({ base_url, enabled, name, proxy }) => {
     if (!enabled || base_url === "") return []
     const upstream = proxy === undefined ? undefined : Redacted.value(proxy)
@@ -137,7 +137,8 @@ export const announce = Effect.fnUntraced(function*(terminal: boolean) {
   const store = yield* ConfigStore
   const fs = yield* FileSystem.FileSystem
   const { resolve } = yield* Path.Path
-  const { auth, configured_keys, console, accounts, route_table, upstreams } = yield* store.current
+  const { auth, configured_keys, console, accounts, route_table, ...config } = yield* store.current
+  const upstreams = [...config.upstreams.values()]
   const { config_path, env_backed } = store.source
   const lines = bannerLines({
     address: HttpServer.formatAddress(server.address),
@@ -157,7 +158,7 @@ export const announce = Effect.fnUntraced(function*(terminal: boolean) {
     })),
     model: listedRoutes(route_table)[0]?.id ?? "upstream-chat",
     proxies: proxiesOf(upstreams, yield* proxyVariables),
-    directTokens: auth.direct_tokens,
+    directTokens: auth.direct_upstream !== undefined,
     generatedKey: store.generatedKey,
     configuredKey: configured_keys[0],
     generatedAdminKey: store.adminKeyGenerated ? Redacted.value(store.adminKey) : undefined,

@@ -110,7 +110,7 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
       const forced = yield* listenForced
       yield* Effect.addFinalizer(() =>
         Effect.gen(function*() {
-          const limit = Duration.seconds(config.now().upstream.timeouts.drain)
+          const limit = Duration.seconds(config.now().request_timeouts.drain)
           if (lifecycle.active() > 0) {
             yield* Effect.logInfo(`Draining: ${lifecycle.active()} active requests`)
           }

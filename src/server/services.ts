@@ -23,7 +23,7 @@ import { ResponsesStore } from "../styles/responses/store/ResponsesStore.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import { layerReadModels } from "../upstream/readModels.ts"
 import { layerHttpClient } from "../upstream/transports/httpClient.ts"
-import type { Upstream } from "../upstream/Upstream.ts"
+import type { Upstreams } from "../upstream/Upstreams.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -49,7 +49,7 @@ export const SharedState = Nodes.layerShared(currentVersion).pipe(
 )
 
 const servicesOver = <E, R, E2, R2>(
-  upstream: Layer.Layer<Upstream, E, R>,
+  upstreams: Layer.Layer<Upstreams, E, R>,
   state: Layer.Layer<GatewayState, E2, R2>
 ) =>
   Layer.mergeAll(Completion.layer, Gauges.layer, layerReadModels).pipe(
@@ -59,7 +59,7 @@ const servicesOver = <E, R, E2, R2>(
     Layer.provideMerge(Callers.layer),
     Layer.provideMerge(UsageRecorder.layer),
     Layer.provideMerge(UsageStore.layerOrMemory),
-    Layer.provideMerge(upstream),
+    Layer.provideMerge(upstreams),
     Layer.provide(SampleFolder.layerRecordings),
     Layer.provideMerge(SampleFolder.layer),
     Layer.provideMerge(Lifecycle.layer),
@@ -78,9 +78,9 @@ const builtWith = <A, E, R>(layer: Layer.Layer<A, E, R>, memoMap: Layer.MemoMap,
  * One separate gateway, built once. Layers are memoized by reference, so the gateway's parts would otherwise be shared
  * with other gateways, including their upstream and keys. Layers from the embedder are shared with the app as usual.
  */
-const oneGateway = <E, R, E2, R2>(upstream: Layer.Layer<Upstream, E, R>, state: Layer.Layer<GatewayState, E2, R2>) =>
+const oneGateway = <E, R, E2, R2>(upstreams: Layer.Layer<Upstreams, E, R>, state: Layer.Layer<GatewayState, E2, R2>) =>
   Layer.fromBuildMemo((ofApp, scope) => {
-    const brought = Layer.fromBuild((_, within) => builtWith(upstream, ofApp, within))
+    const brought = Layer.fromBuild((_, within) => builtWith(upstreams, ofApp, within))
     return builtWith(servicesOver(brought, state), Layer.makeMemoMapUnsafe(), scope)
   })
 
@@ -88,26 +88,26 @@ type InProcess = typeof InProcessState
 type Services<E, R, E2, R2> = ReturnType<typeof servicesOver<E, R, E2, R2>>
 
 /**
- * All services below the routes over a given upstream. Needs the configuration and file services. Each call makes a
+ * All services below the routes over given upstreams. Needs the configuration and file services. Each call makes a
  * separate gateway, built once within an app.
  */
 export function gatewayServices<E, R>(
-  upstream: Layer.Layer<Upstream, E, R>
+  upstreams: Layer.Layer<Upstreams, E, R>
 ): Services<E, R, Layer.Error<InProcess>, Layer.Services<InProcess>>
 /** The same with the given state: `SharedState`, or the embedder's own. */
 export function gatewayServices<E, R, E2, R2>(
-  upstream: Layer.Layer<Upstream, E, R>,
+  upstreams: Layer.Layer<Upstreams, E, R>,
   state: Layer.Layer<GatewayState, E2, R2>
 ): Services<E, R, E2, R2>
 export function gatewayServices(
-  upstream: Layer.Layer<Upstream, unknown, unknown>,
+  upstreams: Layer.Layer<Upstreams, unknown, unknown>,
   state: Layer.Layer<GatewayState, unknown, unknown> = InProcessState
 ): unknown {
-  return oneGateway(upstream, state)
+  return oneGateway(upstreams, state)
 }
 
 /**
- * All services below the routes over the configured upstream. Needs an HTTP client too. An app with two such gateways uses
+ * All services below the routes over the configured upstreams. Needs an HTTP client too. An app with two such gateways uses
  * `Layer.fresh` for each.
  */
 export const GatewayServices = gatewayServices(Layer.provide(UpstreamLayer.layer, layerHttpClient))

@@ -3,7 +3,6 @@
  *
  * A driver has no accounts: its caller passes a credential (a lease of the pool, or a caller's own token).
  */
-import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
 import type * as Redacted from "effect/Redacted"
@@ -264,9 +263,3 @@ export interface Driver {
   readonly deleteSession: (token: string | undefined, id: string) => Effect.Effect<void, UpstreamFailure>
   readonly deleteAllSessions: (token: string | undefined) => Effect.Effect<void, UpstreamFailure>
 }
-
-/** The configured upstream. The driver follows the configuration; one request uses one driver throughout. */
-export class Upstream extends Context.Service<Upstream, {
-  /** The driver of the current configuration; the same object until that changes. */
-  readonly driver: Effect.Effect<Driver>
-}>()("model-gateway/upstream/Upstream") {}

@@ -5,7 +5,7 @@
  * driver of its own, so that logins, completions, continued rounds and the deletion of sessions all go the same way.
  */
 import * as Redacted from "effect/Redacted"
-import type { NamedUpstream } from "../config/GatewayConfig.ts"
+import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { basicCredentials, parseProxy } from "../config/proxies.ts"
 import type { ExchangeRequest, Exchanges, Way } from "./Exchange.ts"
 import type { Driver } from "./Upstream.ts"
@@ -36,7 +36,7 @@ const secretsIn = (address: string): ReadonlyArray<Redacted.Redacted<string>> =>
 export const via = (
   exchanges: Exchanges["Service"],
   { base_url, credential_header, headers, proxy, timeouts, tls }: Pick<
-    NamedUpstream,
+    UpstreamConfig,
     "base_url" | "credential_header" | "headers" | "proxy" | "timeouts" | "tls"
   >,
   accountProxy?: Redacted.Redacted<string>

@@ -6,10 +6,9 @@ import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import type { NamedUpstream, UpstreamConfig } from "../config/GatewayConfig.ts"
+import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { settingsOf } from "../config/upstreams.ts"
 import { nativeModels } from "../domain/models.ts"
-import { defaultUpstream } from "../domain/routes.ts"
 import { makeEmbeddedDriver } from "./embedded/driver.ts"
 import { Recordings } from "./embedded/recordings.ts"
 import { type ExchangeLimits, Exchanges } from "./Exchange.ts"
@@ -17,17 +16,14 @@ import { makeGenerateDriver } from "./generate/driver.ts"
 import { makeMessagesDriver } from "./messages/driver.ts"
 import { makeOpenAiDriver } from "./openai/driver.ts"
 import { makeSessionDriver } from "./session/driver.ts"
-import { type Driver, Upstream, type UpstreamModel } from "./Upstream.ts"
+import type { Driver, UpstreamModel } from "./Upstream.ts"
 import { type Drivers, Upstreams } from "./Upstreams.ts"
 import { driverVia } from "./Way.ts"
 
-/** What drivers are made from, of the group `upstream` or a named upstream. */
-type DriverConfig = Omit<UpstreamConfig, "timeouts"> & Pick<NamedUpstream, "credential_header" | "name" | "timeouts">
-
-const furtherModels = (config: DriverConfig): ReadonlyArray<UpstreamModel> =>
+const furtherModels = (config: UpstreamConfig): ReadonlyArray<UpstreamModel> =>
   config.models.filter((model) => !nativeModels.some((native) => native.id === model.id))
 
-const limits = ({ timeouts }: DriverConfig): ExchangeLimits => ({
+const limits = ({ timeouts }: UpstreamConfig): ExchangeLimits => ({
   firstByte: timeouts.first_byte * 1000,
   silence: timeouts.silence * 1000
 })
@@ -35,7 +31,7 @@ const limits = ({ timeouts }: DriverConfig): ExchangeLimits => ({
 /** The driver of an upstream that is reached by a network. */
 const makeServerDriver = (
   exchanges: Exchanges["Service"],
-  config: DriverConfig & { readonly driver: Exclude<UpstreamConfig["driver"], "embedded"> }
+  config: UpstreamConfig & { readonly driver: Exclude<UpstreamConfig["driver"], "embedded"> }
 ): Driver => {
   switch (config.driver) {
     case "session":
@@ -86,104 +82,54 @@ interface Made {
   readonly driver: Driver
 }
 
-const serverDriver = (exchanges: Exchanges["Service"], upstream: NamedUpstream): Driver => {
-  const { driver } = upstream
-  // The decoder of the configuration allows the embedded driver for `default` alone.
-  const config = { ...upstream, driver: driver === "embedded" ? "session" : driver } as const
-  return driverVia(exchanges, upstream, (exchanges) => makeServerDriver(exchanges, config))
-}
+const noServer = "The embedded driver calls no server: there is nothing to test"
 
-/** The upstreams that the configuration names. An embedder with an `Upstream` of its own adds them by this layer. */
-export const namedUpstreams: Layer.Layer<never, never, ConfigStore | Exchanges> = Layer.effect(
+/** The upstreams of the configuration. Each has one driver until its part of the configuration changes. */
+export const layer: Layer.Layer<Upstreams, never, ConfigStore | Deadlines | Exchanges> = Layer.effect(
   Upstreams,
-  Effect.gen(function*() {
-    const store = yield* ConfigStore
-    const exchanges = yield* Exchanges
-    const make = (upstream: NamedUpstream): Driver => serverDriver(exchanges, upstream)
-    let configured: ReadonlyArray<NamedUpstream> | undefined
-    let drivers: Drivers = new Map()
-    let made = new Map<string, Made>()
-    const remade = (upstream: NamedUpstream): Made => {
-      const before = made.get(upstream.name)
-      const settings = settingsOf(upstream)
-      return before !== undefined && Equal.equals(before.settings, settings)
-        ? before
-        : { settings, driver: make(upstream) }
-    }
-    const now = () => {
-      const { upstreams } = store.now()
-      if (upstreams === configured) return drivers
-      configured = upstreams
-      const named = upstreams.filter(({ name }) => name !== defaultUpstream)
-      const next = new Map(named.map((upstream) => [upstream.name, remade(upstream)]))
-      const isSame = next.size === made.size && named.every(({ name }) => made.get(name) === next.get(name))
-      made = next
-      if (!isSame) drivers = new Map(Array.from(made, ([name, { driver }]) => [name, driver]))
-      return drivers
-    }
-    return { now, make }
-  })
-)
-
-/** Stands for `default` in a configuration of other upstreams alone, in which nothing uses it. */
-const absentDefault: NamedUpstream = {
-  name: defaultUpstream,
-  driver: "embedded",
-  base_url: "",
-  models: [],
-  tools: "prompt",
-  history_reasoning: "all",
-  fields: "pass",
-  enabled: false,
-  timeouts: { connect: 10, first_byte: 30, silence: 120 },
-  headers: [],
-  credential_header: undefined,
-  proxy: undefined,
-  tls: undefined,
-  max_inflight: undefined,
-  account_max_inflight: undefined,
-  account_max_queue: undefined,
-  limits: { perAccount: 1, global: 1, queue: 0 }
-}
-
-/** The driver of the group `upstream`. */
-const configuredDefault: Layer.Layer<Upstream, never, ConfigStore | Deadlines | Exchanges> = Layer.effect(
-  Upstream,
   Effect.gen(function*() {
     const store = yield* ConfigStore
     const exchanges = yield* Exchanges
     const deadlines = yield* Deadlines
     const recordings = yield* Recordings
-    const make = (upstream: NamedUpstream): Effect.Effect<Driver> =>
-      upstream.driver === "embedded"
-        ? makeEmbeddedDriver({ furtherModels: furtherModels(upstream), limits: limits(upstream) }).pipe(
-          Effect.provideService(Recordings, recordings),
-          Effect.provideService(Deadlines, deadlines)
-        )
-        : Effect.succeed(serverDriver(exchanges, upstream))
-    let configured: ReadonlyArray<NamedUpstream> | undefined
-    let made: Made | undefined
-    const driver = Effect.suspend(() => {
-      const { upstreams } = store.now()
-      if (upstreams === configured && made !== undefined) return Effect.succeed(made.driver)
-      const own = upstreams.find(({ name }) => name === defaultUpstream) ?? absentDefault
-      const settings = settingsOf(own)
-      if (made !== undefined && Equal.equals(made.settings, settings)) {
-        configured = upstreams
-        return Effect.succeed(made.driver)
+    const make = (upstream: UpstreamConfig): Effect.Effect<Driver> => {
+      const { driver } = upstream
+      if (driver !== "embedded") {
+        return Effect.succeed(driverVia(exchanges, upstream, (over) => makeServerDriver(over, { ...upstream, driver })))
       }
-      return Effect.map(make(own), (driver) => {
+      return makeEmbeddedDriver({ furtherModels: furtherModels(upstream), limits: limits(upstream) }).pipe(
+        Effect.provideService(Recordings, recordings),
+        Effect.provideService(Deadlines, deadlines)
+      )
+    }
+    let configured: ReadonlyMap<string, UpstreamConfig> | undefined
+    let drivers: Drivers = new Map()
+    let made: ReadonlyMap<string, Made> = new Map()
+    const remade = (upstream: UpstreamConfig): Effect.Effect<readonly [string, Made]> => {
+      const before = made.get(upstream.name)
+      const settings = settingsOf(upstream)
+      return before !== undefined && Equal.equals(before.settings, settings)
+        ? Effect.succeed([upstream.name, before])
+        : Effect.map(make(upstream), (driver) => [upstream.name, { settings, driver }])
+    }
+    const all = Effect.suspend(() => {
+      const { upstreams } = store.now()
+      if (upstreams === configured) return Effect.succeed(drivers)
+      return Effect.map(Effect.forEach(upstreams.values(), remade), (entries) => {
+        const isSame = entries.length === made.size && entries.every(([name, one]) => made.get(name) === one)
         configured = upstreams
-        made = { settings, driver }
-        return driver
+        made = new Map(entries)
+        if (!isSame) drivers = new Map(entries.map(([name, { driver }]) => [name, driver]))
+        return drivers
       })
     })
-    return Upstream.of({ driver })
+    return {
+      all,
+      make: (upstream) => {
+        if (upstream.driver !== "embedded") return make(upstream)
+        const { driver = undefined } = made.get(upstream.name) ?? {}
+        return driver?.name === "embedded" ? Effect.succeed(driver) : Effect.fail(noServer)
+      }
+    }
   })
-)
-
-/** The upstreams of the configuration: the group `upstream` and the named ones. */
-export const layer: Layer.Layer<Upstream, never, ConfigStore | Deadlines | Exchanges> = Layer.merge(
-  configuredDefault,
-  namedUpstreams
 )

@@ -14,10 +14,10 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Account } from "../config/Account.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import type { GatewayConfig, NamedUpstream } from "../config/GatewayConfig.ts"
+import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
 import { defaultUpstream } from "../domain/routes.ts"
-import { type Driver, Upstream } from "./Upstream.ts"
-import { type Drivers, joinDrivers, Upstreams } from "./Upstreams.ts"
+import type { Driver } from "./Upstream.ts"
+import { type Drivers, Upstreams } from "./Upstreams.ts"
 import { driverOver } from "./Way.ts"
 
 const interval = "10 minutes"
@@ -30,7 +30,7 @@ const mostTokens = 3
 
 /** What a list is read with. */
 interface Reader {
-  readonly upstream: NamedUpstream
+  readonly upstream: UpstreamConfig
   readonly driver: Driver
   readonly credentials: ReadonlyArray<Pick<Account, "proxy" | "token">>
 }
@@ -52,8 +52,8 @@ const credentialsOf = ({ accounts }: GatewayConfig): ReadonlyMap<string, Reader[
 /** The readers of the enabled upstreams whose drivers read lists, by name. */
 const readersOf = (config: GatewayConfig, drivers: Drivers): ReadonlyMap<string, Reader> => {
   const credentials = credentialsOf(config)
-  return new Map(config.upstreams.flatMap((upstream): ReadonlyArray<[string, Reader]> => {
-    const { enabled, name } = upstream
+  return new Map([...config.upstreams].flatMap(([name, upstream]): ReadonlyArray<[string, Reader]> => {
+    const { enabled } = upstream
     const driver = drivers.get(name)
     return enabled && driver?.listModels !== undefined
       ? [[name, { upstream, driver, credentials: credentials.get(name) ?? noCredential }]]
@@ -82,8 +82,7 @@ const namesIn = ({ credentials, driver }: Reader) =>
  */
 export const startReadingModels = Effect.gen(function*() {
   const config = yield* ConfigStore
-  const upstream = yield* Upstream
-  const driversOf = joinDrivers(yield* Upstreams, defaultUpstream)
+  const upstreams = yield* Upstreams
   const first = yield* Deferred.make<void>()
   const reading = yield* FiberMap.make<string>()
   let readers: ReadonlyMap<string, Reader> = new Map()
@@ -101,7 +100,7 @@ export const startReadingModels = Effect.gen(function*() {
 
   const follow = Effect.gen(function*() {
     const current = config.now()
-    const drivers = driversOf(yield* upstream.driver)
+    const drivers = yield* upstreams.all
     // The drivers may be of a later configuration, whose change is the next one here.
     if (!haveSameReaders(config.now(), current)) return
     const before = readers

@@ -97,7 +97,7 @@ export const refuseUnpriced = (
 
 /** The names in `upstream.fields` of an upstream. */
 const namedFields = ({ upstreams }: GatewayConfig, upstream: string): ReadonlyArray<string> => {
-  const fields = upstreams.find(({ name }) => name === upstream)?.fields
+  const fields = upstreams.get(upstream)?.fields
   return Array.isArray(fields) ? fields : []
 }
 

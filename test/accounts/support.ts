@@ -10,7 +10,8 @@ import { Accounts, type Caller, type LeaseOptions } from "../../src/accounts/Acc
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
-import { type Driver, type Login, Upstream } from "../../src/upstream/Upstream.ts"
+import type { Driver, Login } from "../../src/upstream/Upstream.ts"
+import { Upstreams } from "../../src/upstream/Upstreams.ts"
 
 const unused = Effect.die("not called")
 
@@ -57,7 +58,7 @@ export const buildPool = Effect.fnUntraced(function*(
   const context = yield* Layer.build(
     Accounts.layer.pipe(
       Layer.provideMerge(ConfigStore.layerJson(raw)),
-      Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.sync(driver) })))
+      Layer.provide(Upstreams.layerOf(Effect.sync(driver)))
     )
   )
   const store = Context.get(context, ConfigStore)

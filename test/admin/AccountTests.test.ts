@@ -12,7 +12,8 @@ import { resolveRoute } from "../../src/domain/routes.ts"
 import { type UpstreamEvent, UpstreamFinish, UpstreamReasoning, UpstreamText } from "../../src/domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 import { Captures } from "../../src/recordings/Captures.ts"
-import { type Driver, Upstream } from "../../src/upstream/Upstream.ts"
+import type { Driver } from "../../src/upstream/Upstream.ts"
+import { Upstreams } from "../../src/upstream/Upstreams.ts"
 import { accounts, makeDriver } from "../accounts/support.ts"
 
 /** A driver with scripted sessions and replies, and the calls that it received. */
@@ -47,7 +48,7 @@ const build = Effect.fnUntraced(function*(driver: Driver, config: RawConfig = { 
       Layer.provideMerge(
         ConfigStore.layerJson({ upstream: { driver: "session", base_url: "http://127.0.0.1:9" }, ...config })
       ),
-      Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) })))
+      Layer.provide(Upstreams.layerOf(driver))
     )
   )
   const tests = Context.get(context, AccountTests)

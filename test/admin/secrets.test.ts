@@ -184,7 +184,7 @@ describe("secrets of upstreams", () => {
     const kept = await callSeveral("PATCH", "/admin/upstreams/gpu", { body: { base_url, headers, proxy } })
     assert.strictEqual(kept.status, 200, kept.text)
     assert.deepStrictEqual(models, { m: { model: "m", token: "***" } })
-    assert.deepStrictEqual(storeOf(several).now().upstreams[1]?.base_url, entry.base_url)
+    assert.deepStrictEqual(storeOf(several).now().upstreams.get("gpu")?.base_url, entry.base_url)
     const { json } = await callSeveral("GET", "/admin/config/export")
     assert.include(JSON.stringify(json), secret)
   })

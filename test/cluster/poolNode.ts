@@ -9,7 +9,7 @@ import type { StoreInvalid } from "../../src/cluster/store/StoreShape.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
-import { type Driver, Upstream } from "../../src/upstream/Upstream.ts"
+import type { Driver } from "../../src/upstream/Upstream.ts"
 import { type Drivers, Upstreams } from "../../src/upstream/Upstreams.ts"
 import { withVariables } from "../config/support.ts"
 import type { RedisServer } from "../support/redisServer.ts"
@@ -26,12 +26,12 @@ export const poolNode = Effect.fnUntraced(function*(
   named: Drivers = new Map()
 ) {
   const raw: RawConfig = { upstream: { driver: "session", base_url: "http://127.0.0.1:9" }, keys: ["k"], ...config }
+  const drivers: Drivers = new Map([["default", driver], ...named])
   const context = yield* Layer.build(
     Accounts.layerShared.pipe(
       Layer.provideMerge(ConfigStore.layerShared),
       Layer.provideMerge(layer),
-      Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) }))),
-      Layer.provide(Layer.succeed(Upstreams, { now: () => named, make: () => driver })),
+      Layer.provide(Layer.succeed(Upstreams, { all: Effect.succeed(drivers), make: () => Effect.succeed(driver) })),
       Layer.provide(Environment.layer),
       Layer.provide(withVariables({ GATEWAY_CONFIG_JSON: JSON.stringify(raw) })),
       Layer.provide(NodeServices.layer)

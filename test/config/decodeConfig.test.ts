@@ -113,18 +113,29 @@ describe("decodeConfig", () => {
       assert.deepStrictEqual(config.responses, { store_ttl_seconds: 900 })
       assert.deepStrictEqual(config.embeddings, { provider: "" })
       assert.deepStrictEqual(config.auto_delete, { mode: "none" })
-      assert.deepStrictEqual(config.upstream, {
+      assert.deepStrictEqual([...config.upstreams], [["default", {
+        name: "default",
         driver: "embedded",
         base_url: "",
         models: [],
         tools: "prompt",
         history_reasoning: "all",
         fields: "pass",
-        timeouts: { connect: 10, first_byte: 30, silence: 120, queue: 60, client: 120, drain: 120, attempts: 120 }
-      })
+        enabled: true,
+        timeouts: { connect: 10, first_byte: 30, silence: 120 },
+        headers: [],
+        credential_header: undefined,
+        proxy: undefined,
+        tls: undefined,
+        max_inflight: undefined,
+        account_max_inflight: undefined,
+        account_max_queue: undefined,
+        limits: { perAccount: 2, global: 2, queue: 2 }
+      }]])
+      assert.deepStrictEqual(config.request_timeouts, { queue: 60, client: 120, drain: 120, attempts: 120 })
       assert.deepStrictEqual(config.captures, { enabled: true, limit: 20, max_body_bytes: 5 * 1024 * 1024 })
       assert.deepStrictEqual(config.auth, {
-        direct_tokens: true,
+        direct_upstream: "default",
         public_models: true,
         direct_max_inflight: 1,
         removed_keys: []
@@ -323,15 +334,18 @@ describe("decodeConfig", () => {
     Effect.gen(function*() {
       const upstream = { driver: "openai", base_url: "http://127.0.0.1/v1/" }
       const config = yield* decode({ upstream })
-      assert.isFalse(config.auth.direct_tokens)
-      assert.strictEqual(config.upstream.tools, "native")
+      const own = config.upstreams.get("default")
+      assert.isUndefined(config.auth.direct_upstream)
+      assert.strictEqual(own?.tools, "native")
       for (const base_url of ["http://127.0.0.1/v1", "http://127.0.0.1/v1/chat/completions/"]) {
-        const { upstream: { base_url: cleaned } } = yield* decode({ upstream: { driver: "openai", base_url } })
-        assert.strictEqual(cleaned, config.upstream.base_url)
+        const { upstreams } = yield* decode({ upstream: { driver: "openai", base_url } })
+        assert.strictEqual(upstreams.get("default")?.base_url, own?.base_url)
       }
-      assert.strictEqual(config.upstream.base_url, "http://127.0.0.1/v1")
-      assert.isTrue((yield* decode({ upstream, auth: { direct_tokens: true } })).auth.direct_tokens)
-      assert.strictEqual((yield* decode({ upstream: { ...upstream, tools: "prompt" } })).upstream.tools, "prompt")
+      assert.strictEqual(own?.base_url, "http://127.0.0.1/v1")
+      const { auth } = yield* decode({ upstream, auth: { direct_tokens: true } })
+      assert.strictEqual(auth.direct_upstream, "default")
+      const { upstreams } = yield* decode({ upstream: { ...upstream, tools: "prompt" } })
+      assert.strictEqual(upstreams.get("default")?.tools, "prompt")
     }))
 
   it.effect("requires an http address for drivers that need one", () =>
@@ -362,7 +376,7 @@ describe("decodeConfig", () => {
         model_aliases: { " Fast One ": "local-model", other: "UPSTREAM-CHAT" },
         msgcompat_mapping: { slow: "local-model" }
       })
-      assert.deepStrictEqual(config.upstream.models, [
+      assert.deepStrictEqual(config.upstreams.get("default")?.models, [
         { id: "upstream-reasoner", model: "deep", reasoning: true, search: false },
         { id: "Local-Model", model: "qwen3", reasoning: true, search: false },
         { id: "open", model: "qwen3", reasoning: "auto", search: false },
@@ -454,7 +468,7 @@ describe("decodeConfig", () => {
       const config = yield* decode(raw)
       assert.deepStrictEqual([...config.model_aliases.keys()].sort(), ["__proto__", "constructor"])
       assert.deepStrictEqual(config.keys, [])
-      assert.deepStrictEqual(config.upstream.models.map((model) => model.id), ["toString"])
+      assert.deepStrictEqual(config.upstreams.get("default")?.models.map((model) => model.id), ["toString"])
     }))
 
   it.effect("accepts the older names of the mapping and of session deletion", () =>
@@ -536,7 +550,7 @@ describe("decodeConfig", () => {
       const { snapshot: before } = yield* decodeConfig(raw, { duplicates: "refuse" })
       const reloaded = JSON.parse(JSON.stringify({ ...raw, runtime: { account_max_inflight: 3 } }))
       const { snapshot: after } = yield* decodeConfig(reloaded, { duplicates: "refuse", previous: before })
-      for (const name of ["upstream", "keys", "route_table", "compat", "admin", "captures"] as const) {
+      for (const name of ["request_timeouts", "keys", "route_table", "compat", "admin", "captures"] as const) {
         assert.strictEqual(after.config[name], before.config[name], name)
       }
       assert.notStrictEqual(after.config.runtime, before.config.runtime)
@@ -544,6 +558,6 @@ describe("decodeConfig", () => {
         { ...raw, upstream: { driver: "session", base_url: "http://127.0.0.2" }, model_aliases: {} },
         { duplicates: "refuse", previous: before }
       )
-      assert.notStrictEqual(moved.config.upstream, before.config.upstream)
+      assert.notStrictEqual(moved.config.upstreams, before.config.upstreams)
     }))
 })

@@ -15,7 +15,7 @@ import {
   InProcessState,
   mountGateway,
   type ReplyEvent,
-  Upstream
+  Upstreams
 } from "../../src/index.ts"
 
 const platform = Layer.mergeAll(NodeHttpClient.layerUndici, NodeServices.layer, HttpServer.layerServices)
@@ -64,10 +64,7 @@ const loudDriver = (driver: Driver): Driver => ({
 describe("an app that decorates a service:", () => {
   it.effect("changed events of a built-in driver reach the reply", () =>
     Effect.gen(function*() {
-      const decorated = Layer.effect(
-        Upstream,
-        Effect.map(Upstream, ({ driver }) => Upstream.of({ driver: Effect.map(driver, loudDriver) }))
-      ).pipe(Layer.provide(builtIn))
+      const decorated = Upstreams.layerMapped(loudDriver).pipe(Layer.provide(builtIn))
       const app = mountGateway("/ai").pipe(Layer.provide(gatewayServices(decorated)), Layer.provide(config))
       assertSay(yield* repliesOf(Layer.provide(app, platform)), "HELLO")
     }))

@@ -16,7 +16,7 @@ import {
   makeSessionDriver,
   Reply,
   undiciExchanges,
-  Upstream
+  Upstreams
 } from "../../src/index.ts"
 import { said, startFarm } from "../several/support.ts"
 
@@ -25,7 +25,7 @@ const common = { models: [], furtherModels: [], limits }
 
 /** What an app makes of a driver: an upstream that serves one completion. */
 const answerOf = (driver: Effect.Effect<Driver, never, Exchanges | Deadlines>) => {
-  const Mine = Layer.effect(Upstream, Effect.map(driver, (driver) => ({ driver: Effect.succeed(driver) })))
+  const Mine = Layer.unwrap(Effect.map(driver, (driver) => Upstreams.layerOf(driver)))
   const Gateway = gatewayServices(Layer.provide(Mine, undiciExchanges)).pipe(
     Layer.provideMerge(ConfigStore.layerMemory({ accounts: [{ token: "t" }] })),
     Layer.provide(NodeServices.layer)

@@ -7,23 +7,24 @@ import { UpstreamTests } from "../../src/admin/upstreams/UpstreamTests.ts"
 import {
   complete,
   ConfigStore,
+  configuredUpstream,
   fixedUpstream,
   gatewayServices,
   makeDriver,
-  namedUpstreams,
   Reply,
   undiciExchanges,
-  UpstreamEvent
+  UpstreamEvent,
+  Upstreams
 } from "../../src/index.ts"
 import { startOpenAiServer, streamed } from "../support/openaiServer.ts"
 
-const mine = fixedUpstream(makeDriver({
+const mine = makeDriver({
   complete: () =>
     Effect.succeed({
       id: "x",
       events: Stream.fromArray([UpstreamEvent.UpstreamText("mine"), UpstreamEvent.UpstreamFinish("stop")])
     })
-}))
+})
 
 describe("an app with an upstream of its own", () => {
   it.live("reaches the upstreams of the configuration beside it", () =>
@@ -34,7 +35,9 @@ describe("an app with an upstream of its own", () => {
       )
       server.answer(() => streamed({ content: "named" }))
       const upstreams = { gpu: { driver: "openai" as const, base_url: server.baseUrl, models: { qwen3: "q" } } }
-      const Gateway = gatewayServices(Layer.merge(mine, Layer.provide(namedUpstreams, undiciExchanges))).pipe(
+      const Gateway = gatewayServices(
+        Upstreams.layerWith(mine).pipe(Layer.provide(configuredUpstream), Layer.provide(undiciExchanges))
+      ).pipe(
         Layer.provideMerge(ConfigStore.layerMemory({ keys: ["k"], upstream: {}, upstreams })),
         Layer.provide(NodeServices.layer)
       )
@@ -58,7 +61,7 @@ describe("an app with an upstream of its own", () => {
       const tested = yield* Effect.provide(
         Effect.gen(function*() {
           const tests = yield* UpstreamTests
-          const [own, gpu] = (yield* ConfigStore).now().upstreams
+          const [own, gpu] = (yield* ConfigStore).now().upstreams.values()
           const key = { login: undefined, key: "key-of-gpu" }
           return [yield* tests.test(own!, { login: undefined, key: undefined }), yield* tests.test(gpu!, key)]
         }),

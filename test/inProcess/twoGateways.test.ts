@@ -16,7 +16,6 @@ import {
   makeDriver,
   mountGateway,
   Reply,
-  Upstream,
   UpstreamEvent
 } from "../../src/index.ts"
 
@@ -193,9 +192,8 @@ describe("one gateway in one app", () => {
       const built: Array<string> = []
       class Pool extends Context.Service<Pool, string>()("test/Pool") {}
       const PoolLive = Layer.effect(Pool, Effect.sync(() => (built.push("pool"), "said of the pool")))
-      const Mine = Layer.effect(
-        Upstream,
-        Effect.map(Pool, (name) => (built.push("upstream"), { driver: Effect.succeed(named(name)) }))
+      const Mine = Layer.unwrap(
+        Effect.map(Pool, (name) => (built.push("upstream"), fixedUpstream(named(name))))
       ).pipe(Layer.provide(PoolLive))
       const Services = gatewayServices(Mine)
       const config = ConfigStore.layerMemory()
@@ -216,11 +214,10 @@ describe("one gateway in one app", () => {
   it.effect("has one list of deadlines, shared with its upstream", () =>
     Effect.gen(function*() {
       let ofUpstream: Deadlines["Service"] | undefined
-      const Mine = Layer.effect(
-        Upstream,
+      const Mine = Layer.unwrap(
         Effect.map(Deadlines, (deadlines) => {
           ofUpstream = deadlines
-          return { driver: Effect.succeed(named("mine")) }
+          return fixedUpstream(named("mine"))
         })
       )
       const context = yield* Layer.build(

@@ -20,7 +20,7 @@ import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { defaultUpstream, servesModel } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
-import type { Upstream } from "../../upstream/Upstream.ts"
+import type { Upstreams } from "../../upstream/Upstreams.ts"
 import { isFault, logReturn, logSuspension, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { type Fault, reasonFor } from "../backOff.ts"
@@ -159,14 +159,14 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const claimOf = (caller: Caller, options: LeaseOptions): Effect.Effect<Claim, GatewayError | NoGrant> =>
     Effect.suspend((): Effect.Effect<Claim, GatewayError | NoGrant> => {
       const { avoid = new Set(), patience, spread = "order", stay, style = "", targets, wait = 0 } = options
-      const { account_table, upstream } = config.now()
+      const { account_table, request_timeouts } = config.now()
       const upstreams = targets === undefined ? [defaultUpstream] : [...new Set(targets.map((one) => one.upstream))]
       const claim = (targets: ReadonlyArray<ClaimTarget>, fallback: ReadonlyArray<ClaimTarget> = []): Claim => ({
         targets,
         fallback,
         spread,
         hold: targets.length > 1 ? wait : 0,
-        patience: patience ?? upstream.timeouts.queue * 1_000,
+        patience: patience ?? request_timeouts.queue * 1_000,
         style: style.replaceAll(/\s/g, ""),
         sticky: options.sticky,
         isServed: (pool) => isServed(pool, options)
@@ -315,7 +315,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     if (driver === undefined || (grant.account !== "" && account === undefined)) {
       release(grant, undefined)
       // The store already has the change that removed the account, so the next grant names another one.
-      const patience = (options.patience ?? config.now().upstream.timeouts.queue * 1_000) - (now() - began)
+      const patience = (options.patience ?? config.now().request_timeouts.queue * 1_000) - (now() - began)
       const isCurrent = grant.revision <= store.revision()
       if (
         account === undefined && caller._tag === "Managed" && caller.target === undefined && isCurrent && patience > 0
@@ -411,5 +411,5 @@ const makeSharedCore = Effect.fnUntraced(function*(
 })
 
 /** Makes the pool; the scope ends everything that it does in the background. */
-export const makeSharedPool: Effect.Effect<AccountPool, never, ConfigStore | Upstream | Store | Scope.Scope> =
+export const makeSharedPool: Effect.Effect<AccountPool, never, ConfigStore | Upstreams | Store | Scope.Scope> =
   makePoolOver(makeSharedCore)

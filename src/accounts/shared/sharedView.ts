@@ -102,7 +102,7 @@ export const makeSharedView = (
   const outage = (upstreams: ReadonlyArray<string>, now: () => number): Effect.Effect<Outage | undefined> =>
     Effect.flatMap(status(false), (seen) => outageOf(seen, upstreams, now()))
 
-  const allNames = () => config.now().upstreams.map(({ name }) => name)
+  const allNames = () => [...config.now().upstreams.keys()]
 
   const queueStatus = (seen: PoolStatus | undefined, reason: string | undefined) => {
     const { runtime, upstreams } = config.now()
@@ -117,8 +117,9 @@ export const makeSharedView = (
       total: known.size === 0 ? 0 : seen?.total ?? known.size,
       available_accounts: identifiersOf(asList(seen?.available)),
       in_use_accounts: identifiersOf(asList(seen?.used)),
-      max_inflight_per_account: (seen?.pools === undefined ? seen?.per : upstreams[0]?.limits.perAccount) ??
-        runtime.account_max_inflight,
+      max_inflight_per_account:
+        (seen?.pools === undefined ? seen?.per : [...upstreams.values()][0]?.limits.perAccount) ??
+          runtime.account_max_inflight,
       global_max_inflight: seen?.global ?? runtime.global_max_inflight,
       waiting: seen?.waiting ?? claims.waiting(),
       max_queue_size: seen?.queue ?? runtime.account_max_queue,
@@ -141,7 +142,7 @@ export const makeSharedView = (
     if (seen === undefined) return []
     const pools = poolsOf(seen)
     const facts: Array<UpstreamFacts> = []
-    for (const { enabled, name } of config.now().upstreams) {
+    for (const [name, { enabled }] of config.now().upstreams) {
       const pool = pools.get(name)
       if (pool === undefined) continue
       const { cause, cooled, cooling, disabled, in_use, out, total, waiting } = pool

@@ -139,7 +139,7 @@ export class AccountTests extends Context.Service<AccountTests, {
       { message, requestId }: AccountTest
     ): Effect.fn.Return<Outcome, UpstreamFailure> {
       const conversation = userTurn(message)
-      const { compat, limits, upstream } = config.now()
+      const { compat, limits, request_timeouts } = config.now()
       const budget = new RequestBudget(limits, yield* Clock.Clock)
       const machine = assembleReply({
         sieve: undefined,
@@ -176,7 +176,7 @@ export class AccountTests extends Context.Service<AccountTests, {
         }),
         Effect.scoped,
         Effect.timeoutOrElse({
-          duration: upstream.timeouts.attempts * 1000,
+          duration: request_timeouts.attempts * 1000,
           orElse: () => Effect.fail(new UpstreamFailure({ phase: "completion", kind: "timeout" }))
         }),
         Effect.ensuring(Effect.suspend(() => sessionId === undefined ? Effect.void : deleteSession(access, sessionId)))

@@ -57,7 +57,7 @@ export interface BatchOutcome {
 const decodeLine = Schema.decodeUnknownResult(AddAccountRequest)
 
 /** The entry of a line, or the name of the refused field. */
-const accountOfLine = (line: unknown, upstreams: ReadonlySet<string>): Result.Result<RawConfig, string> => {
+const accountOfLine = (line: unknown, upstreams: GatewayConfig["upstreams"]): Result.Result<RawConfig, string> => {
   const decoded = decodeLine(line)
   if (Result.isFailure(decoded)) return Result.fail(schemaFault(decoded.failure.issue).param ?? "account")
   if (!upstreams.has(given(decoded.success.upstream) ?? defaultUpstream)) return Result.fail("upstream")
@@ -68,9 +68,8 @@ const add = Effect.fnUntraced(function*(raw: RawConfig, config: GatewayConfig, l
   const results: Array<typeof BatchResult.Type> = []
   const added: Array<RawConfig> = []
   const taken = new Set<string>()
-  const upstreams = new Set(config.upstreams.map(({ name }) => name))
   yield* forEachCooperatively(lines, (line, index) => {
-    const account = accountOfLine(line, upstreams)
+    const account = accountOfLine(line, config.upstreams)
     if (Result.isFailure(account)) {
       results.push({ index, identifier: "", ok: false, detail: account.failure })
       return

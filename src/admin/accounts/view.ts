@@ -39,7 +39,7 @@ export const stateOf = (
   health_reason: facts?.reason ?? null,
   recovery_seconds: facts?.recovery === undefined ? null : Math.ceil(facts.recovery / 1000),
   in_use: facts?.inUse ?? 0,
-  slots: config.upstreams.find(({ name }) => name === account.upstream)?.limits.perAccount ?? 0,
+  slots: config.upstreams.get(account.upstream)?.limits.perAccount ?? 0,
   disabled: account.disabled,
   note: account.note
 })

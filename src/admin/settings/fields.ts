@@ -98,21 +98,22 @@ const shownConfig = (raw: RawConfig): RawConfig => {
 }
 
 /** The group `upstream` in effect, without secrets. */
-const upstreamInEffect = ({ upstream, upstreams }: GatewayConfig) => {
-  const own = upstreams.find(({ name }) => name === defaultUpstream)
+const upstreamInEffect = ({ request_timeouts, upstreams }: GatewayConfig) => {
+  const own = upstreams.get(defaultUpstream)
+  if (own === undefined) return { timeouts: request_timeouts }
   return {
     ...own,
-    ...upstream,
-    base_url: shownAddress(upstream.base_url),
+    timeouts: { ...own.timeouts, ...request_timeouts },
+    base_url: shownAddress(own.base_url),
     models: Object.fromEntries(
-      upstream.models.map(({ id, model, reasoning, search }) => [id, { model, reasoning, search }])
+      own.models.map(({ id, model, reasoning, search }) => [id, { model, reasoning, search }])
     ),
-    headers: Object.fromEntries((own?.headers ?? []).map(({ name }) => [name, hidden])),
-    proxy: shownProxy(own?.proxy),
-    tls: own?.tls === undefined ? undefined : { server_name: own.tls.serverName },
-    max_inflight: own?.limits.global,
-    account_max_inflight: own?.limits.perAccount,
-    account_max_queue: own?.limits.queue
+    headers: Object.fromEntries(own.headers.map(({ name }) => [name, hidden])),
+    proxy: shownProxy(own.proxy),
+    tls: own.tls === undefined ? undefined : { server_name: own.tls.serverName },
+    max_inflight: own.limits.global,
+    account_max_inflight: own.limits.perAccount,
+    account_max_queue: own.limits.queue
   }
 }
 

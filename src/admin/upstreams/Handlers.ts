@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ConfigInvalid } from "../../config/ConfigError.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
-import type { GatewayConfig, NamedUpstream } from "../../config/GatewayConfig.ts"
+import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.ts"
 import { shownAddress, shownEntry, shownProxy, withoutSecrets } from "../../config/hidden.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
@@ -42,7 +42,7 @@ const viewUpstream = (
   { cooled_ms, ...live }: UpstreamLive,
   now: number
 ): ReadonlyArray<typeof UpstreamItem.Type> => {
-  const upstream = config.upstreams.find(({ name }) => name === live.name)
+  const upstream = config.upstreams.get(live.name)
   if (upstream === undefined) return []
   const { base_url, driver, enabled, name, proxy } = upstream
   return [{
@@ -70,7 +70,7 @@ const credentialIn = Effect.fnUntraced(function*(
 })
 
 /** The address of an upstream as the history shows it. */
-const addressOf = (upstream: NamedUpstream | undefined): string | null =>
+const addressOf = (upstream: UpstreamConfig | undefined): string | null =>
   upstream === undefined ? null : shownAddress(upstream.base_url)
 
 /** A rejected draft, with the places of the request's body. */
@@ -111,7 +111,7 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
   /** A saved upstream, and what its first enabled account shows, of one configuration. */
   const configured = Effect.fnUntraced(function*(name: string) {
     const config = store.now()
-    const upstream = config.upstreams.find((each) => each.name === name)
+    const upstream = config.upstreams.get(name)
     if (upstream === undefined) return yield* unknownUpstream
     return { upstream, credential: credentialOf(config, name) }
   })
@@ -125,14 +125,14 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
     const { config } = yield* savedOr(
       Effect.mapError(draft, (error) => placedIn("upstream", `upstreams.${name}`, error))
     )
-    return config.upstreams.find((each) => each.name === name) ?? (yield* unknownUpstream)
+    return config.upstreams.get(name) ?? (yield* unknownUpstream)
   })
 
   /** Tests an upstream. The history has it first, as the credential may go anywhere. */
   const tested = Effect.fnUntraced(function*(
     place: string,
-    saved: NamedUpstream | undefined,
-    upstream: NamedUpstream,
+    saved: UpstreamConfig | undefined,
+    upstream: UpstreamConfig,
     credential: TestCredential
   ) {
     const [before, after] = [addressOf(saved), addressOf(upstream)]

@@ -10,12 +10,11 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { type Account, keyless } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import type { GatewayConfig, NamedUpstream } from "../../config/GatewayConfig.ts"
+import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.ts"
 import { classify } from "../../domain/classifyUpstreamFailure.ts"
-import { defaultUpstream } from "../../domain/routes.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import { type Driver, type Login, Upstream } from "../../upstream/Upstream.ts"
+import type { Driver, Login } from "../../upstream/Upstream.ts"
 import { Upstreams } from "../../upstream/Upstreams.ts"
 import { driverOver } from "../../upstream/Way.ts"
 
@@ -37,9 +36,6 @@ export interface UpstreamTest {
   readonly models: ReadonlyArray<string> | null
 }
 
-const noServer = "The embedded driver calls no server: there is nothing to test"
-const ownUpstreamOnly = "This gateway serves the upstream of its app alone: another one cannot be tested"
-
 export const noCredential: TestCredential = { login: undefined, key: undefined }
 
 /** What the first enabled account of an upstream shows. */
@@ -58,39 +54,29 @@ const secretsOf = ({ key, login }: TestCredential, { secrets = [] }: Driver): Re
   [key, login?.password, login?.email, login?.mobile, ...secrets.map(Redacted.value)]
     .filter((secret) => secret !== undefined && secret !== "") as ReadonlyArray<string>
 
-const originOf = ({ base_url }: NamedUpstream): string => URL.canParse(base_url) ? new URL(base_url).origin : base_url
+const originOf = ({ base_url }: UpstreamConfig): string => URL.canParse(base_url) ? new URL(base_url).origin : base_url
 
 /**
  * Whether requests of a draft end where those of the saved upstream do. Another proxy or other authorities let somebody else read what an
  * unchanged address gets.
  */
-export const reachesSaved = (draft: NamedUpstream, saved: NamedUpstream): boolean =>
+export const reachesSaved = (draft: UpstreamConfig, saved: UpstreamConfig): boolean =>
   originOf(draft) === originOf(saved) && Equal.equals(draft.proxy, saved.proxy) && draft.tls?.id === saved.tls?.id
 
 export class UpstreamTests extends Context.Service<UpstreamTests, {
   /** Tests an upstream, which need not be configured. Never fails: an error is the message of the result. */
-  readonly test: (upstream: NamedUpstream, credential: TestCredential) => Effect.Effect<UpstreamTest>
+  readonly test: (upstream: UpstreamConfig, credential: TestCredential) => Effect.Effect<UpstreamTest>
   /** The server's names of its models, or why there is no list. */
   readonly list: (
-    upstream: NamedUpstream,
+    upstream: UpstreamConfig,
     credential: TestCredential
   ) => Effect.Effect<Result.Result<ReadonlyArray<string>, string>>
 }>()("model-gateway/admin/UpstreamTests") {
-  static readonly layer: Layer.Layer<UpstreamTests, never, ConfigStore | Upstream> = Layer.effect(
+  static readonly layer: Layer.Layer<UpstreamTests, never, ConfigStore | Upstreams> = Layer.effect(
     UpstreamTests,
     Effect.gen(function*() {
       const store = yield* ConfigStore
-      const own = yield* Upstream
-      const named = yield* Upstreams
-
-      /** The driver of an upstream; an app that brings its own upstream has no other one to test. */
-      const driverOf = (upstream: NamedUpstream): Effect.Effect<Driver, string> => {
-        const saved = store.now().upstreams.find(({ name }) => name === defaultUpstream)
-        const isEmbedded = upstream.driver === "embedded"
-        if (upstream === saved || (isEmbedded && saved?.driver === "embedded")) return own.driver
-        if (named === undefined) return upstream.name === defaultUpstream ? own.driver : Effect.fail(ownUpstreamOnly)
-        return isEmbedded ? Effect.fail(noServer) : Effect.sync(() => named.make(upstream))
-      }
+      const upstreams = yield* Upstreams
 
       const tokenOf = (driver: Driver, { key, login }: TestCredential) =>
         driver.capabilities.login && login !== undefined && key === undefined
@@ -99,15 +85,15 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
 
       /** Uses an upstream within the time that a request has for its attempts; an error is in the words of the driver. */
       const using = <A>(
-        upstream: NamedUpstream,
+        upstream: UpstreamConfig,
         credential: TestCredential,
         use: (driver: Driver, token: string | undefined) => Effect.Effect<A, UpstreamFailure>
       ): Effect.Effect<Result.Result<A, string>> =>
-        Effect.result(Effect.flatMap(driverOf(upstream), (ofUpstream) => {
+        Effect.result(Effect.flatMap(upstreams.make(upstream), (ofUpstream) => {
           const driver = driverOver(ofUpstream, credential.proxy)
           return Effect.flatMap(tokenOf(driver, credential), (token) => use(driver, token)).pipe(
             Effect.timeoutOrElse({
-              duration: store.now().upstream.timeouts.attempts * 1000,
+              duration: store.now().request_timeouts.attempts * 1000,
               orElse: () => Effect.fail(new UpstreamFailure({ phase: "session", kind: "timeout" }))
             }),
             Effect.mapError((failure) =>

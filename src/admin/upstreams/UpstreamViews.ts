@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer"
 import { Accounts, type UpstreamFacts } from "../../accounts/Accounts.ts"
 import { addTries, noTries, quantileOf, readTries, type TryCounts, writeTries } from "../../accounts/UpstreamTimes.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import type { NamedUpstream } from "../../config/GatewayConfig.ts"
+import type { UpstreamConfig } from "../../config/GatewayConfig.ts"
 import { makeNodeItems } from "../nodeItems.ts"
 import type { Nodes } from "../nodes/Nodes.ts"
 
@@ -32,7 +32,7 @@ const recentOf = (tries: TryCounts): RecentTries => ({
 })
 
 /** Facts of an upstream while the shared store does not answer. */
-const unknownFacts = ({ enabled, limits, name }: NamedUpstream): UpstreamFacts => ({
+const unknownFacts = ({ enabled, limits, name }: UpstreamConfig): UpstreamFacts => ({
   name,
   accounts: { ready: 0, cooling: 0, out: 0, disabled: 0 },
   in_use: 0,
@@ -82,7 +82,7 @@ export class UpstreamViews extends Context.Service<UpstreamViews, {
           }
           const known = new Map(facts.map((each) => [each.name, each]))
           return {
-            live: config.now().upstreams.map((upstream) => ({
+            live: Array.from(config.now().upstreams.values(), (upstream) => ({
               ...known.get(upstream.name) ?? unknownFacts(upstream),
               last_5m: recentOf(sums.get(upstream.name) ?? noTries())
             })),

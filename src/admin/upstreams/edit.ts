@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.ts"
 import { keepHidden } from "../../config/hidden.ts"
 import { forEachCooperatively, isJsonObject, type RawConfig } from "../../config/json.ts"
 import { accountsOf, setField } from "../../config/rawConfig.ts"
@@ -52,7 +52,7 @@ export const addUpstream = (
   { name, ...entry }: RawConfig
 ): Result.Result<RawConfig, GatewayError> => {
   if (typeof name !== "string" || name.trim() === "") return Result.fail(invalidRequest("name is required", "name"))
-  const isTaken = name === defaultUpstream || config.upstreams.some((upstream) => upstream.name === name)
+  const isTaken = name === defaultUpstream || config.upstreams.has(name)
   if (isTaken) return Result.fail(gatewayError("conflict", `the upstream ${name} is configured already`))
   // Named upstreams alone leave no default one, which keeps its accounts here.
   const isUsed = config.accounts.some(({ upstream }) => upstream === defaultUpstream)
@@ -71,7 +71,7 @@ export const changeUpstream = (
   { name, ...patch }: RawConfig,
   from: (entry: RawConfig) => RawConfig = identity
 ): Result.Result<RawConfig, GatewayError> => {
-  if (!config.upstreams.some((each) => each.name === upstream)) return Result.fail(unknownUpstream)
+  if (!config.upstreams.has(upstream)) return Result.fail(unknownUpstream)
   if (name !== undefined && name !== upstream) {
     return Result.fail(invalidRequest("name cannot be changed; add another upstream and remove this one", "name"))
   }
@@ -125,7 +125,7 @@ export const removeUpstream = Effect.fnUntraced(function*(
   if (upstream === defaultUpstream) {
     return yield* invalidRequest("The upstream default cannot be removed: it is the group upstream", "name")
   }
-  if (!config.upstreams.some(({ name }) => name === upstream)) return yield* unknownUpstream
+  if (!config.upstreams.has(upstream)) return yield* unknownUpstream
   const entries = accountsOf(raw)
   const accounts: Array<string> = []
   const kept: Array<RawConfig> = []
@@ -155,15 +155,14 @@ export const removeUpstream = Effect.fnUntraced(function*(
 
 /** A name for an upstream that is tested and not saved. */
 export const draftName = ({ upstreams }: GatewayConfig): string => {
-  const taken = new Set(upstreams.map(({ name }) => name))
   let draft = "draft"
-  for (let count = 2; taken.has(draft); count++) draft = `draft-${count}`
+  for (let count = 2; upstreams.has(draft); count++) draft = `draft-${count}`
   return draft
 }
 
 /** The ids of an upstream's models by the server's names. */
 export const idsByModel = (
-  models: GatewayConfig["upstream"]["models"]
+  models: UpstreamConfig["models"]
 ): ReadonlyMap<string, ReadonlyArray<string>> => {
   const ids = new Map<string, Array<string>>()
   for (const { id, model } of models) ids.set(model, [...ids.get(model) ?? [], id])

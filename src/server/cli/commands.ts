@@ -173,7 +173,8 @@ const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" :
 /** Upstreams that the summary names. */
 const mostUpstreams = 20
 
-const summary = ({ accounts, configured_keys, upstreams }: GatewayConfig): string => {
+const summary = ({ accounts, configured_keys, ...config }: GatewayConfig): string => {
+  const upstreams = [...config.upstreams.values()]
   const named = upstreams.slice(0, mostUpstreams)
     .map(({ driver, enabled, name }) => `${name} (${driver}${enabled ? "" : ", disabled"})`)
   const more = upstreams.length - named.length

@@ -151,7 +151,7 @@ export const withinLimits = (connections: Connections): Effect.Effect<void, neve
       now: () => monotonicMillis(clock),
       refused: () => refusedConnections.updateUnsafe(1, metrics)
     })
-    const patience = () => config.now().upstream.timeouts.client * 1000
+    const patience = () => config.now().request_timeouts.client * 1000
     yield* Effect.suspend(() => Effect.sleep(sweepEvery(patience()))).pipe(
       Effect.andThen(Effect.sync(() => connections.sweep(monotonicMillis(clock), patience()))),
       Effect.forever,

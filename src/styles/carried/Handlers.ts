@@ -28,7 +28,7 @@ import type { ResponseBuffer } from "../../http/ResponseBuffer.ts"
 import { type StreamKind, streamOutput } from "../../http/streamReply.ts"
 import { Captures } from "../../recordings/Captures.ts"
 import { RequestBudget } from "../../upstream/budget.ts"
-import { Upstream } from "../../upstream/Upstream.ts"
+import { Upstreams } from "../../upstream/Upstreams.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { inputTokens } from "../shared/embeddings/inputs.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
@@ -134,16 +134,17 @@ export const CarriedHandlers = groupRoutes(
     const accounts = yield* Accounts
     const captures = yield* Captures
     const deadlines = yield* Deadlines
-    const upstream = yield* Upstream
+    const upstreams = yield* Upstreams
     const services = { accounts, captures, deadlines }
 
     const handle = (endpoint: CarriedEndpoint) =>
       Effect.fnUntraced(function*({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) {
         const current = yield* responder.currentRequest
         const { caller, config, stats } = current
-        const driver = yield* upstream.driver
-        if (driver.carry === undefined && !config.route_table.isSeveral) {
-          return yield* notCarried(driver.name, endpoint.path)
+        const [only, ...others] = yield* upstreams.all
+        // The body of a request that nothing can carry is not read.
+        if (others.length === 0 && only !== undefined && only[1].carry === undefined) {
+          return yield* notCarried(only[1].name, endpoint.path, only[0])
         }
         const { form, isStream, model: requested, source, text } = yield* read(request, endpoint)
         stats.stream = isStream
@@ -189,7 +190,7 @@ export const CarriedHandlers = groupRoutes(
                 render,
                 undefined,
                 deadlines,
-                config.upstream.timeouts.client * 1000
+                config.request_timeouts.client * 1000
               )
             }
           )

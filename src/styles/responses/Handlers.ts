@@ -140,7 +140,7 @@ export const ResponsesHandlers = groupRoutes(
           Effect.catchIf(
             (error) => error.code === "tool_choice_violation",
             (error): Effect.Effect<CompletionOutput> =>
-              Effect.succeed({ id, driver: stats.driver ?? config.upstream.driver, events: Stream.fail(error) })
+              Effect.succeed({ id, driver: stats.driver ?? "", events: Stream.fail(error) })
           )
         )
       }),

@@ -88,7 +88,7 @@ export const makeResponder = Effect.gen(function*() {
       const input = { caller, model, conversation, stats, config, kept: keepsText }
       if (!stats.stream) return Effect.flatMap(completion.whole(input), whole)
       const opening = completion.stream(input)
-      const timeout = config.upstream.timeouts.client * 1000
+      const timeout = config.request_timeouts.client * 1000
       return streamReply(around === undefined ? opening : around(opening), frames, failure, deadlines, timeout)
     },
 

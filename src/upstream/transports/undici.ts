@@ -140,9 +140,10 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines>
       run(Effect.annotateLogs(Effect.logWarning("A proxy on the way to an upstream failed"), { cause }))
     }
     let usual: Way = { accountProxy: undefined, proxy: undefined, tls: undefined, connect: 0 }
-    /** The way of requests that have none. */
+    /** The way of an app's own driver, which has the connection limit of the first upstream. */
     const usualWay = (): Way => {
-      const connect = store.now().upstream.timeouts.connect * 1000
+      const [first] = store.now().upstreams.values()
+      const connect = (first?.timeouts.connect ?? 10) * 1000
       if (usual.connect !== connect) usual = { ...usual, connect }
       return usual
     }

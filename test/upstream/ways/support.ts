@@ -1,7 +1,7 @@
 /** Upstreams behind proxies and TLS, and the drivers that call them. */
 import { Effect, type Redacted } from "effect"
 import type { TlsOptions } from "node:tls"
-import type { NamedUpstream } from "../../../src/config/GatewayConfig.ts"
+import type { UpstreamConfig } from "../../../src/config/GatewayConfig.ts"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { makeOpenAiDriver } from "../../../src/upstream/openai/driver.ts"
 import { driverVia } from "../../../src/upstream/Way.ts"
@@ -15,7 +15,7 @@ export const authority = makeAuthority()
 export const certificate = authority.sign("DNS:upstream.test", "DNS:proxy.test", "IP:127.0.0.1")
 
 /** The way of an upstream. */
-export type WaySettings = Partial<Pick<NamedUpstream, "headers" | "proxy" | "tls" | "timeouts">>
+export type WaySettings = Partial<Pick<UpstreamConfig, "headers" | "proxy" | "tls" | "timeouts">>
 
 /** A driver over a way. */
 export const driverOf = (baseUrl: string, settings: WaySettings = {}, account?: Redacted.Redacted<string>) =>
