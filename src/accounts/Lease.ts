@@ -35,13 +35,13 @@ export interface LeaseOptions {
   readonly stay?: string | undefined
   /** The style of the request, for the queue status. */
   readonly style?: string | undefined
-  /** What may serve the request, in order of preference; `default` alone without it. */
+  /** What may serve the request, in order of preference; any model of the first upstream without it. */
   readonly targets?: ReadonlyArray<LeaseTarget> | undefined
   /** `order` (the default): the first target with a free slot. `even`: the one with the largest share of free slots. */
   readonly spread?: "order" | "even" | undefined
   /** Milliseconds at a full first target before the others count. */
   readonly wait?: number | undefined
-  /** Milliseconds that the request may wait; `upstream.timeouts.queue` without it. */
+  /** Milliseconds that the request may wait; `request_timeouts.queue` without it. */
   readonly patience?: number | undefined
   /** The conversation that prefers the account which answered it last. */
   readonly sticky?: Stickiness | undefined

@@ -10,7 +10,7 @@ import { CurrentShutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import { defaultUpstream, servesModel } from "../domain/routes.ts"
+import { servesModel } from "../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { Driver } from "../upstream/Upstream.ts"
@@ -19,7 +19,7 @@ import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "./accountRegistry.ts"
 import { makeInProcessView } from "./inProcessView.ts"
 import type { AccountPool, Caller, Lease, LeaseOptions, LeaseTarget, PoolWatch } from "./Lease.ts"
-import { type Held, heldBy, makePoolOver, type PoolCore, type PoolShell, type Report } from "./pool.ts"
+import { type Held, heldBy, makePoolOver, type PoolCore, type PoolShell, type Report, upstreamsOf } from "./pool.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import { type PoolConfig, Pools } from "./Pools.ts"
 import type { LeaseRequest, PoolChanges, Refusal, Slot, Waiter } from "./PoolState.ts"
@@ -44,9 +44,6 @@ const reportUpstream = (
     ? Effect.void
     : attempt.report(fault, fault === undefined ? undefined : retryAfter)
 
-const defaultOnly: ReadonlyArray<LeaseTarget> = [{ upstream: defaultUpstream, model: "" }]
-const namesOfDefault: ReadonlyArray<string> = [defaultUpstream]
-
 /** A request that waits, and what may serve it. */
 interface Waiting {
   readonly waiter: AccountWaiter
@@ -63,7 +60,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   const state = new Pools<PooledAccount>()
   const { currentDrivers } = shell
   const conversations = new StickyConversations(now)
-  /** The requests that wait with targets of named upstreams. */
+  /** The requests that wait for models of upstreams. */
   const waiting = new Set<Waiting>()
 
   const watches = new Set<PoolWatch>()
@@ -99,11 +96,11 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   )
 
   function* configure(accounts: AccountsByKey, next: GatewayConfig): Cooperative<void> {
-    const { auth: { direct_max_inflight }, route_table, runtime } = next
+    const { auth: { direct_max_inflight, direct_upstream }, route_table, runtime } = next
     const pools = new Map<string, PoolConfig<PooledAccount> & { accounts: Map<string, PooledAccount> }>()
     const disabled = new Set<string>()
     for (const [name, { enabled, limits }] of next.upstreams) {
-      const direct = name === defaultUpstream ? direct_max_inflight : 0
+      const direct = name === direct_upstream ? direct_max_inflight : 0
       pools.set(name, { accounts: new Map(), limits: { ...limits, direct }, disabled, enabled })
     }
     yield* eachCooperatively(accounts, ([key, account]) => {
@@ -157,7 +154,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   }
 
   const requestOf = (caller: Caller, { avoid = avoidNothing, stay }: LeaseOptions, pools: ReadonlyArray<string>) => {
-    if (caller._tag === "Direct") return { request: { _tag: "Direct" } as LeaseRequest, pools: namesOfDefault }
+    if (caller._tag === "Direct") return { request: { _tag: "Direct" } as LeaseRequest, pools }
     if (caller.target !== undefined) {
       const [account, ...others] = accountsNamed(config.now().account_table, caller.target)
       if (others.length > 0) return undefined
@@ -175,12 +172,12 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     waiter: AccountWaiter,
     outcome: Deferred.Deferred<void, Refusal>,
     patience: number,
-    { targets = defaultOnly, wait = 0 }: LeaseOptions
+    { targets, wait = 0 }: LeaseOptions
   ) => {
     const close = () => Deferred.doneUnsafe(outcome, Exit.fail({ _tag: "Closing" }))
     const unwatch = shutdown.watch(close)
     if (shutdown.isOver) close()
-    const named: Waiting | undefined = targets === defaultOnly ? undefined : { waiter, targets }
+    const named: Waiting | undefined = targets && { waiter, targets }
     if (named !== undefined) waiting.add(named)
     const arrival = Deferred.await(outcome)
     // The hold at the first target ends while the request goes on waiting.
@@ -246,8 +243,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     const { sticky } = asked
     const last = sticky === undefined ? undefined : conversations.lastOf(sticky)
     const options = last === undefined ? asked : preferring(asked, last)
-    const { targets = defaultOnly } = options
-    const pools = targets === defaultOnly ? namesOfDefault : [...new Set(targets.map(({ upstream }) => upstream))]
+    const pools = upstreamsOf(caller, options, config.now())
     const began = now()
     let attempt: ReportedTry | undefined
     let hasWaited = false
@@ -258,13 +254,13 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       hasWaited ||= claimed.state !== "granted"
     }
     const granted = ({ granted: pool, slot }: AccountWaiter): Effect.Effect<Lease, GatewayError> => {
-      const name = pool?.name ?? defaultUpstream
+      const name = pool?.name ?? pools[0] ?? ""
       const begun = upstreams.begin(name, options.request ?? "")
       attempt = begun
       const leaseOn = (drivers: Drivers): Effect.Effect<Lease, GatewayError> => {
         const driver = slot === undefined ? drivers.get(name) : slot.account.driverIn(drivers)
         if (driver === undefined) return Effect.fail(refusalError({ _tag: "Unavailable" }, now()))
-        held = heldBy(caller, driver)
+        held = heldBy(caller, name, driver)
         const report = slot === undefined
           ? (...of: Parameters<Report>) => reportUpstream(begun, ...of)
           : reportTo(slot, driver, begun, () => {

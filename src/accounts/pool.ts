@@ -15,9 +15,10 @@ import * as Stream from "effect/Stream"
 import { type Account, findAccount } from "../config/Account.ts"
 import { CurrentShutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
-import { defaultUpstream, servesModel } from "../domain/routes.ts"
+import { servesModel } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
@@ -31,6 +32,7 @@ import type {
   AccountsMetrics,
   Caller,
   Lease,
+  LeaseOptions,
   QueueStatus,
   UpstreamFacts
 } from "./Lease.ts"
@@ -45,12 +47,14 @@ const hourMillis = 3_600_000
 
 /** What a lease remembers until it ends: what its sessions are deleted with. */
 export class Held {
+  readonly upstream: string
   readonly driver: Driver
   /** The token that was handed out last. */
   token: string | undefined
   sessions: ReadonlyArray<string> = []
 
-  constructor(driver: Driver, token: string | undefined) {
+  constructor(upstream: string, driver: Driver, token: string | undefined) {
+    this.upstream = upstream
     this.driver = driver
     this.token = token
   }
@@ -141,8 +145,7 @@ export interface PoolShell<T extends AccountTokens> {
   readonly fork: TokensOptions["fork"]
 }
 
-const direct: Omit<AccountAccess, "driver" | "credential" | "secrets"> = {
-  upstream: defaultUpstream,
+const direct: Omit<AccountAccess, "upstream" | "driver" | "credential" | "secrets"> = {
   isKeyless: false,
   account: undefined,
   identifier: undefined,
@@ -152,8 +155,9 @@ const direct: Omit<AccountAccess, "driver" | "credential" | "secrets"> = {
 }
 
 /** A caller's own token has no account, no refresh and no health. */
-const directAccess = ({ driver, token }: Held, report: Report): AccountAccess => ({
+const directAccess = ({ driver, token, upstream }: Held, report: Report): AccountAccess => ({
   ...direct,
+  upstream,
   report,
   driver,
   credential: fixedCredential(token),
@@ -161,8 +165,22 @@ const directAccess = ({ driver, token }: Held, report: Report): AccountAccess =>
 })
 
 /** What a lease of a caller begins with. */
-export const heldBy = (caller: Caller, driver: Driver): Held =>
-  new Held(driver, caller._tag === "Direct" ? caller.token : undefined)
+export const heldBy = (caller: Caller, upstream: string, driver: Driver): Held =>
+  new Held(upstream, driver, caller._tag === "Direct" ? caller.token : undefined)
+
+/**
+ * The upstreams that may serve a lease, in order of preference: those of its targets, or the first one of the configuration. A caller's own
+ * token goes to its upstream alone.
+ */
+export const upstreamsOf = (
+  caller: Caller,
+  { targets }: Pick<LeaseOptions, "targets">,
+  { auth: { direct_upstream }, upstreams }: GatewayConfig
+): ReadonlyArray<string> => {
+  if (caller._tag === "Direct") return direct_upstream === undefined ? [] : [direct_upstream]
+  if (targets === undefined) return Array.from(upstreams.keys()).slice(0, 1)
+  return targets.length === 1 ? [targets[0]!.upstream] : [...new Set(targets.map(({ upstream }) => upstream))]
+}
 
 const factsOf = (account: PooledAccount, state: AccountState): AccountFacts => {
   const { disabled, fault, health, inUse, recovery, tested, token } = state
@@ -315,7 +333,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         const tokens = tokensOf(account, driver)
         return Effect.map(
           core.access(account, tokens),
-          (report) => accessTo(account, tokens, new Held(driver, undefined), report)
+          (report) => accessTo(account, tokens, new Held(account.upstream, driver, undefined), report)
         )
       }),
     describe: (identifiers) =>

@@ -19,7 +19,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type Classification, classify, isOfUpstream, refusesRequest } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { errorOfTries, nextTry, shareOfTime } from "../domain/nextTry.ts"
-import { defaultUpstream, type Route, type Target } from "../domain/routes.ts"
+import { type Route, type Target } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
@@ -104,12 +104,16 @@ interface Failed {
 
 /**
  * The targets that a request may go to: those that can carry it, or all, of which the first one's refusal says why none can. A caller's own
- * token goes to `default` alone; `undefined` if that does not serve the model.
+ * token goes to one upstream alone; `undefined` if that does not serve the model.
  */
-const carrying = <B, A>(work: AttemptWork<B, A>, accounts: AccountPool): ReadonlyArray<Target> | undefined => {
+const carrying = <B, A>(
+  work: AttemptWork<B, A>,
+  accounts: AccountPool,
+  { auth }: GatewayConfig
+): ReadonlyArray<Target> | undefined => {
   const { caller, route: { targets } } = work
   if (caller._tag === "Direct") {
-    const own = targets.filter(({ upstream }) => upstream === defaultUpstream)
+    const own = targets.filter(({ upstream }) => upstream === auth.direct_upstream)
     return own.length === 0 ? undefined : own.slice(0, 1)
   }
   if (targets.length === 1) return targets
@@ -122,7 +126,7 @@ const carrying = <B, A>(work: AttemptWork<B, A>, accounts: AccountPool): Readonl
 
 const leaseTarget = ({ model, upstream }: Target): LeaseTarget => ({ upstream, model: model.id })
 
-const notOfDefault = gatewayError(
+const notOfDirect = gatewayError(
   "model_not_allowed",
   "A token of the upstream serves models of the default upstream alone",
   { param: "model" }
@@ -158,12 +162,12 @@ export class Attempts<B, A> {
   constructor(work: AttemptWork<B, A>, options: AttemptOptions) {
     this.work = work
     this.options = options
-    this.targets = carrying(work, options.accounts) ?? []
+    this.targets = carrying(work, options.accounts, options.config) ?? []
   }
 
   /** Attempts until one succeeds or no further attempt is allowed. */
   open(): Effect.Effect<A, GatewayError> {
-    if (this.targets.length === 0) return Effect.fail(notOfDefault)
+    if (this.targets.length === 0) return Effect.fail(notOfDirect)
     return this.at(this.isAlone ? undefined : this.targets.map((_, index) => index))
   }
 
@@ -238,13 +242,11 @@ export class Attempts<B, A> {
 
   private leaseOptions(candidates: ReadonlyArray<number> | undefined, mayHold: boolean): LeaseOptions {
     const { avoid, stay } = this
-    const { config } = this.options
     const { isImpatient = false, route, stats, sticky } = this.work
     const { style } = stats
     if (candidates === undefined) {
       const target = this.targets[0]!
       const patience = isImpatient ? 0 : undefined
-      if (!config.route_table.isSeveral) return { avoid, stay, style, sticky, patience }
       return { avoid, stay, style, sticky, patience, request: stats.id, targets: this.served([target]) }
     }
     const { spread, wait } = route.options
@@ -422,8 +424,7 @@ export class Attempts<B, A> {
 
   /** True if there is at most one account: another attempt would repeat the same request. */
   private hasOneAccount(upstream: string): boolean {
-    const { accounts, route_table, runtime } = this.options.config
-    if (!route_table.isSeveral) return runtime.recommended_concurrency <= runtime.account_max_inflight
+    const { accounts } = this.options.config
     const isOne = ({ disabled, upstream: of }: Account) => of === upstream && !disabled
     return accounts.findIndex(isOne) === accounts.findLastIndex(isOne)
   }

@@ -17,7 +17,7 @@ import { accountsNamed } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { anonymousKey } from "../../config/sharedAccounts.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
-import { defaultUpstream, servesModel } from "../../domain/routes.ts"
+import { servesModel } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { Upstreams } from "../../upstream/Upstreams.ts"
@@ -25,7 +25,7 @@ import { isFault, logReturn, logSuspension, verdictOn } from "../accountHealth.t
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { type Fault, reasonFor } from "../backOff.ts"
 import type { AccountPool, Caller, Lease, LeaseOptions, Stickiness } from "../Lease.ts"
-import { type Held, heldBy, makePoolOver, type PoolCore, type PoolShell } from "../pool.ts"
+import { type Held, heldBy, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import { ambiguousAccount, disabledUpstreams, otherUpstream, refusalError, storeUnavailable } from "../refusals.ts"
 import { logBack, logCooled } from "../upstreamHealth.ts"
@@ -158,9 +158,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
   /** What a caller asks for; an error if no upstream can be asked. */
   const claimOf = (caller: Caller, options: LeaseOptions): Effect.Effect<Claim, GatewayError | NoGrant> =>
     Effect.suspend((): Effect.Effect<Claim, GatewayError | NoGrant> => {
-      const { avoid = new Set(), patience, spread = "order", stay, style = "", targets, wait = 0 } = options
+      const { avoid = new Set(), patience, spread = "order", stay, style = "", wait = 0 } = options
       const { account_table, request_timeouts } = config.now()
-      const upstreams = targets === undefined ? [defaultUpstream] : [...new Set(targets.map((one) => one.upstream))]
+      const upstreams = upstreamsOf(caller, options, config.now())
       const claim = (targets: ReadonlyArray<ClaimTarget>, fallback: ReadonlyArray<ClaimTarget> = []): Claim => ({
         targets,
         fallback,
@@ -171,11 +171,11 @@ const makeSharedCore = Effect.fnUntraced(function*(
         sticky: options.sticky,
         isServed: (pool) => isServed(pool, options)
       })
-      if (caller._tag === "Direct") return Effect.succeed(claim([{ pool: defaultUpstream, request: "D" }]))
+      if (caller._tag === "Direct") return Effect.succeed(claim(upstreams.map((pool) => ({ pool, request: "D" }))))
       if (caller.target !== undefined) {
         const [account, ...others] = accountsNamed(account_table, caller.target)
         if (others.length > 0) return Effect.fail(ambiguousAccount(account_table, caller))
-        const pinned = account?.upstream ?? upstreams[0] ?? defaultUpstream
+        const pinned = account?.upstream ?? upstreams[0]!
         if (account !== undefined && !upstreams.includes(pinned)) return Effect.fail(otherUpstream(pinned, upstreams))
         const name = names.get(account?.identity[0] ?? "")
         if (name === undefined) return Effect.fail({ _tag: "Unknown" } as const)
@@ -262,12 +262,13 @@ const makeSharedCore = Effect.fnUntraced(function*(
   /** The error of a request that gets no slot. */
   const noGrantError = (
     error: NoGrant | GatewayError,
-    { targets }: LeaseOptions
+    caller: Caller,
+    options: LeaseOptions
   ): Effect.Effect<GatewayError> => {
     if (error._tag === "GatewayError") return Effect.succeed(error)
     if (error._tag === "StoreUnavailable") return Effect.succeed(storeUnavailable())
     if (error._tag !== "Unavailable") return Effect.succeed(refusalError(error, now()))
-    const upstreams = targets?.map(({ upstream }) => upstream) ?? [defaultUpstream]
+    const upstreams = upstreamsOf(caller, options, config.now())
     const disabled = disabledUpstreams(config.now().upstreams, upstreams)
     if (disabled !== undefined) return Effect.succeed(disabled)
     return Effect.map(view.outage(upstreams, now), (found) => refusalError(error, now(), found))
@@ -285,7 +286,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const asked = store.revision()
     const grant = yield* Effect.catch(
       claimFor(caller, options, restore),
-      (error) => Effect.flatMap(noGrantError(error, options), Effect.fail)
+      (error) => Effect.flatMap(noGrantError(error, caller, options), Effect.fail)
     )
     const taken: Taken = { held: undefined, ...nothingSeen }
     yield* Scope.addFinalizer(scope, Effect.sync(() => release(grant, taken.held, taken)))
@@ -311,7 +312,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     // Another upstream may have been configured during the wait.
     const drivers = yield* currentDrivers
     const account = grant.account === "" ? undefined : byName.get(grant.account)
-    const driver = account === undefined ? drivers.get(defaultUpstream) : account.driverIn(drivers)
+    const driver = account === undefined ? drivers.get(grant.pool) : account.driverIn(drivers)
     if (driver === undefined || (grant.account !== "" && account === undefined)) {
       release(grant, undefined)
       // The store already has the change that removed the account, so the next grant names another one.
@@ -325,7 +326,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       return yield* gatewayError("no_account_available", "The account was removed while the request waited")
     }
     if (account !== undefined) tokensOf(account, driver).setCurrent(grant.token)
-    const held = taken.held = heldBy(caller, driver)
+    const held = taken.held = heldBy(caller, grant.pool, driver)
     return shell.leaseOf(
       account,
       held,
