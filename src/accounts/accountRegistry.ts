@@ -9,8 +9,8 @@ import * as Semaphore from "effect/Semaphore"
 import { type Account, isSameAccount } from "../config/Account.ts"
 import { runCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { defaultUpstream } from "../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
+import { isUnnamed } from "../domain/upstreamNames.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
 import { PooledAccount } from "./PooledAccount.ts"
 
@@ -46,9 +46,9 @@ export const makeAccountRegistry = (
     // An upstream that needs no credential has one account of its own.
     for (const [upstream, { capabilities, name }] of next) {
       if (withAccounts.has(upstream) || !capabilities.anonymous) continue
-      const key = upstream === defaultUpstream ? name : `${upstream}/`
+      const key = isUnnamed(upstream) ? name : `${upstream}/`
       const known = next.get(upstream) === drivers.get(upstream) ? registered.get(key) : undefined
-      const identifier = upstream === defaultUpstream ? name : upstream
+      const identifier = isUnnamed(upstream) ? name : upstream
       byKey.set(key, known ?? new PooledAccount(upstream, key, identifier, undefined))
     }
     return byKey

@@ -308,14 +308,14 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
       yield* currentDrivers
       const queue = yield* core.queue
       const { route_table, runtime } = config.now()
-      const { isSeveral } = route_table
+      const { showsUpstreams } = route_table
       return {
         ...queue,
-        recommended_concurrency: isSeveral
+        recommended_concurrency: showsUpstreams
           ? runtime.recommended_concurrency
           : queue.total * queue.max_inflight_per_account,
         oldest_wait_ms: queue.waiters[0]?.age_ms ?? null,
-        ...(isSeveral ? { upstreams: yield* core.upstreams } : {})
+        ...(showsUpstreams ? { upstreams: yield* core.upstreams } : {})
       }
     }),
     upstreams: Effect.andThen(currentDrivers, core.upstreams),

@@ -16,6 +16,7 @@ import { Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { isServer } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { RequestBudget } from "../upstream/budget.ts"
@@ -113,12 +114,11 @@ export class Completion extends Context.Service<Completion, {
           fiber.getRef(CurrentBufferedBytes),
           fiber.getRef(CurrentLimits)
         )
-        const { caller: { owner }, config: { route_table }, conversation } = input
+        const { caller: { owner }, config: { upstreams }, conversation, model: { targets } } = input
         const run = () => opened(input, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
         // Only servers have such fields.
-        const lookUp = route_table.config.mapped === undefined && !route_table.isSeveral
-          ? undefined
-          : sealed.lookUp(owner, conversation)
+        const hasServer = targets.some(({ upstream }) => isServer(upstreams.get(upstream)?.driver ?? "embedded"))
+        const lookUp = hasServer ? sealed.lookUp(owner, conversation) : undefined
         const opening = lookUp === undefined ? run() : Effect.flatMap(lookUp, run)
         return traced
           ? Effect.withSpan("Completion.open", {}, { captureStackTrace: false })(opening)

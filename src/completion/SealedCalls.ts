@@ -12,8 +12,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Conversation, Part, Turn } from "../domain/Conversation.ts"
 import type { JsonFields } from "../domain/json.ts"
-import { defaultUpstream } from "../domain/routes.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
+import { isUnnamed, upstreamNamed } from "../domain/upstreamNames.ts"
 
 const mostCalls = 10_000
 const mostBytes = 32 * 1024 * 1024
@@ -47,14 +47,14 @@ interface Sealed {
 
 /** Fields of `default` alone, as nodes of earlier versions write and read them; others in a list after their upstream's name. */
 const encodeSealed = ({ fields, upstream }: Sealed): string =>
-  JSON.stringify(upstream === defaultUpstream ? fields : [upstream, fields])
+  JSON.stringify(isUnnamed(upstream) ? fields : [upstream, fields])
 
 // A node wrote and encrypted it, so it needs no check.
 const decodeSealed = (text: string): Sealed => {
   const value: JsonFields | readonly [string, JsonFields] = JSON.parse(text)
   return Array.isArray(value)
     ? { upstream: value[0], fields: value[1] }
-    : { upstream: defaultUpstream, fields: value as JsonFields }
+    : { upstream: upstreamNamed(undefined), fields: value as JsonFields }
 }
 
 interface Kept {

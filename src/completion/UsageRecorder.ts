@@ -9,8 +9,8 @@ import * as Option from "effect/Option"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { costOf, noPrices, priceOf, type PriceTable } from "../domain/prices.ts"
 import type { Usage } from "../domain/ReplyEvent.ts"
-import { defaultUpstream } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
+import { upstreamNamed } from "../domain/upstreamNames.ts"
 import type { Used } from "../usage/Admission.ts"
 import { RequestMinutes } from "../usage/RequestMinutes.ts"
 import { none, type Outcome, type UsageEntry } from "../usage/UsageEntry.ts"
@@ -41,7 +41,7 @@ const settledCost = (stats: RequestStats, prices: PriceTable): bigint | undefine
   if (stats.cost === undefined) {
     const usage = tokensOf(stats)
     const { model = none, soFar } = stats
-    const target = soFar?.target ?? stats.target ?? { upstream: defaultUpstream, model }
+    const target = soFar?.target ?? stats.target ?? { upstream: upstreamNamed(undefined), model }
     const price = priceOf(prices, target.upstream, target.model)
     stats.cost = price === undefined ? null : isServed(stats) ? costOf(price, usage) : 0n
   }
@@ -60,7 +60,7 @@ const usageEntry = (
   stats: RequestStats,
   at: number,
   duration: number,
-  isSeveral: boolean,
+  showsUpstreams: boolean,
   prices: PriceTable
 ): UsageEntry => {
   const usage = tokensOf(stats)
@@ -71,7 +71,9 @@ const usageEntry = (
     model: stats.model ?? none,
     account: stats.accountHash ?? none,
     style: stats.style ?? none,
-    answerer: isSeveral ? { upstream: stats.target?.upstream ?? none, target: targetOf(stats) ?? none } : undefined,
+    answerer: showsUpstreams
+      ? { upstream: stats.target?.upstream ?? none, target: targetOf(stats) ?? none }
+      : undefined,
     outcome: outcome(stats),
     counted,
     promptTokens: usage.promptTokens,
@@ -111,9 +113,9 @@ export class UsageRecorder extends Context.Service<UsageRecorder, {
         ended: (stats) => {
           const duration = Math.max(0, monotonicMillis(clock) - stats.startedAt)
           const current = config?.now()
-          const isSeveral = stats.target !== undefined || current?.route_table.isSeveral === true
+          const showsUpstreams = stats.target !== undefined || current?.route_table.showsUpstreams === true
           const now = clock.currentTimeMillisUnsafe()
-          const entry = usageEntry(stats, now - duration, duration, isSeveral, current?.prices ?? noPrices)
+          const entry = usageEntry(stats, now - duration, duration, showsUpstreams, current?.prices ?? noPrices)
           store.add(entry)
           minutes.add(entry, stats, now)
           // A recording may keep the stats for long: they must not reference the reply's machines.

@@ -19,7 +19,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type Classification, classify, isOfUpstream, refusesRequest } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { errorOfTries, nextTry, shareOfTime } from "../domain/nextTry.ts"
-import { type Route, type Target } from "../domain/routes.ts"
+import type { Route, Target } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
@@ -403,10 +403,10 @@ export class Attempts<B, A> {
 
   private record(lease: Lease, { model, upstream }: Target, began: number): RecordedTry | undefined {
     const { stats } = this.work
-    const { isSeveral } = this.options.config.route_table
-    if (isSeveral) stats.target = { upstream, model: model.id }
+    const { showsUpstreams } = this.options.config.route_table
+    if (showsUpstreams) stats.target = { upstream, model: model.id }
     // Metrics read the tries of several upstreams, and records those of every request.
-    if (!isSeveral && stats.recording === undefined) return undefined
+    if (!showsUpstreams && stats.recording === undefined) return undefined
     const recorded: RecordedTry = {
       upstream,
       model: model.id,

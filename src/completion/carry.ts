@@ -11,8 +11,9 @@ import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { defaultUpstream, placeOfUpstream, type Route, type Target } from "../domain/routes.ts"
+import type { Route, Target } from "../domain/routes.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { placeOfUpstream } from "../domain/upstreamNames.ts"
 import type { Captures } from "../recordings/Captures.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import type { CarriedBody, CarriedReply, Driver } from "../upstream/Upstream.ts"
@@ -66,7 +67,7 @@ export interface OpenCarried extends Omit<CarriedReply, "next"> {
 }
 
 /** The error of an upstream whose driver carries nothing. */
-export const notCarried = (driver: string, path: string, upstream = defaultUpstream): GatewayError =>
+export const notCarried = (driver: string, path: string, upstream: string): GatewayError =>
   gatewayError(
     "not_found",
     `The upstream has no /v1${path}: the driver "${driver}" does not carry it; ` +

@@ -8,15 +8,9 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type MessagesMapping, type Model, normalizeModelName } from "../domain/models.ts"
-import {
-  defaultUpstream,
-  isServer,
-  type Listed,
-  makeRouteTable,
-  type RouteConfig,
-  targetsNamed
-} from "../domain/routes.ts"
+import { isServer, type Listed, makeRouteTable, type RouteConfig, targetsNamed } from "../domain/routes.ts"
 import { parseTimestamp } from "../domain/time.ts"
+import { defaultUpstream } from "../domain/upstreamNames.ts"
 import {
   type AccountTable,
   decodeAccounts,
@@ -76,7 +70,7 @@ const keep = <A>(previous: A | undefined, next: A): A =>
 /** Tells whether aliases and the mapping may stand for a name. */
 const mayStandFor = (decoded: DecodedUpstreams): (name: string) => boolean => {
   const known = new Set([...natives.keys(), ...decoded.names])
-  const isTarget = targetsNamed({ upstreams: decoded.routed, routes: decoded.routes })
+  const isTarget = targetsNamed({ upstreams: decoded.routed, unnamed: defaultUpstream, routes: decoded.routes })
   return (name) => known.has(normalizeModelName(name)) || isTarget(name)
 }
 
@@ -298,6 +292,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     : options.generatedKey
   const routing: RouteConfig = {
     upstreams: decoded.routed,
+    unnamed: defaultUpstream,
     routes: decoded.routes.map(({ also_on: alsoOn, wait, ...route }) => ({ ...route, alsoOn, wait: wait * 1000 })),
     aliases,
     mapping: groups.msgcompat_mapping,

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { normalizeEmail, normalizeMobile } from "../domain/identity.ts"
-import { defaultUpstream } from "../domain/routes.ts"
+import { defaultUpstream } from "../domain/upstreamNames.ts"
 import { type Account, blankToUndefined } from "./Account.ts"
 import { ConfigInvalid, type Fault, fault } from "./ConfigError.ts"
 import { decodeConfig } from "./decodeConfig.ts"

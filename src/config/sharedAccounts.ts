@@ -3,7 +3,7 @@
  */
 import * as Equal from "effect/Equal"
 import type { StoreShape } from "../cluster/store/Store.ts"
-import { defaultUpstream } from "../domain/routes.ts"
+import { isUnnamed, upstreamNamed } from "../domain/upstreamNames.ts"
 import { isSameAccount } from "./Account.ts"
 import type { GatewayConfig, UpstreamConfig } from "./GatewayConfig.ts"
 import { settingsOf } from "./upstreams.ts"
@@ -12,8 +12,7 @@ import { settingsOf } from "./upstreams.ts"
 export const anonymousAccount = "anonymous"
 
 /** The key of the account that stands for an upstream without accounts. */
-export const anonymousKey = (upstream: string): string =>
-  upstream === defaultUpstream ? anonymousAccount : `${upstream}/`
+export const anonymousKey = (upstream: string): string => isUnnamed(upstream) ? anonymousAccount : `${upstream}/`
 
 /** The accounts of an upstream by their names in the store, as `configure` takes them. */
 interface PoolAccounts {
@@ -43,7 +42,7 @@ export const poolArguments = (store: StoreShape, next: GatewayConfig, before: Ga
     if (was !== undefined && !isSameAccount(was, account)) renewed.push(name)
     if (account.disabled) disabled.push(name)
   }
-  const own = next.upstreams.get(defaultUpstream)
+  const own = next.upstreams.get(upstreamNamed(undefined))
   const isAlone = next.upstreams.size === 1 && own?.enabled === true
   for (const [name, { driver }] of next.upstreams) {
     const { names } = accountsOf(name)
@@ -51,10 +50,10 @@ export const poolArguments = (store: StoreShape, next: GatewayConfig, before: Ga
   }
   const { global_max_inflight } = next.runtime
   const limits = own?.limits ?? { perAccount: 1, global: 0, queue: 0 }
-  const ofDefault = accountsOf(defaultUpstream)
+  const ofDefault = accountsOf(upstreamNamed(undefined))
   const several = Array.from(next.upstreams, ([name, upstream]) => {
     const { enabled, limits: { global, perAccount, queue } } = upstream
-    if (name === defaultUpstream) return [name, enabled ? 1 : 0]
+    if (isUnnamed(name)) return [name, enabled ? 1 : 0]
     const { disabled, names, renewed } = accountsOf(name)
     const resets = isRenewed(upstream, before?.upstreams.get(name))
     return [name, enabled ? 1 : 0, perAccount, global, queue, 0, resets ? 1 : 0, renewed, names, disabled]
@@ -63,7 +62,7 @@ export const poolArguments = (store: StoreShape, next: GatewayConfig, before: Ga
     ofDefault: [
       ...[limits.perAccount, Math.min(limits.global, global_max_inflight), limits.queue, next.auth.direct_max_inflight]
         .map(String),
-      own !== undefined && isRenewed(own, before?.upstreams.get(defaultUpstream)) ? "1" : "0",
+      own !== undefined && isRenewed(own, before?.upstreams.get(own.name)) ? "1" : "0",
       ...[ofDefault.renewed, ofDefault.names, ofDefault.disabled].map((list) => JSON.stringify(list))
     ],
     ofAll: isAlone ? undefined : JSON.stringify([global_max_inflight, several])

@@ -7,8 +7,9 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
-import { defaultUpstream, isServer, placeOfUpstream, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
+import { isServer, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
 import { onPath } from "../domain/serverAddress.ts"
+import { defaultUpstream, placeOfUpstream } from "../domain/upstreamNames.ts"
 import { type Account, keyless } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type {
@@ -406,7 +407,14 @@ export const decodeUpstreams = (
   // A target of an upstream with faults would be reported as unknown.
   if (faults.length === before && group !== undefined) {
     const mapping = { fast: "", slow: "" }
-    const wrong = routeFaults({ upstreams: routed, routes, aliases: new Map(), mapping, families: true })
+    const wrong = routeFaults({
+      upstreams: routed,
+      unnamed: defaultUpstream,
+      routes,
+      aliases: new Map(),
+      mapping,
+      families: true
+    })
     for (const { message, route, target } of wrong) {
       const short = Array.isArray(entries.find(([name]) => name === route)?.[1])
       const place = target === undefined ? "" : `${short ? "" : ".targets"}[${target}]`

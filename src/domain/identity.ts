@@ -2,7 +2,7 @@
  * The identity of upstream accounts and business keys: identifiers, the normal forms in which two spellings are one account, and
  * previews of tokens. SHA-256 is a parameter, since this floor has no crypto.
  */
-import { defaultUpstream } from "./routes.ts"
+import { keyWithin } from "./upstreamNames.ts"
 
 /** The configured fields that identify an account. Blank strings count as absent. */
 interface Identity {
@@ -51,10 +51,6 @@ export const identifierOf = (identity: Identity, sha256Hex: Sha256Hex): string =
   const token = trimmed(identity.token)
   return token === "" ? "" : tokenIdentifier(token, sha256Hex)
 }
-
-/** The key of a normal form over all upstreams: `<upstream>/<form>`. The default upstream's is the form alone. */
-export const keyWithin = (upstream: string, form: string): string =>
-  upstream === "" || upstream === defaultUpstream ? form : `${upstream}/${form}`
 
 const normalForms = (identity: Identity, sha256Hex: Sha256Hex): ReadonlyArray<string> => {
   const keys: Array<string> = []

@@ -22,12 +22,6 @@ import {
 import { nearest } from "./nearest.ts"
 import type { AlsoOn } from "./nextTry.ts"
 
-/** The name of the upstream of the configuration's group `upstream`. */
-export const defaultUpstream = "default"
-
-/** The place of an upstream in the configuration. */
-export const placeOfUpstream = (name: string): string => name === defaultUpstream ? "upstream" : `upstreams.${name}`
-
 /** Whether an upstream with this driver is a server, with keys as accounts and with names of its own for its models. */
 export const isServer = (driver: string): boolean => driver !== "embedded" && driver !== "session"
 
@@ -67,15 +61,17 @@ export interface ConfiguredRoute extends Partial<RouteOptions> {
 export interface RouteConfig {
   /** In the order of the file. */
   readonly upstreams: ReadonlyArray<RoutedUpstream>
+  /** The upstream that names without an upstream mean: it has the native names, and models that no entry lists. */
+  readonly unnamed: string
   readonly routes: ReadonlyArray<ConfiguredRoute>
   /** By names in normal form. */
   readonly aliases: ReadonlyMap<string, string>
   readonly mapping: MessagesMapping
   /** Names of well-known families stand for native models. */
   readonly families: boolean
-  /** The names that the server of the group `upstream` has for configured models. Absent if it is no server with names of its own. */
+  /** The names that the server of `unnamed` has for configured models. Absent if it is no server with names of its own. */
   readonly mapped?: ReadonlyMap<string, Model> | undefined
-  /** The models that the servers of upstreams list, as last read, by the upstream's name. Names mean those of `default` alone. */
+  /** The models that the servers of upstreams list, as last read, by the upstream's name. Names mean those of `unnamed` alone. */
   readonly listed?: Listed | undefined
 }
 
@@ -114,8 +110,8 @@ export interface RouteTable {
   readonly upstreams: ReadonlyMap<string, ReadonlyMap<string, Target>>
   /** Routes and listed models by their names in normal form, in the order of lists. */
   readonly routes: ReadonlyMap<string, Route>
-  /** False for the group `upstream` alone: names with `/` have no meaning of their own then. */
-  readonly isSeveral: boolean
+  /** Whether the names of upstreams appear. Names with `/` have a meaning of their own then. */
+  readonly showsUpstreams: boolean
 }
 
 const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
@@ -136,18 +132,17 @@ const routeTo = (
   options: { wait: wait ?? 0, alsoOn: alsoOn ?? [], spread: spread ?? "order", sticky }
 })
 
-/** Whether an upstream still has a model. `default` has models that no table lists. */
-export const servesModel = ({ upstreams }: RouteTable, upstream: string, model: string): boolean =>
-  upstream === defaultUpstream || upstreams.get(upstream)?.has(normalizeModelName(model)) === true
+/** Whether an upstream still has a model. One may have models that no table lists. */
+export const servesModel = ({ config, upstreams }: RouteTable, upstream: string, model: string): boolean =>
+  upstream === config.unnamed || upstreams.get(upstream)?.has(normalizeModelName(model)) === true
 
-const targetsOf = ({ driver, enabled, models, name }: RoutedUpstream): Map<string, Target> => {
+const targetsOf = ({ driver, enabled, models, name }: RoutedUpstream, unnamed: string): Map<string, Target> => {
   const targets = new Map<string, Target>()
   const add = (model: Model) => {
     const id = normalizeModelName(model.id)
     if (!targets.has(id)) targets.set(id, { upstream: name, model: natives.get(id) ?? model, enabled })
   }
-  // Every driver of the group `upstream` takes the native names.
-  if (name === defaultUpstream || driver === "session") nativeModels.forEach(add)
+  if (name === unnamed || driver === "session") nativeModels.forEach(add)
   models.forEach(add)
   return targets
 }
@@ -179,13 +174,22 @@ const answering = (target: Target, name: string): Target => {
   return { ...target, model: { ...target.model, id, ...flags } }
 }
 
-/** False for the group `upstream` alone. */
-export const hasSeveral = ({ routes, upstreams }: Pick<RouteConfig, "routes" | "upstreams">): boolean =>
-  routes.length > 0 || upstreams.some(({ name }) => name !== defaultUpstream)
+/** The parts of a configuration that decide which targets have names. */
+type Named = Pick<RouteConfig, "routes" | "unnamed" | "upstreams">
+
+/**
+ * Whether the names of upstreams appear: in names of models, views, metrics and headers. A configuration of the unnamed upstream alone shows
+ * none.
+ */
+const showsUpstreams = ({ routes, unnamed, upstreams }: Named): boolean =>
+  routes.length > 0 || upstreams.some(({ name }) => name !== unnamed)
+
+const upstreamsOf = ({ unnamed, upstreams }: Named): Upstreams =>
+  new Map(upstreams.map((upstream) => [upstream.name, targetsOf(upstream, unnamed)]))
 
 /** Indexes a configuration. Targets that name no model of an upstream are left out, as are routes without any target. */
 export const makeRouteTable = (config: RouteConfig): RouteTable => {
-  const upstreams = new Map(config.upstreams.map((upstream) => [upstream.name, targetsOf(upstream)]))
+  const upstreams = upstreamsOf(config)
   const listed = new Map<string, Array<Target>>()
   for (const targets of upstreams.values()) {
     for (const [id, target] of targets) {
@@ -216,14 +220,14 @@ export const makeRouteTable = (config: RouteConfig): RouteTable => {
   for (const key of [...natives.keys(), ...listed.keys(), ...configured.keys()]) {
     if (!routes.has(key)) list(key)
   }
-  return { config, upstreams, routes, isSeveral: hasSeveral(config) }
+  return { config, upstreams, routes, showsUpstreams: showsUpstreams(config) }
 }
 
 /** Resolves a name in normal form that is an id, a route or a target. */
-const findNamed = ({ isSeveral, routes, upstreams }: RouteTable, name: string): Route | undefined => {
+const findNamed = ({ routes, showsUpstreams, upstreams }: RouteTable, name: string): Route | undefined => {
   const route = routes.get(name)
   if (route !== undefined) return route
-  const target = isSeveral && name.includes("/") ? findTarget(upstreams, name, "") : undefined
+  const target = showsUpstreams && name.includes("/") ? findTarget(upstreams, name, "") : undefined
   return target && routeTo(targetName(target), [target], "target")
 }
 
@@ -233,22 +237,22 @@ const findConfigured = (table: RouteTable, name: string): Route | undefined => {
   return findNamed(table, name) ?? (alias === undefined ? undefined : findNamed(table, normalizeModelName(alias)))
 }
 
-/** Tells whether a name is that of a target. Names with `/` have no meaning of their own with the group `upstream` alone. */
-export const targetsNamed = (config: Pick<RouteConfig, "routes" | "upstreams">): (name: string) => boolean => {
-  const targets = new Map(config.upstreams.map((upstream) => [upstream.name, targetsOf(upstream)]))
-  return (name) => hasSeveral(config) && name.includes("/") && findTarget(targets, name, "") !== undefined
+/** Tells whether a name is that of a target. */
+export const targetsNamed = (config: Named): (name: string) => boolean => {
+  const targets = upstreamsOf(config)
+  return (name) => showsUpstreams(config) && name.includes("/") && findTarget(targets, name, "") !== undefined
 }
 
 /** The upstream that a name addresses; `undefined` for other names. */
-const addressed = ({ isSeveral, upstreams }: RouteTable, name: string): string | undefined => {
-  if (!isSeveral || !name.includes("/")) return undefined
+const addressed = ({ showsUpstreams, upstreams }: RouteTable, name: string): string | undefined => {
+  if (!showsUpstreams || !name.includes("/")) return undefined
   const { upstream } = splitTarget(name)
   return upstreams.has(upstream) ? upstream : undefined
 }
 
-/** A model that only the group `upstream` may serve: one of a closed list, or one that its server lists. */
+/** A model that only the unnamed upstream may serve: one of a closed list, or one that its server lists. */
 const byDefault = (table: RouteTable, model: Model | undefined): Route | undefined => {
-  const upstream = model && table.config.upstreams.find(({ name }) => name === defaultUpstream)
+  const upstream = model && table.config.upstreams.find(({ name }) => name === table.config.unnamed)
   if (model === undefined || upstream === undefined) return undefined
   return table.routes.get(normalizeModelName(model.id)) ??
     routeTo(model.id, [{ upstream: upstream.name, model, enabled: upstream.enabled }], "listed")
@@ -257,7 +261,7 @@ const byDefault = (table: RouteTable, model: Model | undefined): Route | undefin
 /** The model by its server's own name. Without a tag, a name means `latest`, as servers with tags read it. */
 const served = (config: RouteConfig, name: string): Model | undefined => {
   const { mapped } = config
-  const listed = config.listed?.get(defaultUpstream)
+  const listed = config.listed?.get(config.unnamed)
   const latest = `${name}:latest`
   return mapped?.get(name) ?? listed?.get(name) ?? mapped?.get(latest) ?? listed?.get(latest)
 }
@@ -299,7 +303,7 @@ export const resolveRoute = (table: RouteTable, family: NameFamily, requested: s
 export const withListed = (
   { config }: RouteTable,
   names: ReadonlyArray<string>,
-  upstream: string = defaultUpstream
+  upstream: string = config.unnamed
 ): RouteTable => {
   const models = names.map((id): [string, Model] => [normalizeModelName(id), { id, reasoning: "auto", search: false }])
   return makeRouteTable({ ...config, listed: new Map([...config.listed ?? [], [upstream, new Map(models)]]) })
@@ -322,9 +326,9 @@ const modelsOf = (table: RouteTable, upstream: string): string => {
 }
 
 const suggestion = (table: RouteTable, requested: string): string => {
-  const { aliases, listed, mapped } = table.config
+  const { aliases, listed, mapped, unnamed } = table.config
   const models = listedRoutes(table).map(({ id }) => id)
-  const known = [...models, ...aliases.keys(), ...(listed?.has(defaultUpstream) ? [] : mapped?.keys() ?? [])]
+  const known = [...models, ...aliases.keys(), ...(listed?.has(unnamed) ? [] : mapped?.keys() ?? [])]
   const near = quoted(nearest(requested.trim(), known, mostSuggested))
   return near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`
 }
@@ -396,8 +400,8 @@ export const isAllowed = (allowed: AllowedRoutes | undefined, route: Route): boo
   allowed === undefined || allowsRoute(allowed, route)
 
 /** The list of the server behind names without an upstream; `undefined` if it is not known or names nothing. */
-const serverList = ({ listed }: RouteConfig): ReadonlyMap<string, Model> | undefined => {
-  const list = listed?.get(defaultUpstream)
+const serverList = ({ listed, unnamed }: RouteConfig): ReadonlyMap<string, Model> | undefined => {
+  const list = listed?.get(unnamed)
   return list === undefined || list.size === 0 ? undefined : list
 }
 
@@ -409,7 +413,7 @@ export const reachesModel = ({ config }: RouteTable, { targets }: Pick<Route, "t
   const list = serverList(config)
   return list === undefined ||
     targets.some(({ model: { id }, upstream }) =>
-      upstream !== defaultUpstream || !natives.has(id) || list.has(id) ||
+      upstream !== config.unnamed || !natives.has(id) || list.has(id) ||
       config.upstreams.some(({ models, name }) =>
         name === upstream && models.some((model) => normalizeModelName(model.id) === id)
       )

@@ -4,8 +4,8 @@
  * One pass over the ring, whose size `requests.limit` bounds, in slices. A text is searched in at most `searchedBytes` of bodies in one
  * call, newest first; a page then ends early, and the next one goes on.
  */
-import { defaultUpstream } from "../domain/routes.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
+import { upstreamNamed } from "../domain/upstreamNames.ts"
 import { showConversation } from "./conversation.ts"
 import { cutFrames } from "./frames.ts"
 import { assembleReply } from "./recordedReply.ts"
@@ -68,7 +68,8 @@ const exactly = (filter: string, value: (record: RequestRecord) => string | unde
 
 /** The upstream of the last try; `undefined` before it. */
 const upstreamOf = ({ facts }: RequestRecord): string | undefined =>
-  facts.target?.upstream ?? (facts.attempts === 0 ? undefined : facts.tries?.at(-1)?.upstream ?? defaultUpstream)
+  facts.target?.upstream ??
+    (facts.attempts === 0 ? undefined : facts.tries?.at(-1)?.upstream ?? upstreamNamed(undefined))
 
 const facetRules = {
   key: {

@@ -13,11 +13,11 @@ import { startCooperatively } from "../config/clock/cooperative.ts"
 import { refusesModel } from "../domain/classifyUpstreamFailure.ts"
 import { isRecord } from "../domain/json.ts"
 import type { UpstreamProtocol } from "../domain/Native.ts"
-import { defaultUpstream, placeOfUpstream } from "../domain/routes.ts"
 import { serverAddress } from "../domain/serverAddress.ts"
 import type { Cooperative } from "../domain/stream/cooperative.ts"
 import { fromPullOnce } from "../domain/stream/transduce.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { isUnnamed, placeOfUpstream, upstreamNamed } from "../domain/upstreamNames.ts"
 import type { RequestBudget } from "./budget.ts"
 import { errorIn, firstBytes, isText } from "./carriedReply.ts"
 import { decodeBody } from "./decodeBody.ts"
@@ -79,7 +79,7 @@ type ErrorFacts = Partial<Omit<ConstructorParameters<typeof UpstreamFailure>[0],
 /** How the servers of one protocol are called. */
 export interface ServerProtocol {
   readonly name: UpstreamProtocol
-  /** The upstream's name in the configuration, for advice; `default` if it is absent. */
+  /** The upstream's name in the configuration, for advice; an app's driver may have none. */
   readonly upstream: string | undefined
   /** Without a trailing slash. Its query is sent with every request. */
   readonly baseUrl: string
@@ -136,7 +136,8 @@ const leavesAtOnce = () => true
 
 /** Makes the client of one server. */
 export const makeServerClient = (exchanges: Exchanges["Service"], protocol: ServerProtocol) => {
-  const { credentialHeader, errorFacts, isError, limits, name, upstream = defaultUpstream, versionPrefix } = protocol
+  const { credentialHeader, errorFacts, isError, limits, name, versionPrefix } = protocol
+  const upstream = upstreamNamed(protocol.upstream)
   const place = placeOfUpstream(upstream)
   const { base, origin, pathOf, query } = serverAddress(protocol.baseUrl)
   const isVersioned = versionPrefix === undefined || /\/v\d[^/]*(?:\/|$)/.test(base) || /[?&]api-version=/i.test(query)
@@ -152,7 +153,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
   const advice = (failure: UpstreamFailure, token: string | undefined, model: RequestedModel | undefined) => {
     const { kind, message = "", status = 0 } = failure
     if (status === 401 && !isKey(token)) {
-      const of = upstream === defaultUpstream ? "" : ` of the upstream ${upstream}`
+      const of = isUnnamed(upstream) ? "" : ` of the upstream ${upstream}`
       return `add an account${of} with the key as its token`
     }
     if (status >= 300 && status < 400) return `it redirects; ${place}.base_url must be the address itself`

@@ -2,7 +2,7 @@
  * The measures of usage, the dimensions of its buckets, and the entry of one request.
  */
 import { formatDecimal, joinAmount, nanosInUnit, splitAmount } from "../domain/decimal.ts"
-import { defaultUpstream } from "../domain/routes.ts"
+import { upstreamNamed } from "../domain/upstreamNames.ts"
 
 /** The sums of a bucket, in the order of display and storage. */
 export const measureNames = [
@@ -64,10 +64,10 @@ export interface UsageTarget {
 }
 
 /** The target of a model in a configuration of one upstream, and in histories that know no other. */
-export const onlyTarget = (model: string): UsageTarget => ({
-  upstream: defaultUpstream,
-  target: model === none ? none : `${defaultUpstream}/${model}`
-})
+export const onlyTarget = (model: string): UsageTarget => {
+  const upstream = upstreamNamed(undefined)
+  return { upstream, target: model === none ? none : `${upstream}/${model}` }
+}
 
 /** How a request ended. */
 export type Outcome = "succeeded" | "failed" | "left"

@@ -7,8 +7,8 @@
  */
 import type { DatabaseSync } from "node:sqlite"
 import { joinAmount, nanosInUnit, splitAmount } from "../domain/decimal.ts"
-import { defaultUpstream } from "../domain/routes.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
+import { upstreamNamed } from "../domain/upstreamNames.ts"
 import {
   type Batch,
   type Bucket,
@@ -77,8 +77,9 @@ const layout = `
 `
 
 const placeOfOne = "hour, key, model, account, style"
-const targetOfOne =
-  `'${defaultUpstream}', CASE model WHEN '${none}' THEN '${none}' ELSE '${defaultUpstream}/' || model END`
+/** The upstream of histories from before there were others. */
+const former = upstreamNamed(undefined)
+const targetOfOne = `'${former}', CASE model WHEN '${none}' THEN '${none}' ELSE '${former}/' || model END`
 const moved = (table: string, columns: string): string => `
   INSERT INTO ${table} (${placeOfOne}, upstream, target, ${columns})
     SELECT ${placeOfOne}, ${targetOfOne}, ${columns} FROM ${table}_of_one;

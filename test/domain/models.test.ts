@@ -16,6 +16,7 @@ const config: RouteConfig = {
     enabled: true,
     models: [{ id: "Local-70B", reasoning: false, search: false }]
   }],
+  unnamed: "default",
   routes: [],
   aliases: new Map([["my-model", "upstream-reasoner"], ["gpt-4o", "upstream-chat-search"], ["big", "local-70b"]]),
   mapping: { fast: "upstream-chat", slow: "upstream-reasoner" },

@@ -31,6 +31,7 @@ const config = (changes: Partial<RouteConfig>): RouteConfig => ({
     upstream("gpu", "Qwen3"),
     upstream("hosted", "qwen3", "large")
   ],
+  unnamed: "default",
   routes: [],
   aliases: new Map(),
   mapping,
@@ -104,6 +105,7 @@ const first = fc.record({
 })
 const configs: fc.Arbitrary<RouteConfig> = fc.record({
   upstreams: fc.tuple(first, ...named).chain((all) => fc.subarray(all)),
+  unnamed: fc.constant("default"),
   routes: fc.uniqueArray(
     fc.record({
       name: fc.constantFrom("qwen3", "smart", "upstream-chat", "a/b"),

@@ -16,7 +16,7 @@ import { randomBytes } from "node:crypto"
 import type { Store } from "../../cluster/store/Store.ts"
 import { type Choice, type Holdings, StoreUnavailable } from "../../cluster/store/StoreShape.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
-import { defaultUpstream } from "../../domain/routes.ts"
+import { isUnnamed, upstreamNamed } from "../../domain/upstreamNames.ts"
 import type { Stickiness } from "../Lease.ts"
 import type { Refusal } from "../PoolState.ts"
 import { noVerdict } from "./poolScripts.ts"
@@ -120,7 +120,7 @@ const grantOf = (ticket: string, fields: ReadonlyArray<string | undefined>): Gra
     token,
     cleaning: cleaning === "1",
     revision: Number(revision),
-    pool: pool ?? defaultUpstream,
+    pool: upstreamNamed(pool),
     coolings,
     probes: probes === "1",
     skipped: skipped === undefined || skipped === "" ? [] : skipped.split(",")
@@ -130,7 +130,7 @@ const grantOf = (ticket: string, fields: ReadonlyArray<string | undefined>): Gra
 /** The request of a claim for `default` alone; `undefined` for other ones. */
 const requestOfDefault = (targets: ReadonlyArray<ClaimTarget>): string | undefined => {
   const [only, ...others] = targets
-  return only?.pool === defaultUpstream && others.length === 0 ? only.request : undefined
+  return only !== undefined && isUnnamed(only.pool) && others.length === 0 ? only.request : undefined
 }
 
 /** What the scripts take of a claim that names pools. */
@@ -242,7 +242,7 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
       leases: Array.from(
         leases.values(),
         ({ account, fence, pool, ticket }): Holdings["leases"][number] =>
-          pool === defaultUpstream ? [ticket, account, fence] : [ticket, account, fence, pool]
+          isUnnamed(pool) ? [ticket, account, fence] : [ticket, account, fence, pool]
       ),
       tickets: Array.from(waiters, ([ticket, { claim, holding, number, since }]): Holdings["tickets"][number] => {
         const waited = now() - since

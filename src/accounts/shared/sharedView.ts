@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { StoreShape } from "../../cluster/store/Store.ts"
 import type { ConfigStore } from "../../config/ConfigStore.ts"
-import { defaultUpstream } from "../../domain/routes.ts"
+import { upstreamNamed } from "../../domain/upstreamNames.ts"
 import type { Fault } from "../backOff.ts"
 import type { AccountPool, PoolWatch, UpstreamFacts } from "../Lease.ts"
 import type { AccountState } from "../pool.ts"
@@ -64,7 +64,7 @@ export const makeSharedView = (
   /** The pools of a status by name; that of `default` if it is the only one. */
   const poolsOf = (seen: PoolStatus): ReadonlyMap<string, Omit<NamedStatus, "name" | "enabled" | "skip">> =>
     seen.pools === undefined
-      ? new Map([[defaultUpstream, seen]])
+      ? new Map([[upstreamNamed(undefined), seen]])
       : new Map(asList(seen.pools).map((pool) => [pool.name, pool]))
 
   /**

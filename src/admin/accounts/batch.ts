@@ -9,10 +9,9 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively, type RawConfig, sha256Hex } from "../../config/json.ts"
 import { accountsOf } from "../../config/rawConfig.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { identifierOf, identityKeys, keyWithin } from "../../domain/identity.ts"
-import { defaultUpstream } from "../../domain/routes.ts"
+import { identifierOf, identityKeys } from "../../domain/identity.ts"
+import { keyWithin, upstreamNamed } from "../../domain/upstreamNames.ts"
 import { schemaFault } from "../../http/jsonBody.ts"
-import { given } from "../adminBody.ts"
 import { AddAccountRequest, type BatchResult } from "./Api.ts"
 import { accountIn, markAccount, newAccount, unknownAccount } from "./entries.ts"
 
@@ -60,7 +59,7 @@ const decodeLine = Schema.decodeUnknownResult(AddAccountRequest)
 const accountOfLine = (line: unknown, upstreams: GatewayConfig["upstreams"]): Result.Result<RawConfig, string> => {
   const decoded = decodeLine(line)
   if (Result.isFailure(decoded)) return Result.fail(schemaFault(decoded.failure.issue).param ?? "account")
-  if (!upstreams.has(given(decoded.success.upstream) ?? defaultUpstream)) return Result.fail("upstream")
+  if (!upstreams.has(upstreamNamed(decoded.success.upstream))) return Result.fail("upstream")
   return Result.mapError(newAccount(decoded.success), (error) => error.param ?? "account")
 }
 

@@ -16,7 +16,7 @@ import type { AccountItem, AccountState, AccountView, ChangedAccount } from "./A
 /** A configured account; a field that it does not have is an empty string. */
 export const viewAccount = (account: Account, { route_table }: GatewayConfig): typeof AccountView.Type => ({
   identifier: account.identifier,
-  ...(route_table.isSeveral ? { upstream: account.upstream } : {}),
+  ...(route_table.showsUpstreams ? { upstream: account.upstream } : {}),
   email: account.email ?? "",
   mobile: account.mobile ?? "",
   has_password: account.password !== undefined,

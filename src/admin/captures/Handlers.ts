@@ -14,17 +14,17 @@ import { AdminCapturesGroup, type CaptureItem, type CaptureSummary } from "./Api
 
 type Names = Pick<NodeItems, "named" | "node"> & {
   /** Items name their upstream. */
-  readonly isSeveral: () => boolean
+  readonly showsUpstreams: () => boolean
 }
 
-const headOf = (round: Omit<CapturedRound, "requestBody" | "bytes">, { isSeveral, named, node }: Names) => {
+const headOf = (round: Omit<CapturedRound, "requestBody" | "bytes">, { showsUpstreams, named, node }: Names) => {
   const id = node()
   return {
     id: named(round.id),
     created_at: Math.floor(round.createdAt / 1000),
     label: round.label,
     url: round.url,
-    ...(isSeveral() ? { upstream: round.upstream } : {}),
+    ...(showsUpstreams() ? { upstream: round.upstream } : {}),
     account_id: round.account,
     status_code: round.status,
     response_truncated: round.truncated,
@@ -54,7 +54,7 @@ export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*
   const captures = yield* Captures
   const store = yield* ConfigStore
   const nodes = yield* makeNodeItems
-  const names: Names = { ...nodes, isSeveral: () => store.now().route_table.isSeveral }
+  const names: Names = { ...nodes, showsUpstreams: () => store.now().route_table.showsUpstreams }
 
   /** The rounds of this node; the question `summary` asks for them without bodies. */
   const local = Effect.fnUntraced(function*(question: string): Effect.fn.Return<NodeList> {

@@ -14,10 +14,10 @@ import { dropOrphans } from "../../config/keyRecords.ts"
 import { accountsOf } from "../../config/rawConfig.ts"
 import { ConfigDocument } from "../../config/schema.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { identityKeys, keyWithin } from "../../domain/identity.ts"
+import { identityKeys } from "../../domain/identity.ts"
 import { nearest } from "../../domain/nearest.ts"
-import { defaultUpstream } from "../../domain/routes.ts"
 import { runSync } from "../../domain/stream/cooperative.ts"
+import { isUnnamed, keyWithin, upstreamNamed } from "../../domain/upstreamNames.ts"
 import { refusing } from "../adminBody.ts"
 import { patchMapping } from "../settings/patch.ts"
 import { ExportReply, ImportWrapper } from "./Api.ts"
@@ -75,7 +75,7 @@ const inputFields = ["email", "mobile", "password", "token", "disabled", "note",
 /** The upstream of a listed account; `undefined` for the default one. */
 const upstreamOf = (entry: RawConfig): string | undefined => {
   const upstream = textOf(entry["upstream"])?.trim()
-  return upstream === "" || upstream === defaultUpstream ? undefined : upstream
+  return isUnnamed(upstreamNamed(upstream)) ? undefined : upstream
 }
 
 const isGiven = (value: Schema.Json | undefined): value is Schema.Json =>

@@ -8,7 +8,6 @@ import { shownAddress, shownEntry, shownProxy } from "../../config/hidden.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { hidden } from "../../config/references.ts"
 import { settingGroups } from "../../config/schema.ts"
-import { defaultUpstream } from "../../domain/routes.ts"
 import { type SettingsField, type SettingsInEffect, shownGroups } from "./Api.ts"
 import { writablePaths } from "./patch.ts"
 
@@ -98,8 +97,8 @@ const shownConfig = (raw: RawConfig): RawConfig => {
 }
 
 /** The group `upstream` in effect, without secrets. */
-const upstreamInEffect = ({ request_timeouts, upstreams }: GatewayConfig) => {
-  const own = upstreams.get(defaultUpstream)
+const upstreamInEffect = ({ request_timeouts, route_table, upstreams }: GatewayConfig) => {
+  const own = upstreams.get(route_table.config.unnamed)
   if (own === undefined) return { timeouts: request_timeouts }
   return {
     ...own,

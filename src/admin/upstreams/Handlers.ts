@@ -10,8 +10,8 @@ import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.t
 import { shownAddress, shownEntry, shownProxy, withoutSecrets } from "../../config/hidden.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { defaultUpstream } from "../../domain/routes.ts"
 import { formatTimestamp } from "../../domain/time.ts"
+import { placeOfUpstream } from "../../domain/upstreamNames.ts"
 import { adminBodyOf, given, headerText, jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, lastingOf, logChange, revisionIn, savedOr } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
@@ -197,7 +197,7 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
         drafted(name, (raw, config) => changeUpstream(raw, config, name, changes, from))
       const draft = Object.keys(changes).length === 0 ? undefined : yield* draftFrom()
       const { credential, upstream: saved } = yield* configured(name)
-      const place = name === defaultUpstream ? "upstream." : `upstreams.${name}.`
+      const place = `${placeOfUpstream(name)}.`
       if (draft === undefined || reachesSaved(draft, saved)) {
         return yield* tested(place, saved, draft ?? saved, given ?? credential)
       }

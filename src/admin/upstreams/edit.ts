@@ -10,11 +10,12 @@ import { keepHidden } from "../../config/hidden.ts"
 import { forEachCooperatively, isJsonObject, type RawConfig } from "../../config/json.ts"
 import { accountsOf, setField } from "../../config/rawConfig.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { defaultUpstream, upstreamOfTarget } from "../../domain/routes.ts"
+import { upstreamOfTarget } from "../../domain/routes.ts"
+import { isUnnamed } from "../../domain/upstreamNames.ts"
 
 /** Where the entry of an upstream is. */
 const pathOf = (name: string): readonly [string, ...Array<string>] =>
-  name === defaultUpstream ? ["upstream"] : ["upstreams", name]
+  isUnnamed(name) ? ["upstream"] : ["upstreams", name]
 
 const groupOf = (raw: RawConfig, name: string): RawConfig => {
   const group = Object.hasOwn(raw, name) ? raw[name] : undefined
@@ -23,7 +24,7 @@ const groupOf = (raw: RawConfig, name: string): RawConfig => {
 
 /** The entry of an upstream as it is written. */
 export const entryOf = (raw: RawConfig, name: string): RawConfig =>
-  name === defaultUpstream ? groupOf(raw, "upstream") : groupOf(groupOf(raw, "upstreams"), name)
+  isUnnamed(name) ? groupOf(raw, "upstream") : groupOf(groupOf(raw, "upstreams"), name)
 
 export const unknownUpstream = gatewayError("not_found", "No upstream of this name is configured")
 
@@ -52,10 +53,10 @@ export const addUpstream = (
   { name, ...entry }: RawConfig
 ): Result.Result<RawConfig, GatewayError> => {
   if (typeof name !== "string" || name.trim() === "") return Result.fail(invalidRequest("name is required", "name"))
-  const isTaken = name === defaultUpstream || config.upstreams.has(name)
+  const isTaken = isUnnamed(name) || config.upstreams.has(name)
   if (isTaken) return Result.fail(gatewayError("conflict", `the upstream ${name} is configured already`))
   // Named upstreams alone leave no default one, which keeps its accounts here.
-  const isUsed = config.accounts.some(({ upstream }) => upstream === defaultUpstream)
+  const isUsed = config.accounts.some(({ upstream }) => isUnnamed(upstream))
   const kept = isUsed && !Object.hasOwn(raw, "upstream") ? setField(raw, ["upstream"], {}) : raw
   return Result.succeed(setField(kept, pathOf(name), patchEntry({}, entry)))
 }
@@ -122,7 +123,7 @@ export const removeUpstream = Effect.fnUntraced(function*(
   upstream: string,
   force: boolean
 ): Effect.fn.Return<Removal, GatewayError> {
-  if (upstream === defaultUpstream) {
+  if (isUnnamed(upstream)) {
     return yield* invalidRequest("The upstream default cannot be removed: it is the group upstream", "name")
   }
   if (!config.upstreams.has(upstream)) return yield* unknownUpstream

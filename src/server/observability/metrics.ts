@@ -34,14 +34,14 @@ const family = (name: string, help: string, series: ReadonlyArray<readonly [labe
 const text = (families: ReadonlyArray<ReadonlyArray<string>>): string => [...families.flat(), ""].join("\n")
 
 /**
- * Gauges of the first accounts by hash: whether each is in rotation, and its slots in use. `isSeveral` labels them with their
+ * Gauges of the first accounts by hash: whether each is in rotation, and its slots in use. `showsUpstreams` labels them with their
  * upstreams.
  */
-export const accountMetrics = (facts: ReadonlyArray<AccountFacts>, isSeveral = false): string => {
+export const accountMetrics = (facts: ReadonlyArray<AccountFacts>, showsUpstreams = false): string => {
   if (facts.length === 0) return ""
   const series = (valueOf: (account: AccountFacts) => number) =>
     facts.slice(0, mostAccounts).map((account) => {
-      const upstream = isSeveral ? `,upstream="${account.upstream}"` : ""
+      const upstream = showsUpstreams ? `,upstream="${account.upstream}"` : ""
       return [`account="${account.hash}"${upstream}`, valueOf(account)] as const
     })
   return text([
@@ -96,13 +96,13 @@ export const MetricsHandlers = HttpApiBuilder.group(
     )
     const own = Effect.gen(function*() {
       yield* gauges.read
-      const { accounts: configured, route_table: { isSeveral } } = config.now()
+      const { accounts: configured, route_table: { showsUpstreams } } = config.now()
       const described = yield* accounts.describe(
         configured.slice(0, mostAccounts).map(({ name }) => name)
       )
       const registered = (yield* formatted).replace(/\n*$/, "\n")
-      const ofUpstreams = isSeveral ? upstreamMetrics(yield* accounts.upstreams) : ""
-      return registered + accountMetrics(described, isSeveral) + ofUpstreams
+      const ofUpstreams = showsUpstreams ? upstreamMetrics(yield* accounts.upstreams) : ""
+      return registered + accountMetrics(described, showsUpstreams) + ofUpstreams
     })
     const machine = yield* CurrentMachine
     if (machine !== undefined) {

@@ -11,8 +11,8 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { toUnits } from "../../domain/decimal.ts"
-import { defaultUpstream } from "../../domain/routes.ts"
 import { monotonicMillis } from "../../domain/time.ts"
+import { upstreamNamed } from "../../domain/upstreamNames.ts"
 import type { Operation } from "../../styles/Style.ts"
 import { styles } from "../../styles/styles.ts"
 
@@ -156,7 +156,7 @@ const countRequest = (
     series.outputTokens.updateUnsafe(stats.usage.completionTokens, context)
   }
   if (stats.cost) {
-    costs(stats.model ?? "none", target?.upstream ?? defaultUpstream).updateUnsafe(toUnits(stats.cost), context)
+    costs(stats.model ?? "none", upstreamNamed(target?.upstream)).updateUnsafe(toUnits(stats.cost), context)
   }
   if (stats.attempts === 0) return
   for (const { upstream } of tries) attempts(upstream).updateUnsafe(1, context)
