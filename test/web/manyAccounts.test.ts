@@ -78,6 +78,7 @@ it("console: 10,000 accounts are paged, searched, selected and changed", async (
   await page.getByRole("checkbox", { name: "Select this page" }).check()
   await button("Delete 50").click()
   const asked = page.getByRole("dialog", { name: "Delete 50 accounts" })
+  await asked.getByRole("listitem").last().waitFor()
   assert.deepStrictEqual(await asked.getByRole("listitem").allTextContents(), [...names.slice(0, 12), "and 38 more"])
   await asked.getByText(/^No request runs on them now\. New requests no longer use the accounts\./).waitFor()
   assert.isTrue(await asked.getByRole("button", { name: "Delete" }).isDisabled())
