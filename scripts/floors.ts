@@ -133,7 +133,12 @@ interface Place {
   readonly floor: number | undefined
   /** The folder of its style; undefined outside src/styles and for what stands in src/styles or its `shared`. */
   readonly style: string | undefined
+  /** The folder of its driver, below src/upstream; undefined for what drivers share. */
+  readonly driver: string | undefined
 }
+
+/** What drivers share: folders below src/upstream. `embedded` answers in the protocol of another driver. */
+const sharedByDrivers: ReadonlySet<string | undefined> = new Set(["server", "transports", "embedded"])
 
 const placeOf = (file: string): Place => {
   const [folder, ...rest] = file.split("/").slice(1, -1)
@@ -141,7 +146,8 @@ const placeOf = (file: string): Place => {
   return {
     folder,
     floor: folder === undefined ? file === testingEntry ? floors["testing"] : topFloor : inner ?? floors[folder],
-    style: folder === "styles" && rest[0] !== "shared" ? rest[0] : undefined
+    style: folder === "styles" && rest[0] !== "shared" ? rest[0] : undefined,
+    driver: folder === "upstream" && !sharedByDrivers.has(rest[0]) ? rest[0] : undefined
   }
 }
 
@@ -166,6 +172,10 @@ const refuseModule = (from: Place, to: Place, target: string): string | undefine
   if (from.style !== undefined && to.style !== undefined && from.style !== to.style) {
     return `a style may not import another one (${target})`
   }
+  if (to.driver !== undefined && from.driver !== undefined && from.driver !== to.driver) {
+    return `a driver may not import another one (${target})`
+  }
+  if (to.driver !== undefined && from.folder === "styles") return `a style may not import a driver (${target})`
   return undefined
 }
 

@@ -5,7 +5,7 @@
 import type { Json } from "../domain/json.ts"
 import type { ReplyExtra } from "../domain/ReplyEvent.ts"
 import { type ExtraPlace, isFields } from "../domain/replyExtras.ts"
-import { countedFields } from "../upstream/openai/usage.ts"
+import { countedFields } from "../upstream/server/usage.ts"
 import { noteIgnored, replyPath } from "./ignored.ts"
 import type { RequestStats } from "./RequestStats.ts"
 

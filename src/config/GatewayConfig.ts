@@ -8,6 +8,7 @@ import type { Limits } from "../domain/limits.ts"
 import type { Model } from "../domain/models.ts"
 import type { AlsoOn } from "../domain/nextTry.ts"
 import type { PriceTable } from "../domain/prices.ts"
+import type { DriverName } from "../domain/protocols.ts"
 import type { RouteTable } from "../domain/routes.ts"
 import type { Account, AccountTable } from "./Account.ts"
 import type { RawConfig } from "./json.ts"
@@ -86,7 +87,7 @@ export type RequestTimeouts = Pick<typeof Groups.Timeouts.Type, "queue" | "clien
 /** An upstream: an entry of `upstreams`, or the group `upstream`, which the file has for the one of the name `default`. */
 export interface UpstreamConfig {
   readonly name: string
-  readonly driver: "embedded" | "session" | "openai" | "messages" | "generate"
+  readonly driver: DriverName
   /** Without a trailing slash, with the query that every call gets; empty with the embedded driver. */
   readonly base_url: string
   readonly models: ReadonlyArray<ConfiguredModel>

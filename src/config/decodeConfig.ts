@@ -8,7 +8,8 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type MessagesMapping, type Model, normalizeModelName } from "../domain/models.ts"
-import { isServer, type Listed, makeRouteTable, type RouteConfig, targetsNamed } from "../domain/routes.ts"
+import { isServer } from "../domain/protocols.ts"
+import { type Listed, makeRouteTable, type RouteConfig, targetsNamed } from "../domain/routes.ts"
 import { parseTimestamp } from "../domain/time.ts"
 import { defaultUpstream } from "../domain/upstreamNames.ts"
 import {
@@ -47,8 +48,7 @@ import {
   hasSameServer,
   limitsOf,
   natives,
-  upstreamNames,
-  usesKeys
+  upstreamNames
 } from "./upstreams.ts"
 
 export interface DecodeOptions {
@@ -152,7 +152,7 @@ const directUpstream = (
   { upstreams }: DecodedUpstreams
 ): string | undefined => {
   const upstream = upstreams.get(defaultUpstream)
-  return upstream !== undefined && (direct_tokens ?? !usesKeys(upstream.driver)) ? upstream.name : undefined
+  return upstream !== undefined && (direct_tokens ?? !isServer(upstream.driver)) ? upstream.name : undefined
 }
 
 /**

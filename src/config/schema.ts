@@ -11,6 +11,7 @@ import { addressPrivacies, parseRange } from "../domain/addresses.ts"
 import { parseDecimal } from "../domain/decimal.ts"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
 import { alsoOnNames } from "../domain/nextTry.ts"
+import { driverNames } from "../domain/protocols.ts"
 import { parseTimestamp } from "../domain/time.ts"
 import { parseStoredPassword } from "./storedPassword.ts"
 
@@ -374,7 +375,7 @@ const sharedFields = {
 
 export const UpstreamGroup = group({
   driver: withDefault(
-    described(oneOf(["embedded", "session", "openai", "messages", "generate"]), "How the upstream is spoken to."),
+    described(oneOf(driverNames), "How the upstream is spoken to."),
     "embedded"
   ),
   base_url: Schema.optionalKey(described(text, "Address of the upstream. Its query is sent with every call.")),

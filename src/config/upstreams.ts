@@ -7,7 +7,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
-import { isServer, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
+import { baseAddress, hasTools, isServer } from "../domain/protocols.ts"
+import { type RoutedUpstream, routeFaults } from "../domain/routes.ts"
 import { onPath } from "../domain/serverAddress.ts"
 import { defaultUpstream, placeOfUpstream } from "../domain/upstreamNames.ts"
 import { type Account, keyless } from "./Account.ts"
@@ -27,18 +28,6 @@ import { type PemFiles, readTls } from "./tls.ts"
 /** Native models by id. Entries of `models` inherit their flags. */
 export const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
 
-/** True for a driver whose accounts are the API keys of a server. */
-export const usesKeys: (driver: UpstreamConfig["driver"]) => boolean = isServer
-
-/** What addresses may end with beyond the base address. */
-const endpoints: { readonly [Name in UpstreamConfig["driver"]]: RegExp } = {
-  embedded: /\/+$/,
-  session: /\/+$/,
-  openai: /(?:\/chat\/completions)?\/*$/,
-  messages: /(?:\/v1)?(?:\/messages)?\/*$/,
-  generate: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/
-}
-
 type Entry = Omit<typeof Groups.UpstreamGroup.Type, "timeouts">
 
 /** How an upstream at a place of the file gets declarations of tools. */
@@ -47,10 +36,10 @@ const toTools = (
   place: string,
   faults: Array<Fault>
 ): UpstreamConfig["tools"] => {
-  if (tools === "prompt" && (driver === "messages" || driver === "generate")) {
+  if (tools === "prompt" && hasTools(driver)) {
     faults.push(fault(`${place}.tools`, `must be native with the ${driver} driver`))
   }
-  return tools ?? (usesKeys(driver) ? "native" : "prompt")
+  return tools ?? (isServer(driver) ? "native" : "prompt")
 }
 
 const normalForm =
@@ -78,7 +67,7 @@ const toBaseUrl = (
 ): string => {
   const written = (group.base_url ?? "").trim()
   // Operators often paste the full endpoint address in place of the base address.
-  const base_url = onPath(written, (path) => path.replace(endpoints[group.driver], ""))
+  const base_url = onPath(written, (path) => baseAddress(group.driver, path))
   const rule = base_url !== ""
     ? addressRule(written)
     : group.driver === "embedded"
@@ -153,7 +142,7 @@ const toCredentialHeader = (
 ): string | undefined => {
   if (credential_header === undefined) return undefined
   const name = credential_header.trim().toLowerCase()
-  const rule = !usesKeys(driver)
+  const rule = !isServer(driver)
     ? `must be unset with the ${driver} driver`
     : driverHeaders.has(name)
     ? sentByGateway
@@ -301,7 +290,7 @@ export const limitsOf = (
 ): { readonly slots: number; readonly limits: UpstreamLimits } => {
   const { account_max_inflight, account_max_queue, driver, max_inflight, name } = upstream
   const accounts = total === 0 && driver !== "session" ? 1 : enabled
-  const asksForNoKey = usesKeys(driver) && accounts === 1 &&
+  const asksForNoKey = isServer(driver) && accounts === 1 &&
     (first === undefined || (first.token !== undefined && Redacted.value(first.token) === keyless))
   const keylessLimit = max_inflight ?? (name === defaultUpstream ? runtime.account_max_inflight : undefined) ??
     keylessInflight

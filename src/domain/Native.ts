@@ -8,9 +8,6 @@ import { isFields } from "./replyExtras.ts"
 /** The vendor contracts that styles and drivers speak. */
 export type FamilyName = "openai" | "responses" | "messages" | "generate"
 
-/** The protocol of an upstream's responses, as captures and records name it. */
-export type UpstreamProtocol = "session" | "openai" | "messages" | "generate"
-
 /** The vendor's own words of one element: a part, a turn, a tool, or the whole request. */
 export interface Native {
   readonly family: FamilyName

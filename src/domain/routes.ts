@@ -21,9 +21,7 @@ import {
 } from "./models.ts"
 import { nearest } from "./nearest.ts"
 import type { AlsoOn } from "./nextTry.ts"
-
-/** Whether an upstream with this driver is a server, with keys as accounts and with names of its own for its models. */
-export const isServer = (driver: string): boolean => driver !== "embedded" && driver !== "session"
+import { isServer } from "./protocols.ts"
 
 /** An upstream as far as routes depend on it. */
 export interface RoutedUpstream {

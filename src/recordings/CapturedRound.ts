@@ -3,7 +3,7 @@
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type { FailureCause } from "../domain/FailureCause.ts"
-import type { UpstreamProtocol } from "../domain/Native.ts"
+import type { UpstreamProtocol } from "../domain/protocols.ts"
 
 export interface CapturedRound {
   readonly id: string

@@ -6,7 +6,7 @@
 import * as Redacted from "effect/Redacted"
 import type { Account } from "../config/Account.ts"
 import type { Conversation } from "../domain/Conversation.ts"
-import type { UpstreamProtocol } from "../domain/Native.ts"
+import type { UpstreamProtocol } from "../domain/protocols.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import { directKey } from "../usage/UsageEntry.ts"
 import type { RoundsWatch } from "./Captures.ts"

@@ -5,9 +5,7 @@ import { shorten } from "../domain/redact.ts"
 import { type Cooperative, pieceChars, runSync } from "../domain/stream/cooperative.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
 import { type UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
-import * as generate from "../upstream/generate/decodeChunks.ts"
-import { eventDecoder } from "../upstream/messages/decodeEvents.ts"
-import * as openai from "../upstream/openai/decodeChunks.ts"
+import { protocols } from "../upstream/protocols.ts"
 import type { ChunkDecoder } from "../upstream/replyDecoder.ts"
 import { ReplyDecoder } from "../upstream/session/decodeReply.ts"
 import { readPrompt } from "../upstream/session/prompt.ts"
@@ -86,13 +84,6 @@ function* sessionReply(rounds: ReadonlyArray<RecordedReplyRound>, out: Array<Ups
   if (end._tag === "Finished") out.push(UpstreamFinish(end.reason))
 }
 
-/** The decoders of the protocols whose replies have one round. */
-const decoders = {
-  openai: () => openai.chunkDecoder([]),
-  messages: eventDecoder,
-  generate: generate.chunkDecoder
-}
-
 const isStream = ({ contentType }: RecordedReplyRound): boolean => isEventStream(contentType)
 
 function* singleReply(
@@ -109,10 +100,11 @@ function* singleReply(
 /** The events of a reply that took these rounds. */
 export function* replyEvents(rounds: ReadonlyArray<RecordedReplyRound>): Cooperative<ReadonlyArray<UpstreamEvent>> {
   const events: Array<UpstreamEvent> = []
-  const protocol = rounds[0]?.protocol
-  if (protocol === undefined) return events
-  if (protocol === "session") yield* sessionReply(rounds.filter(isStream), events)
-  else for (const round of rounds) yield* singleReply(decoders[protocol](), round, events)
+  const [first] = rounds
+  if (first === undefined) return events
+  const { decoder } = protocols[first.protocol]
+  if (decoder === undefined) yield* sessionReply(rounds.filter(isStream), events)
+  else for (const round of rounds) yield* singleReply(decoder(), round, events)
   return events
 }
 

@@ -12,10 +12,8 @@ import { nativeModels } from "../domain/models.ts"
 import { makeEmbeddedDriver } from "./embedded/driver.ts"
 import { Recordings } from "./embedded/recordings.ts"
 import { type ExchangeLimits, Exchanges } from "./Exchange.ts"
-import { makeGenerateDriver } from "./generate/driver.ts"
-import { makeMessagesDriver } from "./messages/driver.ts"
-import { makeOpenAiDriver } from "./openai/driver.ts"
-import { makeSessionDriver } from "./session/driver.ts"
+import { protocols } from "./protocols.ts"
+import type { ServerOptions } from "./server/ServerOptions.ts"
 import type { Driver, UpstreamModel } from "./Upstream.ts"
 import { type Drivers, Upstreams } from "./Upstreams.ts"
 import { driverVia } from "./Way.ts"
@@ -28,53 +26,18 @@ const limits = ({ timeouts }: UpstreamConfig): ExchangeLimits => ({
   silence: timeouts.silence * 1000
 })
 
-/** The driver of an upstream that is reached by a network. */
-const makeServerDriver = (
-  exchanges: Exchanges["Service"],
-  config: UpstreamConfig & { readonly driver: Exclude<UpstreamConfig["driver"], "embedded"> }
-): Driver => {
-  switch (config.driver) {
-    case "session":
-      return makeSessionDriver(exchanges, {
-        baseUrl: config.base_url,
-        furtherModels: furtherModels(config),
-        limits: limits(config)
-      })
-    case "openai":
-      return makeOpenAiDriver(exchanges, {
-        upstream: config.name,
-        credentialHeader: config.credential_header,
-        baseUrl: config.base_url,
-        models: config.models,
-        furtherModels: furtherModels(config),
-        tools: config.tools,
-        historyReasoning: config.history_reasoning,
-        fields: config.fields,
-        limits: limits(config)
-      })
-    case "generate":
-      return makeGenerateDriver(exchanges, {
-        upstream: config.name,
-        credentialHeader: config.credential_header,
-        baseUrl: config.base_url,
-        models: config.models,
-        furtherModels: furtherModels(config),
-        historyReasoning: config.history_reasoning,
-        fields: config.fields,
-        limits: limits(config)
-      })
-    case "messages":
-      return makeMessagesDriver(exchanges, {
-        upstream: config.name,
-        credentialHeader: config.credential_header,
-        baseUrl: config.base_url,
-        models: config.models,
-        furtherModels: furtherModels(config),
-        fields: config.fields,
-        limits: limits(config)
-      })
-  }
-}
+/** What the driver of a server is made from. */
+const optionsOf = (config: UpstreamConfig): ServerOptions => ({
+  baseUrl: config.base_url,
+  models: config.models,
+  furtherModels: furtherModels(config),
+  tools: config.tools,
+  historyReasoning: config.history_reasoning,
+  fields: config.fields,
+  upstream: config.name,
+  credentialHeader: config.credential_header,
+  limits: limits(config)
+})
 
 /** A driver, and the settings that it was made from. */
 interface Made {
@@ -95,7 +58,8 @@ export const layer: Layer.Layer<Upstreams, never, ConfigStore | Deadlines | Exch
     const make = (upstream: UpstreamConfig): Effect.Effect<Driver> => {
       const { driver } = upstream
       if (driver !== "embedded") {
-        return Effect.succeed(driverVia(exchanges, upstream, (over) => makeServerDriver(over, { ...upstream, driver })))
+        const { makeDriver } = protocols[driver]
+        return Effect.succeed(driverVia(exchanges, upstream, (over) => makeDriver(over, optionsOf(upstream))))
       }
       return makeEmbeddedDriver({ furtherModels: furtherModels(upstream), limits: limits(upstream) }).pipe(
         Effect.provideService(Recordings, recordings),

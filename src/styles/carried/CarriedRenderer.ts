@@ -17,7 +17,7 @@ import { tooMuchHeld } from "../../http/receiveBody.ts"
 import { type StreamHead, streamHeaders } from "../../http/ResponseBuffer.ts"
 import { isEventStream, isJson, isText } from "../../upstream/carriedReply.ts"
 import { parseJson } from "../../upstream/json.ts"
-import { usageOf } from "../../upstream/openai/usage.ts"
+import { usageOf } from "../../upstream/server/usage.ts"
 
 /** What the renderer needs of the request. */
 export interface CarriedFacts {

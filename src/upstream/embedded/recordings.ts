@@ -7,13 +7,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Deadlines } from "../../config/clock/Deadlines.ts"
 import type { Conversation, Turn } from "../../domain/Conversation.ts"
-import type { UpstreamProtocol } from "../../domain/Native.ts"
+import type { UpstreamProtocol } from "../../domain/protocols.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { Exchange, type ExchangeLimits, type Exchanges } from "../Exchange.ts"
-import { makeGenerateDriver } from "../generate/driver.ts"
-import { makeMessagesDriver } from "../messages/driver.ts"
-import { makeOpenAiDriver } from "../openai/driver.ts"
-import { makeSessionDriver } from "../session/driver.ts"
+import { protocols } from "../protocols.ts"
 import type { Driver } from "../Upstream.ts"
 
 /** One recorded response of the upstream. */
@@ -97,17 +94,8 @@ const replayExchanges = ({ rounds }: Recording, deadlines: Deadlines["Service"])
 
 const replayDriver = (recording: Recording, limits: ExchangeLimits, deadlines: Deadlines["Service"]): Driver => {
   const exchanges = replayExchanges(recording, deadlines)
-  const options = { baseUrl: "http://recording/v1", furtherModels: [], limits }
-  switch (recording.protocol) {
-    case "session":
-      return makeSessionDriver(exchanges, options)
-    case "openai":
-      return makeOpenAiDriver(exchanges, { ...options, models: [], tools: "native" })
-    case "messages":
-      return makeMessagesDriver(exchanges, { ...options, models: [] })
-    case "generate":
-      return makeGenerateDriver(exchanges, { ...options, models: [] })
-  }
+  const options = { baseUrl: "http://recording/v1", models: [], furtherModels: [], limits }
+  return protocols[recording.protocol].makeDriver(exchanges, options)
 }
 
 /**

@@ -9,9 +9,9 @@ import { isFields } from "../../domain/replyExtras.ts"
 import { onPath } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
+import type { Exchanges } from "../Exchange.ts"
 import { asCount, parseJson } from "../json.ts"
-import type { FieldPolicy } from "../openai/requestBody.ts"
+import type { FieldPolicy } from "../server/fieldPolicy.ts"
 import {
   type CompletionCall,
   longestBody,
@@ -20,33 +20,15 @@ import {
   mostListed,
   sessionless,
   slowestBody
-} from "../ServerClient.ts"
+} from "../server/ServerClient.ts"
+import type { ServerOptions } from "../server/ServerOptions.ts"
 import type { CompletionRequest, CountRequest, Driver, EmbeddingsRequest, UpstreamModel } from "../Upstream.ts"
-import type { HistoryReasoning, OwnFields } from "./contents.ts"
+import type { OwnFields } from "./contents.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { embedBody, readEmbeddings } from "./embeddings.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { generateRequest } from "./requestBody.ts"
-import { saidWords, type ThinkingWords } from "./thinking.ts"
-
-/** Settings of the driver. */
-export interface GenerateOptions {
-  /** Without a trailing slash; the version prefix is added if it has none. */
-  readonly baseUrl: string
-  /** The ids that callers use, with the server's names. Other ids are sent unchanged. */
-  readonly models: ReadonlyArray<UpstreamModel & { readonly model: string; readonly thinking?: ThinkingWords }>
-  /** Model ids beyond the native ones. */
-  readonly furtherModels: ReadonlyArray<UpstreamModel>
-  /** The turns whose thinking goes back; the default is all. */
-  readonly historyReasoning?: HistoryReasoning | undefined
-  /** What becomes of fields that the gateway does not model. Default: all pass. */
-  readonly fields?: FieldPolicy | undefined
-  /** The upstream's name in the configuration, for advice; `default` if it is absent. */
-  readonly upstream?: string | undefined
-  /** The header that has an account's key as it stands; the vendor's own if it is absent. */
-  readonly credentialHeader?: string | undefined
-  readonly limits: ExchangeLimits
-}
+import { saidWords } from "./thinking.ts"
 
 /** The name of a model as a resource: names with a collection, such as `tunedModels/mine`, are resources already. */
 const resourceOf = (name: string): string =>
@@ -100,7 +82,7 @@ const listedNames = (body: unknown): ReadonlyArray<unknown> | undefined => {
 }
 
 /** Makes the driver. */
-export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: GenerateOptions): Driver => {
+export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver => {
   const { historyReasoning, limits } = options
   const policy = options.fields ?? "pass"
   const own = ownFields(policy)

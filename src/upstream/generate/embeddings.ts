@@ -1,6 +1,6 @@
 /** Embeddings of a content-generation server: the body of a batch, and its reply. */
 import { isRecord, type Json, type JsonFields } from "../../domain/json.ts"
-import { isVector } from "../openai/embeddings.ts"
+import { isVector } from "../server/vectors.ts"
 import type { EmbeddingsReply, EmbeddingsRequest } from "../Upstream.ts"
 
 /** The body of a request for the vectors of texts; `undefined` for token ids, which the protocol does not have. */

@@ -4,7 +4,7 @@
  */
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { asString } from "../json.ts"
-import { errorFacts as statedFacts } from "../openai/errorFacts.ts"
+import { errorFacts as statedFacts } from "../server/errorFacts.ts"
 
 /** Details that are read, and violations of each. */
 const mostDetails = 16

@@ -12,7 +12,8 @@ import type {
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import { contentsOf, type HistoryReasoning, type OwnFields } from "./contents.ts"
+import type { HistoryReasoning } from "../server/thinking.ts"
+import { contentsOf, type OwnFields } from "./contents.ts"
 import { thinkingConfig, type ThinkingModel } from "./thinking.ts"
 
 /** Stop sequences that the vendor accepts; the gateway applies the others. */

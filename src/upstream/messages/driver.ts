@@ -8,34 +8,16 @@ import { messagesFamily } from "../../domain/families/messages.ts"
 import { isRecord } from "../../domain/json.ts"
 import { onPath } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
+import type { Exchanges } from "../Exchange.ts"
 import { asCount, parseJson } from "../json.ts"
-import { errorFacts } from "../openai/errorFacts.ts"
-import { carriesField, type FieldPolicy } from "../openai/requestBody.ts"
-import { saysThinking, type ThinkingWords } from "../openai/thinking.ts"
-import { type CompletionCall, listedIds, makeServerClient, mostListed, sessionless } from "../ServerClient.ts"
+import { errorFacts } from "../server/errorFacts.ts"
+import { passesUnwritten } from "../server/fieldPolicy.ts"
+import { type CompletionCall, listedIds, makeServerClient, mostListed, sessionless } from "../server/ServerClient.ts"
+import type { ServerOptions } from "../server/ServerOptions.ts"
+import { saysThinking } from "../server/thinking.ts"
 import type { CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
 import { eventDecoder, isError } from "./decodeEvents.ts"
 import { countRequest, mayThink, messagesRequest, unsampled } from "./requestBody.ts"
-
-/** Settings of the driver. */
-export interface MessagesOptions {
-  /** Without a trailing slash; with or without the version prefix `/v1`. */
-  readonly baseUrl: string
-  /** The ids that callers use, with the server's names. Other ids are sent unchanged. */
-  readonly models: ReadonlyArray<
-    UpstreamModel & { readonly model: string; readonly thinking?: ThinkingWords; readonly max_tokens?: number }
-  >
-  /** Model ids beyond the native ones. */
-  readonly furtherModels: ReadonlyArray<UpstreamModel>
-  /** What becomes of fields that neither the gateway nor the vendor has, in requests of this contract. Default: all pass. */
-  readonly fields?: FieldPolicy | undefined
-  /** The upstream's name in the configuration, for advice; `default` if it is absent. */
-  readonly upstream?: string | undefined
-  /** The header that has an account's key as it stands; the vendor's own if it is absent. */
-  readonly credentialHeader?: string | undefined
-  readonly limits: ExchangeLimits
-}
 
 const version = "2023-06-01"
 
@@ -54,9 +36,9 @@ const headersOf = ({ native }: Conversation) => native?.family === "messages" ? 
 const saidWords: ReadonlySet<string> = new Set(thinkingWords.filter((name) => name !== "chat_template_kwargs"))
 
 /** Makes the driver. */
-export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: MessagesOptions): Driver => {
+export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver => {
   const { limits } = options
-  const passes = carriesField(options.fields ?? "pass")
+  const passes = passesUnwritten(options.fields ?? "pass")
   const sends = (name: string) => messagesFamily.fields.has(name) || passes(name)
   const entries = new Map(options.models.map((model) => [model.id, model]))
   const client = makeServerClient(exchanges, {

@@ -10,7 +10,7 @@ import type {
 } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import type { ThinkingWords } from "../openai/thinking.ts"
+import type { ThinkingWords } from "../server/thinking.ts"
 import { type Block, isBlock, ownFields, withOwn } from "./blocks.ts"
 import { leastBudget, sayThinking } from "./thinking.ts"
 import { endsInUnsealedCalls, isOwn, messagesOf, withInstruction } from "./turns.ts"

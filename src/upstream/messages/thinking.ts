@@ -3,7 +3,7 @@
  */
 import type { Thinking } from "../../domain/Conversation.ts"
 import type { Json } from "../../domain/json.ts"
-import { budgetTokens, type ThinkingWords } from "../openai/thinking.ts"
+import { budgetTokens, type ThinkingWords } from "../server/thinking.ts"
 
 /** The least budget that the vendor accepts, in tokens. */
 export const leastBudget = 1_024

@@ -16,12 +16,12 @@ import {
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { asCount, asString, parseJson, writeJson } from "../json.ts"
 import type { ChunkDecoder } from "../replyDecoder.ts"
+import { errorFacts, isError } from "../server/errorFacts.ts"
+import { timingsUsage, usageIn, usageOf } from "../server/usage.ts"
 import { callIndexes } from "./callIndexes.ts"
-import { errorFacts, isError } from "./errorFacts.ts"
 import { Extras, refusalOf, sealedOf } from "./extras.ts"
 import { inlineReasoning } from "./inlineReasoning.ts"
 import { type ReasoningNames, unknownNames } from "./thinking.ts"
-import { timingsUsage, usageIn, usageOf } from "./usage.ts"
 
 /** Characters of a call's id, which every frame of the call repeats. */
 const longestId = 256

@@ -5,8 +5,9 @@ import * as Effect from "effect/Effect"
 import { isRecord } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
+import type { Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
+import { errorFacts, isError } from "../server/errorFacts.ts"
 import {
   type CompletionCall,
   listedIds,
@@ -15,38 +16,18 @@ import {
   makeServerClient,
   sessionless,
   slowestBody
-} from "../ServerClient.ts"
-import type { CarriedRequest, CompletionRequest, Driver, EmbeddingsRequest, UpstreamModel } from "../Upstream.ts"
+} from "../server/ServerClient.ts"
+import type { ServerOptions } from "../server/ServerOptions.ts"
+import { saysThinking } from "../server/thinking.ts"
+import type { CarriedRequest, CompletionRequest, Driver, EmbeddingsRequest } from "../Upstream.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { readEmbeddings } from "./embeddings.ts"
-import { errorFacts, isError } from "./errorFacts.ts"
-import type { ToolMode } from "./messages.ts"
-import { carriedFields, carriesField, chatRequest, type FieldPolicy, sendsNative } from "./requestBody.ts"
-import { type HistoryReasoning, saysThinking, type ThinkingWords, unknownNames } from "./thinking.ts"
-
-/** Settings of the driver. */
-export interface OpenAiOptions {
-  /** Without a trailing slash, version prefix included (`http://127.0.0.1:8000/v1`). */
-  readonly baseUrl: string
-  /** The ids that callers use, with the server's names. Other ids are sent unchanged. */
-  readonly models: ReadonlyArray<UpstreamModel & { readonly model: string; readonly thinking?: ThinkingWords }>
-  /** Model ids beyond the native ones. */
-  readonly furtherModels: ReadonlyArray<UpstreamModel>
-  readonly tools: ToolMode
-  /** The turns whose thinking goes back; the default is all. */
-  readonly historyReasoning?: HistoryReasoning | undefined
-  /** What becomes of fields that the gateway does not model. Default: all pass. */
-  readonly fields?: FieldPolicy | undefined
-  /** The upstream's name in the configuration, for advice; `default` if it is absent. */
-  readonly upstream?: string | undefined
-  /** The header that has an account's key as it stands; the vendor's own if it is absent. */
-  readonly credentialHeader?: string | undefined
-  readonly limits: ExchangeLimits
-}
+import { carriedFields, carriesField, chatRequest, sendsNative } from "./requestBody.ts"
+import { unknownNames } from "./thinking.ts"
 
 /** Makes the driver. */
-export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenAiOptions): Driver => {
-  const { baseUrl, historyReasoning, limits } = options
+export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver => {
+  const { baseUrl, historyReasoning, limits, tools = "native" } = options
   const names = new Map(options.models.map((model) => [model.id, model.model]))
   const thinkingWords = new Map(options.models.map((model) => [model.id, model.thinking]))
   const reasoningNames = unknownNames()
@@ -66,7 +47,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
 
   function* say({ conversation, model }: CompletionRequest): Cooperative<CompletionCall> {
     const asked = { id: model.id, name: names.get(model.id) ?? model.id }
-    const { body, stop } = yield* chatRequest(asked.name, conversation, options.tools, {
+    const { body, stop } = yield* chatRequest(asked.name, conversation, tools, {
       words: thinkingWords.get(model.id),
       history: historyReasoning,
       names: reasoningNames
@@ -125,7 +106,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     carry,
     listModels: client.listModels("/models", listedIds),
     carries,
-    sendsNative: sendsNative(policy, options.tools),
+    sendsNative: sendsNative(policy, tools),
     // Most self-hosted servers need no key; others refuse by themselves.
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     models: options.furtherModels,

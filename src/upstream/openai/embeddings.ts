@@ -1,10 +1,7 @@
 /** The reply of an OpenAI-compatible server to a request for embeddings. */
 import { isRecord } from "../../domain/json.ts"
+import { isVector } from "../server/vectors.ts"
 import type { EmbeddingsReply } from "../Upstream.ts"
-
-/** True for a list of numbers that is not empty. */
-export const isVector = (value: unknown): value is ReadonlyArray<number> =>
-  Array.isArray(value) && value.length > 0 && value.every((number) => typeof number === "number")
 
 /** Reads the reply to an embeddings request; `undefined` unless it has one vector per input. */
 export const readEmbeddings = (body: unknown, inputs: number): EmbeddingsReply | undefined => {

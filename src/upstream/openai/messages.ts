@@ -28,9 +28,10 @@ import {
 import { declareToolsCooperatively } from "../../sieve/declaration.ts"
 import { disarmCooperatively } from "../../sieve/disarm.ts"
 import { renderCallCooperatively, renderResultCooperatively } from "../../sieve/history.ts"
+import type { HistoryReasoning } from "../server/thinking.ts"
 import { type Content, contentOf } from "./contentParts.ts"
 import { type Sends, withNativeOf } from "./natives.ts"
-import { historyFields, type HistoryReasoning, type ReasoningNames, unknownNames } from "./thinking.ts"
+import { historyFields, type ReasoningNames, unknownNames } from "./thinking.ts"
 
 /** How tools reach the model: by the server's API, or declared in the prompt. */
 export type ToolMode = "native" | "prompt"

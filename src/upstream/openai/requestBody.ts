@@ -15,10 +15,12 @@ import type { Json } from "../../domain/json.ts"
 import { mergeFields } from "../../domain/Native.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import { type FieldPolicy, passes, passesUnwritten } from "../server/fieldPolicy.ts"
+import type { ThinkingWords } from "../server/thinking.ts"
 import type { Driver } from "../Upstream.ts"
 import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
 import { hasNative, type Sends, withNativeOf } from "./natives.ts"
-import { addThinking, type ThinkingWords } from "./thinking.ts"
+import { addThinking } from "./thinking.ts"
 
 const toolChoice = (choice: ToolChoice): Json => {
   switch (choice._tag) {
@@ -106,38 +108,10 @@ const overrides = ({ output, sampling, serverFields, stop }: Conversation, name:
   return name === "stop" ? stop.length > 0 : name === "response_format" && output !== undefined
 }
 
-/** What becomes of fields that the gateway does not model: all pass, none, or those of a list. */
-export type FieldPolicy = "pass" | "drop" | ReadonlyArray<string>
-
-/** Fields of the driver itself, which the reply depends on. */
-const ownFields: ReadonlySet<string> = new Set([
-  "model",
-  "messages",
-  "input",
-  "encoding_format",
-  "stream",
-  "stream_options",
-  "n",
-  "tools",
-  "tool_choice",
-  "parallel_tool_calls",
-  "functions",
-  "function_call"
-])
-
-/** Tells whether the policy lets a name pass. */
-const passes = (policy: FieldPolicy): (name: string) => boolean => {
-  if (policy === "drop") return () => false
-  if (policy === "pass") return () => true
-  const allowed = new Set(policy)
-  return (name) => allowed.has(name)
-}
-
 /** Tells whether a field that the gateway does not model is sent. */
 export const carriesField = (policy: FieldPolicy): NonNullable<Driver["carries"]> => {
-  const isPassed = passes(policy)
-  return (name, conversation) =>
-    isPassed(name) && !ownFields.has(name) && (conversation === undefined || !overrides(conversation, name))
+  const isPassed = passesUnwritten(policy)
+  return (name, conversation) => isPassed(name) && (conversation === undefined || !overrides(conversation, name))
 }
 
 /** Tells whether natives are sent, by the path of their element. Messages that declare tools as text have no natives. */

@@ -3,16 +3,7 @@
  */
 import { type Conversation, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
 import { isRecord, type Json } from "../../domain/json.ts"
-
-/** The words in which a server reads whether and how much to think (`upstream.models`). */
-export type ThinkingWords = "effort" | "template" | "budget" | "none"
-
-/** The turns whose thinking goes back: all, those since the last question, or none. */
-export type HistoryReasoning = "all" | "current" | "none"
-
-/** Budgets up to which an effort is low and medium. */
-const lowBudget = 2_048
-const mediumBudget = 8_192
+import { budgetTokens, lowBudget, mediumBudget, type ThinkingWords } from "../server/thinking.ts"
 
 const effortOf = ({ budget, effort, mode }: Thinking): string | undefined => {
   if (mode === "off") return "none"
@@ -20,22 +11,6 @@ const effortOf = ({ budget, effort, mode }: Thinking): string | undefined => {
   if (budget !== undefined) return budget <= lowBudget ? "low" : budget <= mediumBudget ? "medium" : "high"
   return mode === "on" ? "medium" : undefined
 }
-
-/** The budgets of efforts; an unknown one has that of `high`. */
-const budgets: ReadonlyMap<string, number> = new Map([
-  ["minimal", 1_024],
-  ["low", lowBudget],
-  ["medium", mediumBudget]
-])
-const highBudget = 16_384
-
-/** The tokens to think with; `undefined` if neither an amount nor thinking is asked for. */
-export const budgetTokens = ({ budget, effort, mode }: Thinking): number | undefined =>
-  budget ?? (effort !== undefined
-    ? budgets.get(effort.toLowerCase()) ?? highBudget
-    : mode === "on"
-    ? mediumBudget
-    : undefined)
 
 const budgetOf = (thinking: Thinking): Json | undefined => {
   if (thinking.mode === "off") return { type: "disabled" }
@@ -73,13 +48,6 @@ export const addThinking = (
     }
     case "none":
   }
-}
-
-/** True if a server with these words hears all that the caller's vendor fields say of thinking. */
-export const saysThinking = ({ budget, effort, mode }: Thinking, words: ThinkingWords = "effort"): boolean => {
-  const saysAmount = effort !== undefined || budget !== undefined
-  if (mode === "auto" && !saysAmount) return true
-  return words === "template" ? mode === "off" || !saysAmount : words !== "none"
 }
 
 /** The names by which a server has sent thinking so far. */

@@ -2,20 +2,21 @@
 import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
-import { type GenerateOptions, makeGenerateDriver } from "../../../src/upstream/generate/driver.ts"
+import { makeGenerateDriver } from "../../../src/upstream/generate/driver.ts"
+import type { ServerOptions } from "../../../src/upstream/server/ServerOptions.ts"
 import { chunk, frames, json, refused, said, startGenerateServer } from "../../support/generateServer.ts"
 import { complete, facts, fixedToken, itOnClient, makeWatch, request, start, timeLimits } from "../session/support.ts"
 
 const stand = Effect.acquireRelease(Effect.promise(startGenerateServer), (server) => Effect.promise(server.stop))
 
-const driverFor = (baseUrl: string, options: Partial<GenerateOptions> = {}) =>
+const driverFor = (baseUrl: string, options: Partial<ServerOptions> = {}) =>
   Effect.map(
     Exchanges,
     (exchanges) =>
       makeGenerateDriver(exchanges, { baseUrl, models: [], furtherModels: [], limits: timeLimits, ...options })
   )
 
-const setUp = (options: Partial<GenerateOptions> = {}) =>
+const setUp = (options: Partial<ServerOptions> = {}) =>
   Effect.gen(function*() {
     const server = yield* stand
     return { server, driver: yield* driverFor(server.baseUrl, options) }

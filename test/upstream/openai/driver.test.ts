@@ -2,7 +2,8 @@ import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
-import { makeOpenAiDriver, type OpenAiOptions } from "../../../src/upstream/openai/driver.ts"
+import { makeOpenAiDriver } from "../../../src/upstream/openai/driver.ts"
+import type { ServerOptions } from "../../../src/upstream/server/ServerOptions.ts"
 import type { CompletionRequest, Recorder } from "../../../src/upstream/Upstream.ts"
 import {
   type Answer,
@@ -33,7 +34,7 @@ const stand = Effect.acquireRelease(
   (server) => Effect.promise(server.stop)
 )
 
-const driverFor = (baseUrl: string, options: Partial<OpenAiOptions> = {}) =>
+const driverFor = (baseUrl: string, options: Partial<ServerOptions> = {}) =>
   Effect.map(Exchanges, (exchanges) =>
     makeOpenAiDriver(exchanges, {
       baseUrl,
@@ -44,14 +45,14 @@ const driverFor = (baseUrl: string, options: Partial<OpenAiOptions> = {}) =>
       ...options
     }))
 
-const setUp = (options: Partial<OpenAiOptions> = {}) =>
+const setUp = (options: Partial<ServerOptions> = {}) =>
   Effect.gen(function*() {
     const server = yield* stand
     return { server, driver: yield* driverFor(server.baseUrl, options) }
   })
 
 /** What one request to a server that gives this answer comes to. */
-const ask = (answer: Answer, options: Partial<OpenAiOptions> = {}, input: Partial<CompletionRequest> = {}) =>
+const ask = (answer: Answer, options: Partial<ServerOptions> = {}, input: Partial<CompletionRequest> = {}) =>
   Effect.gen(function*() {
     const { driver, server } = yield* setUp(options)
     server.answer(() => answer)

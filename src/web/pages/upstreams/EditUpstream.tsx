@@ -6,6 +6,7 @@ import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
 import { useMemo, useState } from "preact/hooks"
+import { driverNames, isServer } from "../../../api.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Check, Failure, Field, Form, type ReadField, Select, TextArea, TextField } from "../../parts/Form.tsx"
 import { elapsed } from "../../parts/format.ts"
@@ -31,9 +32,8 @@ import {
 
 export const changedBy = ["upstreams", "routes", "accounts", "config", "host"] as const
 
-const keyDrivers = ["openai", "messages", "generate"] as const
-const drivers = [...keyDrivers, "session"] as const
-const defaultDrivers = ["embedded", ...drivers] as const
+/** Servers before accounts that log in. */
+const drivers = [...driverNames.filter((name) => name !== "session"), "session" as const]
 
 /** The login or key that a test shows, and that becomes the first account of a new upstream. */
 type Credential = Partial<Record<"key" | "email" | "mobile" | "password", string>>
@@ -229,8 +229,8 @@ export const EditUpstream = ({ item, onClose }: {
     else setOutcome({ result: "refused", text: refused })
   }
 
-  const usesKey = keyDrivers.some((each) => each === driver)
-  const options = (item?.name === defaultUpstream ? defaultDrivers : drivers)
+  const usesKey = isServer(driver)
+  const options = drivers.filter((each) => each !== "embedded" || item?.name === defaultUpstream)
     .map((each) => [each, t.drivers(each)] as const)
   const forgetFailure = () => {
     if (outcome !== undefined && outcome.result !== "passed") setOutcome(undefined)

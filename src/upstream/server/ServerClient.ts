@@ -8,19 +8,19 @@ import * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import { keyless } from "../config/Account.ts"
-import { startCooperatively } from "../config/clock/cooperative.ts"
-import { refusesModel } from "../domain/classifyUpstreamFailure.ts"
-import { isRecord } from "../domain/json.ts"
-import type { UpstreamProtocol } from "../domain/Native.ts"
-import { serverAddress } from "../domain/serverAddress.ts"
-import type { Cooperative } from "../domain/stream/cooperative.ts"
-import { fromPullOnce } from "../domain/stream/transduce.ts"
-import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import { isUnnamed, placeOfUpstream, upstreamNamed } from "../domain/upstreamNames.ts"
-import type { RequestBudget } from "./budget.ts"
-import { errorIn, firstBytes, isText } from "./carriedReply.ts"
-import { decodeBody } from "./decodeBody.ts"
+import { keyless } from "../../config/Account.ts"
+import { startCooperatively } from "../../config/clock/cooperative.ts"
+import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
+import { isRecord } from "../../domain/json.ts"
+import type { UpstreamProtocol } from "../../domain/protocols.ts"
+import { serverAddress } from "../../domain/serverAddress.ts"
+import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import { fromPullOnce } from "../../domain/stream/transduce.ts"
+import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { isUnnamed, placeOfUpstream, upstreamNamed } from "../../domain/upstreamNames.ts"
+import type { RequestBudget } from "../budget.ts"
+import { errorIn, firstBytes, isText } from "../carriedReply.ts"
+import { decodeBody } from "../decodeBody.ts"
 import {
   type Exchange,
   type ExchangeLimits,
@@ -28,9 +28,9 @@ import {
   type Exchanges,
   type RequestBody,
   secretsWith
-} from "./Exchange.ts"
-import { parseJson } from "./json.ts"
-import { type ChunkDecoder, replyDecoder } from "./replyDecoder.ts"
+} from "../Exchange.ts"
+import { parseJson } from "../json.ts"
+import { type ChunkDecoder, replyDecoder } from "../replyDecoder.ts"
 import type {
   CarriedReply,
   CarriedRequest,
@@ -39,7 +39,7 @@ import type {
   Driver,
   Recorder,
   RoundRecorder
-} from "./Upstream.ts"
+} from "../Upstream.ts"
 
 /** Bytes, and milliseconds, that are read of a body other than a reply. */
 export const longestBody = 1024 * 1024

@@ -1,0 +1,44 @@
+/**
+ * The protocols of upstreams: what the configuration and the console know of each. `upstream/protocols.ts` has the code of each.
+ */
+
+interface ProtocolFacts {
+  /** A server: its accounts are keys, and it has names of its own for its models. */
+  readonly isServer: boolean
+  /** Its requests always declare tools in fields of their own, so that models without them cannot be served. */
+  readonly hasTools: boolean
+  /** What the addresses that operators paste end with beyond the base address. */
+  readonly endpoint: RegExp
+}
+
+/** Adding a protocol begins here; the compiler then reports the code that it lacks. */
+export const protocols = {
+  session: { isServer: false, hasTools: false, endpoint: /\/+$/ },
+  openai: { isServer: true, hasTools: false, endpoint: /(?:\/chat\/completions)?\/*$/ },
+  messages: { isServer: true, hasTools: true, endpoint: /(?:\/v1)?(?:\/messages)?\/*$/ },
+  generate: { isServer: true, hasTools: true, endpoint: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/ }
+} as const satisfies { readonly [name: string]: ProtocolFacts }
+
+/** The protocol of an upstream's replies, as captures and records name it. */
+export type UpstreamProtocol = keyof typeof protocols
+
+/** The protocols in the order of lists. */
+export const protocolNames = Object.keys(protocols) as ReadonlyArray<UpstreamProtocol>
+
+/** How an upstream is spoken to: by a protocol, or without a network by the answerer in the gateway. */
+export type DriverName = UpstreamProtocol | "embedded"
+
+export const driverNames: ReadonlyArray<DriverName> = ["embedded", ...protocolNames]
+
+const factsOf = (driver: string): ProtocolFacts | undefined =>
+  Object.hasOwn(protocols, driver) ? protocols[driver as UpstreamProtocol] : undefined
+
+/** Whether an upstream with this driver is a server, with keys as accounts and with names of its own for its models. */
+export const isServer = (driver: string): boolean => factsOf(driver)?.isServer === true
+
+/** Whether tools of its requests are always declared in fields of their own. */
+export const hasTools = (driver: string): boolean => factsOf(driver)?.hasTools === true
+
+/** An address without what names an endpoint beyond the base address. */
+export const baseAddress = (driver: string, path: string): string =>
+  path.replace(factsOf(driver)?.endpoint ?? /\/+$/, "")

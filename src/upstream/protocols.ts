@@ -1,0 +1,29 @@
+/**
+ * The code of each protocol: how its driver is made, and how recordings of it are read. Their facts are in `domain/protocols.ts`.
+ */
+import type { UpstreamProtocol } from "../domain/protocols.ts"
+import type { Exchanges } from "./Exchange.ts"
+import { chunkDecoder as generateDecoder } from "./generate/decodeChunks.ts"
+import { makeGenerateDriver } from "./generate/driver.ts"
+import { eventDecoder } from "./messages/decodeEvents.ts"
+import { makeMessagesDriver } from "./messages/driver.ts"
+import { chunkDecoder } from "./openai/decodeChunks.ts"
+import { makeOpenAiDriver } from "./openai/driver.ts"
+import type { ChunkDecoder } from "./replyDecoder.ts"
+import type { ServerOptions } from "./server/ServerOptions.ts"
+import { makeSessionDriver } from "./session/driver.ts"
+import type { Driver } from "./Upstream.ts"
+
+/** The code of a protocol. */
+export interface Protocol {
+  readonly makeDriver: (exchanges: Exchanges["Service"], options: ServerOptions) => Driver
+  /** Decodes a recorded reply; `undefined` for the protocol whose replies may have several rounds (`session/decodeReply.ts`). */
+  readonly decoder: (() => ChunkDecoder) | undefined
+}
+
+export const protocols: { readonly [Name in UpstreamProtocol]: Protocol } = {
+  session: { makeDriver: makeSessionDriver, decoder: undefined },
+  openai: { makeDriver: makeOpenAiDriver, decoder: () => chunkDecoder([]) },
+  messages: { makeDriver: makeMessagesDriver, decoder: eventDecoder },
+  generate: { makeDriver: makeGenerateDriver, decoder: generateDecoder }
+}

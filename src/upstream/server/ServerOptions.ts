@@ -1,0 +1,35 @@
+/** What the driver of a server is made from. */
+import type { ExchangeLimits } from "../Exchange.ts"
+import type { UpstreamModel } from "../Upstream.ts"
+import type { FieldPolicy } from "./fieldPolicy.ts"
+import type { HistoryReasoning, ThinkingWords } from "./thinking.ts"
+
+/** A model, with the server's name for it. */
+export interface ServerModel extends UpstreamModel {
+  readonly model: string
+  /** The words in which the server reads whether and how much to think. */
+  readonly thinking?: ThinkingWords
+  /** The limit of output that a server gets which demands one, if the caller has none. */
+  readonly max_tokens?: number
+}
+
+/** Settings of the driver of a server. A driver leaves out what its contract does not have. */
+export interface ServerOptions {
+  /** Without a trailing slash. The driver `openai` needs the version prefix in it (`http://127.0.0.1:8000/v1`). */
+  readonly baseUrl: string
+  /** The ids that callers use, with the server's names. Other ids are sent unchanged. */
+  readonly models: ReadonlyArray<ServerModel>
+  /** Model ids beyond the native ones. */
+  readonly furtherModels: ReadonlyArray<UpstreamModel>
+  /** How tools are declared: in the API's own fields (the default), or in the prompt for models that know none. */
+  readonly tools?: "native" | "prompt" | undefined
+  /** The turns whose thinking goes back; the default is all. */
+  readonly historyReasoning?: HistoryReasoning | undefined
+  /** What becomes of fields that neither the gateway nor the vendor has. Default: all pass. */
+  readonly fields?: FieldPolicy | undefined
+  /** The upstream's name in the configuration, for advice; an app's driver may have none. */
+  readonly upstream?: string | undefined
+  /** The header that has an account's key as it stands; the vendor's own if it is absent. */
+  readonly credentialHeader?: string | undefined
+  readonly limits: ExchangeLimits
+}
