@@ -5,13 +5,11 @@ import type { Driver } from "../src/upstream/Upstream.ts"
 const unused = Effect.die("not called")
 export const idleDriver: Driver = {
   name: "embedded",
-  capabilities: { login: true, sessions: true, anonymous: true, sampling: true },
+  isAnonymous: true,
+  sends: {},
   models: [],
   login: () => Effect.succeed("token"),
   verify: () => Effect.void,
   complete: () => unused,
-  createSession: () => unused,
-  listSessions: () => unused,
-  deleteSession: () => unused,
-  deleteAllSessions: () => unused
+  sessions: { create: () => unused, list: () => unused, delete: () => unused, deleteAll: () => unused }
 }

@@ -44,8 +44,8 @@ export const makeAccountRegistry = (
       }
     })
     // An upstream that needs no credential has one account of its own.
-    for (const [upstream, { capabilities, name }] of next) {
-      if (withAccounts.has(upstream) || !capabilities.anonymous) continue
+    for (const [upstream, { isAnonymous, name }] of next) {
+      if (withAccounts.has(upstream) || !isAnonymous) continue
       const key = isUnnamed(upstream) ? name : `${upstream}/`
       const known = next.get(upstream) === drivers.get(upstream) ? registered.get(key) : undefined
       const identifier = isUnnamed(upstream) ? name : upstream

@@ -54,17 +54,22 @@ export const makeSessionDeletions = Effect.fnUntraced(function*(mode: () => Auto
   return {
     /** What `auto_delete` asks for after a lease. */
     wanted: ({ driver, sessions }: Leftovers): AutoDeleteMode =>
-      driver.capabilities.sessions && sessions.length > 0 ? mode() : "none",
+      driver.sessions !== undefined && sessions.length > 0 ? mode() : "none",
     /** Deletes the sessions of one lease. */
     deleteEach: ({ driver, sessions, token }: Leftovers): void => {
-      fork(Effect.forEach(sessions, (id) => counted(driver.deleteSession(token, id)), { concurrency, discard: true }))
+      fork(
+        Effect.forEach(sessions, (id) => counted(driver.sessions?.delete(token, id) ?? Effect.void), {
+          concurrency,
+          discard: true
+        })
+      )
     },
     /** Deletes all sessions of an account, then runs `ended`; `undefined` if that was done at once. */
     deleteAll: (
       { driver, token }: Omit<Leftovers, "sessions">,
       ended: Effect.Effect<unknown>
     ): Fiber.Fiber<void> | undefined => {
-      const fiber = fork(Effect.ensuring(counted(driver.deleteAllSessions(token)), ended))
+      const fiber = fork(Effect.ensuring(counted(driver.sessions?.deleteAll(token) ?? Effect.void), ended))
       return fiber.pollUnsafe() === undefined ? fiber : undefined
     },
     /** Deletions that succeeded, and those that failed. */

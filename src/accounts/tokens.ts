@@ -76,12 +76,21 @@ const noToken = (): UpstreamFailure =>
     message: "The account has no token that works and no login to get one"
   })
 
+/** Logs in; fails where accounts have a token only. */
+export const logInTo = ({ login: logIn, name }: Driver, login: Login): Effect.Effect<string, UpstreamFailure> =>
+  logIn?.(login) ?? new UpstreamFailure({
+    phase: "login",
+    kind: "refused",
+    status: 403,
+    message: `the driver ${name} knows no logins; configure an API key as the account's token`
+  })
+
 /** Makes the tokens of an account over the place where they are kept. */
 export const makeTokensOver = (options: TokensOptions, place: TokenPlace): AccountTokens => {
   const { configured, driver } = options
-  const login = driver.capabilities.login ? options.login : undefined
+  const login = driver.login === undefined ? undefined : options.login
   // An account with credentials is never used without them.
-  const isAnonymous = driver.capabilities.anonymous && options.login === undefined && configured === undefined
+  const isAnonymous = driver.isAnonymous && options.login === undefined && configured === undefined
   let noRefreshBefore = 0
   let running: Deferred.Deferred<string, UpstreamFailure> | undefined
 
@@ -150,7 +159,7 @@ export const makeTokens = (options: TokensOptions, clock: Clock): AccountTokens 
     since: () => since,
     now,
     logIn: (login, kind) =>
-      Effect.flatMap(Effect.exit(options.driver.login(login)), (exit) => {
+      Effect.flatMap(Effect.exit(logInTo(options.driver, login)), (exit) => {
         if (Exit.isSuccess(exit)) {
           held = exit.value
           since = now()

@@ -448,7 +448,7 @@ export class Attempts<B, A> {
     }
     const judged = classify(failure, {
       direct: caller._tag === "Direct",
-      mayRefresh: !this.refreshed.has(lease.account) && lease.driver.capabilities.login,
+      mayRefresh: !this.refreshed.has(lease.account) && lease.driver.login !== undefined,
       shown: false,
       alone: this.hasOneAccount(lease.upstream),
       keyless: lease.isKeyless,

@@ -6,7 +6,7 @@ import type { Conversation, Part, Sampling, Thinking, Turn } from "../domain/Con
 import { carriedHints, isRequired } from "../domain/families/families.ts"
 import type { Natives } from "../domain/families/Natives.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import type { Driver, OwnInputs, UpstreamModel } from "../upstream/Upstream.ts"
+import type { Driver, OwnInputs, Sends, UpstreamModel } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
@@ -27,13 +27,12 @@ const samplingKeys = Object.keys(samplingFields) as ReadonlyArray<keyof typeof s
 const noteUnsampled = (
   conversation: Conversation,
   model: UpstreamModel,
-  { capabilities, unsampled }: Driver,
+  { sends }: Driver,
   stats: RequestStats
 ): void => {
   const { sampling } = conversation
-  const unsent = unsampled?.(model, conversation) ?? []
   for (const key of samplingKeys) {
-    if (sampling[key] === undefined || (capabilities.sampling && !unsent.includes(key))) continue
+    if (sampling[key] === undefined || sends.sampling?.(key, model, conversation) === true) continue
     noteIgnored(stats, stats.style === "generate" ? `generationConfig.${key}` : samplingFields[key])
   }
 }
@@ -49,24 +48,30 @@ const saidFields: ReadonlyMap<string | undefined, ReadonlyMap<string, string>> =
 
 const all = () => true
 
+/** What a driver sends. */
+type Sending = Pick<Driver, "family" | "sends">
+
+/** Stands for the driver where nothing is sent. */
+export const sendsNothing: Sending = { sends: {} }
+
 /** Tells which natives of a family the driver sends; `undefined` for those of other families. */
 const sendsOf = (
-  { family, sendsNative = all }: Pick<Driver, "family" | "sendsNative">,
+  { family, sends }: Sending,
   natives: Natives | undefined
-): Driver["sendsNative"] => natives !== undefined && natives.family === family ? sendsNative : undefined
+): Sends["native"] => natives !== undefined && natives.family === family ? sends.native ?? all : undefined
 
 /** Notes the fields that the driver does not send. Returns the error of the first that the reply depends on. */
 export const noteUncarried = (
   fields: NonNullable<Conversation["serverFields"]>,
-  driver: Pick<Driver, "carries">,
+  { sends }: Sending,
   stats: RequestStats,
-  sends?: Driver["sendsNative"],
+  sendsNative?: Sends["native"],
   conversation?: Conversation
 ): GatewayError | undefined => {
   const saidAs = saidFields.get(stats.style)
   for (const name of Object.keys(fields)) {
     const said = saidAs?.get(name) ?? name
-    if (driver.carries?.(name, conversation) === true || sends?.(said.split(".", 1)[0]!, "") === true) continue
+    if (sends.fields?.(name, conversation) === true || sendsNative?.(said.split(".", 1)[0]!, "") === true) continue
     if (isRequired(name)) return invalidRequest(`${name}: the upstream makes replies of text only`, name)
     if (!carriedHints.has(name)) noteIgnored(stats, said)
   }
@@ -83,11 +88,11 @@ export const noteOwnInputs = (own: OwnInputs | undefined, stats: RequestStats, s
 export const noteUnsaidThinking = (
   thinking: Thinking,
   model: UpstreamModel,
-  { saysThinking }: Pick<Driver, "saysThinking">,
+  { sends }: Sending,
   stats: Pick<RequestStats, "ignored" | "ignoredMore">,
   conversation?: Conversation
 ): void => {
-  if (saysThinking?.(model, thinking, conversation) === true) return
+  if (sends.thinking?.(model, thinking, conversation) === true) return
   for (const field of thinking.fields ?? []) noteIgnored(stats, field)
 }
 
@@ -98,7 +103,7 @@ export const noteUnsaidThinking = (
 export const noteUnsentFields = (
   conversation: Conversation,
   stats: RequestStats,
-  driver: Pick<Driver, "carries" | "family" | "sendsNative"> = {}
+  driver: Sending = sendsNothing
 ): GatewayError | undefined => {
   const { natives, serverFields } = conversation
   const sends = sendsOf(driver, natives)

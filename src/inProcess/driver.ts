@@ -10,13 +10,6 @@ import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 
-const unsupported = (phase: "login" | "session") =>
-  Effect.fail(
-    new UpstreamFailure({ phase, kind: "refused", status: 501, message: `This upstream does not support ${phase}s` })
-  )
-
-const noSessions = unsupported("session")
-
 /** Turns a failure that is not an `UpstreamFailure` into a defect: it is a bug in the driver. */
 const illFormed = (name: string) => (cause: Cause.Cause<UpstreamFailure>): Effect.Effect<never, UpstreamFailure> => {
   const failure: unknown = Option.getOrUndefined(Cause.findErrorOption(cause))
@@ -36,23 +29,19 @@ export const makeDriver = (
   driver: Pick<Driver, "complete"> & { readonly [K in keyof Driver]?: Driver[K] | undefined }
 ): Driver => {
   const name = driver.name ?? "custom"
-  const embed = driver.embed?.bind(driver)
-  const carries = driver.carries?.bind(driver)
-  const listModels = driver.listModels?.bind(driver)
+  const optional = (["login", "listModels", "embed", "countTokens", "carry"] as const)
+    .flatMap((member) => driver[member] === undefined ? [] : [[member, driver[member].bind(driver)] as const])
   // A spread would miss the methods of a class, and members set to undefined would hide the defaults.
   return {
     name,
-    capabilities: driver.capabilities ?? { login: false, sessions: false, anonymous: true, sampling: false },
+    isAnonymous: driver.isAnonymous ?? driver.login === undefined,
+    sends: driver.sends ?? {},
     models: driver.models ?? [],
-    login: (login) => driver.login?.(login) ?? unsupported("login"),
     verify: (token) => driver.verify?.(token) ?? Effect.void,
-    createSession: (token) => driver.createSession?.(token) ?? noSessions,
-    listSessions: (token, count) => driver.listSessions?.(token, count) ?? noSessions,
-    deleteSession: (token, id) => driver.deleteSession?.(token, id) ?? noSessions,
-    deleteAllSessions: (token) => driver.deleteAllSessions?.(token) ?? noSessions,
-    ...(embed === undefined ? {} : { embed }),
-    ...(carries === undefined ? {} : { carries }),
-    ...(listModels === undefined ? {} : { listModels }),
+    family: driver.family,
+    secrets: driver.secrets,
+    sessions: driver.sessions,
+    ...Object.fromEntries(optional),
     complete: (request) => {
       // When an app's own call leaves is not known.
       request.budget.isSent = true

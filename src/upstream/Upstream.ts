@@ -191,44 +191,51 @@ export interface CountRequest {
   readonly token: string | undefined
 }
 
-/** What each driver implements. */
+/** What a driver sends of what callers ask for. The gateway substitutes the rest, or `x-gateway-ignored` lists it. */
+export interface Sends {
+  /** True for a sampling parameter that the server gets. A driver without it sends none. */
+  readonly sampling?: ((name: keyof Sampling, model: UpstreamModel, conversation: Conversation) => boolean) | undefined
+  /** True if the server gets all that the caller's fields say about thinking. A driver without it passes none of them on. */
+  readonly thinking?:
+    | ((model: UpstreamModel, thinking: Thinking, conversation?: Conversation) => boolean)
+    | undefined
+  /**
+   * True for a field of `Conversation.serverFields` that the server gets, which it does not where the conversation itself says something
+   * else by that name. A driver without it sends none.
+   */
+  readonly fields?: ((name: string, conversation?: Conversation) => boolean) | undefined
+  /**
+   * True for a vendor's own field, or an element of a kind, that the server gets if its family is the driver's. `path` is the element's, and
+   * empty for the request. A driver without it sends all of its family.
+   */
+  readonly native?: ((name: string, path: string) => boolean) | undefined
+}
+
+/** The sessions of an account that the upstream keeps. */
+export interface Sessions {
+  readonly create: (token: string | undefined) => Effect.Effect<string, UpstreamFailure>
+  /** Sessions of an account, `count` at most. */
+  readonly list: (
+    token: string | undefined,
+    count: number
+  ) => Effect.Effect<ReadonlyArray<UpstreamSession>, UpstreamFailure>
+  readonly delete: (token: string | undefined, id: string) => Effect.Effect<void, UpstreamFailure>
+  readonly deleteAll: (token: string | undefined) => Effect.Effect<void, UpstreamFailure>
+}
+
+/** What each driver implements. What an upstream lacks is absent. */
 export interface Driver {
   /** Callers see the name `embedded`; other drivers may have any other name. */
   readonly name: string
   /** The vendor contract that the driver speaks; it sends the `Native` of that family back word for word. */
   readonly family?: FamilyName | undefined
-  /** What the upstream supports. The driver or the gateway substitutes the rest. */
-  readonly capabilities: {
-    /** Accounts log in with a password; otherwise they have a token only. */
-    readonly login: boolean
-    /** It has sessions that can be listed and deleted. */
-    readonly sessions: boolean
-    /** A completion needs no credential. */
-    readonly anonymous: boolean
-    /** The upstream applies sampling parameters such as stop sequences itself; informational. */
-    readonly sampling: boolean
-  }
+  /** A completion needs no credential. */
+  readonly isAnonymous: boolean
+  readonly sends: Sends
   /**
    * Model ids beyond the four native ones, in configured order. Informational: callers may use those of `upstream.models`.
    */
   readonly models: ReadonlyArray<UpstreamModel>
-  /**
-   * True if the upstream receives all that the caller's fields say about thinking. A driver without it passes none of them on, and
-   * `x-gateway-ignored` lists them.
-   */
-  readonly saysThinking?:
-    | ((model: UpstreamModel, thinking: Thinking, conversation?: Conversation) => boolean)
-    | undefined
-  /**
-   * True for a field of `Conversation.serverFields` that the driver sends, which it does not where the conversation itself says
-   * something else by that name. Drivers without it send none. `x-gateway-ignored` lists the others.
-   */
-  readonly carries?: ((name: string, conversation?: Conversation) => boolean) | undefined
-  /**
-   * True for a vendor's own field, or an element of a kind, that the driver sends if its family is the driver's. `path` is the element's,
-   * and empty for the request. Drivers without it send all of their family.
-   */
-  readonly sendsNative?: ((name: string, path: string) => boolean) | undefined
   /** Sent beside the account's credential. They are removed where the upstream's words are quoted. */
   readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
   /** The same driver over an account's own proxy: an address or `direct`. Drivers that call no server have none. */
@@ -237,12 +244,8 @@ export interface Driver {
   readonly listModels?:
     | ((token: string | undefined) => Effect.Effect<ReadonlyArray<string>, UpstreamFailure>)
     | undefined
-  /** Parameters of a request that a driver with sampling does not send. */
-  readonly unsampled?:
-    | ((model: UpstreamModel, conversation: Conversation) => ReadonlyArray<keyof Sampling>)
-    | undefined
-  /** Logs in and returns a token. */
-  readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
+  /** Logs in and returns a token. Absent where accounts have a token only. */
+  readonly login?: ((login: Login) => Effect.Effect<string, UpstreamFailure>) | undefined
   /** Checks that a token works. */
   readonly verify: (token: string | undefined) => Effect.Effect<void, UpstreamFailure>
   /** Starts a completion and waits for the head of the response, so that refusals fail here. The scope owns the connection. */
@@ -255,12 +258,5 @@ export interface Driver {
   readonly carry?: ((request: CarriedRequest) => Effect.Effect<CarriedReply, UpstreamFailure, Scope.Scope>) | undefined
   /** Counts the tokens of a conversation, if the upstream can. */
   readonly countTokens?: ((request: CountRequest) => Effect.Effect<number, UpstreamFailure>) | undefined
-  readonly createSession: (token: string | undefined) => Effect.Effect<string, UpstreamFailure>
-  /** Sessions of an account, `count` at most. */
-  readonly listSessions: (
-    token: string | undefined,
-    count: number
-  ) => Effect.Effect<ReadonlyArray<UpstreamSession>, UpstreamFailure>
-  readonly deleteSession: (token: string | undefined, id: string) => Effect.Effect<void, UpstreamFailure>
-  readonly deleteAllSessions: (token: string | undefined) => Effect.Effect<void, UpstreamFailure>
+  readonly sessions?: Sessions | undefined
 }

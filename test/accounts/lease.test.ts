@@ -364,7 +364,7 @@ describe("a pool without accounts", () => {
     Effect.gen(function*() {
       const { driver } = makeDriver({
         name: "embedded",
-        capabilities: { login: true, sessions: true, anonymous: true, sampling: true }
+        isAnonymous: true
       })
       const { change, pool } = yield* buildPool({ upstream: {} }, () => driver)
       const first = yield* hold(pool)
@@ -485,7 +485,7 @@ describe("a lease during a change of the upstream", () => {
 describe("a lease on an account whose sessions are being deleted", () => {
   it.effect("is on the upstream that was configured in the meantime", () =>
     Effect.gen(function*() {
-      const { driver: first } = makeDriver({ deleteAllSessions: () => Effect.never })
+      const { driver: first } = makeDriver({ sessions: { deleteAll: () => Effect.never } })
       const { driver: second } = makeDriver()
       let driver: Driver = first
       const { pool } = yield* buildPool({ accounts: accounts("a"), auto_delete: { mode: "all" } }, () => driver)

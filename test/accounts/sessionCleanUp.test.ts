@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
-import type { Driver } from "../../src/upstream/Upstream.ts"
+import type { Sessions } from "../../src/upstream/Upstream.ts"
 import { accounts, ask, buildPool, direct, hold, makeDriver, managed, type Pool, shows } from "./support.ts"
 
 const a = "a@x.org"
@@ -19,7 +19,7 @@ const use = Effect.fnUntraced(function*(pool: Pool, sessions: ReadonlyArray<stri
 const heldDeletion = Effect.gen(function*() {
   const gate = yield* Deferred.make<void>()
   const state = { running: 0, interrupted: 0 }
-  const deleteAllSessions: Driver["deleteAllSessions"] = () =>
+  const deleteAll: Sessions["deleteAll"] = () =>
     Effect.suspend(() => {
       state.running++
       return Deferred.await(gate)
@@ -27,7 +27,7 @@ const heldDeletion = Effect.gen(function*() {
       Effect.onInterrupt(() => Effect.sync(() => void state.interrupted++)),
       Effect.ensuring(Effect.sync(() => void state.running--))
     )
-  return { ...makeDriver({ deleteAllSessions }), state, open: Deferred.succeed(gate, undefined) }
+  return { ...makeDriver({ sessions: { deleteAll } }), state, open: Deferred.succeed(gate, undefined) }
 })
 
 const deletions = (calls: ReadonlyArray<string>) => calls.filter((call) => call.startsWith("delete"))
@@ -46,11 +46,13 @@ describe("auto_delete", () => {
       const seen: Array<string> = []
       const built = yield* Deferred.make<Pool>()
       const { driver } = makeDriver({
-        deleteSession: (token, id) =>
-          Deferred.await(built).pipe(
-            Effect.flatMap((pool) => pool.status),
-            Effect.map(({ in_use }) => void seen.push(`${id} ${token} ${in_use}`))
-          )
+        sessions: {
+          delete: (token, id) =>
+            Deferred.await(built).pipe(
+              Effect.flatMap((pool) => pool.status),
+              Effect.map(({ in_use }) => void seen.push(`${id} ${token} ${in_use}`))
+            )
+        }
       })
       const { pool } = yield* buildPool({ accounts: accounts("a"), auto_delete: { mode: "single" } }, () => driver)
       yield* Deferred.succeed(built, pool)
@@ -161,7 +163,7 @@ describe("auto_delete", () => {
   it.effect("a failed deletion fails no request", () =>
     Effect.gen(function*() {
       const failure = Effect.fail(new UpstreamFailure({ phase: "session", kind: "transport" }))
-      const { driver } = makeDriver({ deleteSession: () => failure, deleteAllSessions: () => failure })
+      const { driver } = makeDriver({ sessions: { delete: () => failure, deleteAll: () => failure } })
       const { change, pool } = yield* buildPool({
         accounts: accounts("a"),
         auto_delete: { mode: "single" }
@@ -177,9 +179,7 @@ describe("auto_delete", () => {
 
   it.effect("has no effect on an upstream without sessions", () =>
     Effect.gen(function*() {
-      const { calls, driver } = makeDriver({
-        capabilities: { login: true, sessions: false, anonymous: false, sampling: true }
-      })
+      const { calls, driver } = makeDriver({}, { sessions: undefined })
       const { pool } = yield* buildPool({ accounts: accounts("a"), auto_delete: { mode: "all" } }, () => driver)
       yield* (yield* use(pool, ["s1"])).free
       yield* Effect.yieldNow

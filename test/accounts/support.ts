@@ -10,18 +10,22 @@ import { Accounts, type Caller, type LeaseOptions } from "../../src/accounts/Acc
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
-import type { Driver, Login } from "../../src/upstream/Upstream.ts"
+import type { Driver, Login, Sessions } from "../../src/upstream/Upstream.ts"
 import { Upstreams } from "../../src/upstream/Upstreams.ts"
 
 const unused = Effect.die("not called")
 
 /** A driver of the session kind whose logins give `<name>-1`, `<name>-2` …; `calls` records its calls. */
-export const makeDriver = (overrides: Partial<Driver> = {}) => {
+export const makeDriver = (
+  { sessions, ...overrides }: Partial<Omit<Driver, "sessions">> & { readonly sessions?: Partial<Sessions> } = {},
+  without: { readonly login?: undefined; readonly sessions?: undefined } = {}
+) => {
   const calls: Array<string> = []
   const logins = new Map<string, number>()
   const driver: Driver = {
     name: "session",
-    capabilities: { login: true, sessions: true, anonymous: false, sampling: false },
+    isAnonymous: false,
+    sends: {},
     models: [],
     login: (login) =>
       Effect.map(Effect.yieldNow, () => {
@@ -33,11 +37,15 @@ export const makeDriver = (overrides: Partial<Driver> = {}) => {
       }),
     verify: (token) => Effect.sync(() => void calls.push(`verify ${token}`)),
     complete: () => unused,
-    createSession: () => unused,
-    listSessions: () => unused,
-    deleteSession: (token, id) => Effect.sync(() => void calls.push(`delete ${id} with ${token}`)),
-    deleteAllSessions: (token) => Effect.sync(() => void calls.push(`delete all with ${token}`)),
-    ...overrides
+    ...overrides,
+    sessions: {
+      create: () => unused,
+      list: () => unused,
+      delete: (token, id) => Effect.sync(() => void calls.push(`delete ${id} with ${token}`)),
+      deleteAll: (token) => Effect.sync(() => void calls.push(`delete all with ${token}`)),
+      ...sessions
+    },
+    ...without
   }
   return { driver, calls }
 }

@@ -12,21 +12,21 @@ import { resolveRoute } from "../../src/domain/routes.ts"
 import { type UpstreamEvent, UpstreamFinish, UpstreamReasoning, UpstreamText } from "../../src/domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 import { Captures } from "../../src/recordings/Captures.ts"
-import type { Driver } from "../../src/upstream/Upstream.ts"
+import type { Driver, Sessions } from "../../src/upstream/Upstream.ts"
 import { Upstreams } from "../../src/upstream/Upstreams.ts"
 import { accounts, makeDriver } from "../accounts/support.ts"
 
 /** A driver with scripted sessions and replies, and the calls that it received. */
-const makeUpstream = (overrides: (calls: Array<string>) => Partial<Driver> = () => ({})) => {
+const makeUpstream = (
+  overrides: (calls: Array<string>) => Partial<Omit<Driver, "sessions">> & { readonly sessions?: Partial<Sessions> } =
+    () => ({}),
+  without: { readonly sessions?: undefined } = {}
+) => {
   const made = makeDriver()
   const { calls } = made
+  const { sessions, ...others } = overrides(calls)
   const driver: Driver = {
     ...made.driver,
-    createSession: (token) => Effect.as(Effect.sync(() => void calls.push(`create with ${token}`)), "session-1"),
-    listSessions: (token) =>
-      Effect.as(Effect.sync(() => void calls.push(`list with ${token}`)), [
-        { id: "other", title: "", updatedAt: 0 }
-      ]),
     complete: ({ credential, model }) =>
       Effect.map(credential.token, (token) => {
         calls.push(`complete ${model.id} with ${token}`)
@@ -36,7 +36,17 @@ const makeUpstream = (overrides: (calls: Array<string>) => Partial<Driver> = () 
           events: Stream.fromArray([UpstreamReasoning("thought"), UpstreamText("answer"), UpstreamFinish("stop")])
         }
       }),
-    ...overrides(calls)
+    ...others,
+    sessions: {
+      ...made.driver.sessions!,
+      create: (token) => Effect.as(Effect.sync(() => void calls.push(`create with ${token}`)), "session-1"),
+      list: (token) =>
+        Effect.as(Effect.sync(() => void calls.push(`list with ${token}`)), [
+          { id: "other", title: "", updatedAt: 0 }
+        ]),
+      ...sessions
+    },
+    ...without
   }
   return { driver, calls }
 }
@@ -94,11 +104,13 @@ describe("an account test without a message", () => {
     Effect.gen(function*() {
       let expired = 1
       const { calls, driver } = makeUpstream((calls) => ({
-        createSession: (token) =>
-          Effect.suspend(() => {
-            calls.push(`create with ${token}`)
-            return expired-- > 0 ? Effect.fail(tokenExpired) : Effect.succeed("session-1")
-          })
+        sessions: {
+          create: (token) =>
+            Effect.suspend(() => {
+              calls.push(`create with ${token}`)
+              return expired-- > 0 ? Effect.fail(tokenExpired) : Effect.succeed("session-1")
+            })
+        }
       }))
       const { factsOf, test } = yield* build(driver)
       assert.isTrue((yield* test("a@x.org")).success)
@@ -135,8 +147,7 @@ describe("an account test without a message", () => {
   it.effect("succeeds without sessions that cannot be deleted or listed, and does not wait for the deletion", () =>
     Effect.gen(function*() {
       const { driver } = makeUpstream(() => ({
-        deleteSession: () => Effect.never,
-        listSessions: () => Effect.fail(tokenExpired)
+        sessions: { delete: () => Effect.never, list: () => Effect.fail(tokenExpired) }
       }))
       const { test } = yield* build(driver)
       const running = yield* Effect.forkChild(test("a@x.org"))
@@ -146,10 +157,7 @@ describe("an account test without a message", () => {
 
   it.effect("checks the token if the upstream keeps no sessions, and says so", () =>
     Effect.gen(function*() {
-      const { calls, driver } = makeUpstream(() => ({
-        name: "openai",
-        capabilities: { login: false, sessions: false, anonymous: false, sampling: true }
-      }))
+      const { calls, driver } = makeUpstream(() => ({ name: "openai", login: undefined }), { sessions: undefined })
       const { test, tests } = yield* build(driver, { accounts: [{ token: "server-key" }, ...accounts("a")] })
       const identifier = tokenIdentifier("server-key", sha256Hex)
       assert.deepInclude(yield* test(identifier), {
@@ -261,13 +269,15 @@ describe("deletion of an account's sessions", () => {
     Effect.gen(function*() {
       let expired = true
       const { calls, driver } = makeUpstream((calls) => ({
-        deleteAllSessions: (token) =>
-          Effect.suspend(() => {
-            calls.push(`delete all with ${token}`)
-            if (!expired) return Effect.void
-            expired = false
-            return Effect.fail(tokenExpired)
-          })
+        sessions: {
+          deleteAll: (token) =>
+            Effect.suspend(() => {
+              calls.push(`delete all with ${token}`)
+              if (!expired) return Effect.void
+              expired = false
+              return Effect.fail(tokenExpired)
+            })
+        }
       }))
       const { tests } = yield* build(driver)
       assert.isUndefined(yield* tests.deleteSessions("a@x.org"))
@@ -277,8 +287,10 @@ describe("deletion of an account's sessions", () => {
   it.effect("fails with the upstream's error", () =>
     Effect.gen(function*() {
       const { driver } = makeUpstream(() => ({
-        deleteAllSessions: () =>
-          Effect.fail(new UpstreamFailure({ phase: "session", kind: "refused", code: 50000, message: "on fire" }))
+        sessions: {
+          deleteAll: () =>
+            Effect.fail(new UpstreamFailure({ phase: "session", kind: "refused", code: 50000, message: "on fire" }))
+        }
       }))
       const { tests } = yield* build(driver)
       assert.include((yield* Effect.flip(tests.deleteSessions("a@x.org"))).message, "on fire")

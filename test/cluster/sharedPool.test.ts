@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { hash } from "node:crypto"
 import type { Caller } from "../../src/accounts/Accounts.ts"
+import { logInTo } from "../../src/accounts/tokens.ts"
 import { Store } from "../../src/cluster/store/Store.ts"
 import { StoreUnavailable } from "../../src/cluster/store/StoreShape.ts"
 import { CurrentShutdown, Shutdown } from "../../src/config/clock/Shutdown.ts"
@@ -113,7 +114,7 @@ describe("a pool that two nodes share", () => {
     Effect.gen(function*() {
       const deleted: Array<string | undefined> = []
       const { driver } = makeDriver({
-        deleteAllSessions: (token) => Effect.sync(() => void deleted.push(token))
+        sessions: { deleteAll: (token) => Effect.sync(() => void deleted.push(token)) }
       })
       const config = {
         accounts: accounts("a"),
@@ -161,7 +162,7 @@ describe("a pool that two nodes share", () => {
       const { driver } = makeDriver()
       const refusing: Driver = {
         ...driver,
-        login: (login) => works ? driver.login(login) : Effect.fail(wrongCredentials)
+        login: (login) => works ? logInTo(driver, login) : Effect.fail(wrongCredentials)
       }
       const { one, other, server } = yield* two({ accounts: accounts("a", "b") }, refusing)
       const first = yield* hold(one.pool)
@@ -189,7 +190,7 @@ describe("a pool that two nodes share", () => {
       const { driver } = makeDriver()
       const refusing: Driver = {
         ...driver,
-        login: (login) => works ? driver.login(login) : Effect.fail(wrongCredentials)
+        login: (login) => works ? logInTo(driver, login) : Effect.fail(wrongCredentials)
       }
       const server = yield* settledServer
       /** A store that fails the first report of a probe. */

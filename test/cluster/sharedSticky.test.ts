@@ -53,9 +53,9 @@ describe("sticky conversations of two nodes", () => {
     Effect.gen(function*() {
       const server = yield* settledServer
       const keyless: Driver = {
-        ...makeDriver().driver,
+        ...makeDriver({}, { login: undefined, sessions: undefined }).driver,
         name: "openai",
-        capabilities: { login: false, sessions: false, anonymous: true, sampling: true }
+        isAnonymous: true
       }
       const upstream = { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { m: "m" }, max_inflight: 1 }
       const named = new Map([["gpu", keyless], ["hosted", keyless]])

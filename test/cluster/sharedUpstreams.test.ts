@@ -17,9 +17,9 @@ import { settledServer, storeLayer } from "./support.ts"
 
 /** A server that needs no key. */
 const keyless: Driver = {
-  ...makeDriver().driver,
+  ...makeDriver({}, { login: undefined, sessions: undefined }).driver,
   name: "openai",
-  capabilities: { login: false, sessions: false, anonymous: true, sampling: true }
+  isAnonymous: true
 }
 const named = new Map([["gpu", keyless], ["hosted", keyless]])
 

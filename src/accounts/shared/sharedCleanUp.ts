@@ -31,7 +31,7 @@ export const makeSharedCleanUp = Effect.fnUntraced(function*(store: StoreShape, 
      * Whether a lease can delete what others left: one that ended before it had a token leaves that to the next lease. The last lease of an
      * account may be such a one.
      */
-    canDelete: ({ driver, token }: Leftovers): boolean => token !== undefined || driver.capabilities.anonymous,
+    canDelete: ({ driver, token }: Leftovers): boolean => token !== undefined || driver.isAnonymous,
     /** Whether a lease makes the account one whose sessions must all be deleted. */
     isUnclean: (account: string, leftovers: Leftovers): boolean =>
       account !== "" && deletions.wanted(leftovers) === "all",

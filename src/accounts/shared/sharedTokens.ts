@@ -13,7 +13,7 @@ import type { StoreShape } from "../../cluster/store/Store.ts"
 import type { ReturnedData, StoreUnavailable } from "../../cluster/store/StoreShape.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Login } from "../../upstream/Upstream.ts"
-import { type AccountTokens, type LoginKind, makeTokensOver, type TokensOptions } from "../tokens.ts"
+import { type AccountTokens, type LoginKind, logInTo, makeTokensOver, type TokensOptions } from "../tokens.ts"
 
 /** A node that waits for another node's login asks the store this often if no message comes, in milliseconds. */
 const pollInterval = 250
@@ -102,7 +102,7 @@ export const makeSharedTokens = (options: SharedTokensOptions): SharedTokens => 
 
   /** Logs in for all nodes. */
   const ownLogin = Effect.fnUntraced(function*(login: Login, kind: LoginKind) {
-    const exit = yield* Effect.exit(driver.login(login))
+    const exit = yield* Effect.exit(logInTo(driver, login))
     const ended = Exit.isSuccess(exit)
       ? store.run("login", "done", name(), store.seal(place(), exit.value))
       : store.run("login", "failed", name(), store.seal(failurePlace(), failureText(exit)))

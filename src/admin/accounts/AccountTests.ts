@@ -119,16 +119,16 @@ export class AccountTests extends Context.Service<AccountTests, {
     ) => Effect.option(Effect.timeout(Effect.flatMap(access.credential.token, use), cleanUpTime))
 
     const deleteSession = (access: AccountAccess, id: string) =>
-      attemptWithToken(access, (token) => access.driver.deleteSession(token, id))
+      attemptWithToken(access, (token) => access.driver.sessions?.delete(token, id) ?? Effect.void)
 
     const trySession = Effect.fnUntraced(function*(access: AccountAccess): Effect.fn.Return<Outcome, UpstreamFailure> {
-      const { capabilities, name } = access.driver
+      const { name, sessions, verify } = access.driver
       const token = yield* access.credential.token
-      if (!capabilities.sessions) {
-        yield* access.driver.verify(token)
+      if (sessions === undefined) {
+        yield* verify(token)
         return { message: `The account works; the ${name} upstream keeps no sessions`, thinking: "" }
       }
-      const id = yield* access.driver.createSession(token)
+      const id = yield* sessions.create(token)
       yield* deleteSession(access, id)
       return { message: "The login works and a session was made", thinking: "" }
     })
@@ -193,12 +193,10 @@ export class AccountTests extends Context.Service<AccountTests, {
     })
 
     const countSessions = (access: AccountAccess) =>
-      access.driver.capabilities.sessions
-        ? Effect.map(
-          attemptWithToken(access, (token) => access.driver.listSessions(token, mostSessions)),
-          (sessions) => sessions._tag === "Some" ? sessions.value.length : 0
-        )
-        : Effect.succeed(0)
+      Effect.map(
+        attemptWithToken(access, (token) => access.driver.sessions?.list(token, mostSessions) ?? Effect.succeed([])),
+        (sessions) => sessions._tag === "Some" ? sessions.value.length : 0
+      )
 
     const test = Effect.fn("AccountTests.test")(function*(test: AccountTest) {
       const { identifier, message, modelName } = test
@@ -245,9 +243,9 @@ export class AccountTests extends Context.Service<AccountTests, {
       }),
       deleteSessions: Effect.fn("AccountTests.deleteSessions")(function*(identifier) {
         const access = yield* accounts.withAccount(identifier)
-        const { capabilities, name } = access.driver
-        if (!capabilities.sessions) return `The ${name} upstream keeps no sessions: there was nothing to delete`
-        yield* using(access, ({ credential, driver }) => Effect.flatMap(credential.token, driver.deleteAllSessions))
+        const { name, sessions } = access.driver
+        if (sessions === undefined) return `The ${name} upstream keeps no sessions: there was nothing to delete`
+        yield* using(access, ({ credential }) => Effect.flatMap(credential.token, sessions.deleteAll))
         return undefined
       })
     })

@@ -79,7 +79,7 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
       const upstreams = yield* Upstreams
 
       const tokenOf = (driver: Driver, { key, login }: TestCredential) =>
-        driver.capabilities.login && login !== undefined && key === undefined
+        driver.login !== undefined && login !== undefined && key === undefined
           ? driver.login(login)
           : Effect.succeed(key)
 

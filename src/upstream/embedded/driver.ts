@@ -10,9 +10,9 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import { randomUUID } from "node:crypto"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import type { ExchangeLimits } from "../Exchange.ts"
-import { makeSessionDriver } from "../session/driver.ts"
+import { makeSessionDriver, type SessionDriver } from "../session/driver.ts"
 import { exchangesOf } from "../transports/httpClient.ts"
-import type { Driver, UpstreamModel } from "../Upstream.ts"
+import type { UpstreamModel } from "../Upstream.ts"
 import { Answerer } from "./Answerer.ts"
 import { makeClient } from "./client.ts"
 import { withRecordings } from "./recordings.ts"
@@ -31,7 +31,7 @@ const withToken = (request: HttpClientRequest.HttpClientRequest): HttpClientRequ
   request.headers["authorization"] === undefined ? HttpClientRequest.bearerToken(request, anonymousToken) : request
 
 /** Makes the driver with its own answerer. */
-export const makeEmbeddedDriver = (options: EmbeddedOptions): Effect.Effect<Driver, never, Deadlines> =>
+export const makeEmbeddedDriver = (options: EmbeddedOptions): Effect.Effect<SessionDriver, never, Deadlines> =>
   Effect.gen(function*() {
     const clock = yield* Clock.Clock
     const deadlines = yield* Deadlines
@@ -44,7 +44,7 @@ export const makeEmbeddedDriver = (options: EmbeddedOptions): Effect.Effect<Driv
     const exchanges = yield* exchangesOf(client, deadlines, () => false)
     const driver = makeSessionDriver(exchanges, { baseUrl: "http://embedded", ...options })
     return yield* withRecordings(
-      { ...driver, name: "embedded", capabilities: { ...driver.capabilities, anonymous: true } },
+      { ...driver, name: "embedded", isAnonymous: true },
       options.limits,
       deadlines
     )

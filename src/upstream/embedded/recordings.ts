@@ -102,11 +102,11 @@ const replayDriver = (recording: Recording, limits: ExchangeLimits, deadlines: D
  * Adds recordings to a driver: a conversation that names one is answered with it, all others by the driver. Recordings contain
  * other callers' data, so a caller with a token of their own gets none of them.
  */
-export const withRecordings = (
-  driver: Driver,
+export const withRecordings = <D extends Driver>(
+  driver: D,
   limits: ExchangeLimits,
   deadlines: Deadlines["Service"]
-): Effect.Effect<Driver> =>
+): Effect.Effect<D> =>
   Effect.map(Recordings, (find) => ({
     ...driver,
     complete: Effect.fnUntraced(function*(request) {

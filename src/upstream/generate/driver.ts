@@ -18,7 +18,6 @@ import {
   longestVectors,
   makeServerClient,
   mostListed,
-  sessionless,
   slowestBody
 } from "../server/ServerClient.ts"
 import type { ServerOptions } from "../server/ServerOptions.ts"
@@ -157,18 +156,20 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
   }, Effect.scoped)
 
   return {
-    ...sessionless(client.verify("/models")),
+    verify: client.verify("/models"),
     listModels: client.listModels(`/models?pageSize=${mostListed}`, listedNames),
     name: "generate",
     family: "generate",
-    sendsNative: sendsField(policy),
-    unsampled: () => ["logitBias"],
-    carries: (name) => saidWords.has(name),
+    sends: {
+      sampling: (name) => name !== "logitBias",
+      thinking: (model) => entries.get(model.id)?.thinking !== "none",
+      fields: (name) => saidWords.has(name),
+      native: sendsField(policy)
+    },
     embed,
     countTokens,
-    capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
+    isAnonymous: true,
     models: options.furtherModels,
-    saysThinking: (model) => entries.get(model.id)?.thinking !== "none",
     complete: (request) => client.complete(request, say)
   }
 }

@@ -12,7 +12,7 @@ import type { Exchanges } from "../Exchange.ts"
 import { asCount, parseJson } from "../json.ts"
 import { errorFacts } from "../server/errorFacts.ts"
 import { passesUnwritten } from "../server/fieldPolicy.ts"
-import { type CompletionCall, listedIds, makeServerClient, mostListed, sessionless } from "../server/ServerClient.ts"
+import { type CompletionCall, listedIds, makeServerClient, mostListed } from "../server/ServerClient.ts"
 import type { ServerOptions } from "../server/ServerOptions.ts"
 import { saysThinking } from "../server/thinking.ts"
 import type { CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
@@ -87,19 +87,21 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
   }, Effect.scoped)
 
   return {
-    ...sessionless(client.verify("/v1/models")),
+    verify: client.verify("/v1/models"),
     listModels: client.listModels(`/v1/models?limit=${mostListed}`, listedIds),
     name: "messages",
     family: "messages",
     // Self-hosted servers need no key; others refuse by themselves.
-    capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
-    unsampled: (model, conversation) => unsampled(conversation, asked(model).options.thinking),
-    sendsNative: (name, path) => path !== "" || sends(name),
-    carries: (name) => saidWords.has(name),
+    isAnonymous: true,
+    sends: {
+      sampling: (name, model, conversation) => !unsampled(conversation, asked(model).options.thinking).includes(name),
+      thinking: (model, thinking, conversation) =>
+        saysThinking(thinking, asked(model).options.thinking ?? "budget") &&
+        (thinking.mode === "off" || conversation === undefined || mayThink(conversation)),
+      fields: (name) => saidWords.has(name),
+      native: (name, path) => path !== "" || sends(name)
+    },
     models: options.furtherModels,
-    saysThinking: (model, thinking, conversation) =>
-      saysThinking(thinking, asked(model).options.thinking ?? "budget") &&
-      (thinking.mode === "off" || conversation === undefined || mayThink(conversation)),
     complete: (request) => client.complete(request, say),
     countTokens
   }

@@ -14,7 +14,6 @@ import {
   longestBody,
   longestVectors,
   makeServerClient,
-  sessionless,
   slowestBody
 } from "../server/ServerClient.ts"
 import type { ServerOptions } from "../server/ServerOptions.ts"
@@ -99,18 +98,21 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: Serve
     })
 
   return {
-    ...sessionless(client.verify("/models")),
     name: "openai",
     family: "openai",
+    verify: client.verify("/models"),
     embed,
     carry,
     listModels: client.listModels("/models", listedIds),
-    carries,
-    sendsNative: sendsNative(policy, tools),
+    sends: {
+      sampling: () => true,
+      thinking: (model, thinking) => saysThinking(thinking, thinkingWords.get(model.id)),
+      fields: carries,
+      native: sendsNative(policy, tools)
+    },
     // Most self-hosted servers need no key; others refuse by themselves.
-    capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
+    isAnonymous: true,
     models: options.furtherModels,
-    saysThinking: (model, thinking) => saysThinking(thinking, thinkingWords.get(model.id)),
     complete: (request) => client.complete(request, say)
   }
 }

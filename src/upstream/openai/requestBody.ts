@@ -17,7 +17,7 @@ import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { type FieldPolicy, passes, passesUnwritten } from "../server/fieldPolicy.ts"
 import type { ThinkingWords } from "../server/thinking.ts"
-import type { Driver } from "../Upstream.ts"
+import type { Sends as DriverSends } from "../Upstream.ts"
 import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
 import { hasNative, type Sends, withNativeOf } from "./natives.ts"
 import { addThinking } from "./thinking.ts"
@@ -109,7 +109,7 @@ const overrides = ({ output, sampling, serverFields, stop }: Conversation, name:
 }
 
 /** Tells whether a field that the gateway does not model is sent. */
-export const carriesField = (policy: FieldPolicy): NonNullable<Driver["carries"]> => {
+export const carriesField = (policy: FieldPolicy): NonNullable<DriverSends["fields"]> => {
   const isPassed = passesUnwritten(policy)
   return (name, conversation) => isPassed(name) && (conversation === undefined || !overrides(conversation, name))
 }

@@ -36,7 +36,6 @@ import type {
   CarriedRequest,
   CompletionReply,
   CompletionRequest,
-  Driver,
   Recorder,
   RoundRecorder
 } from "../Upstream.ts"
@@ -400,21 +399,3 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
 
   return { carry, complete, isAnswer, listModels, readBody, refusal, start, verify }
 }
-
-/** The members of a driver whose server has keys instead of logins, and no sessions. */
-export const sessionless = (verify: Driver["verify"]) => ({
-  login: () =>
-    Effect.fail(
-      new UpstreamFailure({
-        phase: "login",
-        kind: "refused",
-        status: 403,
-        message: "the upstream knows no logins; configure an API key as the account's token"
-      })
-    ),
-  verify,
-  createSession: (token: string | undefined) => Effect.as(verify(token), ""),
-  listSessions: () => Effect.succeed([]),
-  deleteSession: () => Effect.void,
-  deleteAllSessions: () => Effect.void
-} satisfies Partial<Driver>)

@@ -32,8 +32,14 @@ const longestStop = 2_000
 const isTokenRefusal = ({ code, status }: UpstreamFailure): boolean =>
   code === 40001 || code === 40002 || code === 40003 || status === 401
 
+/** A driver whose accounts log in, and have sessions. */
+export interface SessionDriver extends Driver {
+  readonly login: NonNullable<Driver["login"]>
+  readonly sessions: NonNullable<Driver["sessions"]>
+}
+
 /** Makes the driver. */
-export const makeSessionDriver = (exchanges: Exchanges["Service"], options: SessionOptions): Driver => {
+export const makeSessionDriver = (exchanges: Exchanges["Service"], options: SessionOptions): SessionDriver => {
   const client = makeSessionClient(exchanges, options.baseUrl, options.limits)
 
   /** Sends the call of a round and waits for the head of its response; `begun` receives the round before that. */
@@ -152,14 +158,17 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
 
   return {
     name: "session",
-    capabilities: { login: true, sessions: true, anonymous: false, sampling: false },
+    isAnonymous: false,
+    sends: {},
     models: options.furtherModels,
     login: client.login,
     verify: client.verify,
     complete,
-    createSession: client.createSession,
-    listSessions: client.listSessions,
-    deleteSession: client.deleteSession,
-    deleteAllSessions: client.deleteAllSessions
+    sessions: {
+      create: client.createSession,
+      list: client.listSessions,
+      delete: client.deleteSession,
+      deleteAll: client.deleteAllSessions
+    }
   }
 }

@@ -37,13 +37,13 @@ describe("the embedded driver", () => {
   it.effect("keeps sessions apart by account until they are deleted", () =>
     Effect.gen(function*() {
       const embedded = yield* driver
-      const own = yield* embedded.createSession(undefined)
-      const other = yield* embedded.createSession("other")
+      const own = yield* embedded.sessions.create(undefined)
+      const other = yield* embedded.sessions.create("other")
       assert.notStrictEqual(own, other)
-      assert.deepStrictEqual((yield* embedded.listSessions(undefined, 10)).map(({ id }) => id), [own])
-      yield* embedded.deleteAllSessions(undefined)
-      assert.deepStrictEqual(yield* embedded.listSessions(undefined, 10), [])
-      assert.lengthOf(yield* embedded.listSessions("other", 10), 1)
+      assert.deepStrictEqual((yield* embedded.sessions.list(undefined, 10)).map(({ id }) => id), [own])
+      yield* embedded.sessions.deleteAll(undefined)
+      assert.deepStrictEqual(yield* embedded.sessions.list(undefined, 10), [])
+      assert.lengthOf(yield* embedded.sessions.list("other", 10), 1)
     }))
 
   it.effect("resumes a connection that breaks, and continues at the output limit", () =>

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RequestStats } from "../../../src/completion/RequestStats.ts"
-import { noteUnsaidThinking } from "../../../src/completion/unsentFields.ts"
+import { noteUnsaidThinking, sendsNothing } from "../../../src/completion/unsentFields.ts"
 import type { Thinking } from "../../../src/domain/Conversation.ts"
 import { saysThinking, type ThinkingWords } from "../../../src/upstream/server/thinking.ts"
 
@@ -9,7 +9,7 @@ const model = { id: "m", reasoning: "auto", search: false } as const
 /** The fields that are noted for a server with these words. */
 const noted = (thinking: Thinking, words: ThinkingWords | undefined) => {
   const stats: Pick<RequestStats, "ignored" | "ignoredMore"> = { ignored: undefined, ignoredMore: 0 }
-  const driver = { saysThinking: (_: unknown, said: Thinking) => saysThinking(said, words) }
+  const driver = { sends: { thinking: (_: unknown, said: Thinking) => saysThinking(said, words) } }
   for (const _ of [1, 2]) noteUnsaidThinking(thinking, model, driver, stats)
   return stats.ignored ?? []
 }
@@ -39,7 +39,7 @@ describe("what a server does not hear of thinking", () => {
 
   it("is all of it for a driver that passes nothing on", () => {
     const stats: Pick<RequestStats, "ignored" | "ignoredMore"> = { ignored: undefined, ignoredMore: 0 }
-    noteUnsaidThinking(amount, model, {}, stats)
+    noteUnsaidThinking(amount, model, sendsNothing, stats)
     assert.deepStrictEqual(stats.ignored, fields)
   })
 })

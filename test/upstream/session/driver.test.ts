@@ -10,7 +10,7 @@ import { RequestBudget } from "../../../src/upstream/budget.ts"
 import type { CallName } from "../../../src/upstream/embedded/calls.ts"
 import { makeClient } from "../../../src/upstream/embedded/client.ts"
 import type { Fault, FaultName } from "../../../src/upstream/embedded/faults.ts"
-import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
+import { makeSessionDriver, type SessionDriver } from "../../../src/upstream/session/driver.ts"
 import { exchangesOf } from "../../../src/upstream/transports/httpClient.ts"
 import type { Driver } from "../../../src/upstream/Upstream.ts"
 import {
@@ -76,19 +76,19 @@ describe("the session driver", () => {
     itOnClient("makes, lists and deletes sessions", () =>
       Effect.gen(function*() {
         const { driver } = yield* setUp
-        const first = yield* driver.createSession("t")
-        const second = yield* driver.createSession("t")
-        assert.sameMembers((yield* driver.listSessions("t", 10)).map(({ id }) => id), [first, second])
-        assert.lengthOf(yield* driver.listSessions("t", 1), 1)
-        yield* Effect.forEach(Array.from({ length: 248 }), () => driver.createSession("many"))
-        assert.lengthOf(yield* driver.listSessions("many", 5000), 248)
-        assert.lengthOf(yield* driver.listSessions("many", 200), 200)
-        assert.lengthOf(yield* driver.listSessions("many", 100), 100)
-        yield* driver.deleteSession("t", first)
-        assert.deepStrictEqual((yield* driver.listSessions("t", 10)).map(({ id }) => id), [second])
-        assert.strictEqual((yield* failureOf(driver.deleteSession("t", first))).class, "session_gone")
-        yield* driver.deleteAllSessions("t")
-        assert.deepStrictEqual(yield* driver.listSessions("t", 10), [])
+        const first = yield* driver.sessions.create("t")
+        const second = yield* driver.sessions.create("t")
+        assert.sameMembers((yield* driver.sessions.list("t", 10)).map(({ id }) => id), [first, second])
+        assert.lengthOf(yield* driver.sessions.list("t", 1), 1)
+        yield* Effect.forEach(Array.from({ length: 248 }), () => driver.sessions.create("many"))
+        assert.lengthOf(yield* driver.sessions.list("many", 5000), 248)
+        assert.lengthOf(yield* driver.sessions.list("many", 200), 200)
+        assert.lengthOf(yield* driver.sessions.list("many", 100), 100)
+        yield* driver.sessions.delete("t", first)
+        assert.deepStrictEqual((yield* driver.sessions.list("t", 10)).map(({ id }) => id), [second])
+        assert.strictEqual((yield* failureOf(driver.sessions.delete("t", first))).class, "session_gone")
+        yield* driver.sessions.deleteAll("t")
+        assert.deepStrictEqual(yield* driver.sessions.list("t", 10), [])
       }))
 
     itOnClient("uses its connections again", () =>
@@ -379,12 +379,14 @@ describe("the session driver", () => {
     itOnClient("each call reports the same failures", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
-        const calls: ReadonlyArray<readonly [CallName, (driver: Driver) => Effect.Effect<unknown, UpstreamFailure>]> = [
+        const calls: ReadonlyArray<
+          readonly [CallName, (driver: SessionDriver) => Effect.Effect<unknown, UpstreamFailure>]
+        > = [
           ["login", (driver) => driver.login({ email: "a", mobile: undefined, password: "p" })],
           ["current", (driver) => driver.verify("t")],
-          ["fetch_page", (driver) => driver.listSessions("t", 3)],
-          ["delete", (driver) => driver.deleteSession("t", "s")],
-          ["delete_all", (driver) => driver.deleteAllSessions("t")]
+          ["fetch_page", (driver) => driver.sessions.list("t", 3)],
+          ["delete", (driver) => driver.sessions.delete("t", "s")],
+          ["delete_all", (driver) => driver.sessions.deleteAll("t")]
         ]
         const expected: ReadonlyArray<readonly [FaultName, ReturnType<typeof facts>["class"]]> = [
           ["html", "upstream_trouble"],
@@ -516,7 +518,7 @@ describe("the session driver", () => {
       const told: Array<string> = []
       const onSession = (id: string) => Effect.sync(() => void told.push(id))
       yield* complete(driver, request("hi", { onSession }))
-      assert.deepStrictEqual(told, (yield* driver.listSessions("token", 5)).map(({ id }) => id))
+      assert.deepStrictEqual(told, (yield* driver.sessions.list("token", 5)).map(({ id }) => id))
     }))
 
   itOnClient("hands over each round exactly, refusals too, and never a token", () =>
@@ -596,7 +598,7 @@ describe("answers", () => {
           const exchanges = yield* exchangesOf(client, yield* Deadlines, () => false)
           return makeSessionDriver(exchanges, { baseUrl: "http://provider", furtherModels: [], limits: timeLimits })
         })
-      const kindOf = (data: unknown, call: (driver: Driver) => Effect.Effect<unknown, UpstreamFailure>) =>
+      const kindOf = (data: unknown, call: (driver: SessionDriver) => Effect.Effect<unknown, UpstreamFailure>) =>
         Effect.match(Effect.flatMap(answering(data), call), {
           onSuccess: (): string => "taken",
           onFailure: ({ kind }) => kind
@@ -607,7 +609,7 @@ describe("answers", () => {
           (driver) => driver.login({ email: "a", mobile: undefined, password: "p" })
         )
       assert.deepStrictEqual([yield* login(8192), yield* login(8193)], ["taken", "malformed"])
-      const create = (length: number) => kindOf({ id: "i".repeat(length) }, (driver) => driver.createSession("t"))
+      const create = (length: number) => kindOf({ id: "i".repeat(length) }, (driver) => driver.sessions.create("t"))
       assert.deepStrictEqual([yield* create(256), yield* create(257)], ["taken", "malformed"])
       const overhead = JSON.stringify({ code: 0, data: { biz_code: 0, biz_data: { id: "" } } }).length
       const verify = (length: number) => kindOf({ id: "i".repeat(length - overhead) }, (driver) => driver.verify("t"))

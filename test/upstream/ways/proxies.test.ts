@@ -208,7 +208,7 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
         const driver = driverVia(exchanges, upstream, (exchanges) =>
           makeSessionDriver(exchanges, { baseUrl: url, furtherModels: [], limits: timeLimits }))
         const own = driver.via!(Redacted.make(proxy.url))
-        const token = yield* own.login({ email: "a@x.org", mobile: undefined, password: "p" })
+        const token = yield* own.login!({ email: "a@x.org", mobile: undefined, password: "p" })
         yield* own.verify(token)
         const calls = proxy.asked.length
         yield* driver.verify(token)
