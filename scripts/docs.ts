@@ -23,6 +23,7 @@ import { GatewayApi } from "../src/server/Api.ts"
 import { gateway } from "../src/server/cli/commands.ts"
 import { faultTable } from "../src/upstream/embedded/faults.ts"
 import { directives } from "../src/upstream/embedded/script.ts"
+import { clients } from "./clients.ts"
 
 const folder = path.join(import.meta.dirname, "../docs")
 
@@ -291,6 +292,16 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   directives: () =>
     table(["line", "effect"], Object.values(directives).map(({ about, syntax }) => [code(syntax), about])),
   faults: () => table(["fault", "effect"], faultTable.map(({ about, name }) => [code(name), about])),
+  "tried clients": () =>
+    table(
+      ["client", "tried with", "API", "configuration"],
+      clients.map(({ api, files, name, package: of, shell, version }) => [
+        name,
+        `${code(of)} ${version}`,
+        api,
+        [...Object.keys(files).map(code), ...shell === undefined ? [] : ["environment"]].join(", ")
+      ])
+    ),
   "client endpoints": endpoints((tag) => !isAdmin(tag)),
   ...vendorFields
 }

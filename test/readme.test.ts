@@ -48,7 +48,7 @@ describe("the README and the pages", () => {
       "toml",
       "yaml"
     ]
-    const untested = ["text", "nginx", "ini", "sh docker", "json opencode", "json pi"]
+    const untested = ["text", "nginx", "ini", "sh docker", "json opencode", "json pi", "json gemini-cli"]
     for (const { info, name } of snippets) assert.include([...here, ...inOtherTests, ...untested], info, name)
   })
 

@@ -4,11 +4,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { createHash } from "node:crypto"
-import { readFileSync } from "node:fs"
+import { clients, linesOf } from "../../../scripts/clients.ts"
 import { keyId, keyPreview } from "../../../src/domain/identity.ts"
 import { amount, asLocal, changesOf, type KeyDraft, wholeNumber } from "../../../src/web/pages/keys/draft.ts"
 import { keyIdOf, type KeyItem, keyOfId, previewOf, sha256Hex } from "../../../src/web/pages/keys/keys.ts"
-import { type SnippetName, snippetNames, snippetOf } from "../../../src/web/pages/keys/snippets.ts"
+import { snippetNames, snippetOf } from "../../../src/web/pages/keys/snippets.ts"
 
 const ofNode = (text: string): string => createHash("sha256").update(text).digest("hex")
 
@@ -125,19 +125,26 @@ describe("numbers in the console's form of a key", () => {
 
 describe("the console's snippets for clients", () => {
   const access = { base: "http://127.0.0.1:5001", key: "my-key", model: "upstream-chat" }
-  const documented = readFileSync(new URL("../../../docs/clients.md", import.meta.url), "utf8")
 
-  it.each<readonly [SnippetName, string]>([
-    ["codex", "```toml\n"],
-    ["gemini-cli", "```sh gemini-cli\n"],
-    ["qwen-code", "```sh qwen-code\n"],
-    ["Claude Code", "```sh messages\n"]
-  ])("%s has the lines of the documents", (name, start) => {
-    const from = documented.indexOf(start) + start.length
-    const lines = documented.slice(from, documented.indexOf("\n```", from)).split("\n")
-    const snippet = snippetOf(name, access).replaceAll("'", "").split("\n")
-    assert.isAbove(lines.length, 2)
-    for (const line of lines) assert.include(snippet, line)
+  /** A file without its comments, and JSON without the models that only the documents list. */
+  const contentOf = (text: string): unknown =>
+    text.startsWith("{")
+      ? JSON.parse(text, (key, value) =>
+        key !== "models"
+          ? value
+          : Array.isArray(value)
+          ? value.slice(0, 1)
+          : Object.fromEntries(Object.entries(value).slice(0, 1)))
+      : text.split("\n").filter((line) => !line.startsWith("#")).join("\n").trim()
+
+  it.each(clients.map((client) => [client.name, client] as const))("%s has the lines of the documents", (_, client) => {
+    const { console, docs } = linesOf(client)
+    assert.deepStrictEqual(console.variables, docs.variables)
+    assert.deepStrictEqual(Object.keys(console.files), Object.keys(docs.files))
+    for (const [place, text] of Object.entries(docs.files)) {
+      assert.deepStrictEqual(contentOf(console.files[place]!), contentOf(text), place)
+    }
+    assert.isAbove(Object.keys(docs.variables).length + Object.keys(docs.files).length, 0)
   })
 
   it("have the address, the key and the model, whatever quotes they contain", () => {

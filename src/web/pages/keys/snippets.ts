@@ -101,7 +101,13 @@ const snippets: Readonly<Record<SnippetName, (access: Access) => string>> = {
   "Claude Code": ({ base, key, model }) =>
     exported({ ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: key, ANTHROPIC_MODEL: model }, "claude"),
   "gemini-cli": ({ base, key, model }) =>
-    exported({ GOOGLE_GEMINI_BASE_URL: base, GEMINI_API_KEY: key, GEMINI_MODEL: model }, "gemini"),
+    lines(
+      `mkdir -p ~/.gemini`,
+      `cat > ~/.gemini/settings.json <<'END'`,
+      `{ "security": { "auth": { "selectedType": "gemini-api-key" } } }`,
+      `END`,
+      exported({ GOOGLE_GEMINI_BASE_URL: base, GEMINI_API_KEY: key, GEMINI_MODEL: model }, "gemini")
+    ),
   "qwen-code": ({ base, key, model }) =>
     exported({ OPENAI_BASE_URL: `${base}/v1`, OPENAI_API_KEY: key, OPENAI_MODEL: model }, "qwen"),
   "opencode": ({ base, key, model }) =>
