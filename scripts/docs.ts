@@ -24,6 +24,7 @@ import { gateway } from "../src/server/cli/commands.ts"
 import { faultTable } from "../src/upstream/embedded/faults.ts"
 import { directives } from "../src/upstream/embedded/script.ts"
 import { clients } from "./clients.ts"
+import { faultOutcomes, serverOutcomes } from "./faultOutcomes.ts"
 
 const folder = path.join(import.meta.dirname, "../docs")
 
@@ -291,7 +292,14 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   "admin endpoints": endpoints(isAdmin),
   directives: () =>
     table(["line", "effect"], Object.values(directives).map(({ about, syntax }) => [code(syntax), about])),
-  faults: () => table(["fault", "effect"], faultTable.map(({ about, name }) => [code(name), about])),
+  faults: async () => {
+    const seen = await faultOutcomes()
+    return table(
+      ["fault", "effect", "what the caller sees"],
+      faultTable.map(({ about, name }) => [code(name), about, seen.get(name)!])
+    )
+  },
+  "server answers": async () => table(["answer", "what the caller sees"], await serverOutcomes()),
   "tried clients": () =>
     table(
       ["client", "tried with", "API", "configuration"],

@@ -1,11 +1,14 @@
 /**
  * `model-gateway/testing`: the whole gateway in one line, over the reference upstream with its faults and holds. For tests of
- * code that uses the gateway; it needs no packages beyond the gateway's own.
+ * code that uses the gateway; it needs no packages beyond the gateway's own. `OpenAiServer` is a scripted OpenAI-compatible server.
  */
 export type { Report, SeenRequest } from "./testing/CallLog.ts"
 export { GatewayTest } from "./testing/GatewayTest.ts"
 export type { GatewayTestOptions } from "./testing/GatewayTest.ts"
 export type { KnownAccount } from "./testing/Identities.ts"
+export { OpenAiServer } from "./testing/OpenAiServer.ts"
+export type { ScriptedAnswer, ScriptedCall, ScriptedRefusal, ScriptedReply } from "./testing/OpenAiServer.ts"
+export type { SeenRequest as SeenServerRequest } from "./testing/openAiSocket.ts"
 export type { FaultOrder, ReferenceOptions, ReplyOrder } from "./testing/Provider.ts"
 export { layer as referenceLayer, make as makeReference, Reference } from "./testing/Reference.ts"
 export type { CallName } from "./upstream/embedded/calls.ts"

@@ -1,7 +1,7 @@
 /** An app's own tests: the whole gateway over a scripted upstream. */
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpClientRequest } from "effect/http"
-import { GatewayTest, makeReference } from "model-gateway/testing"
+import { GatewayTest, makeReference, OpenAiServer } from "model-gateway/testing"
 import assert from "node:assert/strict"
 
 const question = HttpClientRequest.post("/v1/chat/completions").pipe(
@@ -27,3 +27,23 @@ const listening = Effect.gen(function*() {
   assert.match(yield* upstream.listen(), /^http:\/\/127\.0\.0\.1:\d+$/)
 })
 await Effect.runPromise(Effect.scoped(listening))
+
+// A scripted server in place of the provider.
+const served = Effect.gen(function*() {
+  const server = yield* OpenAiServer
+  yield* server.reply({ calls: [{ name: "look", arguments: { at: "x" } }] })
+  yield* server.models("m")
+  const { client } = yield* GatewayTest
+  const response = yield* client.execute(question)
+  assert.match(yield* response.text, /"finish_reason":"tool_calls"/)
+  yield* server.until((requests) => requests.every(({ outcome }) => outcome === "finished"))
+  assert.equal((yield* server.requests).length, 1)
+})
+const Served = Layer.unwrap(
+  Effect.map(
+    OpenAiServer,
+    ({ baseUrl }) =>
+      GatewayTest.layerServer({ config: { accounts: [], upstream: { driver: "openai", base_url: baseUrl } } })
+  )
+)
+await Effect.runPromise(served.pipe(Effect.provide(Layer.provideMerge(Served, OpenAiServer.layer))))
