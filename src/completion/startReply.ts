@@ -3,7 +3,6 @@
  * events of a turn pass through the reply's machines: calls, markers, stop sequences, usage, tool policy.
  */
 import * as Effect from "effect/Effect"
-import { flow } from "effect/Function"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -17,7 +16,7 @@ import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { isOrderedPlace } from "../domain/replyExtras.ts"
 import { compileStopSequences } from "../domain/stream/stopSequences.ts"
-import { once, transduce } from "../domain/stream/transduce.ts"
+import { type ChunkPull, mapPull, once, transduce } from "../domain/stream/transduce.ts"
 import { clear, type Machine } from "../domain/stream/transducer.ts"
 import { type UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -152,25 +151,24 @@ const isDone = (turn: Turn): boolean => turn.isDone
  * Estimates the prompt's tokens before the end of the reply, unless the upstream has reported them: a long prompt takes many
  * slices of work, and the synchronous machine that uses the estimate cannot wait.
  */
-const countingBeforeEnd =
-  (isReported: () => boolean, count: Effect.Effect<unknown>) =>
-  <E, R>(events: Stream.Stream<UpstreamEvent, E, R>): Stream.Stream<UpstreamEvent, E, R> => {
-    let isCounted = false
-    const counted = <A, E>(then: Effect.Effect<A, E>, isReported: boolean): Effect.Effect<A, E> => {
-      if (isCounted || isReported) return then
-      isCounted = true
-      return Effect.andThen(count, then)
-    }
-    return Stream.transformPull(events, (pull) =>
-      Effect.succeed(Effect.matchCauseEffect(pull, {
-        onSuccess: (chunk) =>
-          counted(
-            Effect.succeed(chunk),
-            chunk[chunk.length - 1]!._tag !== "UpstreamFinish" || isReported() || reportsPrompt(chunk)
-          ),
-        onFailure: (cause) => counted(Effect.failCause(cause), !Pull.isDoneCause(cause) || isReported())
-      })))
+const countingBeforeEnd = (isReported: () => boolean, count: Effect.Effect<unknown>) => {
+  let isCounted = false
+  const counted = <A, E>(then: Effect.Effect<A, E>, isReported: boolean): Effect.Effect<A, E> => {
+    if (isCounted || isReported) return then
+    isCounted = true
+    return Effect.andThen(count, then)
   }
+  return mapPull((pull: ChunkPull<UpstreamEvent, UpstreamFailure>) =>
+    Effect.matchCauseEffect(pull, {
+      onSuccess: (chunk) =>
+        counted(
+          Effect.succeed(chunk),
+          chunk[chunk.length - 1]!._tag !== "UpstreamFinish" || isReported() || reportsPrompt(chunk)
+        ),
+      onFailure: (cause) => counted(Effect.failCause(cause), !Pull.isDoneCause(cause) || isReported())
+    })
+  )
+}
 
 /** Writes of a reply to the shared store. They end before the events that follow from them leave. */
 class Writes {
@@ -180,13 +178,13 @@ class Writes {
     if (write !== undefined) this.pending = this.pending === undefined ? write : Effect.andThen(this.pending, write)
   }
 
-  readonly before = <A, E, R>(events: Stream.Stream<A, E, R>): Stream.Stream<A, E, R> =>
-    Stream.transformPull(events, (pull) =>
-      Effect.succeed(Effect.flatMap(pull, (chunk) => {
-        const { pending } = this
-        this.pending = undefined
-        return pending === undefined ? Effect.succeed(chunk) : Effect.as(pending, chunk)
-      })))
+  readonly before = mapPull((pull: ChunkPull<ReplyEvent, UpstreamFailure>) =>
+    Effect.flatMap(pull, (chunk) => {
+      const { pending } = this
+      this.pending = undefined
+      return pending === undefined ? Effect.succeed(chunk) : Effect.as(pending, chunk)
+    })
+  )
 }
 
 export type ReplyStarter = ReturnType<typeof replyStarter>
@@ -235,8 +233,11 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         })
         stats.soFar = assembly
         const machine = new Turn(assembly, policy, budget, stats.style)
-        const assembled = transduce<UpstreamEvent, ReplyEvent, Turn>(once(machine), isDone)
-        const turn = sealed.isShared ? flow(assembled, writes.before) : assembled
+        // The reply ends with the turn's last event, where readers stop, unless another turn may follow.
+        const isTurnDone = policy === undefined ? undefined : isDone
+        const assembled = transduce<UpstreamEvent, ReplyEvent, never, Turn>(once(machine), isTurnDone)
+        const turn = (events: Stream.Stream<UpstreamEvent, UpstreamFailure>) =>
+          sealed.isShared ? writes.before(assembled(events)) : assembled(events)
         const estimate = estimateCooperatively(conversation)
         if (isLate) {
           const counting = countingBeforeEnd(() => assembly.promptReported(), runCooperatively(estimate))

@@ -99,14 +99,15 @@ export class ResponseBuffer {
     } else this.wakeReader()
   }
 
-  /** Writes text or bytes, and waits while the buffer is full. */
-  readonly offer = (content: string | Uint8Array): Effect.Effect<void> => {
-    if (content.length > 0) this.write(content)
-    return this.hasRoom ? Effect.void : this.room
+  /** Writes frames, the texts as one. Returns the wait for room; `undefined` if there is room. */
+  offer(frames: ReadonlyArray<string | Uint8Array>): Effect.Effect<void> | undefined {
+    const contents = frames.length > 1 && typeof frames[0] === "string" ? [frames.join("")] : frames
+    for (const content of contents) if (content.length > 0) this.write(content)
+    return this.hasRoom ? undefined : this.room
   }
 
   /** Announces the last frames, whose writer must not wait for the client. */
-  readonly last = (): void => {
+  last(): void {
     this.isLast = true
   }
 

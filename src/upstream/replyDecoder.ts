@@ -66,8 +66,7 @@ const streamDecoder = (chunks: ChunkDecoder, expectEnd: Exchange["expectEnd"]): 
     },
     failure: () => sse.overflowed ? malformed : chunks.failure(),
     // Reading the body to its end keeps the connection usable; a body that continues after the sentinel is left.
-    done: () => over || chunks.withdrawn(),
-    complete: () => chunks.finishing()
+    done: () => over || chunks.withdrawn()
   }
 }
 
@@ -85,8 +84,7 @@ const wholeDecoder = (chunks: ChunkDecoder): BodyDecoder<UpstreamEvent> => {
       chunks.end(out)
     },
     failure: () => size > longestWhole ? malformed : chunks.failure(),
-    done: () => false,
-    complete: () => false
+    done: () => false
   }
 }
 
@@ -154,7 +152,6 @@ export const replyDecoder = (
       if (isFull) return undefined
       return tooMany ?? (decoder === undefined ? chunks.failure() : decoder.failure())
     },
-    done: () => isFull || decoder?.done() === true,
-    complete: () => decoder?.complete() === true
+    done: () => isFull || decoder?.done() === true
   }
 }

@@ -1,0 +1,181 @@
+/**
+ * The response of a streamed reply, which a fiber of its own runs, so that a slow client delays it only when the buffer is full.
+ *
+ * The response starts with the reply; that of an event stream after ten seconds at the latest. A failure before that has its own status. A
+ * later failure is sent as the last frame.
+ */
+import type * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import type * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import type { RequestStats } from "../completion/RequestStats.ts"
+import type { Deadlines } from "../config/clock/Deadlines.ts"
+import { CurrentBufferedBytes, CurrentLimits } from "../config/limits.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import { pullOf } from "../domain/stream/transduce.ts"
+import { toGatewayError } from "./endpointMiddleware.ts"
+import type { Frame, ReplyRenderer } from "./FrameRenderer.ts"
+import { CurrentRequestStats } from "./RequestContext.ts"
+import { comment, ResponseBuffer, sendNow } from "./ResponseBuffer.ts"
+
+/** Milliseconds of upstream silence before the headers are sent without an event (behaviour §4). */
+const headersAfter = 10_000
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** What the client's side needs of a renderer. */
+type Renderer = Omit<ReplyRenderer<never, never>, "frames">
+
+/** Options of a streamed response. */
+interface ReplyResponseOptions {
+  /** Renders a failure between the headers and the start of the reply. Without it the headers wait for the reply. */
+  readonly failureBefore: ((error: GatewayError) => string) | undefined
+  readonly deadlines: Deadlines["Service"]
+  /** A client that reads nothing for so many milliseconds is disconnected. */
+  readonly patience: number
+}
+
+/** The client's side of one streamed reply. */
+export class ReplyResponse {
+  private readonly buffer: ResponseBuffer
+  private readonly fiber: Fiber.Fiber<unknown, unknown>
+  private readonly options: ReplyResponseOptions
+  private readonly stats: RequestStats
+  /** Holds the attempts of the reply. */
+  private readonly attempts = Scope.makeUnsafe()
+  private renderer: Renderer | undefined
+  /** The response, or the failure in its place. */
+  private answer: Effect.Effect<Response, GatewayError> | undefined
+  private answered: (() => void) | undefined
+  private running: Fiber.Fiber<void> | undefined
+  private isOver = false
+
+  /** `fiber` is the request's. */
+  constructor(fiber: Fiber.Fiber<unknown, unknown>, options: ReplyResponseOptions) {
+    this.fiber = fiber
+    this.options = options
+    this.stats = Context.getUnsafe(fiber.context, CurrentRequestStats)
+    this.buffer = new ResponseBuffer({
+      deadlines: options.deadlines,
+      patience: options.patience,
+      leave: () => {
+        fiber.interruptUnsafe()
+        Effect.runForkWith(fiber.context)(this.end(Exit.interrupt(fiber.id)))
+      },
+      limits: fiber.getRef(CurrentLimits),
+      sum: fiber.getRef(CurrentBufferedBytes),
+      sent: (frames) => {
+        if (this.renderer?.isRecorded !== false) this.stats.recording?.sent(frames)
+      },
+      sendNow: sendNow(Context.getOrUndefined(fiber.context, HttpServerRequest.HttpServerRequest))
+    })
+  }
+
+  /** The reply has started: the response starts too. */
+  begin(renderer: Renderer): void {
+    this.renderer = renderer
+    this.buffer.keepAliveText = renderer.keepAlive
+    if (renderer.head !== undefined) this.buffer.head = renderer.head
+    if (this.answer === undefined) this.respond()
+  }
+
+  /** The last frames follow, whose writer must not wait for the client. */
+  readonly last = (): void => this.buffer.last()
+
+  /** Sends frames up to their end or failure, ahead of the client by what the buffer holds. */
+  send<F extends Frame>(frames: Stream.Stream<F, GatewayError>): Pull.Pull<never, GatewayError> {
+    const { buffer, renderer } = this
+    return Effect.flatMapEager(pullOf(frames, this.attempts), (pull) => {
+      const offer = (frames: ReadonlyArray<Frame>) => {
+        const before = renderer?.pending?.()
+        return before === undefined ? write(frames) : Effect.flatMap(before, () => write(frames))
+      }
+      const write = (frames: ReadonlyArray<Frame>) => {
+        const room = buffer.offer(frames)
+        return room === undefined ? next : Effect.flatMap(room, () => next)
+      }
+      const next: Pull.Pull<never, GatewayError> = Effect.flatMap(pull, offer)
+      return next
+    })
+  }
+
+  /** Runs the reply, and responds as soon as it has begun. Fails with the error to send before the headers. */
+  run<R>(reply: Pull.Pull<never, GatewayError, void, R>): Effect.Effect<Response, GatewayError, R | Scope.Scope> {
+    const context = this.fiber.context as Context.Context<R | Scope.Scope>
+    const finalizer = (exit: Exit.Exit<unknown, unknown>) => this.end(exit)
+    return Effect.flatMap(Scope.addFinalizerExit(Context.get(context, Scope.Scope), finalizer), () => {
+      const run = Effect.catchCause(reply, (cause) => this.ended(cause))
+      this.running = Effect.runForkWith(Context.add(context, Scope.Scope, this.attempts))(run)
+      return this.answer ?? this.wait
+    })
+  }
+
+  private respond(answer: Effect.Effect<Response, GatewayError> = Effect.succeed(this.buffer.response())): void {
+    this.answer = answer
+    this.answered?.()
+  }
+
+  private readonly wait: Effect.Effect<Response, GatewayError> = Effect.callback((resume) => {
+    const { deadlines, failureBefore } = this.options
+    const latest = failureBefore === undefined ? Infinity : deadlines.now() + headersAfter
+    const late = deadlines.add(latest, () => {
+      this.buffer.write(comment())
+      this.respond()
+    })
+    this.answered = () => {
+      late.cancel()
+      resume(this.answer!)
+    }
+    return Effect.sync(() => late.cancel())
+  })
+
+  /** The reply has ended, or failed. */
+  private ended(cause: Cause.Cause<GatewayError | Cause.Done>): Effect.Effect<void> {
+    if (Pull.isDoneCause(cause)) return this.close(false)
+    if (this.answer === undefined) {
+      this.isOver = true
+      this.respond(Effect.failCause(cause as Cause.Cause<GatewayError>))
+      return this.close(false)
+    }
+    const { options: { failureBefore }, renderer, stats } = this
+    return Effect.flatMap(toGatewayError(cause), (error) => {
+      if (error === undefined) return this.close(true)
+      stats.error = error.code
+      stats.errorMessage = error.message
+      stats.cause = error.cause
+      const frames = renderer === undefined ? failureBefore?.(error) : renderer.failure(error)
+      if (frames === undefined) return this.close(true)
+      return Effect.flatMap(renderer?.pending?.() ?? Effect.void, () => {
+        this.buffer.write(frames)
+        return this.close(false)
+      })
+    })
+  }
+
+  /** Ends the response and closes the reply's attempts. */
+  private close(isInterrupted: boolean): Effect.Effect<void> {
+    this.isOver = true
+    this.buffer.close(isInterrupted)
+    return this.attempts.state._tag === "Empty" ? Effect.void : Scope.close(this.attempts, Exit.void)
+  }
+
+  /** Stops the reply's fiber, which could start another attempt, and then closes the attempts. */
+  private end(exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> {
+    const stopped = this.isOver || this.running === undefined ? Effect.void : Fiber.interrupt(this.running)
+    return Effect.flatMapEager(stopped, () => {
+      this.buffer.release()
+      return Scope.closeUnsafe(this.attempts, exit) ?? Effect.void
+    })
+  }
+}
+
+/** Sends frames to a client, through its buffer or directly to its socket. The result ends or fails with the frames. */
+export const bufferedFor =
+  (client: ReplyResponse) =>
+  <F extends Frame>(frames: Stream.Stream<F, GatewayError>): Pull.Pull<never, GatewayError> => client.send(frames)
