@@ -13,23 +13,43 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
-import type * as Stream from "effect/Stream"
 import type { RequestStats } from "../completion/RequestStats.ts"
-import type { Deadlines } from "../config/clock/Deadlines.ts"
+import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentBufferedBytes, CurrentLimits } from "../config/limits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import { pullOf } from "../domain/stream/transduce.ts"
+import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import type { FailingMachine } from "../domain/stream/transducer.ts"
 import { toGatewayError } from "./endpointMiddleware.ts"
-import type { Frame, ReplyRenderer } from "./FrameRenderer.ts"
 import { CurrentRequestStats } from "./RequestContext.ts"
-import { comment, ResponseBuffer, sendNow } from "./ResponseBuffer.ts"
+import { type Client, comment, type Frame, ResponseBuffer, sendNow, type StreamHead } from "./ResponseBuffer.ts"
 
 /** Milliseconds of upstream silence before the headers are sent without an event (behaviour §4). */
 const headersAfter = 10_000
 
 type Response = HttpServerResponse.HttpServerResponse
 
-/** What the client's side needs of a renderer. */
+/** Renders what a reply consists of. */
+export interface ReplyRenderer<I, F extends Frame> {
+  readonly frames: FailingMachine<I, F, GatewayError>
+  /** Text that keeps the connection alive after the first frame; `undefined` for replies without it. */
+  readonly keepAlive: (() => string) | undefined
+  /** The head of the response; by default that of an event stream. */
+  readonly head?: StreamHead
+  /** False if recordings keep nothing of the frames. */
+  readonly isRecorded?: boolean
+  /** An effect that must finish before the rendered frames are sent; `undefined` if nothing is pending. */
+  readonly pending?: () => Effect.Effect<void> | undefined
+  /** The last frames of a reply that fails after its first frame; `undefined` breaks the response off. */
+  readonly failure: (error: GatewayError) => string | undefined
+}
+
+/** A style's renderer of events. */
+export interface FrameRenderer extends ReplyRenderer<ReplyEvent, string> {
+  readonly keepAlive: () => string
+  readonly failure: (error: GatewayError) => string
+}
+
+/** What the response needs of a renderer. */
 type Renderer = Omit<ReplyRenderer<never, never>, "frames">
 
 /** Options of a streamed response. */
@@ -42,17 +62,20 @@ interface ReplyResponseOptions {
 }
 
 /** The client's side of one streamed reply. */
-export class ReplyResponse {
-  private readonly buffer: ResponseBuffer
+export class ReplyResponse implements Client {
+  readonly buffer: ResponseBuffer
   private readonly fiber: Fiber.Fiber<unknown, unknown>
   private readonly options: ReplyResponseOptions
   private readonly stats: RequestStats
   /** Holds the attempts of the reply. */
-  private readonly attempts = Scope.makeUnsafe()
+  readonly attempts = Scope.makeUnsafe()
   private renderer: Renderer | undefined
   /** The response, or the failure in its place. */
   private answer: Effect.Effect<Response, GatewayError> | undefined
-  private answered: (() => void) | undefined
+  /** Resumes the request that waits for the answer. */
+  private resume: ((answer: NonNullable<typeof this.answer>) => void) | undefined
+  /** Sends the headers of a reply that does not begin in time. */
+  private late: Deadline | undefined
   private running: Fiber.Fiber<void> | undefined
   private isOver = false
 
@@ -85,24 +108,9 @@ export class ReplyResponse {
     if (this.answer === undefined) this.respond()
   }
 
-  /** The last frames follow, whose writer must not wait for the client. */
-  readonly last = (): void => this.buffer.last()
-
-  /** Sends frames up to their end or failure, ahead of the client by what the buffer holds. */
-  send<F extends Frame>(frames: Stream.Stream<F, GatewayError>): Pull.Pull<never, GatewayError> {
-    const { buffer, renderer } = this
-    return Effect.flatMapEager(pullOf(frames, this.attempts), (pull) => {
-      const offer = (frames: ReadonlyArray<Frame>) => {
-        const before = renderer?.pending?.()
-        return before === undefined ? write(frames) : Effect.flatMap(before, () => write(frames))
-      }
-      const write = (frames: ReadonlyArray<Frame>) => {
-        const room = buffer.offer(frames)
-        return room === undefined ? next : Effect.flatMap(room, () => next)
-      }
-      const next: Pull.Pull<never, GatewayError> = Effect.flatMap(pull, offer)
-      return next
-    })
+  /** An effect that must finish before rendered frames are sent. */
+  pending(): Effect.Effect<void> | undefined {
+    return this.renderer?.pending?.()
   }
 
   /** Runs the reply, and responds as soon as it has begun. Fails with the error to send before the headers. */
@@ -118,21 +126,19 @@ export class ReplyResponse {
 
   private respond(answer: Effect.Effect<Response, GatewayError> = Effect.succeed(this.buffer.response())): void {
     this.answer = answer
-    this.answered?.()
+    this.late?.cancel()
+    this.resume?.(answer)
   }
 
   private readonly wait: Effect.Effect<Response, GatewayError> = Effect.callback((resume) => {
     const { deadlines, failureBefore } = this.options
     const latest = failureBefore === undefined ? Infinity : deadlines.now() + headersAfter
-    const late = deadlines.add(latest, () => {
+    this.resume = resume
+    this.late = deadlines.add(latest, () => {
       this.buffer.write(comment())
       this.respond()
     })
-    this.answered = () => {
-      late.cancel()
-      resume(this.answer!)
-    }
-    return Effect.sync(() => late.cancel())
+    return Effect.sync(() => this.late?.cancel())
   })
 
   /** The reply has ended, or failed. */
@@ -151,7 +157,7 @@ export class ReplyResponse {
       stats.cause = error.cause
       const frames = renderer === undefined ? failureBefore?.(error) : renderer.failure(error)
       if (frames === undefined) return this.close(true)
-      return Effect.flatMap(renderer?.pending?.() ?? Effect.void, () => {
+      return Effect.flatMap(this.pending() ?? Effect.void, () => {
         this.buffer.write(frames)
         return this.close(false)
       })
@@ -174,8 +180,3 @@ export class ReplyResponse {
     })
   }
 }
-
-/** Sends frames to a client, through its buffer or directly to its socket. The result ends or fails with the frames. */
-export const bufferedFor =
-  (client: ReplyResponse) =>
-  <F extends Frame>(frames: Stream.Stream<F, GatewayError>): Pull.Pull<never, GatewayError> => client.send(frames)

@@ -1,5 +1,13 @@
 /**
- * A reply as a stream, from its events to the client's socket. The events begin with the upstream's bytes (`completion/startReply.ts`).
+ * A reply as a stream, from socket to socket:
+ *
+ *     events = bytes |> decoder                                            upstream/decodeBody.ts
+ *     reply  = events |> calls in order, text, end, tool policy            completion/assembleReply.ts
+ *                |> first events, notes, failures, release of the account  completion/openReply.ts
+ *     frames = reply |> renderer of the style                              styles/chat/render.ts
+ *     body   = frames |> buffer for the client, or its socket directly     http/ResponseBuffer.ts
+ *
+ * `open` is the way to `reply`; the rest is here.
  */
 import * as Effect from "effect/Effect"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -9,9 +17,10 @@ import type { Deadlines } from "../config/clock/Deadlines.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { once, transduce } from "../domain/stream/transduce.ts"
-import { type Frame, Rendering, type ReplyRenderer } from "./FrameRenderer.ts"
-import { bufferedFor, ReplyResponse } from "./ReplyResponse.ts"
+import type { FailingMachine } from "../domain/stream/transducer.ts"
+import { type ReplyRenderer, ReplyResponse } from "./ReplyResponse.ts"
 import type { CurrentRequestStats } from "./RequestContext.ts"
+import { bufferedFor, type Frame, type ResponseBuffer } from "./ResponseBuffer.ts"
 
 /** A reply that has started: what it consists of, for one reader. */
 interface Started<I> {
@@ -37,7 +46,29 @@ export const streamReply = <I extends ReplyEvent | Uint8Array, F extends Frame, 
     return client.run(Effect.flatMap(open, (output) => {
       const renderer = render(output)
       client.begin(renderer)
-      const frames = output.events.pipe(transduce(once(new Rendering(renderer.frames, client.last))))
+      const frames = output.events.pipe(transduce(once(new Rendering(renderer.frames, client.buffer))))
       return frames.pipe(bufferedFor(client))
     }))
   })
+
+/** Renders frames; announces the last ones to the buffer after rendering `Finish`. */
+class Rendering<I extends ReplyEvent | Uint8Array, F extends Frame> implements FailingMachine<I, F, GatewayError> {
+  readonly failure: (() => GatewayError | undefined) | undefined
+  private readonly frames: ReplyRenderer<I, F>["frames"]
+  private readonly buffer: ResponseBuffer
+
+  constructor(frames: ReplyRenderer<I, F>["frames"], buffer: ResponseBuffer) {
+    this.frames = frames
+    this.failure = frames.failure?.bind(frames)
+    this.buffer = buffer
+  }
+
+  push(event: I, out: Array<F>): void {
+    this.frames.push(event, out)
+    if ("_tag" in event && event._tag === "Finish") this.buffer.last()
+  }
+
+  end(out: Array<F>): void {
+    this.frames.end(out)
+  }
+}

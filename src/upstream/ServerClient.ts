@@ -21,7 +21,7 @@ import { putBack, takePullUnsafe } from "../domain/stream/transduce.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
 import { errorIn, firstBytes, isText } from "./carriedReply.ts"
-import { decodeBody } from "./decodeBody.ts"
+import { type ChunkDecoder, decodeBody, replyDecoder } from "./decodeBody.ts"
 import {
   type Exchange,
   type ExchangeLimits,
@@ -31,7 +31,6 @@ import {
   secretsWith
 } from "./Exchange.ts"
 import { parseJson } from "./json.ts"
-import { type ChunkDecoder, replyDecoder } from "./replyDecoder.ts"
 import type {
   CarriedReply,
   CarriedRequest,

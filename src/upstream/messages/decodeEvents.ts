@@ -17,9 +17,9 @@ import {
   UpstreamUsage
 } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { ChunkDecoder } from "../decodeBody.ts"
 import { asString, isShallow, otherFields, parseJson } from "../json.ts"
 import { errorFacts, isError as isOtherError } from "../openai/errorFacts.ts"
-import type { ChunkDecoder } from "../replyDecoder.ts"
 import { usageOf } from "./usage.ts"
 
 /** True if an object is an error instead of a reply, in the form of this or of the `openai` contract. */
