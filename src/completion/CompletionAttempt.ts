@@ -13,7 +13,7 @@ import { estimateConversation, estimateCooperatively, isLong } from "../domain/e
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { isShown } from "../domain/ReplyEvent.ts"
 import type { Route, Target } from "../domain/routes.ts"
-import { peel } from "../domain/stream/transduce.ts"
+import { peel, pullOf } from "../domain/stream/transduce.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
@@ -181,7 +181,10 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     return Effect.flatMap(
       begun,
       (begun) =>
-        Effect.mapEager(collectReply(begun.first, begun.rest, attempt), (first): Begun => ({ ...begun, first }))
+        Effect.flatMapEager(
+          pullOf(begun.rest, attempt),
+          (rest) => Effect.mapEager(collectReply(begun.first, rest), (first): Begun => ({ ...begun, first }))
+        )
     )
   }
 

@@ -13,7 +13,7 @@ import type { Lease } from "../accounts/Accounts.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { CallArguments, ReasoningDelta, type ReplyEvent, type ReplyExtra, TextDelta } from "../domain/ReplyEvent.ts"
-import { type ChunkPull, mapPull, pullOf } from "../domain/stream/transduce.ts"
+import { type ChunkPull, mapPull } from "../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { countFailure } from "./attempts.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
@@ -209,21 +209,16 @@ class Joined {
  * Collects the first events and all that follow. Consecutive pieces of text, reasoning and arguments become one event, so that
  * memory holds the reply's characters and not an object for each piece. `RequestBudget` bounds the reply.
  */
-export const collectReply = <E>(
-  first: Batch,
-  rest: Stream.Stream<ReplyEvent, E>,
-  scope: Scope.Scope
-): Effect.Effect<Batch, E> =>
-  Effect.flatMapEager(pullOf(rest, scope), (pull) => {
-    const joined = new Joined()
-    const take = (batch: Batch): Effect.Effect<Batch, E> => {
-      for (const event of batch) joined.push(event)
-      return batch[batch.length - 1]!._tag === "Finish" ? Effect.succeed(joined.batch()) : step
-    }
-    const step: Effect.Effect<Batch, E> = Pull.matchEffect(pull, {
-      onSuccess: take,
-      onFailure: (cause: Cause.Cause<E>) => Effect.failCause(cause),
-      onDone: () => Effect.succeed(joined.batch())
-    })
-    return take(first)
+export const collectReply = <E>(first: Batch, rest: ChunkPull<ReplyEvent, E>): Effect.Effect<Batch, E> => {
+  const joined = new Joined()
+  const take = (batch: Batch): Effect.Effect<Batch, E> => {
+    for (const event of batch) joined.push(event)
+    return batch[batch.length - 1]!._tag === "Finish" ? Effect.succeed(joined.batch()) : step
+  }
+  const step: Effect.Effect<Batch, E> = Pull.matchEffect(rest, {
+    onSuccess: take,
+    onFailure: (cause: Cause.Cause<E>) => Effect.failCause(cause),
+    onDone: () => Effect.succeed(joined.batch())
   })
+  return take(first)
+}

@@ -21,7 +21,7 @@ import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { FailingMachine } from "../domain/stream/transducer.ts"
 import { toGatewayError } from "./endpointMiddleware.ts"
 import { CurrentRequestStats } from "./RequestContext.ts"
-import { type Client, comment, type Frame, ResponseBuffer, sendNow, type StreamHead } from "./ResponseBuffer.ts"
+import { comment, type Frame, ResponseBuffer, sendNow, type StreamHead } from "./ResponseBuffer.ts"
 
 /** Milliseconds of upstream silence before the headers are sent without an event (behaviour §4). */
 const headersAfter = 10_000
@@ -52,20 +52,12 @@ export interface FrameRenderer extends ReplyRenderer<ReplyEvent, string> {
 /** What the response needs of a renderer. */
 type Renderer = Omit<ReplyRenderer<never, never>, "frames">
 
-/** Options of a streamed response. */
-interface ReplyResponseOptions {
-  /** Renders a failure between the headers and the start of the reply. Without it the headers wait for the reply. */
-  readonly failureBefore: ((error: GatewayError) => string) | undefined
-  readonly deadlines: Deadlines["Service"]
-  /** A client that reads nothing for so many milliseconds is disconnected. */
-  readonly patience: number
-}
-
 /** The client's side of one streamed reply. */
-export class ReplyResponse implements Client {
+export class ReplyResponse {
   readonly buffer: ResponseBuffer
   private readonly fiber: Fiber.Fiber<unknown, unknown>
-  private readonly options: ReplyResponseOptions
+  private readonly failureBefore: ((error: GatewayError) => string) | undefined
+  private readonly deadlines: Deadlines["Service"]
   private readonly stats: RequestStats
   /** Holds the attempts of the reply. */
   readonly attempts = Scope.makeUnsafe()
@@ -79,14 +71,20 @@ export class ReplyResponse implements Client {
   private running: Fiber.Fiber<void> | undefined
   private isOver = false
 
-  /** `fiber` is the request's. */
-  constructor(fiber: Fiber.Fiber<unknown, unknown>, options: ReplyResponseOptions) {
+  /** As for `streamReply`; `fiber` is the request's. */
+  constructor(
+    fiber: Fiber.Fiber<unknown, unknown>,
+    failureBefore: ((error: GatewayError) => string) | undefined,
+    deadlines: Deadlines["Service"],
+    patience: number
+  ) {
     this.fiber = fiber
-    this.options = options
+    this.failureBefore = failureBefore
+    this.deadlines = deadlines
     this.stats = Context.getUnsafe(fiber.context, CurrentRequestStats)
     this.buffer = new ResponseBuffer({
-      deadlines: options.deadlines,
-      patience: options.patience,
+      deadlines,
+      patience,
       leave: () => {
         fiber.interruptUnsafe()
         Effect.runForkWith(fiber.context)(this.end(Exit.interrupt(fiber.id)))
@@ -103,14 +101,11 @@ export class ReplyResponse implements Client {
   /** The reply has started: the response starts too. */
   begin(renderer: Renderer): void {
     this.renderer = renderer
-    this.buffer.keepAliveText = renderer.keepAlive
-    if (renderer.head !== undefined) this.buffer.head = renderer.head
+    const { buffer } = this
+    buffer.keepAliveText = renderer.keepAlive
+    buffer.pending = renderer.pending
+    if (renderer.head !== undefined) buffer.head = renderer.head
     if (this.answer === undefined) this.respond()
-  }
-
-  /** An effect that must finish before rendered frames are sent. */
-  pending(): Effect.Effect<void> | undefined {
-    return this.renderer?.pending?.()
   }
 
   /** Runs the reply, and responds as soon as it has begun. Fails with the error to send before the headers. */
@@ -131,7 +126,7 @@ export class ReplyResponse implements Client {
   }
 
   private readonly wait: Effect.Effect<Response, GatewayError> = Effect.callback((resume) => {
-    const { deadlines, failureBefore } = this.options
+    const { deadlines, failureBefore } = this
     const latest = failureBefore === undefined ? Infinity : deadlines.now() + headersAfter
     this.resume = resume
     this.late = deadlines.add(latest, () => {
@@ -149,7 +144,7 @@ export class ReplyResponse implements Client {
       this.respond(Effect.failCause(cause as Cause.Cause<GatewayError>))
       return this.close(false)
     }
-    const { options: { failureBefore }, renderer, stats } = this
+    const { failureBefore, renderer, stats } = this
     return Effect.flatMap(toGatewayError(cause), (error) => {
       if (error === undefined) return this.close(true)
       stats.error = error.code
@@ -157,7 +152,7 @@ export class ReplyResponse implements Client {
       stats.cause = error.cause
       const frames = renderer === undefined ? failureBefore?.(error) : renderer.failure(error)
       if (frames === undefined) return this.close(true)
-      return Effect.flatMap(this.pending() ?? Effect.void, () => {
+      return Effect.flatMap(this.buffer.pending?.() ?? Effect.void, () => {
         this.buffer.write(frames)
         return this.close(false)
       })

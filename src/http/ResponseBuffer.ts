@@ -65,6 +65,8 @@ interface ResponseBufferOptions {
 export class ResponseBuffer {
   /** Makes the keep-alive: a comment until the style provides its own. `undefined` for replies without keep-alives. */
   keepAliveText: (() => string) | undefined = comment
+  /** An effect that must finish before rendered frames are sent. */
+  pending: (() => Effect.Effect<void> | undefined) | undefined
   /** The head of the response: that of an event stream until the reply has its own. */
   head = eventStream
   /** The reply's last frames follow: the writer no longer waits. */
@@ -209,25 +211,17 @@ export class ResponseBuffer {
   }
 }
 
-/** The client of one streamed reply. */
-export interface Client {
-  readonly buffer: ResponseBuffer
-  /** Holds what the frames are made of. */
-  readonly attempts: Scope.Scope
-  /** An effect that must finish before the next frames are sent. */
-  readonly pending: () => Effect.Effect<void> | undefined
-}
-
-/** Sends frames to a client, through its buffer or directly to its socket, up to their end or failure, which is the result. */
+/** Sends frames to a client, through its buffer or directly to its socket, up to their end or failure. `attempts` holds the frames' stream. */
 export const bufferedFor =
-  (client: Client) => <E>(frames: Stream.Stream<Frame, E>): Effect.Effect<never, E | Cause.Done> =>
-    Effect.flatMapEager(pullOf(frames, client.attempts), (pull) => {
+  ({ attempts, buffer }: { readonly attempts: Scope.Scope; readonly buffer: ResponseBuffer }) =>
+  <E>(frames: Stream.Stream<Frame, E>): Effect.Effect<never, E | Cause.Done> =>
+    Effect.flatMapEager(pullOf(frames, attempts), (pull) => {
       const write = (frames: ReadonlyArray<Frame>) => {
-        const room = client.buffer.offer(frames)
+        const room = buffer.offer(frames)
         return room === undefined ? next : Effect.flatMap(room, () => next)
       }
       const next: Effect.Effect<never, E | Cause.Done> = Effect.flatMap(pull, (frames) => {
-        const before = client.pending()
+        const before = buffer.pending?.()
         return before === undefined ? write(frames) : Effect.flatMap(before, () => write(frames))
       })
       return next

@@ -31,49 +31,43 @@ const widest = 4
 const sizeOf = (pieces: ReadonlyArray<FormPiece>): number =>
   pieces.reduce((sum, piece) => piece === modelPlace ? sum : sum + piece.length, 0)
 
+/** What has arrived of a form, up to its field `model` at least. */
+interface Arrived {
+  readonly model: string
+  /** The names of the fields so far by which servers choose another model, or a tier. */
+  readonly choosing: ReadonlyArray<string>
+  readonly pieces: ReadonlyArray<FormPiece>
+  readonly contentType: string
+  readonly held: Held
+  /** The bytes of the body, without those of the model's name; `undefined` if they are not known. */
+  readonly length: number | undefined
+  /** Reads more of the body; `undefined` if it has arrived whole. */
+  readonly rest: ChunkPull<FormPiece, GatewayError> | undefined
+}
+
 /** A form whose field `model` has arrived. */
 export class ReceivedForm {
-  readonly model: string
   /** Bytes of the body have left, so that it cannot be sent again. */
   isSpent = false
   /** Bytes that have left so far. */
   sent = 0
   /** Judges the fields by which servers choose another model, or a tier, that arrive after the request's admission. */
   refuse: ((names: ReadonlyArray<string>) => GatewayError | undefined) | undefined
-  /** The names of these fields so far. */
+  readonly model: string
   readonly choosing: ReadonlyArray<string>
-  private readonly pieces: ReadonlyArray<FormPiece>
-  private readonly contentType: string
-  private readonly held: Held
+  private readonly form: Arrived
   private heldBytes: number
-  /** The bytes of the body, without those of the model's name; `undefined` if they are not known. */
-  private readonly length: number | undefined
-  /** Reads more of the body; `undefined` if it has arrived whole. */
-  private readonly rest: ChunkPull<FormPiece, GatewayError> | undefined
 
-  constructor(form: {
-    readonly model: string
-    readonly pieces: ReadonlyArray<FormPiece>
-    readonly contentType: string
-    readonly held: Held
-    readonly heldBytes: number
-    readonly length: number | undefined
-    readonly choosing: ReadonlyArray<string>
-    readonly rest: ChunkPull<FormPiece, GatewayError> | undefined
-  }) {
+  constructor(form: Arrived, heldBytes: number) {
     this.model = form.model
     this.choosing = form.choosing
-    this.pieces = form.pieces
-    this.contentType = form.contentType
-    this.held = form.held
-    this.heldBytes = form.heldBytes
-    this.length = form.length
-    this.rest = form.rest
+    this.form = form
+    this.heldBytes = heldBytes
   }
 
   /** The body with the server's name of the model. */
   body(model: string): CarriedBody {
-    const { contentType, length } = this
+    const { contentType, length } = this.form
     const name = Buffer.from(model)
     return {
       content: fromPullOnce(this.leaving(name)),
@@ -90,15 +84,15 @@ export class ReceivedForm {
 
   /** So many bytes of the body are in memory. */
   private hold(bytes: number): void {
-    this.held.add(bytes - this.heldBytes)
+    this.form.held.add(bytes - this.heldBytes)
     this.heldBytes = bytes
   }
 
   /** The bytes of the body, piece by piece. */
   private leaving(name: Uint8Array): ChunkPull<Uint8Array, GatewayError> {
-    const { rest } = this
+    const { rest } = this.form
     let at = 0
-    let { pieces } = this
+    let { pieces } = this.form
     const next = (): ChunkPull<Uint8Array, GatewayError> => {
       if (at < pieces.length) {
         const piece = pieces[at++]!
@@ -205,10 +199,9 @@ export const receiveForm = Effect.fnUntraced(function*(
     pieces,
     contentType,
     held,
-    heldBytes,
     length: isWhole ? heldBytes : Number.isNaN(declared) ? undefined : declared - scan.modelBytes,
     rest: isWhole ? undefined : rest
-  })
+  }, heldBytes)
   return form
 })
 

@@ -42,7 +42,7 @@ export const streamReply = <I extends ReplyEvent | Uint8Array, F extends Frame, 
   patience: number
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, R | CurrentRequestStats | Scope.Scope> =>
   Effect.withFiber((fiber) => {
-    const client = new ReplyResponse(fiber, { failureBefore, deadlines, patience })
+    const client = new ReplyResponse(fiber, failureBefore, deadlines, patience)
     return client.run(Effect.flatMap(open, (output) => {
       const renderer = render(output)
       client.begin(renderer)

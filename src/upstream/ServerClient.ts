@@ -300,7 +300,13 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       },
       scope,
       (exchange, round) => {
-        const decoder = replyDecoder(chunks, (millis) => exchange.expectEnd(millis), request.budget, round?.bytes)
+        const decoder = replyDecoder(
+          chunks,
+          (millis) => exchange.expectEnd(millis),
+          request.budget,
+          round?.bytes,
+          () => exchange.isRead
+        )
         return Effect.succeed({ id, events: decodeBody(exchange, decoder), isOver: leavesAtOnce })
       }
     )

@@ -15,54 +15,25 @@ import type { Exchange } from "./Exchange.ts"
 /** A decoder of a whole body, from network chunks to values. Values decoded before its failure are still valid. */
 export interface BodyDecoder<A> extends FailingMachine<Uint8Array, A, UpstreamFailure> {
   readonly failure: () => UpstreamFailure | undefined
-  /** The decoder needs nothing more of the body. */
+  /** The decoder needs nothing more of the body, or there is nothing more. */
   readonly done: () => boolean
 }
 
-class Decoding<A> implements FailingMachine<Uint8Array, A, UpstreamFailure> {
-  private readonly exchange: Exchange
-  private readonly decoder: BodyDecoder<A>
+const isDone = <A>(decoder: BodyDecoder<A>): boolean => decoder.done()
 
-  constructor(exchange: Exchange, decoder: BodyDecoder<A>) {
-    this.exchange = exchange
-    this.decoder = decoder
-  }
-
-  /** A body that ends with the last bytes ends with their values. */
-  get isDone(): boolean {
-    const { decoder, exchange } = this
-    return decoder.done() || (exchange.isRead && decoder.failure() === undefined)
-  }
-
-  push(bytes: Uint8Array, out: Array<A>): void {
-    this.decoder.push(bytes, out)
-  }
-
-  end(out: Array<A>): void {
-    this.decoder.end(out)
-  }
-
-  failure(): UpstreamFailure | undefined {
-    return this.decoder.failure()
-  }
-}
-
-const isDone = <A>(decoding: Decoding<A>): boolean => decoding.isDone
+/** The decoded values of a body, for a single reader. */
+export const decodeBody = <A>({ bytes }: Exchange, decoder: BodyDecoder<A>): Stream.Stream<A, UpstreamFailure> =>
+  bytes.pipe(transduce<Uint8Array, A, UpstreamFailure, BodyDecoder<A>>(once(decoder), isDone))
 
 /**
  * Decodes one of several bodies. `over` continues after its end, or after a failure of the decoder or of the exchange. The returned function
  * has to be called again for each chunk.
  */
 export const decodeRound = <A>(
-  exchange: Exchange,
+  { bytes }: Exchange,
   decoder: BodyDecoder<A>,
   over: (end: Cause.Cause<UpstreamFailure | Cause.Done>) => ChunkPull<A, UpstreamFailure>
-): () => ChunkPull<A, UpstreamFailure> =>
-  through(new Decoding(exchange, decoder), takePullUnsafe(exchange.bytes), isDone, over)
-
-/** The decoded values of a body, for a single reader. */
-export const decodeBody = <A>(exchange: Exchange, decoder: BodyDecoder<A>): Stream.Stream<A, UpstreamFailure> =>
-  transduce<Uint8Array, A, UpstreamFailure, Decoding<A>>(once(new Decoding(exchange, decoder)), isDone)(exchange.bytes)
+): () => ChunkPull<A, UpstreamFailure> => through(decoder, takePullUnsafe(bytes), isDone, over)
 
 /** A decoder of one reply. */
 export interface ChunkDecoder {
@@ -148,7 +119,8 @@ const isJson = (byte: number): boolean => byte === 0x7b || byte === 0x5b
 const mark = [0xef, 0xbb, 0xbf]
 
 /**
- * Starts the decoder of a reply's body; `chunks` decodes its events, and `seen` receives every byte. Content types are unreliable here; the
+ * Starts the decoder of a reply's body; `chunks` decodes its events, `seen` receives every byte, and `isRead` says that the last bytes
+ * have been read. Content types are unreliable here; the
  * first byte that is not a blank decides. A reply with too many characters
  * for the `budget` ends by length; a reply with too many bytes fails.
  */
@@ -156,7 +128,8 @@ export const replyDecoder = (
   chunks: ChunkDecoder,
   expectEnd: Exchange["expectEnd"],
   budget: RequestBudget,
-  seen: ((bytes: Uint8Array) => void) | undefined
+  seen: ((bytes: Uint8Array) => void) | undefined,
+  isRead: () => boolean = () => false
 ): BodyDecoder<UpstreamEvent> => {
   let decoder: BodyDecoder<UpstreamEvent> | undefined
   let tooMany: UpstreamFailure | undefined
@@ -173,6 +146,7 @@ export const replyDecoder = (
     while (at < bytes.length && isBlank(bytes[at]!)) at++
     return at
   }
+  const failure = () => isFull ? undefined : tooMany ?? (decoder ?? chunks).failure()
   const decide = (first: number | undefined) =>
     first !== undefined && isJson(first) ? wholeDecoder(chunks) : streamDecoder(chunks, expectEnd)
   return {
@@ -202,10 +176,7 @@ export const replyDecoder = (
       last.end(out)
       isFull = budget.admit(out, from)
     },
-    failure: () => {
-      if (isFull) return undefined
-      return tooMany ?? (decoder === undefined ? chunks.failure() : decoder.failure())
-    },
-    done: () => isFull || decoder?.done() === true
+    failure,
+    done: () => isFull || decoder?.done() === true || (isRead() && failure() === undefined)
   }
 }

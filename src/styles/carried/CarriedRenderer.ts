@@ -52,7 +52,7 @@ export class CarriedRenderer implements ReplyRenderer<Uint8Array, Frame> {
   private readonly budget: OpenCarried["budget"]
   private readonly decoder: TextDecoder | undefined
   private readonly events: EventCut | undefined
-  private readonly body: TopLevel<string> | undefined
+  private readonly body: TopLevel<Frame> | undefined
   private readonly model: string
   private counted: Usage | undefined
   private fault: GatewayError | undefined
@@ -68,7 +68,7 @@ export class CarriedRenderer implements ReplyRenderer<Uint8Array, Frame> {
     const isEvents = isPlain && isEventStream(contentType)
     this.isRecorded = isPlain && isText(contentType)
     this.events = isEvents ? new EventCut() : undefined
-    this.body = isPlain && isJson(contentType) ? new TopLevel(this.model, keptMembers) : undefined
+    this.body = isPlain && isJson(contentType) ? new TopLevel<Frame>(this.model, keptMembers) : undefined
     const isChanged = isEvents || this.body !== undefined
     this.decoder = isChanged ? new TextDecoder("utf-8", { ignoreBOM: true }) : undefined
     this.keepAlive = isEvents ? () => ": keep-alive\n\n" : undefined
@@ -94,14 +94,13 @@ export class CarriedRenderer implements ReplyRenderer<Uint8Array, Frame> {
   /** The reply is complete. */
   private end(out: Array<Frame>): void {
     const { stats } = this.facts
-    if (this.decoder !== undefined) this.rest(this.decoder, out)
+    if (this.decoder !== undefined) this.text(this.decoder.decode(), out)
+    if (this.fault === undefined) this.rest(out)
     stats.usage = this.usage()
     stats.progress = "done"
   }
 
-  private rest(decoder: TextDecoder, out: Array<Frame>): void {
-    this.text(decoder.decode(), out)
-    if (this.fault !== undefined) return
+  private rest(out: Array<Frame>): void {
     const last: Array<string> = []
     this.events?.end(last)
     if (this.body !== undefined) this.note(this.body)
@@ -131,12 +130,9 @@ export class CarriedRenderer implements ReplyRenderer<Uint8Array, Frame> {
   /** Appends what to send of the text. An event that is too long ends the reply. */
   private text(text: string, out: Array<Frame>): void {
     const { body, events } = this
+    body?.push(text, out)
+    if (events === undefined) return
     const finished: Array<string> = []
-    if (events === undefined) {
-      body?.push(text, finished)
-      out.push(...finished)
-      return
-    }
     events.push(text, finished)
     if (events.held > this.facts.limits.reply_chars) this.fault = eventTooLong
     else if (!this.budget.hold(events.held)) this.fault = tooMuchHeld
@@ -162,7 +158,7 @@ export class CarriedRenderer implements ReplyRenderer<Uint8Array, Frame> {
     return out.join("")
   }
 
-  private note({ kept }: TopLevel<string>): void {
+  private note({ kept }: Pick<TopLevel<Frame>, "kept">): void {
     const usage = parseJson(kept.get("usage") ?? "")
     if (isRecord(usage)) {
       const { cachedTokens = 0, completionTokens = 0, promptTokens = 0, reasoningTokens = 0 } = usageOf(usage)

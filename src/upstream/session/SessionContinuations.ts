@@ -122,7 +122,8 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
   }
 
   done(): boolean {
-    return this.reply.failed || this.reply.withdrawn || this.reply.cut || this.isFull
+    const { exchange, isFull, reply } = this
+    return reply.failed || reply.withdrawn || reply.cut || isFull || (exchange.isRead && this.failure() === undefined)
   }
 
   private expectEnd(millis: number | undefined): void {

@@ -157,6 +157,19 @@ describe("an exchange", () => {
       assert.deepStrictEqual(log, ["abort"])
     }).pipe(Effect.provide(Deadlines.layer)))
 
+  it.effect("ends where it breaks once it is settled", () =>
+    Effect.gen(function*() {
+      for (const isSettled of [true, false]) {
+        const { exchange } = yield* carried
+        exchange.began(200, {})
+        exchange.expectEnd(2_000)
+        if (!isSettled) exchange.expectEnd(undefined)
+        exchange.received(Buffer.from("x"))
+        exchange.broke(new Error("reset"))
+        assert.strictEqual(yield* readAll(exchange), isSettled ? "x." : "x!transport")
+      }
+    }).pipe(Effect.provide(Deadlines.layer)))
+
   it.effect("waits as long as ever once that is taken back", () =>
     Effect.gen(function*() {
       for (const isRead of [true, false]) {
