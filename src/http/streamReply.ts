@@ -22,11 +22,6 @@ import { type ReplyRenderer, ReplyResponse } from "./ReplyResponse.ts"
 import type { CurrentRequestStats } from "./RequestContext.ts"
 import { bufferedFor, type Frame, type ResponseBuffer } from "./ResponseBuffer.ts"
 
-/** A reply that has started: what it consists of, for one reader. */
-interface Started<I> {
-  readonly events: Stream.Stream<I, GatewayError>
-}
-
 /**
  * Opens a reply and responds with its stream.
  *
@@ -34,8 +29,8 @@ interface Started<I> {
  * without it the headers wait for the reply. A client that reads nothing for `patience` milliseconds is disconnected. Fails with the error to
  * send before the headers.
  */
-export const streamReply = <I extends ReplyEvent | Uint8Array, F extends Frame, Output extends Started<I>, R>(
-  open: Effect.Effect<Output, GatewayError, R>,
+export const streamReply = <I extends ReplyEvent | Uint8Array, F extends Frame, Output, R>(
+  open: Effect.Effect<Output & { readonly events: Stream.Stream<I, GatewayError> }, GatewayError, R>,
   render: (output: Output) => ReplyRenderer<I, F>,
   failureBefore: ((error: GatewayError) => string) | undefined,
   deadlines: Deadlines["Service"],

@@ -2,10 +2,9 @@
  * The body of an exchange to values, as a stage of its stream. A reply is a stream of events, or the one object of a server that does not
  * stream.
  */
-import type * as Cause from "effect/Cause"
 import type * as Stream from "effect/Stream"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
-import { type ChunkPull, once, takePullUnsafe, through, transduce } from "../domain/stream/transduce.ts"
+import { once, transduce } from "../domain/stream/transduce.ts"
 import { clear, type FailingMachine } from "../domain/stream/transducer.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -19,21 +18,12 @@ export interface BodyDecoder<A> extends FailingMachine<Uint8Array, A, UpstreamFa
   readonly done: () => boolean
 }
 
-const isDone = <A>(decoder: BodyDecoder<A>): boolean => decoder.done()
+/** Whether a decoder has read enough. */
+export const isDecoded = <A>(decoder: BodyDecoder<A>): boolean => decoder.done()
 
 /** The decoded values of a body, for a single reader. */
 export const decodeBody = <A>({ bytes }: Exchange, decoder: BodyDecoder<A>): Stream.Stream<A, UpstreamFailure> =>
-  bytes.pipe(transduce<Uint8Array, A, UpstreamFailure, BodyDecoder<A>>(once(decoder), isDone))
-
-/**
- * Decodes one of several bodies. `over` continues after its end, or after a failure of the decoder or of the exchange. The returned function
- * has to be called again for each chunk.
- */
-export const decodeRound = <A>(
-  { bytes }: Exchange,
-  decoder: BodyDecoder<A>,
-  over: (end: Cause.Cause<UpstreamFailure | Cause.Done>) => ChunkPull<A, UpstreamFailure>
-): () => ChunkPull<A, UpstreamFailure> => through(decoder, takePullUnsafe(bytes), isDone, over)
+  bytes.pipe(transduce<Uint8Array, A, UpstreamFailure, BodyDecoder<A>>(once(decoder), isDecoded))
 
 /** A decoder of one reply. */
 export interface ChunkDecoder {

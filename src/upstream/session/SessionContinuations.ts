@@ -10,12 +10,12 @@ import type * as Stream from "effect/Stream"
 import { pause } from "../../config/clock/retry.ts"
 import { mayHaveArrived } from "../../domain/classifyUpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
-import { type ChunkPull, fromPullOnce } from "../../domain/stream/transduce.ts"
+import { type ChunkPull, fromPullOnce, takePullUnsafe, through } from "../../domain/stream/transduce.ts"
 import { clear } from "../../domain/stream/transducer.ts"
 import { type UpstreamEvent, UpstreamFinish } from "../../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../budget.ts"
-import { type BodyDecoder, decodeRound } from "../decodeBody.ts"
+import { type BodyDecoder, isDecoded } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
 import type { RoundRecorder } from "../Upstream.ts"
 import { type MessageId, ReplyDecoder } from "./decodeReply.ts"
@@ -193,7 +193,10 @@ export class SessionContinuations {
 
   private read(round: Round): void {
     const body = new RoundBody(this, this.reply, this.budget, round)
-    this.current = { pull: decodeRound(round.exchange, body, (end) => this.over(end)), body }
+    this.current = {
+      pull: through(body, takePullUnsafe(round.exchange.bytes), isDecoded, (end) => this.over(end)),
+      body
+    }
   }
 
   /** The end of the reply is emitted with its last events; any other end of a round is handled after they were read. */
