@@ -98,6 +98,7 @@ const streamModules: ReadonlySet<string> = new Set([
   "effect/Channel",
   "effect/Effect",
   "effect/Pull",
+  "effect/Scope",
   "effect/Stream"
 ])
 

@@ -1,12 +1,9 @@
 /**
  * The attempts of a completion: each starts the reply on a lease, up to its first content, or to the end of a whole reply.
  */
-import type * as Cause from "effect/Cause"
-import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import type { Lease } from "../accounts/Accounts.ts"
 import type { Stickiness } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
@@ -16,6 +13,7 @@ import { estimateConversation, estimateCooperatively, isLong } from "../domain/e
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { isShown } from "../domain/ReplyEvent.ts"
 import type { Route, Target } from "../domain/routes.ts"
+import { peel, pullOf } from "../domain/stream/transduce.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
@@ -46,7 +44,7 @@ interface CompletionAttemptOptions<A> {
 }
 
 /** A started reply of an attempt. */
-type Begun = Pick<OpenReply, "id" | "first" | "next" | "isOver">
+type Begun = Pick<OpenReply, "id" | "first" | "rest" | "isOver">
 
 const empty = Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
 
@@ -157,20 +155,15 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const first = Effect.flatMap(
       started,
       ({ events, id, isOver }) =>
-        // `Stream.toPull` would add a lock, which costs five steps per chunk.
-        Effect.flatMap(Channel.toPullScoped(Stream.toChannel(events), attempt), (next) =>
-          Effect.matchCauseEffect(next, {
-            onSuccess: (batch) =>
-              Effect.flatMapEager(checkFirst(batch, budget.isEmpty), (first) => {
-                input.stats.firstEventAt = deadlines.now()
-                input.stats.recording?.progressed()
-                return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, next }))
-              }),
-            onFailure: (cause) =>
-              Pull.isDoneCause(cause)
-                ? empty
-                : Effect.failCause(cause as Cause.Cause<UpstreamFailure | GatewayError>)
-          }))
+        Effect.flatMap(
+          Pull.catchDone(peel(events, attempt), () => empty),
+          ([batch, rest]) =>
+            Effect.flatMapEager(checkFirst(batch, budget.isEmpty), (first) => {
+              input.stats.firstEventAt = deadlines.now()
+              input.stats.recording?.progressed()
+              return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, rest }))
+            })
+        )
     )
     const begun = withDeadline(
       first,
@@ -187,14 +180,17 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     if (!whole) return begun
     return Effect.flatMap(
       begun,
-      (begun) => Effect.mapEager(collectReply(begun.first, begun.next), (first): Begun => ({ ...begun, first }))
+      (begun) =>
+        Effect.flatMapEager(
+          pullOf(begun.rest, attempt),
+          (rest) => Effect.mapEager(collectReply(begun.first, rest), (first): Begun => ({ ...begun, first }))
+        )
     )
   }
 
   output(begun: Begun, lease: Lease, attempt: Scope.Closeable, span: AttemptSpan): Effect.Effect<A> {
     return this.options.output({
       ...begun,
-      next: span.inSpan(begun.next),
       driver: lease.driver.name,
       lease,
       attempt,

@@ -3,13 +3,17 @@
  * the calls, filter the text, finish with usage.
  */
 import type { ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
+import { isOrderedPlace } from "../domain/replyExtras.ts"
 import type { Meter } from "../domain/stream/cooperative.ts"
-import { compose, type HoldingMachine, type Machine } from "../domain/stream/transducer.ts"
-import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
+import { clear, compose, type HoldingMachine, type Machine } from "../domain/stream/transducer.ts"
+import { type UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
+import type { RequestBudget } from "../upstream/budget.ts"
 import { type FilterOptions, filterText } from "./filterText.ts"
 import { type FinishMachine, finishMachine, type FinishOptions, type UsageSoFar } from "./finishMachine.ts"
+import { translatedFor } from "./foreignExtras.ts"
 import type { ReplyPart } from "./ReplyPart.ts"
 import { serializeToolCalls } from "./serializeToolCalls.ts"
+import type { PolicyMachine } from "./toolPolicy.ts"
 
 /** Options of one reply. */
 export interface AssembleOptions extends FilterOptions, FinishOptions {
@@ -67,3 +71,70 @@ class Assembly implements ReplyMachine {
 
 /** Starts the machine for one reply. It ignores everything after it has emitted `Finish`. */
 export const assembleReply = (options: AssembleOptions): ReplyMachine => new Assembly(options)
+
+/** Whether an event has content of the reply, shown or not. */
+const isContent = (event: UpstreamEvent): boolean => {
+  switch (event._tag) {
+    case "UpstreamText":
+    case "UpstreamReasoning":
+      return event.text !== ""
+    case "UpstreamCall":
+      return true
+    case "UpstreamExtra":
+      // Pictures, sound, a refusal, sealed thinking.
+      return isOrderedPlace(event.at)
+    case "UpstreamUsage":
+    case "UpstreamFinish":
+      return false
+  }
+}
+
+/** The machine of one turn: assembles the reply, enforces `tool_choice`, and cuts a reply that holds too much. */
+export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
+  private readonly assembly: ReplyMachine
+  private readonly policy: PolicyMachine | undefined
+  private readonly budget: RequestBudget
+  private readonly assembled: Array<ReplyEvent> = []
+  /** The style that the reply is for; `undefined` in an app without one. */
+  private readonly style: string | undefined
+
+  constructor(
+    assembly: ReplyMachine,
+    policy: PolicyMachine | undefined,
+    budget: RequestBudget,
+    style: string | undefined
+  ) {
+    this.assembly = assembly
+    this.policy = policy
+    this.budget = budget
+    this.style = style
+  }
+
+  /** True after `Finish`, when the upstream is no longer needed. */
+  get isDone(): boolean {
+    return this.assembly.finished()
+  }
+
+  push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
+    const translated = event._tag === "UpstreamExtra" ? translatedFor(this.style, event) : undefined
+    if (translated !== undefined) return translated.forEach((each) => this.push(each, out))
+    const { assembly, budget, policy } = this
+    if (budget.isEmpty && isContent(event)) budget.isEmpty = false
+    const to = policy === undefined ? out : this.assembled
+    assembly.push(event, to)
+    if (!budget.hold(assembly.held + (policy?.held ?? 0))) assembly.push(UpstreamFinish("length"), to)
+    this.applyPolicy(out)
+  }
+
+  end(out: Array<ReplyEvent>): void {
+    this.assembly.end(this.policy === undefined ? out : this.assembled)
+    this.applyPolicy(out)
+  }
+
+  private applyPolicy(out: Array<ReplyEvent>): void {
+    for (const event of this.assembled) this.policy?.push(event, out)
+    clear(this.assembled)
+  }
+}
+
+export const isTurnDone = (turn: Turn): boolean => turn.isDone

@@ -5,13 +5,14 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
 import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Route, Target } from "../domain/routes.ts"
+import { type ChunkPull, mapPull } from "../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { placeOfUpstream } from "../domain/upstreamNames.ts"
 import type { Captures } from "../recordings/Captures.ts"
@@ -26,8 +27,6 @@ import { SentPrompt } from "./SentPrompt.ts"
 export interface CarriedSource {
   /** The body with the server's name of the model. */
   readonly body: (model: string) => CarriedBody
-  /** The error of a body that turned out to be wrong while it was sent. */
-  readonly fault?: GatewayError | undefined
   /** Bytes of a body that can be sent only once have left. */
   readonly isSpent?: boolean
   /** Bytes that have left so far. */
@@ -60,10 +59,10 @@ export interface CarryServices {
 }
 
 /** A carried reply that has started. */
-export interface OpenCarried extends Omit<CarriedReply, "next"> {
+export interface OpenCarried extends Omit<CarriedReply, "bytes"> {
   readonly budget: RequestBudget
-  /** The bytes after the first ones. The account is released with the last bytes, or with the failure. */
-  readonly next: Pull.Pull<Uint8Array, GatewayError>
+  /** The bytes, of which the first ones have arrived; for one reader. The account is released after the last bytes, or with the failure. */
+  readonly bytes: Stream.Stream<Uint8Array, GatewayError>
 }
 
 /** The error of an upstream whose driver carries nothing. */
@@ -137,35 +136,26 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
       sent = source.sent ?? 0
       return isGrowing ? progressEvery : 0
     })
-    return Effect.matchEffect(reply, {
-      onSuccess: (reply) => {
-        stats.firstEventAt = deadlines.now()
-        stats.recording?.progressed()
-        source.release?.()
-        return Effect.as(lease.report(undefined, undefined), reply)
-      },
-      // The caller's fault has ended the exchange.
-      onFailure: (failure) => Effect.fail(source.fault ?? failure)
+    return Effect.flatMap(reply, (reply) => {
+      stats.firstEventAt = deadlines.now()
+      stats.recording?.progressed()
+      source.release?.()
+      return Effect.as(lease.report(undefined, undefined), reply)
     })
   }
 
-  output({ next, ...reply }: CarriedReply, lease: Lease, attempt: Scope.Closeable): Effect.Effect<OpenCarried> {
+  output({ bytes, ...reply }: CarriedReply, lease: Lease, attempt: Scope.Closeable): Effect.Effect<OpenCarried> {
     const direct = this.caller._tag === "Direct"
-    const close = (exit: Exit.Exit<unknown, unknown>, end: Pull.Pull<never, GatewayError>) =>
-      Effect.andThen(Scope.close(attempt, exit), end)
-    const read: Pull.Pull<Uint8Array, GatewayError> = Pull.matchEffect(next, {
-      onSuccess: (bytes): Pull.Pull<Uint8Array, GatewayError> => Effect.succeed(bytes),
-      onFailure: (cause) => {
-        const failure = Cause.findErrorOption(cause)
-        if (failure._tag === "None") return Effect.failCause(cause as Cause.Cause<never>)
-        return Effect.flatMap(
-          brokenOff(lease, direct, failure.value),
-          (error) => close(Exit.fail(error), Effect.fail(error))
-        )
-      },
-      onDone: () => close(Exit.void, Cause.done())
-    })
-    return Effect.succeed({ ...reply, next: read, budget: this.budget! })
+    const released = mapPull<Uint8Array, UpstreamFailure, Uint8Array, GatewayError>((pull) =>
+      Effect.catch(pull, (end): ChunkPull<never, GatewayError> =>
+        Cause.isDone(end)
+          ? Effect.andThen(Scope.close(attempt, Exit.void), Cause.done())
+          : Effect.flatMap(
+            brokenOff(lease, direct, end),
+            (error) => Effect.andThen(Scope.close(attempt, Exit.fail(error)), Effect.fail(error))
+          ))
+    )
+    return Effect.succeed({ ...reply, bytes: released(bytes), budget: this.budget! })
   }
 }
 

@@ -8,11 +8,12 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
 import type { Lease } from "../accounts/Accounts.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { CallArguments, ReasoningDelta, type ReplyEvent, type ReplyExtra, TextDelta } from "../domain/ReplyEvent.ts"
-import { fromPullOnce } from "../domain/stream/transduce.ts"
+import { type ChunkPull, mapPull } from "../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { countFailure } from "./attempts.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
@@ -26,7 +27,8 @@ export interface OpenReply {
   readonly driver: string
   /** The events received so far; all events of a whole reply. */
   readonly first: Batch
-  readonly next: Pull.Pull<Batch, UpstreamFailure | GatewayError>
+  /** The events that follow; a whole reply has taken them. */
+  readonly rest: Stream.Stream<ReplyEvent, UpstreamFailure | GatewayError>
   readonly lease: Lease
   /** Holds the lease and the upstream's connections. */
   readonly attempt: Scope.Closeable
@@ -84,28 +86,31 @@ export const brokenOff = (lease: Lease, direct: boolean, failure: UpstreamFailur
   return Effect.as(lease.report(judged.health, judged.retryAfter), judged.error)
 }
 
-/** Pulls the events up to the end or the failure. The attempt is closed with the last events. */
-const eventsOf = (reply: OpenReply): Pull.Pull<Batch, GatewayError> => {
-  const { direct, first, lease, next, span, stats } = reply
+/** Pulls the first events and those that follow, up to the end or the failure. The attempt is closed with the last events. */
+const eventsOf = (
+  reply: OpenReply,
+  rest: ChunkPull<ReplyEvent, UpstreamFailure | GatewayError>
+): ChunkPull<ReplyEvent, GatewayError> => {
+  const { direct, first, lease, span, stats } = reply
   let unread: Batch | undefined = first
   /** The result of the pull after the last events. */
   let end: Pull.Pull<never> | undefined
-  const emit = (batch: Batch): Pull.Pull<Batch, GatewayError> =>
+  const emit = (batch: Batch): ChunkPull<ReplyEvent, GatewayError> =>
     noteEvents(batch, stats, span)
       ? closeAttempt(reply, Exit.void, (wait) => {
         end = wait === undefined ? Cause.done() : Effect.andThen(wait, Cause.done())
         return Effect.succeed(batch)
       })
       : Effect.succeed(batch)
-  const close = (exit: Exit.Exit<unknown, unknown>, end: Pull.Pull<Batch, GatewayError>) =>
+  const close = (exit: Exit.Exit<unknown, unknown>, end: ChunkPull<ReplyEvent, GatewayError>) =>
     closeAttempt(reply, exit, (wait) => wait === undefined ? end : Effect.andThen(wait, end))
   const fail = (error: GatewayError) => {
     span.failed(error.code)
     return close(Exit.fail(error), Effect.fail(error))
   }
-  const read = Effect.matchCauseEffect(next, {
+  const read = Effect.matchCauseEffect(rest, {
     onSuccess: emit,
-    onFailure: (cause): Pull.Pull<Batch, GatewayError> => {
+    onFailure: (cause): ChunkPull<ReplyEvent, GatewayError> => {
       const failure = Cause.findErrorOption(cause)
       if (failure._tag === "None") return close(Exit.failCause(cause), Effect.failCause(cause as Cause.Cause<never>))
       if (Cause.isDone(failure.value)) return close(Exit.void, Cause.done())
@@ -126,7 +131,7 @@ const eventsOf = (reply: OpenReply): Pull.Pull<Batch, GatewayError> => {
 export const streamOf = (reply: OpenReply): CompletionOutput => ({
   id: reply.id,
   driver: reply.driver,
-  events: fromPullOnce(eventsOf(reply))
+  events: reply.rest.pipe(mapPull((rest) => eventsOf(reply, reply.span.inSpan(rest))))
 })
 
 /** The reply in one piece. */
@@ -204,13 +209,13 @@ class Joined {
  * Collects the first events and all that follow. Consecutive pieces of text, reasoning and arguments become one event, so that
  * memory holds the reply's characters and not an object for each piece. `RequestBudget` bounds the reply.
  */
-export const collectReply = <E>(first: Batch, next: Pull.Pull<Batch, E>): Effect.Effect<Batch, E> => {
+export const collectReply = <E>(first: Batch, rest: ChunkPull<ReplyEvent, E>): Effect.Effect<Batch, E> => {
   const joined = new Joined()
   const take = (batch: Batch): Effect.Effect<Batch, E> => {
     for (const event of batch) joined.push(event)
     return batch[batch.length - 1]!._tag === "Finish" ? Effect.succeed(joined.batch()) : step
   }
-  const step: Effect.Effect<Batch, E> = Pull.matchEffect(next, {
+  const step: Effect.Effect<Batch, E> = Pull.matchEffect(rest, {
     onSuccess: take,
     onFailure: (cause: Cause.Cause<E>) => Effect.failCause(cause),
     onDone: () => Effect.succeed(joined.batch())

@@ -3,7 +3,6 @@
  * events of a turn pass through the reply's machines: calls, markers, stop sequences, usage, tool policy.
  */
 import * as Effect from "effect/Effect"
-import { flow } from "effect/Function"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -15,19 +14,16 @@ import { estimateConversation, estimateCooperatively, isLong } from "../domain/e
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
-import { isOrderedPlace } from "../domain/replyExtras.ts"
 import { compileStopSequences } from "../domain/stream/stopSequences.ts"
-import { once, transduce } from "../domain/stream/transduce.ts"
-import { clear, type Machine } from "../domain/stream/transducer.ts"
-import { type UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
+import { type ChunkPull, mapPull, once, transduce } from "../domain/stream/transduce.ts"
+import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Captures } from "../recordings/Captures.ts"
 import { reminder } from "../sieve/declaration.ts"
 import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import { sieve } from "../sieve/sieve.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
-import { assembleReply, type ReplyMachine } from "./assembleReply.ts"
-import { translatedFor } from "./foreignExtras.ts"
+import { assembleReply, isTurnDone, Turn } from "./assembleReply.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { demandsCall, judgesChoice, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
@@ -81,96 +77,28 @@ const reportsPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>
 
 const mayTakeAWhile = () => false
 
-/** Whether an event has content of the reply, shown or not. */
-const isContent = (event: UpstreamEvent): boolean => {
-  switch (event._tag) {
-    case "UpstreamText":
-    case "UpstreamReasoning":
-      return event.text !== ""
-    case "UpstreamCall":
-      return true
-    case "UpstreamExtra":
-      // Pictures, sound, a refusal, sealed thinking.
-      return isOrderedPlace(event.at)
-    case "UpstreamUsage":
-    case "UpstreamFinish":
-      return false
-  }
-}
-
-/** The machine of one turn: assembles the reply, enforces `tool_choice`, and cuts a reply that holds too much. */
-class Turn implements Machine<UpstreamEvent, ReplyEvent> {
-  private readonly assembly: ReplyMachine
-  private readonly policy: PolicyMachine | undefined
-  private readonly budget: RequestBudget
-  private readonly assembled: Array<ReplyEvent> = []
-  /** The style that the reply is for; `undefined` in an app without one. */
-  private readonly style: string | undefined
-
-  constructor(
-    assembly: ReplyMachine,
-    policy: PolicyMachine | undefined,
-    budget: RequestBudget,
-    style: string | undefined
-  ) {
-    this.assembly = assembly
-    this.policy = policy
-    this.budget = budget
-    this.style = style
-  }
-
-  /** True after `Finish`, when the upstream is no longer needed. */
-  get isDone(): boolean {
-    return this.assembly.finished()
-  }
-
-  push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
-    const translated = event._tag === "UpstreamExtra" ? translatedFor(this.style, event) : undefined
-    if (translated !== undefined) return translated.forEach((each) => this.push(each, out))
-    const { assembly, budget, policy } = this
-    if (budget.isEmpty && isContent(event)) budget.isEmpty = false
-    const to = policy === undefined ? out : this.assembled
-    assembly.push(event, to)
-    if (!budget.hold(assembly.held + (policy?.held ?? 0))) assembly.push(UpstreamFinish("length"), to)
-    this.applyPolicy(out)
-  }
-
-  end(out: Array<ReplyEvent>): void {
-    this.assembly.end(this.policy === undefined ? out : this.assembled)
-    this.applyPolicy(out)
-  }
-
-  private applyPolicy(out: Array<ReplyEvent>): void {
-    for (const event of this.assembled) this.policy?.push(event, out)
-    clear(this.assembled)
-  }
-}
-
-const isDone = (turn: Turn): boolean => turn.isDone
-
 /**
  * Estimates the prompt's tokens before the end of the reply, unless the upstream has reported them: a long prompt takes many
  * slices of work, and the synchronous machine that uses the estimate cannot wait.
  */
-const countingBeforeEnd =
-  (isReported: () => boolean, count: Effect.Effect<unknown>) =>
-  <E, R>(events: Stream.Stream<UpstreamEvent, E, R>): Stream.Stream<UpstreamEvent, E, R> => {
-    let isCounted = false
-    const counted = <A, E>(then: Effect.Effect<A, E>, isReported: boolean): Effect.Effect<A, E> => {
-      if (isCounted || isReported) return then
-      isCounted = true
-      return Effect.andThen(count, then)
-    }
-    return Stream.transformPull(events, (pull) =>
-      Effect.succeed(Effect.matchCauseEffect(pull, {
-        onSuccess: (chunk) =>
-          counted(
-            Effect.succeed(chunk),
-            chunk[chunk.length - 1]!._tag !== "UpstreamFinish" || isReported() || reportsPrompt(chunk)
-          ),
-        onFailure: (cause) => counted(Effect.failCause(cause), !Pull.isDoneCause(cause) || isReported())
-      })))
+const countingBeforeEnd = (isReported: () => boolean, count: Effect.Effect<unknown>) => {
+  let isCounted = false
+  const counted = <A, E>(then: Effect.Effect<A, E>, isReported: boolean): Effect.Effect<A, E> => {
+    if (isCounted || isReported) return then
+    isCounted = true
+    return Effect.andThen(count, then)
   }
+  return mapPull((pull: ChunkPull<UpstreamEvent, UpstreamFailure>) =>
+    Effect.matchCauseEffect(pull, {
+      onSuccess: (chunk) =>
+        counted(
+          Effect.succeed(chunk),
+          chunk[chunk.length - 1]!._tag !== "UpstreamFinish" || isReported() || reportsPrompt(chunk)
+        ),
+      onFailure: (cause) => counted(Effect.failCause(cause), !Pull.isDoneCause(cause) || isReported())
+    })
+  )
+}
 
 /** Writes of a reply to the shared store. They end before the events that follow from them leave. */
 class Writes {
@@ -180,13 +108,13 @@ class Writes {
     if (write !== undefined) this.pending = this.pending === undefined ? write : Effect.andThen(this.pending, write)
   }
 
-  readonly before = <A, E, R>(events: Stream.Stream<A, E, R>): Stream.Stream<A, E, R> =>
-    Stream.transformPull(events, (pull) =>
-      Effect.succeed(Effect.flatMap(pull, (chunk) => {
-        const { pending } = this
-        this.pending = undefined
-        return pending === undefined ? Effect.succeed(chunk) : Effect.as(pending, chunk)
-      })))
+  readonly before = mapPull((pull: ChunkPull<ReplyEvent, UpstreamFailure>) =>
+    Effect.flatMap(pull, (chunk) => {
+      const { pending } = this
+      this.pending = undefined
+      return pending === undefined ? Effect.succeed(chunk) : Effect.as(pending, chunk)
+    })
+  )
 }
 
 export type ReplyStarter = ReturnType<typeof replyStarter>
@@ -235,8 +163,11 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         })
         stats.soFar = assembly
         const machine = new Turn(assembly, policy, budget, stats.style)
-        const assembled = transduce<UpstreamEvent, ReplyEvent, Turn>(once(machine), isDone)
-        const turn = sealed.isShared ? flow(assembled, writes.before) : assembled
+        // The reply ends with the turn's last event, where readers stop, unless another turn may follow.
+        const isDone = policy === undefined ? undefined : isTurnDone
+        const assembled = transduce<UpstreamEvent, ReplyEvent, never, Turn>(once(machine), isDone)
+        const turn = (events: Stream.Stream<UpstreamEvent, UpstreamFailure>) =>
+          sealed.isShared ? writes.before(assembled(events)) : assembled(events)
         const estimate = estimateCooperatively(conversation)
         if (isLate) {
           const counting = countingBeforeEnd(() => assembly.promptReported(), runCooperatively(estimate))

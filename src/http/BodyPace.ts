@@ -5,8 +5,6 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
-import type * as Pull from "effect/Pull"
-import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Limits } from "../domain/limits.ts"
@@ -63,22 +61,25 @@ export class BodyPace {
   }
 }
 
-/** Pulls the bytes of a body. Fails with 408 if they come too slowly, with 400 if its connection breaks. */
-export const pullBody = Effect.fnUntraced(function*(
+/** The bytes of a body. Fails with 408 if they come too slowly, with 400 if its connection breaks. */
+export const pacedBody = (
   request: HttpServerRequest.HttpServerRequest,
   limits: PaceLimits
-): Effect.fn.Return<Pull.Pull<ReadonlyArray<Uint8Array>, GatewayError>, never, Scope.Scope> {
-  const clock = yield* Clock.Clock
-  const pace = new BodyPace(limits)
-  const pull = yield* Stream.toPull(Stream.mapError(request.stream, () => notReadable))
-  return Effect.suspend(() => {
-    const since = monotonicMillis(clock)
-    return Effect.map(
-      Effect.timeoutOrElse(pull, { duration: pace.patience, orElse: () => Effect.fail(pace.fault) }),
-      (chunks) => {
-        pace.arrived(chunks.reduce((sum, { length }) => sum + length, 0), monotonicMillis(clock) - since)
-        return chunks
-      }
-    )
-  })
-})
+): Stream.Stream<Uint8Array, GatewayError> =>
+  Stream.transformPull(
+    Stream.mapError(request.stream, () => notReadable),
+    (pull) =>
+      Effect.map(Clock.Clock, (clock) => {
+        const pace = new BodyPace(limits)
+        return Effect.suspend(() => {
+          const since = monotonicMillis(clock)
+          return Effect.map(
+            Effect.timeoutOrElse(pull, { duration: pace.patience, orElse: () => Effect.fail(pace.fault) }),
+            (chunks) => {
+              pace.arrived(chunks.reduce((sum, { length }) => sum + length, 0), monotonicMillis(clock) - since)
+              return chunks
+            }
+          )
+        })
+      })
+  )

@@ -11,18 +11,22 @@ import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Pull from "effect/Pull"
+import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import { ServerResponse } from "node:http"
 import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import type { BufferedBytes } from "../config/limits.ts"
 import type { Limits } from "../domain/limits.ts"
-import { fromPullOnce } from "../domain/stream/transduce.ts"
+import { fromPullOnce, pullOf } from "../domain/stream/transduce.ts"
 
 /** Milliseconds of silence before a keep-alive (behaviour: "Keep-alive every 5 s of silence"). */
 const keepAliveEvery = 5_000
 
 /** Most bytes per read, except for a single longer chunk, so that the progress of a slow client is visible. */
 const mostAtOnce = 64 * 1024
+
+/** What clients get: text, or bytes as they are. */
+export type Frame = string | Uint8Array
 
 /** The headers of event streams. */
 export const streamHeaders = { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
@@ -52,7 +56,7 @@ interface ResponseBufferOptions {
   /** The bytes held for all requests, which include this buffer. */
   readonly sum: BufferedBytes
   /** Called with every chunk that is handed to the connection, for the recording. */
-  readonly sent: (piece: string | Uint8Array) => void
+  readonly sent: (piece: Frame) => void
   /** Sends text past the buffer. Returns false if earlier bytes are still unsent. */
   readonly sendNow: ((text: string) => boolean) | undefined
 }
@@ -61,6 +65,8 @@ interface ResponseBufferOptions {
 export class ResponseBuffer {
   /** Makes the keep-alive: a comment until the style provides its own. `undefined` for replies without keep-alives. */
   keepAliveText: (() => string) | undefined = comment
+  /** An effect that must finish before rendered frames are sent. */
+  pending: (() => Effect.Effect<void> | undefined) | undefined
   /** The head of the response: that of an event stream until the reply has its own. */
   head = eventStream
   /** The reply's last frames follow: the writer no longer waits. */
@@ -84,7 +90,7 @@ export class ResponseBuffer {
   }
 
   /** Sends text or bytes to the client, at once or through the buffer. */
-  write(content: string | Uint8Array): void {
+  write(content: Frame): void {
     const { deadlines, sendNow, sent, sum } = this.options
     const now = deadlines.now()
     this.quiet.at = now + keepAliveEvery
@@ -99,14 +105,15 @@ export class ResponseBuffer {
     } else this.wakeReader()
   }
 
-  /** Writes text or bytes, and waits while the buffer is full. */
-  readonly offer = (content: string | Uint8Array): Effect.Effect<void> => {
-    if (content.length > 0) this.write(content)
-    return this.hasRoom ? Effect.void : this.room
+  /** Writes frames, the texts as one. Returns the wait for room; `undefined` if there is room. */
+  offer(frames: ReadonlyArray<Frame>): Effect.Effect<void> | undefined {
+    const contents = frames.length > 1 && typeof frames[0] === "string" ? [frames.join("")] : frames
+    for (const content of contents) if (content.length > 0) this.write(content)
+    return this.hasRoom ? undefined : this.room
   }
 
   /** Announces the last frames, whose writer must not wait for the client. */
-  readonly last = (): void => {
+  last(): void {
     this.isLast = true
   }
 
@@ -203,6 +210,22 @@ export class ResponseBuffer {
     else this.quiet.at = this.options.deadlines.now() + keepAliveEvery
   }
 }
+
+/** Sends frames to a client, through its buffer or directly to its socket, up to their end or failure. `attempts` holds the frames' stream. */
+export const bufferedFor =
+  ({ attempts, buffer }: { readonly attempts: Scope.Scope; readonly buffer: ResponseBuffer }) =>
+  <E>(frames: Stream.Stream<Frame, E>): Effect.Effect<never, E | Cause.Done> =>
+    Effect.flatMapEager(pullOf(frames, attempts), (pull) => {
+      const write = (frames: ReadonlyArray<Frame>) => {
+        const room = buffer.offer(frames)
+        return room === undefined ? next : Effect.flatMap(room, () => next)
+      }
+      const next: Effect.Effect<never, E | Cause.Done> = Effect.flatMap(pull, (frames) => {
+        const before = buffer.pending?.()
+        return before === undefined ? write(frames) : Effect.flatMap(before, () => write(frames))
+      })
+      return next
+    })
 
 /** Makes a function that sends text at once and returns false if earlier bytes are still unsent. */
 const sendBy = (response: ServerResponse) => {

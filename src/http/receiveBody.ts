@@ -6,8 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
-import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import type { Readable } from "node:stream"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { type Held, holdBytes } from "../config/limits.ts"
@@ -15,7 +15,7 @@ import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Limits } from "../domain/limits.ts"
 import { BYTE_ORDER_MARK } from "../domain/stream/characters.ts"
 import { TextPieces } from "../domain/stream/text.ts"
-import { BodyPace, notReadable, pullBody } from "./BodyPace.ts"
+import { BodyPace, notReadable, pacedBody } from "./BodyPace.ts"
 
 /** Bodies up to this size are not counted: node buffers as much of an unread body. `body_bytes` is never less. */
 export const smallBody = 64 * 1024
@@ -90,24 +90,18 @@ const receiveLarge = Effect.fnUntraced(function*(
   limit: number
 ): Effect.fn.Return<string, GatewayError, Scope.Scope> {
   const held = yield* holdBytes
-  const pull = yield* pullBody(request, limits)
   const text = new ArrivingText()
   let bytes = 0
-  const read: Effect.Effect<string, GatewayError> = Pull.matchEffect(pull, {
-    onSuccess: (chunks) => {
-      let fits = true
-      for (const chunk of chunks) {
-        text.add(chunk)
-        bytes += chunk.length
-        fits = held.add(chunk.length)
-      }
-      if (bytes > limit) return Effect.fail(tooLarge(limit))
-      return fits ? read : Effect.fail(tooMuchHeld)
-    },
-    onFailure: (cause) => Effect.failCause(cause),
-    onDone: () => Effect.sync(() => text.end())
+  yield* Stream.runForEachArray(pacedBody(request, limits), (chunks) => {
+    let fits = true
+    for (const chunk of chunks) {
+      text.add(chunk)
+      bytes += chunk.length
+      fits = held.add(chunk.length)
+    }
+    return bytes > limit ? Effect.fail(tooLarge(limit)) : fits ? Effect.void : Effect.fail(tooMuchHeld)
   })
-  return yield* read
+  return text.end()
 })
 
 const smallBodySize = ByteSize.bytes(smallBody)

@@ -3,18 +3,22 @@
  * a file behind the field is never held whole. Otherwise the body is held, within `limits.body_bytes` and `limits.buffered_bytes`. A
  * body that is held can be sent again.
  */
+import { isReadonlyArrayNonEmpty } from "effect/Array"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Pull from "effect/Pull"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { type Held, holdBytes } from "../config/limits.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Limits } from "../domain/limits.ts"
 import { boundaryOf, type FormPiece, FormScan, modelPlace } from "../domain/stream/FormScan.ts"
+import { type ChunkPull, fromPullOnce } from "../domain/stream/transduce.ts"
 import type { CarriedBody } from "../upstream/Upstream.ts"
 import { modelFault } from "./bodyLimits.ts"
-import { pullBody } from "./BodyPace.ts"
+import { pacedBody } from "./BodyPace.ts"
 import { encodingFault, smallBody, tooLarge, tooMuchHeld } from "./receiveBody.ts"
 
 /** True for the type of a form. */
@@ -27,60 +31,46 @@ const widest = 4
 const sizeOf = (pieces: ReadonlyArray<FormPiece>): number =>
   pieces.reduce((sum, piece) => piece === modelPlace ? sum : sum + piece.length, 0)
 
-/** A body that has arrived. */
-const heldBody = async function*(pieces: ReadonlyArray<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield* pieces
+/** What has arrived of a form, up to its field `model` at least. */
+interface Arrived {
+  readonly model: string
+  /** The names of the fields so far by which servers choose another model, or a tier. */
+  readonly choosing: ReadonlyArray<string>
+  readonly pieces: ReadonlyArray<FormPiece>
+  readonly contentType: string
+  readonly held: Held
+  /** The bytes of the body, without those of the model's name; `undefined` if they are not known. */
+  readonly length: number | undefined
+  /** Reads more of the body; `undefined` if it has arrived whole. */
+  readonly rest: ChunkPull<FormPiece, GatewayError> | undefined
 }
 
 /** A form whose field `model` has arrived. */
 export class ReceivedForm {
-  readonly model: string
-  /** The error of a body that turned out to be wrong while it was sent. */
-  fault: GatewayError | undefined
   /** Bytes of the body have left, so that it cannot be sent again. */
   isSpent = false
   /** Bytes that have left so far. */
   sent = 0
   /** Judges the fields by which servers choose another model, or a tier, that arrive after the request's admission. */
   refuse: ((names: ReadonlyArray<string>) => GatewayError | undefined) | undefined
-  /** The names of these fields so far. */
+  readonly model: string
   readonly choosing: ReadonlyArray<string>
-  private readonly pieces: ReadonlyArray<FormPiece>
-  private readonly contentType: string
-  private readonly held: Held
+  private readonly form: Arrived
   private heldBytes: number
-  /** The bytes of the body, without those of the model's name; `undefined` if they are not known. */
-  private readonly length: number | undefined
-  /** Reads more of the body; `undefined` if it has arrived whole. */
-  private readonly more: (() => Promise<ReadonlyArray<FormPiece> | undefined>) | undefined
 
-  constructor(form: {
-    readonly model: string
-    readonly pieces: ReadonlyArray<FormPiece>
-    readonly contentType: string
-    readonly held: Held
-    readonly heldBytes: number
-    readonly length: number | undefined
-    readonly choosing: ReadonlyArray<string>
-    readonly more: (() => Promise<ReadonlyArray<FormPiece> | undefined>) | undefined
-  }) {
+  constructor(form: Arrived, heldBytes: number) {
     this.model = form.model
     this.choosing = form.choosing
-    this.pieces = form.pieces
-    this.contentType = form.contentType
-    this.held = form.held
-    this.heldBytes = form.heldBytes
-    this.length = form.length
-    this.more = form.more
+    this.form = form
+    this.heldBytes = heldBytes
   }
 
   /** The body with the server's name of the model. */
   body(model: string): CarriedBody {
-    const { contentType, length, more } = this
+    const { contentType, length } = this.form
     const name = Buffer.from(model)
-    const bytes = this.pieces.map((piece) => piece === modelPlace ? name : piece)
     return {
-      content: more === undefined ? heldBody(bytes) : this.arriving(bytes, more),
+      content: fromPullOnce(this.leaving(name)),
       contentType,
       length: length === undefined ? undefined : length + name.length,
       recorded: ""
@@ -89,27 +79,40 @@ export class ReceivedForm {
 
   /** The bytes that have arrived are not sent again: they no longer count as held. */
   release(): void {
-    this.held.add(-this.heldBytes)
-    this.heldBytes = 0
+    this.hold(0)
   }
 
-  private async *arriving(
-    head: ReadonlyArray<Uint8Array>,
-    more: () => Promise<ReadonlyArray<FormPiece> | undefined>
-  ): AsyncGenerator<Uint8Array> {
-    this.isSpent = true
-    let next: ReadonlyArray<FormPiece> | undefined = head
-    while (next !== undefined) {
-      for (const piece of next) {
-        if (piece === modelPlace) continue
-        this.sent += piece.length
-        yield piece
+  /** So many bytes of the body are in memory. */
+  private hold(bytes: number): void {
+    this.form.held.add(bytes - this.heldBytes)
+    this.heldBytes = bytes
+  }
+
+  /** The bytes of the body, piece by piece. */
+  private leaving(name: Uint8Array): ChunkPull<Uint8Array, GatewayError> {
+    const { rest } = this.form
+    let at = 0
+    let { pieces } = this.form
+    const next = (): ChunkPull<Uint8Array, GatewayError> => {
+      if (at < pieces.length) {
+        const piece = pieces[at++]!
+        const bytes = piece === modelPlace ? name : piece
+        if (rest !== undefined) {
+          this.isSpent = true
+          this.sent += bytes.length
+        }
+        return Effect.succeed([bytes])
       }
-      this.release()
-      next = await more()
-      this.heldBytes = sizeOf(next ?? [])
-      this.held.add(this.heldBytes)
+      if (rest === undefined) return Cause.done()
+      // Until more arrives, the last pieces may still be on their way to the server.
+      return Effect.flatMap(rest, (arrived) => {
+        this.hold(sizeOf(arrived))
+        pieces = arrived
+        at = 0
+        return next()
+      })
     }
+    return Effect.suspend(next)
   }
 }
 
@@ -130,7 +133,7 @@ export const receiveForm = Effect.fnUntraced(function*(
   const scope = yield* Effect.scope
   const context = yield* Effect.context<never>()
   const scan = new FormScan(boundary, limits.model_chars * widest)
-  const pull = yield* pullBody(request, limits)
+  const pull = yield* Stream.toPull(pacedBody(request, limits))
   let received = 0
 
   const check = (): GatewayError | undefined => {
@@ -138,9 +141,9 @@ export const receiveForm = Effect.fnUntraced(function*(
     const { fault } = scan
     return fault === undefined ? undefined : invalidRequest(fault.message, fault.field)
   }
-  /** Reads on; `undefined` at the end. */
-  const read: Effect.Effect<ReadonlyArray<FormPiece> | undefined, GatewayError> = Pull.matchEffect(pull, {
-    onSuccess: (chunks) => {
+  /** The pieces of one read, which may be empty. */
+  const read: Pull.Pull<ReadonlyArray<FormPiece>, GatewayError> = Pull.matchEffect(pull, {
+    onSuccess: (chunks): Pull.Pull<ReadonlyArray<FormPiece>, GatewayError> => {
       const out: Array<FormPiece> = []
       for (const chunk of chunks) {
         received += chunk.length
@@ -152,8 +155,7 @@ export const receiveForm = Effect.fnUntraced(function*(
     onFailure: (cause) => Effect.failCause(cause),
     onDone: () => {
       scan.end()
-      const fault = check()
-      return fault === undefined ? Effect.undefined : Effect.fail(fault)
+      return Effect.andThen(check() ?? Effect.void, Cause.done())
     }
   })
 
@@ -163,7 +165,7 @@ export const receiveForm = Effect.fnUntraced(function*(
   /** The model came so early that the rest need not be held. */
   let isEarly = false
   while (!isWhole && !(isEarly && heldBytes > smallBody)) {
-    const next = yield* read
+    const next: ReadonlyArray<FormPiece> | undefined = yield* Pull.catchDone(read, () => Effect.undefined)
     isWhole = next === undefined
     for (const piece of next ?? []) {
       pieces.push(piece)
@@ -180,34 +182,26 @@ export const receiveForm = Effect.fnUntraced(function*(
   const long = modelFault(model, limits)
   if (long !== undefined) return yield* long
 
-  let running: Fiber.Fiber<unknown, unknown> | undefined
-  // The reading ends with the request.
-  yield* Scope.addFinalizer(scope, Effect.suspend(() => running === undefined ? Effect.void : Fiber.interrupt(running)))
   let judged = scan.choosing.length
-  const judge = (pieces: ReadonlyArray<FormPiece> | undefined) => {
+  const judge = (pieces: ReadonlyArray<FormPiece>): ChunkPull<FormPiece, GatewayError> => {
     const names = scan.choosing.slice(judged)
     judged += names.length
     const refused = names.length === 0 ? undefined : form.refuse?.(names)
-    return refused === undefined ? Effect.succeed(pieces) : Effect.fail(refused)
+    if (refused !== undefined) return Effect.fail(refused)
+    return isReadonlyArrayNonEmpty(pieces) ? Effect.succeed(pieces) : rest
   }
-  const more = () => {
-    const fiber = Effect.runForkWith(context)(Effect.flatMap(read, judge))
-    running = fiber
-    return Effect.runPromise(Effect.catch(Fiber.join(fiber), (error) => {
-      form.fault ??= error
-      return Effect.fail(error)
-    }))
-  }
+  // The reading ends with the request, and the time of its limits is the gateway's.
+  const inRequest = Effect.provideContext(Effect.flatMap(Effect.forkIn(read, scope), Fiber.join), context)
+  const rest = Effect.suspend(() => Effect.flatMap(inRequest, judge))
   const form = new ReceivedForm({
     model,
     choosing: scan.choosing,
     pieces,
     contentType,
     held,
-    heldBytes,
     length: isWhole ? heldBytes : Number.isNaN(declared) ? undefined : declared - scan.modelBytes,
-    more: isWhole ? undefined : more
-  })
+    rest: isWhole ? undefined : rest
+  }, heldBytes)
   return form
 })
 

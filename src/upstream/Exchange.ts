@@ -9,24 +9,19 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Pull from "effect/Pull"
 import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
 import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import type { Shutdown } from "../config/clock/Shutdown.ts"
 import type { UpstreamTls } from "../config/tls.ts"
 import { codeOf, excerptOf, type FailureCause } from "../domain/FailureCause.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import { fromPullOnce } from "../domain/stream/transduce.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
 
-/** A body of bytes that come while they are sent, for one reader. */
-export type ArrivingBody = AsyncIterable<Uint8Array>
-
-/** A request body. */
-export type RequestBody = string | Uint8Array | ArrivingBody
-
-/** True for a body that can be sent only once. */
-export const isArriving = (body: RequestBody): body is ArrivingBody =>
-  typeof body !== "string" && !(body instanceof Uint8Array)
+/** A request body; a stream's bytes come while they are sent. */
+export type RequestBody = string | Uint8Array | Stream.Stream<Uint8Array, GatewayError>
 
 /** The part of the way that the transport follows. One object serves all exchanges of a driver. */
 export interface Way {
@@ -91,7 +86,7 @@ const retryAfterShutdown = 5
 const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? [A-Za-z0-9 :-]{14,24}(?: GMT)?$/
 
 /** Bytes of a body, or how it ended. */
-type BytesExit = Exit.Exit<Uint8Array, UpstreamFailure | Cause.Done<void>>
+type BytesExit = Exit.Exit<readonly [Uint8Array], UpstreamFailure | Cause.Done>
 
 type State = "head" | "body" | "complete" | "failed" | "left"
 
@@ -199,31 +194,9 @@ export class Exchange {
     return this.state === "head" ? this.headToCome : this.headExit()
   }
 
-  /**
-   * Passes `take` the bytes since the last read as one chunk, or the end of the body; waits for either. Bytes that arrived
-   * before a failure come before it. `take` runs as soon as something arrives, which saves the primitives of a pull and a match
-   * for each chunk.
-   */
-  read<A, E>(take: (bytes: BytesExit) => Effect.Effect<A, E>): Effect.Effect<A, E> {
-    return Effect.callback((resume) => {
-      const go = (now?: number): void => {
-        const bytes = this.bytesExit(now)
-        if (bytes === undefined) return this.waitFor(go)
-        let taken: Effect.Effect<A, E>
-        try {
-          taken = take(bytes)
-        } catch (defect) {
-          taken = Effect.die(defect)
-        }
-        resume(taken)
-      }
-      go()
-    })
-  }
-
-  /** The bytes since the last read, as a pull. */
-  get bytes(): Pull.Pull<Uint8Array, UpstreamFailure> {
-    return this.read((bytes) => bytes)
+  /** The bytes of the body, from the first unread one on. A chunk has all that arrived since the last one. For one reader at a time. */
+  get bytes(): Stream.Stream<Uint8Array, UpstreamFailure> {
+    return fromPullOnce(this.pull)
   }
 
   /** The whole body has arrived and was read. */
@@ -298,8 +271,8 @@ export class Exchange {
   }
 
   /**
-   * From now on silence of this many milliseconds ends the body as if it were complete, because nothing important may follow.
-   * `undefined` takes that back.
+   * From now on silence of this many milliseconds, or a failure, ends the body as if it were complete, because nothing important may
+   * follow. `undefined` takes that back.
    */
   expectEnd(millis: number | undefined): void {
     this.endExpected = millis !== undefined
@@ -333,6 +306,18 @@ export class Exchange {
     return this.state !== "head" && this.state !== "body"
   }
 
+  /** The bytes since the last read as one chunk, or the end; waits for either. Bytes that arrived before a failure come before it. */
+  private readonly pull: Effect.Effect<readonly [Uint8Array], UpstreamFailure | Cause.Done> = Effect.callback(
+    (resume) => {
+      const go = (now?: number): void => {
+        const bytes = this.bytesExit(now)
+        if (bytes === undefined) this.waitFor(go)
+        else resume(bytes)
+      }
+      go()
+    }
+  )
+
   private readonly headToCome: Effect.Effect<void, UpstreamFailure> = Effect.callback((resume) => {
     if (this.state === "head") this.waitFor(() => resume(this.headExit()))
     else resume(this.headExit())
@@ -351,7 +336,7 @@ export class Exchange {
         const transport = this.transport
         this.fail(this.budget!.overdue("stream", left.of))
         transport?.abort()
-        return Exit.fail(this.failure!)
+        return this.endExit(this.failure!)
       }
       const bytes = join(this.chunks)
       this.chunks = []
@@ -361,11 +346,16 @@ export class Exchange {
         this.paused = false
         this.transport?.resume()
       }
-      return Exit.succeed(bytes)
+      return Exit.succeed([bytes])
     }
     if (this.state === "complete") return doneExit
-    if (this.state === "left") return Exit.fail(leftFailure)
-    return this.failure === undefined ? undefined : Exit.fail(this.failure)
+    if (this.state === "left") return this.endExit(leftFailure)
+    return this.failure === undefined ? undefined : this.endExit(this.failure)
+  }
+
+  /** Where nothing important may follow, a failure does no harm. */
+  private endExit(failure: UpstreamFailure): BytesExit {
+    return this.endExpected ? doneExit : Exit.fail(failure)
   }
 
   private waitFor(waiter: (now: number) => void): void {
@@ -441,12 +431,8 @@ export class Exchange {
 const doneExit: Exit.Exit<never, Cause.Done<void>> = Exit.fail(Cause.Done())
 
 /** The body for a transport; bytes that leave are reported to the exchange. */
-export const leavingBody = async function*(body: ArrivingBody, exchange: Exchange): AsyncGenerator<Uint8Array> {
-  for await (const chunk of body) {
-    exchange.sending()
-    yield chunk
-  }
-}
+export const leavingBody = <E>(body: Stream.Stream<Uint8Array, E>, exchange: Exchange): Stream.Stream<Uint8Array, E> =>
+  Stream.tap(body, () => Effect.sync(() => exchange.sending()))
 
 /** Returned to a reader that reads after `leave()`. */
 const leftFailure = new UpstreamFailure({ phase: "stream", kind: "transport" })

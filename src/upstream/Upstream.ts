@@ -4,13 +4,13 @@
  * A driver has no accounts: its caller passes a credential (a lease of the pool, or a caller's own token).
  */
 import type * as Effect from "effect/Effect"
-import type * as Pull from "effect/Pull"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { ServerFields } from "../domain/families/Family.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
 import type { JsonFields } from "../domain/json.ts"
 import type { FamilyName } from "../domain/Native.ts"
 import type { UpstreamProtocol } from "../domain/protocols.ts"
@@ -178,10 +178,8 @@ export interface CarriedReply {
   readonly status: number
   /** A header of the reply, by its name in lower case. */
   readonly header: (name: string) => string | undefined
-  /** The first bytes; never empty. */
-  readonly first: Uint8Array
-  /** The bytes that follow. */
-  readonly next: Pull.Pull<Uint8Array, UpstreamFailure>
+  /** The bytes, of which the first ones have arrived; for one reader. */
+  readonly bytes: Stream.Stream<Uint8Array, UpstreamFailure>
 }
 
 /** A conversation whose tokens the upstream counts. */
@@ -254,8 +252,13 @@ export interface Driver {
   ) => Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope>
   /** Makes embeddings, if the upstream can. */
   readonly embed?: ((request: EmbeddingsRequest) => Effect.Effect<EmbeddingsReply, UpstreamFailure>) | undefined
-  /** Carries a request of another endpoint of the family, if the upstream may have it. The scope owns the connection. */
-  readonly carry?: ((request: CarriedRequest) => Effect.Effect<CarriedReply, UpstreamFailure, Scope.Scope>) | undefined
+  /**
+   * Carries a request of another endpoint of the family, if the upstream may have it. Fails with the error of a body that turns out to be
+   * wrong while it is sent. The scope owns the connection.
+   */
+  readonly carry?:
+    | ((request: CarriedRequest) => Effect.Effect<CarriedReply, UpstreamFailure | GatewayError, Scope.Scope>)
+    | undefined
   /** Counts the tokens of a conversation, if the upstream can. */
   readonly countTokens?: ((request: CountRequest) => Effect.Effect<number, UpstreamFailure>) | undefined
   readonly sessions?: Sessions | undefined

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import { isRecord, type JsonRecord } from "../domain/json.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
+import type { ChunkPull } from "../domain/stream/transduce.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
 import { parseJson } from "./json.ts"
@@ -40,7 +41,7 @@ const isEnough = (contentType: string, before: Uint8Array | undefined, chunk: Ui
  * for a reply without bytes.
  */
 export const firstBytes = (
-  next: Pull.Pull<Uint8Array, UpstreamFailure>,
+  next: ChunkPull<Uint8Array, UpstreamFailure>,
   contentType: string,
   budget: RequestBudget
 ): Effect.Effect<Uint8Array, UpstreamFailure> => {
@@ -53,7 +54,7 @@ export const firstBytes = (
       : Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size))
   }
   const read: Effect.Effect<Uint8Array, UpstreamFailure> = Pull.matchEffect(next, {
-    onSuccess: (chunk) => {
+    onSuccess: ([chunk]) => {
       const before = chunks[chunks.length - 1]
       chunks.push(chunk)
       size += chunk.length

@@ -1,60 +1,172 @@
 /**
- * Runs a decoder over the body of an exchange: each read yields one array of decoded values.
+ * The body of an exchange to values, as a stage of its stream. A reply is a stream of events, or the one object of a server that does not
+ * stream.
  */
-import { isArrayNonEmpty, type NonEmptyReadonlyArray } from "effect/Array"
-import * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
-import * as Pull from "effect/Pull"
-import type { Machine } from "../domain/stream/transducer.ts"
-import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type * as Stream from "effect/Stream"
+import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
+import { once, transduce } from "../domain/stream/transduce.ts"
+import { clear, type FailingMachine } from "../domain/stream/transducer.ts"
+import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
+import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { RequestBudget } from "./budget.ts"
 import type { Exchange } from "./Exchange.ts"
 
-/** A decoder of a whole body, from network chunks to values. */
-export interface BodyDecoder<A> extends Machine<Uint8Array, A> {
-  /** The failure of the body; values decoded before it are still valid. */
+/** A decoder of a whole body, from network chunks to values. Values decoded before its failure are still valid. */
+export interface BodyDecoder<A> extends FailingMachine<Uint8Array, A, UpstreamFailure> {
   readonly failure: () => UpstreamFailure | undefined
-  /** The decoder needs nothing more of the body. */
+  /** The decoder needs nothing more of the body, or there is nothing more. */
   readonly done: () => boolean
-  /** The reply is complete, so a connection that breaks now does no harm. */
-  readonly complete: () => boolean
 }
 
-/** The decoded values of a body, read by read. */
-export type DecodedBody<A> = Pull.Pull<NonEmptyReadonlyArray<A>, UpstreamFailure>
+/** Whether a decoder has read enough. */
+export const isDecoded = <A>(decoder: BodyDecoder<A>): boolean => decoder.done()
 
-/** The end of a body: its regular end, or a failure of the decoder or of the exchange. */
-export type BodyEnd = Cause.Cause<UpstreamFailure | Cause.Done>
+/** The decoded values of a body, for a single reader. */
+export const decodeBody = <A>({ bytes }: Exchange, decoder: BodyDecoder<A>): Stream.Stream<A, UpstreamFailure> =>
+  bytes.pipe(transduce<Uint8Array, A, UpstreamFailure, BodyDecoder<A>>(once(decoder), isDecoded))
+
+/** A decoder of one reply. */
+export interface ChunkDecoder {
+  /** Decodes one event and appends the results. */
+  readonly push: (event: SseEvent, out: Array<UpstreamEvent>) => void
+  /** Decodes an event without its final blank line, if its data is complete. */
+  readonly pushUnterminated: (event: SseEvent, out: Array<UpstreamEvent>) => void
+  /** Decodes the JSON object of a server that does not stream. */
+  readonly pushWhole: (body: string, out: Array<UpstreamEvent>) => void
+  /** The stream is over: appends the end, unless the reply has failed or was cut off. */
+  readonly end: (out: Array<UpstreamEvent>) => void
+  /** The failure of the reply. */
+  readonly failure: () => UpstreamFailure | undefined
+  /** The finish reason was the last part of the reply: only usage and the sentinel may follow. */
+  readonly finishing: () => boolean
+  /** The content filter ended the reply: everything that follows is ignored. */
+  readonly withdrawn: () => boolean
+  /** The sentinel was seen: nothing follows. */
+  readonly done: () => boolean
+}
+
+/** Milliseconds of silence that end the body. After the finish reason only usage and the sentinel may follow; then nothing. */
+const endAfterFinish = 2_000
+const endAfterSentinel = 100
+
+/** Bytes of an answer other than a stream. */
+const longestWhole = 1024 * 1024
+
+const malformed = new UpstreamFailure({ phase: "stream", kind: "malformed" })
+
+/** Decodes a stream of events. */
+const streamDecoder = (chunks: ChunkDecoder, expectEnd: Exchange["expectEnd"]): BodyDecoder<UpstreamEvent> => {
+  const sse = makeSseDecoder()
+  const events: Array<SseEvent> = []
+  let over = false
+  let expected: number | undefined
+  const expectEndWithin = (millis: number | undefined) => {
+    if (expected === millis) return
+    expected = millis
+    expectEnd(millis)
+  }
+  return {
+    push(bytes, out) {
+      over = chunks.done()
+      sse.push(bytes, events)
+      for (let i = 0; i < events.length; i++) chunks.push(events[i]!, out)
+      clear(events)
+      expectEndWithin(chunks.done() ? endAfterSentinel : chunks.finishing() ? endAfterFinish : undefined)
+    },
+    end(out) {
+      sse.end(events)
+      for (const event of events) chunks.pushUnterminated(event, out)
+      chunks.end(out)
+    },
+    failure: () => sse.overflowed ? malformed : chunks.failure(),
+    // Reading the body to its end keeps the connection usable; a body that continues after the sentinel is left.
+    done: () => over || chunks.withdrawn()
+  }
+}
+
+/** Decodes one object, at the end. */
+const wholeDecoder = (chunks: ChunkDecoder): BodyDecoder<UpstreamEvent> => {
+  const pieces: Array<Uint8Array> = []
+  let size = 0
+  return {
+    push(bytes) {
+      size += bytes.length
+      if (size <= longestWhole) pieces.push(bytes)
+    },
+    end(out) {
+      chunks.pushWhole(new TextDecoder().decode(Buffer.concat(pieces)), out)
+      chunks.end(out)
+    },
+    failure: () => size > longestWhole ? malformed : chunks.failure(),
+    done: () => false
+  }
+}
+
+const isBlank = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)
+const isJson = (byte: number): boolean => byte === 0x7b || byte === 0x5b
+
+/** The byte order mark, which some servers send first. */
+const mark = [0xef, 0xbb, 0xbf]
 
 /**
- * Runs a decoder over an exchange's body. `over` continues after the end of the body; by default the end is the result. The
- * returned function has to be called again for each read, because it checks the decoder when it is called.
+ * Starts the decoder of a reply's body; `chunks` decodes its events, `seen` receives every byte, and `isRead` says that the last bytes
+ * have been read. Content types are unreliable here; the
+ * first byte that is not a blank decides. A reply with too many characters
+ * for the `budget` ends by length; a reply with too many bytes fails.
  */
-export const decodeBody = <A>(
-  exchange: Exchange,
-  decoder: BodyDecoder<A>,
-  over: (end: BodyEnd) => DecodedBody<A> = Effect.failCause
-): () => DecodedBody<A> => {
-  let ended = false
-  const emit = (out: Array<A>): DecodedBody<A> => isArrayNonEmpty(out) ? Effect.succeed(out) : next()
-  const end = (out: Array<A>) => {
-    ended = true
-    decoder.end(out)
-    return emit(out)
-  }
-  const read: DecodedBody<A> = exchange.read((bytes) => {
-    if (bytes._tag === "Failure") {
-      return decoder.complete() || Pull.isDoneCause(bytes.cause) ? end([]) : over(bytes.cause)
+export const replyDecoder = (
+  chunks: ChunkDecoder,
+  expectEnd: Exchange["expectEnd"],
+  budget: RequestBudget,
+  seen: ((bytes: Uint8Array) => void) | undefined,
+  isRead: () => boolean = () => false
+): BodyDecoder<UpstreamEvent> => {
+  let decoder: BodyDecoder<UpstreamEvent> | undefined
+  let tooMany: UpstreamFailure | undefined
+  let isFull = false
+  /** Bytes of a leading byte order mark so far. */
+  let marked = 0
+  /** The index at which the reply begins in the first bytes; their length if it does not begin there. */
+  const beginning = (bytes: Uint8Array): number => {
+    let at = 0
+    while (at < bytes.length && marked < mark.length && bytes[at] === mark[marked]) {
+      marked++
+      at++
     }
-    const out: Array<A> = []
-    decoder.push(bytes.value, out)
-    // A body that ends with these bytes ends with their events.
-    const isOver = decoder.done() || (exchange.isRead && decoder.failure() === undefined)
-    return isOver ? end(out) : emit(out)
-  })
-  const next = (): DecodedBody<A> => {
-    const failure = decoder.failure()
-    if (failure !== undefined) return over(Cause.fail(failure))
-    return ended ? over(Cause.fail(Cause.Done())) : read
+    while (at < bytes.length && isBlank(bytes[at]!)) at++
+    return at
   }
-  return next
+  const failure = () => isFull ? undefined : tooMany ?? (decoder ?? chunks).failure()
+  const decide = (first: number | undefined) =>
+    first !== undefined && isJson(first) ? wholeDecoder(chunks) : streamDecoder(chunks, expectEnd)
+  return {
+    push(bytes, out) {
+      if (isFull || tooMany !== undefined) return
+      seen?.(bytes)
+      let body = bytes
+      if (!budget.addBytes(bytes.length)) {
+        tooMany = budget.tooManyBytes("stream")
+        return
+      }
+      if (decoder === undefined) {
+        const at = beginning(bytes)
+        if (at === bytes.length) return
+        decoder = decide(bytes[at])
+        if (marked > 0) body = bytes.subarray(at)
+      }
+      const from = out.length
+      decoder.push(body, out)
+      isFull = budget.admit(out, from)
+    },
+    end(out) {
+      // The end of a cut reply was emitted already.
+      if (isFull || tooMany !== undefined) return
+      const from = out.length
+      const last = decoder ?? decide(undefined)
+      last.end(out)
+      isFull = budget.admit(out, from)
+    },
+    failure,
+    done: () => isFull || decoder?.done() === true || (isRead() && failure() === undefined)
+  }
 }

@@ -2,6 +2,7 @@
  * The code of each protocol: how its driver is made, and how recordings of it are read. Their facts are in `domain/protocols.ts`.
  */
 import type { UpstreamProtocol } from "../domain/protocols.ts"
+import type { ChunkDecoder } from "./decodeBody.ts"
 import type { Exchanges } from "./Exchange.ts"
 import { chunkDecoder as generateDecoder } from "./generate/decodeChunks.ts"
 import { makeGenerateDriver } from "./generate/driver.ts"
@@ -9,7 +10,6 @@ import { eventDecoder } from "./messages/decodeEvents.ts"
 import { makeMessagesDriver } from "./messages/driver.ts"
 import { chunkDecoder } from "./openai/decodeChunks.ts"
 import { makeOpenAiDriver } from "./openai/driver.ts"
-import type { ChunkDecoder } from "./replyDecoder.ts"
 import type { ServerOptions } from "./server/ServerOptions.ts"
 import { makeSessionDriver } from "./session/driver.ts"
 import type { Driver } from "./Upstream.ts"

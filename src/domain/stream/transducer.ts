@@ -13,6 +13,12 @@ export interface Machine<in I, in out O> {
   readonly end: (out: Array<O>) => void
 }
 
+/** A machine that may fail its stream. */
+export interface FailingMachine<in I, in out O, out E = never> extends Machine<I, O> {
+  /** The failure that follows the outputs. */
+  readonly failure?: (() => E | undefined) | undefined
+}
+
 /** A machine that reports how many characters of its input it holds. */
 export interface HoldingMachine<in I, in out O> extends Machine<I, O> {
   readonly held: number

@@ -14,7 +14,8 @@ import { encodeSse } from "../../domain/stream/sse.ts"
 import { TopLevel } from "../../domain/stream/TopLevel.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
 import { tooMuchHeld } from "../../http/receiveBody.ts"
-import { type StreamHead, streamHeaders } from "../../http/ResponseBuffer.ts"
+import type { ReplyRenderer } from "../../http/ReplyResponse.ts"
+import { type Frame, type StreamHead, streamHeaders } from "../../http/ResponseBuffer.ts"
 import { isEventStream, isJson, isText } from "../../upstream/carriedReply.ts"
 import { parseJson } from "../../upstream/json.ts"
 import { usageOf } from "../../upstream/server/usage.ts"
@@ -40,7 +41,8 @@ const eventTooLong = gatewayError("upstream_error", "An event of the upstream's 
 
 const dataLine = /^data: ?(\{.*)$/m
 
-export class CarriedRenderer {
+export class CarriedRenderer implements ReplyRenderer<Uint8Array, Frame> {
+  readonly frames: ReplyRenderer<Uint8Array, Frame>["frames"]
   readonly head: StreamHead
   /** A part of an event stream that keeps the connection alive; `undefined` for other replies. */
   readonly keepAlive: (() => string) | undefined
@@ -50,9 +52,10 @@ export class CarriedRenderer {
   private readonly budget: OpenCarried["budget"]
   private readonly decoder: TextDecoder | undefined
   private readonly events: EventCut | undefined
-  private readonly body: TopLevel<string> | undefined
+  private readonly body: TopLevel<Frame> | undefined
   private readonly model: string
   private counted: Usage | undefined
+  private fault: GatewayError | undefined
   private completionTokens = 0
 
   constructor({ budget, header, status }: OpenCarried, facts: CarriedFacts) {
@@ -65,7 +68,7 @@ export class CarriedRenderer {
     const isEvents = isPlain && isEventStream(contentType)
     this.isRecorded = isPlain && isText(contentType)
     this.events = isEvents ? new EventCut() : undefined
-    this.body = isPlain && isJson(contentType) ? new TopLevel(this.model, keptMembers) : undefined
+    this.body = isPlain && isJson(contentType) ? new TopLevel<Frame>(this.model, keptMembers) : undefined
     const isChanged = isEvents || this.body !== undefined
     this.decoder = isChanged ? new TextDecoder("utf-8", { ignoreBOM: true }) : undefined
     this.keepAlive = isEvents ? () => ": keep-alive\n\n" : undefined
@@ -75,32 +78,34 @@ export class CarriedRenderer {
       const value = header(name)
       if (value !== undefined) headers[name] = value
     }
+    this.frames = {
+      push: (bytes, out) => this.push(bytes, out),
+      end: (out) => this.end(out),
+      failure: () => this.fault
+    }
     this.head = { status, contentType, headers, contentLength: isChanged || Number.isNaN(length) ? undefined : length }
   }
 
-  /** The text or bytes to send for these bytes; an error ends the reply. */
-  push(bytes: Uint8Array): string | Uint8Array | GatewayError {
-    if (this.decoder === undefined) return bytes
-    return this.text(this.decoder.decode(bytes, { stream: true }))
+  private push(bytes: Uint8Array, out: Array<Frame>): void {
+    if (this.decoder === undefined) out.push(bytes)
+    else this.text(this.decoder.decode(bytes, { stream: true }), out)
   }
 
-  /** The rest of the reply, which is complete. */
-  end(): string | GatewayError {
+  /** The reply is complete. */
+  private end(out: Array<Frame>): void {
     const { stats } = this.facts
-    const last = this.decoder === undefined ? "" : this.rest(this.decoder)
+    if (this.decoder !== undefined) this.text(this.decoder.decode(), out)
+    if (this.fault === undefined) this.rest(out)
     stats.usage = this.usage()
     stats.progress = "done"
-    return last
   }
 
-  private rest(decoder: TextDecoder): string | GatewayError {
-    const last = this.text(decoder.decode())
-    if (typeof last !== "string") return last
-    const out: Array<string> = []
-    this.events?.end(out)
+  private rest(out: Array<Frame>): void {
+    const last: Array<string> = []
+    this.events?.end(last)
     if (this.body !== undefined) this.note(this.body)
     this.budget.hold(0)
-    return last + out.map((event) => this.event(event)).join("")
+    for (const event of last) out.push(this.event(event))
   }
 
   /** The last frame of an event stream that fails; other replies break off. */
@@ -122,18 +127,16 @@ export class CarriedRenderer {
     return this.counted === undefined
   }
 
-  private text(text: string): string | GatewayError {
-    const out: Array<string> = []
-    if (this.body !== undefined) {
-      this.body.push(text, out)
-      return out.join("")
-    }
-    const { events } = this
-    if (events === undefined) return text
-    events.push(text, out)
-    if (events.held > this.facts.limits.reply_chars) return eventTooLong
-    if (!this.budget.hold(events.held)) return tooMuchHeld
-    return out.map((finished) => this.event(finished)).join("")
+  /** Appends what to send of the text. An event that is too long ends the reply. */
+  private text(text: string, out: Array<Frame>): void {
+    const { body, events } = this
+    body?.push(text, out)
+    if (events === undefined) return
+    const finished: Array<string> = []
+    events.push(text, finished)
+    if (events.held > this.facts.limits.reply_chars) this.fault = eventTooLong
+    else if (!this.budget.hold(events.held)) this.fault = tooMuchHeld
+    else for (const event of finished) out.push(this.event(event))
   }
 
   /** Finished events in one piece. */
@@ -155,7 +158,7 @@ export class CarriedRenderer {
     return out.join("")
   }
 
-  private note({ kept }: TopLevel<string>): void {
+  private note({ kept }: Pick<TopLevel<Frame>, "kept">): void {
     const usage = parseJson(kept.get("usage") ?? "")
     if (isRecord(usage)) {
       const { cachedTokens = 0, completionTokens = 0, promptTokens = 0, reasoningTokens = 0 } = usageOf(usage)

@@ -1,12 +1,10 @@
 /**
  * Handlers of the carried endpoints.
  */
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
-import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import { Accounts } from "../../accounts/Accounts.ts"
 import { admitRequest, keyOf } from "../../completion/admission.ts"
@@ -24,8 +22,7 @@ import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { bodyText, jsonBody } from "../../http/jsonBody.ts"
 import { isForm, noForm, type ReceivedForm, receiveForm } from "../../http/receiveForm.ts"
 import type { CurrentRequestStats } from "../../http/RequestContext.ts"
-import type { ResponseBuffer } from "../../http/ResponseBuffer.ts"
-import { type StreamKind, streamOutput } from "../../http/streamReply.ts"
+import { streamReply } from "../../http/streamReply.ts"
 import { Captures } from "../../recordings/Captures.ts"
 import { RequestBudget } from "../../upstream/budget.ts"
 import { Upstreams } from "../../upstream/Upstreams.ts"
@@ -101,31 +98,6 @@ const read = Effect.fnUntraced(function*(
   return { isStream: false, model: form.model, source: form, text: "", form }
 })
 
-/** Sends a part of the reply, or fails with its error. */
-const offer = (
-  content: string | Uint8Array | GatewayError,
-  buffer: ResponseBuffer
-): Effect.Effect<void, GatewayError> => content instanceof GatewayError ? Effect.fail(content) : buffer.offer(content)
-
-/** Sends a reply up to its end or failure. */
-const send = ({ first, next }: OpenCarried, renderer: CarriedRenderer, buffer: ResponseBuffer) => {
-  const rest: Pull.Pull<never, GatewayError> = Pull.matchEffect(next, {
-    onSuccess: (bytes) => Effect.flatMap(offer(renderer.push(bytes), buffer), () => rest),
-    onFailure: (cause) => Effect.failCause(cause),
-    onDone: () => Effect.flatMap(offer(renderer.end(), buffer), () => Cause.done())
-  })
-  return Effect.flatMap(offer(renderer.push(first), buffer), () => rest)
-}
-
-const carriedReply: StreamKind<OpenCarried, CarriedRenderer> = {
-  prepare: (renderer, buffer) => {
-    buffer.keepAliveText = renderer.keepAlive
-    buffer.head = renderer.head
-  },
-  send,
-  isRecorded: (renderer) => renderer?.isRecorded === true
-}
-
 export const CarriedHandlers = groupRoutes(
   CarriedGroup,
   Effect.gen(function*() {
@@ -184,14 +156,8 @@ export const CarriedHandlers = groupRoutes(
             () => estimate,
             () => {
               if (form !== undefined) form.refuse = (names) => keyLimits.refuseChoosing(keyOf(caller), model, names)
-              return streamOutput(
-                carriedReply,
-                opening,
-                render,
-                undefined,
-                deadlines,
-                config.request_timeouts.client * 1000
-              )
+              const started = Effect.map(opening, (reply) => ({ ...reply, events: reply.bytes }))
+              return streamReply(started, render, undefined, deadlines, config.request_timeouts.client * 1000)
             }
           )
         })

@@ -7,7 +7,7 @@ import { type Reply, replyCalls, replyReasoning, replyText } from "../../domain/
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
 import { ExtraFold, isFields } from "../../domain/replyExtras.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
-import type { FrameRenderer } from "../../http/FrameRenderer.ts"
+import type { FrameRenderer } from "../../http/ReplyResponse.ts"
 import type { ChatAnnotation, ChatCompletion, ChatLogprobs, ChatUsage } from "./Api.ts"
 
 /** Fields that all frames of one reply repeat. */

@@ -10,7 +10,7 @@ import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/R
 import { ExtraFold } from "../../domain/replyExtras.ts"
 import { signatureOf } from "../../domain/sealed.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
-import type { FrameRenderer } from "../../http/FrameRenderer.ts"
+import type { FrameRenderer } from "../../http/ReplyResponse.ts"
 import { audioDataIn, type Citation, citationsIn, imagesIn, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./Api.ts"
 import { Base64Pieces, candidateFields, citedFields, countDetails } from "./translated.ts"

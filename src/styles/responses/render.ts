@@ -6,7 +6,7 @@
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { JsonRecord } from "../../domain/json.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
-import type { FrameRenderer } from "../../http/FrameRenderer.ts"
+import type { FrameRenderer } from "../../http/ReplyResponse.ts"
 import {
   type Citation,
   citationsIn,

@@ -17,9 +17,9 @@ import {
   UpstreamUsage
 } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { ChunkDecoder } from "../decodeBody.ts"
 import { Changed, names, others } from "../extraFields.ts"
 import { asString, isShallow, parseJson, writeJson } from "../json.ts"
-import type { ChunkDecoder } from "../replyDecoder.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { usageOf } from "./usage.ts"
 

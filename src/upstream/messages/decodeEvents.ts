@@ -17,8 +17,8 @@ import {
   UpstreamUsage
 } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { ChunkDecoder } from "../decodeBody.ts"
 import { asString, isShallow, otherFields, parseJson } from "../json.ts"
-import type { ChunkDecoder } from "../replyDecoder.ts"
 import { errorFacts, isError as isOtherError } from "../server/errorFacts.ts"
 import { usageOf } from "./usage.ts"
 

@@ -14,8 +14,8 @@ import {
   UpstreamUsage
 } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { ChunkDecoder } from "../decodeBody.ts"
 import { asCount, asString, parseJson, writeJson } from "../json.ts"
-import type { ChunkDecoder } from "../replyDecoder.ts"
 import { errorFacts, isError } from "../server/errorFacts.ts"
 import { timingsUsage, usageIn, usageOf } from "../server/usage.ts"
 import { callIndexes } from "./callIndexes.ts"

@@ -5,22 +5,23 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Pull from "effect/Pull"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { keyless } from "../../config/Account.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
+import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord } from "../../domain/json.ts"
 import type { UpstreamProtocol } from "../../domain/protocols.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import { fromPullOnce } from "../../domain/stream/transduce.ts"
+import { putBack, takePullUnsafe } from "../../domain/stream/transduce.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { isUnnamed, placeOfUpstream, upstreamNamed } from "../../domain/upstreamNames.ts"
 import type { RequestBudget } from "../budget.ts"
 import { errorIn, firstBytes, isText } from "../carriedReply.ts"
-import { decodeBody } from "../decodeBody.ts"
+import { type ChunkDecoder, decodeBody, replyDecoder } from "../decodeBody.ts"
 import {
   type Exchange,
   type ExchangeLimits,
@@ -30,7 +31,6 @@ import {
   secretsWith
 } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
-import { type ChunkDecoder, replyDecoder } from "../replyDecoder.ts"
 import type {
   CarriedReply,
   CarriedRequest,
@@ -300,9 +300,14 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       },
       scope,
       (exchange, round) => {
-        const decoder = replyDecoder(chunks, (millis) => exchange.expectEnd(millis), request.budget, round?.bytes)
-        const events = fromPullOnce(Effect.suspend(decodeBody(exchange, decoder)))
-        return Effect.succeed({ id, events, isOver: leavesAtOnce })
+        const decoder = replyDecoder(
+          chunks,
+          (millis) => exchange.expectEnd(millis),
+          request.budget,
+          round?.bytes,
+          () => exchange.isRead
+        )
+        return Effect.succeed({ id, events: decodeBody(exchange, decoder), isOver: leavesAtOnce })
       }
     )
 
@@ -325,16 +330,18 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     { accept, body, budget, path, recorder, token }: CarriedRequest,
     model: RequestedModel,
     scope: Scope.Scope
-  ): Effect.Effect<CarriedReply, UpstreamFailure> => {
+  ): Effect.Effect<CarriedReply, UpstreamFailure | GatewayError> => {
     const { content, contentType, length, recorded } = body(model.name)
-    return call(
+    let fault: GatewayError | undefined
+    const noteFault = Stream.tapError((error: GatewayError) => Effect.sync(() => fault = error))
+    const carried = call(
       {
         label: "carried",
         request: { budget, recorder },
         model,
         token,
         path,
-        body: content,
+        body: Stream.isStream(content) ? noteFault(content) : content,
         recorded,
         session: undefined,
         // The head of a reply that is not streamed comes with its last word.
@@ -349,20 +356,26 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       (exchange, round) => {
         const type = exchange.header("content-type") ?? ""
         const isRecorded = isText(type)
-        const next: Pull.Pull<Uint8Array, UpstreamFailure> = Effect.flatMap(exchange.bytes, (bytes) => {
-          if (isRecorded) round?.bytes(bytes)
+        const pull = Effect.flatMap(takePullUnsafe(exchange.bytes), (bytes) => {
+          if (isRecorded) round?.bytes(bytes[0])
           budget.progressed()
-          return budget.addBytes(bytes.length) ? Effect.succeed(bytes) : Effect.fail(budget.tooManyBytes("stream"))
+          return budget.addBytes(bytes[0].length) ? Effect.succeed(bytes) : Effect.fail(budget.tooManyBytes("stream"))
         })
-        return Effect.flatMap(firstBytes(next, type, budget), (first): Effect.Effect<CarriedReply, UpstreamFailure> => {
+        return Effect.flatMap(firstBytes(pull, type, budget), (first): Effect.Effect<CarriedReply, UpstreamFailure> => {
           const error = errorIn(first, type)
           if (error !== undefined && isError(error)) {
             return Effect.flip(refusal("completion", exchange, JSON.stringify(error), token, model))
           }
-          return Effect.succeed({ status: exchange.status, header: (name) => exchange.header(name), first, next })
+          return Effect.succeed({
+            status: exchange.status,
+            header: (name) => exchange.header(name),
+            bytes: putBack([first], pull)
+          })
         })
       }
     )
+    // The exchange ends with its body.
+    return Effect.mapError(carried, (failure) => fault ?? failure)
   }
 
   /**

@@ -6,14 +6,16 @@ import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
+import type * as Stream from "effect/Stream"
 import { pause } from "../../config/clock/retry.ts"
 import { mayHaveArrived } from "../../domain/classifyUpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
+import { type ChunkPull, fromPullOnce, takePullUnsafe, through } from "../../domain/stream/transduce.ts"
 import { clear } from "../../domain/stream/transducer.ts"
 import { type UpstreamEvent, UpstreamFinish } from "../../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../budget.ts"
-import { type BodyDecoder, type BodyEnd, decodeBody, type DecodedBody } from "../decodeBody.ts"
+import { type BodyDecoder, isDecoded } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
 import type { RoundRecorder } from "../Upstream.ts"
 import { type MessageId, ReplyDecoder } from "./decodeReply.ts"
@@ -120,11 +122,8 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
   }
 
   done(): boolean {
-    return this.reply.failed || this.reply.withdrawn || this.reply.cut || this.isFull
-  }
-
-  complete(): boolean {
-    return this.reply.final || this.reply.closed
+    const { exchange, isFull, reply } = this
+    return reply.failed || reply.withdrawn || reply.cut || isFull || (exchange.isRead && this.failure() === undefined)
   }
 
   private expectEnd(millis: number | undefined): void {
@@ -148,7 +147,9 @@ export class SessionContinuations {
   private round: Round | undefined
   /** The end of the round that was read completely, until it is handled. */
   private roundEnd: RoundEnd | undefined
-  private current: { readonly pull: () => DecodedBody<UpstreamEvent>; readonly body: RoundBody } | undefined
+  private current:
+    | { readonly pull: () => ChunkPull<UpstreamEvent, UpstreamFailure>; readonly body: RoundBody }
+    | undefined
 
   constructor(budget: RequestBudget, openContinue: OpenContinue) {
     this.budget = budget
@@ -185,14 +186,17 @@ export class SessionContinuations {
   readonly isOver = (): boolean => this.unfinished() === undefined
 
   /** The reply from its first round on. */
-  events(first: Round): DecodedBody<UpstreamEvent> {
+  events(first: Round): Stream.Stream<UpstreamEvent, UpstreamFailure> {
     this.read(first)
-    return this.next
+    return fromPullOnce(this.next)
   }
 
   private read(round: Round): void {
     const body = new RoundBody(this, this.reply, this.budget, round)
-    this.current = { pull: decodeBody(round.exchange, body, (end) => this.over(end)), body }
+    this.current = {
+      pull: through(body, takePullUnsafe(round.exchange.bytes), isDecoded, (end) => this.over(end)),
+      body
+    }
   }
 
   /** The end of the reply is emitted with its last events; any other end of a round is handled after they were read. */
@@ -205,12 +209,12 @@ export class SessionContinuations {
     } else this.roundEnd = end
   }
 
-  private readonly next: DecodedBody<UpstreamEvent> = Effect.suspend(() =>
+  private readonly next: ChunkPull<UpstreamEvent, UpstreamFailure> = Effect.suspend(() =>
     this.finished ? Cause.done() : this.current!.pull()
   )
 
   /** The body of a round has ended. */
-  private over(end: BodyEnd): DecodedBody<UpstreamEvent> {
+  private over(end: Cause.Cause<UpstreamFailure | Cause.Done>): ChunkPull<UpstreamEvent, UpstreamFailure> {
     if (Pull.isDoneCause(end)) {
       this.running = false
       return this.endRound()
@@ -228,7 +232,7 @@ export class SessionContinuations {
     this.leave()
   }
 
-  private finish(reason: UpstreamFinish["reason"]): DecodedBody<UpstreamEvent> {
+  private finish(reason: UpstreamFinish["reason"]): ChunkPull<UpstreamEvent, UpstreamFailure> {
     this.close()
     const out: Array<UpstreamEvent> = []
     this.finishWith(reason, out)
@@ -267,7 +271,7 @@ export class SessionContinuations {
     })
   }
 
-  private endRound(): DecodedBody<UpstreamEvent> {
+  private endRound(): ChunkPull<UpstreamEvent, UpstreamFailure> {
     if (this.finished) return Cause.done()
     if (this.current?.body.isFull === true) {
       // The end was emitted with the last events; closing the scope stops the upstream.
@@ -300,7 +304,7 @@ export class SessionContinuations {
   }
 
   /** A broken connection ends its round like an early end; its last event may be complete. */
-  private breakOff(failure: UpstreamFailure): DecodedBody<UpstreamEvent> {
+  private breakOff(failure: UpstreamFailure): ChunkPull<UpstreamEvent, UpstreamFailure> {
     if (failure.kind !== "transport" || this.abandoned) return Effect.fail(failure)
     const out: Array<UpstreamEvent> = []
     this.current!.body.unterminated(out)

@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
-import { fromPullOnce } from "../../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import type { CompletionReply, CompletionRequest, Credential, Driver, UpstreamModel } from "../Upstream.ts"
@@ -129,7 +128,7 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
         (first) => ({
           id: sessionId,
           sessionId,
-          events: fromPullOnce(rounds.events(first)),
+          events: rounds.events(first),
           isOver: rounds.isOver
         })
       )

@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { Exchange, type ExchangeRequest, Exchanges, isArriving, leavingBody } from "../Exchange.ts"
+import { Exchange, type ExchangeRequest, Exchanges, leavingBody } from "../Exchange.ts"
 import { traced } from "./traced.ts"
 
 const toClientRequest = ({ body, headers, method, origin, path }: ExchangeRequest, exchange: Exchange) => {
@@ -19,11 +19,10 @@ const toClientRequest = ({ body, headers, method, origin, path }: ExchangeReques
   const contentType = headers["content-type"] ?? "application/json"
   if (body === undefined) return request
   if (typeof body === "string") return HttpClientRequest.bodyText(request, body, contentType)
-  if (!isArriving(body)) return HttpClientRequest.bodyUint8Array(request, body, contentType)
-  const arriving = Stream.fromAsyncIterable(leavingBody(body, exchange), (error) => error)
+  if (!Stream.isStream(body)) return HttpClientRequest.bodyUint8Array(request, body, contentType)
   const length = headers["content-length"]
   const contentLength = length === undefined ? undefined : Number(length)
-  return HttpClientRequest.bodyStream(request, arriving, { contentType, contentLength })
+  return HttpClientRequest.bodyStream(request, leavingBody(body, exchange), { contentType, contentLength })
 }
 
 /** Runs a request and reports to the exchange. */

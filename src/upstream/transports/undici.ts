@@ -7,21 +7,14 @@
 import type { Dispatcher } from "@effect/platform-node/Undici"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import { Readable } from "node:stream"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { proxyVariables } from "../../config/proxies.ts"
 import type { FailureCause } from "../../domain/FailureCause.ts"
-import {
-  Exchange,
-  type ExchangeRequest,
-  Exchanges,
-  isArriving,
-  leavingBody,
-  type Transport,
-  type Way
-} from "../Exchange.ts"
+import { Exchange, type ExchangeRequest, Exchanges, leavingBody, type Transport, type Way } from "../Exchange.ts"
 import { ProxyFailure } from "./connect.ts"
 import { type Course, Dispatchers } from "./Dispatchers.ts"
 import { traced } from "./traced.ts"
@@ -112,7 +105,11 @@ const dispatch = (
       exchange.broke(failure, proxyFacts(failure, course))
       return proxyFailed(exchange.cause)
     }
-    const sent = body === undefined ? null : isArriving(body) ? Readable.from(leavingBody(body, exchange)) : body
+    const sent = body === undefined
+      ? null
+      : Stream.isStream(body)
+      ? Readable.from(Stream.toAsyncIterable(leavingBody(body, exchange)))
+      : body
     dispatchers.dispatch(
       course,
       { path, method, headers, body: sent, headersTimeout: 0, bodyTimeout: 0 },

@@ -3,8 +3,8 @@ import * as fc from "fast-check"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { RequestBudget } from "../../../src/upstream/budget.ts"
+import { replyDecoder } from "../../../src/upstream/decodeBody.ts"
 import { chunkDecoder } from "../../../src/upstream/generate/decodeChunks.ts"
-import { replyDecoder } from "../../../src/upstream/replyDecoder.ts"
 import { chunk, frames } from "../../support/generateServer.ts"
 
 const encoder = new TextEncoder()

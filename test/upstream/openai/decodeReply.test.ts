@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { RequestBudget } from "../../../src/upstream/budget.ts"
+import { replyDecoder } from "../../../src/upstream/decodeBody.ts"
 import { chunkDecoder } from "../../../src/upstream/openai/decodeChunks.ts"
-import { replyDecoder } from "../../../src/upstream/replyDecoder.ts"
 
 const encoder = new TextEncoder()
 

@@ -1,6 +1,6 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Layer, Pull } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Pull, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -8,6 +8,7 @@ import type { AddressInfo } from "node:net"
 import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
 import type { ConfigInvalid } from "../../../src/config/ConfigError.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
+import { invalidRequest } from "../../../src/domain/GatewayError.ts"
 import { Exchange, Exchanges } from "../../../src/upstream/Exchange.ts"
 import { layerHttpClient } from "../../../src/upstream/transports/httpClient.ts"
 import { layerUndici } from "../../../src/upstream/transports/undici.ts"
@@ -30,12 +31,16 @@ const carried = Effect.map(Deadlines, (deadlines): Carried => {
   return { exchange, log }
 })
 
+/** The next bytes, or the end. */
+const next = ({ bytes }: Exchange) =>
+  Effect.scoped(Effect.flatMap(Stream.toPull(bytes), (pull) => Effect.map(pull, ([chunk]) => chunk)))
+
 /** Reads all; what it fails with stands behind the text. */
 const readAll = (exchange: Exchange): Effect.Effect<string> =>
   Effect.gen(function*() {
     let text = ""
     for (;;) {
-      const exit = yield* Effect.exit(exchange.bytes)
+      const exit = yield* Effect.exit(next(exchange))
       if (Exit.isSuccess(exit)) text += new TextDecoder().decode(exit.value)
       else if (Pull.isDoneCause(exit.cause)) return `${text}.`
       else {
@@ -78,7 +83,7 @@ describe("an exchange", () => {
       exchange.began(200, {})
       for (let i = 0; i < 9; i++) exchange.received(Buffer.alloc(32 * 1024))
       assert.deepStrictEqual(log, ["pause"])
-      assert.strictEqual((yield* exchange.bytes).length, 9 * 32 * 1024)
+      assert.strictEqual((yield* next(exchange)).length, 9 * 32 * 1024)
       assert.deepStrictEqual(log, ["pause", "resume"])
       exchange.leave()
       exchange.leave()
@@ -114,7 +119,7 @@ describe("an exchange", () => {
       const silent = yield* carried
       silent.exchange.began(200, {})
       silent.exchange.received(Buffer.from("x"))
-      yield* silent.exchange.bytes
+      yield* next(silent.exchange)
       yield* TestClock.adjust("10 minutes")
       const silence = yield* Effect.forkChild(readAll(silent.exchange))
       yield* TestClock.adjust(119_000)
@@ -152,13 +157,26 @@ describe("an exchange", () => {
       assert.deepStrictEqual(log, ["abort"])
     }).pipe(Effect.provide(Deadlines.layer)))
 
+  it.effect("ends where it breaks once it is settled", () =>
+    Effect.gen(function*() {
+      for (const isSettled of [true, false]) {
+        const { exchange } = yield* carried
+        exchange.began(200, {})
+        exchange.expectEnd(2_000)
+        if (!isSettled) exchange.expectEnd(undefined)
+        exchange.received(Buffer.from("x"))
+        exchange.broke(new Error("reset"))
+        assert.strictEqual(yield* readAll(exchange), isSettled ? "x." : "x!transport")
+      }
+    }).pipe(Effect.provide(Deadlines.layer)))
+
   it.effect("waits as long as ever once that is taken back", () =>
     Effect.gen(function*() {
       for (const isRead of [true, false]) {
         const { exchange } = yield* carried
         exchange.began(200, {})
         exchange.received(Buffer.from("x"))
-        yield* exchange.bytes
+        yield* next(exchange)
         exchange.expectEnd(2_000)
         if (!isRead) exchange.expectEnd(undefined)
         const reading = yield* Effect.forkChild(readAll(exchange))
@@ -233,7 +251,14 @@ describe.each(Object.entries(carriers))("exchanges on %s", (_, layer) => {
   const send = (origin: string, body: AsyncIterable<Uint8Array>, headers: { readonly [name: string]: string }) =>
     Effect.flatMap(
       Exchanges,
-      (exchanges) => exchanges.start({ method: "POST", origin, path: "/", headers, body }, { phase: "session", limits })
+      (exchanges) =>
+        exchanges.start({
+          method: "POST",
+          origin,
+          path: "/",
+          headers,
+          body: Stream.fromAsyncIterable(body, (cause) => invalidRequest(String(cause)))
+        }, { phase: "session", limits })
     )
 
   it.live.each([{ "content-length": "8" }, {}])(
@@ -314,7 +339,7 @@ describe.each(Object.entries(carriers))("exchanges on %s", (_, layer) => {
       })
       const exchange = yield* start(origin, "/")
       yield* exchange.head
-      yield* exchange.bytes
+      yield* next(exchange)
       exchange.leave()
       const sent = yield* Effect.promise(() => left.promise)
       assert.isBelow(sent, 512 * 1024 * 1024)
