@@ -145,6 +145,8 @@ interface ConfigStoreShape {
   /** Like `configHash`, for another configuration. */
   readonly hashOf: (raw: RawConfig) => Effect.Effect<string>
   readonly source: ConfigSource
+  /** Advice on the environment's variables, as of the start. */
+  readonly advice: ReadonlyArray<string>
   /** Whether changes survive a restart, judging by the last save. */
   readonly configWritable: Effect.Effect<boolean>
   /** Whether only a sync to the hosting platform would preserve the changes. */
@@ -179,6 +181,7 @@ interface Options {
   readonly initial: DecodedConfig
   readonly backing: Backing
   readonly source: ConfigSource
+  readonly advice?: ReadonlyArray<string> | undefined
   readonly adminKey: Redacted.Redacted<string> | undefined
   readonly jwtSecret: Redacted.Redacted<Uint8Array>
   /** Set in a cluster; no keys are generated then. */
@@ -201,8 +204,9 @@ const sourceOf = (environment: EnvironmentShape, env_backed: boolean): ConfigSou
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
 
 const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<ConfigStoreShape, never, Scope.Scope> {
-  const { backing, shared, source } = options
+  const { advice = [], backing, shared, source } = options
   yield* logWarnings(source.config_path, options.initial.warnings)
+  yield* Effect.forEach(advice, (each) => Effect.logWarning(each))
 
   const generatedKey = options.initial.snapshot.config.keys.length === 0 && shared === undefined
     ? generateKey("gw")
@@ -428,6 +432,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     configHash: Effect.suspend(() => hashOf(SubscriptionRef.getUnsafe(state).raw)),
     hashOf,
     source,
+    advice,
     configWritable: backing.writable,
     needsHostSync,
     generatedKey,
@@ -461,6 +466,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         initial: loaded,
         backing: loaded.envBacked ? memoryBacking : yield* fileBacking(file, loaded.version),
         source: sourceOf(environment, loaded.envBacked),
+        advice: loaded.advice,
         adminKey: environment.adminKey,
         // A login must not outlive a generated admin key.
         jwtSecret: lasting ? yield* loadJwtSecret(environment.configPath) : yield* makeJwtSecret,
@@ -494,6 +500,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         initial: shared.initial,
         backing: shared.backing,
         source: sourceOf(environment, false),
+        advice: loaded.advice,
         adminKey: environment.adminKey,
         jwtSecret: shared.jwtSecret,
         endedLogins: yield* makeSharedEndedLogins(store),
@@ -529,7 +536,12 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         return yield* make({
           initial: yield* decodeConfig(raw, { duplicates: "keep-first" }),
           backing: memoryBacking,
-          source: { env_backed: false, env_source_present: false, env_writeback_enabled: false, config_path: "" },
+          source: {
+            env_backed: false,
+            env_source_present: false,
+            env_writeback_enabled: false,
+            config_path: ""
+          },
           adminKey: options?.adminKey === undefined ? undefined : Redacted.make(options.adminKey),
           jwtSecret: yield* makeJwtSecret,
           endedLogins: yield* makeEndedLogins

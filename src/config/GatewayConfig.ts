@@ -180,6 +180,8 @@ export interface GatewayConfig
   readonly auth: AuthConfig
   /** Limits on data from callers and upstreams. */
   readonly limits: Limits
+  /** What is valid and does not do what it says: a sentence each, which begins with a place of the file. */
+  readonly warnings: ReadonlyArray<string>
 }
 
 export interface Snapshot {

@@ -2,12 +2,18 @@
  * Settings that are valid and do not do what their operator expects. Each piece of advice names the place, what follows, and what to do.
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import { keyId } from "../domain/identity.ts"
 import { normalizeModelName } from "../domain/models.ts"
 import { targetName } from "../domain/routes.ts"
+import type { EnvironmentShape } from "./Environment.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 import { forEachCooperatively, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
+
+/** A configuration before the advice on it. */
+type Decoded = Omit<GatewayConfig, "warnings">
 
 /** Names that one piece of advice lists. */
 const mostNamed = 3
@@ -23,7 +29,7 @@ const idsOf = new WeakMap<object, ReadonlySet<string>>()
 const adviceOf = new WeakMap<object, ReadonlyArray<string>>()
 
 /** Records whose id no key has: the key for which they were written has no limits. */
-const recordsWithoutKey = Effect.fnUntraced(function*({ configured_keys, key_records }: GatewayConfig) {
+const recordsWithoutKey = Effect.fnUntraced(function*({ configured_keys, key_records }: Decoded) {
   if (key_records.size === 0) return []
   let ids = idsOf.get(configured_keys)
   if (ids === undefined) {
@@ -40,7 +46,7 @@ const recordsWithoutKey = Effect.fnUntraced(function*({ configured_keys, key_rec
 })
 
 /** All names by which a price is found. */
-const pricedNames = ({ model_aliases, route_table, upstreams }: GatewayConfig): ReadonlySet<string> => {
+const pricedNames = ({ model_aliases, route_table, upstreams }: Decoded): ReadonlySet<string> => {
   const names = new Set([...route_table.routes.keys(), ...route_table.config.listed?.keys() ?? []])
   for (const targets of route_table.upstreams.values()) {
     for (const target of targets.values()) {
@@ -58,7 +64,7 @@ const pricedNames = ({ model_aliases, route_table, upstreams }: GatewayConfig): 
   return names
 }
 
-const pricesWithoutModel = (config: GatewayConfig): ReadonlyArray<string> => {
+const pricesWithoutModel = (config: Decoded): ReadonlyArray<string> => {
   const { exact, prefixes } = config.prices
   if (exact.size === 0 && prefixes.length === 0) return []
   const known = pricedNames(config)
@@ -78,7 +84,7 @@ const pricesWithoutModel = (config: GatewayConfig): ReadonlyArray<string> => {
   ]
 }
 
-const costLimitsWithoutPrices = ({ key_records, prices }: GatewayConfig): ReadonlyArray<string> => {
+const costLimitsWithoutPrices = ({ key_records, prices }: Decoded): ReadonlyArray<string> => {
   if (prices.exact.size > 0 || prices.prefixes.length > 0) return []
   const limited = [...key_records].filter(([, { limits }]) => limits.some(({ cost }) => cost !== undefined))
   if (limited.length === 0) return []
@@ -134,7 +140,7 @@ const secretsAdvice = Effect.fnUntraced(function*(group: string, value: Schema.J
 
 /** The advice on a configuration: one sentence each, which begins with a place of the file. Costs one pass over what has changed. */
 export const adviceOn = Effect.fnUntraced(
-  function*(raw: RawConfig, config: GatewayConfig): Effect.fn.Return<ReadonlyArray<string>> {
+  function*(raw: RawConfig, config: Decoded): Effect.fn.Return<ReadonlyArray<string>> {
     return [
       ...(yield* recordsWithoutKey(config)),
       ...costLimitsWithoutPrices(config),
@@ -143,3 +149,24 @@ export const adviceOn = Effect.fnUntraced(
     ]
   }
 )
+
+/** The path of the configuration file where no variable names one. */
+const usualPath = "config.json"
+
+/** Below this, an admin key can be found by trying. */
+const shortestAdminKey = 16
+
+/** The advice on the environment's variables. `file` is the content of the configuration file, if there is one. */
+export const environmentAdvice = (
+  { adminKey, configJson, configPath }: EnvironmentShape,
+  file: Option.Option<unknown>
+): ReadonlyArray<string> => [
+  ...configJson === undefined && configPath !== usualPath && Option.isNone(file)
+    ? [
+      `GATEWAY_CONFIG_PATH names ${configPath}, which does not exist: the defaults hold until a change writes the file`
+    ]
+    : [],
+  ...adminKey !== undefined && Redacted.value(adminKey).length < shortestAdminKey
+    ? [`GATEWAY_ADMIN_KEY has fewer than ${shortestAdminKey} characters: take a longer one, which cannot be guessed`]
+    : []
+]

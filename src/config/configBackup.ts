@@ -85,7 +85,7 @@ export const restoreStore = Effect.fnUntraced(function*(path: string, force: boo
   const store = yield* Store
   const kept = yield* readKept(store, path)
   const next = yield* decodeConfig(yield* parseConfig(path, kept.text), { source: path, duplicates: "keep-first" })
-  const loaded = { ...next, version: Option.none(), envBacked: true }
+  const loaded = { ...next, advice: [], version: Option.none(), envBacked: true }
   const there = yield* readShared(store)
   if (Option.isNone(there)) return (yield* loadShared(store, loaded, readOnly(path, kept))).revision()
   if (!force) {

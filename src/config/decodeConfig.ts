@@ -42,12 +42,14 @@ import { unknownFields } from "./unknownFields.ts"
 import {
   type AccountCount,
   checkCredentialHeaders,
+  checkLogins,
   countAccounts,
   type DecodedUpstreams,
   decodeUpstreams,
   hasSameServer,
   limitsOf,
   natives,
+  noWildcard,
   upstreamNames
 } from "./upstreams.ts"
 
@@ -107,6 +109,7 @@ const toAliases = (
   for (const [alias, target] of aliases) {
     const name = normalizeModelName(alias)
     if (name === "") faults.push(fault("model_aliases", "must not have an empty name"))
+    if (name.includes("*")) faults.push(fault(`model_aliases.${alias}`, noWildcard))
     if (normalized.has(name)) faults.push(fault(`model_aliases.${alias}`, "is named twice, but for case and blanks"))
     if (!isKnown(target)) faults.push(fault(`model_aliases.${alias}`, notKnown))
     normalized.set(name, target)
@@ -242,6 +245,7 @@ const toAdmin = (group: typeof Groups.Admin.Type): AdminConfig => ({
 
 export interface DecodedConfig {
   readonly snapshot: Snapshot
+  /** Those of `snapshot.config`. */
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -276,6 +280,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const decoded = decodeUpstreams(raw, groups.upstream, outside, faults)
   const counts = countAccounts(accounts.value.accounts)
   checkCredentialHeaders(decoded.upstreams, counts, faults)
+  checkLogins(decoded.upstreams, counts, faults)
   if (groups.auth?.direct_tokens === true && !names.has(defaultUpstream)) {
     faults.push(fault("auth.direct_tokens", "must be false without the group upstream, to which such tokens go"))
   }
@@ -305,7 +310,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const runtime = toRuntime(groups.runtime, upstreams, slots)
   const { attempts, client, drain, queue } = groups.upstream.timeouts
   const { upstream: _, ...others } = keepGroups(groups, before)
-  const config: GatewayConfig = {
+  const decodedConfig: Omit<GatewayConfig, "warnings"> = {
     ...others,
     keys: keep(before?.keys, generated === undefined ? configured_keys : [generated]),
     configured_keys,
@@ -334,14 +339,16 @@ export const decodeConfig = Effect.fnUntraced(function*(
       removed_keys: groups.auth.removed_keys
     })
   }
+  const warnings = [
+    ...(yield* unknownFields(raw)),
+    ...keys.warnings,
+    ...accounts.warnings,
+    ...(yield* unknownModels(decodedConfig.route_table, decodedConfig.key_records)),
+    ...(yield* adviceOn(raw, decodedConfig))
+  ]
+  const config = { ...decodedConfig, warnings: keep(before?.warnings, warnings) }
   return {
     snapshot: { raw: withLists(raw, { keys: keys.raw, accounts: accounts.raw }), config },
-    warnings: [
-      ...(yield* unknownFields(raw)),
-      ...keys.warnings,
-      ...accounts.warnings,
-      ...(yield* unknownModels(config.route_table, config.key_records)),
-      ...(yield* adviceOn(raw, config))
-    ]
+    warnings: config.warnings
   }
 })

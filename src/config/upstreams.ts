@@ -77,6 +77,9 @@ const toBaseUrl = (
   return base_url
 }
 
+/** What is wrong with a name that looks like a pattern. */
+export const noWildcard = "must be the name of one model: names have no wildcards"
+
 /** The models of an upstream at a place of the file. */
 const toModels = (
   entries: typeof Groups.UpstreamGroup.Type["models"],
@@ -85,6 +88,7 @@ const toModels = (
 ): ReadonlyArray<ConfiguredModel> =>
   Object.entries(entries).map(([id, entry]): ConfiguredModel => {
     if (id.trim() === "") faults.push(fault(`${place}.models`, "must not have an empty id"))
+    if (id.includes("*")) faults.push(fault(`${place}.models.${id}`, noWildcard))
     const native = natives.get(normalizeModelName(id))
     const { images, max_tokens, model, reasoning, search, thinking } = typeof entry === "string"
       ? { model: entry }
@@ -258,15 +262,18 @@ export interface AccountCount {
   enabled: number
   /** The first enabled one. */
   first: Account | undefined
+  /** The place of the first one that has a password and no token. */
+  login: number | undefined
 }
 
 /** Counts the accounts of each upstream that has any. */
 export const countAccounts = (accounts: ReadonlyArray<Account>): ReadonlyMap<string, AccountCount> => {
   const counts = new Map<string, AccountCount>()
-  for (const account of accounts) {
-    const count = counts.get(account.upstream) ?? { total: 0, enabled: 0, first: undefined }
+  for (const [place, account] of accounts.entries()) {
+    const count = counts.get(account.upstream) ?? { total: 0, enabled: 0, first: undefined, login: undefined }
     if (count.total === 0) counts.set(account.upstream, count)
     count.total++
+    if (account.password !== undefined && account.token === undefined) count.login ??= place
     if (account.disabled) continue
     count.enabled++
     count.first ??= account
@@ -285,7 +292,7 @@ const keylessInflight = 8
  */
 export const limitsOf = (
   upstream: ConfiguredUpstream,
-  { enabled, first, total }: AccountCount = { total: 0, enabled: 0, first: undefined },
+  { enabled, first, total }: Omit<AccountCount, "login"> = { total: 0, enabled: 0, first: undefined },
   runtime: typeof Groups.Runtime.Type
 ): { readonly slots: number; readonly limits: UpstreamLimits } => {
   const { account_max_inflight, account_max_queue, driver, max_inflight, name } = upstream
@@ -305,6 +312,22 @@ export const limitsOf = (
       global: max_inflight ?? automatic,
       queue: account_max_queue ?? runtime.account_max_queue ?? automatic
     }
+  }
+}
+
+/** Reports the accounts with a login where accounts are keys: one of each upstream. */
+export const checkLogins = (
+  upstreams: DecodedUpstreams["upstreams"],
+  counts: ReadonlyMap<string, AccountCount>,
+  faults: Array<Fault>
+): void => {
+  for (const { driver, name } of upstreams.values()) {
+    const login = counts.get(name)?.login
+    if (login === undefined || !isServer(driver)) continue
+    faults.push(fault(
+      `accounts[${login}].password`,
+      `must be unset: the upstream ${name} has the driver ${driver}, whose accounts are keys; give a token`
+    ))
   }
 }
 
@@ -342,6 +365,7 @@ const toRoute = (
     faults.push(...faultsOf(decoded.failure, ["routes", name]))
     return undefined
   }
+  if (name.includes("*")) faults.push(fault(`routes.${name}`, noWildcard))
   return { name, sticky: undefined, ...decoded.success, wait: Math.min(decoded.success.wait, longestWait) }
 }
 

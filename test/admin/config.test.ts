@@ -12,6 +12,7 @@ import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { withVariables } from "../config/support.ts"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
 import { caller } from "./support.ts"
 
 const raw: RawConfig = {
@@ -44,10 +45,13 @@ const fileStore = (variables: Readonly<Record<string, string>>) =>
 
 let files = 0
 /** Starts a gateway on its own configuration file. */
-const onFile = async (content: RawConfig = raw) => {
+const onFile = async (content: RawConfig = raw, clock?: MovedClock) => {
   const file = path.join(folder, `${++files}.json`)
   await fs.writeFile(file, JSON.stringify(content))
-  gateway = await startGateway({}, { store: fileStore({ GATEWAY_CONFIG_PATH: file }) })
+  gateway = await startGateway({}, {
+    store: fileStore({ GATEWAY_CONFIG_PATH: file }),
+    ...(clock === undefined ? {} : { clock })
+  })
   return { file, saved: async () => JSON.parse(await fs.readFile(file, "utf8")) as RawConfig }
 }
 
@@ -291,7 +295,8 @@ describe("an export of the configuration", () => {
 
 describe("a concurrent edit of the configuration file", () => {
   it("is merged with a change in the admin API; a conflict or an invalid edit is rejected with 409", async () => {
-    const { file, saved } = await onFile()
+    // On a clock that stands still the file is never old enough to be read before the change.
+    const { file, saved } = await onFile(raw, makeMovedClock({ still: true }))
     await fs.writeFile(
       file,
       JSON.stringify({ ...raw, keys: ["first-key", "by-hand"], responses: { store_ttl_seconds: 60 } })

@@ -2,8 +2,10 @@
  * Warnings about settings that are valid and do not do what their operator expects: each names its place and what to do.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Option, Redacted } from "effect"
+import { environmentAdvice } from "../../src/config/advice.ts"
 import { decodeConfig } from "../../src/config/decodeConfig.ts"
+import type { EnvironmentShape } from "../../src/config/Environment.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 
@@ -73,5 +75,43 @@ describe("the advice on a configuration", () => {
 
   it("leaves a secret alone that only contains such text", async () => {
     assert.deepStrictEqual(await warningsOf({ upstream: server, accounts: [{ token: "sk-$abc" }, { token: "$" }] }), [])
+  })
+
+  it("names a configuration file that does not exist, and an admin key that is short", () => {
+    const variables = { adminKey: undefined, configJson: undefined, configPath: "config.json" }
+    const adviceOn = (changes: object, file: Option.Option<string> = Option.none()) =>
+      environmentAdvice({ ...variables, ...changes } as EnvironmentShape, file)
+    assert.deepStrictEqual(adviceOn({}), [])
+    assert.match(adviceOn({ configPath: "/etc/gateway.json" }).join(), /^GATEWAY_CONFIG_PATH names .+ does not exist: /)
+    assert.deepStrictEqual(adviceOn({ configPath: "/etc/gateway.json" }, Option.some("{}")), [])
+    assert.deepStrictEqual(adviceOn({ adminKey: Redacted.make("a".repeat(16)) }), [])
+    assert.match(
+      adviceOn({ adminKey: Redacted.make("short") }).join(),
+      /^GATEWAY_ADMIN_KEY has fewer than 16 characters: /
+    )
+  })
+})
+
+describe("a configuration is refused", () => {
+  const faultsOf = (raw: RawConfig) =>
+    Effect.runPromise(Effect.map(Effect.flip(decodeConfig(raw, { duplicates: "refuse" })), ({ message }) => message))
+
+  it.each([
+    [{ upstream: { ...server, models: { "*": "x" } } }, "upstream.models.* must be the name of one model"],
+    [{ upstreams: { gpu: { ...server, models: { "x/*": "x" } } } }, "upstreams.gpu.models.x/* must be the name of one"],
+    [{ upstream: server, routes: { "qw*": ["default/qwen3"] } }, "routes.qw* must be the name of one model"],
+    [{ model_aliases: { "gpt-*": "upstream-chat" } }, "model_aliases.gpt-* must be the name of one model"]
+  ])("whose name of a model is a pattern: %o", async (raw, message) => {
+    assert.include(await faultsOf(raw), message)
+  })
+
+  it("whose account has a login at a server with keys", async () => {
+    const accounts = [{ token: "t" }, { email: "a@b.example", password: "p" }]
+    assert.match(
+      await faultsOf({ upstream: server, accounts }),
+      /accounts\[1\]\.password must be unset: the upstream default has the driver openai, .+; give a token/
+    )
+    const session = { driver: "session", base_url: "http://127.0.0.1:9" }
+    await Effect.runPromise(decodeConfig({ upstream: session, accounts }, { duplicates: "refuse" }))
   })
 })

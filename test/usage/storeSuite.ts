@@ -11,6 +11,7 @@ import type { UsageQuery } from "../../src/usage/UsageQuery.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
 import { dayLength, dayOf } from "../../src/usage/windows.ts"
 import { runs } from "../support/effort.ts"
+import { until } from "../support/until.ts"
 import { withWallClock } from "../support/wallClock.ts"
 import {
   collectLogs,
@@ -176,6 +177,7 @@ export const storeSuite = (name: string, make: Made, { counts }: { readonly coun
           yield* TestClock.adjust("1 second")
           yield* store.compact
           yield* TestClock.adjust("1 hour")
+          yield* until(() => logs.length >= 3)
           assert.deepStrictEqual(logs.slice(1).sort(), [
             "Info Removed 1 admin change from before 2026-06-08T23:00:00Z",
             "Info Removed 1 entry of usage from before 2026-06-08T00:00:00Z"

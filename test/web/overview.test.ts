@@ -42,6 +42,22 @@ const ask = async (content: string, key = businessKey, model = "upstream-chat"):
   return response.status
 }
 
+it("overview: it names settings that do nothing, with their places and what to do", async () => {
+  const { close, page } = await openSignedIn(browser, gateway.url)
+  await page.getByText("Nothing needs attention.").waitFor()
+  await admin("/admin/keys", "POST", { key: "costly", limits: [{ window: "day", cost: "5" }] })
+  await page.reload()
+  const attention = page.getByRole("region", { name: "Needs attention" })
+  const row = attention.getByRole("listitem").filter({ hasText: "key_records." })
+  await row.getByText("Has no effect").waitFor()
+  await row.getByText(/a limit of cost without any price refuses every request of the key: set prices/).waitFor()
+  assert.strictEqual(await row.getByRole("link").first().getAttribute("href"), "#/settings")
+  await admin("/admin/keys/costly", "DELETE")
+  await page.reload()
+  await page.getByText("Nothing needs attention.").waitFor()
+  await close()
+})
+
 it("overview: it is calm until something fails, and every figure leads to what it counts", async () => {
   const { close, page } = await openSignedIn(browser, gateway.url)
   await page.getByText("Nothing needs attention.").waitFor()

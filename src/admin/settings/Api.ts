@@ -97,7 +97,10 @@ export const SettingsField = Schema.Struct({
 /** Reply of `GET /admin/settings/fields`; `revision` is for `If-Match`. */
 const SettingsFieldsReply = Schema.Struct({
   revision: Schema.String,
-  fields: Schema.Array(SettingsField)
+  fields: Schema.Array(SettingsField),
+  warnings: Schema.Array(Schema.String).annotate({
+    description: "Settings that are valid and do not do what they say, each with its place, and what to do."
+  })
 }).annotate({ identifier: "SettingsFields" })
 
 const SettingsSaved = Schema.Struct({

@@ -49,8 +49,12 @@ export const AdminSettingsHandlers = adminHandlers(AdminSettingsGroup, function*
     }),
     fields: Effect.fnUntraced(function*() {
       const raw = yield* store.currentRaw
-      const fields = settingsFields(raw, yield* store.current)
-      return { revision: yield* store.hashOf(raw), fields }
+      const config = yield* store.current
+      return {
+        revision: yield* store.hashOf(raw),
+        fields: settingsFields(raw, config),
+        warnings: [...config.warnings, ...store.advice]
+      }
     }),
     set: Effect.fnUntraced(function*({ headers, request }) {
       const patch = yield* Effect.mapError(readPatch(request), withFaults)

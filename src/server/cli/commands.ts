@@ -71,14 +71,19 @@ const readConfig = Effect.fnUntraced(function*(path: Option.Option<string>) {
   }
   const supplied = named ? undefined : environment.configJson
   const source = supplied === undefined ? file.path : "GATEWAY_CONFIG_JSON"
-  const { snapshot, version, warnings } = yield* loadConfig(
+  const { advice, snapshot, version, warnings } = yield* loadConfig(
     { ...environment, configJson: supplied, configWriteback: false },
     file
   ).pipe(
     Effect.tap(({ snapshot }) => storeUrlOf(snapshot.raw, source)),
     Effect.catchTag("ConfigInvalid", (error) => Effect.fail(faulty(source, error)))
   )
-  return { source, config: snapshot.config, warnings, exists: supplied !== undefined || Option.isSome(version) }
+  return {
+    source,
+    config: snapshot.config,
+    warnings: [...warnings.map((warning) => `${source}: ${warning}`), ...named ? [] : advice],
+    exists: supplied !== undefined || Option.isSome(version)
+  }
 })
 
 /** The answer to `--version`: the version, its build and its runtime. */
@@ -197,7 +202,7 @@ const checkConfigCommand = Command.make(
   },
   Effect.fnUntraced(function*({ path, strict }) {
     const { config, exists, source, warnings } = yield* readConfig(path)
-    for (const warning of warnings) yield* Console.error(`${source}: ${warning}`)
+    for (const warning of warnings) yield* Console.error(warning)
     if (strict && warnings.length > 0) {
       return yield* new CommandFailed({
         message: `${source}: ${count(warnings.length, "warning")}, and --strict is set`

@@ -36,7 +36,7 @@ const nearLimit = 0.8
 const mostOfKind = 8
 
 /** The pages that the rows lead to. */
-type Page = "upstreams" | "accounts" | "keys" | "requests"
+type Page = "upstreams" | "accounts" | "keys" | "requests" | "settings"
 
 interface Row {
   readonly id: string
@@ -167,6 +167,32 @@ const useErrorGroup = (): Group => {
   }
 }
 
+const settingsAtom = Admin.query("admin-settings", "fields", {
+  reactivityKeys: ["config", "settings", "upstreams", "keys"]
+})
+
+/** What the configuration says and does not do. The place comes first in each sentence. */
+const useSettingsGroup = (): Group => {
+  const t = useTexts().overview
+  const warnings = valueOf(useAtom(settingsAtom))?.warnings ?? []
+  return {
+    page: "settings",
+    more: Math.max(0, warnings.length - mostOfKind),
+    moreLink: linkTo("settings"),
+    rows: warnings.slice(0, mostOfKind).map((warning) => ({
+      id: warning,
+      name: warning.split(" ", 1)[0]!.replace(/:$/, ""),
+      link: linkTo("settings"),
+      what: (
+        <>
+          <Badge sign="▲" tone="warn" text={t.noEffect} />
+          <span class="hint" title={warning}>{warning}</span>
+        </>
+      )
+    }))
+  }
+}
+
 /** The rows in the order of before while they are pointed at, so that nothing moves under the pointer. */
 const useHeld = (groups: ReadonlyArray<Group>) => {
   const ref = useRef<HTMLUListElement>(null)
@@ -189,7 +215,7 @@ export const Attention = () => {
   const { common, overview: t } = useTexts()
   const pool = useAtom(poolAtom)
   const hour = useAtom(hourAtom)
-  const groups = [useUpstreamGroup(), useAccountGroup(), useKeyGroup(), useErrorGroup()]
+  const groups = [useUpstreamGroup(), useAccountGroup(), useKeyGroup(), useErrorGroup(), useSettingsGroup()]
   const { ref, rows } = useHeld(groups)
   const further = groups.filter(({ more }) => more > 0)
   const keyCount = valueOf(useAtom(keysAtom))?.total ?? 0
