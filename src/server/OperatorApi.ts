@@ -58,7 +58,7 @@ const Ready = Schema.Struct({
   status: Schema.Literal("ready"),
   accounts: Schema.Struct({ ready: Schema.Int, total: Schema.Int }),
   detail: Schema.optionalKey(Schema.String).annotate({
-    description: "What is wrong with how the shared store is set up."
+    description: "What is wrong with how the shared store is set up, and with the servers of upstreams."
   })
 })
 

@@ -11,6 +11,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { chooseProxy, type ProxyVariables, proxyVariables } from "../config/proxies.ts"
 import { listedRoutes } from "../domain/routes.ts"
+import { ServerFindings } from "../upstream/ServerFindings.ts"
 import { noDataFolder } from "../usage/configuredStore.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
 
@@ -39,6 +40,8 @@ export interface StartFacts {
   readonly model: string
   /** Upstreams behind a proxy, whose address is without credentials. */
   readonly proxies: ReadonlyArray<{ readonly upstream: string; readonly address: string }>
+  /** What is wrong with the servers of upstreams, a sentence each. */
+  readonly findings: ReadonlyArray<string>
   /** Whether unknown bearers are used as upstream tokens. */
   readonly directTokens: boolean
   /** The generated business key, if none is configured. */
@@ -98,6 +101,7 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
       `upstream      ${facts.upstreams.length === 1 ? "" : `${upstream.name}: `}${upstreamOf(upstream)}`
     ),
     ...facts.proxies.map(({ address, upstream }) => `proxy         ${upstream} goes by ${address}`),
+    ...facts.findings.slice(0, mostShown).map((finding) => `warning       ${finding}`),
     ...(generatedKey === undefined ? [] : [`business key  ${generatedKey}`]),
     ...(generatedAdminKey === undefined ? [] : [`admin key     ${generatedAdminKey}`]),
     ...(facts.console ? [`console       ${address}/console/  (sign in with the admin key)`] : []),
@@ -158,6 +162,7 @@ export const announce = Effect.fnUntraced(function*(terminal: boolean) {
     })),
     model: listedRoutes(route_table)[0]?.id ?? "upstream-chat",
     proxies: proxiesOf(upstreams, yield* proxyVariables),
+    findings: (yield* ServerFindings).now().map(({ message }) => message),
     directTokens: auth.direct_upstream !== undefined,
     generatedKey: store.generatedKey,
     configuredKey: configured_keys[0],

@@ -12,6 +12,7 @@ import { gatewayError } from "../domain/GatewayError.ts"
 import { publicMiddleware } from "../http/endpointMiddleware.ts"
 import { apiId } from "../http/reply.ts"
 import { OpenAiPublicMiddleware } from "../styles/shared/middleware.ts"
+import { ServerFindings } from "../upstream/ServerFindings.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 import { HealthGroup } from "./OperatorApi.ts"
 
@@ -22,6 +23,9 @@ const notTaken = gatewayError(
   { retryAfter: 1 }
 )
 
+/** The most sentences about what is wrong. */
+const mostDetails = 8
+
 export const HealthHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(HealthGroup),
   "health",
@@ -29,6 +33,7 @@ export const HealthHandlers = HttpApiBuilder.group(
     const lifecycle = yield* Lifecycle
     const nodes = yield* Nodes
     const accounts = yield* Accounts
+    const servers = yield* ServerFindings
     nodes.watchDraining(lifecycle.isLeaving)
     return handlers
       .handle("healthz", () => Effect.succeed({ status: "ok" as const }))
@@ -37,11 +42,11 @@ export const HealthHandlers = HttpApiBuilder.group(
         () => {
           if (lifecycle.isDraining()) return Effect.fail(shuttingDown)
           if (!nodes.isReady()) return Effect.fail(nodes.store()?.state === "up" ? notTaken : storeUnavailable())
-          const detail = nodes.store()?.detail
+          const details = [nodes.store()?.detail ?? [], servers.now().map(({ message }) => message)].flat()
           return Effect.map(accounts.metrics, ({ accounts: { cooling, out, ready } }) => ({
             status: "ready" as const,
             accounts: { ready, total: ready + cooling + out },
-            ...(detail === undefined ? {} : { detail })
+            ...(details.length === 0 ? {} : { detail: details.slice(0, mostDetails).join("; ") })
           }))
         }
       )

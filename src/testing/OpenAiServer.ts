@@ -121,7 +121,7 @@ export class OpenAiServer extends Context.Service<OpenAiServer, {
   static readonly layer: Layer.Layer<OpenAiServer> = Layer.effect(
     OpenAiServer,
     Effect.map(
-      Effect.acquireRelease(Effect.promise(startOpenAiServer), (server) => Effect.promise(server.stop)),
+      Effect.acquireRelease(Effect.promise(() => startOpenAiServer()), (server) => Effect.promise(server.stop)),
       (server) =>
         OpenAiServer.of({
           baseUrl: server.baseUrl,

@@ -116,8 +116,8 @@ const play = async (answer: Answer, response: ServerResponse): Promise<void> => 
 export const modelList = (...ids: ReadonlyArray<string>): Answer =>
   json(200, { object: "list", data: ids.map((id) => ({ id, object: "model" })) })
 
-/** Starts a server on a free port. */
-export const startOpenAiServer = async (): Promise<OpenAiServer> => {
+/** Starts a server on a port; 0 takes any free one. */
+export const startOpenAiServer = async (port = 0): Promise<OpenAiServer> => {
   let listReply: (request: SeenRequest) => Answer = () => json(404, { detail: "Not Found" })
   let lists: Array<SeenRequest> = []
   let reply: (request: SeenRequest, index: number) => Answer = () => streamed({ content: "Hello" })
@@ -159,7 +159,7 @@ export const startOpenAiServer = async (): Promise<OpenAiServer> => {
     accepted++
     socket.on("error", () => {})
   })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve))
 
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,

@@ -5,22 +5,25 @@
  * configuration, and an account's proxy carries the request that has the account's token.
  */
 import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as FiberMap from "effect/FiberMap"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Account } from "../config/Account.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
-import { defaultUpstream } from "../domain/upstreamNames.ts"
+import { missingModels, notAnswering, type ServerFinding, ServerFindings } from "./ServerFindings.ts"
 import type { Driver } from "./Upstream.ts"
 import { type Drivers, Upstreams } from "./Upstreams.ts"
 import { driverOver } from "./Way.ts"
 
-const interval = "10 minutes"
+const interval: Duration.Input = "10 minutes"
+
+/** How long a server that does not answer is left alone. */
+const whileAway: Duration.Input = "30 seconds"
 
 /** The longest that the start waits for the first list. */
 const longestWait = "2 seconds"
@@ -75,10 +78,38 @@ const namesIn = ({ credentials, driver }: Reader) =>
     )
   )
 
+/** What one read shows, with the list if there is one. */
+interface ReadList {
+  readonly names: ReadonlyArray<string> | undefined
+  readonly findings: ReadonlyArray<ServerFinding>
+}
+
+/** Reads a list once. A list that cannot be read is logged for debugging. */
+const readList = (reader: Reader): Effect.Effect<ReadList> =>
+  Effect.matchEffect(namesIn(reader), {
+    onSuccess: (names) => Effect.succeed({ names, findings: missingModels(reader.upstream, names) }),
+    onFailure: (failure) =>
+      Effect.logDebug("The server's list of models could not be read", failure.message).pipe(
+        Effect.annotateLogs({ upstream: reader.upstream.name }),
+        Effect.as({ names: undefined, findings: notAnswering(reader.upstream.name, failure) })
+      )
+  })
+
+/** Servers that are asked together. */
+const readAtOnce = 8
+
+/** Reads every list of a configuration once. */
+export const readOnce = (config: GatewayConfig, drivers: Drivers): Effect.Effect<ReadonlyArray<ServerFinding>> =>
+  Effect.map(
+    Effect.forEach(readersOf(config, drivers).values(), readList, { concurrency: readAtOnce }),
+    (lists) => lists.flatMap(({ findings }) => findings)
+  )
+
 /**
- * Reads each list at start, after a change of the upstream or of its accounts, and every ten minutes. The start waits for the first read
- * of the default upstream, so that the first requests find its server's models; later reads run in the background, in one fiber for each
- * upstream. A failed read keeps the last list. An upstream that is disabled or has no lists is not asked.
+ * Reads each list at start, after a change of the upstream or of its accounts, and every ten minutes; of a server that does not answer, every
+ * 30 seconds. The start waits for the first reads, so that the first requests find the servers' models and the banner what is wrong; later
+ * reads run in the background, in one fiber for each upstream. A failed read keeps the last list. An upstream that is disabled or has no
+ * lists is not asked. Returns what the reads show.
  */
 export const startReadingModels = Effect.gen(function*() {
   const config = yield* ConfigStore
@@ -86,17 +117,31 @@ export const startReadingModels = Effect.gen(function*() {
   const first = yield* Deferred.make<void>()
   const reading = yield* FiberMap.make<string>()
   let readers: ReadonlyMap<string, Reader> = new Map()
+  /** What the last read of each upstream has shown. */
+  const findings = new Map<string, ReadonlyArray<ServerFinding>>()
 
-  const read = (reader: Reader) =>
-    namesIn(reader).pipe(
-      Effect.flatMap((names) => config.setListedModels(reader.upstream, names)),
-      Effect.catch((failure) =>
-        Effect.logDebug("The server's list of models could not be read", failure.message).pipe(
-          Effect.annotateLogs({ upstream: reader.upstream.name })
-        )
-      ),
-      Effect.andThen(reader.upstream.name === defaultUpstream ? Deferred.succeed(first, undefined) : Effect.void)
+  /** Notes what a read has shown, and logs what is new. */
+  const found = (name: string, now: ReadonlyArray<ServerFinding>) => {
+    const before = findings.get(name) ?? []
+    findings.set(name, now)
+    const isNew = ({ message }: ServerFinding) => !before.some((known) => known.message === message)
+    return Effect.forEach(now.filter(isNew), ({ message }) => Effect.logWarning(message), { discard: true }).pipe(
+      Effect.andThen(before.length > 0 && now.length === 0 ? Effect.logInfo(`upstream ${name} answers`) : Effect.void)
     )
+  }
+
+  const isFirstDone = () => Array.from(readers.keys()).every((name) => findings.has(name))
+
+  /** Reads a list. Returns when it is read again. */
+  const read = (reader: Reader) =>
+    Effect.gen(function*() {
+      const { upstream } = reader
+      const list = yield* readList(reader)
+      yield* found(upstream.name, list.findings)
+      if (list.names !== undefined) yield* config.setListedModels(upstream, list.names)
+      if (isFirstDone()) yield* Deferred.succeed(first, undefined)
+      return list.names === undefined && list.findings.length > 0 ? whileAway : interval
+    })
 
   const follow = Effect.gen(function*() {
     const current = config.now()
@@ -105,12 +150,16 @@ export const startReadingModels = Effect.gen(function*() {
     if (!haveSameReaders(config.now(), current)) return
     const before = readers
     readers = readersOf(current, drivers)
-    for (const name of before.keys()) if (!readers.has(name)) yield* FiberMap.remove(reading, name)
+    for (const name of before.keys()) {
+      if (readers.has(name)) continue
+      findings.delete(name)
+      yield* FiberMap.remove(reading, name)
+    }
     for (const [name, reader] of readers) {
       if (isSame(before.get(name), reader)) continue
-      yield* FiberMap.run(reading, name, Effect.repeat(read(reader), Schedule.spaced(interval)))
+      yield* FiberMap.run(reading, name, Effect.forever(Effect.flatMap(read(reader), Effect.sleep)))
     }
-    if (!readers.has(defaultUpstream)) yield* Deferred.succeed(first, undefined)
+    if (isFirstDone()) yield* Deferred.succeed(first, undefined)
   })
 
   yield* config.changes.pipe(
@@ -119,7 +168,10 @@ export const startReadingModels = Effect.gen(function*() {
     Effect.forkScoped
   )
   yield* Effect.timeoutOption(Deferred.await(first), longestWait)
+  return ServerFindings.of({
+    now: () => Array.from(config.now().upstreams.keys()).flatMap((name) => findings.get(name) ?? [])
+  })
 })
 
 /** The reading as a part of the gateway's services. */
-export const layerReadModels = Layer.effectDiscard(startReadingModels)
+export const layerReadModels = Layer.effect(ServerFindings, startReadingModels)

@@ -83,6 +83,7 @@ describe("the list of upstreams", () => {
       state: "ready",
       cooled_until: null,
       reason: null,
+      findings: ["upstream gpu does not answer: the connection was refused"],
       proxy: null,
       last_5m: { requests: 0, errors: 0, p50_ms: null, p95_ms: null },
       config: gpu

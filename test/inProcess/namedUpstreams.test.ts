@@ -30,7 +30,7 @@ describe("an app with an upstream of its own", () => {
   it.live("reaches the upstreams of the configuration beside it", () =>
     Effect.gen(function*() {
       const server = yield* Effect.acquireRelease(
-        Effect.promise(startOpenAiServer),
+        Effect.promise(() => startOpenAiServer()),
         (server) => Effect.promise(server.stop)
       )
       server.answer(() => streamed({ content: "named" }))

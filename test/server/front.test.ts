@@ -13,6 +13,7 @@ const facts: StartFacts = {
   upstreams: [{ name: "default", driver: "openai", address: "http://127.0.0.1:8000/v1", accounts: 0 }],
   model: "upstream-chat",
   proxies: [],
+  findings: [],
   directTokens: false,
   generatedKey: undefined,
   configuredKey: "my-key",

@@ -43,6 +43,10 @@ export const UpstreamItem = Schema.Struct({
   }),
   cooled_until: Schema.NullOr(Schema.String),
   reason: Schema.NullOr(Schema.String).annotate({ description: "Why it is cooled, or cannot serve." }),
+  findings: Schema.Array(Schema.String).annotate({
+    description:
+      "What the last read of the server's list of models shows: it does not answer, or lacks configured models."
+  }),
   proxy: Schema.NullOr(Schema.String).annotate({ description: "The configured proxy, without its password." }),
   last_5m: RecentTries,
   config: JsonObject.annotate({

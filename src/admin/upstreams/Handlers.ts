@@ -12,6 +12,7 @@ import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { formatTimestamp } from "../../domain/time.ts"
 import { placeOfUpstream } from "../../domain/upstreamNames.ts"
+import { type ServerFinding, ServerFindings } from "../../upstream/ServerFindings.ts"
 import { adminBodyOf, given, headerText, jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, lastingOf, logChange, revisionIn, savedOr } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
@@ -40,6 +41,7 @@ type Shown = { readonly raw: RawConfig; readonly config: GatewayConfig }
 const viewUpstream = (
   { config, raw }: Shown,
   { cooled_ms, ...live }: UpstreamLive,
+  findings: ReadonlyArray<ServerFinding>,
   now: number
 ): ReadonlyArray<typeof UpstreamItem.Type> => {
   const upstream = config.upstreams.get(live.name)
@@ -52,6 +54,7 @@ const viewUpstream = (
     enabled,
     models: Array.from(config.route_table.upstreams.get(name)?.values() ?? [], ({ model }) => model.id),
     cooled_until: cooled_ms === null ? null : formatTimestamp(now + cooled_ms),
+    findings: findings.flatMap(({ message, upstream }) => upstream === name ? message : []),
     proxy: shownProxy(proxy) ?? null,
     config: shownEntry(entryOf(raw, name))
   }]
@@ -90,6 +93,7 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
   const store = yield* ConfigStore
   const views = yield* UpstreamViews
   const tests = yield* UpstreamTests
+  const servers = yield* ServerFindings
 
   const current = Effect.gen(function*() {
     return { raw: yield* store.currentRaw, config: yield* store.current }
@@ -99,7 +103,7 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
     const { live, missing } = yield* views.now
     const shown = yield* current
     const now = yield* Clock.currentTimeMillis
-    return { items: live.flatMap((each) => viewUpstream(shown, each, now)), missing }
+    return { items: live.flatMap((each) => viewUpstream(shown, each, servers.now(), now)), missing }
   })
 
   const savedItem = Effect.fnUntraced(function*(saved: Saved, name: string) {

@@ -14,6 +14,7 @@ import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.t
 import { classify } from "../../domain/classifyUpstreamFailure.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { missingModels } from "../../upstream/ServerFindings.ts"
 import type { Driver, Login } from "../../upstream/Upstream.ts"
 import { Upstreams } from "../../upstream/Upstreams.ts"
 import { driverOver } from "../../upstream/Way.ts"
@@ -123,9 +124,12 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
                   : Effect.orElseSucceed(driver.listModels(token), () => null)
               )
           )
+          const lacking = missingModels(upstream, Result.isSuccess(outcome) ? outcome.success ?? [] : [])
           return {
             success: Result.isSuccess(outcome),
-            message: Result.isSuccess(outcome) ? "The upstream answers" : outcome.failure,
+            message: Result.isSuccess(outcome)
+              ? ["The upstream answers", ...lacking.map(({ message }) => message)].join("; ")
+              : outcome.failure,
             response_time: Math.round(monotonicMillis(clock) - began),
             models: Result.isSuccess(outcome) ? outcome.success : null
           }

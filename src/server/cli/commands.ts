@@ -81,6 +81,7 @@ const readConfig = Effect.fnUntraced(function*(path: Option.Option<string>) {
   return {
     source,
     config: snapshot.config,
+    raw: snapshot.raw,
     warnings: [...warnings.map((warning) => `${source}: ${warning}`), ...named ? [] : advice],
     exists: supplied !== undefined || Option.isSome(version)
   }
@@ -198,10 +199,20 @@ const checkConfigCommand = Command.make(
     strict: Flag.Boolean("strict").pipe(
       Flag.withDescription("Fail for warnings too, such as fields that are not known"),
       Flag.withDefault(false)
+    ),
+    online: Flag.Boolean("online").pipe(
+      Flag.withDescription(
+        "Ask each server for its models too: warns of servers that do not answer, and of models they lack"
+      ),
+      Flag.withDefault(false)
     )
   },
-  Effect.fnUntraced(function*({ path, strict }) {
-    const { config, exists, source, warnings } = yield* readConfig(path)
+  Effect.fnUntraced(function*({ online, path, strict }) {
+    const { config, exists, raw, source, warnings: offline } = yield* readConfig(path)
+    const asked = online
+      ? yield* Effect.flatMap(Effect.promise(() => import("./online.ts")), ({ onlineFindings }) => onlineFindings(raw))
+      : []
+    const warnings = [...offline, ...asked]
     for (const warning of warnings) yield* Console.error(warning)
     if (strict && warnings.length > 0) {
       return yield* new CommandFailed({

@@ -26,13 +26,14 @@ export const CooledUntil = ({ item: { cooled_until, state } }: { readonly item: 
 /** An upstream's state; also why it does not serve, and when it is tried again. */
 export const UpstreamBadge = ({ item }: { readonly item: UpstreamItem }) => {
   const t = useTexts().upstreams
-  const { accounts, reason, state } = item
+  const { accounts, findings, reason, state } = item
   const shown = state === "ready" && accounts.ready === 0 ? "noAccount" : state
   return (
     <>
       <Badge {...signs[shown]} text={t.states[shown]} />
       <CooledUntil item={item} />
       {shown !== "disabled" && reason !== null && <p class="hint why">{reason}</p>}
+      {shown !== "disabled" && findings.map((finding) => <p key={finding} class="hint why">{finding}</p>)}
     </>
   )
 }

@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { adminKey, startGateway } from "../../support/gateway.ts"
+import { modelList, startOpenAiServer } from "../../support/openaiServer.ts"
 import { parseFrames } from "../../support/sse.ts"
 import { run, start } from "./process.ts"
 
@@ -44,6 +45,33 @@ describe.concurrent("check-config", () => {
       `${at}: runtime.account_max_inflight must be between 1 and 256`,
       `${at}: upstream.base_url is required with the session driver`
     ])
+  })
+
+  it("asks the servers for their models with --online, and fails for what is wrong with --strict", async () => {
+    const server = await startOpenAiServer()
+    server.list(() => modelList("qwen3:14b"))
+    const at = file("online.json", {
+      keys: ["k"],
+      accounts: [{ upstream: "gpu", token: "the-key" }],
+      upstreams: {
+        gpu: { driver: "openai", base_url: server.baseUrl, models: { small: "qwen3:8b" } },
+        away: { driver: "openai", base_url: "http://127.0.0.1:1/v1" }
+      }
+    })
+    const [plain, online, strict] = await Promise.all([
+      run(["check-config", at]),
+      run(["check-config", "--online", at]),
+      run(["check-config", "--online", "--strict", at])
+    ])
+    const keys = server.lists.map(({ key }) => key)
+    await server.stop()
+    assert.deepEqual([plain.code, plain.stderr], [0, ""])
+    assert.deepEqual(online.stderr.trimEnd().split("\n"), [
+      `upstreams.gpu.models.small names "qwen3:8b", which the server does not list; did you mean "qwen3:14b"?`,
+      "upstream away does not answer: the connection was refused"
+    ])
+    assert.deepEqual([online.code, strict.code], [0, 1])
+    assert.deepEqual(keys, ["the-key", "the-key"])
   })
 
   it("says where a file is no JSON, and that one is missing", async () => {

@@ -30,7 +30,7 @@ import {
 } from "../session/support.ts"
 
 const stand = Effect.acquireRelease(
-  Effect.promise(startOpenAiServer),
+  Effect.promise(() => startOpenAiServer()),
   (server) => Effect.promise(server.stop)
 )
 
@@ -437,7 +437,7 @@ describe("the openai driver", () => {
 
     itOnClient("are transport failures at a port without a server", () =>
       Effect.gen(function*() {
-        const server = yield* Effect.promise(startOpenAiServer)
+        const server = yield* Effect.promise(() => startOpenAiServer())
         yield* Effect.promise(server.stop)
         const driver = yield* driverFor(server.baseUrl)
         assert.strictEqual((yield* complete(driver, request("Hi"))).failed, "unreachable")

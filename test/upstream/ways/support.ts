@@ -46,7 +46,10 @@ export const proxyServer = (options: ProxyOptions) =>
     ({ stop }) => Effect.promise(stop)
   )
 
-export const modelServer = Effect.acquireRelease(Effect.promise(startOpenAiServer), ({ stop }) => Effect.promise(stop))
+export const modelServer = Effect.acquireRelease(
+  Effect.promise(() => startOpenAiServer()),
+  ({ stop }) => Effect.promise(stop)
+)
 
 /** A model server behind TLS. */
 export const secureServer = (options: TlsOptions = certificate) =>

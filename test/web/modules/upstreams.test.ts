@@ -100,6 +100,7 @@ const upstream = (name: string, change: Partial<UpstreamItem> = {}): UpstreamIte
   state: "ready",
   cooled_until: null,
   reason: null,
+  findings: [],
   proxy: null,
   last_5m: { requests: 0, errors: 0, p50_ms: null, p95_ms: null },
   config: {},

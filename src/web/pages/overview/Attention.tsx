@@ -59,8 +59,8 @@ const valueOf = <A, E>(result: AsyncResult.AsyncResult<A, E>): A | undefined =>
 const useUpstreamGroup = (): Group => {
   useCurrentUpstreams()
   const upstreams = valueOf(useAtom(upstreamsAtom))?.upstreams ?? []
-  const found = upstreams.filter(({ accounts, state }) =>
-    state === "cooled" || (state === "ready" && accounts.ready === 0)
+  const found = upstreams.filter(({ accounts, findings, state }) =>
+    state === "cooled" || (state === "ready" && (accounts.ready === 0 || findings.length > 0))
   )
   return {
     page: "upstreams",
