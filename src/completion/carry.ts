@@ -158,7 +158,7 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
         const failure = Cause.findErrorOption(cause)
         if (failure._tag === "None") return Effect.failCause(cause as Cause.Cause<never>)
         return Effect.flatMap(
-          brokenOff(lease, direct, failure.value),
+          brokenOff(lease, direct, failure.value, this.stats),
           (error) => close(Exit.fail(error), Effect.fail(error))
         )
       },
