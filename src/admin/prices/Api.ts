@@ -5,12 +5,24 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import { PriceEntry } from "../../config/schema.ts"
+import type { PriceEntry } from "../../config/schema.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
 import { lasting, revised } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
-const Prices = Schema.Record(Schema.String, Schema.toEncoded(PriceEntry)).annotate({ identifier: "Prices" })
+/** A decimal number. The configuration checks it, so that a refusal names the place. */
+const amount = (description: string) =>
+  Schema.optionalKey(Schema.Union([Schema.Number, Schema.String]).annotate({ description }))
+
+const fields = {
+  input: amount("Price of a million tokens of prompts."),
+  cached_input: amount("Price of a million cached tokens of prompts. Unset: `input`."),
+  output: amount("Price of a million tokens of replies."),
+  per_request: amount("Price of each request.")
+} satisfies Record<keyof typeof PriceEntry.fields, unknown>
+
+const Prices = Schema.Record(Schema.String, Schema.Struct(fields).annotate({ identifier: "Price" }))
+  .annotate({ identifier: "Prices" })
 
 /** The price of a model of an upstream. */
 const PricedTarget = Schema.Struct({
