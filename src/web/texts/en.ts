@@ -602,7 +602,7 @@ export const en = {
     firstEvent: "First event",
     attempts: "Attempts",
     attemptsOf: (attempts: number, failovers: number) =>
-      failovers === 0 ? `${attempts}` : `${attempts}, ${count(failovers, "change of account", "changes of account")}`,
+      failovers === 0 ? `${attempts}` : `${attempts}, ${count(failovers, "failover", "failovers")}`,
     ignored: "Fields without effect",
     streamed: "streamed",
     whole: "whole",
@@ -897,6 +897,7 @@ export const en = {
     },
     currency: (code: string) => `Prices are in ${code}.`,
     entry: "Price of",
+    priceOf: (name: string) => `Price of ${name}`,
     missing: "missing",
     setPrice: "Set price",
     search: "Search models",

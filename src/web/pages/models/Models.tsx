@@ -126,7 +126,7 @@ const ModelTable = ({ onEdit, prices, targets }: {
       </div>
       <Table
         name={common.pages.models}
-        columns={[t.model, t.target, ...numbers(...units.map((unit) => t.units[unit])), t.entry, {
+        columns={[t.model, t.target, ...numbers(...units.map((unit) => t.units[unit])), {
           name: t.actions,
           hidden: true
         }]}
@@ -141,9 +141,9 @@ const ModelTable = ({ onEdit, prices, targets }: {
             <td class="text">
               <code>{target.target}</code>
               {target.server_model !== target.model && <p class="hint">{t.serverModel(target.server_model)}</p>}
+              {target.price !== null && target.price !== target.target && <p class="hint">{t.priceOf(target.price)}</p>}
             </td>
             <PriceCells entry={target.price === null ? undefined : prices[target.price]} missing={target.missing} />
-            <td class="text">{target.price === null ? "–" : <code>{target.price}</code>}</td>
             <td class="tools">
               <RowButton
                 text={t.setPrice}
