@@ -33,6 +33,9 @@ export interface TokensSoFar {
   readonly target?: AnsweringTarget | undefined
 }
 
+/** Why a try failed, with its target as `upstream/model` where there are several. */
+export type FailedTryCause = FailureCause & { readonly target?: string }
+
 /** An attempt at a target. */
 export interface RecordedTry extends AnsweringTarget {
   /** The account as operators know it; empty for a caller's own token. */
@@ -71,7 +74,7 @@ export interface RequestStats {
   /** An account was leased and the upstream was called. */
   upstreamCalled: boolean
   attempts: number
-  /** Attempts on another account after a failure; `retries` counts those on the only account. */
+  /** Attempts on another account or target after a failure; `retries` counts those on the same one. */
   failovers: number
   retries: number
   /** Milliseconds in the queue, over all attempts. */
@@ -103,6 +106,8 @@ export interface RequestStats {
   errorMessage: string | undefined
   /** Cause of the upstream failure behind `error`. */
   cause: FailureCause | undefined
+  /** The causes of the failed tries in order, as many as there are tries; `undefined` without any. */
+  failures: Array<FailedTryCause> | undefined
   /** Upstream rounds that continued or resumed the reply. */
   continues: number
   calls: number
@@ -157,6 +162,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   error: undefined,
   errorMessage: undefined,
   cause: undefined,
+  failures: undefined,
   continues: 0,
   calls: 0,
   brokenCalls: 0,
@@ -171,6 +177,13 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
 
 /** A target as `upstream/model`. */
 export const nameOfTarget = ({ model, upstream }: AnsweringTarget): string => `${upstream}/${model}`
+
+/** Notes why a try failed. */
+export const noteFailure = (stats: RequestStats, cause: FailureCause | undefined): void => {
+  const target = targetOf(stats)
+  const failures = stats.failures ??= []
+  failures.push({ ...target === undefined ? {} : { target }, ...cause })
+}
 
 /** The target of the current or last attempt, as `upstream/model`; `undefined` in a configuration of one upstream. */
 export const targetOf = ({ target }: Pick<RequestStats, "target">): string | undefined =>

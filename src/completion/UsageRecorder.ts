@@ -42,7 +42,7 @@ const settledCost = (stats: RequestStats, prices: PriceTable): bigint | undefine
     const usage = tokensOf(stats)
     const { model = none, soFar } = stats
     const target = soFar?.target ?? stats.target ?? { upstream: upstreamNamed(undefined), model }
-    const price = priceOf(prices, target.upstream, target.model)
+    const price = priceOf(prices, target.upstream, target.model, stats.model)
     stats.cost = price === undefined ? null : isServed(stats) ? costOf(price, usage) : 0n
   }
   return stats.cost ?? undefined

@@ -23,7 +23,7 @@ import type { Route, Target } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
-import type { RecordedTry, RequestStats, TokensSoFar } from "./RequestStats.ts"
+import { noteFailure, type RecordedTry, type RequestStats, type TokensSoFar } from "./RequestStats.ts"
 
 /** Milliseconds before the first and the second retry. */
 const delays = [100, 400]
@@ -148,8 +148,10 @@ export class Attempts<B, A> {
   /** Accounts whose token was replaced, once each. */
   private readonly refreshed = new Set<string | undefined>()
   private count = 0
-  /** Attempts repeated on the same server. */
+  /** Attempts repeated on the same server, or on a target that was tried before. */
   private retries = 0
+  /** What the next attempt counts as, unless it goes to another target, which is a failover; `undefined` for a fresh token. */
+  private counts: "failovers" | "retries" | undefined
   /** Milliseconds of all attempts, without the queue. */
   private spent = 0
   /** Milliseconds in the queue. */
@@ -345,6 +347,8 @@ export class Attempts<B, A> {
         ? Effect.fail(refused)
         : Effect.andThen(Scope.close(attempt, Exit.void), Effect.suspend(() => this.without(index, refused)))
     }
+    const counts = this.tries.length > 0 && this.tries.at(-1)!.target !== index ? "failovers" : this.counts
+    if (counts !== undefined) stats[counts]++
     stats.upstreamCalled = true
     const began = deadlines.now()
     const recorded = this.record(lease, target, began)
@@ -461,6 +465,7 @@ export class Attempts<B, A> {
       recorded.status = failure.status
     }
     this.tries.push({ target, failure: judged })
+    noteFailure(stats, judged.error.cause)
     const refresh = judged.retry === "here_after_refresh"
     const next = Effect.suspend((): Effect.Effect<A, GatewayError> => {
       this.keepTokens()
@@ -498,7 +503,7 @@ export class Attempts<B, A> {
 
   /** The next attempt after a failure; `undefined` if the request fails. */
   private next(failure: Classification, lease: Lease | undefined): Effect.Effect<A, GatewayError> | undefined {
-    const { caller, route, stats } = this.work
+    const { caller, route } = this.work
     const { config } = this.options
     const last = this.tries.at(-1)!
     const upstream = this.targets[last.target]!.upstream
@@ -519,6 +524,7 @@ export class Attempts<B, A> {
       ? [next.target]
       : this.candidatesFrom(next.target)
     if (next._tag === "refresh") {
+      this.counts = undefined
       this.refreshed.add(lease?.account)
       this.stay = lease?.account
       return this.at(candidates)
@@ -527,14 +533,14 @@ export class Attempts<B, A> {
     const isRepeated = next.target === last.target && this.hasOneAccount(upstream)
     if (isRepeated || (!this.isAlone && this.hasTried(next.target) && next._tag === "target")) {
       this.retries++
-      stats.retries = this.retries
+      this.counts = "retries"
       // A failure that takes the account out of rotation has a delay of its own.
       return failure.health === "none"
         ? Effect.andThen(retryDelay(this.retries), Effect.suspend(() => this.at(candidates)))
         : this.at(candidates)
     }
     if (lease?.account !== undefined) this.avoid.add(lease.account)
-    stats.failovers++
+    this.counts = "failovers"
     return this.at(candidates)
   }
 

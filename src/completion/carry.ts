@@ -151,7 +151,7 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
         Cause.isDone(end)
           ? Effect.andThen(Scope.close(attempt, Exit.void), Cause.done())
           : Effect.flatMap(
-            brokenOff(lease, direct, end),
+            brokenOff(lease, direct, end, this.stats),
             (error) => Effect.andThen(Scope.close(attempt, Exit.fail(error)), Effect.fail(error))
           ))
     )

@@ -18,7 +18,7 @@ import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { countFailure } from "./attempts.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletedReply, CompletionOutput } from "./CompletionInput.ts"
-import type { RequestStats } from "./RequestStats.ts"
+import { noteFailure, type RequestStats } from "./RequestStats.ts"
 import { noteUnshown } from "./unshownExtras.ts"
 
 /** A reply that has started. */
@@ -78,11 +78,17 @@ const closeAttempt = <A, E>(
       (closing) => then(Effect.timeoutOption(Fiber.await(closing), longestWait))
     )
 
-/** Reports a failure within a reply to the pool; returns the error to send. */
-export const brokenOff = (lease: Lease, direct: boolean, failure: UpstreamFailure): Effect.Effect<GatewayError> => {
+/** Notes a failure within a reply, and reports it to the pool; returns the error to send. */
+export const brokenOff = (
+  lease: Lease,
+  direct: boolean,
+  failure: UpstreamFailure,
+  stats: RequestStats
+): Effect.Effect<GatewayError> => {
   const { isKeyless: keyless } = lease
   const judged = classify(failure, { direct, mayRefresh: false, shown: true, keyless, secrets: lease.secrets() })
   countFailure(lease, judged)
+  noteFailure(stats, judged.error.cause)
   return Effect.as(lease.report(judged.health, judged.retryAfter), judged.error)
 }
 
@@ -115,7 +121,7 @@ const eventsOf = (
       if (failure._tag === "None") return close(Exit.failCause(cause), Effect.failCause(cause as Cause.Cause<never>))
       if (Cause.isDone(failure.value)) return close(Exit.void, Cause.done())
       if (failure.value._tag === "GatewayError") return fail(failure.value)
-      return Effect.flatMap(brokenOff(lease, direct, failure.value), fail)
+      return Effect.flatMap(brokenOff(lease, direct, failure.value, stats), fail)
     }
   })
   return Effect.suspend(() => {

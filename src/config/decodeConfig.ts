@@ -34,7 +34,7 @@ import type {
 } from "./GatewayConfig.ts"
 import { type RawConfig, sha256Hex } from "./json.ts"
 import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
-import { decodeCurrency, decodePrices } from "./prices.ts"
+import { decodeCurrency, decodePrices, withServedNames } from "./prices.ts"
 import { CurrentVariables } from "./references.ts"
 import * as Groups from "./schema.ts"
 import { readPemFiles } from "./tls.ts"
@@ -330,7 +330,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     route_table: before !== undefined && Equal.equals(before.route_table.config, routing)
       ? before.route_table
       : makeRouteTable(routing),
-    prices,
+    prices: withServedNames(prices, upstreams),
     currency,
     auth: keep(before?.auth, {
       direct_upstream,

@@ -9,6 +9,7 @@ import { parseDecimal } from "../domain/decimal.ts"
 import { normalizeModelName } from "../domain/models.ts"
 import { makePriceTable, noPrices, type Price, type PriceTable } from "../domain/prices.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
+import type { UpstreamConfig } from "./GatewayConfig.ts"
 import { forEachCooperatively, isJsonObject } from "./json.ts"
 import { Currency, mostPrices, PriceEntry } from "./schema.ts"
 
@@ -61,6 +62,22 @@ export const decodePrices = Effect.fnUntraced(function*(
   if (found.length === 0) tables.set(raw, table)
   return table
 })
+
+/** The prices with the servers' own names of the models whose ids differ from them. */
+export const withServedNames = (
+  prices: PriceTable,
+  upstreams: ReadonlyMap<string, Pick<UpstreamConfig, "models">>
+): PriceTable => {
+  if (prices === noPrices) return prices
+  const served = new Map<string, string>()
+  for (const [name, { models }] of upstreams) {
+    for (const { id, model } of models) {
+      const [own, other] = [normalizeModelName(id), normalizeModelName(model)]
+      if (own !== other) served.set(`${name}/${own}`, other)
+    }
+  }
+  return served.size === 0 ? prices : { ...prices, served }
+}
 
 /** Decodes `currency`; adds what is wrong to `faults`. */
 export const decodeCurrency = (raw: Schema.Json | undefined, faults: Array<Fault>): string | undefined => {

@@ -2,7 +2,7 @@
  * The network's reason for a failed exchange with the upstream. Operators see it in the log and in captures; callers see only its class.
  */
 import * as Schema from "effect/Schema"
-import { redactMessage } from "./redact.ts"
+import { redactMessage, shorten } from "./redact.ts"
 
 /** A cause. It contains neither credentials nor an account's identity. */
 export const FailureCause = Schema.Struct({
@@ -22,7 +22,9 @@ export const FailureCause = Schema.Struct({
     code: Schema.optionalKey(Schema.String)
   })),
   /** The first 200 characters of a body that did not come from a model server. */
-  body: Schema.optionalKey(Schema.String)
+  body: Schema.optionalKey(Schema.String),
+  /** The first 200 characters of the server's message. */
+  message: Schema.optionalKey(Schema.String)
 })
 export type FailureCause = typeof FailureCause.Type
 
@@ -53,6 +55,24 @@ export const excerptOf = (text: string, secrets: ReadonlyArray<string> = []): st
   const plain = text.slice(0, 4_000).replace(/<(?:style|script)\b[^]*?(?:<\/(?:style|script)>|$)/gi, " ")
     .replace(/<[^>]{0,500}>/g, " ")
   return (redactMessage(plain, secrets) ?? "").slice(0, longestExcerpt)
+}
+
+/** A cause with the status and the message of the server, without the `secrets`; `undefined` without any of these. */
+export const causeWith = (
+  { cause, message, status }: {
+    readonly cause?: FailureCause
+    readonly status?: number
+    readonly message?: string
+  },
+  secrets: ReadonlyArray<string> = []
+): FailureCause | undefined => {
+  const words = redactMessage(message, secrets)
+  if (cause === undefined && status === undefined && words === undefined) return undefined
+  return {
+    ...status === undefined ? {} : { status },
+    ...cause,
+    ...words === undefined ? {} : { message: shorten(words, longestExcerpt) }
+  }
 }
 
 const classes: ReadonlyArray<readonly [pattern: RegExp, words: string]> = [

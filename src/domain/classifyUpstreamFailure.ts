@@ -3,7 +3,7 @@
  *
  * Drivers state facts (`UpstreamFailure.ts`). Retry, failover, account health, HTTP status and message all follow from the rule.
  */
-import { causeClass } from "./FailureCause.ts"
+import { causeClass, causeWith } from "./FailureCause.ts"
 import { type ErrorCode, errorTable, type GatewayError, gatewayError } from "./GatewayError.ts"
 import { messageLimit, redactMessage, shorten } from "./redact.ts"
 import type { UpstreamFailure } from "./UpstreamFailure.ts"
@@ -549,7 +549,7 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
         (errorTable[rule.code].status < 500 ? redactMessage(failure.param, context.secrets) : undefined),
       retry: rule.mayRepeat,
       retryAfter: wholeSeconds(failure, rule.code),
-      cause: failure.cause
+      cause: causeWith(failure, context.secrets)
     }),
     retryAfter: failure.retryAfter === undefined ? undefined : clampWait(failure.retryAfter)
   }

@@ -5,7 +5,7 @@
  */
 import { normalizeModelName } from "./models.ts"
 import type { Usage } from "./ReplyEvent.ts"
-import type { Route } from "./routes.ts"
+import type { Route, Target } from "./routes.ts"
 
 /** The price of a model in integers of 10^-9: per million tokens, and per request. */
 export interface Price {
@@ -21,6 +21,8 @@ export interface PriceTable {
   readonly exact: ReadonlyMap<string, Price>
   /** Names that ended in `*`, without it; the longest first. */
   readonly prefixes: ReadonlyArray<readonly [prefix: string, price: Price]>
+  /** The servers' own names of models in normal form, by `upstream/model`; absent where both names are equal. */
+  readonly served?: ReadonlyMap<string, string>
 }
 
 /** No prices. */
@@ -37,18 +39,44 @@ export const makePriceTable = (prices: Iterable<readonly [name: string, price: P
   return { exact, prefixes: prefixes.sort(([a], [b]) => b.length - a.length) }
 }
 
+/** The name of an entry of `prices`, in normal form, with its price. */
+export type PriceOfName = readonly [entry: string, price: Price]
+
 /**
- * The price of an upstream's model; `undefined` without one. An exact name comes before a prefix, `upstream/model` before the bare
- * id, and a longer prefix before a shorter one.
+ * The price of an upstream's model with the name of its entry; `undefined` without one. `asked` is the gateway's name for what was asked for.
+ *
+ * Exact names come first, in this order: the gateway's name, if it is that of a route rather than the model's id; `upstream/model`; the
+ * model's id; the server's own name, with and without the upstream. Of the prefixes, the longest one of `upstream/` comes first, then the
+ * longest one of the other names.
  */
-export const priceOf = ({ exact, prefixes }: PriceTable, upstream: string, model: string): Price | undefined => {
+export const findPrice = (
+  { exact, prefixes, served }: PriceTable,
+  upstream: string,
+  model: string,
+  asked = model
+): PriceOfName | undefined => {
   if (exact.size === 0 && prefixes.length === 0) return undefined
   const id = normalizeModelName(model)
   const target = `${upstream}/${id}`
-  return exact.get(target) ?? exact.get(id) ??
-    prefixes.find(([prefix]) => prefix.length > upstream.length && target.startsWith(prefix))?.[1] ??
-    prefixes.find(([prefix]) => id.startsWith(prefix))?.[1]
+  const name = normalizeModelName(asked)
+  const own = served?.get(target)
+  const within = own === undefined ? [target] : [target, `${upstream}/${own}`]
+  const names = own === undefined ? [id] : [id, own]
+  const isOther = name !== id && name !== target
+  for (const entry of [...isOther ? [name] : [], target, id, ...within.slice(1), ...names.slice(1)]) {
+    const price = exact.get(entry)
+    if (price !== undefined) return [entry, price]
+  }
+  if (isOther) names.push(name)
+  const begins = (prefix: string) => (entry: string) => entry.startsWith(prefix)
+  const found = prefixes.find(([prefix]) => prefix.length > upstream.length && within.some(begins(prefix))) ??
+    prefixes.find(([prefix]) => names.some(begins(prefix)))
+  return found && [`${found[0]}*`, found[1]]
 }
+
+/** The price that `findPrice` finds. */
+export const priceOf = (table: PriceTable, upstream: string, model: string, name?: string): Price | undefined =>
+  findPrice(table, upstream, model, name)?.[1]
 
 const million = 1_000_000n
 
@@ -63,15 +91,15 @@ export const costOf = (
   return (millionths + million / 2n) / million + perRequest
 }
 
-/** Whether every target that may answer has a price. */
-export const isPriced = (table: PriceTable, { targets }: Route): boolean =>
-  targets.every(({ enabled, model, upstream }) => !enabled || priceOf(table, upstream, model.id) !== undefined)
+/** The first target that may answer and has no price; `undefined` if all have one. */
+export const unpricedTarget = (table: PriceTable, { id, targets }: Route): Target | undefined =>
+  targets.find(({ enabled, model, upstream }) => enabled && priceOf(table, upstream, model.id, id) === undefined)
 
 /** The most that a prompt costs at any target of a route. */
-export const promptCost = (table: PriceTable, { targets }: Route, promptTokens: number): bigint => {
+export const promptCost = (table: PriceTable, { id, targets }: Route, promptTokens: number): bigint => {
   let most = 0n
   for (const { enabled, model, upstream } of targets) {
-    const price = enabled ? priceOf(table, upstream, model.id) : undefined
+    const price = enabled ? priceOf(table, upstream, model.id, id) : undefined
     if (price === undefined) continue
     const cost = costOf(price, { promptTokens, cachedTokens: 0, completionTokens: 0 })
     if (cost > most) most = cost

@@ -111,17 +111,20 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
       yield* Effect.addFinalizer(() =>
         Effect.gen(function*() {
           const limit = Duration.seconds(config.now().request_timeouts.drain)
-          if (lifecycle.active() > 0) {
-            yield* Effect.logInfo(`Draining: ${lifecycle.active()} active requests`)
+          const logOpen = (what: string) => {
+            const open = lifecycle.active()
+            return Effect.annotateLogs(Effect.logInfo(`${what}: ${open} open requests`), { open_requests: open })
           }
+          yield* logOpen("Draining")
           connections.closeIdle()
           yield* Effect.raceFirst(Effect.timeoutOption(lifecycle.drain, limit), whenForced(forced))
           if (lifecycle.active() > 0) {
-            yield* Effect.logWarning(`Ending ${lifecycle.active()} requests that are still active`)
+            yield* Effect.logWarning(`Ending ${lifecycle.active()} requests that are still open`)
             shutdown.force()
             yield* Effect.timeoutOption(lifecycle.drain, notifyTime)
           }
           node.closeIdleConnections()
+          yield* logOpen("Drained")
         })
       )
     })

@@ -5,8 +5,8 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyLimit, KeyRecord } from "../config/keyRecords.ts"
 import { formatDecimal } from "../domain/decimal.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import { isPriced, promptCost } from "../domain/prices.ts"
-import type { Route } from "../domain/routes.ts"
+import { promptCost, unpricedTarget } from "../domain/prices.ts"
+import { type Route, targetName } from "../domain/routes.ts"
 import { formatTimestamp } from "../domain/time.ts"
 import { exceededBy, type KeyState, type Reserved, type Share, type Used, type WindowCount } from "./Admission.ts"
 import { exceededMessage, formatCost, type RateLimits } from "./rateLimits.ts"
@@ -81,19 +81,23 @@ export const countsTokens = (limits: ReadonlyArray<KeyLimit>): boolean =>
 
 const limitsCost = (limits: ReadonlyArray<KeyLimit>): boolean => limits.some(({ cost }) => cost !== undefined)
 
-/** The error of a model without a price for a key whose cost is limited. */
+/** The error of a model without a price for a key whose cost is limited. It names the target without a price. */
 export const refuseUnpriced = (
-  { prices }: GatewayConfig,
+  { prices, route_table }: GatewayConfig,
   limits: ReadonlyArray<KeyLimit>,
-  model: Route
-): GatewayError | undefined =>
-  limits.length === 0 || !limitsCost(limits) || isPriced(prices, model)
-    ? undefined
-    : gatewayError(
-      "model_not_priced",
-      `This API key has a limit of cost, and the model "${model.id}" has no price`,
-      { param: "model" }
-    )
+  route: Route
+): GatewayError | undefined => {
+  if (limits.length === 0 || !limitsCost(limits)) return undefined
+  const target = unpricedTarget(prices, route)
+  if (target === undefined) return undefined
+  const name = targetName(target)
+  const at = route_table.showsUpstreams && name !== route.id ? ` at its target "${name}"` : ""
+  return gatewayError(
+    "model_not_priced",
+    `This API key has a limit of cost, and the model "${route.id}" has no price${at}`,
+    { param: "model" }
+  )
+}
 
 /** The names in `upstream.fields` of an upstream. */
 const namedFields = ({ upstreams }: GatewayConfig, upstream: string): ReadonlyArray<string> => {

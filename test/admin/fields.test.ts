@@ -79,6 +79,11 @@ const bodies = [
   { method: "POST", path: "/admin/upstreams/gpu/test", body: { upstream, key: "k" } },
   { method: "PUT", path: "/admin/routes", body: { routes: { r: route, s: ["gpu/m"] } } },
   {
+    method: "PUT",
+    path: "/admin/prices",
+    body: { prices: { m: { input: 1, cached_input: 1, output: 1, per_request: 1 } } }
+  },
+  {
     method: "POST",
     path: "/admin/accounts/test",
     body: { identifier: "a@x.org", model: "upstream-chat", message: "hello" }

@@ -546,7 +546,7 @@ describe("four nodes over one store", () => {
     const running = chat(leaving.url, "!count 40\n!fault hang-mid-stream after=20", { stream: true })
     await untilQueueAt(node(0), { in_use: 1 })
     leaving.signal("SIGTERM")
-    await leaving.running.printed(/Draining: 1 active requests/)
+    await leaving.running.printed(/Draining: 1 open requests/)
     await cluster.until(({ streams }) => streams === 1)
     await Effect.runPromise(cluster.reference.cut())
     assert.strictEqual(textOf(await running), times(40, (n) => String(n + 1)).join(" "))

@@ -174,7 +174,7 @@ describe("two workers on one port", () => {
     process.kill(workers[0]!, "SIGTERM")
     machine.signal("SIGTERM")
     process.kill(workers[1]!, "SIGTERM")
-    await machine.running.printed(/Draining: 1 active requests/)
+    await machine.running.printed(/Draining: 1 open requests/)
     await cluster.until(({ streams }) => streams === 1)
     await Effect.runPromise(cluster.reference.cut())
     assert.match(await reply.text(), /data: \[DONE\]\n\n$/)

@@ -8,7 +8,7 @@ import {
   splitAmount,
   toUnits
 } from "../../src/domain/decimal.ts"
-import { costOf, makePriceTable, noPrices, type Price, priceOf } from "../../src/domain/prices.ts"
+import { costOf, findPrice, makePriceTable, noPrices, type Price, priceOf } from "../../src/domain/prices.ts"
 import { addEntry, addSums, costsOf, zero } from "../../src/usage/UsageEntry.ts"
 import { costs, entry } from "../usage/support.ts"
 
@@ -75,6 +75,25 @@ describe("the price of a model", () => {
     )
     assert.isUndefined(priceOf(noPrices, "default", "gpt-4o"))
     assert.isUndefined(priceOf(makePriceTable([["gpt*", price(1n)]]), "gpt-server", "other"))
+  })
+})
+
+describe("the names by which a price is found", () => {
+  const served = new Map([["gpu/small", "vendor-small-2026"]])
+  /** The entry that is found for `gpu/small`, asked for as `fast`, after those before it are gone. */
+  const found = (names: ReadonlyArray<string>) =>
+    findPrice({ ...makePriceTable(names.map((name) => [name, price(1n)])), served }, "gpu", "small", "Fast")?.[0]
+
+  it("are the gateway's, upstream/model, the model's id, and the server's own, in this order", () => {
+    const names = ["fast", "gpu/small", "small", "gpu/vendor-small-2026", "vendor-small-2026"]
+    names.forEach((name, first) => assert.strictEqual(found(names.slice(first).toReversed()), name))
+    assert.isUndefined(found(["other", "vendor-small"]))
+  })
+
+  it("begin with a prefix of the upstream, then with the longest other prefix", () => {
+    const prefixes = ["gpu/*", "vendor-small*", "fas*", "*"]
+    prefixes.forEach((name, first) => assert.strictEqual(found(prefixes.slice(first).toReversed()), name))
+    assert.strictEqual(found(["gpu/*", "vendor-small-2026"]), "vendor-small-2026")
   })
 })
 

@@ -11,6 +11,8 @@ interface Cause {
   readonly address?: string
   readonly status?: number
   readonly body?: string
+  /** The causes of the tries before the last one. */
+  readonly earlier?: ReadonlyArray<Cause>
 }
 
 const open: Array<{ readonly stop: () => Promise<void> }> = []
@@ -53,13 +55,15 @@ const ask = async (upstream: { readonly driver: string; readonly base_url: strin
   })
   const { items } = await captures.json() as { readonly items: ReadonlyArray<{ readonly cause?: Cause }> }
   assert.strictEqual(logged.length, 1)
+  const { earlier = [], ...last } = logged[0]!["cause"] as Cause
+  for (const cause of earlier) assert.deepEqual(cause, last)
   return {
     status: reply.status,
     code: error.code,
     retry: reply.headers.get("x-should-retry"),
     message: error.message,
     accounts: await healthOf(gateway),
-    logged: logged[0]!["cause"] as Cause,
+    logged: last,
     captured: items[0]?.cause
   }
 }

@@ -3,8 +3,10 @@
  * caller gets; who the reply says answered.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Logger, References } from "effect"
 import type { RawConfig } from "../../src/config/json.ts"
-import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { adminKey, type GatewayOptions, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { untilHolds } from "../support/until.ts"
 import { failures } from "./failures.ts"
 import {
   type Behaviour,
@@ -116,7 +118,8 @@ describe.each(drivers.flatMap((from) => drivers.map((to) => ({ from, to }))))("f
 const chain = async (
   behaviours: Readonly<Record<string, Behaviour>>,
   route: RawConfig = {},
-  config: RawConfig = {}
+  config: RawConfig = {},
+  options: GatewayOptions = {}
 ) => {
   const names = Object.keys(behaviours)
   for (const [name, behaviour] of Object.entries(behaviours)) farm.answer(name, behaviour)
@@ -124,7 +127,7 @@ const chain = async (
     upstreams: Object.fromEntries(names.map((name) => [name, farm.upstream(name)])),
     routes: { r: { targets: names.map((name) => `${name}/m`), ...route } },
     ...config
-  })
+  }, options)
 }
 
 const counts = (...names: ReadonlyArray<string>) => names.map((name) => farm.seen(name).length)
@@ -188,6 +191,72 @@ describe("where every target fails", () => {
     const told = await chat(gateway, "r")
     await gateway.stop()
     assert.strictEqual(told.headers.get("retry-after"), "9", told.body)
+  })
+})
+
+describe("the log line, the record and the metrics of a request with failed tries", () => {
+  /** A request for `r`, with its log line, its record and the metric of failovers. */
+  const observed = async (behaviours: Readonly<Record<string, Behaviour>>, config: RawConfig = {}) => {
+    const logged: Array<Record<string, unknown>> = []
+    const logger = Logger.make(({ fiber, message }) => {
+      if (String(message) === "request") logged.push({ ...fiber.getRef(References.CurrentLogAnnotations) })
+    })
+    const gateway = await chain(behaviours, {}, config, { logger })
+    const get = (path: string) => fetch(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${adminKey}` } })
+    const told = await chat(gateway, "r")
+    await untilHolds(() => logged.length > 0)
+    const { items } = await (await get("/admin/requests")).json() as {
+      readonly items: ReadonlyArray<Record<string, unknown>>
+    }
+    const metrics = await (await get("/metrics")).text()
+    await gateway.stop()
+    const failovers = Number(/^gateway_failovers_total(?:\{[^}]*\})? (\d+)$/m.exec(metrics)?.[1] ?? 0)
+    return { told, line: logged[0]!, record: items[0]!, failovers }
+  }
+
+  it("have a failover for each change of target, and a cause for each failed try", async () => {
+    const { failovers, line, record, told } = await observed({ one: fails(500, "first"), two: fails(404, "second") })
+    assert.strictEqual(told.status, 503)
+    // one, two, one, one: the second target has failed for good.
+    assert.deepInclude(line, { attempts: 4, failovers: 2, retries: 1 })
+    const cause = (name: string, status: number, message: string) => ({ target: `${name}/m`, status, message })
+    const first = cause("one", 500, "first")
+    assert.deepStrictEqual(line["cause"], { ...first, earlier: [first, cause("two", 404, "second"), first] })
+    assert.strictEqual(record["failovers"], 2)
+    assert.strictEqual(failovers, 2)
+  })
+
+  it("have them too where the next target answers", async () => {
+    const { failovers, line, record, told } = await observed({
+      one: fails(503, "busy"),
+      two: (request) => said("Hello", request)
+    })
+    assert.strictEqual(told.status, 200)
+    assert.deepInclude(line, { attempts: 2, failovers: 1, cause: { target: "one/m", status: 503, message: "busy" } })
+    assert.strictEqual(record["failovers"], 1)
+    assert.strictEqual(failovers, 1)
+  })
+
+  it("have no failover where the next target is full", async () => {
+    const { failovers, line } = await observed(
+      { one: fails(500, "first"), two: fails(500, "second") },
+      { accounts: [{ upstream: "one", token: "k1" }, { upstream: "two", token: "k2", disabled: true }] }
+    )
+    assert.deepInclude(line, { retries: 2 })
+    assert.notProperty(line, "failovers")
+    assert.strictEqual(failovers, 0)
+  })
+
+  it("have the beginning of the server's words in one line, without the account's token", async () => {
+    const token = "a-token-that-nobody-may-read"
+    const { line } = await observed({ one: fails(400, `line one\nhas ${token} and ${"word ".repeat(100)}`) }, {
+      accounts: [{ upstream: "one", token }]
+    })
+    const { message, status } = line["cause"] as { readonly message: string; readonly status: number }
+    assert.strictEqual(status, 400)
+    assert.match(message, /^line one has \[secret\] and word /)
+    assert.lengthOf(message, 200)
+    assert.notInclude(JSON.stringify(line), token)
   })
 })
 

@@ -502,7 +502,7 @@ describe("the rights of a key", () => {
         type: "permission_error",
         rpc: "PERMISSION_DENIED",
         param: "model",
-        message: `This API key has a limit of cost, and the model "half" has no price`
+        message: `This API key has a limit of cost, and the model "half" has no price at its target "gpu/a"`
       })
     }).pipe(from(noon, {
       ...limited("one", { limits: [{ window: "day", cost: 1, requests: 5 }] }),

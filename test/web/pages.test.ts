@@ -21,6 +21,7 @@ const names = [
   "Requests",
   "Playground",
   "Keys",
+  "Models",
   "Accounts",
   "Upstreams",
   "Routes",

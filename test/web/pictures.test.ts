@@ -38,6 +38,7 @@ const pages = [
   ["usage-by-key", "usage?by=key"],
   ["playground", "playground"],
   ["keys", "keys"],
+  ["models", "models"],
   ["accounts", "accounts"],
   ["upstreams", "upstreams"],
   ["routes", "routes"],
@@ -73,6 +74,12 @@ beforeAll(async () => {
       },
       accounts: [{ upstream: "local", token: "none" }, { upstream: "hosted", token: "a-token" }],
       routes: { "gpt-4o": { targets: ["local/llama-3.3", "hosted/claude-sonnet-4-5"] } },
+      currency: "USD",
+      prices: {
+        "hosted/claude-sonnet-4-5": { input: 3, cached_input: 0.3, output: 15 },
+        "llama-*": { input: 0.05 },
+        "gpt-3": { per_request: "0.002" }
+      },
       samples: { dir: "no-such-folder" }
     })
   ])

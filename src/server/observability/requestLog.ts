@@ -20,6 +20,13 @@ const present = (fields: Readonly<Record<string, unknown>>): Record<string, unkn
 const levelOf = (stats: RequestStats): "Info" | "Debug" =>
   stats.requestedModel === undefined && stats.path === undefined && (stats.status ?? 0) < 500 ? "Debug" : "Info"
 
+/** The cause of the last failed try, with those of the tries before it in `earlier`. */
+const causeOf = ({ cause, failures }: RequestStats) => {
+  const last = failures?.at(-1)
+  if (failures === undefined || last === undefined) return cause
+  return failures.length === 1 ? last : { ...last, earlier: failures.slice(0, -1) }
+}
+
 /** Writes the line. Does nothing below the `minimum` level. */
 export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.LogLevel): Effect.Effect<void> => {
   const level = levelOf(stats)
@@ -35,7 +42,7 @@ export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.L
     stream: stats.stream || undefined,
     status: stats.status,
     outcome: outcomeOf(stats),
-    cause: stats.cause,
+    cause: causeOf(stats),
     account: stats.accountHash,
     upstream: stats.target?.upstream,
     target: targetOf(stats),

@@ -126,7 +126,7 @@ const attempts = (upstream: string) => total("gateway_attempts_total", "Attempts
 
 const counters = {
   attempts: attempts(""),
-  failovers: total("gateway_failovers_total", "Attempts that were made on another account after a failure"),
+  failovers: total("gateway_failovers_total", "Attempts that were made on another account or target after a failure"),
   retries: total(
     "gateway_retries_total",
     "Attempts that were made again at the same server, since there is no other account"

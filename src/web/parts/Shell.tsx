@@ -20,6 +20,7 @@ const loaders: Readonly<Record<Exclude<Page, "overview">, () => Promise<PageView
   requests: () => import("../pages/requests/Requests.tsx").then((module) => module.Requests),
   playground: () => import("../playground/Playground.tsx").then((module) => module.Playground),
   keys: () => import("../pages/keys/Keys.tsx").then((module) => module.Keys),
+  models: () => import("../pages/models/Models.tsx").then((module) => module.Models),
   accounts: () => import("../pages/accounts/AccountsPage.tsx").then((module) => module.Accounts),
   upstreams: () => import("../pages/upstreams/Upstreams.tsx").then((module) => module.Upstreams),
   routes: () => import("../pages/routes/Routes.tsx").then((module) => module.Routes),

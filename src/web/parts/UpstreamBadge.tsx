@@ -9,7 +9,8 @@ const signs = {
   ready: { sign: "●", tone: "good" },
   cooled: { sign: "◔", tone: "warn" },
   disabled: { sign: "○", tone: "muted" },
-  noAccount: { sign: "▲", tone: "bad" }
+  noAccount: { sign: "▲", tone: "bad" },
+  found: { sign: "▲", tone: "warn" }
 } as const
 
 /** When a cooled upstream is tried again. */
@@ -27,7 +28,7 @@ export const CooledUntil = ({ item: { cooled_until, state } }: { readonly item: 
 export const UpstreamBadge = ({ item }: { readonly item: UpstreamItem }) => {
   const t = useTexts().upstreams
   const { accounts, findings, reason, state } = item
-  const shown = state === "ready" && accounts.ready === 0 ? "noAccount" : state
+  const shown = state !== "ready" ? state : accounts.ready === 0 ? "noAccount" : findings.length > 0 ? "found" : state
   return (
     <>
       <Badge {...signs[shown]} text={t.states[shown]} />

@@ -12,6 +12,7 @@ export const pages = [
   "usage",
   "playground",
   "keys",
+  "models",
   "accounts",
   "upstreams",
   "routes",

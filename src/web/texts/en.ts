@@ -282,6 +282,7 @@ export const en = {
       requests: "Requests",
       playground: "Playground",
       keys: "Keys",
+      models: "Models",
       accounts: "Accounts",
       upstreams: "Upstreams",
       routes: "Routes",
@@ -602,7 +603,7 @@ export const en = {
     firstEvent: "First event",
     attempts: "Attempts",
     attemptsOf: (attempts: number, failovers: number) =>
-      failovers === 0 ? `${attempts}` : `${attempts}, ${count(failovers, "change of account", "changes of account")}`,
+      failovers === 0 ? `${attempts}` : `${attempts}, ${count(failovers, "failover", "failovers")}`,
     ignored: "Fields without effect",
     streamed: "streamed",
     whole: "whole",
@@ -802,7 +803,13 @@ export const en = {
     disable: "Disable",
     save: "Save",
     saveAnyway: "Save anyway",
-    states: { ready: "Ready", cooled: "Cooling down", disabled: "Disabled", noAccount: "No account ready" },
+    states: {
+      ready: "Ready",
+      cooled: "Cooling down",
+      disabled: "Disabled",
+      noAccount: "No account ready",
+      found: "Check"
+    },
     drivers: (name: string) => driverNames[name] ?? name,
     modelCount: (n: number) => count(n, "model", "models"),
     through: (proxy: string) => `through the proxy ${proxy}`,
@@ -883,6 +890,35 @@ export const en = {
       ]
       return gone.length === 0 ? `${name} was deleted.` : `${name} was deleted with ${gone.join(" and ")}.`
     }
+  },
+  models: {
+    ...words,
+    lead: "Each model of each upstream and route, with the price that counts. A price that is missing counts as 0.",
+    target: "Answered by",
+    serverModel: (name: string) => `At the server: ${name}`,
+    units: {
+      input: "Input per 1M",
+      cached_input: "Cached per 1M",
+      output: "Output per 1M",
+      per_request: "Per request"
+    },
+    currency: (code: string) => `Prices are in ${code}.`,
+    entry: "Price of",
+    priceOf: (name: string) => `Price of ${name}`,
+    missing: "missing",
+    setPrice: "Set price",
+    search: "Search models",
+    onlyMissing: (n: number) => `Only models with a missing price (${separated(n)})`,
+    empty: "There are no models.",
+    noneFound: "No model matches.",
+    total: (n: number) => count(n, "row", "rows"),
+    unused: "Prices of no known model",
+    moreUnused: (n: number) => `${count(n, "further price", "further prices")} not shown.`,
+    hint: "Decimal numbers with at most 9 decimals. Empty fields are left out.",
+    hintDelete: "Decimal numbers with at most 9 decimals. Without any number the price is deleted.",
+    noPrice: "At least one price is needed.",
+    saved: (name: string) => `The price of ${name} was changed.`,
+    changedMeanwhile: "The price was changed meanwhile, so nothing was saved. Open it again."
   },
   routes: {
     ...words,

@@ -261,6 +261,7 @@ export const zh: Texts = {
       requests: "请求",
       playground: "试验场",
       keys: "密钥",
+      models: "模型",
       accounts: "账号",
       upstreams: "上游",
       routes: "路由",
@@ -559,7 +560,7 @@ export const zh: Texts = {
     queued: "等待账号",
     firstEvent: "首个事件",
     attempts: "尝试次数",
-    attemptsOf: (attempts, failovers) => failovers === 0 ? `${attempts}` : `${attempts}，更换账号 ${failovers} 次`,
+    attemptsOf: (attempts, failovers) => failovers === 0 ? `${attempts}` : `${attempts}，故障转移 ${failovers} 次`,
     ignored: "未生效的字段",
     streamed: "流式",
     whole: "整体",
@@ -744,7 +745,7 @@ export const zh: Texts = {
     disable: "停用",
     save: "保存",
     saveAnyway: "仍然保存",
-    states: { ready: "可用", cooled: "冷却中", disabled: "已停用", noAccount: "没有可用账号" },
+    states: { ready: "可用", cooled: "冷却中", disabled: "已停用", noAccount: "没有可用账号", found: "需要检查" },
     drivers: (name) => driverNames[name] ?? name,
     modelCount: (n) => `${n} 个模型`,
     through: (proxy) => `经由代理 ${proxy}`,
@@ -815,6 +816,35 @@ export const zh: Texts = {
       ]
       return gone.length === 0 ? `${name} 已删除。` : `${name} 已删除，同时删除了${gone.join("、")}。`
     }
+  },
+  models: {
+    ...words,
+    lead: "每个上游和路由的每个模型，以及生效的价格。缺少的价格按 0 计算。",
+    target: "由谁应答",
+    serverModel: (name) => `服务器上的名称：${name}`,
+    units: {
+      input: "输入（每百万）",
+      cached_input: "缓存（每百万）",
+      output: "输出（每百万）",
+      per_request: "每个请求"
+    },
+    currency: (code) => `价格以 ${code} 计。`,
+    entry: "价格名称",
+    priceOf: (name) => `价格名称：${name}`,
+    missing: "缺少",
+    setPrice: "设置价格",
+    search: "搜索模型",
+    onlyMissing: (n) => `仅显示缺少价格的模型（${separated(n)}）`,
+    empty: "没有模型。",
+    noneFound: "没有匹配的模型。",
+    total: (n) => `${separated(n)} 行`,
+    unused: "没有对应模型的价格",
+    moreUnused: (n) => `另有 ${separated(n)} 个价格未显示。`,
+    hint: "小数，最多 9 位小数。空字段将被省略。",
+    hintDelete: "小数，最多 9 位小数。全部留空则删除该价格。",
+    noPrice: "至少需要一个价格。",
+    saved: (name) => `${name} 的价格已更改。`,
+    changedMeanwhile: "价格已被其他人更改，因此没有保存。请重新打开。"
   },
   routes: {
     ...words,

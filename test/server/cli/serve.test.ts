@@ -38,7 +38,7 @@ describe.concurrent("the service", () => {
     const url = await urlOf(gateway)
     const reply = await stream(url, "!say one two\n!fault hang-mid-stream after=1")
     gateway.child.kill("SIGTERM")
-    await gateway.printed(/Draining: 1 active requests/)
+    await gateway.printed(/Draining: 1 open requests/)
     const refused = await fetch(`${url}/v1/models`)
     assert.strictEqual(refused.status, 503)
     await Effect.runPromise(reference.cut())
@@ -48,7 +48,9 @@ describe.concurrent("the service", () => {
     assert.strictEqual(code, 0)
     // Piped output is JSON lines only; the banner goes to the standard error.
     assert.match(stderr, /^Model Gateway listens on /)
-    for (const line of stdout.trimEnd().split("\n")) assert.isObject(JSON.parse(line))
+    const lines = stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as Record<string, unknown>)
+    for (const line of lines) assert.isObject(line)
+    assert.include(lines.map(({ message }) => message), "Drained: 0 open requests")
   })
 
   it("ignores SIGHUP, and ends its active requests with an error at a second signal", async () => {

@@ -1,0 +1,76 @@
+/** Models and their prices at the console, in Chromium: what is missing is marked, and prices are set, changed and deleted. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { Browser, Page } from "playwright-core"
+import type { RawConfig } from "../../src/config/json.ts"
+import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { launch, openSignedIn, result, type Watched } from "./support.ts"
+
+let browser: Browser
+let gateway: RunningGateway
+let watched: Watched
+let page: Page
+
+beforeAll(async () => {
+  browser = await launch()
+  gateway = await startGateway({
+    upstreams: { gpu: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { small: "vendor-small" } } },
+    routes: { fast: ["gpu/small"] },
+    currency: "EUR",
+    prices: { "vendor-small": { input: "0.10" }, gone: { output: 1 } }
+  })
+  watched = await openSignedIn(browser, gateway.url, "models")
+  page = watched.page
+})
+afterAll(async () => {
+  await watched.close()
+  await browser.close()
+  await gateway.stop()
+})
+
+const prices = async () => {
+  const reply = await fetch(`${gateway.url}/admin/prices`, { headers: { authorization: `Bearer ${adminKey}` } })
+  return (await reply.json() as { readonly prices: RawConfig }).prices
+}
+
+const button = (name: string) => page.getByRole("button", { name, exact: true })
+const cellsOf = (name: string, target: string) =>
+  page.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) })
+    .filter({ hasText: target }).getByRole("cell").allTextContents()
+
+describe("the models at the console", () => {
+  it("have their prices beside them, and what is missing is marked", async () => {
+    await page.getByText("Prices are in EUR.").waitFor()
+    const missing = "! missing"
+    const cells = ["gpu/smallAt the server: vendor-smallPrice of vendor-small", "0.10", "–", missing, "–"]
+    for (const name of ["small", "fast"]) {
+      assert.deepStrictEqual((await cellsOf(name, "gpu/small")).slice(0, 5), cells)
+    }
+    await page.getByRole("group", { name: "Prices of no known model" }).getByText("gone").waitFor()
+  })
+
+  it("get a price under one of their names", async () => {
+    await button("Set price fast, gpu/small").click()
+    await page.getByRole("combobox", { name: "Price of" }).selectOption("fast")
+    await page.getByRole("textbox", { name: "Input per 1M" }).fill("0.5")
+    await page.getByRole("textbox", { name: "Output per 1M" }).fill("1.50")
+    await button("Save").click()
+    await result(page).getByText("The price of fast was changed.").waitFor()
+    assert.deepStrictEqual((await prices())["fast"], { input: 0.5, output: "1.50" })
+    await page.getByRole("rowheader", { name: "fast", exact: true }).waitFor()
+    await page.getByRole("cell", { name: "1.50", exact: true }).waitFor()
+  })
+
+  it("show why a price is refused", async () => {
+    await button("Set price gone").click()
+    await page.getByRole("textbox", { name: "Output per 1M" }).fill("cheap")
+    await button("Save").click()
+    assert.match(await page.getByRole("alert").innerText(), /prices\.gone\.output must be/)
+  })
+
+  it("lose a price without any number", async () => {
+    await page.getByRole("textbox", { name: "Output per 1M" }).fill("")
+    await button("Save").click()
+    await result(page).getByText("The price of gone was changed.").waitFor()
+    assert.deepStrictEqual(Object.keys(await prices()), ["vendor-small", "fast"])
+  })
+})
