@@ -183,6 +183,35 @@ describe("two workers on one port", () => {
   })
 })
 
+describe("workers with drain.notice", () => {
+  it("are replaced without it, give it at SIGTERM, and end it at a second one", async () => {
+    const cluster = await startCluster({
+      nodes: 0,
+      config: { accounts: accounts(...names), drain: { notice: 3_600 } }
+    })
+    try {
+      const machine = await cluster.add("m", { GATEWAY_WORKERS: "2" })
+      const processOf = async (id: string) =>
+        Number((await machine.running.printed(new RegExp(`Worker ${id} serves \\(process (\\d+)\\)`)))[1])
+      const old = [await processOf("m-1"), await processOf("m-2")]
+      machine.signal("SIGHUP")
+      await machine.running.printed(/All workers are replaced/)
+      await untilHolds(() => !old.some(isAlive))
+      const stopping = (id: string) =>
+        machine.running.printed(new RegExp(`Stopping: serving for 3600 s more.*"node":"${id}"`))
+      machine.signal("SIGTERM")
+      await Promise.all(["m-3", "m-4"].map(stopping))
+      assert.strictEqual((await fetch(`${machine.url}/readyz`)).status, 503)
+      assert.strictEqual((await chat(machine.url, "!say one")).text, "one")
+      machine.signal("SIGTERM")
+      const { code, signal } = await machine.running.ended
+      assert.deepStrictEqual([code, signal], [0, null])
+    } finally {
+      await cluster.stop()
+    }
+  })
+})
+
 describe("a worker that hangs before it serves, in the place of one that has ended meanwhile", () => {
   it("receives no connections: the other workers answer all of them", async () => {
     const cluster = await startCluster({ nodes: 0, config: { accounts: accounts(...names) } })
@@ -307,7 +336,11 @@ describe("workers on the socket of a service manager", () => {
         ...serviceEnvironment,
         GATEWAY_WORKERS: "2",
         GATEWAY_ADMIN_KEY: adminKey,
-        GATEWAY_CONFIG_JSON: JSON.stringify({ keys: [businessKey], upstream: { driver: "embedded" } }),
+        GATEWAY_CONFIG_JSON: JSON.stringify({
+          keys: [businessKey],
+          upstream: { driver: "embedded" },
+          drain: { notice: 0 }
+        }),
         GATEWAY_NODE_ID: "m",
         GATEWAY_STORE_URL: store.url,
         GATEWAY_STORE_TIMEOUT_MS: "1500"
