@@ -31,7 +31,7 @@ const requestTimeout = 0
 const notifyTime = "3 seconds"
 
 /** Seconds of `drain.notice` with a shared store: a load balancer has other nodes, and needs time to turn to them. */
-const sharedNotice = 5
+export const sharedNotice = 5
 
 /** Node reports no address for an inherited local socket; uses `name` instead. */
 const nameAddress = (node: Server, name: string): void => {

@@ -13,6 +13,7 @@ import { fileIn } from "../../scripts/release/nodes.ts"
 import { chartArchive, readTexts, stamp, stampTexts } from "../../scripts/release/packaging.ts"
 import { makeSbom } from "../../scripts/release/sbom.ts"
 import { Timeouts } from "../../src/config/schema.ts"
+import { sharedNotice } from "../../src/server/nodeServer.ts"
 
 const root = path.join(import.meta.dirname, "../..")
 const texts = stampTexts({
@@ -50,13 +51,12 @@ describe("the packaging texts", () => {
   })
 
   it("agree with the gateway and with each other on port, user, paths and times", () => {
-    const { drain: seconds } = Schema.decodeUnknownSync(Timeouts)({})
+    const seconds = Schema.decodeUnknownSync(Timeouts)({}).drain + sharedNotice
     const grace = { "compose.yaml": /stop_grace_period: (\d+)s/, "model-gateway.service": /TimeoutStopSec=(\d+)/ }
     for (const [name, pattern] of Object.entries(grace)) {
       assert.isAbove(Number(pattern.exec(text(name))?.[1]), seconds, name)
     }
     const deployment = chart("templates/deployment.yaml")
-    assert.isAbove(Number(/terminationGracePeriodSeconds: (\d+)/.exec(deployment)?.[1]), seconds)
     for (const file of [text("Dockerfile"), deployment]) {
       assert.include(file, "65532")
       assert.include(file, "5001")
@@ -88,22 +88,29 @@ describe("the packaging texts", () => {
     }
   })
 
-  it("have a chart that uses only values that there are", () => {
-    const values: unknown = YAML.parse(chart("values.yaml"))
+  it("have a chart that uses only values that there are, and all of them", () => {
+    const values: Readonly<Record<string, unknown>> = YAML.parse(chart("values.yaml"))
+    const used = new Set<string>()
     for (const [name, content] of texts) {
       if (!name.includes("/templates/")) continue
       for (const [, at = ""] of content.matchAll(/\.Values\.([\w.]+)/g)) {
         let value: unknown = values
         for (const key of at.split(".")) value = (value as Record<string, unknown> | undefined)?.[key]
         assert.isDefined(value, `${name}: ${at}`)
+        used.add(at)
       }
       const opened = [...content.matchAll(/\{\{-? (?:if|with|range|define)\b/g)].length
       assert.strictEqual([...content.matchAll(/\{\{-? end\b/g)].length, opened, name)
     }
-    assert.match(
-      chart("templates/deployment.yaml"),
-      /gt \(int \.Values\.replicas\) 1\) \(not \.Values\.store\.url\).*\n.*fail/
+    const groups = Object.entries(
+      JSON.parse(chart("values.schema.json")).properties as Record<string, {
+        readonly properties?: object
+      }>
     )
+    for (const [name, { properties = {} }] of groups) {
+      const fields = Object.keys(properties).map((field) => `${name}.${field}`)
+      for (const at of fields.length > 0 ? fields : [name]) assert.isTrue(used.has(at) || at === "global", at)
+    }
   })
 
   it("come as an archive that helm takes", async () => {
