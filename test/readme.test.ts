@@ -45,10 +45,11 @@ describe("the README and the pages", () => {
       "conf server",
       "conf sentinel",
       "conf cluster",
+      "ini",
       "toml",
       "yaml"
     ]
-    const untested = ["text", "nginx", "ini", "sh docker", "json opencode", "json pi"]
+    const untested = ["text", "nginx", "sh docker", "sh chart", "json opencode", "json pi"]
     for (const { info, name } of snippets) assert.include([...here, ...inOtherTests, ...untested], info, name)
   })
 

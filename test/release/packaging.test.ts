@@ -14,6 +14,7 @@ import { chartArchive, readTexts, stamp, stampTexts } from "../../scripts/releas
 import { makeSbom } from "../../scripts/release/sbom.ts"
 import { Timeouts } from "../../src/config/schema.ts"
 import { sharedNotice } from "../../src/server/nodeServer.ts"
+import { pageText, snippetsOf } from "../support/snippets.ts"
 
 const root = path.join(import.meta.dirname, "../..")
 const texts = stampTexts({
@@ -86,6 +87,21 @@ describe("the packaging texts", () => {
     for (const file of ["model-gateway.service", "model-gateway.socket"]) {
       for (const line of text(file).split("\n")) assert.match(line, /^(?:|#.*|\[\w+\]|\w+=.*)$/, file)
     }
+  })
+
+  it("have one systemd unit, which the documents show, with a reload that replaces workers", () => {
+    const unit = text("model-gateway.service")
+    assert.deepEqual(snippetsOf(pageText("docs/operating.md"), "ini").map((snippet) => snippet.text), [unit])
+    assert.match(unit, /^ExecReload=\/bin\/kill -HUP \$MAINPID$/m)
+    const [, variables = ""] = /^EnvironmentFile=-(.+)$/m.exec(unit) ?? []
+    const pages = ["README.md", "docs/install.md", "docs/operating.md"].map(pageText).join("\n")
+    assert.include(pages, variables)
+    // No other unit, and no other file of variables.
+    assert.lengthOf(pages.match(/^EnvironmentFile=/gm) ?? [], 1)
+    assert.deepEqual(
+      [...new Set(pages.match(/\/etc\/model-gateway[\w./-]*\w/g))].filter((file) => file !== variables),
+      []
+    )
   })
 
   it("have a chart that uses only values that there are, and all of them", () => {
