@@ -46,8 +46,7 @@ describe("the README and the pages", () => {
       "conf sentinel",
       "conf cluster",
       "ini",
-      "toml",
-      "yaml"
+      "toml"
     ]
     const untested = ["text", "nginx", "sh docker", "sh chart", "json opencode", "json pi"]
     for (const { info, name } of snippets) assert.include([...here, ...inOtherTests, ...untested], info, name)

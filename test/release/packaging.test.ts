@@ -34,6 +34,8 @@ describe("the packaging texts", () => {
       "model-gateway.service",
       "model-gateway.socket",
       "model-gateway.rb",
+      "prometheus/alerts.yaml",
+      "grafana/model-gateway.json",
       "helm/model-gateway/Chart.yaml"
     ])
     for (const [name, content] of texts) assert.notMatch(content, /@[A-Z]+@/, name)
