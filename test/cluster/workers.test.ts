@@ -1,7 +1,7 @@
 /**
  * One machine with two workers on one port, over a real store and an upstream that reports the ground truth.
  */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -184,31 +184,45 @@ describe("two workers on one port", () => {
 })
 
 describe("workers with drain.notice", () => {
-  it("are replaced without it, give it at SIGTERM, and end it at a second one", async () => {
-    const cluster = await startCluster({
+  let cluster: Cluster
+  let machine: ClusterNode
+
+  beforeEach(async () => {
+    cluster = await startCluster({
       nodes: 0,
       config: { accounts: accounts(...names), drain: { notice: 3_600 } }
     })
-    try {
-      const machine = await cluster.add("m", { GATEWAY_WORKERS: "2" })
-      const processOf = async (id: string) =>
+    machine = await cluster.add("m", { GATEWAY_WORKERS: "2" })
+  })
+  afterEach(() => cluster.stop())
+
+  const processesOf = (...ids: ReadonlyArray<string>) =>
+    Promise.all(
+      ids.map(async (id) =>
         Number((await machine.running.printed(new RegExp(`Worker ${id} serves \\(process (\\d+)\\)`)))[1])
-      const old = [await processOf("m-1"), await processOf("m-2")]
-      machine.signal("SIGHUP")
-      await machine.running.printed(/All workers are replaced/)
-      await untilHolds(() => !old.some(isAlive))
-      const stopping = (id: string) =>
-        machine.running.printed(new RegExp(`Stopping: serving for 3600 s more.*"node":"${id}"`))
-      machine.signal("SIGTERM")
-      await Promise.all(["m-3", "m-4"].map(stopping))
-      assert.strictEqual((await fetch(`${machine.url}/readyz`)).status, 503)
-      assert.strictEqual((await chat(machine.url, "!say one")).text, "one")
-      machine.signal("SIGTERM")
-      const { code, signal } = await machine.running.ended
-      assert.deepStrictEqual([code, signal], [0, null])
-    } finally {
-      await cluster.stop()
+      )
+    )
+
+  it("are replaced without it, give it at SIGTERM, and end it at a second one", async () => {
+    const old = await processesOf("m-1", "m-2")
+    machine.signal("SIGHUP")
+    await machine.running.printed(/All workers are replaced/)
+    await untilHolds(() => !old.some(isAlive))
+    machine.signal("SIGTERM")
+    for (const id of ["m-3", "m-4"]) {
+      await machine.running.printed(new RegExp(`Stopping: serving for 3600 s more.*"node":"${id}"`))
     }
+    assert.strictEqual((await fetch(`${machine.url}/readyz`)).status, 503)
+    assert.strictEqual((await chat(machine.url, "!say one")).text, "one")
+    machine.signal("SIGTERM")
+    const { code, signal } = await machine.running.ended
+    assert.deepStrictEqual([code, signal], [0, null])
+  })
+
+  it("end without it when their parent is gone, so that the next parent can use the port", async () => {
+    const workers = await processesOf("m-1", "m-2")
+    machine.signal("SIGKILL")
+    await untilHolds(() => !workers.some(isAlive))
   })
 })
 
