@@ -45,10 +45,10 @@ describe("the README and the pages", () => {
       "conf server",
       "conf sentinel",
       "conf cluster",
-      "toml",
-      "yaml"
+      "ini",
+      "toml"
     ]
-    const untested = ["text", "nginx", "ini", "sh docker", "json opencode", "json pi", "json gemini-cli"]
+    const untested = ["text", "nginx", "sh docker", "sh chart", "json opencode", "json pi", "json gemini-cli"]
     for (const { info, name } of snippets) assert.include([...here, ...inOtherTests, ...untested], info, name)
   })
 

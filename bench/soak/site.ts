@@ -108,6 +108,8 @@ const configOf = (clients: number, upstream: string) => ({
     // Long limits: a busy machine must not look like a silent upstream.
     timeouts: { connect: 12, first_byte: 12, silence: 12, queue: 30, attempts: 60, client: 8, drain: 60 }
   },
+  // Streams that are open at a stop are drained, not served.
+  drain: { notice: 0 },
   runtime: { account_max_inflight: 2, ...wideLimits(clients) },
   model_aliases: Object.fromEntries(numbers(churning).map((i) => [aliasOf(i), "upstream-chat"])),
   responses: { store_ttl_seconds: 30 },

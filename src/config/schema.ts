@@ -553,6 +553,16 @@ export const PrivacyGroup = group({
   )
 })
 
+/** What happens between a stop signal and the drain, whose own time is one of `upstream.timeouts`. */
+export const DrainGroup = group({
+  notice: Schema.optionalKey(
+    described(
+      number(0, 86_400),
+      "Seconds that the gateway goes on serving after a stop signal, while `/readyz` is 503. Unset: 5 with a shared store, 0 without."
+    )
+  )
+})
+
 /** The web console and its browser sessions. */
 export const ConsoleGroup = group({
   enabled: withDefault(described(flag, "Serve the web console at /console/."), true)
@@ -613,6 +623,7 @@ export const settingGroups = {
   limits: LimitsGroup,
   usage: UsageGroup,
   server: ServerGroup,
+  drain: DrainGroup,
   privacy: PrivacyGroup,
   console: ConsoleGroup,
   metrics: Metrics,

@@ -9,6 +9,10 @@ import * as Layer from "effect/Layer"
 export class Lifecycle extends Context.Service<Lifecycle, {
   /** True once the gateway rejects new requests. */
   readonly isDraining: () => boolean
+  /** True from the stop signal on: the gateway reports that it is not ready, and may still accept requests. */
+  readonly isStopping: () => boolean
+  /** Reports from now on that the gateway is not ready, and closes connections after their reply. Requests are still accepted. */
+  readonly announceStop: () => void
   /** Counts a request until the returned function is called, after the body is sent. */
   readonly begin: () => () => void
   readonly active: () => number
@@ -26,6 +30,7 @@ export class Lifecycle extends Context.Service<Lifecycle, {
     Effect.gen(function*() {
       const idle = yield* Deferred.make<void>()
       const begun = yield* Deferred.make<void>()
+      let stopping = false
       let draining = false
       let leaving = false
       let active = 0
@@ -38,6 +43,11 @@ export class Lifecycle extends Context.Service<Lifecycle, {
       }
       return Lifecycle.of({
         isDraining: () => draining,
+        isStopping: () => stopping,
+        announceStop: () => {
+          stopping = true
+          leave()
+        },
         isLeaving: () => leaving,
         leave,
         active: () => active,
@@ -50,7 +60,7 @@ export class Lifecycle extends Context.Service<Lifecycle, {
           }
         },
         drain: Effect.suspend(() => {
-          draining = true
+          draining = stopping = true
           leave()
           completeWhenIdle()
           return Deferred.await(idle)

@@ -40,7 +40,7 @@ export const HealthHandlers = HttpApiBuilder.group(
       .handle(
         "readyz",
         () => {
-          if (lifecycle.isDraining()) return Effect.fail(shuttingDown)
+          if (lifecycle.isStopping()) return Effect.fail(shuttingDown)
           if (!nodes.isReady()) return Effect.fail(nodes.store()?.state === "up" ? notTaken : storeUnavailable())
           const details = [nodes.store()?.detail ?? [], servers.now().map(({ message }) => message)].flat()
           return Effect.map(accounts.metrics, ({ accounts: { cooling, out, ready } }) => ({

@@ -8,6 +8,7 @@ import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http"
 import { Server as SocketServer } from "node:net"
+import { Nodes } from "../admin/nodes/Nodes.ts"
 import { listenForced, Shutdown, whenForced } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { watchConnections, withinLimits } from "./connections/Connections.ts"
@@ -28,6 +29,9 @@ const requestTimeout = 0
 
 /** Time for aborted requests to notify their callers and the upstream. */
 const notifyTime = "3 seconds"
+
+/** Seconds of `drain.notice` with a shared store: a load balancer has other nodes, and needs time to turn to them. */
+export const sharedNotice = 5
 
 /** Node reports no address for an inherited local socket; uses `name` instead. */
 const nameAddress = (node: Server, name: string): void => {
@@ -91,13 +95,14 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
     yield* Effect.timeoutOption(closed, keepAliveTimeout + connectionsCheckingInterval)
   })
   /**
-   * Drains at the end of the scope. The socket stays open, so that late requests get a reply, until the active requests
+   * Drains at the end of the scope, after the notice, in which it serves and reports that it is not ready. The socket stays open, so that late requests get a reply, until the active requests
    * finish or the timeout passes.
    */
-  const drain: Layer.Layer<never, never, Lifecycle | ConfigStore> = Layer.effectDiscard(
+  const drain: Layer.Layer<never, never, Lifecycle | ConfigStore | Nodes> = Layer.effectDiscard(
     Effect.gen(function*() {
       const lifecycle = yield* Lifecycle
       const config = yield* ConfigStore
+      const nodes = yield* Nodes
       yield* withinLimits(connections)
       const machine = yield* CurrentMachine
       if (machine !== undefined) {
@@ -108,8 +113,18 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
         )
       }
       const forced = yield* listenForced
+      /** Serves for a while after the stop signal. A worker that another one replaces, or whose parent is gone, has no clients to notify. */
+      const giveNotice = Effect.suspend(() => {
+        const seconds = config.now().drain.notice ?? (nodes.store() === undefined ? 0 : sharedNotice)
+        if (seconds === 0 || lifecycle.isLeaving() || machine?.hasParent() === false) return Effect.void
+        lifecycle.announceStop()
+        return Effect.logInfo(`Stopping: serving for ${seconds} s more, while /readyz is 503`).pipe(
+          Effect.andThen(Effect.raceFirst(Effect.sleep(Duration.seconds(seconds)), whenForced(forced)))
+        )
+      })
       yield* Effect.addFinalizer(() =>
         Effect.gen(function*() {
+          yield* giveNotice
           const limit = Duration.seconds(config.now().request_timeouts.drain)
           const logOpen = (what: string) => {
             const open = lifecycle.active()

@@ -2,7 +2,7 @@
  * What a key has used of its limits, as its operator and its holder see it.
  */
 import type { KeyRecord } from "../config/keyRecords.ts"
-import { formatDecimal } from "../domain/decimal.ts"
+import { formatDecimal, toUnits } from "../domain/decimal.ts"
 import type { KeyUsage } from "./keyRules.ts"
 
 const spent = (limit: number | undefined, used: number) =>
@@ -27,4 +27,16 @@ export const limitedWindows = (record: KeyRecord | undefined, { windows }: KeyUs
       startedAt: count.startedAt,
       resetsAt: count.resetsAt
     }
+  })
+
+/** How much of each limit of a key is used: 0 for nothing, 1 for all of it, more if requests took more than was estimated. */
+export const usedRatios = (record: KeyRecord | undefined, { windows }: KeyUsage) =>
+  (record?.limits ?? []).flatMap(({ cost, requests, tokens, window }) => {
+    const count = windows.find((each) => each.window === window)!
+    const ratios = {
+      requests: requests === undefined ? undefined : count.requests / requests,
+      tokens: tokens === undefined ? undefined : count.tokens / tokens,
+      cost: cost === undefined ? undefined : toUnits(count.cost) / toUnits(cost)
+    }
+    return Object.entries(ratios).flatMap(([unit, ratio]) => ratio === undefined ? [] : [{ window, unit, ratio }])
   })

@@ -73,6 +73,7 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
   const config = {
     keys: [businessKey],
     upstream: { driver: "session", base_url: baseUrl, timeouts: options.timeouts ?? {} },
+    drain: { notice: 0 },
     ...options.config
   }
 

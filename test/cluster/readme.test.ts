@@ -75,7 +75,7 @@ describe("the commands of docs/nodes.md", () => {
     } finally {
       closeSync(output)
       try {
-        process.kill(-shell.pid!, "SIGTERM")
+        process.kill(-shell.pid!, "SIGKILL")
       } catch {
         // All processes of the group have ended.
       }

@@ -14,8 +14,8 @@ import { adminKey, businessKey } from "../support/gateway.ts"
 import { redisServer } from "../support/redisServer.ts"
 import { untilHolds } from "../support/until.ts"
 
-/** The output of a gateway from its start to its stop. */
-const printed = async (env: Readonly<Record<string, string>>): Promise<string> => {
+/** The output of a gateway from its start to its stop. Before its end it prints `last`. */
+const printed = async (env: Readonly<Record<string, string>>, last?: RegExp): Promise<string> => {
   const folder = mkdtempSync(path.join(tmpdir(), "without-store-"))
   const gateway = start(
     [],
@@ -29,21 +29,31 @@ const printed = async (env: Readonly<Record<string, string>>): Promise<string> =
     folder,
     path.join(import.meta.dirname, "../../src/main.ts")
   )
-  await gateway.printed(/listens on/)
+  const [, url = ""] = await gateway.printed(/listens on (\S+)/)
+  // It prints its address before it serves.
+  assert.strictEqual((await fetch(`${url}/readyz`)).status, 200)
   gateway.child.kill("SIGTERM")
+  if (last !== undefined) {
+    await gateway.printed(last)
+    gateway.child.kill("SIGTERM")
+  }
   const { stdout } = await gateway.ended
   rmSync(folder, { recursive: true, force: true })
   return stdout
 }
 
-describe("the Redis client", () => {
-  it("is loaded only by a gateway with a store", () =>
+const serves = /Stopping: serving for 5 s more/
+
+describe("the Redis client, and the notice before a drain", () => {
+  it("are only for a gateway with a store", () =>
     Effect.runPromise(Effect.scoped(Effect.gen(function*() {
       const { url } = yield* redisServer()
       const store = { GATEWAY_STORE_URL: url, GATEWAY_ADMIN_KEY: "an-admin-key" }
-      const [alone, shared] = yield* Effect.promise(() => Promise.all([printed({}), printed(store)]))
+      const [alone, shared] = yield* Effect.promise(() => Promise.all([printed({}), printed(store, serves)]))
       assert.notInclude(alone, "loaded redis")
       assert.include(shared, "loaded redis")
+      // By default only a node that shares a store gives notice before its drain.
+      assert.notMatch(alone, serves)
     }))))
 })
 

@@ -1,7 +1,7 @@
 /**
  * One machine with two workers on one port, over a real store and an upstream that reports the ground truth.
  */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -183,6 +183,49 @@ describe("two workers on one port", () => {
   })
 })
 
+describe("workers with drain.notice", () => {
+  let cluster: Cluster
+  let machine: ClusterNode
+
+  beforeEach(async () => {
+    cluster = await startCluster({
+      nodes: 0,
+      config: { accounts: accounts(...names), drain: { notice: 3_600 } }
+    })
+    machine = await cluster.add("m", { GATEWAY_WORKERS: "2" })
+  })
+  afterEach(() => cluster.stop())
+
+  const processesOf = (...ids: ReadonlyArray<string>) =>
+    Promise.all(
+      ids.map(async (id) =>
+        Number((await machine.running.printed(new RegExp(`Worker ${id} serves \\(process (\\d+)\\)`)))[1])
+      )
+    )
+
+  it("are replaced without it, give it at SIGTERM, and end it at a second one", async () => {
+    const old = await processesOf("m-1", "m-2")
+    machine.signal("SIGHUP")
+    await machine.running.printed(/All workers are replaced/)
+    await untilHolds(() => !old.some(isAlive))
+    machine.signal("SIGTERM")
+    for (const id of ["m-3", "m-4"]) {
+      await machine.running.printed(new RegExp(`Stopping: serving for 3600 s more.*"node":"${id}"`))
+    }
+    assert.strictEqual((await fetch(`${machine.url}/readyz`)).status, 503)
+    assert.strictEqual((await chat(machine.url, "!say one")).text, "one")
+    machine.signal("SIGTERM")
+    const { code, signal } = await machine.running.ended
+    assert.deepStrictEqual([code, signal], [0, null])
+  })
+
+  it("end without it when their parent is gone, so that the next parent can use the port", async () => {
+    const workers = await processesOf("m-1", "m-2")
+    machine.signal("SIGKILL")
+    await untilHolds(() => !workers.some(isAlive))
+  })
+})
+
 describe("a worker that hangs before it serves, in the place of one that has ended meanwhile", () => {
   it("receives no connections: the other workers answer all of them", async () => {
     const cluster = await startCluster({ nodes: 0, config: { accounts: accounts(...names) } })
@@ -307,7 +350,11 @@ describe("workers on the socket of a service manager", () => {
         ...serviceEnvironment,
         GATEWAY_WORKERS: "2",
         GATEWAY_ADMIN_KEY: adminKey,
-        GATEWAY_CONFIG_JSON: JSON.stringify({ keys: [businessKey], upstream: { driver: "embedded" } }),
+        GATEWAY_CONFIG_JSON: JSON.stringify({
+          keys: [businessKey],
+          upstream: { driver: "embedded" },
+          drain: { notice: 0 }
+        }),
         GATEWAY_NODE_ID: "m",
         GATEWAY_STORE_URL: store.url,
         GATEWAY_STORE_TIMEOUT_MS: "1500"

@@ -37,6 +37,7 @@ const seconds: ReadonlyArray<readonly [field: string, minimum: number]> = [
   ["upstream.timeouts.queue", 0],
   ["upstream.timeouts.client", 0.01],
   ["upstream.timeouts.drain", 0],
+  ["drain.notice", 0],
   ["upstream.timeouts.attempts", 0.01]
 ]
 
@@ -88,6 +89,7 @@ const groups = [
   "captures",
   "auth",
   "server",
+  "drain",
   "privacy",
   "metrics",
   "telemetry",
@@ -133,6 +135,7 @@ describe("decodeConfig", () => {
         limits: { perAccount: 2, global: 2, queue: 2 }
       }]])
       assert.deepStrictEqual(config.request_timeouts, { queue: 60, client: 120, drain: 120, attempts: 120 })
+      assert.deepStrictEqual(config.drain, {})
       assert.deepStrictEqual(config.captures, { enabled: true, limit: 20, max_body_bytes: 5 * 1024 * 1024 })
       assert.deepStrictEqual(config.auth, {
         direct_upstream: "default",

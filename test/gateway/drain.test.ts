@@ -19,7 +19,7 @@ interface Process {
 }
 
 /** The gateway as a separate process, with one account of one slot in front of a reference upstream. */
-const withProcess = async (use: (process: Process) => Promise<void>) => {
+const withProcess = async (use: (process: Process) => Promise<void>, notice = 0) => {
   const scope = Scope.makeUnsafe()
   const reference = await Effect.runPromise(make())
   const baseUrl = await Effect.runPromise(Scope.provide(reference.listen(), scope))
@@ -27,7 +27,8 @@ const withProcess = async (use: (process: Process) => Promise<void>) => {
     keys: [businessKey],
     accounts: accounts("a"),
     runtime: { account_max_inflight: 1, account_max_queue: 3 },
-    upstream: { driver: "session", base_url: baseUrl }
+    upstream: { driver: "session", base_url: baseUrl },
+    drain: { notice }
   }
   const gateway = start([], { PORT: "0", GATEWAY_CONFIG_JSON: JSON.stringify(config), GATEWAY_ADMIN_KEY: "admin" })
   try {
@@ -223,4 +224,40 @@ describe("a gateway whose drain timeout passes", () => {
     const { calls } = await site.until(isQuiet)
     assert.deepInclude(calls, { completion: 1, stop_stream: 1 })
   })
+})
+
+describe("a gateway with drain.notice", () => {
+  it("serves for that time after the stop signal, while /readyz is 503, and then drains", async () => {
+    const clock = makeMovedClock({ still: true })
+    const site = await startSite({ accounts: accounts("a"), drain: { notice: 5 } }, { clock })
+    const lifecycle = Context.get(site.gateway.services, Lifecycle)
+    assert.strictEqual((await probe(`${site.url}/readyz`)).status, 200)
+    const stopped = site.stop()
+    await untilHolds(() => clock.sleeping().includes(5_000))
+    assert.deepStrictEqual(await probe(`${site.url}/readyz`), { status: 503, connection: "close" })
+    assert.deepStrictEqual(await probe(`${site.url}/healthz`), { status: 200, connection: "close" })
+    clock.move(4_999)
+    await new Promise(setImmediate)
+    assert.isFalse(lifecycle.isDraining())
+    assert.strictEqual(textOf(await chat(site.url, "!say one")), "one")
+    // A reply that runs over the end of the notice is drained.
+    const running = await send(site.url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
+    clock.move(1)
+    await untilHolds(() => lifecycle.isDraining())
+    assert.deepInclude((await chat(site.url, "!say no")).error, { code: "shutting_down" })
+    await Effect.runPromise(site.reference.cut())
+    assert.strictEqual(textOf(await readSaid(running)), "one two")
+    await stopped
+  })
+
+  it("ends the notice at a second signal", () =>
+    withProcess(async ({ gateway, url }) => {
+      gateway.child.kill("SIGTERM")
+      await gateway.printed(/Stopping: serving for 3600 s more, while \/readyz is 503/)
+      assert.strictEqual((await probe(`${url}/readyz`)).status, 503)
+      assert.strictEqual(textOf(await chat(url, "!say one")), "one")
+      gateway.child.kill("SIGTERM")
+      const { code, signal } = await gateway.ended
+      assert.deepStrictEqual({ code, signal }, { code: 0, signal: null })
+    }, 3_600))
 })

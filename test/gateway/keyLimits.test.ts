@@ -456,3 +456,44 @@ describe("a key's counted requests", () => {
     assert.strictEqual(await counted(), 2)
   })
 })
+
+describe("/metrics", () => {
+  const ratios = async () => {
+    const response = await fetch(`${site.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })
+    return [...(await response.text()).matchAll(/^gateway_key_limit_used_ratio\{(.*)\} (\S+)$/gm)]
+      .map(([, labels = "", value]) => [labels, Number(value)] as const)
+  }
+
+  it("shows how much of each limit of a key is used in the current window", async () => {
+    await start(
+      {
+        limits: [{ window: "minute", requests: 4 }, { window: "day", requests: 8, tokens: 1_000, cost: "0.5" }]
+      },
+      { prices: { "*": { per_request: "0.125" } } }
+    )
+    assert.deepStrictEqual((await ratios()).map(([, ratio]) => ratio), [0, 0, 0, 0])
+    assert.strictEqual((await ask("chat", false)).status, 200)
+    const { windows } = await settled()
+    assert.deepStrictEqual(await ratios(), [
+      [`key="${id}",window="minute",unit="requests"`, 0.25],
+      [`key="${id}",window="day",unit="requests"`, 0.125],
+      [`key="${id}",window="day",unit="tokens"`, windows[1]!.tokens!.used / 1_000],
+      [`key="${id}",window="day",unit="cost"`, 0.25]
+    ])
+    clock.offset += 60_000
+    assert.strictEqual((await ratios())[0]![1], 0)
+  })
+
+  it("has the first 1,000 keys with limits", async () => {
+    const keys = Array.from({ length: 1_002 }, (_, i) => `sk-${i}`)
+    const ids = keys.map((each) => keyId(each, sha256Hex))
+    // The first one has no limit.
+    const records = ids.map((
+      each,
+      i
+    ) => [each, i === 0 ? { name: "free" } : { limits: [{ window: "day", requests: 1 }] }])
+    await start({}, { keys, key_records: Object.fromEntries(records) })
+    const shown = (await ratios()).map(([labels]) => /key="(.*?)"/.exec(labels)?.[1])
+    assert.deepStrictEqual(shown, ids.slice(1, 1_001))
+  })
+})

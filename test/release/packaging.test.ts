@@ -13,6 +13,8 @@ import { fileIn } from "../../scripts/release/nodes.ts"
 import { chartArchive, readTexts, stamp, stampTexts } from "../../scripts/release/packaging.ts"
 import { makeSbom } from "../../scripts/release/sbom.ts"
 import { Timeouts } from "../../src/config/schema.ts"
+import { sharedNotice } from "../../src/server/nodeServer.ts"
+import { pageText, snippetsOf } from "../support/snippets.ts"
 
 const root = path.join(import.meta.dirname, "../..")
 const texts = stampTexts({
@@ -32,6 +34,8 @@ describe("the packaging texts", () => {
       "model-gateway.service",
       "model-gateway.socket",
       "model-gateway.rb",
+      "prometheus/alerts.yaml",
+      "grafana/model-gateway.json",
       "helm/model-gateway/Chart.yaml"
     ])
     for (const [name, content] of texts) assert.notMatch(content, /@[A-Z]+@/, name)
@@ -50,13 +54,12 @@ describe("the packaging texts", () => {
   })
 
   it("agree with the gateway and with each other on port, user, paths and times", () => {
-    const { drain: seconds } = Schema.decodeUnknownSync(Timeouts)({})
+    const seconds = Schema.decodeUnknownSync(Timeouts)({}).drain + sharedNotice
     const grace = { "compose.yaml": /stop_grace_period: (\d+)s/, "model-gateway.service": /TimeoutStopSec=(\d+)/ }
     for (const [name, pattern] of Object.entries(grace)) {
       assert.isAbove(Number(pattern.exec(text(name))?.[1]), seconds, name)
     }
     const deployment = chart("templates/deployment.yaml")
-    assert.isAbove(Number(/terminationGracePeriodSeconds: (\d+)/.exec(deployment)?.[1]), seconds)
     for (const file of [text("Dockerfile"), deployment]) {
       assert.include(file, "65532")
       assert.include(file, "5001")
@@ -88,22 +91,44 @@ describe("the packaging texts", () => {
     }
   })
 
-  it("have a chart that uses only values that there are", () => {
-    const values: unknown = YAML.parse(chart("values.yaml"))
+  it("have one systemd unit, which the documents show, with a reload that replaces workers", () => {
+    const unit = text("model-gateway.service")
+    assert.deepEqual(snippetsOf(pageText("docs/operating.md"), "ini").map((snippet) => snippet.text), [unit])
+    assert.match(unit, /^ExecReload=\/bin\/kill -HUP \$MAINPID$/m)
+    const [, variables = ""] = /^EnvironmentFile=-(.+)$/m.exec(unit) ?? []
+    const pages = ["README.md", "docs/install.md", "docs/operating.md"].map(pageText).join("\n")
+    assert.include(pages, variables)
+    // No other unit, and no other file of variables.
+    assert.lengthOf(pages.match(/^EnvironmentFile=/gm) ?? [], 1)
+    assert.deepEqual(
+      [...new Set(pages.match(/\/etc\/model-gateway[\w./-]*\w/g))].filter((file) => file !== variables),
+      []
+    )
+  })
+
+  it("have a chart that uses only values that there are, and all of them", () => {
+    const values: Readonly<Record<string, unknown>> = YAML.parse(chart("values.yaml"))
+    const used = new Set<string>()
     for (const [name, content] of texts) {
       if (!name.includes("/templates/")) continue
       for (const [, at = ""] of content.matchAll(/\.Values\.([\w.]+)/g)) {
         let value: unknown = values
         for (const key of at.split(".")) value = (value as Record<string, unknown> | undefined)?.[key]
         assert.isDefined(value, `${name}: ${at}`)
+        used.add(at)
       }
       const opened = [...content.matchAll(/\{\{-? (?:if|with|range|define)\b/g)].length
       assert.strictEqual([...content.matchAll(/\{\{-? end\b/g)].length, opened, name)
     }
-    assert.match(
-      chart("templates/deployment.yaml"),
-      /gt \(int \.Values\.replicas\) 1\) \(not \.Values\.store\.url\).*\n.*fail/
+    const groups = Object.entries(
+      JSON.parse(chart("values.schema.json")).properties as Record<string, {
+        readonly properties?: object
+      }>
     )
+    for (const [name, { properties = {} }] of groups) {
+      const fields = Object.keys(properties).map((field) => `${name}.${field}`)
+      for (const at of fields.length > 0 ? fields : [name]) assert.isTrue(used.has(at) || at === "global", at)
+    }
   })
 
   it("come as an archive that helm takes", async () => {

@@ -12,17 +12,24 @@ import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { type AccountFacts, Accounts, type UpstreamFacts } from "../../accounts/Accounts.ts"
 import { shuttingDown } from "../../accounts/refusals.ts"
 import { AdminAuth } from "../../admin/auth/AdminAuth.ts"
+import { indexKeys } from "../../admin/keys/items.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import type { KeyRecord } from "../../config/keyRecords.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import { clientAddress } from "../../http/clientAddress.ts"
 import { apiId } from "../../http/reply.ts"
 import { bearerToken } from "../../http/RequestContext.ts"
+import { KeyLimits, type KeyUsage } from "../../usage/KeyLimits.ts"
+import { usedRatios } from "../../usage/limitedWindows.ts"
 import { MetricsGroup } from "../OperatorApi.ts"
 import { CurrentMachine } from "../workers/Machine.ts"
 import { Gauges } from "./gauges.ts"
 
 /** Maximum number of accounts with their own series. */
 export const mostAccounts = 1_000
+
+/** Maximum number of keys with limits that have their own series: at most three for each window. */
+const mostKeys = 1_000
 
 /** A gauge, formatted on request: accounts and upstreams come and go, and a registry never drops a series. */
 const family = (name: string, help: string, series: ReadonlyArray<readonly [labels: string, value: number]>) => [
@@ -51,6 +58,20 @@ export const accountMetrics = (facts: ReadonlyArray<AccountFacts>, showsUpstream
       series(({ disabled, health }) => health === "ready" && !disabled ? 1 : 0)
     ),
     family("gateway_account_slots_in_use", "Slots of an account that are taken", series(({ inUse }) => inUse))
+  ])
+}
+
+/** The use of the limits of keys, each by its id. */
+export const keyMetrics = (
+  keys: ReadonlyArray<{ readonly id: string; readonly record: KeyRecord; readonly usage: KeyUsage }>
+): string => {
+  const series = keys.flatMap(({ id, record, usage }) =>
+    usedRatios(record, usage).map(({ ratio, unit, window }) =>
+      [`key="${id}",window="${window}",unit="${unit}"`, ratio] as const
+    )
+  )
+  return series.length === 0 ? "" : text([
+    family("gateway_key_limit_used_ratio", "Used share of a key's limit in the current window; 1 is all of it", series)
   ])
 }
 
@@ -89,6 +110,19 @@ export const MetricsHandlers = HttpApiBuilder.group(
     const config = yield* ConfigStore
     const gauges = yield* Gauges
     const accounts = yield* Accounts
+    const limits = yield* KeyLimits
+    /** The first keys with limits. Without the store nothing is known about them. */
+    const ofKeys = Effect.gen(function*() {
+      const current = config.now()
+      const limited: Array<{ readonly id: string; readonly record: KeyRecord }> = []
+      for (const { id } of current.key_records.size === 0 ? [] : (yield* indexKeys(current)).keys) {
+        const record = current.key_records.get(id)
+        if (record !== undefined && record.limits.length > 0) limited.push({ id, record })
+        if (limited.length === mostKeys) break
+      }
+      const usages = limited.length === 0 ? [] : yield* limits.usageOf(limited.map(({ id }) => id))
+      return keyMetrics(limited.map((key, i) => ({ ...key, usage: usages[i]! })))
+    }).pipe(Effect.orElseSucceed(() => ""))
     const formatted = Effect.provideService(
       PrometheusMetrics.format(),
       Metric.MetricRegistry,
@@ -102,7 +136,7 @@ export const MetricsHandlers = HttpApiBuilder.group(
       )
       const registered = (yield* formatted).replace(/\n*$/, "\n")
       const ofUpstreams = showsUpstreams ? upstreamMetrics(yield* accounts.upstreams) : ""
-      return registered + accountMetrics(described, showsUpstreams) + ofUpstreams
+      return registered + accountMetrics(described, showsUpstreams) + ofUpstreams + (yield* ofKeys)
     })
     const machine = yield* CurrentMachine
     if (machine !== undefined) {

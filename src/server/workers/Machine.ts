@@ -19,6 +19,8 @@ export interface Machine {
   readonly replace: () => void
   /** Completes when another worker has taken the place of this one. */
   readonly retired: Effect.Effect<void>
+  /** False once the parent is gone. */
+  readonly hasParent: () => boolean
   /** Ends this worker as the parent does. */
   readonly end: () => void
   /** Calls `stop` when the parent requests a drain, and `force` when it ends the drain early. */
@@ -82,6 +84,7 @@ const makeMachine = (role: string): Machine => {
     ready: () => send({ type: "ready" }),
     replace: () => send({ type: "replace" }),
     retired: Deferred.await(retired),
+    hasParent: () => process.connected,
     end: () => stop(),
     watch: (onStop, onForce) => {
       stop = onStop
