@@ -24,6 +24,10 @@ const phrases: ReadonlyArray<readonly [phrase: RegExp, advice: string]> = [
   [/\bnone (?:where|of which|but|to be)\b/gi, "say it positively"],
   [/\bto be had\b/gi, "say: is available, exists"],
   [/\bsuch as (?:has|have|is|are)\b/gi, "say: that has, that is"],
+  [
+    /\b(?:in the words of|own words|puts? into words)\b/gi,
+    "say: vendor fields, in the vendor's format, as it was sent"
+  ],
   [/\b(?:its|their) kin\b/gi, "list them, or say: and similar"]
 ]
 

@@ -387,7 +387,10 @@ export const UpstreamGroup = group({
     {}
   ),
   tools: Schema.optionalKey(
-    described(oneOf(["native", "prompt"]), "Whether tools are declared to the upstream or put into words.")
+    described(
+      oneOf(["native", "prompt"]),
+      "Whether tools are declared in fields of the request, or written into the prompt."
+    )
   ),
   history_reasoning: withDefault(
     described(

@@ -123,7 +123,7 @@ export interface Thinking {
   readonly effort?: string
   /** Tokens. */
   readonly budget?: number
-  /** Paths of the vendor's fields that say it; absent if only fields in the server's own words do. */
+  /** Paths of the vendor's fields that say it; absent if only fields of servers do. */
   readonly fields?: ReadonlyArray<string>
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a caller or a server says in the words of a vendor's contract and the canonical forms do not model. A driver of the same
- * family sends it back word for word; for other drivers `x-gateway-ignored` lists it, unless it is a hint.
+ * Vendor fields: what a caller or a server says by a vendor's contract and the canonical forms do not model. A driver of the same
+ * family sends them back as they came; for other drivers `x-gateway-ignored` lists them, unless they are hints.
  */
 import type { Json, JsonFields } from "./json.ts"
 import { isFields } from "./replyExtras.ts"
@@ -8,7 +8,7 @@ import { isFields } from "./replyExtras.ts"
 /** The vendor contracts that styles and drivers speak. */
 export type FamilyName = "openai" | "responses" | "messages" | "generate"
 
-/** The vendor's own words of one element: a part, a turn, a tool, or the whole request. */
+/** The vendor fields of one element: a part, a turn, a tool, or the whole request. */
 export interface Native {
   readonly family: FamilyName
   /** The fields that the canonical element does not model, by the vendor's names; of a `whole` element all fields. */

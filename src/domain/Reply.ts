@@ -17,7 +17,7 @@ export type ReplyBlock =
     readonly arguments: string
     readonly sealed?: JsonFields | undefined
   }
-  /** Sealed reasoning that ends here, or a block of content, in the words of a family: for the renderers of that family. */
+  /** Sealed reasoning that ends here, or a block of content, in a family's format: for the renderers of that family. */
   | {
     readonly _tag: "Extra"
     readonly family: FamilyName
@@ -34,9 +34,9 @@ export interface Reply {
   readonly usage: Usage
   readonly finish: FinishReason
   readonly stopSequence: string | undefined
-  /** Fields of the server's reply that nothing else models, in the words of OpenAI-compatible servers. */
+  /** Fields of the server's reply that nothing else models, in the format of OpenAI-compatible servers. */
   readonly extras?: ReplyExtras | undefined
-  /** The same in the words of another family, for the renderers of that family. */
+  /** The same in another family's format, for the renderers of that family. */
   readonly own?: { readonly family: FamilyName; readonly extras: ReplyExtras } | undefined
 }
 

@@ -71,7 +71,7 @@ export interface CallCutOff {
 }
 
 /**
- * Fields of the server's reply that the other events do not model, in the words of its family. Fields of the `message`, and a
+ * Fields of the server's reply that the other events do not model, in its family's format. Fields of the `message`, and a
  * `block`, are content.
  */
 export interface ReplyExtra {

@@ -40,7 +40,7 @@ export interface UpstreamCall {
   readonly sealed?: JsonFields | undefined
 }
 
-/** Fields of a reply that the other events do not model, in the words of the driver's family (`ReplyExtra`). */
+/** Fields of a reply that the other events do not model, in the format of the driver's family (`ReplyExtra`). */
 export interface UpstreamExtra {
   readonly _tag: "UpstreamExtra"
   readonly family: FamilyName

@@ -58,7 +58,7 @@ export interface BodyOptions {
 /** The key of the fields of a body that go to the server as they stand. */
 export const serverFields: unique symbol = Symbol("model-gateway/http/serverFields")
 
-/** The key of what a body says in its vendor's own words. */
+/** The key of a body's vendor fields. */
 export const natives: unique symbol = Symbol("model-gateway/http/natives")
 
 /** The key of a body's text as it was received. */

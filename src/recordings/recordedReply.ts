@@ -21,7 +21,7 @@ export interface AssembledReply {
   readonly reasoning: string
   /** In the order in which they begin; a call that was cut off is incomplete. */
   readonly calls: ReadonlyArray<RecordedCall>
-  /** Why the reply ended, in the words of its side; `undefined` if it did not end. */
+  /** Why the reply ended, as its side names it; `undefined` if it did not end. */
   readonly finish: string | undefined
 }
 

@@ -100,7 +100,7 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
     ...facts.upstreams.slice(0, mostShown).map((upstream) =>
       `upstream      ${facts.upstreams.length === 1 ? "" : `${upstream.name}: `}${upstreamOf(upstream)}`
     ),
-    ...facts.proxies.map(({ address, upstream }) => `proxy         ${upstream} goes by ${address}`),
+    ...facts.proxies.map(({ address, upstream }) => `proxy         ${upstream} uses ${address}`),
     ...facts.findings.slice(0, mostShown).map((finding) => `warning       ${finding}`),
     ...(generatedKey === undefined ? [] : [`business key  ${generatedKey}`]),
     ...(generatedAdminKey === undefined ? [] : [`admin key     ${generatedAdminKey}`]),

@@ -44,7 +44,7 @@ export interface ExchangeRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: RequestBody | undefined
-  /** The way to the server; set by `via`. A transport over an app's own client goes by that client's. */
+  /** The way to the server; set by `via`. A transport over an app's own client uses that client's connection settings. */
   readonly way?: Way | undefined
 }
 

@@ -114,7 +114,7 @@ export interface UpstreamSession {
   readonly updatedAt: number
 }
 
-/** What a request for embeddings says of its inputs in the words of a vendor, in their order. */
+/** The vendor fields of the inputs of a request for embeddings, in their order. */
 export interface OwnInputs {
   readonly family: FamilyName
   readonly fields: ReadonlyArray<JsonFields>

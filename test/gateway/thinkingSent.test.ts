@@ -98,7 +98,7 @@ const expected: Record<string, Record<string, Body>> = {
 }
 
 describe("what a caller wants of thinking", () => {
-  it.each(Object.keys(expected))("reaches the server in the words of its entry: %s", async (model) => {
+  it.each(Object.keys(expected))("reaches the server in the format of its entry: %s", async (model) => {
     const gateway = await start()
     for (const style of styleNames) {
       for (const [wish, extra] of Object.entries(wishes)) {
@@ -122,7 +122,7 @@ describe("what a caller wants of thinking", () => {
     }
   })
 
-  it("goes as it stands in the server's own words, without a second time in others", async () => {
+  it("in the server's own fields goes as it stands, and not a second time in others", async () => {
     const gateway = await start()
     const own: ReadonlyArray<Body> = [
       { enable_thinking: false },
@@ -145,7 +145,7 @@ describe("what a caller wants of thinking", () => {
     assert.deepStrictEqual(saidIn(await sent(gateway, "chat", "plain", both)), both)
   })
 
-  it("is said in the words of an entry too, where the caller's own words for it stay", async () => {
+  it("has the format of an entry too, beside the caller's own fields for it", async () => {
     const gateway = await start()
     assert.deepStrictEqual(saidIn(await sent(gateway, "chat", "template", { enable_thinking: false })), {
       enable_thinking: false,

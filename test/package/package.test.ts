@@ -30,6 +30,19 @@ describe("the installed package", () => {
 
   it("type-checks in apps that use it", () => project.check())
 
+  it("has peers that fit, whose versions and Node's its page names", () => {
+    const { engines, peerDependencies } = JSON.parse(new TextDecoder().decode(project.files.get("package.json"))) as {
+      readonly engines: { readonly node: string }
+      readonly peerDependencies: Readonly<Record<string, string>>
+    }
+    const page = readFileSync(path.join(import.meta.dirname, "../../docs/in-your-app.md"), "utf8")
+    const [, node = ""] = /^>=(\d+\.\d+)/.exec(engines.node) ?? []
+    assert.include(page, `Node ${node} or later`)
+    for (const name of ["effect", "@effect/platform-node"]) {
+      assert.include(page, `${name}@${peerDependencies[name]}`)
+    }
+  })
+
   it("has apps for its ways of embedding", () => assert.isNotEmpty(names))
 
   it.each(names)("runs in the app %s", async (name) => {

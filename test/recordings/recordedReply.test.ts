@@ -91,7 +91,7 @@ describe("a reply put together", () => {
     assert.isUndefined(runSync(assembleReply("carried", [{ at_ms: 0, data: "{}" }], "application/json")))
   })
 
-  it("is read from the upstream's side in the words of each protocol", () => {
+  it("is read from the upstream's side in the format of each protocol", () => {
     const round = (protocol: "openai" | "messages" | "generate", style: string, name: string) => {
       const { bytes, contentType } = replyIn(style, name)
       return runSync(assembleRounds([{ protocol, bytes, contentType }]))

@@ -61,9 +61,9 @@ describe("the start", () => {
     assert.include(lines.join("\n"), `"model":"a\\u0027b"`)
   })
 
-  it("says which upstream goes by which proxy", () => {
+  it("names the proxy of an upstream", () => {
     const proxies = [{ upstream: "default", address: "http://proxy.corp:3128" }]
-    assert.include(bannerLines({ ...facts, proxies }), "proxy         default goes by http://proxy.corp:3128")
+    assert.include(bannerLines({ ...facts, proxies }), "proxy         default uses http://proxy.corp:3128")
   })
 
   it("says that changes stay in memory where the environment is the source", () => {

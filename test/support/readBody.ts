@@ -20,7 +20,7 @@ export const conversationReader = <A>(
   )
 }
 
-/** What every driver reads of a conversation: without the vendor's own words, which are of use to servers of one contract only. */
+/** What every driver reads of a conversation: without the vendor fields, which are of use to servers of one contract only. */
 export const withoutNatives = (conversation: Conversation): Conversation =>
   structured(conversation) as unknown as Conversation
 

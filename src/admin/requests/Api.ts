@@ -88,7 +88,7 @@ const assembled = {
   /** `null` without reasoning. */
   reasoning: Schema.NullOr(Schema.String),
   calls: Schema.Array(Schema.Struct(Call)),
-  /** Why the reply ended, in the words of its side; `null` if it did not end. */
+  /** Why the reply ended, as its side names it; `null` if it did not end. */
   finish: Schema.NullOr(Schema.String)
 }
 

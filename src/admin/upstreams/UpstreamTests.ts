@@ -84,7 +84,7 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
           ? driver.login(login)
           : Effect.succeed(key)
 
-      /** Uses an upstream within the time that a request has for its attempts; an error is in the words of the driver. */
+      /** Uses an upstream within the time that a request has for its attempts; an error is the driver's message. */
       const using = <A>(
         upstream: UpstreamConfig,
         credential: TestCredential,

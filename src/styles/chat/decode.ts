@@ -118,7 +118,7 @@ const tools = (sent: ReadonlyArray<Tool>, faults: Faults): Pick<Conversation, "t
   return { tools: functions, ...(others.length === 0 ? {} : { vendorTools: others }) }
 }
 
-/** The turn with the message's own words; those of a result are its part's. */
+/** The turn with the message's vendor fields; those of a result are its part's. */
 const withOwn = (turn: Turn, native: Native | undefined): Turn =>
   native === undefined || turn.role !== "tool"
     ? withNative(turn, native)

@@ -131,7 +131,7 @@ const partOf = (
   return [omitted(kind)]
 }
 
-/** A part with the vendor's own words of it. */
+/** A part with its vendor fields. */
 const nativePart = (
   parts: ReadonlyArray<typeof RequestPart.Type>,
   i: number,

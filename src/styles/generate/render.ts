@@ -84,7 +84,7 @@ const emptyPart = { text: "" }
 const isPlainText = (part: ReplyPartOf | undefined): part is Extract<ReplyPartOf, { readonly text: string }> =>
   part !== undefined && "text" in part && !("thoughtSignature" in part)
 
-/** Adds a part in the server's own words. One without text belongs to the text before it. */
+/** Adds a part as the server sent it. One without text belongs to the text before it. */
 const addOwnPart = (parts: Array<ReplyPartOf>, own: JsonFields): void => {
   const last = parts.at(-1)
   if (own["text"] === "" && isPlainText(last) && (last.thought === true) === (own["thought"] === true)) {

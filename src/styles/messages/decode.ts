@@ -101,7 +101,7 @@ const contentOf = (block: KnownContent): ReadonlyArray<Content> => {
   }
 }
 
-/** The content of a block, with the caller's own words of it. */
+/** The content of a block, with its vendor fields. */
 const ownContent = (block: KnownContent, field: string, faults: Faults): ReadonlyArray<Content> => {
   const native = faults.nativeAt(field)
   const parts = contentOf(block)
@@ -167,7 +167,7 @@ const listed = <A extends Part>(parts: ReadonlyArray<A>): ReadonlyArray<A> => {
     : parts
 }
 
-/** The turns of one message, with the message's own words. */
+/** The turns of one message, with its vendor fields. */
 const asMessage = (turns: ReadonlyArray<Turn>, native: Native | undefined): ReadonlyArray<Turn> =>
   turns.length === 1 && native === undefined
     ? turns

@@ -1,5 +1,5 @@
 /**
- * The caller's own words of a request, for servers that speak this contract too: what a driver cannot tell from the conversation alone.
+ * The vendor fields of a request, for servers that speak this contract too: what a driver cannot know from the conversation alone.
  */
 import type { Part } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"

@@ -1,5 +1,5 @@
 /**
- * Replies of servers that speak this contract themselves: what they say beside the events goes back in their own words.
+ * Replies of servers that speak this contract themselves: the vendor fields beside the events go back as they came.
  */
 import type { JsonFields } from "../../domain/json.ts"
 import type { Reply } from "../../domain/Reply.ts"

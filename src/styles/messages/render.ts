@@ -85,7 +85,7 @@ const toolUseBlock = (
   own?: JsonFields
 ): Block => ({ type: "tool_use", id, name, input, caller: { type: "direct" }, ...own })
 
-/** A block in the words of the server, whose contract has more kinds than the gateway's. */
+/** A block as the server sent it: its contract has more kinds than the gateway's. */
 const asBlock = (block: JsonFields): Block => block as unknown as Block
 
 const isBlank = (text: string): boolean => text.trim() === ""

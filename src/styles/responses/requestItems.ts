@@ -17,7 +17,7 @@ import type { PlacedItem } from "./turns.ts"
 
 /** What the decoder needs beside the request. */
 export interface DecodeOptions {
-  /** What the body says in the vendor's own words. */
+  /** The vendor fields of the body. */
   readonly natives?: Natives | undefined
   /** True when `input` is accepted beside `messages` (`compat.wide_input_strict_output`). */
   readonly wideInput: boolean

@@ -160,7 +160,7 @@ const contentPart = (part: ContentPart, field: string, faults: Faults): Content 
   }
 }
 
-/** Decodes a content part, with what the body says of it in its vendor's own words. */
+/** Decodes a content part, with its vendor fields. */
 export const nativePart = (part: ContentPart, field: string, faults: Faults): Content =>
   withNative(contentPart(part, field, faults), faults.nativeAt(field))
 

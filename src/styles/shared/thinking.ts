@@ -1,5 +1,5 @@
 /**
- * How callers of every style say whether and how much a model should think: in their vendor's words, and in the words of servers,
+ * How callers of every style say whether and how much a model should think: in their vendor's fields, and in those of servers,
  * which reach an `openai` server unchanged too.
  */
 import * as Schema from "effect/Schema"
@@ -86,7 +86,7 @@ const wordSaid = (name: ServerWord, value: unknown): ReadonlyArray<Said> => {
   }
 }
 
-/** The request says something of this kind in the words of servers. */
+/** The request has a field of a server that says something of this kind. */
 const isSent = (value: unknown): boolean => value !== undefined && value !== null
 
 /** The fields of a conversation that say what the caller said of thinking. */

@@ -1,6 +1,6 @@
 /**
  * The gateway's instructions in a prompt: the tools that may be called, whether one must be, and the form of the answer. Read
- * from the gateway's own words, as a model reads them.
+ * from the gateway's texts, as a model reads them.
  */
 import type { JsonSchema } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"

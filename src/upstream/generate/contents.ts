@@ -101,7 +101,7 @@ const sentParts = (part: Part, native: Native | undefined): ReadonlyArray<JsonFi
   if (native.whole === true) return [native.fields]
   if (part._tag === "Text") return [{ text: part.text, ...native.fields }]
   const [first = {}, ...others] = partsOf(part)
-  // The caller's own words of a result have its pictures and files too.
+  // The vendor fields of a result have its pictures and files too.
   return [merged(first, native.fields), ...(Object.hasOwn(native.fields, "functionResponse") ? [] : others)]
 }
 

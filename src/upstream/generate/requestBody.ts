@@ -1,6 +1,6 @@
 /**
- * From the canonical conversation to the body of a content generation. What a caller of this family says goes back in the caller's
- * own words.
+ * From the canonical conversation to the body of a content generation. What a caller of this family says goes back as the caller
+ * sent it.
  */
 import type {
   Conversation,
@@ -77,7 +77,7 @@ const samplingFields = (sampling: Sampling): Record<string, Json> => {
 const stopFields = (stop: ReadonlyArray<string>): JsonFields =>
   stop.length === 0 ? {} : { stopSequences: stop.slice(0, mostStops) }
 
-/** The caller's own words win where there are any: the canonical forms of what they say are left out. */
+/** The caller's vendor fields win: the canonical forms of what they say are left out. */
 const generationConfig = (
   conversation: Conversation,
   model: ThinkingModel,

@@ -14,7 +14,7 @@ export type Content = TextPart | ImagePart | FilePart
 export const isContent = (part: Part): part is Content =>
   part._tag === "Text" || part._tag === "Image" || part._tag === "File"
 
-/** The vendor's own words of an element, if it has any. */
+/** The vendor fields of an element, if it has any. */
 export const ownFields = (native: Native | undefined): JsonFields | undefined =>
   native?.family === "messages" ? native.fields : undefined
 

@@ -1,7 +1,7 @@
 /**
  * From the events of a messages server to upstream events.
  *
- * What the upstream events do not model is passed on in the server's own words: fields of the message and its end, all token counts,
+ * What the upstream events do not model is passed on as vendor fields: fields of the message and its end, all token counts,
  * sealed thinking, and blocks of tools that the server runs.
  */
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"

@@ -1,5 +1,5 @@
 /**
- * Whether and how much to think, in the words of a messages server.
+ * Whether and how much to think, in the format of a messages server.
  */
 import type { Thinking } from "../../domain/Conversation.ts"
 import type { Json } from "../../domain/json.ts"

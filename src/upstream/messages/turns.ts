@@ -17,7 +17,7 @@ export interface Messages {
   readonly messages: ReadonlyArray<Block>
 }
 
-/** True for the caller's own words in this contract. */
+/** True for a conversation with vendor fields of this contract. */
 export const isOwn = ({ native }: Conversation): boolean => native?.family === "messages"
 
 const isBlank = (part: Part): boolean => part._tag === "Text" && part.native === undefined && part.text.trim() === ""

@@ -72,7 +72,7 @@ const contentPart = (part: Content): JsonFields => {
 }
 
 /**
- * A string for text alone, which every server accepts; otherwise a list of parts, with what they say in the server's own words. In
+ * A string for text alone, which every server accepts; otherwise a list of parts, with their vendor fields. In
  * slices, because there may be many.
  */
 export function* contentOf(parts: ReadonlyArray<Content>, slice: Slice, sends: Sends): Cooperative<Json> {

@@ -1,4 +1,4 @@
-/** What the parts of a conversation say in the words of the server's contract, as far as the server gets it. */
+/** The vendor fields of a conversation's parts that the server gets. */
 import type { JsonFields } from "../../domain/json.ts"
 import { mergeFields, type Native } from "../../domain/Native.ts"
 

@@ -1,5 +1,5 @@
 /**
- * Thinking in the words of an OpenAI-compatible server: whether and how much to think, and the thinking of earlier turns.
+ * Thinking in the format of an OpenAI-compatible server: whether and how much to think, and the thinking of earlier turns.
  */
 import { type Conversation, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
 import { isRecord, type Json } from "../../domain/json.ts"

@@ -89,7 +89,7 @@ const listedNames = 12
 const manyThings = 10
 
 /**
- * Asks before something ends or is replaced: shows what goes by name and number, and asks for a typed word if it is much or
+ * Asks before something ends or is replaced: shows what is removed, by name and number, and asks for a typed word if it is much or
  * cannot be undone by hand.
  */
 export const ConfirmDialog = ({ action, children, items = [], mustType, name, onClose, onConfirm }: {

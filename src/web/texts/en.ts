@@ -75,7 +75,7 @@ const stateNames: Readonly<Record<string, string>> = {
   done: "Done"
 }
 
-/** Why a line of a batch was refused. Other reasons are shown in the gateway's own words. */
+/** Why a line of a batch was refused. Other reasons are shown as the gateway sends them. */
 const lineDetails: Readonly<Record<string, string>> = {
   duplicate: "Already there",
   "unknown account": "No such account",
@@ -873,7 +873,7 @@ export const en = {
     tools: "Tools",
     byDefault: "Default",
     toolsNative: "Declared to the server",
-    toolsPrompt: "Put into words",
+    toolsPrompt: "Written into the prompt",
     deleteAsk: "Running requests finish; new requests no longer use the upstream. This cannot be undone.",
     deleteRunning: (n: number) => `${count(n, "request runs", "requests run")} on it now.`,
     accountsGo: (n: number) => `${count(n, "account is", "accounts are")} deleted with it:`,

@@ -107,7 +107,7 @@ describe("embeddings of the upstream", () => {
     assert.deepEqual([refused.status, refused.code], [403, "model_not_allowed"])
   })
 
-  it("fail over to another account, and end with the server's own words", async () => {
+  it("fail over to another account, and end with the server's message", async () => {
     const client = await start()
     server.answer((_, index) => index === 0 ? json(429, { error: { message: "slow down" } }) : answer([[1, 2]]))
     assert.lengthOf((await client.embeddings.create({ model: "my-embedder", input: "one" })).data, 1)

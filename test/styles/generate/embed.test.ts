@@ -213,7 +213,7 @@ describe("embedContent of an upstream", () => {
     assert.match(await metrics.text(), /gen_ai_server_request_duration_seconds_count\{[^}]*"embeddings"/)
   })
 
-  it("fails with the server's own words in the style's shape", async () => {
+  it("fails with the server's message in the style's shape", async () => {
     await start(upstream())
     server.answer(() => json(400, { error: { message: "input is too odd" } }))
     const failure = await failureOf(clientOf().models.embedContent({ model: "my-embedder", contents: "one" }))

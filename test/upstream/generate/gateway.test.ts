@@ -158,7 +158,7 @@ describe("upstream.fields", () => {
       [["labels"], { ...translated, labels: { a: "b" } }, all],
       [["generationConfig"], { ...translated, generationConfig: body.generationConfig }, named]
     ] as const
-  )("limits the caller's own words: %j", async (fields, expected, ignored) => {
+  )("limits the caller's vendor fields: %j", async (fields, expected, ignored) => {
     const limited = await startGateway({
       accounts: [{ token: "server-key" }],
       upstream: {

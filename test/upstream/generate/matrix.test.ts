@@ -407,7 +407,7 @@ const requests: ReadonlyArray<Asked> = [
 
 const foreign = styleNames.filter((style): style is Foreign => style !== "generate")
 
-describe("a request in the words of another style arrives as contents:", () => {
+describe("a request of another style arrives as contents:", () => {
   it.each(requests.flatMap(({ name, ...rest }) => foreign.map((style) => ({ name, style, ...rest }))))(
     "$name ($style)",
     async ({ expected, in: fields, style }) => {

@@ -144,7 +144,7 @@ const seenBody = async (send: () => Promise<unknown>) => {
 }
 
 describe("a request by the official client", () => {
-  it.each(Object.entries(requests))("arrives in the caller's own words: %s", async (_, request) => {
+  it.each(Object.entries(requests))("arrives as the caller sent it: %s", async (_, request) => {
     const direct = await seenBody(async () => {
       for await (
         const _ of await clientOf(server.baseUrl).models.generateContentStream({ model: "gemini-server", ...request })
