@@ -154,8 +154,8 @@ export const startReadingModels = Effect.gen(function*() {
     readers = readersOf(current, drivers)
     for (const name of before.keys()) {
       if (readers.has(name)) continue
-      findings.delete(name)
       yield* FiberMap.remove(reading, name)
+      findings.delete(name)
     }
     for (const [name, reader] of readers) {
       if (isSame(before.get(name), reader)) continue
