@@ -339,7 +339,11 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
           Effect.catchTag("Superseded", () => Effect.succeed(false))
         )
       )
-      if (done) return yield* saved(snapshot, change)
+      if (done) {
+        const known = new Set(before.config.warnings)
+        yield* logWarnings(backing.place, snapshot.config.warnings.filter((warning) => !known.has(warning)))
+        return yield* saved(snapshot, change)
+      }
       if (merges >= mostMerges) {
         return yield* new ConfigConflict({ message: "the configuration is being changed elsewhere: try again" })
       }

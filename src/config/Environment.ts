@@ -36,6 +36,8 @@ export interface EnvironmentShape {
   readonly host: string
   /** `GATEWAY_CONFIG_PATH`. */
   readonly configPath: string
+  /** Whether `GATEWAY_CONFIG_PATH` is set. */
+  readonly configPathNamed: boolean
   /** `GATEWAY_DATA_DIR`, the folder for the gateway's own data. */
   readonly dataDir: string | undefined
   /** `GATEWAY_CONFIG_JSON`, unparsed. */
@@ -139,6 +141,7 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
       port: variable("PORT", 5001, "must be a port number between 0 and 65535", port),
       host: string("HOST", "127.0.0.1"),
       configPath: string("GATEWAY_CONFIG_PATH", "config.json"),
+      configPathNamed: variable("GATEWAY_CONFIG_PATH", false, "must be a text", () => true),
       dataDir: string("GATEWAY_DATA_DIR", undefined),
       configJson: secret("GATEWAY_CONFIG_JSON"),
       configWriteback: variable(

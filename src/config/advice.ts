@@ -150,18 +150,15 @@ export const adviceOn = Effect.fnUntraced(
   }
 )
 
-/** The path of the configuration file where no variable names one. */
-const usualPath = "config.json"
-
 /** Below this, an admin key can be found by trying. */
 const shortestAdminKey = 16
 
 /** The advice on the environment's variables. `file` is the content of the configuration file, if there is one. */
 export const environmentAdvice = (
-  { adminKey, configJson, configPath }: EnvironmentShape,
+  { adminKey, configJson, configPath, configPathNamed }: EnvironmentShape,
   file: Option.Option<unknown>
 ): ReadonlyArray<string> => [
-  ...configJson === undefined && configPath !== usualPath && Option.isNone(file)
+  ...configJson === undefined && configPathNamed && Option.isNone(file)
     ? [
       `GATEWAY_CONFIG_PATH names ${configPath}, which does not exist: the defaults hold until a change writes the file`
     ]

@@ -12,6 +12,8 @@ import { placeOfUpstream } from "../domain/upstreamNames.ts"
 /** A finding: a sentence for operators, without an address or a credential. */
 export interface ServerFinding {
   readonly upstream: string
+  /** Whether the server does not answer, or lacks a model. */
+  readonly kind: "away" | "missing"
   readonly message: string
 }
 
@@ -33,7 +35,7 @@ const reasonOf = ({ cause, kind }: UpstreamFailure): string =>
 /** The finding of a failed read; a server that refuses to list its models answers all the same. */
 export const notAnswering = (upstream: string, failure: UpstreamFailure): ReadonlyArray<ServerFinding> =>
   failure.kind === "transport" || failure.kind === "timeout"
-    ? [{ upstream, message: `upstream ${upstream} does not answer: ${reasonOf(failure)}` }]
+    ? [{ upstream, kind: "away", message: `upstream ${upstream} does not answer: ${reasonOf(failure)}` }]
     : []
 
 /** The models of the configuration that a list lacks. Without a tag, a name means `latest`. An empty list names nothing. */
@@ -50,6 +52,7 @@ export const missingModels = (
     const hint = near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`
     return {
       upstream: name,
+      kind: "missing",
       message: `${placeOfUpstream(name)}.models.${id} names "${model}", which the server does not list${hint}`
     }
   })

@@ -95,6 +95,8 @@ const readList = (reader: Reader): Effect.Effect<ReadList> =>
       )
   })
 
+const isAway = (findings: ReadonlyArray<ServerFinding>): boolean => findings.some(({ kind }) => kind === "away")
+
 /** Servers that are asked together. */
 const readAtOnce = 8
 
@@ -126,7 +128,7 @@ export const startReadingModels = Effect.gen(function*() {
     findings.set(name, now)
     const isNew = ({ message }: ServerFinding) => !before.some((known) => known.message === message)
     return Effect.forEach(now.filter(isNew), ({ message }) => Effect.logWarning(message), { discard: true }).pipe(
-      Effect.andThen(before.length > 0 && now.length === 0 ? Effect.logInfo(`upstream ${name} answers`) : Effect.void)
+      Effect.andThen(isAway(before) && !isAway(now) ? Effect.logInfo(`upstream ${name} answers`) : Effect.void)
     )
   }
 
@@ -140,7 +142,7 @@ export const startReadingModels = Effect.gen(function*() {
       yield* found(upstream.name, list.findings)
       if (list.names !== undefined) yield* config.setListedModels(upstream, list.names)
       if (isFirstDone()) yield* Deferred.succeed(first, undefined)
-      return list.names === undefined && list.findings.length > 0 ? whileAway : interval
+      return isAway(list.findings) ? whileAway : interval
     })
 
   const follow = Effect.gen(function*() {
@@ -152,8 +154,8 @@ export const startReadingModels = Effect.gen(function*() {
     readers = readersOf(current, drivers)
     for (const name of before.keys()) {
       if (readers.has(name)) continue
-      findings.delete(name)
       yield* FiberMap.remove(reading, name)
+      findings.delete(name)
     }
     for (const [name, reader] of readers) {
       if (isSame(before.get(name), reader)) continue

@@ -78,12 +78,13 @@ describe("the advice on a configuration", () => {
   })
 
   it("names a configuration file that does not exist, and an admin key that is short", () => {
-    const variables = { adminKey: undefined, configJson: undefined, configPath: "config.json" }
+    const variables = { adminKey: undefined, configJson: undefined, configPath: "config.json", configPathNamed: false }
     const adviceOn = (changes: object, file: Option.Option<string> = Option.none()) =>
       environmentAdvice({ ...variables, ...changes } as EnvironmentShape, file)
     assert.deepStrictEqual(adviceOn({}), [])
-    assert.match(adviceOn({ configPath: "/etc/gateway.json" }).join(), /^GATEWAY_CONFIG_PATH names .+ does not exist: /)
-    assert.deepStrictEqual(adviceOn({ configPath: "/etc/gateway.json" }, Option.some("{}")), [])
+    const named = { configPathNamed: true }
+    assert.match(adviceOn(named).join(), /^GATEWAY_CONFIG_PATH names config\.json, which does not exist: /)
+    assert.deepStrictEqual(adviceOn(named, Option.some("{}")), [])
     assert.deepStrictEqual(adviceOn({ adminKey: Redacted.make("a".repeat(16)) }), [])
     assert.match(
       adviceOn({ adminKey: Redacted.make("short") }).join(),

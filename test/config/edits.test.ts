@@ -119,6 +119,20 @@ describe("edits of the configuration file", () => {
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
+  it.effect("and changes through the admin API are logged with the warnings that are new", () => {
+    const logs: Array<string> = []
+    return Effect.gen(function*() {
+      const path = yield* configFile({ keys: ["a"], prices: { "gpt-9": { input: 1 } } })
+      const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+      assert.match(logs.join("\n"), /config\.json: prices\.gpt-9 is a price of no known model/)
+      logs.length = 0
+      yield* addKey(store, "b")
+      assert.deepStrictEqual(logs, [])
+      yield* set(store, ["prices"], { "gpt-9": { input: 1 }, "gpt-10": { input: 1 } })
+      assert.match(logs.join("\n"), /^\S+config\.json: prices has 2 prices of no known model [^\n]+$/)
+    }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
+  })
+
   it.effect("are merged with a concurrent change of other fields", () =>
     Effect.gen(function*() {
       const path = yield* configFile({

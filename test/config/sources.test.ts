@@ -179,3 +179,24 @@ describe("the secret of admin JWTs", () => {
       assert.isFalse(yield* fs.exists(`${path}.jwt-secret`))
     }).pipe(Effect.provide(quiet)))
 })
+
+describe("GATEWAY_CONFIG_PATH", () => {
+  const startLogs = (variables: Readonly<Record<string, string>>) => {
+    const logs: Array<string> = []
+    return Effect.map(startStore(variables), ({ advice }) => ({ advice, logs })).pipe(
+      Effect.provide(collectLogs(logs))
+    )
+  }
+
+  it.effect("that names a missing file is a warning of the start, as is a short admin key", () =>
+    Effect.gen(function*() {
+      const missing = yield* configFile()
+      const { advice, logs } = yield* startLogs({ GATEWAY_CONFIG_PATH: missing, GATEWAY_ADMIN_KEY: "short" })
+      assert.lengthOf(advice, 2)
+      assert.deepStrictEqual(logs, [...advice])
+      assert.isTrue(advice[0]?.startsWith(`GATEWAY_CONFIG_PATH names ${missing}, which does not exist: `), advice[0])
+      const path = yield* configFile({ keys: ["a"] })
+      const well = yield* startLogs({ GATEWAY_CONFIG_PATH: path, GATEWAY_ADMIN_KEY: "long-enough-to-stay" })
+      assert.deepStrictEqual(well, { advice: [], logs: [] })
+    }).pipe(Effect.provide(NodeServices.layer)))
+})

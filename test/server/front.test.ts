@@ -66,6 +66,13 @@ describe("the start", () => {
     assert.include(bannerLines({ ...facts, proxies }), "proxy         default uses http://proxy.corp:3128")
   })
 
+  it("warns of servers that do not answer, and of models that they lack", () => {
+    const findings = Array.from({ length: 30 }, (_, i) => `upstream u${i} does not answer: the connection was refused`)
+    const lines = bannerLines({ ...facts, findings }).filter((line) => line.startsWith("warning"))
+    assert.strictEqual(lines[0], "warning       upstream u0 does not answer: the connection was refused")
+    assert.isBelow(lines.length, findings.length)
+  })
+
   it("says that changes stay in memory where the environment is the source", () => {
     assert.include(
       bannerLines({ ...facts, config: undefined }),

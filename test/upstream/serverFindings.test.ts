@@ -83,6 +83,20 @@ describe("a model that the server's list lacks", () => {
     assert.strictEqual(tested.message, `The upstream answers; ${sentence}`)
   })
 
+  it("is named no longer once the configuration names a listed one", async () => {
+    server = await startOpenAiServer()
+    server.list(() => modelList("qwen3:14b"))
+    const upstream = { driver: "openai", base_url: server.baseUrl, models: { small: "qwen3:8b" } }
+    gateway = await startGateway({ upstreams: { gpu: upstream } })
+    assert.match((await readyz()).detail ?? "", /^upstreams\.gpu\.models\.small names "qwen3:8b"/)
+    await admin("/admin/upstreams/gpu", "PATCH", { models: { small: "qwen3:14b" } })
+    await untilHolds(async () => (await readyz()).detail === undefined)
+    await admin("/admin/upstreams/gpu", "PATCH", { models: { small: "qwen3:14" } })
+    await untilHolds(async () => (await readyz()).detail?.includes(`did you mean "qwen3:14b"?`) === true)
+    await admin("/admin/upstreams/gpu", "PATCH", { enabled: false })
+    await untilHolds(async () => (await readyz()).detail === undefined)
+  })
+
   it("is found in lists with names alone, and eight times an upstream at most", () => {
     const models = Array.from(
       { length: 20 },

@@ -1,6 +1,7 @@
 /** What `check-config --online` finds out: each server of a configuration is asked once for its list of models. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as References from "effect/References"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { RawConfig } from "../../config/json.ts"
@@ -21,5 +22,7 @@ export const onlineFindings = (raw: RawConfig) =>
         Layer.provide(layerUndici),
         Layer.provideMerge([ConfigStore.layerJson(raw), Deadlines.layer])
       )
-    )
+    ),
+    // The command prints the warnings of the configuration, which the store would log.
+    Effect.provideService(References.MinimumLogLevel, "Error")
   )

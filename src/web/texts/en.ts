@@ -382,7 +382,7 @@ export const en = {
     attention: "Needs attention",
     nothing: "Nothing needs attention.",
     kinds: { upstreams: "Upstream", accounts: "Account", keys: "Key", requests: "Error", settings: "Setting" },
-    noEffect: "Has no effect",
+    warning: "Warning",
     atLimit: "At its limit",
     nearLimit: "Near its limit",
     times: (n: number) => count(n, "time", "times"),
@@ -1065,6 +1065,9 @@ export const en = {
     groups: (name: string) => groupNames[name] ?? name,
     search: "Find a setting",
     noneFound: "No setting matches.",
+    warnings: "Warnings",
+    warningsHint:
+      "These settings are valid and do not do what they say. Each line begins with the setting and says what helps.",
     names: (path: string) => settingNames[path],
     effective: (value: string) => `In effect: ${value}`,
     byDefault: (value: string) => `${value} (default)`,

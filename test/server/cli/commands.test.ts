@@ -74,6 +74,25 @@ describe.concurrent("check-config", () => {
     assert.deepEqual(keys, ["the-key", "the-key"])
   })
 
+  it("says each warning once, with its place, also with --online", async () => {
+    const at = file("priced.json", { keys: ["k"], prices: { "gpt-9": { input: 1 } } })
+    const { code, stderr, stdout } = await run(["check-config", "--online", at])
+    assert.deepEqual([code, stdout], [0, `${at}: valid (upstream default (embedded); 0 accounts, 1 key)\n`])
+    assert.match(stderr, /^\S+priced\.json: prices\.gpt-9 is a price of no known model [^\n]+\n$/)
+  })
+
+  it("refuses with --strict a named file that does not exist, and a short admin key", async () => {
+    const at = path.join(folder(), "none.json")
+    const checked = (variables: Record<string, string>) => run(["check-config", "--strict"], { env: variables })
+    const [missing, short] = await Promise.all([
+      checked({ GATEWAY_CONFIG_PATH: at }),
+      checked({ GATEWAY_CONFIG_PATH: file("config.json", { keys: ["k"] }), GATEWAY_ADMIN_KEY: "short" })
+    ])
+    assert.deepEqual([missing.code, short.code], [1, 1])
+    assert.include(missing.stderr, `GATEWAY_CONFIG_PATH names ${at}, which does not exist: `)
+    assert.match(short.stderr, /^GATEWAY_ADMIN_KEY has fewer than 16 characters: /)
+  })
+
   it("says where a file is no JSON, and that one is missing", async () => {
     const broken = file("config.json", "{\n  \"keys\": [,]\n}")
     const [syntax, missing] = await Promise.all([

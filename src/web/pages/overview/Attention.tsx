@@ -185,7 +185,7 @@ const useSettingsGroup = (): Group => {
       link: linkTo("settings"),
       what: (
         <>
-          <Badge sign="▲" tone="warn" text={t.noEffect} />
+          <Badge sign="▲" tone="warn" text={t.warning} />
           <span class="hint" title={warning}>{warning}</span>
         </>
       )

@@ -125,6 +125,19 @@ const FromFile = ({ fields }: { readonly fields: ReadonlyArray<Setting> }) => {
   )
 }
 
+/** What the configuration and the environment say and do not do. */
+const Warnings = ({ warnings }: Pick<SettingsFields, "warnings">) => {
+  const t = useTexts().settings
+  return warnings.length === 0 ? null : (
+    <Section name={t.warnings}>
+      <p class="hint">{t.warningsHint}</p>
+      <ul class="stack">
+        {warnings.map((warning) => <li key={warning} class="notice warn">{warning}</li>)}
+      </ul>
+    </Section>
+  )
+}
+
 /** Changes the admin password, which ends all sessions. */
 const Password = () => {
   const t = useTexts().settings
@@ -289,6 +302,7 @@ export const Settings = () => {
       <Loaded atom={fieldsAtom}>
         {(settings) => (
           <>
+            {q === "" && <Warnings warnings={settings.warnings} />}
             <SettingsForm {...settings} isShown={isShown} />
             {q === "" && <Password />}
             {q === "" && <AdminTokens />}
