@@ -11,7 +11,7 @@ import { promisify } from "node:util"
 import { gzipSync } from "node:zlib"
 import { anyTypes, importedModules } from "../../scripts/release/declarations.ts"
 import { tar } from "../../scripts/release/tar.ts"
-import { allSnippets } from "../support/snippets.ts"
+import { allSnippets, pageText } from "../support/snippets.ts"
 import { installPackage, type Project } from "./installed.ts"
 
 const run = promisify(execFile)
@@ -34,6 +34,17 @@ describe("the installed package", () => {
 
   it.each(names)("runs in the app %s", async (name) => {
     assert.strictEqual(await project.run(path.join(project.folder, name)), "")
+  })
+
+  it("has peers of the versions that docs/in-your-app.md states", () => {
+    const { engines, peerDependencies } = JSON.parse(
+      new TextDecoder().decode(project.files.get("package.json"))
+    ) as { readonly engines: { readonly node: string }; readonly peerDependencies: Readonly<Record<string, string>> }
+    const page = pageText("docs/in-your-app.md")
+    assert.include(page, `Node ${engines.node.replace(/^>=/, "").replace(/\.0$/, "")} or later`)
+    assert.strictEqual(peerDependencies["@effect/platform-node"], peerDependencies["effect"])
+    assert.include(page, `\`effect\` and \`@effect/platform-node\` \`${peerDependencies["effect"]}\``)
+    assert.include(page, `\`redis\` \`${peerDependencies["redis"]}\``)
   })
 
   const declarations = () => {
