@@ -11,7 +11,7 @@ import { addressPrivacies, parseRange } from "../domain/addresses.ts"
 import { parseDecimal } from "../domain/decimal.ts"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
 import { alsoOnNames } from "../domain/nextTry.ts"
-import { driverNames } from "../domain/protocols.ts"
+import { driverNames, protocolNames } from "../domain/protocols.ts"
 import { parseTimestamp } from "../domain/time.ts"
 import { parseStoredPassword } from "./storedPassword.ts"
 
@@ -422,7 +422,7 @@ export const upstreamName = /^[a-z][a-z0-9-]{0,31}$/
 
 /** An upstream besides `upstream`, whose name is its key in `upstreams`. */
 export const UpstreamEntry = group({
-  driver: described(oneOf(["session", "openai", "messages", "generate"]), "How the upstream is spoken to."),
+  driver: described(oneOf(protocolNames), "How the upstream is spoken to."),
   base_url: UpstreamGroup.fields.base_url,
   models: UpstreamGroup.fields.models,
   tools: UpstreamGroup.fields.tools,

@@ -94,6 +94,16 @@ describe("scripts/install.sh", () => {
     }
   })
 
+  it("is behind every command of the documents: none calls node or npx by itself", () => {
+    const texts = ["README.md", "docs/contributing.md"].map((file) => readFileSync(path.join(root, file), "utf8"))
+    const commands = texts.flatMap((text) => [...text.matchAll(/`([^`\n]+)`|^ {4}(\S.*)$/gm)])
+      .map(([, inline, block]) => (inline ?? block!).replace(/^(?:[A-Z_]+=\S+ )+/, ""))
+    assert.deepEqual(commands.filter((command) => /^(?:node|npx) \S/.test(command)), [])
+    const called = commands.flatMap((command) => /^npm run ([\w:]+)/.exec(command)?.[1] ?? [])
+    assert.includeMembers(called, ["build", "check", "console", "docs", "format", "picture"])
+    for (const name of called) assert.property(manifest.scripts, name)
+  })
+
   it("keeps an installation for running when only a development package has a newer version", () => {
     newer("vitest")
     assert.deepInclude(install("run"), nothing)
