@@ -3,7 +3,7 @@
  *
  * Completions, embeddings and carried requests go by the same attempts. Nothing has been sent before an attempt's output, so an
  * earlier failure may be retried: on another account of the target, or on another target of the route (`domain/nextTry.ts`). Decisions
- * depend on this module's own counters; the request's stats are written and never read.
+ * depend on this module's own counters, not on the request's stats.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

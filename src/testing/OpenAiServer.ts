@@ -112,7 +112,7 @@ export class OpenAiServer extends Context.Service<OpenAiServer, {
   ) => Effect.Effect<void>
   /** Sets the models that the server lists. Without it, it has no list. */
   readonly models: (...ids: ReadonlyArray<string>) => Effect.Effect<void>
-  /** The requests since the last order, without those for the list of models. */
+  /** The requests since the last order, the latest 10,000 at most, without those for the list of models. */
   readonly requests: Effect.Effect<ReadonlyArray<SeenRequest>>
   /** Waits until the requests satisfy `predicate`, which is checked after every change. */
   readonly until: (predicate: (requests: ReadonlyArray<SeenRequest>) => boolean) => Effect.Effect<void>
@@ -134,7 +134,17 @@ export class OpenAiServer extends Context.Service<OpenAiServer, {
             ),
           models: (...ids) => Effect.sync(() => server.list(() => modelList(...ids))),
           requests: Effect.sync(() => server.requests),
-          until: (predicate) => Effect.promise(() => server.until(predicate))
+          until: (predicate) =>
+            Effect.callback((resume) => {
+              const look = () => {
+                if (!predicate(server.requests)) return
+                stop()
+                resume(Effect.void)
+              }
+              const stop = server.onChange(look)
+              look()
+              return Effect.sync(stop)
+            })
         })
     )
   )

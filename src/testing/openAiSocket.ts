@@ -46,6 +46,8 @@ export interface OpenAiServer {
   readonly lists: ReadonlyArray<SeenRequest>
   /** Resolves once the condition holds. It is evaluated after each change of the requests. */
   readonly until: (condition: (requests: ReadonlyArray<SeenRequest>) => boolean) => Promise<void>
+  /** Calls a listener after each change of the requests, until the returned function is called. */
+  readonly onChange: (listener: () => void) => () => void
   readonly stop: () => Promise<void>
 }
 
@@ -91,6 +93,18 @@ const readBody = async (request: IncomingMessage): Promise<Buffer> => {
   return Buffer.concat(pieces)
 }
 
+/** The JSON of a body; `undefined` if it is none. */
+const parsed = (bytes: Buffer): Record<string, unknown> | undefined => {
+  try {
+    return JSON.parse(bytes.toString()) as Record<string, unknown>
+  } catch {
+    return undefined
+  }
+}
+
+/** The latest requests that are kept. */
+const mostKept = 10_000
+
 const isForm = (request: IncomingMessage) => request.headers["content-type"]?.startsWith("multipart/") === true
 
 const play = async (answer: Answer, response: ServerResponse): Promise<void> => {
@@ -122,13 +136,19 @@ export const startOpenAiServer = async (port = 0): Promise<OpenAiServer> => {
   let lists: Array<SeenRequest> = []
   let reply: (request: SeenRequest, index: number) => Answer = () => streamed({ content: "Hello" })
   let requests: Array<SeenRequest> = []
+  let count = 0
   let accepted = 0
   const listeners = new Set<() => void>()
   const changed = () => listeners.forEach((listener) => listener())
+  const onChange = (listener: () => void) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
 
   const server = createServer((request, response) => {
     const receive = (bytes: Buffer) => {
-      const body = bytes.length === 0 || isForm(request) ? {} : JSON.parse(bytes.toString())
+      const body = bytes.length === 0 || isForm(request) ? {} : parsed(bytes)
+      if (body === undefined) return play(json(400, { error: { message: "The body is no JSON" } }), response)
       const seen: SeenRequest = {
         method: request.method ?? "",
         path: request.url ?? "",
@@ -144,7 +164,9 @@ export const startOpenAiServer = async (port = 0): Promise<OpenAiServer> => {
         changed()
         return play(listReply(seen), response)
       }
-      const index = requests.push(seen) - 1
+      const index = count++
+      requests.push(seen)
+      if (requests.length > mostKept) requests.shift()
       response.on("close", () => {
         seen.outcome = response.writableFinished ? "finished" : "aborted"
         changed()
@@ -177,15 +199,17 @@ export const startOpenAiServer = async (port = 0): Promise<OpenAiServer> => {
     answer: (next) => {
       reply = next
       requests = []
+      count = 0
     },
+    onChange,
     until: (condition) =>
       new Promise((resolve) => {
         const check = () => {
           if (!condition(requests)) return
-          listeners.delete(check)
+          stop()
           resolve()
         }
-        listeners.add(check)
+        const stop = onChange(check)
         check()
       }),
     stop: () =>

@@ -1,6 +1,5 @@
 /**
- * Counts what a request costs in Effect: primitives evaluated, fibers that evaluate any, times one went on after a wait, and
- * whole contexts that were copied. Counts do not depend on the machine, so a budget of them is a test that cannot flake.
+ * Counts what a request costs in Effect: primitives evaluated, and fibers that evaluate any. Counts do not depend on the machine, so a budget of them is a test that cannot flake.
  */
 import { Tracer } from "effect"
 

@@ -4,7 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
@@ -43,6 +43,7 @@ describe("the installed package", () => {
     const page = pageText("docs/in-your-app.md")
     assert.include(page, `Node ${engines.node.replace(/^>=/, "").replace(/\.0$/, "")} or later`)
     assert.strictEqual(peerDependencies["@effect/platform-node"], peerDependencies["effect"])
+    assert.include(page, `effect@${peerDependencies["effect"]} @effect/platform-node@${peerDependencies["effect"]}\n`)
     assert.include(page, `\`effect\` and \`@effect/platform-node\` \`${peerDependencies["effect"]}\``)
     assert.include(page, `\`redis\` \`${peerDependencies["redis"]}\``)
   })
@@ -156,6 +157,17 @@ await Effect.runPromise(failed)
       ])
       const { stdout } = await run("npx", ["--offline", "model-gateway", "--version"], options)
       assert.match(stdout, /^model-gateway v\d.*, package\)\n$/)
+
+      // Another Effect in the app, as npm finds it: a folder that needs no network.
+      const other = path.join(folder, "other-effect")
+      mkdirSync(other)
+      writeFileSync(path.join(other, "package.json"), JSON.stringify({ name: "effect", version: "4.0.0" }))
+      const clash = await run("npm", ["install", "--offline", "--no-audit", "--no-fund", "./other-effect"], options)
+        .then(
+          () => assert.fail("installed"),
+          (error: { readonly stderr: string }) => error
+        )
+      assert.match(clash.stderr, /ERESOLVE[^]*effect@"~/)
 
       // The launcher's syntax is old enough for an older Node to print the message.
       const older = `Object.defineProperty(process, "versions", { value: { node: "20.9.0" } })`
