@@ -93,7 +93,7 @@ const readBody = async (request: IncomingMessage): Promise<Buffer> => {
   return Buffer.concat(pieces)
 }
 
-/** The JSON of a body; `undefined` if it is none. */
+/** The JSON of a body; `undefined` for other text. */
 const parsed = (bytes: Buffer): Record<string, unknown> | undefined => {
   try {
     return JSON.parse(bytes.toString()) as Record<string, unknown>
