@@ -42,7 +42,14 @@ const library = async (origin: Origin): Promise<Array<[string, Uint8Array]>> => 
     plugins: [luaTexts],
     transform: { define: defineBuild(infoOf(origin)) },
     // One folder, so that the module that reads the assets finds them in its own folder.
-    output: { format: "esm", entryFileNames: "[name].js", chunkFileNames: "[name]-[hash].js", sourcemap: true }
+    output: {
+      format: "esm",
+      entryFileNames: "[name].js",
+      chunkFileNames: "[name]-[hash].js",
+      sourcemap: true,
+      // The declarations carry the docs of the API. Notes for other bundlers and of licences stay.
+      comments: { legal: true, annotation: true, jsdoc: false }
+    }
   })
   return output.flatMap((part) => {
     if (part.type !== "chunk") return []
