@@ -79,6 +79,15 @@ const targets = () => page.getByRole("list", { name: "Targets" }).locator("code"
 const focused = () => page.locator(":focus").getAttribute("aria-label")
 
 describe("upstreams at the console", () => {
+  it("a mapped model that the server's list lacks needs attention, with what is meant", async () => {
+    const gpu = { ...upstreamAt(first), models: { qwen3: "Qwen/Qwen3-8" } }
+    await start({ upstreams: { gpu }, accounts: [] }, "upstreams")
+    const sentence = `upstreams.gpu.models.qwen3 names "Qwen/Qwen3-8", which the server does not list; did you mean`
+    await row("gpu").getByText(sentence).waitFor()
+    await goTo(page, "Overview")
+    await region("Needs attention").getByRole("listitem").filter({ hasText: "gpu" }).getByText(sentence).waitFor()
+  })
+
   it("one is tested before it is saved, with models of its server, and answers callers", async () => {
     first.answer(() => streamed({ content: "From the new one" }))
     await start({}, "upstreams")
