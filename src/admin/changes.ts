@@ -4,11 +4,11 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { CanLeave } from "../config/clock/waiting.ts"
-import type { Saved, UpdateError } from "../config/ConfigStore.ts"
+import type { ConfigStore, Saved, UpdateError } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { type RawConfig, sha256Hex } from "../config/json.ts"
+import { isJsonObject, type RawConfig, sha256Hex } from "../config/json.ts"
 import { setField } from "../config/rawConfig.ts"
-import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { keyId } from "../domain/identity.ts"
 import { CurrentRequestStats } from "../http/RequestContext.ts"
 import { CurrentOperator, type Done } from "./middleware.ts"
@@ -91,3 +91,21 @@ export const setFields = (
   group: string,
   fields: Readonly<Record<string, Schema.Json | undefined>>
 ): RawConfig => Object.entries(fields).reduce((next, [name, value]) => setField(next, [group, name], value), raw)
+
+/**
+ * Replaces a map of the configuration by the whole map that a request gives. An empty one leaves the file. `ifMatch` is the header of
+ * the request.
+ */
+export const replaceMap = Effect.fnUntraced(function*(
+  store: typeof ConfigStore.Service,
+  name: "prices" | "routes",
+  map: unknown,
+  ifMatch: string | undefined
+) {
+  if (map === undefined) return yield* invalidRequest(`${name} is required`, name)
+  const value = isJsonObject(map) && Object.keys(map).length === 0 ? undefined : map as Schema.Json
+  return yield* changed(
+    `the ${name} were changed`,
+    store.update((raw) => Effect.succeed(setField(raw, [name], value)), { expected: revisionIn(ifMatch) })
+  )
+})

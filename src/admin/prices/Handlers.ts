@@ -2,18 +2,15 @@
  * Serves the prices.
  */
 import * as Effect from "effect/Effect"
-import type * as Schema from "effect/Schema"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
-import { setField } from "../../config/rawConfig.ts"
-import { invalidRequest } from "../../domain/GatewayError.ts"
 import { normalizeModelName } from "../../domain/models.ts"
 import { findPrice } from "../../domain/prices.ts"
 import { reachesModel, serverModels, type Target, targetName } from "../../domain/routes.ts"
 import type { ReplyBody } from "../../http/reply.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
-import { changed, lastingOf, revisionIn } from "../changes.ts"
+import { lastingOf, replaceMap } from "../changes.ts"
 import { adminHandlers, respondInSlices } from "../handlers.ts"
 import { AdminPricesGroup, PricesRequest } from "./Api.ts"
 
@@ -82,14 +79,7 @@ export const AdminPricesHandlers = adminHandlers(AdminPricesGroup, function*() {
     }),
     set: Effect.fnUntraced(function*({ headers, request }) {
       const { prices } = yield* readPrices(request)
-      if (prices === undefined) return yield* invalidRequest("prices is required", "prices")
-      const isEmpty = isJsonObject(prices) && Object.keys(prices).length === 0
-      const saved = yield* changed(
-        "the prices were changed",
-        store.update((raw) => Effect.succeed(setField(raw, ["prices"], isEmpty ? undefined : prices as Schema.Json)), {
-          expected: revisionIn(headers["if-match"])
-        })
-      )
+      const saved = yield* replaceMap(store, "prices", prices, headers["if-match"])
       const raw = yield* store.currentRaw
       return yield* respondInSlices(endpoints.set, {
         success: true,
