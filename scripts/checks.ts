@@ -44,7 +44,7 @@ const lint: Check = (signal) => run(signal, process.execPath, inModules("oxlint/
 
 // Effect's build of the compiler reports the compiler's errors and Effect's diagnostics in one pass. It has its own build info file,
 // because the plain compiler would write one without those diagnostics.
-const types = (project: string, name: string): Check => (signal) =>
+const types = (project: string, name: string, ...options: ReadonlyArray<string>): Check => (signal) =>
   run(
     signal,
     inModules(`@effect/tsgo-${process.platform}-${process.arch}/lib/tsc`),
@@ -52,13 +52,16 @@ const types = (project: string, name: string): Check => (signal) =>
     project,
     "--incremental",
     "--tsBuildInfoFile",
-    inModules(`.cache/${name}.tsbuildinfo`)
+    inModules(`.cache/${name}.tsbuildinfo`),
+    ...options
   )
 
 const checks: Readonly<Record<string, Check>> = {
   format,
   lint,
   types: types("tsconfig.json", "effect-tsc"),
+  // What the package declares to apps: a type that an exported name uses must be exported too.
+  declarations: types("tsconfig.build.json", "effect-tsc-build", "--noEmit", "--emitDeclarationOnly", "false"),
   "types of the console": types("src/web/tsconfig.json", "effect-tsc-console"),
   floors: async () => report(floorViolations(root)),
   links: async () => report(brokenLinks(root)),

@@ -69,7 +69,11 @@ const types = async (): Promise<Array<[string, Uint8Array]>> => {
   const folder = mkdtempSync(path.join(tmpdir(), "types-"))
   try {
     const tsc = path.join(root, "node_modules/.bin/tsc")
-    await promisify(execFile)(tsc, ["--project", path.join(root, "tsconfig.build.json"), "--outDir", folder])
+    await promisify(execFile)(tsc, ["--project", path.join(root, "tsconfig.build.json"), "--outDir", folder]).catch(
+      (error: { readonly stdout: string }) => {
+        throw new Error(`the declarations were not made:\n${error.stdout}`)
+      }
+    )
     return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".d.ts"))
       .map((file): [string, Uint8Array] => {
         const text = sortUnions(file, readFileSync(path.join(folder, file), "utf8"))

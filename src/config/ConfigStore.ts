@@ -110,7 +110,7 @@ export interface UpdateOptions {
   readonly own?: Pick<OwnChange, "by" | "what"> | undefined
 }
 
-interface ConfigStoreShape {
+export interface ConfigStoreShape {
   /** The configuration in effect. */
   readonly current: Effect.Effect<GatewayConfig>
   /** Like `current`, synchronous for the hot path. */

@@ -25,22 +25,26 @@ export const findServer = (): string => {
   return found
 }
 
-/**
- * A free port for a process that starts later. It lies below the range from which the system takes the local ports of outgoing
- * connections: until the process listens, no connection of another test can occupy it, nor can a client that polls the port be
- * connected to itself.
- */
-export const freePort = async (): Promise<number> => {
-  const port = randomInt(15_000, 32_000)
+const isFree = async (port: number): Promise<boolean> => {
   const server = createServer().listen(port, "127.0.0.1")
   try {
     await once(server, "listening")
   } catch {
-    return freePort()
+    return false
   }
   server.close()
   await once(server, "close")
-  return port
+  return true
+}
+
+/**
+ * A free port for a process that starts later. It lies below the range from which the system takes the local ports of outgoing
+ * connections: until the process listens, no connection of another test can occupy it, nor can a client that polls the port be
+ * connected to itself. The same holds for the port 10,000 above, where a Redis server in cluster mode listens to the other nodes.
+ */
+export const freePort = async (): Promise<number> => {
+  const port = randomInt(10_000, 20_000)
+  return await isFree(port) && await isFree(port + 10_000) ? port : freePort()
 }
 
 /** A client for inspection by tests. */
