@@ -17,25 +17,17 @@ import path from "node:path"
 import { settingsFields } from "../src/admin/settings/fields.ts"
 import { decodeConfig } from "../src/config/decodeConfig.ts"
 import { Environment } from "../src/config/Environment.ts"
-import { carriedHints, families } from "../src/domain/families/families.ts"
-import type { Fields, Kinds, Row as FieldRow } from "../src/domain/families/Family.ts"
 import { GatewayApi } from "../src/server/Api.ts"
 import { gateway } from "../src/server/cli/commands.ts"
+import { families } from "../src/styles/families.ts"
 import { faultTable } from "../src/upstream/embedded/faults.ts"
 import { directives } from "../src/upstream/embedded/script.ts"
 import { clients } from "./clients.ts"
+import { fidelityTable } from "./docs/fidelity.ts"
+import { code, table } from "./docs/table.ts"
 import { faultOutcomes, serverOutcomes } from "./faultOutcomes.ts"
 
 const folder = path.join(import.meta.dirname, "../docs")
-
-type Row = ReadonlyArray<string>
-
-const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ")
-
-const table = (head: Row, rows: ReadonlyArray<Row>): string =>
-  [head, head.map(() => "---"), ...rows].map((row) => `| ${row.map(cell).join(" | ")} |`).join("\n")
-
-const code = (text: string): string => `\`${text}\``
 
 const units = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]] as const
 
@@ -230,56 +222,9 @@ const commands = async (): Promise<string> => {
   return [...parts, `### Options of every command${options({ flags: root.globalFlags ?? [] })}`].join("\n\n")
 }
 
-/** Where the first row with the same contents stands, in the table that is being made. */
-let seen = new Map<unknown, string>()
-
-/** The rows of one field and of what it contains. Elements of lists have rows for what the gateway does not read. */
-const rowsOf = (path: string, name: string, field: FieldRow, isElement: boolean): ReadonlyArray<Row> => {
-  const contents = field.items ?? field.kinds ?? field.fields
-  const first = isElement ? seen.get(contents) : undefined
-  if (contents !== undefined && first !== undefined) return [[code(path), field.fate, `As ${code(first)}.`]]
-  seen.set(contents, path)
-  const { as, fate, fields, items, kinds, local, required, whole, why } = field
-  const said = [
-    as === undefined ? undefined : `Sent as ${code(as)}.`,
-    local === true && fate === "told" ? "Sent to no server." : undefined,
-    required === true ? "Refused where it is not sent." : undefined,
-    fate === "carried" ? carriedHints.get(name) : undefined,
-    why?.replace(/^./, (letter) => letter.toUpperCase()).replace(/\.?$/, ".")
-  ].filter((text) => text !== undefined).join(" ")
-  const shown = whole === true ? "translated" : fate
-  const isPlain = isElement && shown === "modelled" && said === ""
-  return [
-    ...(isPlain ? [] : [[code(path), shown, said]]),
-    ...(fields === undefined ? [] : fieldRows(fields, `${path}.`, isElement)),
-    ...(kinds === undefined ? [] : kindRows(path, kinds, isElement, false)),
-    ...(items?.fields === undefined ? [] : fieldRows(items.fields, `${path}[].`, true)),
-    ...(items?.kinds === undefined ? [] : kindRows(path, items.kinds, true, true))
-  ]
-}
-
-/** The rows of an object's kinds. Kinds with the same table share their rows. */
-const kindRows = (path: string, { rows }: Kinds, isElement: boolean, isList: boolean): ReadonlyArray<Row> => {
-  const names = new Map<FieldRow, Array<string>>()
-  for (const [kind, row] of rows) names.set(row, [...names.get(row) ?? [], kind])
-  return [...names].flatMap(([row, kinds]) => {
-    const named = kinds.filter((kind) => kind !== "").join("/")
-    const kind = isList || named !== "" ? `[${named}]` : ""
-    return rowsOf(path + kind, "", row, isElement)
-  })
-}
-
-/** The rows of a family's table; `path` is the object that the fields belong to. */
-const fieldRows = (fields: Fields, path = "", isElement = false): ReadonlyArray<Row> =>
-  [...fields].flatMap(([name, row]) => rowsOf(path + name, name, row, isElement))
-
-const vendorFields = Object.fromEntries(families.map(({ fields, name }) => [
-  `fields of ${name}`,
-  () => {
-    seen = new Map()
-    return table(["field", "what becomes of it", ""], fieldRows(fields))
-  }
-]))
+const vendorFields = Object.fromEntries(
+  families.map((family) => [`fields of ${family.name}`, () => fidelityTable(family)])
+)
 
 const isAdmin = (tag: string): boolean => tag.startsWith("admin-") || tag === "health" || tag === "metrics"
 

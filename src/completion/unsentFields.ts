@@ -3,8 +3,8 @@
  * another kind without them.
  */
 import type { Conversation, Part, Sampling, Thinking, Turn } from "../domain/Conversation.ts"
-import { carriedHints, isRequired } from "../domain/families/families.ts"
 import type { Natives } from "../domain/families/Natives.ts"
+import { carriedHints, isRequired } from "../domain/families/openai.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Driver, OwnInputs, Sends, UpstreamModel } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"

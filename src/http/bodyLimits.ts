@@ -2,6 +2,8 @@
  * Limits of a body's structure: nesting before it is parsed, and counts of its items before a Schema decodes it, so that an
  * oversized body costs no more than counting. Pure; malformed items are left for the Schema to report.
  */
+import type * as Schema from "effect/Schema"
+import { countedFields } from "../domain/families/requestSchema.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
@@ -9,20 +11,34 @@ import { type Cooperative, pieceChars, Slice } from "../domain/stream/cooperativ
 
 type Counted = GatewayError | undefined
 
-/** Names of a style's fields that count against the limits; each may be absent from a body. */
-export interface CountedFields {
+/** The fields of a request that count against the limits; each may be absent from a body. */
+interface Outline {
   /** Fields with the turns of a conversation. */
   readonly turns: ReadonlyArray<string>
   /** Further fields with parts. */
-  readonly parts?: ReadonlyArray<string>
+  readonly parts: ReadonlyArray<string>
   /** The field of a `tools` entry that lists functions; if absent, the entry itself is a function. */
-  readonly functions?: string
-  /** Path of the stop sequences, separated by dots. */
-  readonly stops: string
-  /** Path of the list of tool names, separated by dots. */
-  readonly toolNames?: string
+  readonly functions: string | undefined
+  /** Paths of stop sequences, separated by dots. */
+  readonly stops: ReadonlyArray<string>
+  /** Paths of lists of tool names, separated by dots. */
+  readonly toolNames: ReadonlyArray<string>
   /** Fields with maps of caller-defined keys. */
-  readonly maps?: ReadonlyArray<string>
+  readonly maps: ReadonlyArray<string>
+}
+
+/** The outline of a request, by the annotations of its Schema. */
+const outlineOf = (schema: Schema.Constraint): Outline => {
+  const fields = countedFields(schema)
+  const paths = (counted: string) => [...new Set(fields.flatMap(([kind, path]) => kind === counted ? [path] : []))]
+  return {
+    turns: paths("turns"),
+    parts: paths("parts"),
+    functions: paths("functions")[0]?.split(".").at(-1),
+    stops: paths("stops"),
+    toolNames: paths("toolNames"),
+    maps: paths("map")
+  }
 }
 
 /** Most keys of a caller-defined map; vendors allow 16 to 1,024. */
@@ -125,16 +141,15 @@ function* countTurns(body: JsonRecord, fields: ReadonlyArray<CountedField>, limi
 const functionsOf = (
   tool: unknown,
   field: string,
-  outline: CountedFields
+  { functions: name }: Outline
 ): ReadonlyArray<readonly [string, unknown]> => {
-  const name = outline.functions
   const functions = name !== undefined && isRecord(tool) ? tool[name] : undefined
   return name !== undefined && Array.isArray(functions)
     ? functions.map((each, i) => [`${field}.${name}[${i}]`, each])
     : [[field, tool]]
 }
 
-function* countTools(given: unknown, outline: CountedFields, limits: Limits): Cooperative<Counted> {
+function* countTools(given: unknown, outline: Outline, limits: Limits): Cooperative<Counted> {
   const tools: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
   const slice = new Slice()
   let count = 0
@@ -221,30 +236,33 @@ export function* nestsTooDeep(text: string, limit: number): Cooperative<boolean>
   return false
 }
 
-/** Makes a check that returns the error of the first exceeded limit. Build it once, not per request. */
-export const itemCounter = (outline: CountedFields) => {
+/** Makes a check that returns the error of the first exceeded limit of a request. Build it once, not per request. */
+export const itemCounter = (schema: Schema.Constraint) => {
+  const outline = outlineOf(schema)
+  const { maps, parts, turns } = outline
   const fields = [
-    ...outline.turns.map((name): CountedField => ({ name, isTurns: true })),
-    ...(outline.parts ?? []).map((name): CountedField => ({ name, isTurns: false }))
+    ...turns.map((name): CountedField => ({ name, isTurns: true })),
+    ...parts.map((name): CountedField => ({ name, isTurns: false }))
   ]
-  const stopsPath = outline.stops.split(".")
-  const { maps = [], toolNames } = outline
-  const toolNamesPath = toolNames?.split(".")
+  const at = (path: string) => ({ path, keys: path.split(".") })
+  const [stops, toolNames] = [outline.stops.map(at), outline.toolNames.map(at)]
 
-  return function*(body: unknown, limits: Limits): Cooperative<Counted> {
+  function* count(body: unknown, limits: Limits): Cooperative<Counted> {
     if (!isRecord(body)) return undefined
     const model = modelFault(body["model"], limits)
     if (model !== undefined) return model
-    const turns = yield* countTurns(body, fields, limits)
-    if (turns !== undefined) return turns
+    const counted = yield* countTurns(body, fields, limits)
+    if (counted !== undefined) return counted
     const { tools: given } = body
     const tools = given === undefined || given === null ? undefined : yield* countTools(given, outline, limits)
     if (tools !== undefined) return tools
-    const stops = countStops(valueAt(body, stopsPath), outline.stops, limits)
-    if (stops !== undefined) return stops
-    if (toolNames !== undefined && toolNamesPath !== undefined) {
-      const names = valueAt(body, toolNamesPath)
-      const named = Array.isArray(names) ? listed(names.length, limits.tools, toolNames) : undefined
+    for (const { keys, path } of stops) {
+      const fault = countStops(valueAt(body, keys), path, limits)
+      if (fault !== undefined) return fault
+    }
+    for (const { keys, path } of toolNames) {
+      const names = valueAt(body, keys)
+      const named = Array.isArray(names) ? listed(names.length, limits.tools, path) : undefined
       if (named !== undefined) return named
     }
     for (const field of maps) {
@@ -255,4 +273,5 @@ export const itemCounter = (outline: CountedFields) => {
     }
     return undefined
   }
+  return { count, turns }
 }

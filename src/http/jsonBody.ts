@@ -28,8 +28,8 @@ import { fieldName, type GatewayError, gatewayError, invalidRequest } from "../d
 import { isRecord, readExactly } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
-import { type CountedFields, itemCounter, nestsTooDeep } from "./bodyLimits.ts"
-import { type DecodePlan, planDecoder } from "./planDecoder.ts"
+import { itemCounter, nestsTooDeep } from "./bodyLimits.ts"
+import { planDecoder } from "./planDecoder.ts"
 import { encodingFault, receiveBody, smallBody, tooMuchHeld } from "./receiveBody.ts"
 import { CurrentRequestStats } from "./RequestContext.ts"
 
@@ -39,17 +39,16 @@ export interface BodyOptions {
   readonly limit?: number
   /** An empty body means an empty object. */
   readonly mayBeEmpty?: boolean
-  /** The fields that count against the limits. */
-  readonly outline?: CountedFields
   /** Returns an error for a body before it is decoded. */
   readonly refuse?: (body: unknown) => Cooperative<GatewayError | undefined>
   /** Converts a body to the form that the Schema describes. */
   readonly normalize?: (body: unknown) => Cooperative<unknown>
-  /** How a large body is decoded in slices. */
-  readonly pieces?: DecodePlan
   /** The decoded body has its text too. */
   readonly keepsText?: boolean
-  /** The vendor's contract, whose table says what becomes of fields that the Schema does not read. */
+  /**
+   * The vendor's contract, whose table says what becomes of fields that the Schema does not read. The fields that its Schema marks count
+   * against the limits, and the prompt's bytes are held.
+   */
   readonly family?: Family
   /** Returns the vendor's request within a body; by default the body itself. */
   readonly requestIn?: (body: unknown) => unknown
@@ -175,14 +174,12 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     limit,
     mayBeEmpty = false,
     normalize,
-    outline,
-    pieces,
     refuse,
     requestIn = itself
   } = options
-  const count = outline === undefined ? undefined : itemCounter(outline)
+  const counter = family === undefined ? undefined : itemCounter(schema)
   const decodeWhole = Schema.decodeUnknownResult(schema)
-  const decodeLarge = pieces === undefined ? undefined : planDecoder(schema, pieces)
+  const decodeLarge = planDecoder(schema)
 
   function* decode(
     text: string,
@@ -203,13 +200,13 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
       if (refused !== undefined) return Result.fail(refused)
       if (paths.length > 0 && stats !== undefined) stats.choosing = [...stats.choosing ?? [], ...paths]
     }
-    yield* restoreIntegers(body.success, text, outline?.turns ?? [])
+    yield* restoreIntegers(body.success, text, counter?.turns ?? [])
     const rest = family === undefined ? undefined : yield* restOf(family, request)
     const value = normalize === undefined ? body.success : yield* normalize(body.success)
-    const tooMany = count === undefined ? undefined : yield* count(value, limits)
+    const tooMany = counter === undefined ? undefined : yield* counter.count(value, limits)
     if (tooMany !== undefined) return Result.fail(tooMany)
     // Decoding in slices takes 1.5 to 5 times as long; the slowest body of this size takes 9 ms as a whole.
-    if (text.length <= smallBody || decodeLarge === undefined) {
+    if (text.length <= smallBody) {
       const whole = decodeWhole(value)
       return Result.isSuccess(whole)
         ? addRest(whole.success, rest, stats)
@@ -240,7 +237,7 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
       : decode(text, contentType, limits, stats)
     if (text.length <= smallBody) return Effect.fromResult(runSync(work))
     const sliced = Effect.flatMap(runCooperatively(work), Effect.fromResult)
-    return outline === undefined && !keepsText ? sliced : Effect.andThen(holdPrompt(text.length), sliced)
+    return family === undefined && !keepsText ? sliced : Effect.andThen(holdPrompt(text.length), sliced)
   }
 
   return (

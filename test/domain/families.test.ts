@@ -2,14 +2,16 @@
  * The tables of the vendors' fields against the request types of the vendors' SDKs: a field that an SDK can send and no row names fails.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { carriedHints, families } from "../../src/domain/families/families.ts"
 import { type Family, type Fields, type Kinds, modelled, type Row } from "../../src/domain/families/Family.ts"
-import { embedFamily, generateFamily } from "../../src/domain/families/generate.ts"
-import { messagesFamily } from "../../src/domain/families/messages.ts"
-import { chatFamily, embeddingsFamily } from "../../src/domain/families/openai.ts"
-import { responsesFamily } from "../../src/domain/families/responses.ts"
+import { carriedHints } from "../../src/domain/families/openai.ts"
 import { restOf } from "../../src/domain/families/restOf.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
+import { chatFamily } from "../../src/styles/chat/readRequest.ts"
+import { embeddingsFamily } from "../../src/styles/embeddings/Handlers.ts"
+import { families } from "../../src/styles/families.ts"
+import { embedFamily, generateFamily } from "../../src/styles/generate/readRequest.ts"
+import { messagesFamily } from "../../src/styles/messages/readRequest.ts"
+import { responsesFamily } from "../../src/styles/responses/readRequest.ts"
 import { literalsOf, type Placed, sdkType, type Shape, variantsOf } from "../support/sdkTypes.ts"
 
 const chat = "openai/resources/chat/completions/completions.d.ts"

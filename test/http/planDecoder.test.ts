@@ -3,21 +3,16 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
-import { type DecodePlan, planDecoder } from "../../src/http/planDecoder.ts"
+import { planDecoder } from "../../src/http/planDecoder.ts"
 import { ChatRequest } from "../../src/styles/chat/Api.ts"
-import { chatPlan } from "../../src/styles/chat/readRequest.ts"
 import { GenerateRequest } from "../../src/styles/generate/Api.ts"
-import { generatePlan } from "../../src/styles/generate/readRequest.ts"
 import { MessagesRequest } from "../../src/styles/messages/Api.ts"
-import { messagesPlan } from "../../src/styles/messages/readRequest.ts"
 import { ResponseRequest } from "../../src/styles/responses/Api.ts"
-import { responsesPlan } from "../../src/styles/responses/readRequest.ts"
 import { hostileBodies } from "../support/wrongTypes.ts"
 
 const schema = { type: "object", properties: { a: { type: "string" } } }
 
 interface Style {
-  readonly pieces: DecodePlan
   readonly schema: Schema.ConstraintDecoder<unknown>
   readonly body: Parameters<typeof hostileBodies>[0]
 }
@@ -25,7 +20,6 @@ interface Style {
 const styles: Readonly<Record<string, Style>> = {
   chat: {
     schema: ChatRequest,
-    pieces: chatPlan,
     body: {
       model: "m",
       messages: [
@@ -43,7 +37,6 @@ const styles: Readonly<Record<string, Style>> = {
   },
   responses: {
     schema: ResponseRequest,
-    pieces: responsesPlan,
     body: {
       model: "m",
       input: [
@@ -64,7 +57,6 @@ const styles: Readonly<Record<string, Style>> = {
   },
   "responses of one item": {
     schema: ResponseRequest,
-    pieces: responsesPlan,
     body: {
       model: "m",
       input: { role: "user", content: [{ type: "input_text", text: "a" }] },
@@ -73,7 +65,6 @@ const styles: Readonly<Record<string, Style>> = {
   },
   messages: {
     schema: MessagesRequest,
-    pieces: messagesPlan,
     body: {
       model: "m",
       system: [{ type: "text", text: "a" }],
@@ -94,7 +85,6 @@ const styles: Readonly<Record<string, Style>> = {
   },
   generation: {
     schema: GenerateRequest,
-    pieces: generatePlan,
     body: {
       contents: [
         {
@@ -128,9 +118,9 @@ const watched = (value: unknown, enumerated: () => void, field = ""): unknown =>
   })
 }
 
-describe.each(Object.entries(styles))("a %s body that is taken apart", (_, { body, pieces, schema }) => {
+describe.each(Object.entries(styles))("a %s body that is taken apart", (_, { body, schema }) => {
   const whole = Schema.decodeUnknownResult(schema)
-  const inPieces = planDecoder(schema, pieces)
+  const inPieces = planDecoder(schema)
 
   it("decodes in slices to the result of the whole Schema, faults included", () => {
     assert.isTrue(Result.isSuccess(whole(body)))

@@ -3,12 +3,12 @@
  * of it is what becomes of it.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { carriedHints, isRequired } from "../../src/domain/families/families.ts"
 import type { Family, Fields, Row } from "../../src/domain/families/Family.ts"
-import { generateFamily } from "../../src/domain/families/generate.ts"
-import { messagesFamily } from "../../src/domain/families/messages.ts"
-import { chatFamily } from "../../src/domain/families/openai.ts"
-import { responsesFamily } from "../../src/domain/families/responses.ts"
+import { carriedHints, isRequired } from "../../src/domain/families/openai.ts"
+import { chatFamily } from "../../src/styles/chat/readRequest.ts"
+import { generateFamily } from "../../src/styles/generate/readRequest.ts"
+import { messagesFamily } from "../../src/styles/messages/readRequest.ts"
+import { responsesFamily } from "../../src/styles/responses/readRequest.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
 import { plainRequests } from "../support/plainRequests.ts"

@@ -7,18 +7,18 @@ import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { jsonBody } from "../../src/http/jsonBody.ts"
 import { ChatRequest } from "../../src/styles/chat/Api.ts"
 import { decodeChat } from "../../src/styles/chat/decode.ts"
-import { chatCountedFields } from "../../src/styles/chat/readRequest.ts"
+import { chatFamily } from "../../src/styles/chat/readRequest.ts"
 import { decodeGenerate } from "../../src/styles/generate/decode.ts"
 import { readGenerateRequest } from "../../src/styles/generate/readRequest.ts"
 import { MessagesRequest } from "../../src/styles/messages/Api.ts"
 import { decodeMessages } from "../../src/styles/messages/decode.ts"
-import { messagesCountedFields } from "../../src/styles/messages/readRequest.ts"
+import { messagesFamily } from "../../src/styles/messages/readRequest.ts"
 
 const id = "12345678901234567890"
 const object = `{"id":${id}}`
 
-const readChat = jsonBody(ChatRequest, { outline: chatCountedFields })
-const readMessages = jsonBody(MessagesRequest, { outline: messagesCountedFields })
+const readChat = jsonBody(ChatRequest, { family: chatFamily })
+const readMessages = jsonBody(MessagesRequest, { family: messagesFamily })
 
 /** What the last part of a conversation says of a call or its result. */
 const said = (part: Part | undefined): string =>

@@ -75,7 +75,8 @@ export const modelled: Row = { fate: "modelled" }
 /** A modelled value whose inside the caller defines, or which the decoder reads as a whole. */
 export const opaque: Row = { fate: "modelled", isOpaque: true }
 
-interface Table {
+/** Rows by the names of their fields or kinds. */
+export interface Table {
   readonly [name: string]: Row
 }
 

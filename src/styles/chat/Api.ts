@@ -6,6 +6,9 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { refusedByDecoder } from "../../domain/families/Family.ts"
+import { cacheMarks, functionsOnly, oneChoice, streamOptionsFields } from "../../domain/families/openai.ts"
+import { request } from "../../domain/families/requestSchema.ts"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { completing, documented } from "../../http/documented.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
@@ -28,7 +31,7 @@ export const ChatTool = Schema.Struct({
     parameters: optional(ParsedObject),
     strict: optional(Schema.Boolean)
   })
-}).annotate({ identifier: "ChatTool" })
+}).annotate({ identifier: "ChatTool", ...request({ fields: cacheMarks }) })
 
 /** A tool of a kind that only some servers have: sent to them as it stands. */
 const ServerTool = Schema.StructWithRest(
@@ -41,12 +44,15 @@ const ServerTool = Schema.StructWithRest(
 )
 
 export const AnyChatTool = Schema.Union([ChatTool, ServerTool])
+  .annotate(request({ kinds: { rows: { custom: functionsOnly } } }))
 
 /** `tool_choice` of a chat request. */
 export const ChatToolChoice = Schema.Union([
   Schema.Literals(["auto", "none", "required"]),
   Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: Schema.String }) })
-])
+]).annotate(request({
+  kinds: { rows: { custom: functionsOnly, allowed_tools: refusedByDecoder("Declare the allowed tools only.") } }
+}))
 
 /** `response_format` of a chat request. */
 export const ResponseFormat = Schema.Union([
@@ -67,17 +73,22 @@ export const ChatRequest = Schema.Struct({
   model: Schema.NonEmptyString.annotate({
     description: "A native model id, an alias, or a name of a well-known model family."
   }),
-  messages: Schema.NonEmptyArray(ChatMessage).annotate({ description: "The conversation so far." }),
+  messages: Schema.NonEmptyArray(ChatMessage).annotate({
+    description: "The conversation so far.",
+    ...request({ counted: "turns" })
+  }),
   stream: optional(Schema.Boolean).annotate({ description: "Answer with server-sent events; false by default." }),
-  stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) })),
+  stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) }))
+    .annotate(request({ fields: streamOptionsFields })),
   tools: optional(Schema.Array(AnyChatTool)).annotate({ description: "Functions that the model may call." }),
   tool_choice: optional(ChatToolChoice).annotate({
     description: "`auto` (the default), `none`, `required`, or one function."
   }),
   parallel_tool_calls: optional(Schema.Boolean),
-  n: optional(Schema.Int),
+  n: optional(Schema.Int).annotate(request({ fate: oneChoice })),
   stop: optional(Schema.Union([Schema.String, Schema.Array(Schema.String)])).annotate({
-    description: "Sequences that end the reply before they appear."
+    description: "Sequences that end the reply before they appear.",
+    ...request({ counted: "stops" })
   }),
   response_format: optional(ResponseFormat).annotate({
     description: "Asks for JSON, or for JSON that a schema describes."
@@ -90,7 +101,7 @@ export const ChatRequest = Schema.Struct({
   seed: optional(Schema.Int).annotate({ description: "Accepted; its effect depends on the upstream." }),
   presence_penalty: optional(Schema.Finite),
   frequency_penalty: optional(Schema.Finite),
-  logit_bias: optional(Schema.Record(Schema.String, Schema.Finite)),
+  logit_bias: optional(Schema.Record(Schema.String, Schema.Finite)).annotate(request({ counted: "map" })),
   ...serverWords,
   reasoning_effort: optional(Schema.String).annotate({ description: "How much to think; `none` is not at all." })
 }).annotate({ identifier: "ChatRequest" })

@@ -4,13 +4,11 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { runCooperatively } from "../../config/clock/cooperative.ts"
-import { embeddingsFamily } from "../../domain/families/openai.ts"
+import { familyOf } from "../../domain/families/requestSchema.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
-import type { CountedFields } from "../../http/bodyLimits.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { jsonBody, serverFields } from "../../http/jsonBody.ts"
-import { opaque } from "../../http/planDecoder.ts"
 import { makeEmbeddings, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
@@ -18,14 +16,10 @@ import { findModel, makeResponder } from "../shared/responder.ts"
 import { EmbeddingsBody, EmbeddingsGroup } from "./Api.ts"
 import { decodeInputs } from "./decode.ts"
 
-/** Counts no field: `decodeInputs` counts the inputs. */
-const countedFields: CountedFields = { turns: [], stops: "" }
+export const embeddingsFamily = familyOf(EmbeddingsBody, { name: "openai embeddings", open: true })
 
-const readBody = jsonBody(EmbeddingsBody, {
-  family: embeddingsFamily,
-  outline: countedFields,
-  pieces: { input: opaque }
-})
+/** No field of the body counts: `decodeInputs` counts the inputs. */
+const readBody = jsonBody(EmbeddingsBody, { family: embeddingsFamily })
 
 const floats = (vector: ArrayLike<number>): string => `[${Array.prototype.join.call(vector, ",")}]`
 

@@ -8,6 +8,25 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { modelled, opaque } from "../../domain/families/Family.ts"
+import {
+  blobFields,
+  callFields,
+  configFields,
+  contentForm,
+  functionCallingFields,
+  functionFields,
+  instructionFields,
+  instructionForm,
+  partForm,
+  partKind,
+  partKinds,
+  resultFields,
+  toolConfigFields,
+  toolKind,
+  vendorTools
+} from "../../domain/families/generate.ts"
+import { reads, request } from "../../domain/families/requestSchema.ts"
 import { optional, ParsedJson, ParsedObject } from "../../domain/schemas.ts"
 import { completing, documented, embedding, finding, reading } from "../../http/documented.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
@@ -18,12 +37,12 @@ const Blob = Schema.Struct({
   data: Schema.NonEmptyString,
   mimeType: optional(Schema.String),
   displayName: optional(Schema.String)
-})
+}).annotate(request({ fields: blobFields }))
 const FileData = Schema.Struct({
   fileUri: Schema.NonEmptyString,
   mimeType: optional(Schema.String),
   displayName: optional(Schema.String)
-})
+}).annotate(request({ fields: blobFields }))
 
 /** A part of a function's response. */
 export const MediaPart = Schema.Struct({ inlineData: optional(Blob), fileData: optional(FileData) })
@@ -35,26 +54,33 @@ export const Part = Schema.StructWithRest(
     thought: optional(Schema.Boolean),
     inlineData: optional(Blob),
     fileData: optional(FileData),
-    functionCall: optional(Schema.Struct({
-      id: optional(Schema.String),
-      name: Schema.NonEmptyString,
-      args: optional(ParsedObject)
-    })),
-    functionResponse: optional(Schema.Struct({
-      id: optional(Schema.String),
-      name: optional(Schema.String),
-      response: optional(ParsedJson),
-      parts: optional(Schema.Array(MediaPart))
-    }))
+    functionCall: optional(
+      Schema.Struct({
+        id: optional(Schema.String),
+        name: Schema.NonEmptyString,
+        args: optional(ParsedObject)
+      }).annotate(request({ fields: callFields }))
+    ),
+    functionResponse: optional(
+      Schema.Struct({
+        id: optional(Schema.String),
+        name: optional(Schema.String),
+        response: optional(ParsedJson),
+        parts: optional(Schema.Array(MediaPart)).annotate(request({ fate: opaque }))
+      }).annotate(request({ fields: resultFields, also: { whole: true } }))
+    )
   }),
   [Schema.Record(Schema.String, Schema.Unknown)]
-).annotate({ identifier: "Part" })
+).annotate({
+  identifier: "Part",
+  ...request({ kinds: { by: partKind, rows: partKinds }, also: { form: partForm } })
+})
 
 /** A turn of the conversation; the default role is `user`. */
 export const Content = Schema.Struct({
   role: optional(Schema.Literals(["user", "model", "function", "tool", "system"])),
   parts: optional(Schema.Array(Part))
-}).annotate({ identifier: "Content" })
+}).annotate({ identifier: "Content", ...request({ also: { form: contentForm } }) })
 
 /** A declared function; `parameters` has the vendor's upper-case types, `parametersJsonSchema` is JSON Schema. */
 export const FunctionDeclaration = Schema.Struct({
@@ -62,22 +88,29 @@ export const FunctionDeclaration = Schema.Struct({
   description: optional(Schema.String),
   parameters: optional(ParsedObject),
   parametersJsonSchema: optional(ParsedObject)
-}).annotate({ identifier: "FunctionDeclaration" })
+}).annotate({ identifier: "FunctionDeclaration", ...request({ fields: functionFields }) })
 
 /** A tool; tools without function declarations are accepted and ignored. */
-export const GenerateTool = Schema.Struct({ functionDeclarations: optional(Schema.Array(FunctionDeclaration)) })
+export const GenerateTool = Schema.Struct({
+  functionDeclarations: optional(Schema.Array(FunctionDeclaration)).annotate(request({ counted: "functions" }))
+}).annotate(request({
+  kinds: {
+    by: toolKind,
+    rows: { functionDeclarations: reads(["functionDeclarations"], vendorTools), ...vendorTools }
+  }
+}))
 
 /** How functions may be called. */
 export const ToolConfig = Schema.Struct({
   functionCallingConfig: optional(Schema.Struct({
     mode: optional(Schema.Literals(["MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"])),
-    allowedFunctionNames: optional(Schema.Array(Schema.String))
-  }))
-})
+    allowedFunctionNames: optional(Schema.Array(Schema.String)).annotate(request({ counted: "toolNames" }))
+  })).annotate(request({ fields: functionCallingFields, also: { whole: true } }))
+}).annotate(request({ fields: toolConfigFields }))
 
 /** Sampling, limits and the format of the output. */
 export const GenerationConfig = Schema.Struct({
-  stopSequences: optional(Schema.Array(Schema.String)),
+  stopSequences: optional(Schema.Array(Schema.String)).annotate(request({ counted: "stops" })),
   maxOutputTokens: optional(Schema.Int),
   temperature: optional(Schema.Finite),
   topP: optional(Schema.Finite),
@@ -97,14 +130,21 @@ export const GenerationConfig = Schema.Struct({
     thinkingBudget: optional(Schema.Finite),
     thinkingLevel: optional(Schema.String)
   }))
-}).annotate({ identifier: "GenerationConfig" })
+}).annotate({ identifier: "GenerationConfig", ...request({ fields: configFields }) })
 
 /** Body of a content generation; fields that are not named here are accepted and ignored. */
 export const GenerateRequest = Schema.Struct({
-  contents: Schema.NonEmptyArray(Content).annotate({ description: "The conversation so far." }),
-  systemInstruction: optional(Content).annotate({ description: "System prompt." }),
+  contents: Schema.NonEmptyArray(Content).annotate({
+    description: "The conversation so far.",
+    ...request({ counted: "turns" })
+  }),
+  systemInstruction: optional(Content).annotate({
+    description: "System prompt.",
+    ...request({ counted: "parts", fields: instructionFields, also: { form: instructionForm } })
+  }),
   tools: optional(Schema.Array(GenerateTool)).annotate({
-    description: "Function declarations that the model may call."
+    description: "Function declarations that the model may call.",
+    ...request({ also: { whole: true } })
   }),
   toolConfig: optional(ToolConfig),
   cachedContent: optional(Schema.String).annotate({ description: "Refused, except at a server of this contract." }),
@@ -200,7 +240,9 @@ export const TokenCount = Schema.Struct({ totalTokens: Schema.Int }).annotate({ 
 /** Body of an embedding. */
 export const EmbedContentRequest = Schema.Struct({
   model: optional(Schema.String).annotate({ description: "Must be the model of the path when present." }),
-  content: Content.annotateKey({ description: "The text, in one or more parts." }),
+  content: Content.annotate(request({ counted: "parts", fate: modelled })).annotateKey({
+    description: "The text, in one or more parts."
+  }),
   taskType: optional(Schema.String).annotate({
     description:
       "Sent to a server of this contract, and as `input_type` if `upstream.fields` lists that; otherwise without effect."
@@ -216,7 +258,8 @@ export const EmbedContentRequest = Schema.Struct({
 /** Body of several embeddings of the same dimensions. */
 export const BatchEmbedContentsRequest = Schema.Struct({
   requests: Schema.NonEmptyArray(EmbedContentRequest).annotate({
-    description: "Contents to embed, all with the same model and dimensions."
+    description: "Contents to embed, all with the same model and dimensions.",
+    ...request({ counted: "turns", fate: modelled })
   })
 })
   .annotate({ identifier: "BatchEmbedContentsRequest" })

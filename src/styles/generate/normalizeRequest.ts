@@ -3,19 +3,13 @@
  * and in snake_case, and a single value in the place of a list. Data of the caller's own stays untouched.
  */
 import { camelCase, partAttributes } from "../../domain/families/generate.ts"
+import { jsonFields } from "../../domain/families/requestSchema.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
-import { Part } from "./Api.ts"
+import { GenerateRequest, Part } from "./Api.ts"
 
 /** Fields with arguments, results or schemas: their keys are the caller's own. */
-const opaque = new Set([
-  "args",
-  "response",
-  "parameters",
-  "parametersJsonSchema",
-  "responseSchema",
-  "responseJsonSchema"
-])
+const opaque = jsonFields(GenerateRequest)
 
 /** Renames fields at every depth outside the opaque ones. Of two spellings of one field, camelCase wins. */
 function* renamed(value: unknown, slice: Slice): Cooperative<unknown> {

@@ -8,6 +8,15 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import {
+  customToolFields,
+  messageFields,
+  otherKind,
+  outputSettings,
+  thinkingSettings,
+  toolKind
+} from "../../domain/families/messages.ts"
+import { reads, request } from "../../domain/families/requestSchema.ts"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { completing, documented, finding, reading } from "../../http/documented.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
@@ -19,7 +28,7 @@ import { ContentBlock, SystemBlock } from "./contentBlocks.ts"
 export const MessageParam = Schema.Struct({
   role: Schema.Literals(["user", "assistant", "system"]),
   content: Schema.Union([Schema.String, Schema.Array(ContentBlock)])
-}).annotate({ identifier: "MessageParam" })
+}).annotate({ identifier: "MessageParam", ...request({ fields: messageFields }) })
 
 /** A declared tool, or one of the vendor's tools: it has another `type`. */
 export const MessagesTool = Schema.Struct({
@@ -31,7 +40,15 @@ export const MessagesTool = Schema.Struct({
   /** The size of a computer's display. */
   display_width_px: optional(Schema.Finite),
   display_height_px: optional(Schema.Finite)
-}).annotate({ identifier: "MessagesTool" })
+}).annotate({
+  identifier: "MessagesTool",
+  ...request({
+    kinds: {
+      by: toolKind,
+      rows: { custom: reads(["type", "name", "description", "input_schema", "strict"], customToolFields), ...otherKind }
+    }
+  })
+})
 
 /** `tool_choice` of a messages request. */
 export const MessagesToolChoice = Schema.Struct({
@@ -46,9 +63,10 @@ const conversationFields = {
   model: Schema.NonEmptyString.annotate({
     description: "A model of the messages style, or a name that the chat style accepts."
   }),
-  messages: Schema.NonEmptyArray(MessageParam),
+  messages: Schema.NonEmptyArray(MessageParam).annotate(request({ counted: "turns" })),
   system: optional(Schema.Union([Schema.String, Schema.Array(SystemBlock)])).annotate({
-    description: "System prompt."
+    description: "System prompt.",
+    ...request({ counted: "parts" })
   }),
   tools: optional(Schema.Array(MessagesTool)).annotate({ description: "Tools that the model may use." }),
   tool_choice: optional(MessagesToolChoice),
@@ -59,8 +77,9 @@ const conversationFields = {
       budget_tokens: optional(Schema.Finite),
       display: optional(Schema.String)
     })
-  ).annotate({ description: "Asks for the model's thinking." }),
-  output_config: optional(Schema.Struct({ effort: optional(Schema.String), format: optional(OutputFormat) })),
+  ).annotate({ description: "Asks for the model's thinking.", ...request({ fields: thinkingSettings }) }),
+  output_config: optional(Schema.Struct({ effort: optional(Schema.String), format: optional(OutputFormat) }))
+    .annotate(request({ fields: outputSettings })),
   /** The name of `output_config.format` in earlier versions of the vendor's API. */
   output_format: optional(OutputFormat)
 }
@@ -76,7 +95,8 @@ export const MessagesRequest = Schema.Struct({
     description: "The default is 8192; not strictly enforced."
   }),
   stop_sequences: optional(Schema.Array(Schema.String)).annotate({
-    description: "Sequences that end the reply before they appear."
+    description: "Sequences that end the reply before they appear.",
+    ...request({ counted: "stops" })
   }),
   temperature: optional(Schema.Finite),
   top_p: optional(Schema.Finite),

@@ -3,6 +3,20 @@
  * replaces them by text that names their type.
  */
 import * as Schema from "effect/Schema"
+import { opaque } from "../../domain/families/Family.ts"
+import {
+  imageFields,
+  knownOr,
+  otherKind,
+  redactedThinkingFields,
+  sourceFields,
+  storedPicture,
+  textFields,
+  thinkingFields,
+  toolResultFields,
+  toolUseFields
+} from "../../domain/families/messages.ts"
+import { request, rowOfSchema } from "../../domain/families/requestSchema.ts"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 
 /** A block of any other type than the known ones, so that an error in a known block is reported for that block. */
@@ -46,11 +60,17 @@ const UrlSource = Schema.Struct({ type: Schema.Literal("url"), url: Schema.NonEm
 const FileSource = Schema.Struct({ type: Schema.Literal("file"), file_id: Schema.NonEmptyString })
 
 export const TextBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+  .annotate(request({ fields: textFields }))
 
 const ImageBlock = Schema.Struct({
   type: Schema.Literal("image"),
-  source: Schema.Union([Base64Source, UrlSource, FileSource, otherThan("base64", "url", "file")])
-})
+  source: Schema.Union([
+    Base64Source,
+    UrlSource,
+    FileSource.annotate(request({ fate: storedPicture })),
+    otherThan("base64", "url", "file")
+  ])
+}).annotate(request({ fields: imageFields }))
 
 /** A part of a document's content. */
 export const DocumentPart = Schema.Union([TextBlock, ImageBlock, otherThan("text", "image")])
@@ -67,20 +87,20 @@ const DocumentBlock = Schema.Struct({
       content: Schema.Union([
         Schema.String,
         Schema.Array(DocumentPart)
-      ])
+      ]).annotate(request({ fate: opaque }))
     }),
     otherThan("base64", "url", "file", "text", "content")
   ]),
   title: optional(Schema.String),
   context: optional(Schema.String)
-})
+}).annotate(request({ fields: sourceFields }))
 
 const SearchResultBlock = Schema.Struct({
   type: Schema.Literal("search_result"),
   source: Schema.String,
   title: Schema.String,
-  content: Schema.Array(TextBlock)
-})
+  content: Schema.Array(TextBlock).annotate(request({ fate: opaque }))
+}).annotate(request({ fields: sourceFields }))
 
 /** A block of a tool's result. */
 export const ResultBlock = Schema.Union([
@@ -89,7 +109,7 @@ export const ResultBlock = Schema.Union([
   DocumentBlock,
   SearchResultBlock,
   otherBlock(resultTypes)
-])
+]).annotate(request({ kinds: { by: knownOr(resultTypes), rows: otherKind } }))
 
 /** A block of a message. */
 export const ContentBlock = Schema.Union([
@@ -97,27 +117,33 @@ export const ContentBlock = Schema.Union([
   ImageBlock,
   DocumentBlock,
   SearchResultBlock,
-  Schema.Struct({ type: Schema.Literal("thinking"), thinking: Schema.String }),
-  Schema.Struct({ type: Schema.Literal("redacted_thinking") }),
+  Schema.Struct({ type: Schema.Literal("thinking"), thinking: Schema.String })
+    .annotate(request({ fields: thinkingFields })),
+  Schema.Struct({ type: Schema.Literal("redacted_thinking") })
+    .annotate(request({ fields: redactedThinkingFields })),
   Schema.Struct({
     type: Schema.Literal("tool_use"),
     id: Schema.String,
     name: Schema.NonEmptyString,
     input: optional(ParsedObject)
-  }),
+  }).annotate(request({ fields: toolUseFields })),
   Schema.Struct({
     type: Schema.Literal("tool_result"),
     tool_use_id: Schema.String,
     content: optional(Schema.Union([Schema.String, Schema.Array(ResultBlock)])),
     is_error: optional(Schema.Boolean)
-  }),
+  }).annotate(request({ fields: toolResultFields })),
   otherBlock(knownBlocks)
-]).annotate({ identifier: "MessagesContentBlock" })
+]).annotate({
+  identifier: "MessagesContentBlock",
+  ...request({ kinds: { by: knownOr(knownBlocks), rows: otherKind } })
+})
 
 /** A block of a type that is not a known one. */
 export type OtherBlock = ReturnType<typeof otherBlock>["Type"]
 
 export const isOtherBlock = (block: { readonly type: string }): block is OtherBlock => !knownBlocks.has(block.type)
 
-/** A block of the system prompt. */
+/** A block of the system prompt. Of other blocks than texts, the vendor's fields are those of a result's blocks. */
 export const SystemBlock = Schema.Union([TextBlock, otherThan("text")])
+  .annotate(request({ fate: rowOfSchema(ResultBlock) }))

@@ -2,6 +2,7 @@
  * The vendor fields of a request, for servers that speak this contract too: what a driver cannot know from the conversation alone.
  */
 import type { Part } from "../../domain/Conversation.ts"
+import { reworded } from "../../domain/families/messages.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { mergeFields, type Native } from "../../domain/Native.ts"
 import type { MessagesRequest } from "./Api.ts"
@@ -33,9 +34,6 @@ export const wholeOf = (element: object, native: Native | undefined): Native => 
 /** The parts that a block was decoded to, the first of which has the caller's words of it. */
 export const inWords = <A extends Part>(parts: ReadonlyArray<A>, native: Native): ReadonlyArray<A> =>
   parts.map((part, i) => ({ ...part, native: i === 0 ? native : absorbed }))
-
-/** The fields of a request that conversations have in other words. */
-const reworded = ["tool_choice", "thinking", "output_config", "output_format"] as const
 
 /** The caller's words of the whole request. */
 export const ownRequest = (

@@ -6,6 +6,14 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { carried, opaque } from "../../domain/families/Family.ts"
+import { reads, request } from "../../domain/families/requestSchema.ts"
+import {
+  callableFields,
+  functionFields as vendorsFunctionFields,
+  otherTools,
+  reasoningFields
+} from "../../domain/families/responses.ts"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { completing, documented, finding } from "../../http/documented.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
@@ -22,19 +30,24 @@ const functionFields = {
 }
 
 const callableTools = [
-  Schema.Struct({ type: Schema.Literal("function"), ...functionFields }),
+  Schema.Struct({ type: Schema.Literal("function"), ...functionFields })
+    .annotate(request({ fields: vendorsFunctionFields })),
   // The form of chat completions.
   Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct(functionFields) }),
   Schema.Struct({
     type: Schema.Literal("custom"),
     name: Schema.NonEmptyString,
     description: optional(Schema.String),
-    format: optional(Schema.Struct({
-      type: Schema.String,
-      syntax: optional(Schema.String),
-      definition: optional(Schema.String)
-    }))
-  })
+    format: optional(
+      Schema.Struct({
+        type: Schema.String,
+        syntax: optional(Schema.String),
+        definition: optional(Schema.String)
+      }).annotate(request({
+        kinds: { rows: { text: reads(["type"]), grammar: reads(["type", "syntax", "definition"]) } }
+      }))
+    )
+  }).annotate(request({ fields: callableFields }))
 ] as const
 
 /** A tool of a namespace. */
@@ -47,10 +60,10 @@ export const ResponseTool = Schema.Union([
     type: Schema.Literal("namespace"),
     name: Schema.NonEmptyString,
     description: optional(Schema.String),
-    tools: Schema.Array(NamespaceMember)
+    tools: Schema.Array(NamespaceMember).annotate(request({ counted: "functions" }))
   }),
   otherTypes(new Set(["function", "custom", "namespace"]))
-]).annotate({ identifier: "ResponseTool" })
+]).annotate({ identifier: "ResponseTool", ...request({ kinds: { rows: otherTools } }) })
 
 /** The types of `tool_choice` whose fields are read. */
 export const choiceTypes: ReadonlySet<string> = new Set(["function", "custom", "allowed_tools"])
@@ -69,7 +82,7 @@ export const ResponseToolChoice = Schema.Union([
     mode: Schema.Literals(["auto", "required"]),
     tools: Schema.Array(
       Schema.Struct({ type: Schema.String, name: optional(Schema.String), namespace: optional(Schema.String) })
-    )
+    ).annotate(request({ counted: "toolNames" }))
   }),
   otherTypes(choiceTypes)
 ])
@@ -81,9 +94,13 @@ export const ResponseRequest = Schema.Struct({
   }),
   input: optional(
     Schema.Union([Schema.String, Schema.Array(Schema.Union([Schema.String, InputItem])), InputItem])
-  ).annotate({ description: "The prompt; or use `messages`." }),
+  ).annotate({
+    description: "The prompt; or use `messages`.",
+    ...request({ counted: "turns", also: { isAlone: true } })
+  }),
   messages: optional(Schema.NonEmptyArray(InputMessage)).annotate({
-    description: "The conversation in the chat style's format, instead of `input`."
+    description: "The conversation in the chat style's format, instead of `input`.",
+    ...request({ counted: "turns" })
   }),
   instructions: optional(Schema.String).annotate({ description: "Prepended as a system message." }),
   stream: optional(Schema.Boolean).annotate({ description: "Answer with server-sent events; false by default." }),
@@ -96,15 +113,21 @@ export const ResponseRequest = Schema.Struct({
   prompt: optional(Schema.Struct({ id: Schema.String })),
   tools: optional(Schema.Array(ResponseTool)).annotate({ description: "Functions that the model may call." }),
   tool_choice: optional(ResponseToolChoice).annotate({
-    description: "`auto` (the default), `none`, `required`, or one function."
+    description: "`auto` (the default), `none`, `required`, or one function.",
+    ...request({ fate: opaque })
   }),
   parallel_tool_calls: optional(Schema.Boolean),
-  text: optional(Schema.Struct({ format: optional(TextFormat), verbosity: optional(Schema.String) })),
+  text: optional(Schema.Struct({
+    format: optional(TextFormat),
+    verbosity: optional(Schema.String).annotate(request({ fate: carried({ as: "verbosity" }) }))
+  })),
   ...serverWords,
-  reasoning: optional(Schema.Struct({ effort: optional(Schema.String), summary: optional(Schema.String) })),
+  reasoning: optional(Schema.Struct({ effort: optional(Schema.String), summary: optional(Schema.String) }))
+    .annotate(request({ fields: reasoningFields })),
   max_output_tokens: optional(Schema.Int),
   max_tool_calls: optional(Schema.Int),
-  stop: optional(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
+  stop: optional(Schema.Union([Schema.String, Schema.Array(Schema.String)]))
+    .annotate(request({ counted: "stops" })),
   temperature: optional(Schema.Finite),
   top_p: optional(Schema.Finite),
   top_k: optional(Schema.Finite),
@@ -113,7 +136,7 @@ export const ResponseRequest = Schema.Struct({
   frequency_penalty: optional(Schema.Finite),
   top_logprobs: optional(Schema.Int),
   include: optional(Schema.Array(Schema.String)),
-  metadata: optional(Schema.Record(Schema.String, Schema.String)),
+  metadata: optional(Schema.Record(Schema.String, Schema.String)).annotate(request({ counted: "map" })),
   prompt_cache_key: optional(Schema.String),
   safety_identifier: optional(Schema.String),
   service_tier: optional(Schema.String),

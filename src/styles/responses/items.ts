@@ -3,12 +3,25 @@
  * earlier outputs included. Items of unknown types are accepted.
  */
 import * as Schema from "effect/Schema"
+import { kindsOf, request, rowOfSchema } from "../../domain/families/requestSchema.ts"
+import {
+  callFields as vendorsCallFields,
+  encryptedContent,
+  itemStatus,
+  messageFields as vendorFields,
+  otherItems
+} from "../../domain/families/responses.ts"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { chatMessage, ContentPart, MessageContent, toolCall } from "../shared/chatFamily.ts"
 
 const Status = Schema.Literals(["in_progress", "completed", "incomplete"])
 
-const itemFields = { id: optional(Schema.String), status: optional(Schema.String) }
+const itemFields = {
+  id: optional(Schema.String),
+  status: optional(Schema.String).annotate(request({ fate: itemStatus }))
+}
+
+const vendorsCall = request({ fields: vendorsCallFields })
 
 const messageFields = {
   ...itemFields,
@@ -18,7 +31,9 @@ const messageFields = {
 }
 
 const Message = Schema.Struct({ ...messageFields, type: Schema.Literal("message") })
+  .annotate(request({ fields: vendorFields }))
 const UntypedMessage = Schema.Struct({ type: optional(Schema.Never), ...messageFields })
+  .annotate(request({ fields: vendorFields }))
 
 const FunctionCall = Schema.Struct({
   ...itemFields,
@@ -27,7 +42,7 @@ const FunctionCall = Schema.Struct({
   name: Schema.NonEmptyString,
   namespace: optional(Schema.String),
   arguments: optional(Schema.Union([Schema.String, ParsedObject]))
-})
+}).annotate(vendorsCall)
 
 const callOutput = <const Type extends string>(type: Type) =>
   Schema.Struct({
@@ -37,7 +52,7 @@ const callOutput = <const Type extends string>(type: Type) =>
     name: optional(Schema.String),
     namespace: optional(Schema.String),
     output: MessageContent
-  })
+  }).annotate(vendorsCall)
 
 const CustomToolCall = Schema.Struct({
   ...itemFields,
@@ -46,7 +61,7 @@ const CustomToolCall = Schema.Struct({
   name: Schema.NonEmptyString,
   namespace: optional(Schema.String),
   input: Schema.String
-})
+}).annotate(vendorsCall)
 
 export const ReasoningText = Schema.Struct({ type: optional(Schema.String), text: Schema.String })
 
@@ -55,7 +70,7 @@ const Reasoning = Schema.Struct({
   type: Schema.Literal("reasoning"),
   summary: optional(Schema.Array(ReasoningText)),
   content: optional(Schema.Array(ReasoningText)),
-  encrypted_content: optional(Schema.String)
+  encrypted_content: optional(Schema.String).annotate(request({ fate: encryptedContent }))
 })
 
 const ItemReference = Schema.Struct({ type: Schema.Literal("item_reference"), id: Schema.NonEmptyString })
@@ -119,7 +134,12 @@ export const Item = Schema.Union([...itemMembers, OtherItem])
 
 /** An item of a request: an item, or a reference to one. */
 export const InputItem = Schema.Union([ItemReference, ...itemMembers, UntypedReference, OtherItem])
-  .annotate({ identifier: "ResponseInputItem" })
+  .annotate({
+    identifier: "ResponseInputItem",
+    ...request({
+      kinds: { rows: { ...kindsOf(ContentPart), "": rowOfSchema(UntypedMessage), ...otherItems } }
+    })
+  })
 
 export type Item = typeof Item.Type
 export type InputItem = typeof InputItem.Type

@@ -4,16 +4,16 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { request } from "../../domain/families/requestSchema.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Json } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { type Cooperative, eachCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import { itemCounter } from "../../http/bodyLimits.ts"
 import type { Faults } from "../../http/Faults.ts"
-import { items, planDecoder } from "../../http/planDecoder.ts"
+import { planDecoder } from "../../http/planDecoder.ts"
 import { responseOfItem } from "./ids.ts"
 import { Item } from "./items.ts"
-import { itemPlan } from "./readRequest.ts"
 import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
 import type { StoredResponse } from "./store/ResponsesStore.ts"
 
@@ -24,20 +24,18 @@ export interface KnownResponse {
   readonly byId: ReadonlyMap<string, Item>
 }
 
-const itemList = items(Item, itemPlan)
+const decodeItems = planDecoder(Schema.Struct({ items: Schema.Array(Item) }))
 
-const decodeItems = planDecoder(Schema.Struct({ items: Schema.Array(Item) }), { items: itemList })
-
-const decodeBody = planDecoder(Schema.Struct({ status: Schema.String, output: Schema.Array(Item) }), {
-  output: itemList
-})
+const decodeBody = planDecoder(Schema.Struct({ status: Schema.String, output: Schema.Array(Item) }))
 
 /** The items before a stored response's output. This style wrote them, so they always decode. */
 export function* inputItems({ items }: StoredResponse): Cooperative<ReadonlyArray<Item>> {
   return Result.getOrThrow(yield* decodeItems({ items })).items
 }
 
-const countItems = itemCounter({ turns: ["input"], stops: "" })
+const { count: countItems } = itemCounter(
+  Schema.Struct({ input: Schema.Array(Item).annotate(request({ counted: "turns" })) })
+)
 
 /** Stored responses as one request sees them. Bounded by the references of the request. */
 export class StoredItems {

@@ -4,11 +4,42 @@
  */
 import * as Schema from "effect/Schema"
 import { dataUrl, type FilePart, type ImagePart, type Sampling, Text, withNative } from "../../domain/Conversation.ts"
+import { opaque } from "../../domain/families/Family.ts"
+import {
+  assistantFields,
+  cacheMarks,
+  filePartFields,
+  functionsOnly,
+  outputTextFields,
+  toolCallFields
+} from "../../domain/families/openai.ts"
+import { reads, request } from "../../domain/families/requestSchema.ts"
 import { isRecord } from "../../domain/json.ts"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { type Content, file, image, imageAt, omitted } from "./conversation.ts"
+
+const textPart = reads(["type", "text"], cacheMarks)
+const imagePartKind = reads(["type", "image_url", "detail", "file_id"], cacheMarks)
+const filePartKind = reads(["type", "file", "file_data", "file_id", "file_url", "filename"], filePartFields)
+
+/** The kinds of content parts. */
+const contentKinds = {
+  text: textPart,
+  input_text: textPart,
+  output_text: reads(["type", "text"], outputTextFields),
+  summary_text: textPart,
+  refusal: reads(["type", "refusal"], cacheMarks),
+  image_url: imagePartKind,
+  input_image: imagePartKind,
+  computer_screenshot: imagePartKind,
+  file: filePartKind,
+  input_file: filePartKind,
+  input_audio: reads(["type", "input_audio"], cacheMarks),
+  audio_url: reads(["type", "audio_url"], cacheMarks),
+  video_url: reads(["type", "video_url"], cacheMarks)
+}
 
 /** A part of a message's content; parts of unknown types are accepted. */
 export const ContentPart = Schema.Struct({
@@ -32,7 +63,7 @@ export const ContentPart = Schema.Struct({
   /** Parts that servers have beyond the vendor's. */
   audio_url: optional(Schema.Union([Schema.String, Schema.Struct({ url: Schema.String })])),
   video_url: optional(Schema.Union([Schema.String, Schema.Struct({ url: Schema.String })]))
-})
+}).annotate(request({ kinds: { rows: contentKinds } }))
 
 export type ContentPart = typeof ContentPart.Type
 
@@ -40,6 +71,8 @@ export type ContentPart = typeof ContentPart.Type
 export const MessageContent = Schema.Union([Schema.String, Schema.Array(ContentPart)])
 
 export type MessageContent = typeof MessageContent.Type
+
+const functionCall = reads(["id", "type", "function", "extra_content"], toolCallFields)
 
 /** A call in an assistant message; `name` is the Schema of the function's name. */
 export const toolCall = <Name extends Schema.Constraint>(name: Name) =>
@@ -49,7 +82,31 @@ export const toolCall = <Name extends Schema.Constraint>(name: Name) =>
     function: Schema.Struct({ name, arguments: optional(Schema.Union([Schema.String, ParsedObject])) }),
     /** What only the upstream reads, such as `google.thought_signature`. */
     extra_content: optional(ParsedObject)
-  })
+  }).annotate(request({ kinds: { rows: { "": functionCall, function: functionCall, custom: functionsOnly } } }))
+
+const messageFields = ["role", "content", "name"]
+const message = reads(messageFields, cacheMarks)
+const resultMessage = reads([...messageFields, "tool_call_id"], cacheMarks)
+
+const assistantMessage = reads([
+  ...messageFields,
+  "reasoning_content",
+  "reasoning",
+  "reasoning_details",
+  "refusal",
+  "tool_calls",
+  "function_call"
+], assistantFields)
+
+/** The kinds of messages. */
+const roles = {
+  system: message,
+  developer: message,
+  user: message,
+  assistant: assistantMessage,
+  tool: resultMessage,
+  function: resultMessage
+}
 
 /** A message of the chat-completions format; `call` is the Schema of its tool calls. */
 export const chatMessage = <Call extends Schema.Constraint>(call: Call) =>
@@ -65,9 +122,10 @@ export const chatMessage = <Call extends Schema.Constraint>(call: Call) =>
     name: optional(Schema.String),
     tool_calls: optional(Schema.Array(call)),
     /** The single call of the format before `tool_calls`; the message with its result has the role `function`. */
-    function_call: optional(Schema.Struct({ name: Schema.String, arguments: optional(Schema.String) })),
+    function_call: optional(Schema.Struct({ name: Schema.String, arguments: optional(Schema.String) }))
+      .annotate(request({ fate: opaque })),
     tool_call_id: optional(Schema.String)
-  })
+  }).annotate(request({ kinds: { by: "role", rows: roles } }))
 
 /** The details of reasoning that are text. */
 const detailsText = (details: unknown): string =>

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { type Conversation, thinkingWords } from "../../domain/Conversation.ts"
-import { messagesFamily } from "../../domain/families/messages.ts"
+import { isOfContract } from "../../domain/families/messages.ts"
 import { isRecord } from "../../domain/json.ts"
 import { onPath } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
@@ -39,7 +39,7 @@ const saidWords: ReadonlySet<string> = new Set(thinkingWords.filter((name) => na
 export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver => {
   const { limits } = options
   const passes = passesUnwritten(options.fields ?? "pass")
-  const sends = (name: string) => messagesFamily.fields.has(name) || passes(name)
+  const sends = (name: string) => isOfContract(name) || passes(name)
   const entries = new Map(options.models.map((model) => [model.id, model]))
   const client = makeServerClient(exchanges, {
     name: "messages",
