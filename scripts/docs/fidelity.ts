@@ -1,6 +1,6 @@
 /** The tables of what becomes of each field of a request. */
 import type { Family, Fields, Kinds, Row as FieldRow } from "../../src/domain/families/Family.ts"
-import { carriedHints } from "../../src/domain/families/openai.ts"
+import { ignorableFields } from "../../src/domain/families/openai.ts"
 import { code, type Row, table } from "./table.ts"
 
 /** Where the first row with the same contents stands, in the table that is being made. */
@@ -15,13 +15,13 @@ const rowsOf = (path: string, name: string, field: FieldRow, isElement: boolean)
   const { as, fate, fields, items, kinds, local, required, whole, why } = field
   const said = [
     as === undefined ? undefined : `Sent as ${code(as)}.`,
-    local === true && fate === "told" ? "Sent to no server." : undefined,
+    local === true && fate === "reported" ? "Sent to no server." : undefined,
     required === true ? "Refused where it is not sent." : undefined,
-    fate === "carried" ? carriedHints.get(name) : undefined,
+    fate === "passed" ? ignorableFields.get(name) : undefined,
     why?.replace(/^./, (letter) => letter.toUpperCase()).replace(/\.?$/, ".")
   ].filter((text) => text !== undefined).join(" ")
   const shown = whole === true ? "translated" : fate
-  const isPlain = isElement && shown === "modelled" && said === ""
+  const isPlain = isElement && shown === "supported" && said === ""
   return [
     ...(isPlain ? [] : [[code(path), shown, said]]),
     ...(fields === undefined ? [] : fieldRows(fields, `${path}.`, isElement)),

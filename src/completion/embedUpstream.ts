@@ -13,7 +13,7 @@ import type { EmbeddingsReply, OwnInputs } from "../upstream/Upstream.ts"
 import { leasedCall } from "./leasedCall.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import { promptUsage } from "./SentPrompt.ts"
-import { noteOwnInputs, noteUncarried } from "./unsentFields.ts"
+import { noteOwnInputs, noteUnpassed } from "./unsentFields.ts"
 
 /** A request for vectors. */
 interface EmbedInput {
@@ -79,7 +79,7 @@ export const embedUpstream = (
     canCall: ({ embed }) => embed !== undefined,
     refuse: (driver, target) => {
       if (driver.embed === undefined) return unsupported
-      if (fields !== undefined) noteUncarried(fields, driver, stats)
+      if (fields !== undefined) noteUnpassed(fields, driver, stats)
       if (own?.family !== driver.family) noteOwnInputs(own, stats, taskFields(config, target, own) !== undefined)
       return undefined
     },

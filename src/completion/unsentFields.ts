@@ -4,7 +4,7 @@
  */
 import type { Conversation, Part, Sampling, Thinking, Turn } from "../domain/Conversation.ts"
 import type { Natives } from "../domain/families/Natives.ts"
-import { carriedHints, isRequired } from "../domain/families/openai.ts"
+import { ignorableFields, isRequired } from "../domain/families/openai.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Driver, OwnInputs, Sends, UpstreamModel } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
@@ -61,7 +61,7 @@ const sendsOf = (
 ): Sends["native"] => natives !== undefined && natives.family === family ? sends.native ?? all : undefined
 
 /** Notes the fields that the driver does not send. Returns the error of the first that the reply depends on. */
-export const noteUncarried = (
+export const noteUnpassed = (
   fields: NonNullable<Conversation["serverFields"]>,
   { sends }: Sending,
   stats: RequestStats,
@@ -73,7 +73,7 @@ export const noteUncarried = (
     const said = saidAs?.get(name) ?? name
     if (sends.fields?.(name, conversation) === true || sendsNative?.(said.split(".", 1)[0]!, "") === true) continue
     if (isRequired(name)) return invalidRequest(`${name}: the upstream makes replies of text only`, name)
-    if (!carriedHints.has(name)) noteIgnored(stats, said)
+    if (!ignorableFields.has(name)) noteIgnored(stats, said)
   }
   return undefined
 }
@@ -113,7 +113,7 @@ export const noteUnsentFields = (
     for (const path of paths) noteIgnored(stats, path)
     noteMoreIgnored(stats, more)
   }
-  return serverFields === undefined ? undefined : noteUncarried(serverFields, driver, stats, sends, conversation)
+  return serverFields === undefined ? undefined : noteUnpassed(serverFields, driver, stats, sends, conversation)
 }
 
 /** Notes all parts of a conversation that the driver does not send. Returns the error of the first that the reply depends on. */

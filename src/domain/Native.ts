@@ -1,6 +1,6 @@
 /**
  * Vendor fields: what a caller or a server says by a vendor's contract and the canonical forms do not model. A driver of the same
- * family sends them back as they came; for other drivers `x-gateway-ignored` lists them, unless they are hints.
+ * family sends them back as they came; for other drivers `x-gateway-ignored` lists them, unless they are ignorable.
  */
 import type { Json, JsonFields } from "./json.ts"
 import { isFields } from "./replyExtras.ts"

@@ -43,7 +43,7 @@ export interface BodyOptions {
   readonly refuse?: (body: unknown) => Cooperative<GatewayError | undefined>
   /** Converts a body to the form that the Schema describes. */
   readonly normalize?: (body: unknown) => Cooperative<unknown>
-  /** The decoded body has its text too. */
+  /** The request has its text too. */
   readonly keepsText?: boolean
   /**
    * The vendor's contract, whose table says what becomes of fields that the Schema does not read. The fields that its Schema marks count
@@ -54,32 +54,28 @@ export interface BodyOptions {
   readonly requestIn?: (body: unknown) => unknown
 }
 
-/** The key of the fields of a body that go to the server as they stand. */
-export const serverFields: unique symbol = Symbol("model-gateway/http/serverFields")
-
-/** The key of a body's vendor fields. */
-export const natives: unique symbol = Symbol("model-gateway/http/natives")
-
-/** The key of a body's text as it was received. */
-export const bodyText: unique symbol = Symbol("model-gateway/http/bodyText")
-
-/** A decoded body. */
-export type Body<A> = A & {
-  readonly [serverFields]?: ServerFields
-  readonly [natives]?: Natives
-  readonly [bodyText]?: string
+/** A request as it was read. */
+export interface ReadRequest<A> {
+  readonly body: A
+  /** The body's text as it was received, if the reader keeps it; else empty. */
+  readonly text: string
+  /** Fields of the body that go to the server as they stand. */
+  readonly serverFields: ServerFields | undefined
+  /** The body's vendor fields. */
+  readonly natives: Natives | undefined
 }
 
-/** The conversation of a body, with the fields that only some drivers send. */
-export const withRest = (conversation: Conversation, body: Body<object>): Conversation => {
-  const fields = body[serverFields]
-  const said = body[natives]
-  if (fields === undefined && said === undefined) return conversation
-  const native = conversation.native ?? said?.take("")
+/** The conversation of a request, with the fields that only some drivers send. */
+export const withRest = (
+  conversation: Conversation,
+  { natives, serverFields }: Pick<ReadRequest<unknown>, "natives" | "serverFields">
+): Conversation => {
+  if (serverFields === undefined && natives === undefined) return conversation
+  const native = conversation.native ?? natives?.take("")
   return {
     ...conversation,
-    ...(fields === undefined ? {} : { serverFields: { ...conversation.serverFields, ...fields } }),
-    ...(said === undefined ? {} : { natives: said }),
+    ...(serverFields === undefined ? {} : { serverFields: { ...conversation.serverFields, ...serverFields } }),
+    ...(natives === undefined ? {} : { natives }),
     ...(native === undefined ? {} : { native })
   }
 }
@@ -142,32 +138,25 @@ export const schemaFault = (issue: SchemaIssue.Issue, within: ReadonlyArray<Prop
 export const holdPrompt = (chars: number): Effect.Effect<void, GatewayError, Scope.Scope> =>
   Effect.flatMap(holdBytes, (held) => held.add(2 * chars) ? Effect.void : Effect.fail(tooMuchHeld))
 
-/** Adds what a body says beyond its Schema, and notes what of it has no effect. */
-const addRest = <A>(
-  value: A,
+/** A decoded body with what it says beyond its Schema. Notes what of it has no effect. */
+const withBody = <A>(
+  body: A,
+  text: string,
   rest: Rest | undefined,
   stats: RequestStats | undefined
-): Result.Result<Body<A>, GatewayError> => {
-  const decoded = value as Body<A>
-  if (rest === undefined) return Result.succeed(decoded)
-  if (rest.refused !== undefined) return Result.fail(rest.refused)
-  if (stats !== undefined) {
+): Result.Result<ReadRequest<A>, GatewayError> => {
+  if (rest?.refused !== undefined) return Result.fail(rest.refused)
+  if (rest !== undefined && stats !== undefined) {
     for (const path of rest.ignored) noteIgnored(stats, path)
     noteMoreIgnored(stats, rest.more)
   }
-  return Result.succeed(
-    rest.serverFields === undefined && rest.natives === undefined ? decoded : {
-      ...decoded,
-      ...(rest.serverFields === undefined ? {} : { [serverFields]: rest.serverFields }),
-      ...(rest.natives === undefined ? {} : { [natives]: rest.natives })
-    }
-  )
+  return Result.succeed({ body, text, serverFields: rest?.serverFields, natives: rest?.natives })
 }
 
 const itself = (body: unknown): unknown => body
 
-/** Makes a reader of one kind of body. Build it once, not per request. */
-export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options: BodyOptions = {}) => {
+/** Makes a reader of one kind of request. Build it once, not per request. */
+export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options: BodyOptions = {}) => {
   const {
     family,
     keepsText = false,
@@ -186,7 +175,8 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     contentType: string | undefined,
     limits: Limits,
     stats: RequestStats | undefined
-  ): Cooperative<Result.Result<Body<S["Type"]>, GatewayError>> {
+  ): Cooperative<Result.Result<ReadRequest<S["Type"]>, GatewayError>> {
+    const kept = keepsText ? text : ""
     if (yield* nestsTooDeep(text, limits.depth)) {
       return Result.fail(invalidRequest(`The request body nests deeper than ${limits.depth} levels`))
     }
@@ -209,20 +199,13 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     if (text.length <= smallBody) {
       const whole = decodeWhole(value)
       return Result.isSuccess(whole)
-        ? addRest(whole.success, rest, stats)
+        ? withBody(whole.success, kept, rest, stats)
         : Result.fail(schemaFault(whole.failure.issue))
     }
     const decoded = yield* decodeLarge(value)
     return Result.isSuccess(decoded)
-      ? addRest(decoded.success, rest, stats)
+      ? withBody(decoded.success, kept, rest, stats)
       : Result.fail(schemaFault(decoded.failure.issue, decoded.failure.path))
-  }
-
-  function* decodeWithText(
-    text: string,
-    ...rest: [contentType: string | undefined, limits: Limits, stats: RequestStats | undefined]
-  ): Cooperative<Result.Result<Body<S["Type"]>, GatewayError>> {
-    return Result.map(yield* decode(text, ...rest), (body) => ({ ...body, [bodyText]: text }))
   }
 
   const read = (
@@ -230,11 +213,9 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     contentType: string | undefined,
     limits: Limits,
     stats: RequestStats | undefined
-  ): Effect.Effect<Body<S["Type"]>, GatewayError, Scope.Scope> => {
+  ): Effect.Effect<ReadRequest<S["Type"]>, GatewayError, Scope.Scope> => {
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
-    const work = keepsText
-      ? decodeWithText(text, contentType, limits, stats)
-      : decode(text, contentType, limits, stats)
+    const work = decode(text, contentType, limits, stats)
     if (text.length <= smallBody) return Effect.fromResult(runSync(work))
     const sliced = Effect.flatMap(runCooperatively(work), Effect.fromResult)
     return family === undefined && !keepsText ? sliced : Effect.andThen(holdPrompt(text.length), sliced)
@@ -242,7 +223,7 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
 
   return (
     request: HttpServerRequest.HttpServerRequest
-  ): Effect.Effect<Body<S["Type"]>, GatewayError, Scope.Scope> => {
+  ): Effect.Effect<ReadRequest<S["Type"]>, GatewayError, Scope.Scope> => {
     const encoded = encodingFault(request)
     if (encoded !== undefined) return Effect.fail(encoded)
     return Effect.withFiber((fiber) => {
@@ -272,9 +253,24 @@ export const payloadOf = <S extends Schema.Constraint>(endpoint: Reads<S>): Sche
   return schema as unknown as Schema.ConstraintDecoder<S["Type"]>
 }
 
-/** Makes a reader of an endpoint's body, typed by the endpoint. Build it once, not per request. */
+/** Makes a reader of an endpoint's requests, typed by the endpoint. Build it once, not per request. */
+export const requestReader = <S extends Schema.Constraint>(endpoint: Reads<S>, options?: BodyOptions) =>
+  jsonRequest(payloadOf(endpoint), options)
+
+/** `jsonRequest` of bodies that say nothing beyond their Schema. */
+export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(
+  schema: S,
+  options?: Omit<BodyOptions, "family">
+) => {
+  const read = jsonRequest(schema, options)
+  return (
+    request: HttpServerRequest.HttpServerRequest
+  ): Effect.Effect<S["Type"], GatewayError, Scope.Scope> => Effect.map(read(request), ({ body }) => body)
+}
+
+/** `requestReader` of bodies that say nothing beyond their Schema. */
 export const payloadReader = <S extends Schema.Constraint>(
   endpoint: Reads<S>,
-  options?: BodyOptions
-): (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Body<S["Type"]>, GatewayError, Scope.Scope> =>
+  options?: Omit<BodyOptions, "family">
+): (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<S["Type"], GatewayError, Scope.Scope> =>
   jsonBody(payloadOf(endpoint), options)

@@ -72,12 +72,12 @@ const own = new Set([
   "admin-self-test"
 ])
 
-const payloadReader = (method: string) => method === "POST" || method === "PUT" ? { body: {} } : {}
+const bodyOf = (method: string) => method === "POST" || method === "PUT" ? { body: {} } : {}
 const pathOf = (path: string) => path.replaceAll(/:\w+/g, "nobody")
 
 const refused = async (bearer: string | null) => {
   for (const { method, path } of guarded) {
-    const answer = await call(method, pathOf(path), { bearer, ...payloadReader(method) })
+    const answer = await call(method, pathOf(path), { bearer, ...bodyOf(method) })
     assert.strictEqual(answer.status, 401, `${method} ${path}`)
     assert.deepStrictEqual(Object.keys(answer.json), ["detail"], `${method} ${path}`)
     assert.strictEqual(answer.headers.get("cache-control"), "no-store", `${method} ${path}`)
@@ -87,7 +87,7 @@ const refused = async (bearer: string | null) => {
 const admitted = async (bearer: string) => {
   for (const { group, method, path } of guarded) {
     if (!own.has(group) || path === "/admin/verify") continue
-    const answer = await call(method, pathOf(path), { bearer, ...payloadReader(method) })
+    const answer = await call(method, pathOf(path), { bearer, ...bodyOf(method) })
     assert.include([200, 400, 404], answer.status, `${method} ${path}: ${answer.text}`)
     assert.strictEqual(answer.headers.get("cache-control"), "no-store", `${method} ${path}`)
     assert.isNull(answer.headers.get("access-control-allow-credentials"))

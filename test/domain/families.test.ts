@@ -2,8 +2,8 @@
  * The tables of the vendors' fields against the request types of the vendors' SDKs: a field that an SDK can send and no row names fails.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { type Family, type Fields, type Kinds, modelled, type Row } from "../../src/domain/families/Family.ts"
-import { carriedHints } from "../../src/domain/families/openai.ts"
+import { type Family, type Fields, type Kinds, type Row, supported } from "../../src/domain/families/Family.ts"
+import { ignorableFields } from "../../src/domain/families/openai.ts"
 import { restOf } from "../../src/domain/families/restOf.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { chatFamily } from "../../src/styles/chat/readRequest.ts"
@@ -39,7 +39,7 @@ const inner = ({ fields }: Family, name: string): Fields => {
 const rowIn = (tables: ReadonlyArray<Fields>, name: string): Row | undefined =>
   tables.map((table) => table.get(name)).find((row) => row !== undefined)
 
-/** The paths of fields and kinds without a row. A modelled object needs rows, unless it is opaque or sent whole. */
+/** The paths of fields and kinds without a row. A supported object needs rows, unless it is opaque or sent whole. */
 const missingFields = (shape: Shape, tables: ReadonlyArray<Fields>, at: string): ReadonlyArray<string> =>
   [...shape.fields].flatMap(([name, type]) => {
     const path = `${at}${name}`
@@ -68,7 +68,7 @@ const missingKinds = (shape: Shape, { by, rows }: Kinds, at: string): ReadonlyAr
 /** The kinds of a part of the content-generation contract. */
 const partKinds: Kinds["rows"] = generateFamily.fields.get("contents")!.items!.fields!.get("parts")!.items!.kinds!.rows
 
-const isLeaf = ({ fate, isOpaque, whole }: Row): boolean => fate !== "modelled" || isOpaque === true || whole === true
+const isLeaf = ({ fate, isOpaque, whole }: Row): boolean => fate !== "supported" || isOpaque === true || whole === true
 
 const missingOf = (shape: Shape, row: Row, at: string): ReadonlyArray<string> => {
   const { fields, items, kinds } = row
@@ -83,7 +83,7 @@ const missingIn = (type: Placed, row: Row, at: string): ReadonlyArray<string> =>
   const { elements, shapes } = variantsOf(type)
   return [
     ...shapes.flatMap((shape) => missingOf(shape, row, at)),
-    ...elements.flatMap((element) => missingIn(element, row.items ?? modelled, `${at}[]`))
+    ...elements.flatMap((element) => missingIn(element, row.items ?? supported, `${at}[]`))
   ]
 }
 
@@ -156,7 +156,7 @@ describe("the tables name every field of the requests of", () => {
 describe("the table of a family", () => {
   it.each(families)("gives a reason for whatever has no effect ($name)", ({ fields }) => {
     const withoutIn = (name: string, { fate, fields: inner, items, kinds, why }: Row): ReadonlyArray<string> => [
-      ...((fate === "told" || fate === "hint" || fate === "refused") && why === undefined ? [name] : []),
+      ...((fate === "reported" || fate === "ignorable" || fate === "refused") && why === undefined ? [name] : []),
       ...(inner === undefined ? [] : without(inner)),
       ...(kinds === undefined ? [] : without(kinds.rows)),
       ...(items === undefined ? [] : withoutIn(`${name}[]`, items))
@@ -174,22 +174,22 @@ describe("the table of a family", () => {
       const { ignored, natives, refused, serverFields } = rest({ [name]: value })
       const unsent = natives?.unsent()
       const isSilent = row.isSilent?.(value) === true
-      const isRefused = !isSilent && (row.fate === "refused" || row.required === true && row.fate === "told")
+      const isRefused = !isSilent && (row.fate === "refused" || row.required === true && row.fate === "reported")
       assert.deepStrictEqual(
         [...ignored, ...unsent?.paths ?? []],
         row.fields !== undefined
           ? [`${name}.said`]
-          : row.fate === "told" && !isSilent && !isRefused
+          : row.fate === "reported" && !isSilent && !isRefused
           ? [name]
           : [],
         name
       )
       assert.strictEqual((refused ?? unsent?.refused)?.param, isRefused ? name : undefined, name)
-      assert.deepStrictEqual(serverFields, row.fate === "carried" ? { [row.as ?? name]: value } : undefined, name)
+      assert.deepStrictEqual(serverFields, row.fate === "passed" ? { [row.as ?? name]: value } : undefined, name)
     }
   })
 
-  it("has the carried hints", () => {
-    for (const name of carriedHints.keys()) assert.strictEqual(chatFamily.fields.get(name)?.fate, "carried", name)
+  it("passes every field that it names as ignorable", () => {
+    for (const name of ignorableFields.keys()) assert.strictEqual(chatFamily.fields.get(name)?.fate, "passed", name)
   })
 })

@@ -3,32 +3,32 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import {
   type Family,
-  hint,
+  ignorable,
   listOf,
   local,
-  modelled,
   object,
   objectBy,
+  reported,
   required,
-  told,
+  supported,
   translated
 } from "../../src/domain/families/Family.ts"
 import { restOf } from "../../src/domain/families/restOf.ts"
 import { runSync, sliceItems } from "../../src/domain/stream/cooperative.ts"
 import { Faults } from "../../src/http/Faults.ts"
 
-const no = told("Unknown to others.")
-const mark = hint("Changes nothing.")
+const no = reported("Unknown to others.")
+const mark = ignorable("Changes nothing.")
 
 const source = objectBy("type", {
-  url: object({ type: modelled, url: modelled, region: no }),
+  url: object({ type: supported, url: supported, region: no }),
   file: required("the upstream reads no files")
 })
 
 const part = objectBy("type", {
-  text: object({ type: modelled, text: modelled, mark, citations: no }),
-  picture: object({ type: modelled, source, sizes: object({ width: modelled, dpi: no }) }),
-  result: object({ type: modelled, content: listOf(object({ text: modelled, mark })) }),
+  text: object({ type: supported, text: supported, mark, citations: no }),
+  picture: object({ type: supported, source, sizes: object({ width: supported, dpi: no }) }),
+  result: object({ type: supported, content: listOf(object({ text: supported, mark })) }),
   search: translated("Its words stay.")
 })
 
@@ -38,16 +38,16 @@ const family: Family = {
   open: true,
   spelling: (name) => name === "Messages" ? "messages" : name,
   fields: new Map(Object.entries({
-    messages: listOf(object({ role: modelled, content: listOf(part), weight: no })),
+    messages: listOf(object({ role: supported, content: listOf(part), weight: no })),
     input: listOf(part, { isAlone: true }),
-    system: listOf(object({ text: modelled, mark }), {
+    system: listOf(object({ text: supported, mark }), {
       form: (value) => typeof value === "string" ? { text: value } : value
     }),
-    tools: listOf(object({ name: modelled, schema: modelled })),
-    choice: objectBy("type", { any: object({ type: modelled, most: no }) }),
+    tools: listOf(object({ name: supported, schema: supported })),
+    choice: objectBy("type", { any: object({ type: supported, most: no }) }),
     own: local(no),
     editing: no,
-    speed: told("Unknown to others.", "standard"),
+    speed: reported("Unknown to others.", "standard"),
     cached: required("the upstream keeps nothing"),
     labels: mark
   }))
@@ -58,7 +58,7 @@ const rest = (body: object) => runSync(restOf(family, body))
 const said = (body: object) => rest(body).natives
 
 /** What a driver of another family reports. */
-const reported = (body: object): ReadonlyArray<string> => said(body)?.unsent().paths ?? []
+const reportedIn = (body: object): ReadonlyArray<string> => said(body)?.unsent().paths ?? []
 
 describe("the natives of a body", () => {
   it("are absent from a body that says what the gateway models", () => {
@@ -107,7 +107,7 @@ describe("the natives of a body", () => {
   it("keep the objects that fields are in", () => {
     const body = { input: { type: "picture", source: { type: "url", region: "eu" }, sizes: { width: 1, dpi: 2 } } }
     assert.deepStrictEqual(said(body)?.take("input")?.fields, { source: { region: "eu" }, sizes: { dpi: 2 } })
-    assert.deepStrictEqual(reported(body), ["input.source.region", "input.sizes.dpi"])
+    assert.deepStrictEqual(reportedIn(body), ["input.source.region", "input.sizes.dpi"])
   })
 
   it("have an element of another kind as a whole", () => {
@@ -126,7 +126,7 @@ describe("the natives of a body", () => {
 
   it("report an element that the gateway translates only if its decoder says so", () => {
     const body = { input: [{ type: "search", query: "x" }, { type: "search" }] }
-    assert.deepStrictEqual(reported(body), [])
+    assert.deepStrictEqual(reportedIn(body), [])
     const natives = said(body)!
     const faults = new Faults(natives)
     faults.noteIgnored("input[1]")
@@ -148,9 +148,9 @@ describe("the natives of a body", () => {
   })
 
   it("read a single value in the place of a list, and other forms", () => {
-    assert.deepStrictEqual(reported({ messages: { weight: 1 } }), ["messages[0].weight"])
-    assert.deepStrictEqual(reported({ input: { type: "text", citations: 1 } }), ["input.citations"])
-    assert.deepStrictEqual(reported({ input: [{ type: "text", citations: 1 }] }), ["input[0].citations"])
+    assert.deepStrictEqual(reportedIn({ messages: { weight: 1 } }), ["messages[0].weight"])
+    assert.deepStrictEqual(reportedIn({ input: { type: "text", citations: 1 } }), ["input.citations"])
+    assert.deepStrictEqual(reportedIn({ input: [{ type: "text", citations: 1 }] }), ["input[0].citations"])
     assert.isUndefined(said({ system: "Hi" }))
   })
 

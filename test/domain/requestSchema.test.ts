@@ -3,12 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { fidelityTable } from "../../scripts/docs/fidelity.ts"
-import { hint, told } from "../../src/domain/families/Family.ts"
+import { ignorable, reported } from "../../src/domain/families/Family.ts"
 import { familyOf, request } from "../../src/domain/families/requestSchema.ts"
 import { restOf } from "../../src/domain/families/restOf.ts"
 import { optional, ParsedObject } from "../../src/domain/schemas.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
-import { jsonBody } from "../../src/http/jsonBody.ts"
+import { jsonRequest } from "../../src/http/jsonBody.ts"
 import { smallBody } from "../../src/http/receiveBody.ts"
 import { ChatRequest } from "../../src/styles/chat/Api.ts"
 
@@ -16,7 +16,9 @@ const facts = { name: "chat with a mood", vendor: "openai", open: true } as cons
 
 /** The chat style with one more field, which is added to its Schema and nowhere else. */
 const Mood = Schema.Struct({ tone: Schema.String, notes: optional(Schema.Array(ParsedObject)) })
-  .annotate(request({ fields: { color: told("Replies have no color."), pulse: hint("Nothing depends on it.") } }))
+  .annotate(
+    request({ fields: { color: reported("Replies have no color."), pulse: ignorable("Nothing depends on it.") } })
+  )
 
 const MoodyRequest = Schema.Struct({
   ...ChatRequest.fields,
@@ -25,13 +27,14 @@ const MoodyRequest = Schema.Struct({
 })
 
 const family = familyOf(MoodyRequest, facts)
-const read = jsonBody(MoodyRequest, { family })
+const read = jsonRequest(MoodyRequest, { family })
 
 const plain = { model: "m", messages: [{ role: "user", content: "Hello" }] }
 
 const readBody = (body: object) =>
   read(HttpServerRequest.fromWeb(new Request("http://localhost/", { method: "POST", body: JSON.stringify(body) })))
     .pipe(
+      Effect.map(({ body }) => body),
       Effect.scoped
     )
 
@@ -70,10 +73,10 @@ describe("a field that is added to the Schema of a request", () => {
   it("is in the table of the documents", () => {
     const rows = fidelityTable(family).split("\n")
     assert.includeMembers(rows, [
-      "| `mood` | modelled |  |",
-      "| `mood.tone` | modelled |  |",
-      "| `mood.color` | told | Replies have no color. |",
-      "| `mood.pulse` | hint | Nothing depends on it. |"
+      "| `mood` | supported |  |",
+      "| `mood.tone` | supported |  |",
+      "| `mood.color` | reported | Replies have no color. |",
+      "| `mood.pulse` | ignorable | Nothing depends on it. |"
     ])
   })
 })

@@ -52,7 +52,7 @@ const credentials: Readonly<Record<string, Record<string, string>>> = {
   admin: { authorization: `Bearer ${adminKey}` }
 }
 
-const payloadReader = (operation: OpenApi.OpenAPISpecOperation): unknown => {
+const bodyOf = (operation: OpenApi.OpenAPISpecOperation): unknown => {
   const content = operation.requestBody?.content
   const media: object | undefined = content?.["application/json"] ?? content?.["multipart/form-data"]
   return media === undefined || !("example" in media) ? undefined : media.example
@@ -126,7 +126,7 @@ describe("/openapi.json", () => {
       if (["admin-settings.password", "admin-events.stream"].includes(operation.operationId)) continue
       const [requirement] = operation.security
       const headers = requirement === undefined ? {} : credentials[Object.keys(requirement)[0]!] ?? {}
-      const example = payloadReader(operation)
+      const example = bodyOf(operation)
       assert.strictEqual(example === undefined, operation.requestBody === undefined, `${method} ${path}`)
       for (const body of [example, ...(example === undefined ? [] : [7])]) {
         const response = await call(path, method, headers, body)
@@ -208,12 +208,12 @@ describe("/docs", () => {
 
   it("has no example that adds a publicly known key", () => {
     for (const path of ["/admin/config", "/admin/config/import", "/admin/import", "/admin/keys"]) {
-      assert.notMatch(JSON.stringify(payloadReader(document.paths[path]!.post!)), /"keys?":/, path)
+      assert.notMatch(JSON.stringify(bodyOf(document.paths[path]!.post!)), /"keys?":/, path)
     }
   })
 
   it("has no example of an acceptable password", () => {
-    const example = payloadReader(document.paths["/admin/settings/password"]!.post!)
+    const example = bodyOf(document.paths["/admin/settings/password"]!.post!)
     assert.deepStrictEqual(example, { current_password: "", new_password: "" })
   })
 

@@ -4,7 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Family, Fields, Row } from "../../src/domain/families/Family.ts"
-import { carriedHints, isRequired } from "../../src/domain/families/openai.ts"
+import { ignorableFields, isRequired } from "../../src/domain/families/openai.ts"
 import { chatFamily } from "../../src/styles/chat/readRequest.ts"
 import { generateFamily } from "../../src/styles/generate/readRequest.ts"
 import { messagesFamily } from "../../src/styles/messages/readRequest.ts"
@@ -62,11 +62,11 @@ const alsoIgnored: { readonly [path: string]: ReadonlyArray<string> } = {
   top_logprobs: ["include"]
 }
 
-/** The rows of a table that are not modelled, those of its objects included, with a value that asks for something. */
+/** The rows of a table that are not supported, those of its objects included, with a value that asks for something. */
 const unread = (fields: Fields, within: ReadonlyArray<string> = []): ReadonlyArray<Field> =>
   [...fields].flatMap(([name, row]): ReadonlyArray<Field> => {
     const keys = [...within, name]
-    if (row.fate === "modelled") return row.fields === undefined ? [] : unread(row.fields, keys)
+    if (row.fate === "supported") return row.fields === undefined ? [] : unread(row.fields, keys)
     const value = [typed[keys.join(".")] ?? "said", { said: true }, true].find((value) =>
       row.isSilent?.(value) !== true
     )
@@ -99,7 +99,7 @@ for (const style of styleNames) {
       const { keys, row, value } = field
       const top = keys.at(-1)!
       const isOwn = gateway === "openai" && family.vendor === "openai" && row.local !== true
-      const isSent = gateway === "openai" && row.fate === "carried"
+      const isSent = gateway === "openai" && row.fate === "passed"
       const serverName = row.as ?? top
       for (const stream of [false, true]) {
         const { ignored, status, text } = await ask(style, gateway, stream, field)
@@ -113,9 +113,9 @@ for (const style of styleNames) {
         }
         if (isSent) assert.deepStrictEqual(sent[serverName], value)
         else if (isOwn) assert.deepInclude(sent, nested(keys, value))
-        const isNamed = row.fate === "told"
+        const isNamed = row.fate === "reported"
           ? !isOwn
-          : row.fate === "carried" && !isSent && !carriedHints.has(serverName)
+          : row.fate === "passed" && !isSent && !ignorableFields.has(serverName)
         const others = alsoIgnored[path] ?? []
         assert.deepStrictEqual(ignored.filter((named) => !others.includes(named)), isNamed ? [path] : [])
       }

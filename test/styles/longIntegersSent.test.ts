@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type { Part } from "../../src/domain/Conversation.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
-import { jsonBody } from "../../src/http/jsonBody.ts"
+import { jsonRequest } from "../../src/http/jsonBody.ts"
 import { ChatRequest } from "../../src/styles/chat/Api.ts"
 import { decodeChat } from "../../src/styles/chat/decode.ts"
 import { chatFamily } from "../../src/styles/chat/readRequest.ts"
@@ -17,8 +17,8 @@ import { messagesFamily } from "../../src/styles/messages/readRequest.ts"
 const id = "12345678901234567890"
 const object = `{"id":${id}}`
 
-const readChat = jsonBody(ChatRequest, { family: chatFamily })
-const readMessages = jsonBody(MessagesRequest, { family: messagesFamily })
+const readChat = jsonRequest(ChatRequest, { family: chatFamily })
+const readMessages = jsonRequest(MessagesRequest, { family: messagesFamily })
 
 /** What the last part of a conversation says of a call or its result. */
 const said = (part: Part | undefined): string =>
@@ -35,7 +35,7 @@ describe("a long integer that a caller sends", () => {
     const body = `{"model":"m","messages":[{"role":"assistant","tool_calls":[${call}]}]}`
     const text = await lastSaid(body, (request) =>
       Effect.scoped(readChat(request)).pipe(
-        Effect.flatMap((value) => Effect.fromResult(runSync(decodeChat(value)))),
+        Effect.flatMap((value) => Effect.fromResult(runSync(decodeChat(value.body)))),
         Effect.map(({ turns }) => said(turns.at(-1)?.parts.at(-1)))
       ))
     assert.strictEqual(text, object)
@@ -46,7 +46,7 @@ describe("a long integer that a caller sends", () => {
     const body = `{"model":"m","max_tokens":5,"messages":[{"role":"assistant","content":[${block}]}]}`
     const text = await lastSaid(body, (request) =>
       Effect.scoped(readMessages(request)).pipe(
-        Effect.flatMap((value) => Effect.fromResult(runSync(decodeMessages(value)))),
+        Effect.flatMap((value) => Effect.fromResult(runSync(decodeMessages(value.body)))),
         Effect.map(({ turns }) => said(turns.at(-1)?.parts.at(-1)))
       ))
     assert.strictEqual(text, object)
@@ -62,7 +62,7 @@ describe("a long integer that a caller sends", () => {
       `{"contents":[{"role":"${role}","parts":[${part}]}]}`,
       (request) =>
         Effect.scoped(readGenerateRequest(request)).pipe(
-          Effect.flatMap((value) => Effect.fromResult(runSync(decodeGenerate(value)))),
+          Effect.flatMap((value) => Effect.fromResult(runSync(decodeGenerate(value.body)))),
           Effect.map(({ turns }) => said(turns.at(-1)?.parts.at(-1)))
         )
     )
@@ -70,10 +70,10 @@ describe("a long integer that a caller sends", () => {
   })
 
   it("stays a number in a tool's schema", async () => {
-    const body = `{"model":"m","messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":` +
+    const sent = `{"model":"m","messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":` +
       `{"name":"f","parameters":{"type":"integer","maximum":9223372036854775807}}}]}`
-    const request = HttpServerRequest.fromWeb(new Request("http://localhost/", { method: "POST", body }))
-    const { tools } = await Effect.runPromise(Effect.scoped(readChat(request)))
+    const request = HttpServerRequest.fromWeb(new Request("http://localhost/", { method: "POST", body: sent }))
+    const { body: { tools } } = await Effect.runPromise(Effect.scoped(readChat(request)))
     assert.nestedPropertyVal(tools?.[0], "function.parameters.maximum", Number("9223372036854775807"))
   })
 })

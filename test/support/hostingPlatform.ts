@@ -52,7 +52,7 @@ const routes: ReadonlyArray<readonly [RegExp, PlatformCall]> = [
   [/^POST \/v13\/deployments$/, "deploy"]
 ]
 
-const payloadReader = async (request: IncomingMessage): Promise<unknown> => {
+const bodyOf = async (request: IncomingMessage): Promise<unknown> => {
   const pieces: Array<Buffer> = []
   for await (const piece of request) pieces.push(piece as Buffer)
   const text = Buffer.concat(pieces).toString()
@@ -104,7 +104,7 @@ export const startPlatform = async (): Promise<HostingPlatform> => {
   const server = createServer(async (request, response) => {
     const url = new URL(request.url ?? "/", "http://platform")
     const found = routes.find(([pattern]) => pattern.test(`${request.method} ${url.pathname}`))
-    const body = await payloadReader(request)
+    const body = await bodyOf(request)
     if (found === undefined) return send(response, 404, refuse("not_found", "no such route"))
     const { authorization } = request.headers
     const seen: SeenCall = { call: found[1], method: request.method!, url, authorization, body }

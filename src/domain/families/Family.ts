@@ -6,18 +6,18 @@ import type { Json, JsonRecord } from "../json.ts"
 import type { FamilyName } from "../Native.ts"
 
 /**
- * `modelled`: the gateway reads the field. `carried`: it goes to a server of the `openai` family, elsewhere it is reported. `told`: a
- * server of the same contract gets it; elsewhere it has no effect, and the reply's header names it. `hint`: the same, but it changes no
+ * `supported`: the gateway reads the field. `passed`: it goes to a server of the `openai` family, elsewhere it is reported. `reported`: a
+ * server of the same contract gets it; elsewhere it has no effect, and the reply's header names it. `ignorable`: the same, but it changes no
  * reply, so that no header names it. `refused`: the request fails with an error that names it.
  */
-export type Fate = "modelled" | "carried" | "told" | "refused" | "hint"
+export type Fate = "supported" | "passed" | "reported" | "refused" | "ignorable"
 
 /** One field. */
 export interface Row {
   readonly fate: Fate
   /** The reason, for the documents; of a refused field also the message for the caller. */
   readonly why?: string
-  /** The name of a carried field at the server, if it is another one. */
+  /** The name of a passed field at the server, if it is another one. */
   readonly as?: string
   /** A field without which the reply would be another one: refused where it is not sent. */
   readonly required?: boolean
@@ -27,7 +27,7 @@ export interface Row {
   readonly isSilent?: (value: unknown) => boolean
   /** A field that no server gets, because it concerns what the gateway does itself. */
   readonly local?: boolean
-  /** Nothing within the value is the vendor's, or all of it is modelled. */
+  /** Nothing within the value is the vendor's, or all of it is supported. */
   readonly isOpaque?: boolean
   /** The fields of an object. */
   readonly fields?: Fields
@@ -70,42 +70,42 @@ export interface Family {
 
 const same = (...values: ReadonlyArray<unknown>) => (value: unknown): boolean => values.includes(value)
 
-export const modelled: Row = { fate: "modelled" }
+export const supported: Row = { fate: "supported" }
 
-/** A modelled value whose inside the caller defines, or which the decoder reads as a whole. */
-export const opaque: Row = { fate: "modelled", isOpaque: true }
+/** A supported value whose inside the caller defines, or which the decoder reads as a whole. */
+export const opaque: Row = { fate: "supported", isOpaque: true }
 
 /** Rows by the names of their fields or kinds. */
 export interface Table {
   readonly [name: string]: Row
 }
 
-/** A modelled object, with what becomes of its fields. */
-export const object = (fields: Table): Row => ({ fate: "modelled", fields: new Map(Object.entries(fields)) })
+/** A supported object, with what becomes of its fields. */
+export const object = (fields: Table): Row => ({ fate: "supported", fields: new Map(Object.entries(fields)) })
 
-/** A modelled object of one of several kinds. */
+/** A supported object of one of several kinds. */
 export const objectBy = (by: Kinds["by"], kinds: Table): Row => ({
-  fate: "modelled",
+  fate: "supported",
   kinds: { by, rows: new Map(Object.entries(kinds)) }
 })
 
-/** A modelled list of objects. */
+/** A supported list of objects. */
 export const listOf = (items: Row, options: Pick<Row, "isAlone" | "form"> = {}): Row => ({
-  fate: "modelled",
+  fate: "supported",
   items,
   ...options
 })
 
 /** A kind or a field that the gateway translates for servers of other contracts. Those of its own get it whole. */
 export const translated = (why?: string): Row => ({
-  fate: "modelled",
+  fate: "supported",
   whole: true,
   ...(why === undefined ? {} : { why })
 })
 
 /** `silent`: the values that ask for nothing. */
-export const told = (why: string, ...silent: ReadonlyArray<unknown>): Row => ({
-  fate: "told",
+export const reported = (why: string, ...silent: ReadonlyArray<unknown>): Row => ({
+  fate: "reported",
   why,
   isSilent: same(...silent)
 })
@@ -117,7 +117,7 @@ export const refused = (why: string, isSilent: (value: unknown) => boolean = sam
 })
 
 /** Refused unless the server has the same contract. */
-export const required = (why: string): Row => ({ ...told(why), required: true })
+export const required = (why: string): Row => ({ ...reported(why), required: true })
 
 /** No server gets the field, because it concerns what the gateway does itself. */
 export const local = (row: Row): Row => ({ ...row, local: true })
@@ -126,14 +126,14 @@ export const local = (row: Row): Row => ({ ...row, local: true })
 export const refusedByDecoder = (why: string): Row => ({ fate: "refused", why, isSilent: () => true })
 
 /** Noted by the decoder. */
-export const toldByDecoder = (why: string): Row => ({ fate: "told", why, isSilent: () => true })
+export const reportedByDecoder = (why: string): Row => ({ fate: "reported", why, isSilent: () => true })
 
-export const carried = (options: Pick<Row, "as" | "required" | "isSilent" | "why"> = {}): Row => ({
-  fate: "carried",
+export const passed = (options: Pick<Row, "as" | "required" | "isSilent" | "why"> = {}): Row => ({
+  fate: "passed",
   ...options
 })
 
-export const hint = (why: string): Row => ({ fate: "hint", why })
+export const ignorable = (why: string): Row => ({ fate: "ignorable", why })
 
 export { same as oneOf }
 

@@ -1,17 +1,17 @@
 /** Fields of the `generate` contract that the schemas of content generation and of its embeddings lack. */
 import { isRecord, type JsonRecord } from "../json.ts"
 import {
-  carried,
-  hint,
+  ignorable,
   local,
-  modelled,
   oneOf,
+  passed,
   refusedByDecoder,
+  reported,
+  reportedByDecoder,
   required,
   type Row,
+  supported,
   type Table,
-  told,
-  toldByDecoder,
   translated
 } from "./Family.ts"
 import { reads } from "./requestSchema.ts"
@@ -35,13 +35,13 @@ const requiredUnless = (why: string, isSilent: (value: unknown) => boolean): Row
 
 /** Fields that describe a part; they are not its content. */
 const attributes: Table = {
-  thought: modelled,
-  thoughtSignature: hint("Only the vendor's own servers read it."),
-  videoMetadata: told(ownReading),
-  mediaResolution: told(ownReading),
-  mediaProcessing: told(ownReading),
-  partMetadata: hint("A note of the caller's."),
-  speechMetadata: told(noMedia)
+  thought: supported,
+  thoughtSignature: ignorable("Only the vendor's own servers read it."),
+  videoMetadata: reported(ownReading),
+  mediaResolution: reported(ownReading),
+  mediaProcessing: reported(ownReading),
+  partMetadata: ignorable("A note of the caller's."),
+  speechMetadata: reported(noMedia)
 }
 
 /** Names of the fields that describe a part. */
@@ -55,13 +55,13 @@ export const partKind = (value: JsonRecord): string | undefined => {
   return kinds.find((kind) => Object.hasOwn(partKinds, kind)) ?? kinds[0]
 }
 
-export const blobFields: Table = { displayName: told("Other servers get names of files only.") }
+export const blobFields: Table = { displayName: reported("Other servers get names of files only.") }
 
-export const callFields: Table = { partialArgs: told(noPieces), willContinue: told(noPieces, false) }
+export const callFields: Table = { partialArgs: reported(noPieces), willContinue: reported(noPieces, false) }
 
 export const resultFields: Table = {
-  scheduling: told("Other servers answer when the results are there."),
-  willContinue: told("Results are whole.", false)
+  scheduling: reported("Other servers answer when the results are there."),
+  willContinue: reported("Results are whole.", false)
 }
 
 /** The kinds of parts, by the field that holds the content. */
@@ -71,13 +71,13 @@ export const partKinds = {
   text: reads(["text"], attributes),
   inlineData: reads(["inlineData"], attributes),
   fileData: reads(["fileData"], attributes),
-  functionCall: reads(["functionCall"], { ...attributes, thoughtSignature: modelled }),
+  functionCall: reads(["functionCall"], { ...attributes, thoughtSignature: supported }),
   functionResponse: reads(["functionResponse"], attributes),
   executableCode: translated(),
   codeExecutionResult: translated(),
-  toolCall: told("The gateway runs none of the vendor's tools."),
-  toolResponse: told("The gateway runs none of the vendor's tools."),
-  audioTranscription: told(noMedia)
+  toolCall: reported("The gateway runs none of the vendor's tools."),
+  toolResponse: reported("The gateway runs none of the vendor's tools."),
+  audioTranscription: reported(noMedia)
 }
 
 /** A part may be sent as its text. */
@@ -96,7 +96,7 @@ export const instructionForm = (value: unknown): unknown => Array.isArray(value)
 
 export const instructionFields: Table = { role: translated() }
 
-const vendorTool = told("The gateway runs none of the vendor's tools.")
+const vendorTool = reported("The gateway runs none of the vendor's tools.")
 
 /** Tools that the vendor runs. */
 export const vendorTools: Table = {
@@ -115,9 +115,9 @@ export const vendorTools: Table = {
 }
 
 export const functionFields: Table = {
-  response: told("Other servers have no schema of results."),
-  responseJsonSchema: told("Other servers have no schema of results."),
-  behavior: told("Other servers wait for results.", "UNSPECIFIED", "BLOCKING")
+  response: reported("Other servers have no schema of results."),
+  responseJsonSchema: reported("Other servers have no schema of results."),
+  behavior: reported("Other servers wait for results.", "UNSPECIFIED", "BLOCKING")
 }
 
 /** The kind of a tool: one of functions, or one that the vendor runs. */
@@ -136,18 +136,18 @@ const modalities: Row = {
 }
 
 export const functionMode: Row = {
-  ...told("The mode VALIDATED is AUTO elsewhere: other servers check no arguments. The other modes are modelled."),
+  ...reported("The mode VALIDATED is AUTO elsewhere: other servers check no arguments. The other modes are supported."),
   isSilent: (mode) => mode !== "VALIDATED"
 }
 
 export const functionCallingFields: Table = {
   mode: functionMode,
-  streamFunctionCallArguments: told(noPieces, false)
+  streamFunctionCallArguments: reported(noPieces, false)
 }
 
 export const toolConfigFields: Table = {
-  retrievalConfig: told("The gateway runs none of the vendor's tools."),
-  includeServerSideToolInvocations: told("The gateway runs none of the vendor's tools.", false)
+  retrievalConfig: reported("The gateway runs none of the vendor's tools."),
+  includeServerSideToolInvocations: reported("The gateway runs none of the vendor's tools.", false)
 }
 
 /** Fields of the configuration. Some are in its Schema, which checks their values. */
@@ -161,43 +161,43 @@ export const configFields: Table = {
   responseJsonSchema: translated(),
   thinkingConfig: translated(),
   responseModalities: modalities,
-  responseFormat: told("Use responseMimeType and responseJsonSchema."),
-  responseLogprobs: carried({ as: "logprobs", isSilent: oneOf(false) }),
-  logprobs: carried({ as: "top_logprobs", isSilent: oneOf(0) }),
-  mediaResolution: told("The server decides how it reads pictures.", "MEDIA_RESOLUTION_UNSPECIFIED"),
-  speechConfig: told(noMedia),
-  imageConfig: told(noMedia),
-  audioTimestamp: told("The server decides how it reads audio.", false),
-  audioTranscriptionConfig: told(noMedia),
-  translationConfig: told(noMedia),
-  enableAffectiveDialog: told(noMedia, false),
-  enableEnhancedCivicAnswers: told(vendorOnly, false),
-  routingConfig: told("The model is the one in the path."),
-  modelSelectionConfig: told("The model is the one in the path.")
+  responseFormat: reported("Use responseMimeType and responseJsonSchema."),
+  responseLogprobs: passed({ as: "logprobs", isSilent: oneOf(false) }),
+  logprobs: passed({ as: "top_logprobs", isSilent: oneOf(0) }),
+  mediaResolution: reported("The server decides how it reads pictures.", "MEDIA_RESOLUTION_UNSPECIFIED"),
+  speechConfig: reported(noMedia),
+  imageConfig: reported(noMedia),
+  audioTimestamp: reported("The server decides how it reads audio.", false),
+  audioTranscriptionConfig: reported(noMedia),
+  translationConfig: reported(noMedia),
+  enableAffectiveDialog: reported(noMedia, false),
+  enableEnhancedCivicAnswers: reported(vendorOnly, false),
+  routingConfig: reported("The model is the one in the path."),
+  modelSelectionConfig: reported("The model is the one in the path.")
 }
 
 /** Fields of a content generation. */
 export const generateFields: Table = {
   cachedContent: required("the upstream stores no content; send it in contents instead"),
-  safetySettings: told("The server's own filters apply."),
-  serviceTier: told(vendorOnly),
-  modelArmorConfig: told(vendorOnly),
-  continuationToken: told("Replies are not continued."),
-  generationOutputConfig: told(vendorOnly),
-  store: told("The gateway stores no generated contents.", false),
-  labels: hint("Labels for the vendor's bills."),
-  model: local(hint("The path names the model."))
+  safetySettings: reported("The server's own filters apply."),
+  serviceTier: reported(vendorOnly),
+  modelArmorConfig: reported(vendorOnly),
+  continuationToken: reported("Replies are not continued."),
+  generationOutputConfig: reported(vendorOnly),
+  store: reported("The gateway stores no generated contents.", false),
+  labels: ignorable("Labels for the vendor's bills."),
+  model: local(ignorable("The path names the model."))
 }
 
 /** Fields of embeddings. */
 export const embedFields: Table = {
   taskType: {
-    ...modelled,
-    why: "Sent to a server of this contract, and as input_type if upstream.fields lists that; otherwise told."
+    ...supported,
+    why: "Sent to a server of this contract, and as input_type if upstream.fields lists that; otherwise reported."
   },
-  title: toldByDecoder("Sent to a server of this contract only."),
-  autoTruncate: told("The server decides what becomes of long texts."),
-  mimeType: told("Contents are text."),
-  documentOcr: told("Contents are text.", false),
-  audioTrackExtraction: told("Contents are text.", false)
+  title: reportedByDecoder("Sent to a server of this contract only."),
+  autoTruncate: reported("The server decides what becomes of long texts."),
+  mimeType: reported("Contents are text."),
+  documentOcr: reported("Contents are text.", false),
+  audioTrackExtraction: reported("Contents are text.", false)
 }

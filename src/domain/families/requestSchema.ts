@@ -5,7 +5,7 @@
  */
 import type * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import { type Family, type Fields, type Kinds, modelled, opaque, type Row, type Table } from "./Family.ts"
+import { type Family, type Fields, type Kinds, opaque, type Row, supported, type Table } from "./Family.ts"
 
 /**
  * What a field counts as. `turns` and `parts`: its elements, and the parts within them. `functions`: the field of a tool that lists
@@ -89,7 +89,7 @@ const memberKinds = (objects: ReadonlyArray<SchemaAST.Objects>, by: string): Map
 const merged = (objects: ReadonlyArray<SchemaAST.Objects>): Row =>
   objects.map((object) => factsOf(object)).reduce<Row>(
     (row, facts) => facts === undefined ? row : withFacts(row, facts),
-    { fate: "modelled", fields: fieldsOf(objects) }
+    { fate: "supported", fields: fieldsOf(objects) }
   )
 
 const withKinds = (
@@ -102,14 +102,14 @@ const withKinds = (
   const known = new Map<KindFields, Row>()
   const rowOfKind = (kind: KindFields): Row => {
     const read = kind.reads.map((name): readonly [string, Row] => [name, all.get(name)!])
-    const row: Row = { fate: "modelled", fields: new Map([...read, ...Object.entries(kind.fields ?? {})]) }
+    const row: Row = { fate: "supported", fields: new Map([...read, ...Object.entries(kind.fields ?? {})]) }
     known.set(kind, row)
     return row
   }
   for (const [name, kind] of Object.entries(rows)) {
     kinds.set(name, "fate" in kind ? kind : known.get(kind) ?? rowOfKind(kind))
   }
-  return { fate: "modelled", kinds: { by, rows: kinds } }
+  return { fate: "supported", kinds: { by, rows: kinds } }
 }
 
 const made = (type: SchemaAST.AST): Row => {
@@ -120,22 +120,25 @@ const made = (type: SchemaAST.AST): Row => {
   const objects = members.filter(SchemaAST.isObjects)
   if (members.some(SchemaAST.isUnknown)) return withFacts(opaque, facts)
   if (list !== undefined) {
-    const element = list.rest[0] === undefined ? modelled : rowOf(list.rest[0])
-    return withFacts(isPlain(element) ? element : { fate: "modelled", items: element }, facts)
+    const element = list.rest[0] === undefined ? supported : rowOf(list.rest[0])
+    return withFacts(isPlain(element) ? element : { fate: "supported", items: element }, facts)
   }
   const union = members.find(SchemaAST.isUnion)
   if (union !== undefined) return withFacts(rowOf(union), facts)
   if (facts.kinds !== undefined) return withFacts(withKinds(objects, facts.kinds), facts)
-  if (objects.length === 0) return withFacts(modelled, facts)
+  if (objects.length === 0) return withFacts(supported, facts)
   if (objects.length > 1) {
     const kinds = memberKinds(objects, "type")
-    return withFacts(kinds.size > 1 ? { fate: "modelled", kinds: { by: "type", rows: kinds } } : merged(objects), facts)
+    return withFacts(
+      kinds.size > 1 ? { fate: "supported", kinds: { by: "type", rows: kinds } } : merged(objects),
+      facts
+    )
   }
   const [object] = objects
   if (object !== type) return withFacts(rowOf(object!), facts)
   const fields = fieldsOf(objects)
   return withFacts(
-    fields.size === 0 && object!.indexSignatures.length > 0 ? opaque : { fate: "modelled", fields },
+    fields.size === 0 && object!.indexSignatures.length > 0 ? opaque : { fate: "supported", fields },
     facts
   )
 }

@@ -1,22 +1,32 @@
 /** Fields, items and tools of the `responses` contract that the schemas of its requests lack. */
-import { carried, hint, local, oneOf, refused, refusedByDecoder, type Table, told, translated } from "./Family.ts"
+import {
+  ignorable,
+  local,
+  oneOf,
+  passed,
+  refused,
+  refusedByDecoder,
+  reported,
+  type Table,
+  translated
+} from "./Family.ts"
 
 /** The part of a reply that `include` asks for and servers of chat completions have. */
 export const includedLogprobs = "message.output_text.logprobs"
 
 const vendorTools = "The gateway runs none of the vendor's tools."
 
-export const itemStatus = hint("Repeats how far a reply came.")
+export const itemStatus = ignorable("Repeats how far a reply came.")
 
-export const messageFields: Table = { phase: hint("Labels an assistant's message for the vendor's own models.") }
+export const messageFields: Table = { phase: ignorable("Labels an assistant's message for the vendor's own models.") }
 
 /** Fields of calls and of their results. */
 export const callFields: Table = {
-  async: told("The server awaits every call."),
-  caller: hint("Names the vendor's program that made the call.")
+  async: reported("The server awaits every call."),
+  caller: ignorable("Names the vendor's program that made the call.")
 }
 
-export const encryptedContent = told("Only the vendor can open it.")
+export const encryptedContent = reported("Only the vendor can open it.")
 
 const words = translated("Its words are sent.")
 
@@ -49,20 +59,20 @@ const vendorItems = [
 /** Items without a Schema. */
 export const otherItems: Table = {
   ...Object.fromEntries(vendorItems.map((type) => [type, words])),
-  compaction_trigger: told("Conversations are not compacted."),
-  configuration_update: told("A request has one configuration.")
+  compaction_trigger: reported("Conversations are not compacted."),
+  configuration_update: reported("A request has one configuration.")
 }
 
 /** Fields of functions and custom tools. */
 export const callableFields: Table = {
-  allowed_callers: told("The vendor's programs call no tools."),
-  async: told("The server awaits every call."),
-  defer_loading: told("All tools are declared at once.")
+  allowed_callers: reported("The vendor's programs call no tools."),
+  async: reported("The server awaits every call."),
+  defer_loading: reported("All tools are declared at once.")
 }
 
-export const functionFields: Table = { ...callableFields, output_schema: told("Results are sent as they are.") }
+export const functionFields: Table = { ...callableFields, output_schema: reported("Results are sent as they are.") }
 
-const ranByVendor = told(vendorTools)
+const ranByVendor = reported(vendorTools)
 
 const declared = translated("Declared as a function.")
 
@@ -86,36 +96,36 @@ export const otherTools: Table = {
 }
 
 export const reasoningFields: Table = {
-  generate_summary: hint("The older name of summary. Replies have all reasoning that the server sends."),
-  context: told("The server's own setting decides which reasoning of the history counts.", "auto"),
-  mode: told("The server has no such modes.", "standard")
+  generate_summary: ignorable("The older name of summary. Replies have all reasoning that the server sends."),
+  context: reported("The server's own setting decides which reasoning of the history counts.", "auto"),
+  mode: reported("The server has no such modes.", "standard")
 }
 
 /** Fields of a request. Some are in its Schema, which checks their values. */
 export const responsesFields: Table = {
   stream_options: {
-    fate: "modelled",
-    fields: new Map([["include_obfuscation", local(hint("The gateway pads no events."))]])
+    fate: "supported",
+    fields: new Map([["include_obfuscation", local(ignorable("The gateway pads no events."))]])
   },
   conversation: refusedByDecoder("The gateway stores no conversations."),
   prompt: refusedByDecoder("The gateway stores no prompts."),
   background: refused("responses are not made in the background", oneOf(false)),
-  max_tool_calls: told(vendorTools),
-  service_tier: carried({ isSilent: oneOf("auto", "default") }),
-  truncation: told("Inputs are never truncated.", "disabled"),
-  top_logprobs: carried({ isSilent: oneOf(0) }),
+  max_tool_calls: reported(vendorTools),
+  service_tier: passed({ isSilent: oneOf("auto", "default") }),
+  truncation: reported("Inputs are never truncated.", "disabled"),
+  top_logprobs: passed({ isSilent: oneOf(0) }),
   include: {
-    ...told(`Replies have no further parts than "${includedLogprobs}", which is sent as logprobs.`),
+    ...reported(`Replies have no further parts than "${includedLogprobs}", which is sent as logprobs.`),
     isSilent: (value) => Array.isArray(value) && value.every((part) => part === includedLogprobs)
   },
-  context_management: told("Conversations are not compacted."),
-  image: told(vendorTools),
-  moderation: told("Nothing is moderated."),
-  access_programs: told("Belongs to the vendor's own servers."),
-  user: carried(),
-  safety_identifier: carried(),
-  prompt_cache_key: carried(),
-  prompt_cache_options: carried(),
-  prompt_cache_retention: carried(),
-  client_metadata: hint("Agents describe their session and turn to the vendor.")
+  context_management: reported("Conversations are not compacted."),
+  image: reported(vendorTools),
+  moderation: reported("Nothing is moderated."),
+  access_programs: reported("Belongs to the vendor's own servers."),
+  user: passed(),
+  safety_identifier: passed(),
+  prompt_cache_key: passed(),
+  prompt_cache_options: passed(),
+  prompt_cache_retention: passed(),
+  client_metadata: ignorable("Agents describe their session and turn to the vendor.")
 }

@@ -41,7 +41,7 @@ interface Place {
   /** The object has a native of its own. */
   readonly isElement: boolean
   next: number
-  /** The unmodelled fields of an object. */
+  /** The unsupported fields of an object. */
   said: { [name: string]: Json } | undefined
 }
 
@@ -96,7 +96,7 @@ class Walk {
     const known = spelling === undefined ? name : spelling(name)
     const row = place.fields!.get(known)
     const value = (place.value as JsonRecord)[name]
-    if (row?.fate === "modelled") {
+    if (row?.fate === "supported") {
       const inner = this.descend(place, known, row, value)
       if (row.whole === true) this.sayWhole(place, known, value, inner)
       return inner ?? place
@@ -114,7 +114,7 @@ class Walk {
     return isRecord(value) ? this.object(list, index, row, value, true) : list
   }
 
-  /** The place within a modelled value whose fields the table has. */
+  /** The place within a supported value whose fields the table has. */
   private descend(place: Place, known: string, row: Row, sent: unknown): Place | undefined {
     if (row.items === undefined && row.fields === undefined && row.kinds === undefined) return undefined
     const value = row.form === undefined ? sent : row.form(sent)
@@ -148,7 +148,7 @@ class Walk {
     const own = kinds.rows.get(kind ?? "")
     // Decoders refuse these, and objects without the field that names their kind.
     if ((own === undefined && kind === undefined) || own?.fate === "refused") return parent
-    if (own?.fate === "modelled" && own.whole !== true) return this.object(parent, key, own, value, isElement)
+    if (own?.fate === "supported" && own.whole !== true) return this.object(parent, key, own, value, isElement)
     if (isElement) {
       // The place of the element, of which nothing else is looked at.
       const place = this.enter(parent, key, value, noFields, true)
@@ -195,7 +195,7 @@ class Walk {
     if (entry === undefined) return
     entry.fields = element.value as JsonFields
     entry.whole = kind
-    if (row?.fate === "hint" || row?.fate === "modelled") return
+    if (row?.fate === "ignorable" || row?.fate === "supported") return
     entry.notes.push({ path: inner, name: kind, required: row?.required === true ? row.why : undefined })
   }
 
@@ -203,18 +203,18 @@ class Walk {
   private add(place: Place, name: string, known: string, row: Row | undefined, value: unknown): void {
     if (isUnsaid(value)) return
     const isTop = place.parent === undefined
-    if (row === undefined && isTop && this.family.open) return this.carry(place, name, name, value)
+    if (row === undefined && isTop && this.family.open) return this.pass(place, name, name, value)
     const isSilent = row?.isSilent?.(value) === true
     switch (row?.fate) {
-      case "carried":
-        return isSilent ? undefined : this.carry(place, name, row.as ?? known, value)
+      case "passed":
+        return isSilent ? undefined : this.pass(place, name, row.as ?? known, value)
       case "refused":
         if (!isSilent) {
           const path = this.pathTo(place, known)
           this.refused ??= invalidRequest(`${path}: ${row.why ?? "is not supported"}`, path)
         }
         return
-      case "hint":
+      case "ignorable":
         if (row.local !== true) this.say(place, name, value)
         return
       default:
@@ -249,7 +249,7 @@ class Walk {
     }
   }
 
-  private carry(place: Place, name: string, as: string, value: unknown): void {
+  private pass(place: Place, name: string, as: string, value: unknown): void {
     if (this.serverCount === mostFields || name === "__proto__") return this.ignore(this.pathTo(place, name))
     this.serverFields ??= {}
     if (!Object.hasOwn(this.serverFields, as)) {
@@ -273,7 +273,7 @@ class Walk {
 
 const noFields: Fields = new Map()
 
-const unknownRow: Row = { fate: "told" }
+const unknownRow: Row = { fate: "reported" }
 
 /** What a parsed body says beyond what the gateway models. An ordinary body has nothing of the kind. */
 export function* restOf(family: Family, body: unknown): Cooperative<Rest> {

@@ -19,7 +19,7 @@ import { TopLevel } from "../../domain/stream/TopLevel.ts"
 import { modelFault } from "../../http/bodyLimits.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { bodyText, jsonBody } from "../../http/jsonBody.ts"
+import { jsonRequest } from "../../http/jsonBody.ts"
 import { isForm, noForm, type ReceivedForm, receiveForm } from "../../http/receiveForm.ts"
 import type { CurrentRequestStats } from "../../http/RequestContext.ts"
 import { streamReply } from "../../http/streamReply.ts"
@@ -45,7 +45,7 @@ interface ReadRequest {
   readonly form?: ReceivedForm
 }
 
-const readBody = jsonBody(CarriedBody, { keepsText: true })
+const readBody = jsonRequest(CarriedBody, { keepsText: true })
 
 /** The text around the model's name; `undefined` if it names the model more than once. */
 function* piecesOf(text: string): Cooperative<ReadonlyArray<string | typeof modelPlace> | undefined> {
@@ -63,8 +63,7 @@ const readJson = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
   endpoint: CarriedEndpoint
 ): Effect.fn.Return<ReadRequest, GatewayError, CurrentRequestStats | Scope.Scope> {
-  const body = yield* readBody(request)
-  const text = body[bodyText] ?? ""
+  const { body, text } = yield* readBody(request)
   const model = body.model ?? endpoint.model
   if (model === undefined) return yield* invalidRequest("model: is required", "model")
   const long = modelFault(model, yield* currentLimits)

@@ -11,7 +11,7 @@ import { replyOf } from "../../domain/Reply.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { natives, withRest } from "../../http/jsonBody.ts"
+import { withRest } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
@@ -29,16 +29,17 @@ export const ChatHandlers = groupRoutes(
 
     return {
       completions: Effect.fnUntraced(function*({ request }) {
-        const body = yield* readChatRequest(request)
+        const sent = yield* readChatRequest(request)
+        const { body } = sent
         const current = yield* responder.currentRequest
         current.stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
-        const faults = new Faults(body[natives])
+        const faults = new Faults(sent.natives)
         const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeChat(body, faults)))
         for (const path of faults.ignored) noteIgnored(current.stats, path)
         const info = ({ id }: Pick<CompletionOutput, "id">) => ({ id, created: current.created, model: body.model })
-        return yield* responder.respond(current, model, withRest(conversation, body), {
+        return yield* responder.respond(current, model, withRest(conversation, sent), {
           whole: (output) => Effect.succeed(respond(completions, chatCompletion(info(output), replyOf(output.events)))),
           frames: (output) => chatFrames(info(output), body.stream_options?.include_usage === true),
           failure: chatFailure

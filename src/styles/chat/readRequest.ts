@@ -3,7 +3,7 @@
  */
 import { chatFields } from "../../domain/families/openai.ts"
 import { familyOf } from "../../domain/families/requestSchema.ts"
-import { payloadReader } from "../../http/jsonBody.ts"
+import { requestReader } from "../../http/jsonBody.ts"
 import { ChatGroup, ChatRequest } from "./Api.ts"
 
 export const chatFamily = familyOf(ChatRequest, {
@@ -13,4 +13,4 @@ export const chatFamily = familyOf(ChatRequest, {
   fields: chatFields
 })
 
-export const readChatRequest = payloadReader(ChatGroup.endpoints.completions, { family: chatFamily })
+export const readChatRequest = requestReader(ChatGroup.endpoints.completions, { family: chatFamily })

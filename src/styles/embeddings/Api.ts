@@ -5,7 +5,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import { carried } from "../../domain/families/Family.ts"
+import { passed } from "../../domain/families/Family.ts"
 import { request } from "../../domain/families/requestSchema.ts"
 import { optional } from "../../domain/schemas.ts"
 import { documented, embedding } from "../../http/documented.ts"
@@ -22,7 +22,7 @@ const fields = {
   encoding_format: optional(Schema.Literals(["float", "base64"])).annotate({
     description: "`float` (the default) or `base64`."
   }),
-  user: optional(Schema.String).annotate(request({ fate: carried() }))
+  user: optional(Schema.String).annotate(request({ fate: passed() }))
 }
 
 /** Body of `POST /v1/embeddings`. */

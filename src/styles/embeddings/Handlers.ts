@@ -8,7 +8,7 @@ import { familyOf } from "../../domain/families/requestSchema.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { jsonBody, serverFields } from "../../http/jsonBody.ts"
+import { jsonRequest } from "../../http/jsonBody.ts"
 import { makeEmbeddings, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
@@ -19,7 +19,7 @@ import { decodeInputs } from "./decode.ts"
 export const embeddingsFamily = familyOf(EmbeddingsBody, { name: "openai embeddings", open: true })
 
 /** No field of the body counts: `decodeInputs` counts the inputs. */
-const readBody = jsonBody(EmbeddingsBody, { family: embeddingsFamily })
+const readEmbeddings = jsonRequest(EmbeddingsBody, { family: embeddingsFamily })
 
 const floats = (vector: ArrayLike<number>): string => `[${Array.prototype.join.call(vector, ",")}]`
 
@@ -42,7 +42,7 @@ export const EmbeddingsHandlers = groupRoutes(
         const { caller, config, stats } = current
         const unavailable = embeddings.unavailable(config)
         if (unavailable !== undefined) return yield* unavailable
-        const body = yield* readBody(request)
+        const { body, serverFields } = yield* readEmbeddings(request)
         const model = findModel(current, body.model, "embeddings")
         if (model instanceof GatewayError) return yield* model
         const dimensions = body.dimensions ?? undefined
@@ -56,7 +56,7 @@ export const EmbeddingsHandlers = groupRoutes(
           stats,
           inputs,
           dimensions,
-          fields: body[serverFields]
+          fields: serverFields
         })
 
         const numbers = body.encoding_format === "base64" ? base64 : floats

@@ -8,7 +8,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import { modelled, opaque } from "../../domain/families/Family.ts"
+import { opaque, supported } from "../../domain/families/Family.ts"
 import {
   blobFields,
   callFields,
@@ -240,7 +240,7 @@ export const TokenCount = Schema.Struct({ totalTokens: Schema.Int }).annotate({ 
 /** Body of an embedding. */
 export const EmbedContentRequest = Schema.Struct({
   model: optional(Schema.String).annotate({ description: "Must be the model of the path when present." }),
-  content: Content.annotate(request({ counted: "parts", fate: modelled })).annotateKey({
+  content: Content.annotate(request({ counted: "parts", fate: supported })).annotateKey({
     description: "The text, in one or more parts."
   }),
   taskType: optional(Schema.String).annotate({
@@ -259,7 +259,7 @@ export const EmbedContentRequest = Schema.Struct({
 export const BatchEmbedContentsRequest = Schema.Struct({
   requests: Schema.NonEmptyArray(EmbedContentRequest).annotate({
     description: "Contents to embed, all with the same model and dimensions.",
-    ...request({ counted: "turns", fate: modelled })
+    ...request({ counted: "turns", fate: supported })
   })
 })
   .annotate({ identifier: "BatchEmbedContentsRequest" })

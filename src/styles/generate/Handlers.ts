@@ -16,7 +16,7 @@ import { modelFault } from "../../http/bodyLimits.ts"
 import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { natives, serverFields, withRest } from "../../http/jsonBody.ts"
+import { withRest } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { visibleModels } from "../../http/visibleModels.ts"
 import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
@@ -56,17 +56,18 @@ export const GenerateHandlers = groupRoutes(
         const requested = modelName(params.model)
         const model = resolve(current, requested, findModel)
         if (model instanceof GatewayError) return yield* model
-        const body = yield* readGenerateRequest(request)
-        const faults = new Faults(body[natives])
+        const sent = yield* readGenerateRequest(request)
+        const { body } = sent
+        const faults = new Faults(sent.natives)
         const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body, faults)))
         for (const path of faults.ignored) noteIgnored(current.stats, path)
         const info = ({ id }: Pick<CompletionOutput, "id">): GenerateReplyInfo => ({
           id,
           model: requested,
           thoughts: showsThoughts(body),
-          audioType: audioTypeOf(body[serverFields])
+          audioType: audioTypeOf(sent.serverFields)
         })
-        return yield* responder.respond(current, model, withRest(conversation, body), {
+        return yield* responder.respond(current, model, withRest(conversation, sent), {
           whole: (output) =>
             Effect.succeed(
               respond(endpoints.generateContent, generateResponse(info(output), replyOf(output.events)))
@@ -82,11 +83,12 @@ export const GenerateHandlers = groupRoutes(
       const current = yield* responder.currentRequest
       const model = resolve(current, modelName(params.model), findModel)
       if (model instanceof GatewayError) return yield* model
-      const body = yield* readCountRequest(request)
-      const faults = new Faults(body[natives])
+      const sent = yield* readCountRequest(request)
+      const { body } = sent
+      const faults = new Faults(sent.natives)
       const conversation = withRest(
         yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body, faults))),
-        body
+        sent
       )
       for (const path of faults.ignored) noteIgnored(current.stats, path)
       return respond(endpoints.countTokens, { totalTokens: yield* responder.countTokens(current, model, conversation) })
@@ -118,15 +120,15 @@ export const GenerateHandlers = groupRoutes(
 
     const embedContent = Effect.fnUntraced(function*({ params, request }: Raw) {
       const current = yield* requestForEmbeddings
-      const body = yield* readEmbedRequest(request)
-      return embeddingReply(yield* embedAll(current, params.model, [body], body[serverFields], () => ""))
+      const { body, serverFields } = yield* readEmbedRequest(request)
+      return embeddingReply(yield* embedAll(current, params.model, [body], serverFields, () => ""))
     })
 
     const batchEmbedContents = Effect.fnUntraced(function*({ params, request }: Raw) {
       const current = yield* requestForEmbeddings
-      const body = yield* readBatchEmbedRequest(request)
+      const { body, serverFields } = yield* readBatchEmbedRequest(request)
       const field = (index: number) => `requests[${index}].`
-      return embeddingsReply(yield* embedAll(current, params.model, body.requests, body[serverFields], field))
+      return embeddingsReply(yield* embedAll(current, params.model, body.requests, serverFields, field))
     })
 
     return {

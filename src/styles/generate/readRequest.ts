@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { camelCase, embedFields, generateFields } from "../../domain/families/generate.ts"
 import { familyOf } from "../../domain/families/requestSchema.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import { type BodyOptions, payloadReader } from "../../http/jsonBody.ts"
+import { type BodyOptions, requestReader } from "../../http/jsonBody.ts"
 import { BatchEmbedContentsRequest, EmbedContentRequest, GenerateGroup, GenerateRequest } from "./Api.ts"
 import { normalizeCountRequest, normalizeEmbedRequest, normalizeRequest, wrappedRequest } from "./normalizeRequest.ts"
 
@@ -27,7 +27,7 @@ export const embedFamily = familyOf(
 )
 
 const generateReader = (normalize: (body: unknown) => Cooperative<unknown>, options: BodyOptions = {}) =>
-  payloadReader(endpoints.generateContent, { ...options, family: generateFamily, normalize })
+  requestReader(endpoints.generateContent, { ...options, family: generateFamily, normalize })
 
 export const readGenerateRequest = generateReader(normalizeRequest)
 
@@ -36,6 +36,6 @@ export const readCountRequest = generateReader(normalizeCountRequest, { requestI
 
 const embedding = { family: embedFamily, normalize: normalizeEmbedRequest }
 
-export const readEmbedRequest = payloadReader(endpoints.embedContent, embedding)
+export const readEmbedRequest = requestReader(endpoints.embedContent, embedding)
 
-export const readBatchEmbedRequest = payloadReader(endpoints.batchEmbedContents, embedding)
+export const readBatchEmbedRequest = requestReader(endpoints.batchEmbedContents, embedding)

@@ -17,7 +17,7 @@ import { routeNotFound } from "../../domain/routes.ts"
 import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { natives, withRest } from "../../http/jsonBody.ts"
+import { withRest } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { visibleModels } from "../../http/visibleModels.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
@@ -54,13 +54,14 @@ export const MessagesHandlers = groupRoutes(
     const shown = yield* visibleModels
 
     const create = Effect.fnUntraced(function*({ request }: Raw) {
-      const body = yield* readMessagesRequest(request)
+      const sent = yield* readMessagesRequest(request)
+      const { body } = sent
       const current = yield* responder.currentRequest
       const { stats } = current
       stats.stream = body.stream === true
       const model = findModel(current, body.model, "messages")
       if (model instanceof GatewayError) return yield* model
-      const faults = new Faults(body[natives])
+      const faults = new Faults(sent.natives)
       const conversation = withHeaders(
         yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))),
         request.headers
@@ -73,7 +74,7 @@ export const MessagesHandlers = groupRoutes(
         thinking: showsMessagesThinking(body.model, model, asksForThinking(body)),
         requestId: stats.id
       })
-      return yield* responder.respond(current, model, withRest(conversation, body), {
+      return yield* responder.respond(current, model, withRest(conversation, sent), {
         whole: (output) =>
           Effect.succeed(respond(endpoints.create, messageObject(info(output), replyOf(output.events)))),
         frames: (output) => messagesFrames(info(output), promptTokens),
@@ -82,13 +83,14 @@ export const MessagesHandlers = groupRoutes(
     })
 
     const count = Effect.fnUntraced(function*({ request }: Raw) {
-      const body = yield* readCountRequest(request)
+      const sent = yield* readCountRequest(request)
+      const { body } = sent
       const current = yield* responder.currentRequest
       const model = findModel(current, body.model, "messages")
       if (model instanceof GatewayError) return yield* model
-      const faults = new Faults(body[natives])
+      const faults = new Faults(sent.natives)
       const conversation = withHeaders(
-        withRest(yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))), body),
+        withRest(yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))), sent),
         request.headers
       )
       for (const path of faults.ignored) noteIgnored(current.stats, path)

@@ -3,7 +3,7 @@
  */
 import { messagesFields } from "../../domain/families/messages.ts"
 import { familyOf } from "../../domain/families/requestSchema.ts"
-import { payloadReader } from "../../http/jsonBody.ts"
+import { requestReader } from "../../http/jsonBody.ts"
 import { MessagesGroup, MessagesRequest } from "./Api.ts"
 
 export const messagesFamily = familyOf(MessagesRequest, {
@@ -13,6 +13,6 @@ export const messagesFamily = familyOf(MessagesRequest, {
   fields: messagesFields
 })
 
-export const readMessagesRequest = payloadReader(MessagesGroup.endpoints.create, { family: messagesFamily })
+export const readMessagesRequest = requestReader(MessagesGroup.endpoints.create, { family: messagesFamily })
 
-export const readCountRequest = payloadReader(MessagesGroup.endpoints.countTokens, { family: messagesFamily })
+export const readCountRequest = requestReader(MessagesGroup.endpoints.countTokens, { family: messagesFamily })

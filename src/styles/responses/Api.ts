@@ -6,7 +6,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import { carried, opaque } from "../../domain/families/Family.ts"
+import { opaque, passed } from "../../domain/families/Family.ts"
 import { reads, request } from "../../domain/families/requestSchema.ts"
 import {
   callableFields,
@@ -119,7 +119,7 @@ export const ResponseRequest = Schema.Struct({
   parallel_tool_calls: optional(Schema.Boolean),
   text: optional(Schema.Struct({
     format: optional(TextFormat),
-    verbosity: optional(Schema.String).annotate(request({ fate: carried({ as: "verbosity" }) }))
+    verbosity: optional(Schema.String).annotate(request({ fate: passed({ as: "verbosity" }) }))
   })),
   ...serverWords,
   reasoning: optional(Schema.Struct({ effort: optional(Schema.String), summary: optional(Schema.String) }))

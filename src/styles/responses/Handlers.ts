@@ -12,7 +12,7 @@ import { runCooperatively, startCooperatively } from "../../config/clock/coopera
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { holdPrompt, natives, withRest } from "../../http/jsonBody.ts"
+import { holdPrompt, withRest } from "../../http/jsonBody.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/RequestContext.ts"
 import { beforeReply } from "../../http/WorkLimit.ts"
@@ -56,14 +56,15 @@ export const ResponsesHandlers = groupRoutes(
 
     return {
       countTokens: Effect.fnUntraced(function*({ endpoint, request }) {
-        const body = yield* readCountRequest(request)
+        const sent = yield* readCountRequest(request)
+        const { body } = sent
         const current = yield* responder.currentRequest
         const { caller, config, stats } = current
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
         const { conversation, ignored, taken } = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, {
-            natives: body[natives],
+            natives: sent.natives,
             wideInput: config.compat.wide_input_strict_output,
             stored: yield* referenced(caller.owner, body),
             limits: config.limits
@@ -73,11 +74,12 @@ export const ResponsesHandlers = groupRoutes(
         if (taken > 0) yield* holdPrompt(taken)
         return respond(endpoint, {
           object: "response.input_tokens",
-          input_tokens: yield* responder.countTokens(current, model, withRest(conversation, body))
+          input_tokens: yield* responder.countTokens(current, model, withRest(conversation, sent))
         })
       }),
       create: Effect.fnUntraced(function*({ request }) {
-        const body = yield* readResponseRequest(request)
+        const sent = yield* readResponseRequest(request)
+        const { body } = sent
         const current = yield* responder.currentRequest
         const { caller, config, stats } = current
         stats.stream = body.stream === true
@@ -85,7 +87,7 @@ export const ResponsesHandlers = groupRoutes(
         if (model instanceof GatewayError) return yield* model
         const { conversation, ignored, items, taken, targets } = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, {
-            natives: body[natives],
+            natives: sent.natives,
             wideInput: config.compat.wide_input_strict_output,
             stored: yield* referenced(caller.owner, body),
             limits: config.limits
@@ -134,7 +136,7 @@ export const ResponsesHandlers = groupRoutes(
         return yield* responder.respond(
           current,
           model,
-          withRest(conversation, body),
+          withRest(conversation, sent),
           { whole, frames: start, failure: (error) => start().failure(error), keepsText: true },
           // This error concerns the model's reply, not the request, so the stream reports it (spec "States and transitions").
           Effect.catchIf(

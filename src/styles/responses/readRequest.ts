@@ -3,7 +3,7 @@
  */
 import { familyOf } from "../../domain/families/requestSchema.ts"
 import { responsesFields } from "../../domain/families/responses.ts"
-import { payloadReader } from "../../http/jsonBody.ts"
+import { requestReader } from "../../http/jsonBody.ts"
 import { ResponseRequest, ResponsesGroup } from "./Api.ts"
 
 export const responsesFamily = familyOf(ResponseRequest, {
@@ -13,6 +13,6 @@ export const responsesFamily = familyOf(ResponseRequest, {
   fields: responsesFields
 })
 
-export const readResponseRequest = payloadReader(ResponsesGroup.endpoints.create, { family: responsesFamily })
+export const readResponseRequest = requestReader(ResponsesGroup.endpoints.create, { family: responsesFamily })
 
-export const readCountRequest = payloadReader(ResponsesGroup.endpoints.countTokens, { family: responsesFamily })
+export const readCountRequest = requestReader(ResponsesGroup.endpoints.countTokens, { family: responsesFamily })

@@ -4,14 +4,17 @@
  */
 import * as Schema from "effect/Schema"
 import { type Conversation, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
-import { carried } from "../../domain/families/Family.ts"
+import { passed } from "../../domain/families/Family.ts"
 import { request } from "../../domain/families/requestSchema.ts"
 import { isRecord, type Json } from "../../domain/json.ts"
 import { optional } from "../../domain/schemas.ts"
 
-const passed = "Passed to a server that knows it."
+const forServers = "Passed to a server that knows it."
 
-const word = optional(Schema.Unknown).annotate({ description: passed, ...request({ fate: carried({ why: passed }) }) })
+const word = optional(Schema.Unknown).annotate({
+  description: forServers,
+  ...request({ fate: passed({ why: forServers }) })
+})
 
 /** The words of servers. A style whose vendor has one of these fields replaces it. Values are the server's to judge. */
 export const serverWords = {

@@ -8,7 +8,7 @@ import { runs } from "../../support/effort.ts"
 import { conversationReader } from "../../support/readBody.ts"
 import { hostileBodies, wrongTypes } from "../../support/wrongTypes.ts"
 
-const read = conversationReader(readGenerateRequest, decodeGenerate)
+const read = conversationReader(readGenerateRequest, ({ body }) => decodeGenerate(body))
 
 const base = { contents: [{ role: "user", parts: [{ text: "Hi" }] }] }
 
@@ -300,7 +300,7 @@ describe("a content generation", () => {
 
   it.effect("may be counted within a request of its own", () =>
     Effect.gen(function*() {
-      const count = conversationReader(readCountRequest, decodeGenerate)
+      const count = conversationReader(readCountRequest, ({ body }) => decodeGenerate(body))
       const { turns } = yield* count({ generateContentRequest: { model: "m", ...base } })
       assert.deepStrictEqual(turns, [{ role: "user", parts: [Text("Hi")] }])
       assert.strictEqual((yield* Effect.flip(count({ generateContentRequest: {} }))).param, "contents")

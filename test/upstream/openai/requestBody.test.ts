@@ -18,7 +18,7 @@ const conversation = (rest: Partial<Conversation>): Conversation => ({
   ...rest
 })
 
-const payloadReader = (rest: Partial<Conversation>, mode: ToolMode = "native"): { readonly [key: string]: unknown } =>
+const bodyOf = (rest: Partial<Conversation>, mode: ToolMode = "native"): { readonly [key: string]: unknown } =>
   JSON.parse(chatRequest("m", conversation(rest), mode).body)
 
 interface Message {
@@ -30,7 +30,7 @@ interface Message {
 }
 
 const messagesOf = (turns: ReadonlyArray<Turn>, mode: ToolMode = "native", rest: Partial<Conversation> = {}) =>
-  payloadReader({ turns, ...rest }, mode)["messages"] as ReadonlyArray<Message>
+  bodyOf({ turns, ...rest }, mode)["messages"] as ReadonlyArray<Message>
 
 const user = (...parts: ReadonlyArray<Part>): Turn => ({ role: "user", parts })
 const assistant = (...parts: ReadonlyArray<Part>): Turn => ({ role: "assistant", parts })
@@ -53,7 +53,7 @@ const tools = [{ name: "f", description: "does f", parameters: { type: "object" 
 describe("chatRequest", () => {
   it("streams always, with usage, and says nothing that the caller did not", () => {
     for (const mode of ["native", "prompt"] as const) {
-      assert.deepStrictEqual(payloadReader({}, mode), {
+      assert.deepStrictEqual(bodyOf({}, mode), {
         model: "m",
         messages: [{ role: "user", content: "Hi" }],
         stream: true,
@@ -64,7 +64,7 @@ describe("chatRequest", () => {
 
   it("passes on what the caller gave, by its own name and unchanged", () => {
     const schema = { type: "object", properties: { a: { type: "string" } } }
-    const body = payloadReader({
+    const body = bodyOf({
       stop: ["END", "STOP"],
       sampling: {
         temperature: 0,
@@ -98,7 +98,7 @@ describe("chatRequest", () => {
       stop: ["END", "STOP"],
       response_format: { type: "json_schema", json_schema: { name: "city", schema, strict: true } }
     })
-    assert.deepStrictEqual(payloadReader({ output: { _tag: "JsonObject" } })["response_format"], {
+    assert.deepStrictEqual(bodyOf({ output: { _tag: "JsonObject" } })["response_format"], {
       type: "json_object"
     })
   })
@@ -176,17 +176,17 @@ describe("chatRequest", () => {
         type: "function",
         function: { name: "f", description: "does f", parameters: { type: "object" }, strict: true }
       }]
-      assert.deepInclude(payloadReader({ tools }), { tools: declared })
-      assert.notProperty(payloadReader({ tools }), "tool_choice")
-      assert.notProperty(payloadReader({ tools }), "parallel_tool_calls")
-      assert.deepInclude(payloadReader({ tools, toolChoice: { _tag: "Required" }, parallelToolCalls: false }), {
+      assert.deepInclude(bodyOf({ tools }), { tools: declared })
+      assert.notProperty(bodyOf({ tools }), "tool_choice")
+      assert.notProperty(bodyOf({ tools }), "parallel_tool_calls")
+      assert.deepInclude(bodyOf({ tools, toolChoice: { _tag: "Required" }, parallelToolCalls: false }), {
         tool_choice: "required",
         parallel_tool_calls: false
       })
-      assert.deepInclude(payloadReader({ tools, toolChoice: { _tag: "Function", name: "f" } }), {
+      assert.deepInclude(bodyOf({ tools, toolChoice: { _tag: "Function", name: "f" } }), {
         tool_choice: { type: "function", function: { name: "f" } }
       })
-      const none = payloadReader({ tools, toolChoice: { _tag: "None" }, parallelToolCalls: false })
+      const none = bodyOf({ tools, toolChoice: { _tag: "None" }, parallelToolCalls: false })
       for (const field of ["tools", "tool_choice", "parallel_tool_calls"]) assert.notProperty(none, field)
     })
 
@@ -245,7 +245,7 @@ describe("chatRequest", () => {
       assert.deepStrictEqual(led.map(({ role }) => role), ["system", "user"])
       assert.match(String(led[0]?.content), /^Be kind\.\n\nBe brief\.\n\n# Tools/)
       for (const field of ["tools", "tool_choice", "parallel_tool_calls"]) {
-        assert.notProperty(payloadReader({ tools, toolChoice: { _tag: "Required" } }, "prompt"), field)
+        assert.notProperty(bodyOf({ tools, toolChoice: { _tag: "Required" } }, "prompt"), field)
       }
     })
 

@@ -12,7 +12,7 @@ import { Accounts } from "../../../accounts/Accounts.ts"
 import { admitRequest, type Asked, keyOf } from "../../../completion/admission.ts"
 import { embedUpstream } from "../../../completion/embedUpstream.ts"
 import { promptUsage } from "../../../completion/SentPrompt.ts"
-import { noteOwnInputs, noteUncarried, sendsNothing } from "../../../completion/unsentFields.ts"
+import { noteOwnInputs, noteUnpassed, sendsNothing } from "../../../completion/unsentFields.ts"
 import { runCooperatively } from "../../../config/clock/cooperative.ts"
 import { Deadlines } from "../../../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../../../config/GatewayConfig.ts"
@@ -145,7 +145,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
 
     const fromGateway = ({ dimensions, fields, inputs, own, stats }: EmbeddingsRequest): Embedded => {
       noteOwnInputs(own, stats)
-      if (fields !== undefined) noteUncarried(fields, sendsNothing, stats)
+      if (fields !== undefined) noteUnpassed(fields, sendsNothing, stats)
       const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
       let tokens = 0
       stats.soFar = { usage: () => promptUsage(tokens), estimated: () => true }
