@@ -9,9 +9,9 @@ import * as Redacted from "effect/Redacted"
 import { type Account, keyless } from "../config/Account.ts"
 import { sha256Hex } from "../config/json.ts"
 import { accountHash, nationalMobile } from "../domain/identity.ts"
+import { driverThrough } from "../upstream/connection.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
-import { driverOver } from "../upstream/Way.ts"
 import type { AccountWork } from "./AccountWork.ts"
 import { type Fault, keyMissing, proxyFailed, reasonFor } from "./backOff.ts"
 
@@ -93,7 +93,7 @@ export class PooledAccount {
     const driver = drivers.get(this.upstream)
     const proxy = this.account?.proxy
     if (driver === undefined || proxy === undefined) return driver
-    if (this.#own?.of !== driver) this.#own = { of: driver, driver: driverOver(driver, proxy) }
+    if (this.#own?.of !== driver) this.#own = { of: driver, driver: driverThrough(driver, proxy) }
     return this.#own.driver
   }
 

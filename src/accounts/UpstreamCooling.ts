@@ -77,7 +77,8 @@ export class UpstreamCooling {
   #failures = 0
   /** The request of the first of these failures. */
   #failed: string | undefined = undefined
-  #several = false
+  /** More than one request failed. */
+  #manyFailed = false
 
   /** When the upstream may be probed; `undefined` while it is not cooled. */
   get until(): number | undefined {
@@ -115,8 +116,8 @@ export class UpstreamCooling {
     if (attempt.epoch !== this.#epoch) return undefined
     this.#failures++
     this.#failed ??= attempt.request
-    this.#several ||= this.#failed !== attempt.request
-    const cools = fault === "connection" || (this.#failures >= mostFailures && this.#several)
+    this.#manyFailed ||= this.#failed !== attempt.request
+    const cools = fault === "connection" || (this.#failures >= mostFailures && this.#manyFailed)
     return cools ? this.#cool(now, retryAfter, random) : undefined
   }
 
@@ -139,7 +140,7 @@ export class UpstreamCooling {
   #clearFailures(): void {
     this.#failures = 0
     this.#failed = undefined
-    this.#several = false
+    this.#manyFailed = false
   }
 }
 

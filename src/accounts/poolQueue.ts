@@ -127,7 +127,7 @@ export const unavailable: Refusal = { _tag: "Unavailable" }
 export const unknownAccount: Refusal = { _tag: "Unknown" }
 
 /** The refusal of two pools: the one that says when to come back, and the earlier time. */
-const milder = (one: Refusal | undefined, other: Refusal): Refusal => {
+const soonerRetry = (one: Refusal | undefined, other: Refusal): Refusal => {
   if (one === undefined) return other
   if (one._tag !== "Cooling") return other._tag === "Cooling" ? other : one
   return other._tag === "Cooling" && other.until < one.until ? other : one
@@ -234,7 +234,7 @@ export class PoolQueue<A> {
       if (queue !== undefined && why === undefined) {
         able.push(pool)
         queues.push(queue)
-      } else if (why !== undefined) refusal = milder(refusal, why)
+      } else if (why !== undefined) refusal = soonerRetry(refusal, why)
     }
     const [first] = able
     const [firstQueue] = queues
@@ -287,7 +287,7 @@ export class PoolQueue<A> {
     for (let i = 0; i < pools.length; i++) {
       const why = pools[i]!.refusalFor(queues[i]!, now)
       if (why === undefined) return full
-      refusal = milder(refusal, why)
+      refusal = soonerRetry(refusal, why)
     }
     return refusal ?? full
   }
@@ -316,7 +316,7 @@ export class PoolQueue<A> {
     for (const place of node.places()) {
       const why = place.pool!.refusalFor(place.queue!, Number.NEGATIVE_INFINITY)
       if (why === undefined) return late
-      refusal = milder(refusal, why)
+      refusal = soonerRetry(refusal, why)
     }
     return refusal ?? late
   }
@@ -347,7 +347,7 @@ export class PoolQueue<A> {
         : queue === undefined
         ? unknownAccount
         : pool.refusalFor(queue, waiter.deadline)
-      if (why !== undefined) waiter.lost = milder(waiter.lost, why)
+      if (why !== undefined) waiter.lost = soonerRetry(waiter.lost, why)
       else if (pool !== undefined && queue !== undefined && pool.hasPlace(queue)) this.#join(waiter, pool, queue)
     }
     this.#settle(waiter)
@@ -408,7 +408,7 @@ export class PoolQueue<A> {
   /** Gives up a place. The last one of a waiter refuses it, unless it takes its further places. */
   giveUp(place: Place<A>, refusal: Refusal): void {
     const { waiter } = place
-    waiter.lost = milder(waiter.lost, refusal)
+    waiter.lost = soonerRetry(waiter.lost, refusal)
     this.#widen(waiter)
     place.pool!.leave(place)
     if (waiter.places().next().done !== true) return this.#settle(waiter)

@@ -23,8 +23,8 @@ import type { RequestBudget } from "./budget.ts"
 /** A request body; a stream's bytes come while they are sent. */
 export type RequestBody = string | Uint8Array | Stream.Stream<Uint8Array, GatewayError>
 
-/** The part of the way that the transport follows. One object serves all exchanges of a driver. */
-export interface Way {
+/** How a transport connects to a server. One object serves all exchanges of a driver. */
+export interface ConnectionSettings {
   /** The account's own proxy: an address or `direct`. */
   readonly accountProxy: Redacted.Redacted<string> | undefined
   /** The upstream's. */
@@ -44,8 +44,8 @@ export interface ExchangeRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: RequestBody | undefined
-  /** The way to the server; set by `via`. A transport over an app's own client uses that client's connection settings. */
-  readonly way?: Way | undefined
+  /** How to connect to the server; set by `withConnection`. A transport over an app's own client uses that client's connection settings. */
+  readonly connection?: ConnectionSettings | undefined
 }
 
 /** Time limits in milliseconds. */

@@ -237,7 +237,7 @@ export interface Driver {
   /** Sent beside the account's credential. They are removed where the upstream's words are quoted. */
   readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
   /** The same driver over an account's own proxy: an address or `direct`. Drivers that call no server have none. */
-  readonly via?: ((proxy: Redacted.Redacted<string>) => Driver) | undefined
+  readonly withProxy?: ((proxy: Redacted.Redacted<string>) => Driver) | undefined
   /** The server's own names of its models, if it lists them; bounded in number, bytes and time. */
   readonly listModels?:
     | ((token: string | undefined) => Effect.Effect<ReadonlyArray<string>, UpstreamFailure>)

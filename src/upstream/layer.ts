@@ -9,6 +9,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { settingsOf } from "../config/upstreams.ts"
 import { nativeModels } from "../domain/models.ts"
+import { driverWithConnection } from "./connection.ts"
 import { makeEmbeddedDriver } from "./embedded/driver.ts"
 import { Recordings } from "./embedded/recordings.ts"
 import { type ExchangeLimits, Exchanges } from "./Exchange.ts"
@@ -16,7 +17,6 @@ import { protocols } from "./protocols.ts"
 import type { ServerOptions } from "./server/ServerOptions.ts"
 import type { Driver, UpstreamModel } from "./Upstream.ts"
 import { type Drivers, Upstreams } from "./Upstreams.ts"
-import { driverVia } from "./Way.ts"
 
 const furtherModels = (config: UpstreamConfig): ReadonlyArray<UpstreamModel> =>
   config.models.filter((model) => !nativeModels.some((native) => native.id === model.id))
@@ -59,7 +59,9 @@ export const layer: Layer.Layer<Upstreams, never, ConfigStore | Deadlines | Exch
       const { driver } = upstream
       if (driver !== "embedded") {
         const { makeDriver } = protocols[driver]
-        return Effect.succeed(driverVia(exchanges, upstream, (over) => makeDriver(over, optionsOf(upstream))))
+        return Effect.succeed(
+          driverWithConnection(exchanges, upstream, (over) => makeDriver(over, optionsOf(upstream)))
+        )
       }
       return makeEmbeddedDriver({ furtherModels: furtherModels(upstream), limits: limits(upstream) }).pipe(
         Effect.provideService(Recordings, recordings),

@@ -15,10 +15,10 @@ import * as Stream from "effect/Stream"
 import type { Account } from "../config/Account.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
+import { driverThrough } from "./connection.ts"
 import { missingModels, notAnswering, type ServerFinding, ServerFindings } from "./ServerFindings.ts"
 import type { Driver } from "./Upstream.ts"
 import { type Drivers, Upstreams } from "./Upstreams.ts"
-import { driverOver } from "./Way.ts"
 
 const interval: Duration.Input = "10 minutes"
 
@@ -74,7 +74,7 @@ const isSame = (one: Reader | undefined, other: Reader): boolean =>
 const namesIn = ({ credentials, driver }: Reader) =>
   Effect.firstSuccessOf(
     credentials.map(({ proxy, token }) =>
-      driverOver(driver, proxy).listModels!(token === undefined ? undefined : Redacted.value(token))
+      driverThrough(driver, proxy).listModels!(token === undefined ? undefined : Redacted.value(token))
     )
   )
 

@@ -18,12 +18,12 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
   const configure = (keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string> = []) =>
     runSync(pool.configure(new Map(keys.map((key) => [key, key])), limits, new Set(disabled)))
 
-  const request = (id: number, wish: LeaseRequest) => {
+  const request = (id: number, leaseRequest: LeaseRequest) => {
     const note = (refusal: Refusal | undefined) => {
       if (refusal === undefined) outcomes.given.push([id, tickets.get(id)!.slot?.key])
       else outcomes.refused.set(id, refusal._tag)
     }
-    const ticket = pool.request(wish, now, patience, note)
+    const ticket = pool.request(leaseRequest, now, patience, note)
     if ("_tag" in ticket) return note(ticket)
     tickets.set(id, ticket)
     if (ticket.state === "granted") note(undefined)
@@ -37,8 +37,8 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
     switch (op._tag) {
       case "Request": {
         const id = ids++
-        request(id, op.wish)
-        expected = naive.request(id, op.wish, now, patience)
+        request(id, op.leaseRequest)
+        expected = naive.request(id, op.leaseRequest, now, patience)
         break
       }
       case "Close": {
@@ -95,7 +95,9 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
     )
     assert.deepStrictEqual(
       Array.from(pool.queued(), ({ pinned, since }) => [since, pinned?.key]),
-      naive.waiters.map(({ deadline, wish }) => [deadline - patience, wish._tag === "Pinned" ? wish.key : undefined])
+      naive.waiters.map((
+        { deadline, leaseRequest }
+      ) => [deadline - patience, leaseRequest._tag === "Pinned" ? leaseRequest.key : undefined])
     )
     assert.sameMembers(Array.from(pool.slots(), (slot) => slot.key), naive.accounts.map((account) => account.key))
     assert.sameMembers([...pool.draining.keys()], naive.draining.map((account) => account.key))

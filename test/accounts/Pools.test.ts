@@ -64,7 +64,7 @@ const compare = (first: ReadonlyMap<string, NaiveConfig>, firstLimit: number, op
     runSync(pools.configure(new Map(Array.from(config, ([name, pool]) => [name, toConfig(pool)])), limit))
     naive.configure(config, limit)
   }
-  const request = (id: number, { wish, ...asked }: NaiveRequest) => {
+  const request = (id: number, { leaseRequest, ...asked }: NaiveRequest) => {
     const note = (refusal: Refusal | undefined) => {
       assert.isFalse(holding.has(id))
       if (refusal === undefined) {
@@ -72,7 +72,7 @@ const compare = (first: ReadonlyMap<string, NaiveConfig>, firstLimit: number, op
         outcomes.given.push([id, waiters.get(id)!.slot?.key])
       } else outcomes.refused.set(id, refusal._tag)
     }
-    const waiter = pools.request({ ...asked, request: wish, now, patience, about: "" }, note)
+    const waiter = pools.request({ ...asked, request: leaseRequest, now, patience, about: "" }, note)
     if ("_tag" in waiter) return note(waiter)
     waiters.set(id, waiter)
     if (waiter.state === "granted") note(undefined)

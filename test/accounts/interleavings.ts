@@ -9,7 +9,7 @@ export const patience = 50
 
 /** An operation on a pool. */
 export type Op =
-  | { readonly _tag: "Request"; readonly wish: LeaseRequest }
+  | { readonly _tag: "Request"; readonly leaseRequest: LeaseRequest }
   | { readonly _tag: "Close"; readonly nth: number }
   | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number }
   | { readonly _tag: "Restore"; readonly key: string }
@@ -24,7 +24,7 @@ export type Op =
 
 const key = fc.constantFrom(...names)
 
-const wish: fc.Arbitrary<LeaseRequest> = fc.oneof(
+const leaseRequest: fc.Arbitrary<LeaseRequest> = fc.oneof(
   { weight: 5, arbitrary: fc.constant<LeaseRequest>({ _tag: "Any", avoid: new Set() }) },
   { weight: 3, arbitrary: fc.subarray(names).map((keys): LeaseRequest => ({ _tag: "Any", avoid: new Set(keys) })) },
   { weight: 3, arbitrary: key.map((key): LeaseRequest => ({ _tag: "Pinned", key })) },
@@ -41,7 +41,7 @@ export const limits: fc.Arbitrary<Limits> = fc.record({
 
 /** Any operation. */
 export const op: fc.Arbitrary<Op> = fc.oneof(
-  { weight: 10, arbitrary: fc.record({ _tag: fc.constant("Request" as const), wish }) },
+  { weight: 10, arbitrary: fc.record({ _tag: fc.constant("Request" as const), leaseRequest }) },
   { weight: 8, arbitrary: fc.record({ _tag: fc.constant("Close" as const), nth: fc.nat(30) }) },
   {
     weight: 3,

@@ -13,7 +13,7 @@ export interface NaiveAccount {
 
 interface Waiter {
   readonly id: number
-  readonly wish: LeaseRequest
+  readonly leaseRequest: LeaseRequest
   readonly deadline: number
 }
 
@@ -48,10 +48,10 @@ export class NaivePool {
   }
 
   /** Whether the queue has a place: direct requests may take half of the places. */
-  hasPlace(wish: LeaseRequest): boolean {
-    const direct = this.waiters.filter((waiter) => waiter.wish._tag === "Direct").length
+  hasPlace(leaseRequest: LeaseRequest): boolean {
+    const direct = this.waiters.filter((waiter) => waiter.leaseRequest._tag === "Direct").length
     return this.waiters.length < this.limits.queue &&
-      (wish._tag !== "Direct" || direct + 1 <= this.limits.queue / 2)
+      (leaseRequest._tag !== "Direct" || direct + 1 <= this.limits.queue / 2)
   }
 
   isReady(account: NaiveAccount): boolean {
@@ -69,19 +69,20 @@ export class NaivePool {
   }
 
   /** The account for a request; "none" if it needs no account; `undefined` if it must wait. */
-  pick(wish: LeaseRequest): NaiveAccount | "none" | undefined {
+  pick(leaseRequest: LeaseRequest): NaiveAccount | "none" | undefined {
     if (this.inUse >= this.limits.global) return undefined
-    if (wish._tag === "Direct") return this.directInUse < this.limits.direct ? "none" : undefined
+    if (leaseRequest._tag === "Direct") return this.directInUse < this.limits.direct ? "none" : undefined
     const available = this.available
-    if (wish._tag === "Pinned") return available.find((account) => account.key === wish.key)
-    const others = this.accounts.filter((account) => this.isReady(account) && !wish.avoid.has(account.key))
-    return available.find((account) => !wish.avoid.has(account.key)) ?? (others.length === 0 ? available[0] : undefined)
+    if (leaseRequest._tag === "Pinned") return available.find((account) => account.key === leaseRequest.key)
+    const others = this.accounts.filter((account) => this.isReady(account) && !leaseRequest.avoid.has(account.key))
+    return available.find((account) => !leaseRequest.avoid.has(account.key)) ??
+      (others.length === 0 ? available[0] : undefined)
   }
 
-  hopeless(wish: LeaseRequest, deadline: number): Refusal["_tag"] | undefined {
-    if (wish._tag === "Direct") return undefined
-    const pinned = wish._tag === "Pinned"
-    const candidates = this.accounts.filter((account) => !pinned || account.key === wish.key)
+  hopeless(leaseRequest: LeaseRequest, deadline: number): Refusal["_tag"] | undefined {
+    if (leaseRequest._tag === "Direct") return undefined
+    const pinned = leaseRequest._tag === "Pinned"
+    const candidates = this.accounts.filter((account) => !pinned || account.key === leaseRequest.key)
     if (pinned && candidates.length === 0) return "Unknown"
     if (candidates.some((account) => this.isReady(account))) return undefined
     const cooling = candidates.filter((account) => account.enabled && account.state === "cooling")
@@ -105,26 +106,26 @@ export class NaivePool {
   serve(): Outcomes {
     const outcomes: Outcomes = { given: [], refused: new Map() }
     this.waiters = this.waiters.filter((waiter) => {
-      const refusal = this.hopeless(waiter.wish, waiter.deadline)
+      const refusal = this.hopeless(waiter.leaseRequest, waiter.deadline)
       if (refusal !== undefined) outcomes.refused.set(waiter.id, refusal)
       return refusal === undefined
     })
     for (;;) {
-      const next = this.waiters.find((waiter) => this.pick(waiter.wish) !== undefined)
+      const next = this.waiters.find((waiter) => this.pick(waiter.leaseRequest) !== undefined)
       if (next === undefined) return outcomes
       this.waiters = this.waiters.filter((waiter) => waiter !== next)
-      this.give(next.id, this.pick(next.wish)!, outcomes)
+      this.give(next.id, this.pick(next.leaseRequest)!, outcomes)
     }
   }
 
-  request(id: number, wish: LeaseRequest, now: number, patience: number): Outcomes {
+  request(id: number, leaseRequest: LeaseRequest, now: number, patience: number): Outcomes {
     const outcomes: Outcomes = { given: [], refused: new Map() }
-    const hopeless = this.hopeless(wish, now + patience)
-    const account = this.pick(wish)
+    const hopeless = this.hopeless(leaseRequest, now + patience)
+    const account = this.pick(leaseRequest)
     if (hopeless !== undefined) outcomes.refused.set(id, hopeless)
     else if (account !== undefined) this.give(id, account, outcomes)
-    else if (!this.hasPlace(wish)) outcomes.refused.set(id, this.hopeless(wish, now) ?? "Full")
-    else this.waiters.push({ id, wish, deadline: now + patience })
+    else if (!this.hasPlace(leaseRequest)) outcomes.refused.set(id, this.hopeless(leaseRequest, now) ?? "Full")
+    else this.waiters.push({ id, leaseRequest, deadline: now + patience })
     return outcomes
   }
 

@@ -17,13 +17,13 @@ class NaiveMember extends NaivePool {
     return { given: [], refused: new Map() }
   }
 
-  override hopeless(wish: LeaseRequest, deadline: number): Refusal["_tag"] | undefined {
-    const why = super.hopeless(wish, deadline)
+  override hopeless(leaseRequest: LeaseRequest, deadline: number): Refusal["_tag"] | undefined {
+    const why = super.hopeless(leaseRequest, deadline)
     return this.open || why === "Unknown" ? why : "Unavailable"
   }
 
-  override pick(wish: LeaseRequest) {
-    return this.open ? super.pick(wish) : undefined
+  override pick(leaseRequest: LeaseRequest) {
+    return this.open ? super.pick(leaseRequest) : undefined
   }
 
   get freeShare(): number {
@@ -35,7 +35,7 @@ class NaiveMember extends NaivePool {
 
 export interface NaiveRequest {
   readonly pools: ReadonlyArray<string>
-  readonly wish: LeaseRequest
+  readonly leaseRequest: LeaseRequest
   readonly spread: "order" | "even"
   readonly hold: boolean
 }
@@ -80,19 +80,19 @@ export class NaivePools {
     return this.pools.find((pool) => pool.name === name)
   }
 
-  choose(pools: ReadonlyArray<NaiveMember>, { spread, wish }: NaiveRequest): NaiveMember | undefined {
+  choose(pools: ReadonlyArray<NaiveMember>, { spread, leaseRequest }: NaiveRequest): NaiveMember | undefined {
     if (this.inUse >= this.limit) return undefined
     const others = pools.filter((pool) => pool.skipped !== "yes")
-    const hasOther = others.some((pool) => pool.pick(wish) !== undefined || pool.hasPlace(wish))
-    const able = (hasOther ? others : pools).filter((pool) => pool.pick(wish) !== undefined)
+    const hasOther = others.some((pool) => pool.pick(leaseRequest) !== undefined || pool.hasPlace(leaseRequest))
+    const able = (hasOther ? others : pools).filter((pool) => pool.pick(leaseRequest) !== undefined)
     if (spread === "order") return able[0]
     return able.find((pool) => able.every((other) => other.freeShare <= pool.freeShare))
   }
 
   join(waiter: NaiveWaiter, pool: NaiveMember): void {
-    if (!pool.hasPlace(waiter.asked.wish)) return
+    if (!pool.hasPlace(waiter.asked.leaseRequest)) return
     waiter.places.push(pool)
-    pool.waiters.push({ id: waiter.id, wish: waiter.asked.wish, deadline: waiter.deadline })
+    pool.waiters.push({ id: waiter.id, leaseRequest: waiter.asked.leaseRequest, deadline: waiter.deadline })
   }
 
   leave(waiter: NaiveWaiter, pool: NaiveMember): void {
@@ -110,7 +110,7 @@ export class NaivePools {
     waiter.later = undefined
     for (const { name } of later) {
       const pool = this.pool(name)
-      const why = pool === undefined ? "Unavailable" : pool.hopeless(waiter.asked.wish, waiter.deadline)
+      const why = pool === undefined ? "Unavailable" : pool.hopeless(waiter.asked.leaseRequest, waiter.deadline)
       if (pool !== undefined && why === undefined) this.join(waiter, pool)
       else if (why !== undefined) waiter.lost.push(why)
     }
@@ -122,8 +122,8 @@ export class NaivePools {
     return others.length > 0 ? others : waiter.places
   }
 
-  give(id: number, pool: NaiveMember, { wish }: NaiveRequest): void {
-    pool.give(id, pool.pick(wish)!, this.outcomes)
+  give(id: number, pool: NaiveMember, { leaseRequest }: NaiveRequest): void {
+    pool.give(id, pool.pick(leaseRequest)!, this.outcomes)
     if (pool.skipped === "probe") this.skipOne(pool, "yes")
   }
 
@@ -157,7 +157,7 @@ export class NaivePools {
     }
     for (const waiter of this.waiters) {
       if (!waiter.places.includes(pool)) continue
-      const why = pool.hopeless(waiter.asked.wish, waiter.deadline)
+      const why = pool.hopeless(waiter.asked.leaseRequest, waiter.deadline)
       if (why !== undefined) this.giveUp(waiter, pool, why)
     }
   }
@@ -179,7 +179,7 @@ export class NaivePools {
     for (const name of asked.pools) {
       const pool = this.pool(name)
       if (pool === undefined) continue
-      const why = pool.hopeless(asked.wish, now + patience)
+      const why = pool.hopeless(asked.leaseRequest, now + patience)
       if (why === undefined) able.push(pool)
       else refusals.push(why)
     }
@@ -188,15 +188,15 @@ export class NaivePools {
       return
     }
     const first = able[0]!
-    const rotates = asked.wish._tag === "Direct" || (asked.wish._tag === "Pinned"
+    const rotates = asked.leaseRequest._tag === "Direct" || (asked.leaseRequest._tag === "Pinned"
       ? first.accounts.some(({ key, state }) =>
-        asked.wish._tag === "Pinned" && key === asked.wish.key && state === "ready"
+        asked.leaseRequest._tag === "Pinned" && key === asked.leaseRequest.key && state === "ready"
       )
       : first.accounts.some((account) => first.isReady(account)))
     const isServable = this.choose([first], asked) !== undefined
     const holds = asked.hold && able.length > 1 && first.name === asked.pools[0] && first.skipped !== "yes" &&
       rotates && !isServable &&
-      first.hasPlace(asked.wish)
+      first.hasPlace(asked.leaseRequest)
     const chosen = holds ? undefined : this.choose(able, asked)
     if (chosen !== undefined) {
       this.give(id, chosen, asked)
@@ -210,7 +210,7 @@ export class NaivePools {
       this.waiters.push(waiter)
       return
     }
-    const why = able.map((pool) => pool.hopeless(asked.wish, now))
+    const why = able.map((pool) => pool.hopeless(asked.leaseRequest, now))
     const isFull = why.some((refusal) => refusal === undefined)
     this.outcomes.refused.set(id, isFull ? "Full" : together([...refusals, ...why.flatMap((refusal) => refusal ?? [])]))
   }

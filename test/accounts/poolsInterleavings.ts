@@ -10,7 +10,7 @@ export const names = ["default", "gpu", "hosted"]
 const keysOf = (name: string) => [`${name}/a`, `${name}/b`, `${name}/c`]
 export const keys = names.flatMap(keysOf)
 
-const wish: fc.Arbitrary<LeaseRequest> = fc.oneof(
+const leaseRequest: fc.Arbitrary<LeaseRequest> = fc.oneof(
   { weight: 7, arbitrary: fc.constant<LeaseRequest>({ _tag: "Any", avoid: new Set() }) },
   { weight: 3, arbitrary: fc.subarray(keys).map((keys): LeaseRequest => ({ _tag: "Any", avoid: new Set(keys) })) },
   { weight: 1, arbitrary: fc.constantFrom(...keys).map((key): LeaseRequest => ({ _tag: "Pinned", key })) },
@@ -20,10 +20,10 @@ const wish: fc.Arbitrary<LeaseRequest> = fc.oneof(
 /** A request; a direct caller's goes to one pool. */
 export const asked: fc.Arbitrary<NaiveRequest> = fc.record({
   pools: fc.shuffledSubarray(names, { minLength: 1 }),
-  wish,
+  leaseRequest,
   spread: fc.constantFrom("order" as const, "even" as const),
   hold: fc.boolean()
-}).map((asked) => asked.wish._tag === "Direct" ? { ...asked, pools: ["default"] } : asked)
+}).map((asked) => asked.leaseRequest._tag === "Direct" ? { ...asked, pools: ["default"] } : asked)
 
 /** A configuration. */
 export const configured = fc.tuple(

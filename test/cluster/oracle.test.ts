@@ -5,7 +5,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import {
-  type LeaseRequest as Wish,
+  type LeaseRequest,
   type Limits,
   PoolState,
   type Refusal,
@@ -15,7 +15,7 @@ import { scripts } from "../../src/cluster/store/scripts.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { limits, names, type Op, op as operation, patience } from "../accounts/interleavings.ts"
 import { runs } from "../support/effort.ts"
-import { grantsOf, nodes, type Outcome, refusalsOf, ScriptNodes, wishText } from "./scripts.ts"
+import { grantsOf, leaseRequestText, nodes, type Outcome, refusalsOf, ScriptNodes } from "./scripts.ts"
 
 let cluster: ScriptNodes
 
@@ -30,10 +30,11 @@ class SharedPool {
     await this.configure(names, limits, [])
   }
 
-  async request(id: number, wish: Wish): Promise<ReadonlyArray<Outcome>> {
+  async request(id: number, leaseRequest: LeaseRequest): Promise<ReadonlyArray<Outcome>> {
     const node = nodes[id % nodes.length]!
     this.owners.set(id, node)
-    const ask = () => cluster.run(scripts.acquire, node, String(id), wishText(wish), String(patience), "", "chat")
+    const ask = () =>
+      cluster.run(scripts.acquire, node, String(id), leaseRequestText(leaseRequest), String(patience), "", "chat")
     const reply = await ask()
     if (reply[0] === "waiting") {
       // A repeated ticket gets the same result.
@@ -100,13 +101,13 @@ const compare = async (first: Limits, ops: ReadonlyArray<Op>) => {
       case "Request": {
         const id = ids++
         live.push(id)
-        const ticket = pool.request(op.wish, now, patience, (refusal) => note(id, refusal))
+        const ticket = pool.request(op.leaseRequest, now, patience, (refusal) => note(id, refusal))
         if ("_tag" in ticket) note(id, ticket)
         else {
           tickets.set(id, ticket)
           if (ticket.state === "granted") note(id, undefined)
         }
-        actual = await shared.request(id, op.wish)
+        actual = await shared.request(id, op.leaseRequest)
         break
       }
       case "Close": {

@@ -14,7 +14,7 @@ import { patience } from "../accounts/interleavings.ts"
 import type { NaiveConfig, NaiveRequest } from "../accounts/naivePools.ts"
 import { asked, configured, keys, limit, names, toConfig } from "../accounts/poolsInterleavings.ts"
 import { runs } from "../support/effort.ts"
-import { grantsOf, nodes, type Outcome, refusalsOf, ScriptNodes, wishText } from "./scripts.ts"
+import { grantsOf, leaseRequestText, nodes, type Outcome, refusalsOf, ScriptNodes } from "./scripts.ts"
 
 /** What a request saw of its upstream. */
 interface Seen {
@@ -124,8 +124,8 @@ class SharedPools {
     return cluster.told()
   }
 
-  async request(id: number, { hold, pools, spread, wish }: NaiveRequest): Promise<ReadonlyArray<Outcome>> {
-    const text = wishText(wish)
+  async request(id: number, { hold, pools, spread, leaseRequest }: NaiveRequest): Promise<ReadonlyArray<Outcome>> {
+    const text = leaseRequestText(leaseRequest)
     const choice = [spread, hold ? 1 : 0, pools.map((name) => [name, text]), []]
     const args = pools.join() === "default" && id % 2 === 0 ? [] : [JSON.stringify(choice)]
     const ask = () => cluster.run(scripts.acquire, nodeOf(id), String(id), text, String(patience), "", "chat", ...args)
@@ -214,9 +214,9 @@ class Oracle {
   request(id: number, asked: NaiveRequest): void {
     this.live.push(id)
     this.asked.set(id, asked)
-    const { wish, ...choice } = asked
+    const { leaseRequest, ...choice } = asked
     const waiter = this.pools.request(
-      { ...choice, request: wish, now: this.now, patience, about: "" },
+      { ...choice, request: leaseRequest, now: this.now, patience, about: "" },
       (refusal) => this.note(id, refusal)
     )
     if ("_tag" in waiter) return this.note(id, waiter)

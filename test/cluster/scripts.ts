@@ -22,10 +22,10 @@ export const refusalsOf = (outcomes: ReadonlyArray<Outcome>) =>
   outcomes.filter(([, , refusal]) => refusal !== undefined)
 
 /** A request for a lease as the scripts take it. */
-export const wishText = (wish: LeaseRequest): string => {
-  if (wish._tag === "Direct") return "D"
-  if (wish._tag === "Pinned") return `P:${wish.key}`
-  return wish.avoid.size === 0 ? "A" : `A:${[...wish.avoid].sort().join(",")}`
+export const leaseRequestText = (leaseRequest: LeaseRequest): string => {
+  if (leaseRequest._tag === "Direct") return "D"
+  if (leaseRequest._tag === "Pinned") return `P:${leaseRequest.key}`
+  return leaseRequest.avoid.size === 0 ? "A" : `A:${[...leaseRequest.avoid].sort().join(",")}`
 }
 
 export class ScriptNodes {

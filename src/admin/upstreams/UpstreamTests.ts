@@ -14,10 +14,10 @@ import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.t
 import { classify } from "../../domain/classifyUpstreamFailure.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { driverThrough } from "../../upstream/connection.ts"
 import { missingModels } from "../../upstream/ServerFindings.ts"
 import type { Driver, Login } from "../../upstream/Upstream.ts"
 import { Upstreams } from "../../upstream/Upstreams.ts"
-import { driverOver } from "../../upstream/Way.ts"
 
 /** What a test shows to the upstream: a login, or a key; `undefined` for a server that needs none. */
 export interface TestCredential {
@@ -91,7 +91,7 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
         use: (driver: Driver, token: string | undefined) => Effect.Effect<A, UpstreamFailure>
       ): Effect.Effect<Result.Result<A, string>> =>
         Effect.result(Effect.flatMap(upstreams.make(upstream), (ofUpstream) => {
-          const driver = driverOver(ofUpstream, credential.proxy)
+          const driver = driverThrough(ofUpstream, credential.proxy)
           return Effect.flatMap(tokenOf(driver, credential), (token) => use(driver, token)).pipe(
             Effect.timeoutOrElse({
               duration: store.now().request_timeouts.attempts * 1000,

@@ -58,8 +58,8 @@ export interface StoreOptions {
 export type Choice = readonly [
   spread: "order" | "even",
   holds: 0 | 1,
-  targets: ReadonlyArray<readonly [pool: string, wish: string]>,
-  fallback: ReadonlyArray<readonly [pool: string, wish: string]>
+  targets: ReadonlyArray<readonly [pool: string, leaseRequest: string]>,
+  fallback: ReadonlyArray<readonly [pool: string, leaseRequest: string]>
 ]
 
 /** The leases and waiters of a node. */
@@ -70,7 +70,7 @@ export interface Holdings {
   readonly tickets: ReadonlyArray<
     readonly [
       ticket: string,
-      wish: string,
+      leaseRequest: string,
       number: number,
       left: number,
       waited: number,

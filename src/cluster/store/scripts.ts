@@ -9,7 +9,7 @@ const text = (name: URL): string => readFileSync(name, "utf8")
 
 const pool = text(new URL("./scripts/pool.lua", import.meta.url))
 const queue = text(new URL("./scripts/queue.lua", import.meta.url))
-const several = text(new URL("./scripts/several.lua", import.meta.url))
+const multiPool = text(new URL("./scripts/multi_pool.lua", import.meta.url))
 const nodes = text(new URL("./scripts/nodes.lua", import.meta.url))
 const health = text(new URL("./scripts/health.lua", import.meta.url))
 
@@ -31,7 +31,7 @@ export const makeScript = (name: string, lua: string, patience = 0): Script => (
 
 /** A script on top of the pool's text; tests make their own. */
 export const poolScript = (name: string, own: string, patience?: number): Script =>
-  makeScript(name, `${pool}\n${queue}\n${several}\n${nodes}\n${health}\n${own}`, patience)
+  makeScript(name, `${pool}\n${queue}\n${multiPool}\n${nodes}\n${health}\n${own}`, patience)
 
 /** Timeout in milliseconds for a configuration with many accounts. */
 const documentPatience = 5_000

@@ -11,7 +11,7 @@ import { isIP } from "node:net"
 import type { Deadlines } from "../../config/clock/Deadlines.ts"
 import { chooseProxy, type ChosenProxy, type ProxyVariables } from "../../config/proxies.ts"
 import type { UpstreamTls } from "../../config/tls.ts"
-import type { Way } from "../Exchange.ts"
+import type { ConnectionSettings } from "../Exchange.ts"
 import { connectWithin, proxyAuthorization } from "./connect.ts"
 
 /** Bytes of the head of a response. */
@@ -23,7 +23,7 @@ const mostAgents = 256
 const longestIdle = 60_000
 
 /** How requests to a server go. */
-export interface Course {
+export interface ResolvedRoute {
   readonly origin: string
   readonly chosen: ChosenProxy | undefined
   /** What a proxy adds that takes the requests themselves, because their server has no TLS. */
@@ -33,19 +33,19 @@ export interface Course {
   readonly tls: UpstreamTls | undefined
   /** Milliseconds. */
   readonly connect: number
-  /** Equal for courses that share connections. */
+  /** Equal for routes that share connections. */
   readonly key: string
 }
 
 const secretOf = (secret: Redacted.Redacted<string> | undefined): string | undefined =>
   secret === undefined ? undefined : Redacted.value(secret)
 
-const makeCourse = (way: Way, environment: ProxyVariables, origin: string): Course => {
-  const account = secretOf(way.accountProxy)
-  const chosen = chooseProxy({ account, upstream: secretOf(way.proxy), environment }, origin)
+const resolveRoute = (connection: ConnectionSettings, environment: ProxyVariables, origin: string): ResolvedRoute => {
+  const account = secretOf(connection.accountProxy)
+  const chosen = chooseProxy({ account, upstream: secretOf(connection.proxy), environment }, origin)
   const proxy = chosen?.proxy
   const isForwarded = proxy !== undefined && proxy.protocol !== "socks5" && origin.startsWith("http:")
-  const { connect, tls } = way
+  const { connect, tls } = connection
   return {
     origin,
     chosen,
@@ -63,14 +63,14 @@ const makeCourse = (way: Way, environment: ProxyVariables, origin: string): Cour
   }
 }
 
-/** The agents of one transport, and the courses of its ways. */
+/** The agents of one transport, and the routes of its connections. */
 export class Dispatchers {
   readonly #deadlines: Deadlines["Service"]
   readonly #environment: ProxyVariables
   readonly #agents = new Map<string, { readonly agent: Agent; usedAt: number }>()
   /** Agents that end their running requests. */
   readonly #closing = new Set<Agent>()
-  readonly #courses = new WeakMap<Way, Course>()
+  readonly #routes = new WeakMap<ConnectionSettings, ResolvedRoute>()
 
   constructor(deadlines: Deadlines["Service"], environment: ProxyVariables) {
     this.#deadlines = deadlines
@@ -82,23 +82,23 @@ export class Dispatchers {
     return this.#agents.size
   }
 
-  /** How requests of a way go to a server. A way usually has one server. */
-  courseOf(way: Way, origin: string): Course {
-    const known = this.#courses.get(way)
+  /** How requests of a connection go to a server. A connection usually has one server. */
+  routeOf(connection: ConnectionSettings, origin: string): ResolvedRoute {
+    const known = this.#routes.get(connection)
     if (known?.origin === origin) return known
-    const course = makeCourse(way, this.#environment, origin)
-    this.#courses.set(way, course)
-    return course
+    const route = resolveRoute(connection, this.#environment, origin)
+    this.#routes.set(connection, route)
+    return route
   }
 
   /** Sends a request. Throws where undici does, for a malformed request. */
   dispatch(
-    course: Course,
+    route: ResolvedRoute,
     options: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler
   ): boolean {
-    const agent = this.#agentOf(course)
-    const { forward, origin } = course
+    const agent = this.#agentOf(route)
+    const { forward, origin } = route
     if (forward === undefined) return agent.dispatch({ ...options, origin }, handler)
     const { headers, ...target } = forward
     const host = { host: new URL(origin).host }
@@ -118,7 +118,7 @@ export class Dispatchers {
     await Promise.all(agents.map((agent) => agent.destroy()))
   }
 
-  #agentOf({ chosen, connect, forward, key, tls }: Course): Agent {
+  #agentOf({ chosen, connect, forward, key, tls }: ResolvedRoute): Agent {
     const usedAt = this.#deadlines.now()
     const known = this.#agents.get(key)
     if (known !== undefined) {

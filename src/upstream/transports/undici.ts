@@ -14,13 +14,20 @@ import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { proxyVariables } from "../../config/proxies.ts"
 import type { FailureCause } from "../../domain/FailureCause.ts"
-import { Exchange, type ExchangeRequest, Exchanges, leavingBody, type Transport, type Way } from "../Exchange.ts"
+import {
+  type ConnectionSettings,
+  Exchange,
+  type ExchangeRequest,
+  Exchanges,
+  leavingBody,
+  type Transport
+} from "../Exchange.ts"
 import { ProxyFailure } from "./connect.ts"
-import { type Course, Dispatchers } from "./Dispatchers.ts"
+import { Dispatchers, type ResolvedRoute } from "./Dispatchers.ts"
 import { traced } from "./traced.ts"
 
 /** What a failure of the proxy adds to its cause. */
-const proxyFacts = (error: unknown, { chosen }: Course): Pick<FailureCause, "proxy" | "status"> => {
+const proxyFacts = (error: unknown, { chosen }: ResolvedRoute): Pick<FailureCause, "proxy" | "status"> => {
   if (!(error instanceof ProxyFailure) || chosen === undefined) return {}
   const { reason, status } = error
   return {
@@ -39,13 +46,13 @@ type ProxyFailed = (cause: FailureCause | undefined) => void
 /** Reports the events of undici's handler to an exchange. */
 class Handler implements Dispatcher.DispatchHandler, Transport {
   private readonly exchange: Exchange
-  private readonly course: Course
+  private readonly route: ResolvedRoute
   private readonly proxyFailed: ProxyFailed
   private controller: Dispatcher.DispatchController | undefined = undefined
 
-  constructor(exchange: Exchange, course: Course, proxyFailed: ProxyFailed) {
+  constructor(exchange: Exchange, route: ResolvedRoute, proxyFailed: ProxyFailed) {
     this.exchange = exchange
-    this.course = course
+    this.route = route
     this.proxyFailed = proxyFailed
   }
 
@@ -69,7 +76,7 @@ class Handler implements Dispatcher.DispatchHandler, Transport {
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Exchange["headers"]): void {
     // They are unused, and would keep the bytes that they were parsed from alive until the reply ends.
     controller.rawHeaders = null
-    if (status === 407 && this.course.forward !== undefined) {
+    if (status === 407 && this.route.forward !== undefined) {
       this.onResponseError(controller, new ProxyFailure("UND_ERR_PRX_AUTH", { status }))
       controller.abort(left)
     } else if (status >= 200) this.exchange.began(status, headers)
@@ -84,7 +91,7 @@ class Handler implements Dispatcher.DispatchHandler, Transport {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.exchange.broke(error, proxyFacts(error, this.course))
+    this.exchange.broke(error, proxyFacts(error, this.route))
     if (error instanceof ProxyFailure) this.proxyFailed(this.exchange.cause)
   }
 }
@@ -93,16 +100,16 @@ const left = new Error("The gateway needs no more of the reply")
 
 const dispatch = (
   dispatchers: Dispatchers,
-  way: Way,
+  connection: ConnectionSettings,
   { body, headers, method, origin, path }: ExchangeRequest,
   exchange: Exchange,
   proxyFailed: ProxyFailed
 ) => {
   try {
-    const course = dispatchers.courseOf(way, origin)
-    if (course.chosen !== undefined && course.chosen.proxy === undefined) {
+    const route = dispatchers.routeOf(connection, origin)
+    if (route.chosen !== undefined && route.chosen.proxy === undefined) {
       const failure = new ProxyFailure("UND_ERR_PRX_CONN", { reason: "ERR_INVALID_URL" })
-      exchange.broke(failure, proxyFacts(failure, course))
+      exchange.broke(failure, proxyFacts(failure, route))
       return proxyFailed(exchange.cause)
     }
     const sent = body === undefined
@@ -111,9 +118,9 @@ const dispatch = (
       ? Readable.from(Stream.toAsyncIterable(leavingBody(body, exchange)))
       : body
     dispatchers.dispatch(
-      course,
+      route,
       { path, method, headers, body: sent, headersTimeout: 0, bodyTimeout: 0 },
-      new Handler(exchange, course, proxyFailed)
+      new Handler(exchange, route, proxyFailed)
     )
   } catch (error) {
     exchange.broke(error)
@@ -136,9 +143,9 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines>
     const proxyFailed: ProxyFailed = (cause) => {
       run(Effect.annotateLogs(Effect.logWarning("A proxy on the way to an upstream failed"), { cause }))
     }
-    let usual: Way = { accountProxy: undefined, proxy: undefined, tls: undefined, connect: 0 }
+    let usual: ConnectionSettings = { accountProxy: undefined, proxy: undefined, tls: undefined, connect: 0 }
     /** The way of an app's own driver, which has the connection limit of the first upstream. */
-    const usualWay = (): Way => {
+    const usualConnection = (): ConnectionSettings => {
       const [first] = store.now().upstreams.values()
       const connect = (first?.timeouts.connect ?? 10) * 1000
       if (usual.connect !== connect) usual = { ...usual, connect }
@@ -147,7 +154,7 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines>
     return Exchanges.of({
       start: traced(() => store.now().telemetry.propagate, (request, options) => {
         const exchange = new Exchange(options, deadlines, request.origin, shutdown)
-        dispatch(dispatchers, request.way ?? usualWay(), request, exchange, proxyFailed)
+        dispatch(dispatchers, request.connection ?? usualConnection(), request, exchange, proxyFailed)
         return exchange
       })
     })

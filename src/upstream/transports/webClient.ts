@@ -9,11 +9,11 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { proxyVariables } from "../../config/proxies.ts"
-import type { Way } from "../Exchange.ts"
+import type { ConnectionSettings } from "../Exchange.ts"
 import { ProxyFailure } from "./connect.ts"
 import { Dispatchers } from "./Dispatchers.ts"
 
-const way: Way = { accountProxy: undefined, proxy: undefined, tls: undefined, connect: 10_000 }
+const connection: ConnectionSettings = { accountProxy: undefined, proxy: undefined, tls: undefined, connect: 10_000 }
 
 /** Sends each request by the environment's proxy for its address. */
 class WebDispatcher extends Dispatcher {
@@ -25,9 +25,9 @@ class WebDispatcher extends Dispatcher {
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    const course = this.#dispatchers.courseOf(way, String(options.origin))
-    if (course.chosen !== undefined && course.chosen.proxy === undefined) throw new ProxyFailure("UND_ERR_PRX_CONN")
-    return this.#dispatchers.dispatch(course, options, handler)
+    const route = this.#dispatchers.routeOf(connection, String(options.origin))
+    if (route.chosen !== undefined && route.chosen.proxy === undefined) throw new ProxyFailure("UND_ERR_PRX_CONN")
+    return this.#dispatchers.dispatch(route, options, handler)
   }
 }
 

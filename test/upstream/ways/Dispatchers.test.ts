@@ -2,13 +2,13 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
-import type { Way } from "../../../src/upstream/Exchange.ts"
+import type { ConnectionSettings } from "../../../src/upstream/Exchange.ts"
 import { Dispatchers } from "../../../src/upstream/transports/Dispatchers.ts"
 
 const ignore = { onResponseError: () => {} }
 const environment = { http: "", https: "", all: "", no: "" }
 
-const wayBy = (proxy: string): Way => ({
+const settingsBy = (proxy: string): ConnectionSettings => ({
   accountProxy: undefined,
   proxy: Redacted.make(proxy),
   tls: undefined,
@@ -18,26 +18,26 @@ const wayBy = (proxy: string): Way => ({
 it.effect("agents are shared by equal ways, 256 at most, and unused ones go", () =>
   Effect.gen(function*() {
     const dispatchers = new Dispatchers(yield* Deadlines, environment)
-    const send = (way: Way) =>
+    const send = (connection: ConnectionSettings) =>
       dispatchers.dispatch(
-        dispatchers.courseOf(way, "http://127.0.0.1:1"),
+        dispatchers.routeOf(connection, "http://127.0.0.1:1"),
         { method: "GET", path: "/", headers: {} },
         ignore
       )
-    send(wayBy("http://127.0.0.1:1"))
-    send(wayBy("http://127.0.0.1:1"))
-    send({ ...wayBy("http://127.0.0.1:1"), connect: 2_000 })
+    send(settingsBy("http://127.0.0.1:1"))
+    send(settingsBy("http://127.0.0.1:1"))
+    send({ ...settingsBy("http://127.0.0.1:1"), connect: 2_000 })
     assert.strictEqual(dispatchers.size, 2)
     for (let user = 0; user < 300; user++) {
-      send(wayBy(`http://user${user}@127.0.0.1:1`))
+      send(settingsBy(`http://user${user}@127.0.0.1:1`))
       assert.isAtMost(dispatchers.size, 256)
     }
     assert.strictEqual(dispatchers.size, 256)
     yield* TestClock.adjust("30 seconds")
-    const kept = wayBy("http://user299@127.0.0.1:1")
+    const kept = settingsBy("http://user299@127.0.0.1:1")
     send(kept)
     yield* TestClock.adjust("40 seconds")
-    send(wayBy("direct"))
+    send(settingsBy("direct"))
     assert.strictEqual(dispatchers.size, 2)
     send(kept)
     assert.strictEqual(dispatchers.size, 2)

@@ -8,10 +8,10 @@ import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { readTls } from "../../../src/config/tls.ts"
 import type { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
+import { driverWithConnection } from "../../../src/upstream/connection.ts"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
 import { layerUndici } from "../../../src/upstream/transports/undici.ts"
-import { driverVia } from "../../../src/upstream/Way.ts"
 import { makeAuthority } from "../../support/certificates.ts"
 import { modelList } from "../../support/openaiServer.ts"
 import type { ProxyKind, ProxyServer } from "../../support/proxyServers.ts"
@@ -205,9 +205,9 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
           tls: undefined,
           timeouts: { connect: 5, first_byte: 10, silence: 10 }
         }
-        const driver = driverVia(exchanges, upstream, (exchanges) =>
+        const driver = driverWithConnection(exchanges, upstream, (exchanges) =>
           makeSessionDriver(exchanges, { baseUrl: url, furtherModels: [], limits: timeLimits }))
-        const own = driver.via!(Redacted.make(proxy.url))
+        const own = driver.withProxy!(Redacted.make(proxy.url))
         const token = yield* own.login!({ email: "a@x.org", mobile: undefined, password: "p" })
         yield* own.verify(token)
         const calls = proxy.asked.length

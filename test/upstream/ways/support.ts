@@ -2,9 +2,9 @@
 import { Effect, type Redacted } from "effect"
 import type { TlsOptions } from "node:tls"
 import type { UpstreamConfig } from "../../../src/config/GatewayConfig.ts"
+import { driverWithConnection } from "../../../src/upstream/connection.ts"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { makeOpenAiDriver } from "../../../src/upstream/openai/driver.ts"
-import { driverVia } from "../../../src/upstream/Way.ts"
 import { makeAuthority } from "../../support/certificates.ts"
 import { startOpenAiServer } from "../../support/openaiServer.ts"
 import { type ProxyOptions, startProxy, startTlsFront } from "../../support/proxyServers.ts"
@@ -29,7 +29,7 @@ export const driverOf = (baseUrl: string, settings: WaySettings = {}, account?: 
       timeouts: { connect: 5, first_byte: 10, silence: 10 },
       ...settings
     }
-    const driver = driverVia(exchanges, upstream, (exchanges) =>
+    const driver = driverWithConnection(exchanges, upstream, (exchanges) =>
       makeOpenAiDriver(exchanges, {
         baseUrl,
         models: [],
@@ -37,7 +37,7 @@ export const driverOf = (baseUrl: string, settings: WaySettings = {}, account?: 
         tools: "native",
         limits: timeLimits
       }))
-    return account === undefined ? driver : driver.via!(account)
+    return account === undefined ? driver : driver.withProxy!(account)
   })
 
 export const proxyServer = (options: ProxyOptions) =>

@@ -4,7 +4,7 @@
 -- sticky conversation has its key besides, and `1` if it prefers the target of the last turn.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
-local ticket, wish, patience, instead, style = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
+local ticket, lease_request, patience, instead, style = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
 
 local holder, account, fence = lease_of(me, ticket)
 if holder then return finish({ 'granted', unpack(grant_of(holder, me, ticket, account, fence)) }) end
@@ -50,9 +50,9 @@ if ARGV[10] then
   end
 end
 
-local ask, is_ready = request, function() return state_of(default, string.sub(wish, 3)) == 'ready' end
+local ask, is_ready = request, function() return state_of(default, string.sub(lease_request, 3)) == 'ready' end
 if ARGV[9] and ARGV[9] ~= '' then
-  load_several()
+  load_multi_pool()
 
   -- Waits at targets; `holds`: at the first one alone. Returns nil without a place at any.
   local function wait_at(targets, spread, holds)
@@ -102,7 +102,7 @@ if ARGV[9] and ARGV[9] ~= '' then
         local why, when
         if quiet <= now then why, when = hopeless(p, target[2], now + patience) end
         if why then
-          reason, till = S.milder(reason, till, why, when)
+          reason, till = S.sooner_retry(reason, till, why, when)
         else
           able[#able + 1] = { target[1], target[2], 'gone' }
         end
@@ -127,7 +127,7 @@ if ARGV[9] and ARGV[9] ~= '' then
     for _, target in ipairs(able) do
       local why, when = hopeless(by_name[target[1]], target[2], now)
       if why == nil then return refused('Full') end
-      reason, till = S.milder(reason, till, why, when)
+      reason, till = S.sooner_retry(reason, till, why, when)
     end
     return refused(reason, till)
   end
@@ -139,16 +139,16 @@ if ARGV[9] and ARGV[9] ~= '' then
       choice[1], choice[2] = 'order', 0
     end
   end
-  wish, instead = choice[3], choice[4] and #choice[4] > 0 and choice[4] or ''
+  lease_request, instead = choice[3], choice[4] and #choice[4] > 0 and choice[4] or ''
   ask = function(wanted) return request_several(wanted, choice[1], choice[2] == 1) end
   is_ready = function()
-    local p = S.configured(wish[1][1])
-    return p and state_of(p, string.sub(wish[1][2], 3)) == 'ready'
+    local p = S.configured(lease_request[1][1])
+    return p and state_of(p, string.sub(lease_request[1][2], 3)) == 'ready'
   end
 end
 if instead ~= '' and quiet <= now then
   if not is_ready() then return finish(ask(instead)) end
-  local reply = ask(wish)
+  local reply = ask(lease_request)
   return finish(reply[1] == 'refused' and ask(instead) or reply)
 end
-return finish(ask(wish))
+return finish(ask(lease_request))

@@ -55,7 +55,7 @@ for _, lease in ipairs(leases) do
   if lease_of(me, lease[1]) == nil then
     close(me, lease[1])
     dropped = dropped + 1
-    if lease[4] then load_several() end
+    if lease[4] then load_multi_pool() end
     hold(lease[4] and S.pool_named(lease[4]) or default, me, lease[1], lease[2], lease[3])
     given = math.max(given, lease[3])
   end
@@ -74,7 +74,7 @@ local function put_back(ticket)
     if quiet <= now then reason, till = hopeless(default, ticket[2], deadline) end
     if reason == nil then return join(me, id, ticket[2], ticket[3], deadline, since, ticket[6]) end
   else
-    load_several()
+    load_multi_pool()
     local targets = {}
     for _, target in ipairs(ticket[7][3]) do
       local p = quiet > now and S.pool_named(target[1]) or S.configured(target[1])
@@ -82,7 +82,7 @@ local function put_back(ticket)
         local why, when
         if quiet <= now then why, when = hopeless(p, target[2], deadline) end
         if why then
-          reason, till = S.milder(reason, till, why, when)
+          reason, till = S.sooner_retry(reason, till, why, when)
         else
           targets[#targets + 1] = { target[1], target[2], 'later' }
         end

@@ -31,9 +31,9 @@ local function pool_of_arguments(enabled)
 end
 local next_total, wanted_pools = INF, { pool_of_arguments(1) }
 if ARGV[18] and ARGV[18] ~= '' then
-  load_several()
+  load_multi_pool()
   local choice = cjson.decode(ARGV[18])
-  several, next_total, wanted_pools = true, choice[1], choice[2]
+  multi_pool, next_total, wanted_pools = true, choice[1], choice[2]
   for i, spec in ipairs(wanted_pools) do
     if spec[1] == 'default' then wanted_pools[i] = pool_of_arguments(spec[2]) end
   end

@@ -15,7 +15,7 @@ if record then
         reason, till = 'Late', nil
         break
       end
-      reason, till = S.milder(reason, till, why, when)
+      reason, till = S.sooner_retry(reason, till, why, when)
     end
   end
 elseif waits then

@@ -63,7 +63,7 @@ end
 -- How many leases and waiters a node has. A waiter with a record may have a place in `default` besides.
 local function claims_of(node)
   local leases, waiters = call('HLEN', K .. 'leases:' .. node), call('HLEN', K .. 'tickets:' .. node)
-  if not several then return leases, waiters end
+  if not multi_pool then return leases, waiters end
   local both = claims_in(call('HGET', K .. 'node:' .. node, 'both'))
   return leases + call('HLEN', K .. 'held:' .. node), waiters + call('HLEN', K .. 'several:' .. node) - both
 end
@@ -115,7 +115,7 @@ local function reap()
   for _, node in ipairs(call('ZRANGEBYSCORE', K .. 'nodes', '-inf', now + ALIVE - DEAF)) do
     if tonumber(call('ZSCORE', K .. 'nodes', node)) <= now or (quiet <= now and not listens(node)) then drop(node) end
   end
-  if several then
+  if multi_pool then
     -- A node of an earlier version drops what it knows of a node, which is `default`.
     for _, node in ipairs(call('ZDIFF', 2, K .. 'members', K .. 'nodes')) do drop(node) end
   end
@@ -128,7 +128,7 @@ local function reap()
       for _, account in ipairs(call('HKEYS', p.k .. 'pins')) do refuse_pinned(p, account) end
     end
   end
-  if several then
+  if multi_pool then
     for _, p in ipairs(pools) do
       if p.probe and not call('ZSCORE', K .. 'nodes', string.match(p.probe, '^(.*)|')) then
         p.probe, p.chilled = nil, true

@@ -4,8 +4,8 @@
 -- Invariant: after every script, no waiter remains that could be served. Messages for nodes are collected in `outbox` and
 -- sent by `finish`, one message for each node; `out:<node>` keeps them until the node's next heartbeat acknowledges them.
 --
--- A lease request (`wish`) is `D` (a share of the global limit), `P:<account>` (this account), `A` (any) or
--- `A:<account>,<account>` (any, these last; sorted). Equal requests of a node wait in one queue, `line:<wish>|<node>`.
+-- A lease request (`lease_request`) is `D` (a share of the global limit), `P:<account>` (this account), `A` (any) or
+-- `A:<account>,<account>` (any, these last; sorted). Equal requests of a node wait in one queue, `line:<lease_request>|<node>`.
 -- `lines` has the queues whose first waiter may be served, by that waiter's number, and `queue` has all waiters.
 --
 -- A pool has its keys behind `k`: those of `default` are the ones of a store with a single pool, so that nodes of earlier
@@ -60,11 +60,11 @@ default.direct_in_use, default.direct_waiting = tonumber(counted[7]) or 0, tonum
 
 -- All pools, and those that have left the configuration and still have leases. `total` bounds the slots in use of all.
 local pools, by_name, total = { default }, { default = default }, INF
-local several = limits[6] and true or false
--- The functions of `several.lua`, once they are made.
+local multi_pool = limits[6] and true or false
+-- The functions of `multi_pool.lua`, once they are made.
 local S
 
-if several then
+if multi_pool then
   local listed = cjson.decode(limits[6])
   pools, total = {}, listed[1] < 0 and INF or listed[1]
   for i, facts in ipairs(listed[2]) do
@@ -112,11 +112,11 @@ end
 
 -- The pool of an account. Only accounts of pools other than `default` have an entry in `home`.
 local function pool_of(account)
-  return several and by_name[call('HGET', K .. 'home', account) or 'default'] or default
+  return multi_pool and by_name[call('HGET', K .. 'home', account) or 'default'] or default
 end
 
 local function all_in_use()
-  if not several then return default.in_use end
+  if not multi_pool then return default.in_use end
   local sum = 0
   for _, p in ipairs(pools) do sum = sum + p.in_use end
   return sum
@@ -164,11 +164,11 @@ local function in_rotation(p)
     call('ZCARD', p.k .. 'untried')
 end
 
-local function line_of(wish, node) return wish .. '|' .. node end
+local function line_of(lease_request, node) return lease_request .. '|' .. node end
 
-local function place_line(p, line, wish)
+local function place_line(p, line, lease_request)
   local head = call('ZRANGE', p.k .. 'line:' .. line, 0, 0, 'WITHSCORES')
-  local pinned = string.sub(wish, 1, 1) == 'P' and string.sub(wish, 3)
+  local pinned = string.sub(lease_request, 1, 1) == 'P' and string.sub(lease_request, 3)
   if head[1] == nil or (pinned and not call('ZSCORE', p.k .. 'spare', pinned)) then
     call('ZREM', p.k .. 'lines', line)
   else
@@ -186,14 +186,14 @@ local function place(p, account)
     call('ZREM', p.k .. 'spare', account)
   end
   if call('HEXISTS', p.k .. 'pins', account) == 1 then
-    local wish = 'P:' .. account
-    for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do place_line(p, line_of(wish, node), wish) end
+    local lease_request = 'P:' .. account
+    for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do place_line(p, line_of(lease_request, node), lease_request) end
   end
 end
 
-local function avoided(wish)
+local function avoided(lease_request)
   local list, set = {}, {}
-  for account in string.gmatch(string.sub(wish, 3), '[^,]+') do
+  for account in string.gmatch(string.sub(lease_request, 3), '[^,]+') do
     list[#list + 1] = account
     set[account] = true
   end
@@ -204,13 +204,13 @@ end
 local preferred
 
 -- The account that a request would get now.
-local function pick(p, wish)
-  if wish == 'D' then return nil end
-  if string.sub(wish, 1, 1) == 'P' then
-    local account = string.sub(wish, 3)
+local function pick(p, lease_request)
+  if lease_request == 'D' then return nil end
+  if string.sub(lease_request, 1, 1) == 'P' then
+    local account = string.sub(lease_request, 3)
     return call('ZSCORE', p.k .. 'spare', account) and account or nil
   end
-  local list, set = avoided(wish)
+  local list, set = avoided(lease_request)
   if preferred and not set[preferred] and call('ZSCORE', p.k .. 'spare', preferred) then return preferred end
   local spare = call('ZRANGE', p.k .. 'spare', 0, #list)
   for _, account in ipairs(spare) do
@@ -225,25 +225,25 @@ local function pick(p, wish)
 end
 
 -- Whether a pool has a slot for a request now, and its account.
-local function can_serve(p, wish)
+local function can_serve(p, lease_request)
   if not p.open or p.in_use >= p.global then return false end
-  if wish == 'D' then return p.direct_in_use < p.direct end
-  local account = pick(p, wish)
+  if lease_request == 'D' then return p.direct_in_use < p.direct end
+  local account = pick(p, lease_request)
   return account ~= nil, account
 end
 
-local function has_place(p, wish)
-  return p.waiting < p.queue and (wish ~= 'D' or p.direct_waiting < math.floor(p.queue / 2))
+local function has_place(p, lease_request)
+  return p.waiting < p.queue and (lease_request ~= 'D' or p.direct_waiting < math.floor(p.queue / 2))
 end
 
 -- The reason why no account for a request is in rotation or recovers before the deadline; nil if there is one.
-local function hopeless(p, wish, deadline)
-  local kind = string.sub(wish, 1, 1)
-  if kind == 'P' and not is_member(p, string.sub(wish, 3)) then return 'Unknown' end
+local function hopeless(p, lease_request, deadline)
+  local kind = string.sub(lease_request, 1, 1)
+  if kind == 'P' and not is_member(p, string.sub(lease_request, 3)) then return 'Unknown' end
   if not p.open then return 'Unavailable' end
   if kind == 'D' then return nil end
   if kind == 'P' then
-    local account = string.sub(wish, 3)
+    local account = string.sub(lease_request, 3)
     if not is_enabled(p, account) then return 'Unavailable' end
     local state, till = state_of(p, account)
     if state == 'out' then return 'Unavailable' end
@@ -258,42 +258,42 @@ local function hopeless(p, wish, deadline)
 end
 
 -- Counts a place in a pool's queue, and puts it there.
-local function enter(p, node, ticket, wish, number)
-  call('ZADD', p.k .. 'line:' .. line_of(wish, node), number, ticket)
-  if wish == 'D' then p.direct_waiting = p.direct_waiting + 1 end
-  if string.sub(wish, 1, 1) == 'P' then call('HINCRBY', p.k .. 'pins', string.sub(wish, 3), 1) end
+local function enter(p, node, ticket, lease_request, number)
+  call('ZADD', p.k .. 'line:' .. line_of(lease_request, node), number, ticket)
+  if lease_request == 'D' then p.direct_waiting = p.direct_waiting + 1 end
+  if string.sub(lease_request, 1, 1) == 'P' then call('HINCRBY', p.k .. 'pins', string.sub(lease_request, 3), 1) end
   p.waiting, p.counts = p.waiting + 1, true
-  place_line(p, line_of(wish, node), wish)
+  place_line(p, line_of(lease_request, node), lease_request)
 end
 
-local function quit(p, node, ticket, wish)
-  call('ZREM', p.k .. 'line:' .. line_of(wish, node), ticket)
-  if wish == 'D' then p.direct_waiting = p.direct_waiting - 1 end
-  if string.sub(wish, 1, 1) == 'P' then
-    local account = string.sub(wish, 3)
+local function quit(p, node, ticket, lease_request)
+  call('ZREM', p.k .. 'line:' .. line_of(lease_request, node), ticket)
+  if lease_request == 'D' then p.direct_waiting = p.direct_waiting - 1 end
+  if string.sub(lease_request, 1, 1) == 'P' then
+    local account = string.sub(lease_request, 3)
     if call('HINCRBY', p.k .. 'pins', account, -1) <= 0 then call('HDEL', p.k .. 'pins', account) end
   end
   p.waiting, p.counts = p.waiting - 1, true
-  place_line(p, line_of(wish, node), wish)
+  place_line(p, line_of(lease_request, node), lease_request)
 end
 
 -- `since` and `style` are shown in the status.
-local function note_ticket(node, ticket, wish, number, deadline, since, style)
-  local facts = { int(number), int(deadline), int(since), style, wish }
+local function note_ticket(node, ticket, lease_request, number, deadline, since, style)
+  local facts = { int(number), int(deadline), int(since), style, lease_request }
   call('HSET', K .. 'tickets:' .. node, ticket, table.concat(facts, ' '))
 end
 
 -- A request for `default` alone joins its queue.
-local function join(node, ticket, wish, number, deadline, since, style)
-  note_ticket(node, ticket, wish, number, deadline, since, style)
+local function join(node, ticket, lease_request, number, deadline, since, style)
+  note_ticket(node, ticket, lease_request, number, deadline, since, style)
   call('ZADD', K .. 'queue', number, node .. '|' .. ticket)
-  enter(default, node, ticket, wish, number)
+  enter(default, node, ticket, lease_request, number)
 end
 
-local function leave(node, ticket, wish)
+local function leave(node, ticket, lease_request)
   call('HDEL', K .. 'tickets:' .. node, ticket)
   call('ZREM', K .. 'queue', node .. '|' .. ticket)
-  quit(default, node, ticket, wish)
+  quit(default, node, ticket, lease_request)
 end
 
 -- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, and the
@@ -305,7 +305,7 @@ local function grant_of(p, node, ticket, account, fence)
     local cleaning = call('HEXISTS', p.k .. 'cleaning', account) == 1 and '1' or '0'
     grant = { account, fence, facts[1] or '0', facts[2] or '0', cleaning, revision }
   end
-  if several then
+  if multi_pool then
     local skipped = {}
     for _, other in ipairs(pools) do
       if other ~= p and other.skip == 'yes' then skipped[#skipped + 1] = other.name end
@@ -324,7 +324,7 @@ local function lease_of(node, ticket)
     local fence, account = string.match(held, '^(%S+) (.*)$')
     return default, account, fence
   end
-  held = several and call('HGET', K .. 'held:' .. node, ticket)
+  held = multi_pool and call('HGET', K .. 'held:' .. node, ticket)
   if not held then return nil end
   local fence, account, name = string.match(held, '^(%S+) (%S*) (%S+)$')
   return by_name[name], account, fence
@@ -363,10 +363,10 @@ local function next_line(p)
   while true do
     local lines = call('ZRANGE', p.k .. 'lines', from, from + 15, 'WITHSCORES')
     for i = 1, #lines, 2 do
-      local wish, node = string.match(lines[i], '^(.*)|(.*)$')
+      local lease_request, node = string.match(lines[i], '^(.*)|(.*)$')
       if listens(node) then
-        local account = pick(p, wish)
-        if account or (wish == 'D' and direct_allowed) then return lines[i], account, tonumber(lines[i + 1]) end
+        local account = pick(p, lease_request)
+        if account or (lease_request == 'D' and direct_allowed) then return lines[i], account, tonumber(lines[i + 1]) end
       end
     end
     if #lines < 32 then return nil end

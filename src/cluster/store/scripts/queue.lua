@@ -27,7 +27,7 @@ local function serve()
       end
     end
     if p == nil then return end
-    local wish, node = string.match(line, '^(.*)|(.*)$')
+    local lease_request, node = string.match(line, '^(.*)|(.*)$')
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
     local record = S and S.record_of(node, ticket)
     if record then
@@ -38,10 +38,10 @@ local function serve()
       p, account = unpack(S.choose(placed, record.spread) or { p, account })
       S.leave_all(record)
     elseif p == default then
-      leave(node, ticket, wish)
+      leave(node, ticket, lease_request)
     elseif call('ZSCORE', p.k .. 'line:' .. line, ticket) then
       -- A place without a waiter.
-      quit(p, node, ticket, wish)
+      quit(p, node, ticket, lease_request)
       p = nil
     else
       p = nil
@@ -55,14 +55,14 @@ end
 
 -- Refuses waiters at the head of a queue that cannot be served in time.
 local function refuse(p, line)
-  local wish, node = string.match(line, '^(.*)|(.*)$')
+  local lease_request, node = string.match(line, '^(.*)|(.*)$')
   while true do
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
     if ticket == nil then return end
     local record = S and S.record_of(node, ticket)
     local waits = not record and call('HGET', K .. 'tickets:' .. node, ticket)
     if record then
-      local reason, till = hopeless(p, wish, record.deadline)
+      local reason, till = hopeless(p, lease_request, record.deadline)
       if reason == nil then return end
       for _, target in ipairs(record.targets) do
         if target[1] == p.name then
@@ -71,13 +71,13 @@ local function refuse(p, line)
         end
       end
     elseif waits and p == default then
-      local reason, till = hopeless(p, wish, tonumber(string.match(waits, '^%S+ (%S+)')))
+      local reason, till = hopeless(p, lease_request, tonumber(string.match(waits, '^%S+ (%S+)')))
       if reason == nil then return end
-      leave(node, ticket, wish)
+      leave(node, ticket, lease_request)
       notify(node, 'refuse ' .. ticket .. ' ' .. table.concat(refusal(reason, till), ' '))
     else
       -- A place without a waiter.
-      quit(p, node, ticket, wish)
+      quit(p, node, ticket, lease_request)
     end
   end
 end
@@ -146,7 +146,7 @@ local function warm()
       if first[1] == nil or tonumber(first[2]) > now then break end
       set_state(p, first[1], 'ready', 0)
     end
-    if several then serve() end
+    if multi_pool then serve() end
   end
 end
 

@@ -50,7 +50,7 @@ local function state_of_all()
   return sum
 end
 
-local reply = several and state_of_all() or state_of_pool(default)
+local reply = multi_pool and state_of_all() or state_of_pool(default)
 reply.now, reply.nodes, reply.waiters = int(now), {}, {}
 if ARGV[4] == 'accounts' then
   reply.failed_tests = 0
@@ -72,20 +72,20 @@ end
 for _, member in ipairs(call('ZRANGE', K .. 'queue', 0, 49)) do
   local node, ticket = string.match(member, '^(.*)|(.*)$')
   local record = S and S.record_of(node, ticket)
-  local since, style, wish
+  local since, style, lease_request
   if record then
-    since, style, wish = record.since, record.style, record.targets[1][2]
+    since, style, lease_request = record.since, record.style, record.targets[1][2]
   else
-    since, style, wish =
+    since, style, lease_request =
       string.match(call('HGET', K .. 'tickets:' .. node, ticket) or '', '^%S+ %S+ (%S+) (%S*) (%S+)$')
   end
-  if wish then
+  if lease_request then
     local waiter = {
-      age = now - tonumber(since), style = style, account = string.sub(wish, 1, 1) == 'P' and string.sub(wish, 3) or ''
+      age = now - tonumber(since), style = style, account = string.sub(lease_request, 1, 1) == 'P' and string.sub(lease_request, 3) or ''
     }
-    if several then
+    if multi_pool then
       waiter.pools = {}
-      for _, target in ipairs(record and record.targets or { { 'default', wish, 'placed' } }) do
+      for _, target in ipairs(record and record.targets or { { 'default', lease_request, 'placed' } }) do
         if target[3] == 'placed' or target[3] == 'parked' then waiter.pools[#waiter.pools + 1] = target[1] end
       end
     end

@@ -1,13 +1,13 @@
 /**
- * The way from the gateway to an upstream: its headers, proxy, TLS and the time limit of connections.
+ * The connection from the gateway to an upstream: its headers, proxy, TLS and the time limit of connections.
  *
- * A driver knows nothing of it: it starts its exchanges by the service that `via` returns. An account with a proxy of its own has a
+ * A driver knows nothing of it: it starts its exchanges by the service that `withConnection` returns. An account with a proxy of its own has a
  * driver of its own, so that logins, completions, continued rounds and the deletion of sessions all go the same way.
  */
 import * as Redacted from "effect/Redacted"
 import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { basicCredentials, parseProxy } from "../config/proxies.ts"
-import type { ExchangeRequest, Exchanges, Way } from "./Exchange.ts"
+import type { ConnectionSettings, ExchangeRequest, Exchanges } from "./Exchange.ts"
 import type { Driver } from "./Upstream.ts"
 
 /** Headers by which servers know an account: where a request has one, the upstream's does not replace it. */
@@ -33,7 +33,7 @@ const secretsIn = (address: string): ReadonlyArray<Redacted.Redacted<string>> =>
 }
 
 /** The exchanges of an upstream, or of one of its accounts with a proxy of its own. */
-export const via = (
+export const withConnection = (
   exchanges: Exchanges["Service"],
   { base_url, credential_header, headers, proxy, timeouts, tls }: Pick<
     UpstreamConfig,
@@ -41,7 +41,7 @@ export const via = (
   >,
   accountProxy?: Redacted.Redacted<string>
 ): Exchanges["Service"] => {
-  const way: Way = { accountProxy, proxy, tls, connect: timeouts.connect * 1000 }
+  const connection: ConnectionSettings = { accountProxy, proxy, tls, connect: timeouts.connect * 1000 }
   const entries = headers.map(({ name, value }) => [name.toLowerCase(), Redacted.value(value)] as const)
   const all: { readonly [name: string]: string } = Object.fromEntries(entries)
   const names = Object.keys(all)
@@ -62,25 +62,25 @@ export const via = (
     ],
     start: (request, options) =>
       exchanges.start(
-        { ...request, way, headers: names.length === 0 ? request.headers : whole(request.headers) },
+        { ...request, connection, headers: names.length === 0 ? request.headers : whole(request.headers) },
         options
       )
   }
 }
 
 /** The driver of an upstream over the proxy of one of its accounts, if that has one of its own. */
-export const driverOver = (driver: Driver, proxy: Redacted.Redacted<string> | undefined): Driver =>
-  proxy === undefined || driver.via === undefined ? driver : driver.via(proxy)
+export const driverThrough = (driver: Driver, proxy: Redacted.Redacted<string> | undefined): Driver =>
+  proxy === undefined || driver.withProxy === undefined ? driver : driver.withProxy(proxy)
 
-/** Makes the driver of an upstream over its way. Accounts with a proxy of their own get theirs by `Driver.via`. */
-export const driverVia = (
+/** Makes the driver of an upstream over its connection. Accounts with a proxy of their own get theirs by `Driver.withProxy`. */
+export const driverWithConnection = (
   exchanges: Exchanges["Service"],
-  upstream: Parameters<typeof via>[1],
+  upstream: Parameters<typeof withConnection>[1],
   make: (exchanges: Exchanges["Service"]) => Driver
 ): Driver => {
   const over = (proxy?: Redacted.Redacted<string>): Driver => {
-    const own = via(exchanges, upstream, proxy)
+    const own = withConnection(exchanges, upstream, proxy)
     return { ...make(own), secrets: own.secrets }
   }
-  return { ...over(), via: over }
+  return { ...over(), withProxy: over }
 }

@@ -2,9 +2,9 @@
 -- store with one pool do without, so these functions are made on demand. The text within is not indented.
 --
 -- A record is JSON: number, deadline, since, style, spread, whether it holds at its first pool, the targets in order, and the
--- refusal of the places that it has given up. A target is a pool's name, the wish there, and `placed`, `parked` (the pool is
+-- refusal of the places that it has given up. A target is a pool's name, the lease_request there, and `placed`, `parked` (the pool is
 -- skipped), `later` (once it is widened) or `gone`. `several` has the waiters with a record that have a place in the pool.
-local function load_several()
+local function load_multi_pool()
 if S then return end
 
 -- Saves the list of pools. It is absent while `default` is the only pool and no waiter has a record.
@@ -13,7 +13,7 @@ local function save_pools()
     call('HDEL', K .. 'lim', 'pools')
     return
   end
-  several = true
+  multi_pool = true
   local list = {}
   for i, p in ipairs(pools) do
     list[i] = { p.name, p.per, p.global, p.queue, p.direct, p.open and 1 or 0, p.leaving and 1 or 0 }
@@ -113,7 +113,7 @@ end
 -- The record of a waiter; nil for a request for `default` alone. A node of an earlier version may have granted or refused the
 -- place in `default`; then the other places go.
 local function record_of(node, ticket)
-  if not several then return nil end
+  if not multi_pool then return nil end
   local id = node .. '|' .. ticket
   if records[id] == nil then
     local text = call('HGET', K .. 'several:' .. node, ticket)
@@ -160,7 +160,7 @@ local function has_places(record)
 end
 
 -- The refusal of two pools: the one that says when to come back, and the earlier time.
-local function milder(one, one_till, other, other_till)
+local function sooner_retry(one, one_till, other, other_till)
   if one == nil then return other, other_till end
   if one ~= 'Cooling' then
     if other == 'Cooling' then return other, other_till end
@@ -183,7 +183,7 @@ local function widen(record)
       local reason, till = 'Unavailable', nil
       if p then reason, till = hopeless(p, target[2], record.deadline) end
       if reason then
-        record.lost, record.lost_till = milder(record.lost, record.lost_till, reason, till)
+        record.lost, record.lost_till = sooner_retry(record.lost, record.lost_till, reason, till)
       elseif has_place(p, target[2]) then
         join_place(record, target)
       end
@@ -195,7 +195,7 @@ end
 
 -- Gives up a place. The last one of a waiter refuses it, unless it takes its further places.
 local function give_up(record, target, reason, till)
-  record.lost, record.lost_till = milder(record.lost, record.lost_till, reason, till)
+  record.lost, record.lost_till = sooner_retry(record.lost, record.lost_till, reason, till)
   widen(record)
   leave_place(record, target)
   if has_places(record) then return settle(record) end
@@ -230,7 +230,7 @@ end
 
 -- Calls `f` with the waiters that have a record and a place in a pool, in the order of arrival.
 local function each_record(p, f)
-  if not several then return end
+  if not multi_pool then return end
   for _, id in ipairs(call('ZRANGE', p.k .. 'several', 0, -1)) do
     local node, ticket = string.match(id, '^(.*)|(.*)$')
     local record = record_of(node, ticket)
@@ -385,7 +385,7 @@ end
 S = {
   configured = configured, save = save, save_pools = save_pools, pool_named = pool_named, record_of = record_of,
   records = records, touch = touch, is_place = is_place, leave_all = leave_all,
-  join_place = join_place, has_places = has_places, milder = milder, widen = widen,
+  join_place = join_place, has_places = has_places, sooner_retry = sooner_retry, widen = widen,
   give_up = give_up, settle = settle, each_record = each_record, set_skip = set_skip,
   choose = choose, refuse_parked = refuse_parked, refuse_all = refuse_all, refresh = refresh,
   reset_cooling = reset_cooling, upstream_succeeded = upstream_succeeded, upstream_report_at = upstream_report_at,
@@ -393,4 +393,4 @@ S = {
 }
 end
 
-if several then load_several() end
+if multi_pool then load_multi_pool() end
