@@ -3,9 +3,9 @@
  * code that the vendor ran. The rest is seen in the request's record.
  */
 import type { Json, JsonFields } from "../domain/json.ts"
-import type { FamilyName } from "../domain/Native.ts"
 import { isFields } from "../domain/replyExtras.ts"
 import { type UpstreamEvent, UpstreamExtra, UpstreamText } from "../domain/UpstreamEvent.ts"
+import type { FamilyName } from "../domain/VendorFields.ts"
 
 const stringOf = (value: Json | undefined): string => typeof value === "string" ? value : ""
 

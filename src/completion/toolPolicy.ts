@@ -4,10 +4,10 @@
  */
 import type { Conversation, ToolChoice } from "../domain/Conversation.ts"
 import { type GatewayError, invalidRequest, shortenName } from "../domain/GatewayError.ts"
-import type { FamilyName } from "../domain/Native.ts"
 import { type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
+import type { FamilyName } from "../domain/VendorFields.ts"
 
 /** A machine over reply events that detects violations of the choice. */
 export interface PolicyMachine extends HoldingMachine<ReplyEvent, ReplyEvent> {
@@ -34,7 +34,7 @@ export const toolChoiceFault = ({ toolChoice: choice, tools }: Conversation): Ga
 
 /** True if the upstream of this family gets tools that it runs itself: then it judges the choice among all tools. */
 export const judgesChoice = ({ vendorTools }: Conversation, family: FamilyName | undefined): boolean =>
-  vendorTools?.some(({ native }) => native.family === family) === true
+  vendorTools?.some(({ vendorFields }) => vendorFields.vendor === family) === true
 
 /**
  * Starts the machine. A forced function hides the calls of other functions; the remaining calls are numbered from 0.

@@ -3,7 +3,7 @@
  * another kind without them.
  */
 import type { Conversation, Part, Sampling, Thinking, Turn } from "../domain/Conversation.ts"
-import type { Natives } from "../domain/families/Natives.ts"
+import type { BodyVendorFields } from "../domain/families/BodyVendorFields.ts"
 import { ignorableFields, isRequired } from "../domain/families/openai.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Driver, OwnInputs, Sends, UpstreamModel } from "../upstream/Upstream.ts"
@@ -54,24 +54,27 @@ type Sending = Pick<Driver, "family" | "sends">
 /** Stands for the driver where nothing is sent. */
 export const sendsNothing: Sending = { sends: {} }
 
-/** Tells which natives of a family the driver sends; `undefined` for those of other families. */
+/** Tells which vendor fields of a family the driver sends; `undefined` for those of other families. */
 const sendsOf = (
   { family, sends }: Sending,
-  natives: Natives | undefined
-): Sends["native"] => natives !== undefined && natives.family === family ? sends.native ?? all : undefined
+  bodyVendorFields: BodyVendorFields | undefined
+): Sends["vendorFields"] =>
+  bodyVendorFields !== undefined && bodyVendorFields.vendor === family ? sends.vendorFields ?? all : undefined
 
 /** Notes the fields that the driver does not send. Returns the error of the first that the reply depends on. */
 export const noteUnpassed = (
   fields: NonNullable<Conversation["serverFields"]>,
   { sends }: Sending,
   stats: RequestStats,
-  sendsNative?: Sends["native"],
+  sendsVendorFields?: Sends["vendorFields"],
   conversation?: Conversation
 ): GatewayError | undefined => {
   const saidAs = saidFields.get(stats.style)
   for (const name of Object.keys(fields)) {
     const said = saidAs?.get(name) ?? name
-    if (sends.fields?.(name, conversation) === true || sendsNative?.(said.split(".", 1)[0]!, "") === true) continue
+    if (sends.fields?.(name, conversation) === true || sendsVendorFields?.(said.split(".", 1)[0]!, "") === true) {
+      continue
+    }
     if (isRequired(name)) return invalidRequest(`${name}: the upstream makes replies of text only`, name)
     if (!ignorableFields.has(name)) noteIgnored(stats, said)
   }
@@ -105,10 +108,10 @@ export const noteUnsentFields = (
   stats: RequestStats,
   driver: Sending = sendsNothing
 ): GatewayError | undefined => {
-  const { natives, serverFields } = conversation
-  const sends = sendsOf(driver, natives)
-  if (natives !== undefined) {
-    const { more, paths, refused } = natives.unsent(sends)
+  const { bodyVendorFields, serverFields } = conversation
+  const sends = sendsOf(driver, bodyVendorFields)
+  if (bodyVendorFields !== undefined) {
+    const { more, paths, refused } = bodyVendorFields.unsent(sends)
     if (refused !== undefined) return refused
     for (const path of paths) noteIgnored(stats, path)
     noteMoreIgnored(stats, more)
@@ -123,19 +126,19 @@ export const noteUnsent = (
   driver: Driver,
   stats: RequestStats
 ): GatewayError | undefined => {
-  const { native, thinking } = conversation
-  const isOwn = native !== undefined && native.family === driver.family
+  const { vendorFields, thinking } = conversation
+  const isOwn = vendorFields !== undefined && vendorFields.vendor === driver.family
   if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, stats, conversation)
   noteUnsampled(conversation, model, driver, stats)
   return noteUnsentFields(conversation, stats, driver)
 }
 
-const isForOthers = (part: Part): boolean => part._tag === "Text" && part.text === "" && part.native !== undefined
+const isForOthers = (part: Part): boolean => part._tag === "Text" && part.text === "" && part.vendorFields !== undefined
 
 /** The conversation for a driver: without texts that have nothing but fields of another family, such as a signature alone. */
 export const forDriver = (conversation: Conversation, { family }: Pick<Driver, "family">): Conversation => {
-  const { natives, turns } = conversation
-  if (natives === undefined || natives.family === family) return conversation
+  const { bodyVendorFields, turns } = conversation
+  if (bodyVendorFields === undefined || bodyVendorFields.vendor === family) return conversation
   const spoken = turns.flatMap((turn): ReadonlyArray<Turn> => {
     if (!turn.parts.some(isForOthers)) return [turn]
     const parts = turn.parts.filter((part) => !isForOthers(part))

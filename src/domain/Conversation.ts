@@ -4,15 +4,15 @@
  * It covers everything that a style can express. A driver that cannot send a part names it in the prompt instead of dropping it.
  */
 
-import type { Natives } from "./families/Natives.ts"
+import type { BodyVendorFields } from "./families/BodyVendorFields.ts"
 import type { Json } from "./json.ts"
-import type { Native } from "./Native.ts"
+import type { VendorFields } from "./VendorFields.ts"
 
 /** Plain text. */
 export interface TextPart {
   readonly _tag: "Text"
   readonly text: string
-  readonly native?: Native | undefined
+  readonly vendorFields?: VendorFields | undefined
 }
 
 /** An image: a URL, or Base64 data with its media type. */
@@ -23,7 +23,7 @@ export interface ImagePart {
   readonly mediaType: string | undefined
   /** `low`, `high` or `auto`, if the caller set it. */
   readonly detail: string | undefined
-  readonly native?: Native | undefined
+  readonly vendorFields?: VendorFields | undefined
 }
 
 /** A file, audio clip or video: a URL, an id at the vendor, or Base64 data. */
@@ -35,14 +35,14 @@ export interface FilePart {
   readonly id: string | undefined
   readonly data: string | undefined
   readonly mediaType: string | undefined
-  readonly native?: Native | undefined
+  readonly vendorFields?: VendorFields | undefined
 }
 
 /** Reasoning of an earlier assistant turn, sent back by the caller. */
 export interface ReasoningPart {
   readonly _tag: "Reasoning"
   readonly text: string
-  readonly native?: Native | undefined
+  readonly vendorFields?: VendorFields | undefined
 }
 
 /** An earlier tool call of the assistant. `arguments` is JSON text as the caller sent it. */
@@ -56,7 +56,7 @@ export interface CallPart {
    * `reasoning_details` of its message.
    */
   readonly sealed?: { readonly [field: string]: Json } | undefined
-  readonly native?: Native | undefined
+  readonly vendorFields?: VendorFields | undefined
 }
 
 /** A tool's result. `name` is the name of the call with this id, if known. */
@@ -68,7 +68,7 @@ export interface ResultPart {
   readonly isNamed?: boolean | undefined
   readonly content: ReadonlyArray<TextPart | ImagePart | FilePart>
   readonly isError: boolean
-  readonly native?: Native | undefined
+  readonly vendorFields?: VendorFields | undefined
 }
 
 export type Part = TextPart | ImagePart | FilePart | ReasoningPart | CallPart | ResultPart
@@ -81,7 +81,7 @@ export interface Turn {
   readonly parts: ReadonlyArray<Part>
   /** The participant's name, if the caller set one. */
   readonly name?: string
-  readonly native?: Native | undefined
+  readonly vendorFields?: VendorFields | undefined
 }
 
 /** A JSON Schema object. */
@@ -93,7 +93,7 @@ export interface ToolDeclaration {
   readonly description?: string | undefined
   readonly parameters?: JsonSchema | undefined
   readonly strict?: boolean | undefined
-  readonly native?: Native | undefined
+  readonly vendorFields?: VendorFields | undefined
 }
 
 /** `function` forces one declared tool. */
@@ -152,7 +152,7 @@ export type StructuredOutput =
 /** A tool that the vendor's own servers run, and its place among all tools of the request. */
 export interface VendorTool {
   readonly index: number
-  readonly native: Native
+  readonly vendorFields: VendorFields
 }
 
 /** A whole request of any style. */
@@ -168,20 +168,20 @@ export interface Conversation {
   /** Absent: the caller said nothing. */
   readonly thinking?: Thinking
   /** Fields of the request that belong to its vendor's contract and are not modelled. */
-  readonly native?: Native | undefined
+  readonly vendorFields?: VendorFields | undefined
   /** Tools that the vendor's own servers run, whole. */
   readonly vendorTools?: ReadonlyArray<VendorTool> | undefined
-  /** All natives of the request, for the report of those that are not sent. */
-  readonly natives?: Natives
+  /** All vendor fields of the request, for the report of those that are not sent. */
+  readonly bodyVendorFields?: BodyVendorFields
   /** Top-level fields of the caller's body that its family's contract does not have, for a driver of the openai family. */
   readonly serverFields?: { readonly [name: string]: Json }
 }
 
 export const Text = (text: string): TextPart => ({ _tag: "Text", text })
 
-/** The element with its native, if it has one. */
-export const withNative = <A extends object>(element: A, native: Native | undefined): A =>
-  native === undefined ? element : { ...element, native }
+/** The element with its vendor fields, if it has any. */
+export const withVendorFields = <A extends object>(element: A, vendorFields: VendorFields | undefined): A =>
+  vendorFields === undefined ? element : { ...element, vendorFields }
 
 /** True when tools are declared and the model may call them; only then are they sent and is the reply sieved. */
 export const toolsEnabled = (conversation: Conversation): boolean =>

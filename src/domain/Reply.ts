@@ -2,9 +2,9 @@
  * A whole reply: the fold of its events, from which every style renders its non-stream object.
  */
 import type { JsonFields } from "./json.ts"
-import type { FamilyName } from "./Native.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "./ReplyEvent.ts"
 import { ExtraFold, type ReplyExtras } from "./replyExtras.ts"
+import type { FamilyName } from "./VendorFields.ts"
 
 /** A part of a reply; adjacent text, and adjacent reasoning, is one block. */
 export type ReplyBlock =

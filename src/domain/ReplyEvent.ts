@@ -7,8 +7,8 @@
  * `ReplyExtra` comes before the text that it belongs to, and never within a call.
  */
 import type { JsonFields } from "./json.ts"
-import type { FamilyName } from "./Native.ts"
 import { type ExtraPlace, isContentPlace } from "./replyExtras.ts"
+import type { FamilyName } from "./VendorFields.ts"
 
 /** Token counts of a finished reply; `completionTokens` includes `reasoningTokens`. */
 export interface Usage {

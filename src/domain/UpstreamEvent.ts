@@ -2,8 +2,8 @@
  * The events that every driver yields, whatever its upstream's protocol. All code above the drivers is written against them.
  */
 import type { JsonFields } from "./json.ts"
-import type { FamilyName } from "./Native.ts"
 import type { ExtraPlace } from "./replyExtras.ts"
+import type { FamilyName } from "./VendorFields.ts"
 
 /** The token counts that an upstream reported so far; absent counts are estimated by the completion service. */
 export interface PartialUsage {

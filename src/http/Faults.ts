@@ -2,28 +2,28 @@
  * Collects the first fault of a style's decoder, so that decoders are plain functions.
  */
 import * as Result from "effect/Result"
-import type { Natives } from "../domain/families/Natives.ts"
+import type { BodyVendorFields } from "../domain/families/BodyVendorFields.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import type { Native } from "../domain/Native.ts"
+import type { VendorFields } from "../domain/VendorFields.ts"
 
-/** A collection of faults and of what has no effect, with the natives of the body. */
+/** A collection of faults and of what has no effect, with the vendor fields of the body. */
 export class Faults {
-  readonly #natives: Natives | undefined
+  readonly #bodyVendorFields: BodyVendorFields | undefined
   #first: GatewayError | undefined
   #ignored: Array<string> | undefined
 
-  constructor(natives?: Natives) {
-    this.#natives = natives
+  constructor(bodyVendorFields?: BodyVendorFields) {
+    this.#bodyVendorFields = bodyVendorFields
   }
 
-  /** False for an ordinary body, which has no natives. */
-  get hasNatives(): boolean {
-    return this.#natives !== undefined
+  /** False for an ordinary body, which has no vendor fields. */
+  get hasVendorFields(): boolean {
+    return this.#bodyVendorFields !== undefined
   }
 
-  /** The native of the element at this path. The decoder puts it on the element; otherwise it counts as having no effect. */
-  nativeAt(path: string): Native | undefined {
-    return this.#natives?.take(path)
+  /** Attaches the vendor fields of the element at this path: the decoder puts them on the element. Others count as having no effect. */
+  attach(path: string): VendorFields | undefined {
+    return this.#bodyVendorFields?.attach(path)
   }
 
   /** Paths of the fields that have no effect, in order. Bounded by the request's elements. */
@@ -31,9 +31,9 @@ export class Faults {
     return this.#ignored ?? []
   }
 
-  /** Notes that the field at this path has no effect; for an element with a native of its own, that only its family's drivers send it. */
+  /** Notes that the field at this path has no effect; for an element that is sent whole, that only its family's drivers send it. */
   noteIgnored(path: string): void {
-    if (this.#natives?.noteWhole(path) === true) return
+    if (this.#bodyVendorFields?.noteWhole(path) === true) return
     this.#ignored ??= []
     this.#ignored.push(path)
   }

@@ -21,8 +21,8 @@ import { Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentLimits, holdBytes } from "../config/limits.ts"
 import { choosingFields } from "../domain/choosingFields.ts"
 import type { Conversation } from "../domain/Conversation.ts"
+import type { BodyVendorFields } from "../domain/families/BodyVendorFields.ts"
 import type { Family, ServerFields } from "../domain/families/Family.ts"
-import type { Natives } from "../domain/families/Natives.ts"
 import { type Rest, restOf } from "../domain/families/restOf.ts"
 import { fieldName, type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { isRecord, readExactly } from "../domain/json.ts"
@@ -62,21 +62,21 @@ export interface ReadRequest<A> {
   /** Fields of the body that go to the server as they stand. */
   readonly serverFields: ServerFields | undefined
   /** The body's vendor fields. */
-  readonly natives: Natives | undefined
+  readonly bodyVendorFields: BodyVendorFields | undefined
 }
 
 /** The conversation of a request, with the fields that only some drivers send. */
 export const withRest = (
   conversation: Conversation,
-  { natives, serverFields }: Pick<ReadRequest<unknown>, "natives" | "serverFields">
+  { bodyVendorFields, serverFields }: Pick<ReadRequest<unknown>, "bodyVendorFields" | "serverFields">
 ): Conversation => {
-  if (serverFields === undefined && natives === undefined) return conversation
-  const native = conversation.native ?? natives?.take("")
+  if (serverFields === undefined && bodyVendorFields === undefined) return conversation
+  const vendorFields = conversation.vendorFields ?? bodyVendorFields?.attach("")
   return {
     ...conversation,
     ...(serverFields === undefined ? {} : { serverFields: { ...conversation.serverFields, ...serverFields } }),
-    ...(natives === undefined ? {} : { natives }),
-    ...(native === undefined ? {} : { native })
+    ...(bodyVendorFields === undefined ? {} : { bodyVendorFields }),
+    ...(vendorFields === undefined ? {} : { vendorFields })
   }
 }
 
@@ -150,7 +150,7 @@ const withBody = <A>(
     for (const path of rest.ignored) noteIgnored(stats, path)
     noteMoreIgnored(stats, rest.more)
   }
-  return Result.succeed({ body, text, serverFields: rest?.serverFields, natives: rest?.natives })
+  return Result.succeed({ body, text, serverFields: rest?.serverFields, bodyVendorFields: rest?.bodyVendorFields })
 }
 
 const itself = (body: unknown): unknown => body

@@ -12,10 +12,10 @@ import type { FailureCause } from "../domain/FailureCause.ts"
 import type { ServerFields } from "../domain/families/Family.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { JsonFields } from "../domain/json.ts"
-import type { FamilyName } from "../domain/Native.ts"
 import type { UpstreamProtocol } from "../domain/protocols.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { FamilyName } from "../domain/VendorFields.ts"
 import type { RequestBudget } from "./budget.ts"
 import type { RequestBody } from "./Exchange.ts"
 
@@ -206,7 +206,7 @@ export interface Sends {
    * True for a vendor's own field, or an element of a kind, that the server gets if its family is the driver's. `path` is the element's, and
    * empty for the request. A driver without it sends all of its family.
    */
-  readonly native?: ((name: string, path: string) => boolean) | undefined
+  readonly vendorFields?: ((name: string, path: string) => boolean) | undefined
 }
 
 /** The sessions of an account that the upstream keeps. */
@@ -225,7 +225,7 @@ export interface Sessions {
 export interface Driver {
   /** Callers see the name `embedded`; other drivers may have any other name. */
   readonly name: string
-  /** The vendor contract that the driver speaks; it sends the `Native` of that family back word for word. */
+  /** The vendor contract that the driver speaks; it sends the `VendorFields` of that family back word for word. */
   readonly family?: FamilyName | undefined
   /** A completion needs no credential. */
   readonly isAnonymous: boolean

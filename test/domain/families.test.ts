@@ -171,8 +171,8 @@ describe("the table of a family", () => {
       // Another name than that of a part or a tool is a kind of its own.
       if (family === generateFamily && name === "systemInstruction") continue
       const value = row.items === undefined ? { said: true } : "said"
-      const { ignored, natives, refused, serverFields } = rest({ [name]: value })
-      const unsent = natives?.unsent()
+      const { ignored, bodyVendorFields, refused, serverFields } = rest({ [name]: value })
+      const unsent = bodyVendorFields?.unsent()
       const isSilent = row.isSilent?.(value) === true
       const isRefused = !isSilent && (row.fate === "refused" || row.required === true && row.fate === "reported")
       assert.deepStrictEqual(

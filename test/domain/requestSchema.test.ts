@@ -62,12 +62,12 @@ describe("a field that is added to the Schema of a request", () => {
     }))
 
   it("is read, and the vendor's fields within it are sent or reported as its annotation says", () => {
-    const { ignored, natives } = runSync(
+    const { ignored, bodyVendorFields } = runSync(
       restOf(family, { ...plain, mood: { tone: "calm", color: "blue", pulse: 80, odd: 1 } })
     )
     assert.deepStrictEqual(ignored, [])
-    assert.deepStrictEqual(natives?.unsent().paths, ["mood.color", "mood.odd"])
-    assert.deepStrictEqual(natives?.take("")?.fields, { mood: { color: "blue", pulse: 80, odd: 1 } })
+    assert.deepStrictEqual(bodyVendorFields?.unsent().paths, ["mood.color", "mood.odd"])
+    assert.deepStrictEqual(bodyVendorFields?.attach("")?.fields, { mood: { color: "blue", pulse: 80, odd: 1 } })
   })
 
   it("is in the table of the documents", () => {

@@ -81,8 +81,8 @@ const naive = (config: RouteConfig, family: NameFamily, requested: string): Read
   if (family === "messages" && /^\s*(?:claude|msgcompat)-/i.test(requested)) {
     return named(/opus|reasoner|slow/i.test(requested) ? config.mapping.slow : config.mapping.fast)
   }
-  const native = config.families ? familyModel(requested.trim().toLowerCase()) : undefined
-  const targets = native && served(native.id)
+  const vendorFields = config.families ? familyModel(requested.trim().toLowerCase()) : undefined
+  const targets = vendorFields && served(vendorFields.id)
   const first = targets && config.upstreams.find(({ name }) => targets[0]!.startsWith(`${name}/`))
   return first?.driver === "openai" && isServersOwnName(requested.trim().toLowerCase()) ? undefined : targets
 }

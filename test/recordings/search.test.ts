@@ -24,7 +24,7 @@ import { runs } from "../support/effort.ts"
 interface Asked {
   readonly key: string
   readonly asked: string
-  readonly native: string | undefined
+  readonly vendorFields: string | undefined
   readonly style: string
   readonly account: string
   readonly error: string | undefined
@@ -40,7 +40,7 @@ const words = fc.constantFrom("Hello", "say \"hi\"", "back\\slash", "Ümlaut", "
 const asked: fc.Arbitrary<Asked> = fc.record({
   key: fc.constantFrom("aa01", "bb02", "direct"),
   asked: fc.constantFrom("gpt-4o", "gpt-4o-mini", "Fast"),
-  native: fc.constantFrom("gpt-4o", "gpt-4o-mini", undefined),
+  vendorFields: fc.constantFrom("gpt-4o", "gpt-4o-mini", undefined),
   style: fc.constantFrom("chat", "embeddings"),
   account: fc.constantFrom("ann@x.org", "bob@x.org", ""),
   error: fc.constantFrom("upstream_error", "upstream_timeout", undefined),
@@ -54,7 +54,7 @@ const asked: fc.Arbitrary<Asked> = fc.record({
 const plain: Asked = {
   key: "aa01",
   asked: "gpt-4o",
-  native: "gpt-4o",
+  vendorFields: "gpt-4o",
   style: "chat",
   account: "ann@x.org",
   error: undefined,
@@ -81,7 +81,7 @@ const add = (ring: Requests["Service"], one: Asked, id = "r") => {
   })!
   stats.style = one.style
   stats.requestedModel = one.asked
-  stats.model = one.native
+  stats.model = one.vendorFields
   stats.error = one.error
   stats.finish = "stop"
   if (one.upstream !== undefined) {
@@ -134,7 +134,7 @@ const fits = (wanted: RequestFilter, one: Asked): boolean => {
   const status = one.error === undefined ? 200 : 503
   const rules: Readonly<{ [name: string]: (text: string) => boolean }> = {
     key: (text) => part(text, one.key) || part(text, names[one.key]),
-    model: (text) => part(text, one.asked) || part(text, one.native),
+    model: (text) => part(text, one.asked) || part(text, one.vendorFields),
     account: (text) => part(text, one.upstream === undefined ? "" : one.account),
     code: (text) => part(text, one.error),
     style: (text) => one.style === text,

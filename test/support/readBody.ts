@@ -21,10 +21,10 @@ export const conversationReader = <A>(
 }
 
 /** What every driver reads of a conversation: without the vendor fields, which are of use to servers of one contract only. */
-export const withoutNatives = (conversation: Conversation): Conversation =>
+export const withoutVendorFields = (conversation: Conversation): Conversation =>
   structured(conversation) as unknown as Conversation
 
-const ownWords: ReadonlySet<string> = new Set(["native", "vendorTools"])
+const ownWords: ReadonlySet<string> = new Set(["vendorFields", "vendorTools"])
 
 const structured = (value: unknown): unknown =>
   Array.isArray(value)

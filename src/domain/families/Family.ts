@@ -3,7 +3,7 @@
  * the tests use the tables.
  */
 import type { Json, JsonRecord } from "../json.ts"
-import type { FamilyName } from "../Native.ts"
+import type { FamilyName } from "../VendorFields.ts"
 
 /**
  * `supported`: the gateway reads the field. `passed`: it goes to a server of the `openai` family, elsewhere it is reported. `reported`: a

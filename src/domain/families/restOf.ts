@@ -2,15 +2,15 @@
 import { type GatewayError, invalidRequest } from "../GatewayError.ts"
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../json.ts"
 import { type Cooperative, Slice } from "../stream/cooperative.ts"
+import { BodyVendorFields, type Entry, mostPaths } from "./BodyVendorFields.ts"
 import type { Family, Fields, Kinds, Row, ServerFields } from "./Family.ts"
-import { type Entry, mostPaths, Natives } from "./Natives.ts"
 
 /** What a body says beyond what the gateway models. */
 export interface Rest {
   /** Fields for the server; absent without such fields. */
   readonly serverFields: ServerFields | undefined
   /** What only drivers of the family send; absent without it. */
-  readonly natives: Natives | undefined
+  readonly bodyVendorFields: BodyVendorFields | undefined
   /** The paths of fields without effect. */
   readonly ignored: ReadonlyArray<string>
   /** The number of further fields without effect. */
@@ -18,7 +18,7 @@ export interface Rest {
   readonly refused: GatewayError | undefined
 }
 
-const nothing: Rest = { serverFields: undefined, natives: undefined, ignored: [], more: 0, refused: undefined }
+const nothing: Rest = { serverFields: undefined, bodyVendorFields: undefined, ignored: [], more: 0, refused: undefined }
 
 /** Fields that go to the server at most. */
 const mostFields = 100
@@ -38,7 +38,7 @@ interface Place {
   readonly keys: ReadonlyArray<string>
   /** The row of a list's elements. */
   readonly items: Row | undefined
-  /** The object has a native of its own. */
+  /** The object is an element, with vendor fields of its own. */
   readonly isElement: boolean
   next: number
   /** The unsupported fields of an object. */
@@ -66,7 +66,7 @@ class Walk {
   readonly family: Family
   private serverFields: Record<string, Json> | undefined
   private serverCount = 0
-  private natives: Natives | undefined
+  private bodyVendorFields: BodyVendorFields | undefined
   private readonly ignored: Array<string> = []
   private more = 0
   private refused: GatewayError | undefined
@@ -76,10 +76,10 @@ class Walk {
   }
 
   get rest(): Rest {
-    const { ignored, more, natives, refused, serverFields } = this
-    return serverFields === undefined && natives === undefined && refused === undefined && ignored.length === 0
+    const { ignored, more, bodyVendorFields, refused, serverFields } = this
+    return serverFields === undefined && bodyVendorFields === undefined && refused === undefined && ignored.length === 0
       ? nothing
-      : { serverFields, natives, ignored, more, refused }
+      : { serverFields, bodyVendorFields, ignored, more, refused }
   }
 
   enter(parent: Place | undefined, key: Place["key"], value: JsonRecord, fields: Fields, isElement: boolean): Place {
@@ -179,8 +179,8 @@ class Walk {
   private entryOf(element: Place): Entry | undefined {
     const { vendor } = this.family
     if (vendor === undefined) return undefined
-    this.natives ??= new Natives(vendor)
-    return this.natives.entry(pathOf(element), element.said ??= {})
+    this.bodyVendorFields ??= new BodyVendorFields(vendor)
+    return this.bodyVendorFields.entry(pathOf(element), element.said ??= {})
   }
 
   private recordOf(place: Place): { [name: string]: Json } {

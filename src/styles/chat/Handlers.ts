@@ -35,7 +35,7 @@ export const ChatHandlers = groupRoutes(
         current.stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
-        const faults = new Faults(sent.natives)
+        const faults = new Faults(sent.bodyVendorFields)
         const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeChat(body, faults)))
         for (const path of faults.ignored) noteIgnored(current.stats, path)
         const info = ({ id }: Pick<CompletionOutput, "id">) => ({ id, created: current.created, model: body.model })

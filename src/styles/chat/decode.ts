@@ -12,11 +12,11 @@ import {
   type ToolDeclaration,
   type Turn,
   type VendorTool,
-  withNative
+  withVendorFields
 } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import type { Native } from "../../domain/Native.ts"
 import { type Cooperative, mapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
+import type { VendorFields } from "../../domain/VendorFields.ts"
 import { Faults } from "../../http/Faults.ts"
 import { commonSampling, contentParts, messageReasoning, stopSequences } from "../shared/chatFamily.ts"
 import { call, declaration, jsonSchemaOutput, result, toolChoices } from "../shared/conversation.ts"
@@ -54,9 +54,9 @@ function* assistantParts(
     slice,
     tool_calls ?? [],
     (sent, i) =>
-      withNative(
+      withVendorFields(
         call(sent.id, sent.function.name, sent.function.arguments, sealedOf(sent, i === 0 ? message : undefined)),
-        faults.nativeAt(`${field}.tool_calls[${i}]`)
+        faults.attach(`${field}.tool_calls[${i}]`)
       )
   )
   // A message with both fields repeats the same call.
@@ -111,18 +111,18 @@ const tools = (sent: ReadonlyArray<Tool>, faults: Faults): Pick<Conversation, "t
   const functions: Array<ToolDeclaration> = []
   const others: Array<VendorTool> = []
   for (const [index, tool] of sent.entries()) {
-    const native = faults.nativeAt(`tools[${index}]`)
-    if (isFunction(tool)) functions.push(withNative(declaration(tool.function), native))
-    else if (native !== undefined) others.push({ index, native })
+    const vendorFields = faults.attach(`tools[${index}]`)
+    if (isFunction(tool)) functions.push(withVendorFields(declaration(tool.function), vendorFields))
+    else if (vendorFields !== undefined) others.push({ index, vendorFields })
   }
   return { tools: functions, ...(others.length === 0 ? {} : { vendorTools: others }) }
 }
 
 /** The turn with the message's vendor fields; those of a result are its part's. */
-const withOwn = (turn: Turn, native: Native | undefined): Turn =>
-  native === undefined || turn.role !== "tool"
-    ? withNative(turn, native)
-    : { ...turn, parts: turn.parts.map((part) => withNative(part, native)) }
+const withOwn = (turn: Turn, vendorFields: VendorFields | undefined): Turn =>
+  vendorFields === undefined || turn.role !== "tool"
+    ? withVendorFields(turn, vendorFields)
+    : { ...turn, parts: turn.parts.map((part) => withVendorFields(part, vendorFields)) }
 
 const toolChoice = (choice: Request["tool_choice"]): ToolChoice =>
   typeof choice === "object" && choice !== null
@@ -145,7 +145,7 @@ export function* decodeChat(
     const message = request.messages[i]!
     if (slice.add(1)) yield slice.end()
     const decoded = plainTurn(message) ?? (yield* turn(message, `messages[${i}]`, faults, slice))
-    turns.push(faults.hasNatives ? withOwn(decoded, faults.nativeAt(`messages[${i}]`)) : decoded)
+    turns.push(faults.hasVendorFields ? withOwn(decoded, faults.attach(`messages[${i}]`)) : decoded)
   }
   if ((request.n ?? 1) !== 1) faults.at("n", "only 1 choice is supported")
   return faults.result<Conversation>({

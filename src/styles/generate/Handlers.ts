@@ -58,7 +58,7 @@ export const GenerateHandlers = groupRoutes(
         if (model instanceof GatewayError) return yield* model
         const sent = yield* readGenerateRequest(request)
         const { body } = sent
-        const faults = new Faults(sent.natives)
+        const faults = new Faults(sent.bodyVendorFields)
         const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body, faults)))
         for (const path of faults.ignored) noteIgnored(current.stats, path)
         const info = ({ id }: Pick<CompletionOutput, "id">): GenerateReplyInfo => ({
@@ -85,7 +85,7 @@ export const GenerateHandlers = groupRoutes(
       if (model instanceof GatewayError) return yield* model
       const sent = yield* readCountRequest(request)
       const { body } = sent
-      const faults = new Faults(sent.natives)
+      const faults = new Faults(sent.bodyVendorFields)
       const conversation = withRest(
         yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body, faults))),
         sent

@@ -12,14 +12,14 @@ import {
   type ToolDeclaration,
   type Turn,
   userTurns,
-  withNative
+  withVendorFields
 } from "../../domain/Conversation.ts"
 import { partAttributes } from "../../domain/families/generate.ts"
 import { type GatewayError, shortenName } from "../../domain/GatewayError.ts"
 import { isRecord, type Json, type JsonRecord } from "../../domain/json.ts"
-import type { Native } from "../../domain/Native.ts"
 import { sealedBy } from "../../domain/sealed.ts"
 import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
+import type { VendorFields } from "../../domain/VendorFields.ts"
 import { Faults } from "../../http/Faults.ts"
 import {
   call,
@@ -132,7 +132,7 @@ const partOf = (
 }
 
 /** A part with its vendor fields. */
-const nativePart = (
+const partWithFields = (
   parts: ReadonlyArray<typeof RequestPart.Type>,
   i: number,
   isModel: boolean,
@@ -140,10 +140,10 @@ const nativePart = (
   faults: Faults
 ): ReadonlyArray<Part> => {
   const decoded = partOf(parts, i, isModel, field, faults)
-  const native = faults.nativeAt(field)
-  if (native === undefined) return decoded
+  const vendorFields = faults.attach(field)
+  if (vendorFields === undefined) return decoded
   const [first = Text(""), ...others] = decoded
-  return [withNative(first, native), ...others]
+  return [withVendorFields(first, vendorFields), ...others]
 }
 
 const contentParts = (
@@ -157,7 +157,7 @@ const contentParts = (
   return flatMapCooperatively(
     slice,
     parts,
-    (_, i) => nativePart(parts, i, isModel, `${field}.parts[${i}]`, faults)
+    (_, i) => partWithFields(parts, i, isModel, `${field}.parts[${i}]`, faults)
   )
 }
 
@@ -165,17 +165,20 @@ const isEmpty = (content: typeof Content.Type): boolean =>
   (content.parts ?? []).every((part) => Object.keys(part).length === 0)
 
 /** A content that would be joined with the one before it stays one of its own where the server has contents too. */
-const ownContent = (content: typeof Content.Type, before: typeof Content.Type | undefined): Native | undefined => {
+const ownContent = (
+  content: typeof Content.Type,
+  before: typeof Content.Type | undefined
+): VendorFields | undefined => {
   const side = ({ role }: typeof Content.Type) => role === "model" || role === "system" ? role : "user"
   const role = side(content)
   return role !== "system" && before !== undefined && side(before) === role
-    ? { family: "generate", fields: { role } }
+    ? { vendor: "generate", fields: { role } }
     : undefined
 }
 
 function* contentTurns(
   content: typeof Content.Type,
-  native: Native | undefined,
+  vendorFields: VendorFields | undefined,
   field: string,
   faults: Faults,
   slice: Slice
@@ -188,7 +191,7 @@ function* contentTurns(
     // The results of code that the vendor ran stand among the model's parts.
     role === "model" && turn.role === "user" ? { role: "assistant", parts: turn.parts } : turn
   )
-  return [withNative(first!, native), ...others]
+  return [withVendorFields(first!, vendorFields), ...others]
 }
 
 function* systemTurns(
@@ -210,8 +213,8 @@ function* toolsOf(tools: Request["tools"], faults: Faults, slice: Slice): Cooper
   const declared: Array<ToolDeclaration> = []
   const vendorTools: Array<Tools["vendorTools"][number]> = []
   for (const [i, { functionDeclarations }] of (tools ?? []).entries()) {
-    const native = faults.nativeAt(`tools[${i}]`)
-    if (native !== undefined) vendorTools.push({ index: i, native })
+    const vendorFields = faults.attach(`tools[${i}]`)
+    if (vendorFields !== undefined) vendorTools.push({ index: i, vendorFields })
     // A tool of another kind is one that the vendor runs.
     if (!functionDeclarations) faults.noteIgnored(`tools[${i}]`)
     for (const [k, sent] of (functionDeclarations ?? []).entries()) {
@@ -219,7 +222,7 @@ function* toolsOf(tools: Request["tools"], faults: Faults, slice: Slice): Cooper
       const { description, name, parameters, parametersJsonSchema } = sent
       const schema = parametersJsonSchema ?? (parameters ? yield* toJsonSchema(parameters, slice) : undefined)
       const tool = declaration({ name, description, parameters: schema })
-      declared.push(withNative(tool, faults.nativeAt(`tools[${i}].functionDeclarations[${k}]`)))
+      declared.push(withVendorFields(tool, faults.attach(`tools[${i}].functionDeclarations[${k}]`)))
     }
   }
   return { declared, vendorTools }

@@ -40,10 +40,10 @@ const withHeaders = (
   headers: HttpServerRequest.HttpServerRequest["headers"]
 ): Conversation => {
   const betas = headers["anthropic-beta"]
-  const { native } = conversation
-  return betas === undefined || native === undefined
+  const { vendorFields } = conversation
+  return betas === undefined || vendorFields === undefined
     ? conversation
-    : { ...conversation, native: { ...native, headers: { "anthropic-beta": betas } } }
+    : { ...conversation, vendorFields: { ...vendorFields, headers: { "anthropic-beta": betas } } }
 }
 
 export const MessagesHandlers = groupRoutes(
@@ -61,7 +61,7 @@ export const MessagesHandlers = groupRoutes(
       stats.stream = body.stream === true
       const model = findModel(current, body.model, "messages")
       if (model instanceof GatewayError) return yield* model
-      const faults = new Faults(sent.natives)
+      const faults = new Faults(sent.bodyVendorFields)
       const conversation = withHeaders(
         yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))),
         request.headers
@@ -88,7 +88,7 @@ export const MessagesHandlers = groupRoutes(
       const current = yield* responder.currentRequest
       const model = findModel(current, body.model, "messages")
       if (model instanceof GatewayError) return yield* model
-      const faults = new Faults(sent.natives)
+      const faults = new Faults(sent.bodyVendorFields)
       const conversation = withHeaders(
         withRest(yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))), sent),
         request.headers

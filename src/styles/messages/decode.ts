@@ -11,11 +11,11 @@ import {
   type ToolDeclaration,
   type Turn,
   userTurns,
-  withNative
+  withVendorFields
 } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import type { Native } from "../../domain/Native.ts"
 import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
+import type { VendorFields } from "../../domain/VendorFields.ts"
 import { Faults } from "../../http/Faults.ts"
 import {
   call,
@@ -39,8 +39,8 @@ import {
   type ResultBlock,
   type SystemBlock
 } from "./contentBlocks.ts"
-import { asList, continued, inWords, ownRequest, ownSystem, wholeOf } from "./natives.ts"
 import { answeredCalls, serverBlock } from "./serverBlocks.ts"
+import { asList, continued, inWords, ownRequest, ownSystem, wholeOf } from "./vendorFields.ts"
 
 type Request = typeof MessagesRequest.Type
 type Message = typeof MessageParam.Type
@@ -85,7 +85,7 @@ const documentContent = (block: DocumentBlock): ReadonlyArray<Content> => {
 const otherContent = (block: OtherBlock, field: string, faults: Faults): ReadonlyArray<Part> => {
   const parts = serverBlock(block, new Set())
   if (parts === undefined) faults.noteIgnored(field)
-  return inWords(parts ?? [omitted(block.type)], wholeOf(block, faults.nativeAt(field)))
+  return inWords(parts ?? [omitted(block.type)], wholeOf(block, faults.attach(field)))
 }
 
 /** The content of a block that both messages and tool results may have. */
@@ -103,13 +103,17 @@ const contentOf = (block: KnownContent): ReadonlyArray<Content> => {
 
 /** The content of a block, with its vendor fields. */
 const ownContent = (block: KnownContent, field: string, faults: Faults): ReadonlyArray<Content> => {
-  const native = faults.nativeAt(field)
+  const vendorFields = faults.attach(field)
   const parts = contentOf(block)
-  if (block.type === "text") return native === undefined ? parts : parts.map((part) => withNative(part, native))
+  if (block.type === "text") {
+    return vendorFields === undefined
+      ? parts
+      : parts.map((part) => withVendorFields(part, vendorFields))
+  }
   // Several sources of a block have the same parts.
   return block.type === "image" && !("file_id" in block.source)
-    ? parts.map((part) => withNative(part, native))
-    : inWords(parts, wholeOf(block, native))
+    ? parts.map((part) => withVendorFields(part, vendorFields))
+    : inWords(parts, wholeOf(block, vendorFields))
 }
 
 /** The content of a block of a tool's result. */
@@ -131,15 +135,15 @@ function* blockParts(
     const parts = role === "assistant" ? serverBlock(block, answered) : undefined
     return parts === undefined
       ? otherContent(block, field, faults)
-      : inWords(parts, wholeOf(block, faults.nativeAt(field)))
+      : inWords(parts, wholeOf(block, faults.attach(field)))
   }
   if ("thinking" in block) {
     onlyIn("assistant")
-    return [{ _tag: "Reasoning", text: block.thinking, native: faults.nativeAt(field) ?? asList }]
+    return [{ _tag: "Reasoning", text: block.thinking, vendorFields: faults.attach(field) ?? asList }]
   }
   if ("name" in block) {
     onlyIn("assistant")
-    return [withNative(call(block.id, block.name, block.input), faults.nativeAt(field))]
+    return [withVendorFields(call(block.id, block.name, block.input), faults.attach(field))]
   }
   if ("tool_use_id" in block) {
     onlyIn("user")
@@ -151,27 +155,27 @@ function* blockParts(
         (each, i) => resultContent(each, `${field}.content[${i}]`, faults)
       )
     )
-    return [withNative(result({ callId, content, isError }), faults.nativeAt(field))]
+    return [withVendorFields(result({ callId, content, isError }), faults.attach(field))]
   }
   // Only the vendor can decrypt redacted thinking.
   return block.type === "redacted_thinking"
-    ? [{ _tag: "Reasoning", text: "", native: wholeOf(block, faults.nativeAt(field)) }]
+    ? [{ _tag: "Reasoning", text: "", vendorFields: wholeOf(block, faults.attach(field)) }]
     : ownContent(block, field, faults)
 }
 
 /** Marks a single text that stands in a list, which is otherwise a string. */
 const listed = <A extends Part>(parts: ReadonlyArray<A>): ReadonlyArray<A> => {
   const [first, ...others] = parts
-  return first?._tag === "Text" && first.native === undefined && others.length === 0
-    ? [{ ...first, native: asList }]
+  return first?._tag === "Text" && first.vendorFields === undefined && others.length === 0
+    ? [{ ...first, vendorFields: asList }]
     : parts
 }
 
 /** The turns of one message, with its vendor fields. */
-const asMessage = (turns: ReadonlyArray<Turn>, native: Native | undefined): ReadonlyArray<Turn> =>
-  turns.length === 1 && native === undefined
+const asMessage = (turns: ReadonlyArray<Turn>, vendorFields: VendorFields | undefined): ReadonlyArray<Turn> =>
+  turns.length === 1 && vendorFields === undefined
     ? turns
-    : turns.map((turn, i) => withNative(turn, i === 0 ? native : continued))
+    : turns.map((turn, i) => withVendorFields(turn, i === 0 ? vendorFields : continued))
 
 function* messageTurns(
   { content, role }: Message,
@@ -180,10 +184,10 @@ function* messageTurns(
   slice: Slice
 ): Cooperative<ReadonlyArray<Turn>> {
   const field = `${path}.content`
-  const said = faults.nativeAt(path)
-  const native = role === "system" ? ownSystem(said) : said
+  const said = faults.attach(path)
+  const vendorFields = role === "system" ? ownSystem(said) : said
   if (typeof content === "string") {
-    return asMessage([{ role, parts: content === "" ? [] : [Text(content)] }], native)
+    return asMessage([{ role, parts: content === "" ? [] : [Text(content)] }], vendorFields)
   }
   const answered = role === "assistant" ? answeredCalls(content) : none
   const parts = listed(
@@ -193,13 +197,13 @@ function* messageTurns(
       (block, i) => blockParts(block, role, answered, `${field}[${i}]`, faults, slice)
     )
   )
-  if (role === "user") return asMessage(userTurns(parts), native)
+  if (role === "user") return asMessage(userTurns(parts), vendorFields)
   // The results of the vendor's own tools stand in the assistant's message.
   return asMessage(
     role === "assistant" && answered.size > 0
       ? userTurns(parts).map((turn) => turn.role === "user" ? { role, parts: turn.parts } : turn)
       : [{ role, parts }],
-    native
+    vendorFields
   )
 }
 
@@ -210,8 +214,10 @@ const systemTurns = (
   const parts = typeof system === "string"
     ? [Text(system)]
     : listed((system ?? []).map((block, i) => {
-      const native = faults.nativeAt(`system[${i}]`)
-      return "text" in block ? withNative(Text(block.text), native) : withNative(omitted(block.type), native)
+      const vendorFields = faults.attach(`system[${i}]`)
+      return "text" in block
+        ? withVendorFields(Text(block.text), vendorFields)
+        : withVendorFields(omitted(block.type), vendorFields)
     }))
   return parts.every((part) => part.text === "") ? [] : [{ role: "system", parts }]
 }
@@ -219,7 +225,7 @@ const systemTurns = (
 /** The tools that the caller runs, and those that the vendor runs, which have another `type`. */
 const tools = (sent: Request["tools"], faults: Faults): Pick<Conversation, "tools" | "vendorTools"> => {
   const declared: Array<ToolDeclaration> = []
-  let vendorTools: Array<{ readonly index: number; readonly native: Native }> | undefined
+  let vendorTools: Array<{ readonly index: number; readonly vendorFields: VendorFields }> | undefined
   for (const [index, tool] of (sent ?? []).entries()) {
     const field = `tools[${index}]`
     const { description, input_schema: parameters, name, strict, type } = tool
@@ -227,20 +233,20 @@ const tools = (sent: Request["tools"], faults: Faults): Pick<Conversation, "tool
       if (!name) faults.at(`${field}.name`, "is required")
       if (!parameters) faults.at(`${field}.input_schema`, "is required")
       declared.push(
-        withNative(declaration({ name: name ?? "", description, parameters, strict }), faults.nativeAt(field))
+        withVendorFields(declaration({ name: name ?? "", description, parameters, strict }), faults.attach(field))
       )
       continue
     }
     const own = clientTool(type ?? "", tool)
     if (own !== undefined) {
       declared.push(
-        withNative(declaration({ ...own, name: name || own.name, strict }), wholeOf(tool, faults.nativeAt(field)))
+        withVendorFields(declaration({ ...own, name: name || own.name, strict }), wholeOf(tool, faults.attach(field)))
       )
       continue
     }
     faults.noteIgnored(field)
     vendorTools ??= []
-    vendorTools.push({ index, native: wholeOf(tool, faults.nativeAt(field)) })
+    vendorTools.push({ index, vendorFields: wholeOf(tool, faults.attach(field)) })
   }
   return vendorTools === undefined ? { tools: declared } : { tools: declared, vendorTools }
 }
@@ -296,7 +302,7 @@ export function* decodeMessages(
       maxTokens: request.max_tokens ?? undefined
     },
     output: output(request),
-    native: ownRequest(request, faults.nativeAt("")),
+    vendorFields: ownRequest(request, faults.attach("")),
     ...thinkingFields(request, [
       typeSaid(request.thinking?.type, request.thinking?.budget_tokens, "thinking"),
       effortSaid(request.output_config?.effort, "output_config.effort")

@@ -64,7 +64,7 @@ export const ResponsesHandlers = groupRoutes(
         if (model instanceof GatewayError) return yield* model
         const { conversation, ignored, taken } = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, {
-            natives: sent.natives,
+            bodyVendorFields: sent.bodyVendorFields,
             wideInput: config.compat.wide_input_strict_output,
             stored: yield* referenced(caller.owner, body),
             limits: config.limits
@@ -87,7 +87,7 @@ export const ResponsesHandlers = groupRoutes(
         if (model instanceof GatewayError) return yield* model
         const { conversation, ignored, items, taken, targets } = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, {
-            natives: sent.natives,
+            bodyVendorFields: sent.bodyVendorFields,
             wideInput: config.compat.wide_input_strict_output,
             stored: yield* referenced(caller.owner, body),
             limits: config.limits

@@ -50,7 +50,7 @@ export function* decodeResponse(
   options: DecodeOptions
 ): Cooperative<Result.Result<DecodedRequest, GatewayError>> {
   const slice = new Slice()
-  const faults = new Faults(options.natives)
+  const faults = new Faults(options.bodyVendorFields)
   for (const param of ["conversation", "prompt"] as const) {
     if (request[param]) {
       faults.add(gatewayError("unknown_reference", `${param}: the gateway stores no ${param}s`, { param }))

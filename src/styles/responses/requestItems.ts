@@ -2,7 +2,7 @@
  * Collects the items of a request's conversation: from the response that it continues, from `messages` or `input`, and from
  * references.
  */
-import type { Natives } from "../../domain/families/Natives.ts"
+import type { BodyVendorFields } from "../../domain/families/BodyVendorFields.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { type Cooperative, eachCooperatively, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
@@ -18,7 +18,7 @@ import type { PlacedItem } from "./turns.ts"
 /** What the decoder needs beside the request. */
 export interface DecodeOptions {
   /** The vendor fields of the body. */
-  readonly natives?: Natives | undefined
+  readonly bodyVendorFields?: BodyVendorFields | undefined
   /** True when `input` is accepted beside `messages` (`compat.wide_input_strict_output`). */
   readonly wideInput: boolean
   /** The stored responses among `storedReferences` of the request, by id. */

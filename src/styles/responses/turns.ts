@@ -4,7 +4,7 @@
 import { type Part, type Role, Text, type Turn } from "../../domain/Conversation.ts"
 import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import type { Faults } from "../../http/Faults.ts"
-import { contentParts, nativePart } from "../shared/chatFamily.ts"
+import { contentParts, partOf } from "../shared/chatFamily.ts"
 import { call, omitted, result } from "../shared/conversation.ts"
 import { isOtherItem, type Item } from "./items.ts"
 import type { ToolNames } from "./toolNames.ts"
@@ -130,7 +130,7 @@ function* addItem(
     case "input_audio":
     case "text":
     case "image_url":
-      turns.add("user", [nativePart(item, field, faults)])
+      turns.add("user", [partOf(item, field, faults)])
   }
 }
 

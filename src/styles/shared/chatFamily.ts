@@ -3,7 +3,14 @@
  * part types of both.
  */
 import * as Schema from "effect/Schema"
-import { dataUrl, type FilePart, type ImagePart, type Sampling, Text, withNative } from "../../domain/Conversation.ts"
+import {
+  dataUrl,
+  type FilePart,
+  type ImagePart,
+  type Sampling,
+  Text,
+  withVendorFields
+} from "../../domain/Conversation.ts"
 import { opaque } from "../../domain/families/Family.ts"
 import {
   assistantFields,
@@ -219,8 +226,8 @@ const contentPart = (part: ContentPart, field: string, faults: Faults): Content 
 }
 
 /** Decodes a content part, with its vendor fields. */
-export const nativePart = (part: ContentPart, field: string, faults: Faults): Content =>
-  withNative(contentPart(part, field, faults), faults.nativeAt(field))
+export const partOf = (part: ContentPart, field: string, faults: Faults): Content =>
+  withVendorFields(contentPart(part, field, faults), faults.attach(field))
 
 /** Decodes a message's content; empty text has no parts. */
 export function* contentParts(
@@ -232,7 +239,7 @@ export function* contentParts(
   if (content === undefined || content === null || content === "") return []
   return typeof content === "string"
     ? [Text(content)]
-    : yield* mapCooperatively(slice, content, (part, i) => nativePart(part, `${field}[${i}]`, faults))
+    : yield* mapCooperatively(slice, content, (part, i) => partOf(part, `${field}[${i}]`, faults))
 }
 
 /** The sequences of `stop`. */

@@ -15,17 +15,17 @@ import {
 } from "../../domain/Conversation.ts"
 import { exactArguments, isRecord, type Json, type JsonFields } from "../../domain/json.ts"
 import { isMadeId, linkCallsCooperatively } from "../../domain/linkCalls.ts"
-import type { Native } from "../../domain/Native.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import { signatureOf } from "../../domain/sealed.ts"
 import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
+import type { VendorFields } from "../../domain/VendorFields.ts"
 import { parseJson } from "../json.ts"
 
 /** The turns whose thinking goes back: all, those since the last question, or none. */
 export type HistoryReasoning = "all" | "current" | "none"
 
 /** Returns the vendor's own fields of an element, as far as they are sent; `undefined` for elements of other families. */
-export type OwnFields = (element: { readonly native?: Native | undefined }) => Native | undefined
+export type OwnFields = (element: { readonly vendorFields?: VendorFields | undefined }) => VendorFields | undefined
 
 const media = (data: string | undefined, uri: string | undefined, mimeType: string | undefined): JsonFields => {
   if (data !== undefined) return { inlineData: { mimeType: mimeType ?? "application/octet-stream", data } }
@@ -96,13 +96,13 @@ const merged = (part: JsonFields, own: JsonFields): JsonFields => {
 }
 
 /** The parts of an element, with the vendor's own fields if it has them. */
-const sentParts = (part: Part, native: Native | undefined): ReadonlyArray<JsonFields> => {
-  if (native === undefined) return partsOf(part)
-  if (native.whole === true) return [native.fields]
-  if (part._tag === "Text") return [{ text: part.text, ...native.fields }]
+const sentParts = (part: Part, vendorFields: VendorFields | undefined): ReadonlyArray<JsonFields> => {
+  if (vendorFields === undefined) return partsOf(part)
+  if (vendorFields.wholeElement === true) return [vendorFields.fields]
+  if (part._tag === "Text") return [{ text: part.text, ...vendorFields.fields }]
   const [first = {}, ...others] = partsOf(part)
   // The vendor fields of a result have its pictures and files too.
-  return [merged(first, native.fields), ...(Object.hasOwn(native.fields, "functionResponse") ? [] : others)]
+  return [merged(first, vendorFields.fields), ...(Object.hasOwn(vendorFields.fields, "functionResponse") ? [] : others)]
 }
 
 interface Content {

@@ -58,15 +58,22 @@ const only = (fields: JsonFields, isKept: (name: string) => boolean): JsonFields
 /** Reads the vendor's own fields of elements, as far as `upstream.fields` lets them pass. */
 const ownFields = (policy: FieldPolicy): OwnFields => {
   const sends = sendsField(policy)
-  return ({ native }) => {
-    if (native?.family !== "generate") return undefined
-    if (policy === "pass") return native
-    const fields = only(native.fields, sends)
-    const config = native.fields["generationConfig"]
-    if (native.whole === true) return Object.keys(fields).length === 0 ? undefined : { ...native, fields }
+  return ({ vendorFields }) => {
+    if (vendorFields?.vendor !== "generate") return undefined
+    if (policy === "pass") return vendorFields
+    const fields = only(vendorFields.fields, sends)
+    const config = vendorFields.fields["generationConfig"]
+    if (vendorFields.wholeElement === true) {
+      return Object.keys(fields).length === 0
+        ? undefined
+        : { ...vendorFields, fields }
+    }
     return isFields(config) && fields["generationConfig"] === undefined
-      ? { ...native, fields: { ...fields, generationConfig: only(config, (name) => translatedSettings.has(name)) } }
-      : { ...native, fields }
+      ? {
+        ...vendorFields,
+        fields: { ...fields, generationConfig: only(config, (name) => translatedSettings.has(name)) }
+      }
+      : { ...vendorFields, fields }
   }
 }
 
@@ -164,7 +171,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
       sampling: (name) => name !== "logitBias",
       thinking: (model) => entries.get(model.id)?.thinking !== "none",
       fields: (name) => saidWords.has(name),
-      native: sendsField(policy)
+      vendorFields: sendsField(policy)
     },
     embed,
     countTokens,

@@ -3,7 +3,7 @@
  */
 import type { FilePart, ImagePart, Part, TextPart } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
-import { mergeFields, type Native } from "../../domain/Native.ts"
+import { mergeFields, type VendorFields } from "../../domain/VendorFields.ts"
 
 /** A block of content, of a tool or of a message. */
 export type Block = { readonly [field: string]: Json }
@@ -15,17 +15,17 @@ export const isContent = (part: Part): part is Content =>
   part._tag === "Text" || part._tag === "Image" || part._tag === "File"
 
 /** The vendor fields of an element, if it has any. */
-export const ownFields = (native: Native | undefined): JsonFields | undefined =>
-  native?.family === "messages" ? native.fields : undefined
+export const ownFields = (vendorFields: VendorFields | undefined): JsonFields | undefined =>
+  vendorFields?.vendor === "messages" ? vendorFields.fields : undefined
 
 /**
  * A block with the caller's own fields, or as the caller wrote it where the conversation has it in other words; `undefined` if the block
  * before it has the words of both.
  */
-export const withOwn = (block: Block, native: Native | undefined): Block | undefined => {
-  if (native === undefined || native.family !== "messages") return block
-  const { fields, whole } = native
-  if (whole !== true) return mergeFields(block, fields)
+export const withOwn = (block: Block, vendorFields: VendorFields | undefined): Block | undefined => {
+  if (vendorFields === undefined || vendorFields.vendor !== "messages") return block
+  const { fields, wholeElement } = vendorFields
+  if (wholeElement !== true) return mergeFields(block, fields)
   return Object.keys(fields).length === 0 ? undefined : fields
 }
 
@@ -75,11 +75,11 @@ const fileBlock = (part: FilePart): Block => {
 export const contentBlock = (part: Content): Block | undefined => {
   switch (part._tag) {
     case "Text":
-      return withOwn(textBlock(part.text), part.native)
+      return withOwn(textBlock(part.text), part.vendorFields)
     case "Image":
-      return withOwn(imageBlock(part), part.native)
+      return withOwn(imageBlock(part), part.vendorFields)
     case "File":
-      return withOwn(fileBlock(part), part.native)
+      return withOwn(fileBlock(part), part.vendorFields)
   }
 }
 

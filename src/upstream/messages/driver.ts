@@ -30,7 +30,8 @@ const credential = (token: string): { readonly [name: string]: string } =>
     : { "x-api-key": token }
 
 /** The headers of a caller of this contract. */
-const headersOf = ({ native }: Conversation) => native?.family === "messages" ? native.headers : undefined
+const headersOf = ({ vendorFields }: Conversation) =>
+  vendorFields?.vendor === "messages" ? vendorFields.headers : undefined
 
 /** Words of other servers for thinking, which is said in the vendor's words. */
 const saidWords: ReadonlySet<string> = new Set(thinkingWords.filter((name) => name !== "chat_template_kwargs"))
@@ -99,7 +100,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
         saysThinking(thinking, asked(model).options.thinking ?? "budget") &&
         (thinking.mode === "off" || conversation === undefined || mayThink(conversation)),
       fields: (name) => saidWords.has(name),
-      native: (name, path) => path !== "" || sends(name)
+      vendorFields: (name, path) => path !== "" || sends(name)
     },
     models: options.furtherModels,
     complete: (request) => client.complete(request, say),

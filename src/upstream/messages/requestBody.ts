@@ -34,7 +34,7 @@ const sent = (fields: JsonFields, sends: ((name: string) => boolean) | undefined
 
 const emptySchema = { type: "object", properties: {} }
 
-const toolBlock = ({ description, name, native, parameters, strict }: ToolDeclaration): Block | undefined =>
+const toolBlock = ({ description, name, vendorFields, parameters, strict }: ToolDeclaration): Block | undefined =>
   withOwn({
     name,
     ...(description === undefined ? {} : { description }),
@@ -44,13 +44,13 @@ const toolBlock = ({ description, name, native, parameters, strict }: ToolDeclar
       ? parameters
       : { type: "object", ...parameters },
     ...(strict === undefined ? {} : { strict })
-  }, native)
+  }, vendorFields)
 
 /** The tools, with those that the vendor runs at their places. */
 const toolBlocks = ({ tools, vendorTools = [] }: Conversation): Array<Block> => {
   const blocks = tools.map(toolBlock).filter(isBlock)
-  for (const { index, native } of vendorTools) {
-    const own = ownFields(native)
+  for (const { index, vendorFields } of vendorTools) {
+    const own = ownFields(vendorFields)
     if (own !== undefined) blocks.splice(index, 0, own)
   }
   return blocks
@@ -122,8 +122,8 @@ function* say(
   conversation: Conversation,
   options: ModelOptions
 ): Cooperative<Said> {
-  const { native, output, parallelToolCalls, sampling, toolChoice: choice } = conversation
-  const own = sent(ownFields(native) ?? {}, options.sends)
+  const { vendorFields, output, parallelToolCalls, sampling, toolChoice: choice } = conversation
+  const own = sent(ownFields(vendorFields) ?? {}, options.sends)
   const isCallers = isOwn(conversation)
   const { messages, system } = yield* messagesOf(conversation)
   const tools = toolBlocks(conversation)

@@ -18,26 +18,29 @@ export interface Messages {
 }
 
 /** True for a conversation with vendor fields of this contract. */
-export const isOwn = ({ native }: Conversation): boolean => native?.family === "messages"
+export const isOwn = ({ vendorFields }: Conversation): boolean => vendorFields?.vendor === "messages"
 
-const isBlank = (part: Part): boolean => part._tag === "Text" && part.native === undefined && part.text.trim() === ""
+const isBlank = (part: Part): boolean =>
+  part._tag === "Text" && part.vendorFields === undefined && part.text.trim() === ""
 
 /** The vendor accepts these characters in the id of a call. */
 const callId = (id: string): string => id.replace(/[^\w-]/g, "_")
 
 const inputOf = (text: string): Block => isRecord(parseJson(text)) ? exactArguments(text) : text === "" ? {} : { text }
 
-const callBlock = ({ arguments: text, id, name, native }: CallPart): Block | undefined =>
-  withOwn({ type: "tool_use", id: callId(id), name, input: inputOf(text) }, native)
+const callBlock = ({ arguments: text, id, name, vendorFields }: CallPart): Block | undefined =>
+  withOwn({ type: "tool_use", id: callId(id), name, input: inputOf(text) }, vendorFields)
 
 /** The only text of a list that was not a list in the caller's words. */
 const onlyText = (parts: ReadonlyArray<Part>): string | undefined => {
   const first = parts[0]
-  return parts.length === 1 && first?._tag === "Text" && ownFields(first.native) === undefined ? first.text : undefined
+  return parts.length === 1 && first?._tag === "Text" && ownFields(first.vendorFields) === undefined
+    ? first.text
+    : undefined
 }
 
 const resultBlock = (part: ResultPart): Block | undefined => {
-  const { content, isError, native } = part
+  const { content, isError, vendorFields } = part
   const text = onlyText(content)
   const blocks = content.filter((each) => !isBlank(each))
   return withOwn({
@@ -49,7 +52,7 @@ const resultBlock = (part: ResultPart): Block | undefined => {
       ? {}
       : { content: blocks.map(contentBlock).filter(isBlock) }),
     ...(isError ? { is_error: true } : {})
-  }, native)
+  }, vendorFields)
 }
 
 /** The block of a part; `undefined` for thinking that is not sealed. */
@@ -60,9 +63,9 @@ const blockOf = (part: Part): Block | undefined => {
     case "Result":
       return resultBlock(part)
     case "Reasoning":
-      return ownFields(part.native) === undefined
+      return ownFields(part.vendorFields) === undefined
         ? undefined
-        : withOwn({ type: "thinking", thinking: part.text }, part.native)
+        : withOwn({ type: "thinking", thinking: part.text }, part.vendorFields)
     default:
       return contentBlock(part)
   }
@@ -73,7 +76,7 @@ const isSealed = (block: unknown): block is Block =>
 
 /** The sealed thinking that came with the calls of a turn, unless the caller sends it too. */
 const sealedThinking = (parts: ReadonlyArray<Part>): ReadonlyArray<Block> => {
-  if (parts.some((part) => part._tag === "Reasoning" && ownFields(part.native) !== undefined)) return []
+  if (parts.some((part) => part._tag === "Reasoning" && ownFields(part.vendorFields) !== undefined)) return []
   for (const part of parts) {
     const blocks = part._tag === "Call" ? part.sealed?.["thinking_blocks"] : undefined
     if (Array.isArray(blocks)) return blocks.filter(isSealed)
@@ -97,7 +100,7 @@ const contentOf = ({ blocks, results, text }: Message): Json =>
     ? text
     : [...results, ...(text === undefined ? [] : [{ type: "text", text }]), ...blocks]
 
-const isSystem = ({ native }: Turn): boolean => ownFields(native)?.["role"] === "system"
+const isSystem = ({ vendorFields }: Turn): boolean => ownFields(vendorFields)?.["role"] === "system"
 
 const roleOf = (turn: Turn): Message["role"] =>
   turn.role === "assistant" ? "assistant" : isSystem(turn) ? "system" : "user"
@@ -111,7 +114,7 @@ export const endsInUnsealedCalls = ({ turns }: Conversation): boolean => {
   return parts.some(({ _tag }) => _tag === "Call") &&
     turns[last + 1]?.parts.some(({ _tag }) => _tag === "Result") === true &&
     sealedThinking(parts).length === 0 &&
-    !parts.some((part) => part._tag === "Reasoning" && ownFields(part.native) !== undefined)
+    !parts.some((part) => part._tag === "Reasoning" && ownFields(part.vendorFields) !== undefined)
 }
 
 /** The messages of a conversation, and its system prompt: the system turns before all others. */
@@ -126,9 +129,9 @@ export function* messagesOf(conversation: Conversation): Cooperative<Messages> {
     const role = roleOf(turn)
     const { name, parts } = turn
     const before = messages.at(-1)
-    const isNew = before === undefined || (isCallers ? turn.native?.continues !== true : before.role !== role)
+    const isNew = before === undefined || (isCallers ? turn.vendorFields?.continues !== true : before.role !== role)
     const text = isCallers && isNew && name === undefined ? onlyText(parts) : undefined
-    const message: Message = isNew ? { role, results: [], blocks: [], text, own: ownFields(turn.native) } : before
+    const message: Message = isNew ? { role, results: [], blocks: [], text, own: ownFields(turn.vendorFields) } : before
     // The vendor's models begin with their thinking.
     if (role === "assistant") message.blocks.unshift(...sealedThinking(parts))
     if (name !== undefined && !parts.every(isBlank)) message.blocks.push({ type: "text", text: `${name}:` })
@@ -166,7 +169,7 @@ const systemOf = (turns: ReadonlyArray<Turn>, isCallers: boolean): Json | undefi
   const parts = turns.flatMap(({ parts }) => parts).filter(isContent).filter((part) => isCallers || !isBlank(part))
   if (parts.length === 0) return undefined
   return onlyText(parts) ??
-    (isCallers || parts.some(({ _tag, native }) => _tag !== "Text" || native !== undefined)
+    (isCallers || parts.some(({ _tag, vendorFields }) => _tag !== "Text" || vendorFields !== undefined)
       ? parts.map(contentBlock).filter(isBlock)
       : parts.map((part) => part._tag === "Text" ? part.text : "").join("\n\n"))
 }

@@ -4,7 +4,7 @@
 import type { FilePart, ImagePart, TextPart } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
-import { hasNative, type Sends, withNativeOf } from "./natives.ts"
+import { hasSentFields, type Sends, withVendorFieldsOf } from "./vendorFields.ts"
 
 /** A part of the content of a message. */
 export type Content = TextPart | ImagePart | FilePart
@@ -79,8 +79,8 @@ export function* contentOf(parts: ReadonlyArray<Content>, slice: Slice, sends: S
   const texts: Array<string> = []
   for (const part of parts) {
     if (slice.add(1)) yield slice.end()
-    if (part._tag !== "Text" || hasNative(part, sends)) {
-      return yield* mapCooperatively(slice, parts, (each) => withNativeOf(each, contentPart(each), sends))
+    if (part._tag !== "Text" || hasSentFields(part, sends)) {
+      return yield* mapCooperatively(slice, parts, (each) => withVendorFieldsOf(each, contentPart(each), sends))
     }
     texts.push(part.text)
   }

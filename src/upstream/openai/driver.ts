@@ -21,7 +21,7 @@ import { saysThinking } from "../server/thinking.ts"
 import type { CarriedRequest, CompletionRequest, Driver, EmbeddingsRequest } from "../Upstream.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { readEmbeddings } from "./embeddings.ts"
-import { carriedFields, carriesField, chatRequest, sendsNative } from "./requestBody.ts"
+import { carriedFields, carriesField, chatRequest, sendsVendorFields } from "./requestBody.ts"
 import { unknownNames } from "./thinking.ts"
 
 /** Makes the driver. */
@@ -108,7 +108,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: Serve
       sampling: () => true,
       thinking: (model, thinking) => saysThinking(thinking, thinkingWords.get(model.id)),
       fields: carries,
-      native: sendsNative(policy, tools)
+      vendorFields: sendsVendorFields(policy, tools)
     },
     // Most self-hosted servers need no key; others refuse by themselves.
     isAnonymous: true,

@@ -30,8 +30,8 @@ import { disarmCooperatively } from "../../sieve/disarm.ts"
 import { renderCallCooperatively, renderResultCooperatively } from "../../sieve/history.ts"
 import type { HistoryReasoning } from "../server/thinking.ts"
 import { type Content, contentOf } from "./contentParts.ts"
-import { type Sends, withNativeOf } from "./natives.ts"
 import { historyFields, type ReasoningNames, unknownNames } from "./thinking.ts"
+import { type Sends, withVendorFieldsOf } from "./vendorFields.ts"
 
 /** How tools reach the model: by the server's API, or declared in the prompt. */
 export type ToolMode = "native" | "prompt"
@@ -71,15 +71,15 @@ const isPlaceholder = (
 const nativeCall = (part: CallPart, sends: Sends): Json => {
   const { arguments: text, id, name, sealed } = part
   const call = { id, type: "function", function: { name, arguments: text } }
-  if (sealed === undefined) return withNativeOf(part, call, sends)
+  if (sealed === undefined) return withVendorFieldsOf(part, call, sends)
   const { extra_content: extra, reasoning_details: _, ...own } = sealed
   const signed = extra === undefined || isPlaceholder(extra) ? {} : { extra_content: extra }
-  return withNativeOf(part, { ...own, ...signed, ...call }, sends)
+  return withVendorFieldsOf(part, { ...own, ...signed, ...call }, sends)
 }
 
 /** How earlier turns go back. */
 export interface HistoryOptions {
-  /** Tells which natives are sent; absent if none are. */
+  /** Tells which vendor fields are sent; absent if none are. */
   readonly sends?: Sends | undefined
   readonly history?: HistoryReasoning | undefined
   readonly names?: ReasoningNames | undefined
@@ -132,9 +132,9 @@ function* assistantMessage(
 }
 
 /** The text of a turn that has a single text part, as most have. */
-const onlyText = ({ native, parts }: Turn): string | undefined => {
+const onlyText = ({ vendorFields, parts }: Turn): string | undefined => {
   const first = parts[0]
-  return parts.length === 1 && first?._tag === "Text" && first.native === undefined && native === undefined
+  return parts.length === 1 && first?._tag === "Text" && first.vendorFields === undefined && vendorFields === undefined
     ? first.text
     : undefined
 }
@@ -153,7 +153,7 @@ function* turnMessage(
       ...nameOf(turn),
       content: yield* contentOf(yield* filterCooperatively(slice, turn.parts, isContent), slice, sends)
     }
-  return withNativeOf(turn, message, sends)
+  return withVendorFieldsOf(turn, message, sends)
 }
 
 /** The texts of a failed call. `tool` messages have no field for this, so the text says it. */
@@ -178,7 +178,7 @@ function* resultMessages(
       tool_call_id: callId,
       content: yield* contentOf(texts, slice, sends)
     }
-    messages.push(withNativeOf(part, message, sends))
+    messages.push(withVendorFieldsOf(part, message, sends))
     yield* eachCooperatively(content, (part) => void (part._tag !== "Text" && shown.push(part)), slice)
   }
   yield* eachCooperatively(parts, (part) => void (isContent(part) && shown.push(part)), slice)

@@ -12,15 +12,15 @@ import {
 } from "../../domain/Conversation.ts"
 import type { ServerFields } from "../../domain/families/Family.ts"
 import type { Json } from "../../domain/json.ts"
-import { mergeFields } from "../../domain/Native.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import { mergeFields } from "../../domain/VendorFields.ts"
 import { type FieldPolicy, passes, passesUnwritten } from "../server/fieldPolicy.ts"
 import type { ThinkingWords } from "../server/thinking.ts"
 import type { Sends as DriverSends } from "../Upstream.ts"
 import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
-import { hasNative, type Sends, withNativeOf } from "./natives.ts"
 import { addThinking } from "./thinking.ts"
+import { hasSentFields, type Sends, withVendorFieldsOf } from "./vendorFields.ts"
 
 const toolChoice = (choice: ToolChoice): Json => {
   switch (choice._tag) {
@@ -46,12 +46,12 @@ const nativeTool = (tool: ToolDeclaration, sends: Sends): Json => {
       ...(strict === undefined ? {} : { strict })
     }
   }
-  return withNativeOf(tool, declared, sends)
+  return withVendorFieldsOf(tool, declared, sends)
 }
 
 /** The tools that the server runs, as far as they are sent. */
 const serverTools = ({ toolChoice: choice, vendorTools = [] }: Conversation, sends: Sends): ReadonlyArray<VendorTool> =>
-  choice._tag === "None" ? [] : vendorTools.filter((tool) => hasNative(tool, sends))
+  choice._tag === "None" ? [] : vendorTools.filter((tool) => hasSentFields(tool, sends))
 
 const nativeTools = (
   { parallelToolCalls, toolChoice: choice, tools }: Conversation,
@@ -59,7 +59,7 @@ const nativeTools = (
   sends: Sends
 ): JsonObject => ({
   tools: served.reduce<ReadonlyArray<Json>>(
-    (list, { index, native }) => list.toSpliced(index, 0, native.fields),
+    (list, { index, vendorFields }) => list.toSpliced(index, 0, vendorFields.fields),
     tools.map((tool) => nativeTool(tool, sends))
   ),
   ...(choice._tag === "Auto" ? {} : { tool_choice: toolChoice(choice) }),
@@ -114,8 +114,8 @@ export const carriesField = (policy: FieldPolicy): NonNullable<DriverSends["fiel
   return (name, conversation) => isPassed(name) && (conversation === undefined || !overrides(conversation, name))
 }
 
-/** Tells whether natives are sent, by the path of their element. Messages that declare tools as text have no natives. */
-export const sendsNative = (policy: FieldPolicy, mode: ToolMode): (name: string, path: string) => boolean => {
+/** Tells whether vendor fields are sent, by the path of their element. Messages that declare tools as text have no vendor fields. */
+export const sendsVendorFields = (policy: FieldPolicy, mode: ToolMode): (name: string, path: string) => boolean => {
   const isPassed = passes(policy)
   return mode === "native" ? isPassed : (name, path) => path === "" && isPassed(name)
 }
@@ -139,9 +139,9 @@ export interface ThinkingOptions extends HistoryOptions {
 }
 
 /** The request with the vendor's own fields of those of its objects that the gateway models. */
-const withOptions = (request: JsonObject, { native }: Conversation, sends: Sends): JsonObject => {
-  if (native?.family !== "openai") return request
-  const inner = Object.entries(native.fields).filter(([name]) => sends(name) && isFields(request[name]))
+const withOptions = (request: JsonObject, { vendorFields }: Conversation, sends: Sends): JsonObject => {
+  if (vendorFields?.vendor !== "openai") return request
+  const inner = Object.entries(vendorFields.fields).filter(([name]) => sends(name) && isFields(request[name]))
   return mergeFields(request, Object.fromEntries(inner))
 }
 

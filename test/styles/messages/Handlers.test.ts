@@ -97,11 +97,11 @@ describe("the messages endpoints", () => {
     ["msgcompat-opus-4-6", "upstream-reasoner"],
     ["claude-sonnet-9-9", "upstream-chat"],
     ["upstream-reasoner-search", "upstream-reasoner-search"]
-  ])("ask for %s as %s", async (requested, native) => {
+  ])("ask for %s as %s", async (requested, vendorFields) => {
     const running = serve(always(hello))
     const message = await clientOf(running).messages.create({ ...body, model: requested })
     assert.strictEqual(message.model, requested)
-    assert.strictEqual(running.inputs[0]?.model.id, native)
+    assert.strictEqual(running.inputs[0]?.model.id, vendorFields)
   })
 
   it("stream through the vendor's SDK what they send without a stream", async () => {

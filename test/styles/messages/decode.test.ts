@@ -8,12 +8,12 @@ import { jsonBody } from "../../../src/http/jsonBody.ts"
 import { MessagesRequest } from "../../../src/styles/messages/Api.ts"
 import { decodeMessages } from "../../../src/styles/messages/decode.ts"
 import { runs } from "../../support/effort.ts"
-import { conversationReader, withoutNatives } from "../../support/readBody.ts"
+import { conversationReader, withoutVendorFields } from "../../support/readBody.ts"
 import { hostileBodies, wrongTypes } from "../../support/wrongTypes.ts"
 
 const readBody = conversationReader(jsonBody(MessagesRequest), decodeMessages)
 
-const read = (body: unknown) => Effect.map(readBody(body), withoutNatives)
+const read = (body: unknown) => Effect.map(readBody(body), withoutVendorFields)
 
 const base = { model: "msgcompat-haiku-4-5", messages: [{ role: "user", content: "Hi" }] }
 

@@ -8,7 +8,7 @@ const model = "upstream-chat"
 const keys = ["sk-wrong", "sk-right"]
 
 let mock: LLMock
-let native: RunningGateway
+let vendorFields: RunningGateway
 let prompt: RunningGateway
 let router: RunningGateway
 
@@ -24,12 +24,12 @@ beforeAll(async () => {
         models: { "upstream-chat": "gpt-5", mine: { model: "o3", reasoning: true } }
       }
     })
-  native = await start("/v1", "native", keys)
+  vendorFields = await start("/v1", "native", keys)
   prompt = await start("/v1", "prompt", ["sk-right"])
   router = await start("/api/v1", "native", ["sk-right"])
 })
 afterAll(async () => {
-  for (const gateway of [native, prompt, router]) await gateway.stop()
+  for (const gateway of [vendorFields, prompt, router]) await gateway.stop()
   await mock.stop()
 })
 
@@ -93,7 +93,7 @@ describe.each(Object.entries(ways))("a third party's server through the gateway,
       usage: { prompt_tokens: 21, completion_tokens: 8, total_tokens: 29 }
     })
     for (let i = 0; i < 3; i++) {
-      const reply = await send(native, ask("hello"))
+      const reply = await send(vendorFields, ask("hello"))
       assert.deepStrictEqual(read(reply), { text: "Hällo there, 世界!", finish: "stop", calls: [] })
       assert.deepInclude(reply.usage, { prompt_tokens: 21, completion_tokens: 8, total_tokens: 29 })
     }
@@ -108,13 +108,13 @@ describe.each(Object.entries(ways))("a third party's server through the gateway,
       ]
     })
     mock.on({ userMessage: "weather", hasToolResult: true }, { content: "Sunny at noon." })
-    const first = await send(native, { ...ask("weather"), tools })
+    const first = await send(vendorFields, { ...ask("weather"), tools })
     assert.deepInclude(read(first), {
       finish: "tool_calls",
       calls: [["get_weather", { city: "Oslo" }], ["get_time", { city: "Rome" }]]
     })
     const message = first.choices[0]!.message
-    const second = await send(native, {
+    const second = await send(vendorFields, {
       model,
       tools,
       messages: [
@@ -142,7 +142,7 @@ describe.each(Object.entries(ways))("a third party's server through the gateway,
       { type: "text" as const, text: "picture" },
       { type: "image_url" as const, image_url: { url: "data:image/png;base64,AAAA" } }
     ]
-    const reply = await send(native, { model, messages: [{ role: "user", content }] })
+    const reply = await send(vendorFields, { model, messages: [{ role: "user", content }] })
     assert.strictEqual(read(reply).text, "A cat.")
     assert.deepStrictEqual(lastBody()["messages"], [{ role: "user", content }])
   })
@@ -160,7 +160,7 @@ describe.each(Object.entries(ways))("a third party's server through the gateway,
     ] as const
     for (const [status, error, kind, code] of cases) {
       mock.nextRequestError(status, error)
-      const failed = await failure(send(native, ask("hello")))
+      const failed = await failure(send(vendorFields, ask("hello")))
       assert.instanceOf(failed, kind)
       assert.strictEqual(failed.code, code)
     }
@@ -169,13 +169,13 @@ describe.each(Object.entries(ways))("a third party's server through the gateway,
   it("outlives the server's moments of weakness", async () => {
     for (const status of [500, 503]) {
       mock.nextRequestError(status, { message: "not now" })
-      assert.strictEqual(read(await send(native, ask("hello"))).text, "Hällo there, 世界!")
+      assert.strictEqual(read(await send(vendorFields, ask("hello"))).text, "Hällo there, 世界!")
     }
   })
 
   it("never takes a stream that breaks off for a whole one", async () => {
     mock.on({ userMessage: "break off" }, { content: "one two three four five six" }, { truncateAfterChunks: 3 })
-    const failed = await failure(send(native, ask("break off")))
+    const failed = await failure(send(vendorFields, ask("break off")))
     assert.strictEqual(failed.code, "upstream_error")
   })
 })
@@ -183,7 +183,7 @@ describe.each(Object.entries(ways))("a third party's server through the gateway,
 describe("a third party's server through the gateway", () => {
   it("gives reasoning by either name, whole and streamed", async () => {
     mock.onMessage("think", { content: "Four.", reasoning: "Two and two." })
-    for (const gateway of [native, router]) {
+    for (const gateway of [vendorFields, router]) {
       const client = clientOf(gateway)
       const whole = await client.chat.completions.create({ ...ask("think"), model: "mine" })
       assert.strictEqual(whole.choices[0]?.message.content, "Four.")

@@ -63,7 +63,7 @@ describe("a model of one's own", () => {
     server.answer(() => streamed({ content: "<thi" }, { content: "nk>Hm.</think>\n\nHel" }, { content: "lo" }))
   })
 
-  it("is listed beside the natives", async () => {
+  it("is listed beside the bodyVendorFields", async () => {
     const ids: Array<string> = []
     for await (const listed of clientOf(gateway).models.list()) ids.push(listed.id)
     assert.deepStrictEqual(ids, [
@@ -196,7 +196,7 @@ describe("tools", () => {
   const both = [["get_weather", { city: "Oslo" }], ["get_time", { city: "Rome" }]]
   const piece = (index: number, id: string | undefined, name: string | undefined, args: string) =>
     chunk({ tool_calls: [{ index, id, function: { name, arguments: args } }] })
-  const native = [
+  const vendorFields = [
     piece(0, "a", "get_weather", ""),
     piece(0, undefined, undefined, "{\"city\":"),
     piece(1, "b", "get_time", "{\"city\":"),
@@ -217,7 +217,7 @@ describe("tools", () => {
   it("are the server's own or in the prompt, and calls come out of either form in both", async () => {
     for (const [mode, gateway] of gateways) {
       const client = clientOf(gateway)
-      for (const stream of [native, [...asText, chunk({}, "stop")]]) {
+      for (const stream of [vendorFields, [...asText, chunk({}, "stop")]]) {
         server.answer(() => ({ pieces: [frames(...stream)] }))
         const whole = await client.chat.completions.create({ ...ask("Go"), tools })
         assert.deepStrictEqual(called(whole.choices[0]?.message.tool_calls), both)
@@ -247,7 +247,7 @@ describe("tools", () => {
 
   it("keep the server's ids, so that results find their calls", async () => {
     const client = clientOf(gateways[0]![1])
-    server.answer(() => ({ pieces: [frames(...native)] }))
+    server.answer(() => ({ pieces: [frames(...vendorFields)] }))
     const { choices: [choice] } = await client.chat.completions.create({ ...ask("Go"), tools })
     const calls = choice?.message.tool_calls ?? []
     assert.deepStrictEqual(calls.map(({ id }) => id), ["a", "b"])
@@ -297,7 +297,7 @@ describe("tools", () => {
 
   it("that must be called are asked for twice where the server takes no notice", async () => {
     for (const [mode, gateway] of gateways) {
-      server.answer((_, i) => i === 0 ? streamed({ content: "No." }) : { pieces: [frames(...native)] })
+      server.answer((_, i) => i === 0 ? streamed({ content: "No." }) : { pieces: [frames(...vendorFields)] })
       const reply = await clientOf(gateway).chat.completions.create({ ...ask("Go"), tools, tool_choice: "required" })
       assert.deepStrictEqual(called(reply.choices[0]?.message.tool_calls), both)
       assert.strictEqual(server.requests.length, 2)

@@ -142,7 +142,7 @@ describe("a list that is no list", () => {
 })
 
 describe("the lists of models", () => {
-  const natives = ["upstream-chat", "upstream-reasoner", "upstream-chat-search", "upstream-reasoner-search"]
+  const bodyVendorFields = ["upstream-chat", "upstream-reasoner", "upstream-chat-search", "upstream-reasoner-search"]
 
   it("have the entries of the configuration and the server's names where the server's list is known", async () => {
     server.list(() => modelList("big:70b", "qwen3:8b", "upstream-reasoner"))
@@ -179,7 +179,7 @@ describe("the lists of models", () => {
     server.list(answer)
     await start()
     await server.until(() => server.lists.length > 0)
-    assert.deepStrictEqual(await listed("/v1/models"), [...natives, "big"])
+    assert.deepStrictEqual(await listed("/v1/models"), [...bodyVendorFields, "big"])
     assert.lengthOf(await listed("/msgcompat/v1/models"), 22)
   })
 

@@ -9,22 +9,22 @@ import { isFields } from "./replyExtras.ts"
 export type FamilyName = "openai" | "responses" | "messages" | "generate"
 
 /** The vendor fields of one element: a part, a turn, a tool, or the whole request. */
-export interface Native {
-  readonly family: FamilyName
-  /** The fields that the canonical element does not model, by the vendor's names; of a `whole` element all fields. */
+export interface VendorFields {
+  readonly vendor: FamilyName
+  /** The fields that the canonical element does not model, by the vendor's names; of a whole element all fields. */
   readonly fields: JsonFields
   /**
    * The element is of a kind that the canonical forms do not have. A driver of the family sends `fields` instead of the element; the
    * element itself is what other drivers send, such as its words as text.
    */
-  readonly whole?: true
+  readonly wholeElement?: true
   /** Of a turn: it belongs to the same message as the turn before it. */
   readonly continues?: true
   /** Of a whole request: headers of the vendor's contract that a driver of the family sends too, by their names in lower case. */
   readonly headers?: { readonly [name: string]: string }
 }
 
-/** An element as a driver writes it, with the fields of its native beneath. The element's own fields win, at every depth. */
+/** An element as a driver writes it, with its vendor fields beneath. The element's own fields win, at every depth. */
 export const mergeFields = (element: JsonFields, fields: JsonFields): JsonFields => {
   const merged: { [name: string]: Json } = { ...element }
   for (const name of Object.keys(fields)) {

@@ -1,29 +1,29 @@
-/** What one request says in its vendor's words and the canonical forms do not model. */
+/** What one request says by its vendor's contract and the canonical forms do not model. */
 import { type GatewayError, invalidRequest } from "../GatewayError.ts"
 import type { Json, JsonFields } from "../json.ts"
-import type { FamilyName, Native } from "../Native.ts"
+import type { FamilyName, VendorFields } from "../VendorFields.ts"
 
 /** Paths that are named at most; the others are counted. */
 export const mostPaths = 100
 
-/** A field of a native that counts: without it the reply may be less than the caller wished. */
+/** A vendor field that counts: without it the reply may be less than the caller wished. */
 export interface Note {
   /** The path within the element; empty for the element itself. */
   readonly path: string
-  /** The field of the native, or the kind of a whole element. */
+  /** The field, or the kind of a whole element. */
   readonly name: string
   /** The reason why the request fails where the field is not sent. */
   readonly required?: string | undefined
 }
 
-/** The native of one element, while the body is walked. */
+/** The vendor fields of one element, while the body is walked. */
 export interface Entry {
   fields: JsonFields
   /** The kind of an element that is sent whole. */
   whole: string | undefined
   readonly notes: Array<Note>
   /** The conversation has it, so that a driver of the family sends it. */
-  isTaken: boolean
+  isAttached: boolean
 }
 
 /** What a driver does not send. */
@@ -36,13 +36,13 @@ export interface Unsent {
   readonly refused: GatewayError | undefined
 }
 
-/** The natives of one body, by the path of their element. Bounded by the body. */
-export class Natives {
-  readonly family: FamilyName
+/** The vendor fields of one body, by the path of their element. Bounded by the body. */
+export class BodyVendorFields {
+  readonly vendor: FamilyName
   readonly #entries = new Map<string, Entry>()
 
-  constructor(family: FamilyName) {
-    this.family = family
+  constructor(vendor: FamilyName) {
+    this.vendor = vendor
   }
 
   get size(): number {
@@ -53,18 +53,19 @@ export class Natives {
   entry(path: string, fields: { [name: string]: Json }): Entry {
     const known = this.#entries.get(path)
     if (known !== undefined) return known
-    const entry: Entry = { fields, whole: undefined, notes: [], isTaken: false }
+    const entry: Entry = { fields, whole: undefined, notes: [], isAttached: false }
     this.#entries.set(path, entry)
     return entry
   }
 
-  /** The native of the element at a path, for the decoder, which must put it on the element. */
-  take(path: string): Native | undefined {
+  /** Attaches the vendor fields of the element at a path: returns them for the decoder, which puts them on the element. */
+  attach(path: string): VendorFields | undefined {
     const entry = this.#entries.get(path)
     if (entry === undefined) return undefined
-    entry.isTaken = true
-    const { family } = this
-    return entry.whole !== undefined ? { family, fields: entry.fields, whole: true } : { family, fields: entry.fields }
+    entry.isAttached = true
+    const { vendor } = this
+    const { fields } = entry
+    return entry.whole === undefined ? { vendor, fields } : { vendor, fields, wholeElement: true }
   }
 
   /** Notes that only drivers of the family send the element at a path. Returns false if it is not sent whole. */
@@ -80,9 +81,9 @@ export class Natives {
   unsent(sends?: (name: string, path: string) => boolean): Unsent {
     const paths: Array<string> = []
     let more = 0
-    for (const [path, { isTaken, notes }] of this.#entries) {
+    for (const [path, { isAttached, notes }] of this.#entries) {
       for (const { name, path: inner, required } of notes) {
-        if (isTaken && sends?.(name, path) === true) continue
+        if (isAttached && sends?.(name, path) === true) continue
         if (required === undefined && paths.length >= mostPaths) more++
         else {
           const full = path === "" || inner === "" ? path + inner : `${path}.${inner}`

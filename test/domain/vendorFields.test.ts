@@ -55,12 +55,12 @@ const family: Family = {
 
 const rest = (body: object) => runSync(restOf(family, body))
 
-const said = (body: object) => rest(body).natives
+const said = (body: object) => rest(body).bodyVendorFields
 
 /** What a driver of another family reports. */
 const reportedIn = (body: object): ReadonlyArray<string> => said(body)?.unsent().paths ?? []
 
-describe("the natives of a body", () => {
+describe("the bodyVendorFields of a body", () => {
   it("are absent from a body that says what the gateway models", () => {
     const body = {
       messages: [
@@ -71,7 +71,7 @@ describe("the natives of a body", () => {
     }
     assert.deepStrictEqual(rest(body), {
       serverFields: undefined,
-      natives: undefined,
+      bodyVendorFields: undefined,
       ignored: [],
       more: 0,
       refused: undefined
@@ -89,15 +89,15 @@ describe("the natives of a body", () => {
       ],
       tools: [{ name: "f" }, { name: "g", later: true }]
     }
-    const natives = said(body)!
-    assert.deepStrictEqual(natives.take("messages[0]"), { family: "messages", fields: { weight: 2 } })
-    assert.deepStrictEqual(natives.take("messages[0].content[1]"), {
-      family: "messages",
+    const bodyVendorFields = said(body)!
+    assert.deepStrictEqual(bodyVendorFields.attach("messages[0]"), { vendor: "messages", fields: { weight: 2 } })
+    assert.deepStrictEqual(bodyVendorFields.attach("messages[0].content[1]"), {
+      vendor: "messages",
       fields: { mark: 1, citations: { a: 1 } }
     })
-    assert.deepStrictEqual(natives.take("tools[1]"), { family: "messages", fields: { later: true } })
-    assert.isUndefined(natives.take("messages[0].content[0]"))
-    assert.deepStrictEqual(natives.unsent().paths, [
+    assert.deepStrictEqual(bodyVendorFields.attach("tools[1]"), { vendor: "messages", fields: { later: true } })
+    assert.isUndefined(bodyVendorFields.attach("messages[0].content[0]"))
+    assert.deepStrictEqual(bodyVendorFields.unsent().paths, [
       "messages[0].weight",
       "messages[0].content[1].citations",
       "tools[1].later"
@@ -106,44 +106,58 @@ describe("the natives of a body", () => {
 
   it("keep the objects that fields are in", () => {
     const body = { input: { type: "picture", source: { type: "url", region: "eu" }, sizes: { width: 1, dpi: 2 } } }
-    assert.deepStrictEqual(said(body)?.take("input")?.fields, { source: { region: "eu" }, sizes: { dpi: 2 } })
+    assert.deepStrictEqual(said(body)?.attach("input")?.fields, { source: { region: "eu" }, sizes: { dpi: 2 } })
     assert.deepStrictEqual(reportedIn(body), ["input.source.region", "input.sizes.dpi"])
   })
 
   it("have an element of another kind as a whole", () => {
     const strange = { type: "hologram", text: "Hi" }
-    const natives = said({ messages: [{ role: "user", content: [strange] }] })!
-    assert.deepStrictEqual(natives.take("messages[0].content[0]"), { family: "messages", fields: strange, whole: true })
-    assert.deepStrictEqual(natives.unsent().paths, ["messages[0].content[0]"])
+    const bodyVendorFields = said({ messages: [{ role: "user", content: [strange] }] })!
+    assert.deepStrictEqual(bodyVendorFields.attach("messages[0].content[0]"), {
+      vendor: "messages",
+      fields: strange,
+      wholeElement: true
+    })
+    assert.deepStrictEqual(bodyVendorFields.unsent().paths, ["messages[0].content[0]"])
   })
 
   it("have an element as a whole if an object within it is of another kind", () => {
     const strange = { type: "picture", source: { type: "cloud", id: 1 }, sizes: { dpi: 2 } }
-    const natives = said({ messages: [{ content: [strange] }] })!
-    assert.deepStrictEqual(natives.take("messages[0].content[0]"), { family: "messages", fields: strange, whole: true })
-    assert.deepStrictEqual(natives.unsent().paths, ["messages[0].content[0].source"])
+    const bodyVendorFields = said({ messages: [{ content: [strange] }] })!
+    assert.deepStrictEqual(bodyVendorFields.attach("messages[0].content[0]"), {
+      vendor: "messages",
+      fields: strange,
+      wholeElement: true
+    })
+    assert.deepStrictEqual(bodyVendorFields.unsent().paths, ["messages[0].content[0].source"])
   })
 
   it("report an element that the gateway translates only if its decoder says so", () => {
     const body = { input: [{ type: "search", query: "x" }, { type: "search" }] }
     assert.deepStrictEqual(reportedIn(body), [])
-    const natives = said(body)!
-    const faults = new Faults(natives)
+    const bodyVendorFields = said(body)!
+    const faults = new Faults(bodyVendorFields)
     faults.noteIgnored("input[1]")
     faults.noteIgnored("input[2]")
     assert.deepStrictEqual(faults.ignored, ["input[2]"])
-    assert.deepStrictEqual(natives.unsent().paths, ["input[1]"])
+    assert.deepStrictEqual(bodyVendorFields.unsent().paths, ["input[1]"])
   })
 
   it("of the top level include objects of another kind, and fields of the server", () => {
-    const { natives, serverFields } = rest({ choice: { type: "new" }, min_p: 1, editing: { a: 1 }, labels: {}, own: 1 })
-    assert.deepStrictEqual(natives?.take("")?.fields, {
+    const { bodyVendorFields, serverFields } = rest({
+      choice: { type: "new" },
+      min_p: 1,
+      editing: { a: 1 },
+      labels: {},
+      own: 1
+    })
+    assert.deepStrictEqual(bodyVendorFields?.attach("")?.fields, {
       choice: { type: "new" },
       min_p: 1,
       editing: { a: 1 },
       labels: {}
     })
-    assert.deepStrictEqual(natives?.unsent().paths, ["choice", "editing"])
+    assert.deepStrictEqual(bodyVendorFields?.unsent().paths, ["choice", "editing"])
     assert.deepStrictEqual(serverFields, { min_p: 1 })
   })
 
@@ -155,28 +169,28 @@ describe("the natives of a body", () => {
   })
 
   it("are not reported by a driver of the family, as far as the conversation has them and the driver sends them", () => {
-    const natives = said({ editing: 1, tools: [{ name: "f", later: true }] })!
+    const bodyVendorFields = said({ editing: 1, tools: [{ name: "f", later: true }] })!
     const sends = () => true
-    natives.take("")
-    assert.deepStrictEqual(natives.unsent(sends).paths, ["tools[0].later"])
-    natives.take("tools[0]")
-    assert.deepStrictEqual(natives.unsent(sends).paths, [])
-    assert.deepStrictEqual(natives.unsent((name) => name !== "editing").paths, ["editing"])
+    bodyVendorFields.attach("")
+    assert.deepStrictEqual(bodyVendorFields.unsent(sends).paths, ["tools[0].later"])
+    bodyVendorFields.attach("tools[0]")
+    assert.deepStrictEqual(bodyVendorFields.unsent(sends).paths, [])
+    assert.deepStrictEqual(bodyVendorFields.unsent((name) => name !== "editing").paths, ["editing"])
   })
 
   it("refuse what the reply depends on, where it is not sent", () => {
-    const natives = said({ cached: "x" })!
-    natives.take("")
-    assert.strictEqual(natives.unsent().refused?.message, "cached: the upstream keeps nothing")
-    assert.isUndefined(natives.unsent(() => true).refused)
+    const bodyVendorFields = said({ cached: "x" })!
+    bodyVendorFields.attach("")
+    assert.strictEqual(bodyVendorFields.unsent().refused?.message, "cached: the upstream keeps nothing")
+    assert.isUndefined(bodyVendorFields.unsent(() => true).refused)
     const nested = said({ input: [{ type: "picture", source: { type: "file", id: "f" } }] })
     assert.strictEqual(nested?.unsent().refused?.param, "input[0].source")
   })
 
   it("report no values that ask for nothing, but have them", () => {
-    const natives = said({ speed: "standard" })
-    assert.deepStrictEqual(natives?.take("")?.fields, { speed: "standard" })
-    assert.deepStrictEqual(natives?.unsent().paths, [])
+    const bodyVendorFields = said({ speed: "standard" })
+    assert.deepStrictEqual(bodyVendorFields?.attach("")?.fields, { speed: "standard" })
+    assert.deepStrictEqual(bodyVendorFields?.unsent().paths, [])
   })
 
   it("name a hundred paths and count the others", () => {
@@ -186,7 +200,7 @@ describe("the natives of a body", () => {
 
   it("have no field by the name of the prototype", () => {
     const body: object = JSON.parse(`{"tools":[{"__proto__":{"later":1}}]}`)
-    assert.deepStrictEqual([rest(body).natives, rest(body).ignored], [undefined, ["tools[0].__proto__"]])
+    assert.deepStrictEqual([rest(body).bodyVendorFields, rest(body).ignored], [undefined, ["tools[0].__proto__"]])
   })
 
   it("are found in slices, in any body", () => {
