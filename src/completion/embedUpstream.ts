@@ -9,11 +9,11 @@ import type { ServerFields } from "../domain/families/Family.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { normalizeModelName } from "../domain/models.ts"
 import type { Route, Target } from "../domain/routes.ts"
-import type { EmbeddingsReply, OwnInputs } from "../upstream/Upstream.ts"
+import type { EmbeddingsReply, VendorInputs } from "../upstream/Upstream.ts"
 import { leasedCall } from "./leasedCall.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import { promptUsage } from "./SentPrompt.ts"
-import { noteOwnInputs, noteUnpassed } from "./unsentFields.ts"
+import { noteUnpassed, noteVendorInputs } from "./unsentFields.ts"
 
 /** A request for vectors. */
 interface EmbedInput {
@@ -24,7 +24,7 @@ interface EmbedInput {
   readonly inputs: ReadonlyArray<string | ReadonlyArray<number>>
   readonly dimensions: number | undefined
   /** The vendor's own fields of each input. */
-  readonly own?: OwnInputs | undefined
+  readonly own?: VendorInputs | undefined
   /** Fields of the caller's body for the server. */
   readonly fields?: ServerFields | undefined
   readonly stats: RequestStats
@@ -56,7 +56,7 @@ const ofOneModel = (route: Route, driverOf: AccountPool["driverOf"]): Route => {
 const taskFields = (
   { upstreams }: GatewayConfig,
   { upstream }: Target,
-  own: OwnInputs | undefined
+  own: VendorInputs | undefined
 ): ServerFields | undefined => {
   const inputType = own?.task?.inputType
   const fields = upstreams.get(upstream)?.fields
@@ -80,7 +80,7 @@ export const embedUpstream = (
     refuse: (driver, target) => {
       if (driver.embed === undefined) return unsupported
       if (fields !== undefined) noteUnpassed(fields, driver, stats)
-      if (own?.family !== driver.family) noteOwnInputs(own, stats, taskFields(config, target, own) !== undefined)
+      if (own?.family !== driver.family) noteVendorInputs(own, stats, taskFields(config, target, own) !== undefined)
       return undefined
     },
     call: ({ embed }, target, token, budget) =>

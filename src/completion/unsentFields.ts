@@ -6,7 +6,7 @@ import type { Conversation, Part, Sampling, Thinking, Turn } from "../domain/Con
 import type { BodyVendorFields } from "../domain/families/BodyVendorFields.ts"
 import { ignorableFields, isRequired } from "../domain/families/openai.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import type { Driver, OwnInputs, Sends, UpstreamModel } from "../upstream/Upstream.ts"
+import type { Driver, Sends, UpstreamModel, VendorInputs } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
@@ -82,7 +82,7 @@ export const noteUnpassed = (
 }
 
 /** Notes the vendor's fields of inputs that are not sent. `sendsTask`: the server gets their task as its `input_type`. */
-export const noteOwnInputs = (own: OwnInputs | undefined, stats: RequestStats, sendsTask = false): void => {
+export const noteVendorInputs = (own: VendorInputs | undefined, stats: RequestStats, sendsTask = false): void => {
   for (const path of sendsTask ? [] : own?.task?.paths ?? []) noteIgnored(stats, path)
   for (const path of own?.paths ?? []) noteIgnored(stats, path)
 }

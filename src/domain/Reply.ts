@@ -37,7 +37,7 @@ export interface Reply {
   /** Fields of the server's reply that nothing else models, in the format of OpenAI-compatible servers. */
   readonly extras?: ReplyExtras | undefined
   /** The same in another family's format, for the renderers of that family. */
-  readonly own?: { readonly family: FamilyName; readonly extras: ReplyExtras } | undefined
+  readonly vendorExtras?: { readonly family: FamilyName; readonly extras: ReplyExtras } | undefined
 }
 
 /** Collects events into a reply, without calls that were cut off, since these must not look runnable. */
@@ -122,7 +122,7 @@ export const foldReply = (): ReplyFold => {
         finish,
         stopSequence,
         ...(extras === undefined ? {} : { extras: extras.extras }),
-        ...(own === undefined ? {} : { own: { family: own.family, extras: own.fold.extras } })
+        ...(own === undefined ? {} : { vendorExtras: { family: own.family, extras: own.fold.extras } })
       }
     }
   }

@@ -115,7 +115,7 @@ export interface UpstreamSession {
 }
 
 /** The vendor fields of the inputs of a request for embeddings, in their order. */
-export interface OwnInputs {
+export interface VendorInputs {
   readonly family: FamilyName
   readonly fields: ReadonlyArray<JsonFields>
   /** The paths of these fields, which other drivers do not send. */
@@ -135,7 +135,7 @@ export interface EmbeddingsRequest {
   /** `undefined` is the default of the model. */
   readonly dimensions: number | undefined
   /** The vendor's own fields of each input, for a driver of the family. */
-  readonly own?: OwnInputs | undefined
+  readonly own?: VendorInputs | undefined
   /** Fields of the caller's body that the gateway does not model; a driver sends those that it carries. */
   readonly fields?: ServerFields | undefined
   readonly token: string | undefined

@@ -24,13 +24,13 @@ export const conversationReader = <A>(
 export const withoutVendorFields = (conversation: Conversation): Conversation =>
   structured(conversation) as unknown as Conversation
 
-const ownWords: ReadonlySet<string> = new Set(["vendorFields", "vendorTools"])
+const vendorNames: ReadonlySet<string> = new Set(["vendorFields", "vendorTools"])
 
 const structured = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(structured)
     : typeof value === "object" && value !== null
     ? Object.fromEntries(
-      Object.entries(value).flatMap(([name, field]) => ownWords.has(name) ? [] : [[name, structured(field)]])
+      Object.entries(value).flatMap(([name, field]) => vendorNames.has(name) ? [] : [[name, structured(field)]])
     )
     : value

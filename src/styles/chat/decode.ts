@@ -119,7 +119,7 @@ const tools = (sent: ReadonlyArray<Tool>, faults: Faults): Pick<Conversation, "t
 }
 
 /** The turn with the message's vendor fields; those of a result are its part's. */
-const withOwn = (turn: Turn, vendorFields: VendorFields | undefined): Turn =>
+const withTurnsFields = (turn: Turn, vendorFields: VendorFields | undefined): Turn =>
   vendorFields === undefined || turn.role !== "tool"
     ? withVendorFields(turn, vendorFields)
     : { ...turn, parts: turn.parts.map((part) => withVendorFields(part, vendorFields)) }
@@ -145,7 +145,7 @@ export function* decodeChat(
     const message = request.messages[i]!
     if (slice.add(1)) yield slice.end()
     const decoded = plainTurn(message) ?? (yield* turn(message, `messages[${i}]`, faults, slice))
-    turns.push(faults.hasVendorFields ? withOwn(decoded, faults.attach(`messages[${i}]`)) : decoded)
+    turns.push(faults.hasVendorFields ? withTurnsFields(decoded, faults.attach(`messages[${i}]`)) : decoded)
   }
   if ((request.n ?? 1) !== 1) faults.at("n", "only 1 choice is supported")
   return faults.result<Conversation>({

@@ -24,7 +24,7 @@ import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middlewa
 import { findModel, makeResponder, type RunningRequest } from "../shared/responder.ts"
 import { type EmbedContentRequest, GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
-import { contentTexts, embeddingReply, embeddingsReply, ownInputs } from "./embedContents.ts"
+import { contentTexts, embeddingReply, embeddingsReply, vendorInputs } from "./embedContents.ts"
 import { generateModel, modelName } from "./models.ts"
 import { readBatchEmbedRequest, readCountRequest, readEmbedRequest, readGenerateRequest } from "./readRequest.ts"
 import { generateFailure, generateFrames, type GenerateReplyInfo, generateResponse } from "./render.ts"
@@ -114,7 +114,7 @@ export const GenerateHandlers = groupRoutes(
       )
       const model = resolve(current, requested, (request, name) => findModel(request, name, "embeddings"))
       if (model instanceof GatewayError) return yield* model
-      const own = ownInputs({ requests, field })
+      const own = vendorInputs({ requests, field })
       return yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions, own, fields })
     })
 

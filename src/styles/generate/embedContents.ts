@@ -6,7 +6,7 @@ import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { JsonFields } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
-import type { OwnInputs } from "../../upstream/Upstream.ts"
+import type { VendorInputs } from "../../upstream/Upstream.ts"
 import { inputsFault } from "../shared/embeddings/inputs.ts"
 import { type Embedded, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
@@ -92,7 +92,9 @@ const isTask = (taskType: string | null | undefined): taskType is string =>
   taskType !== undefined && taskType !== null && taskType !== "" && taskType !== "TASK_TYPE_UNSPECIFIED"
 
 /** Tasks and titles, for servers of this contract. The task that all requests have is also an `input_type`. */
-export const ownInputs = ({ field, requests }: Pick<EmbedRequests, "requests" | "field">): OwnInputs | undefined => {
+export const vendorInputs = (
+  { field, requests }: Pick<EmbedRequests, "requests" | "field">
+): VendorInputs | undefined => {
   const task = requests[0]?.taskType ?? undefined
   const isOfAll = requests.every(({ taskType }) => (taskType ?? undefined) === task)
   const paths = { task: new Array<string>(), title: new Array<string>() }

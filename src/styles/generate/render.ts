@@ -129,7 +129,9 @@ const ownCandidate = (choice: JsonFields, finish: FinishReason): JsonFields => {
 /** Renders a reply that is not streamed. */
 export const generateResponse = (info: GenerateReplyInfo, reply: Reply): typeof GenerateResponse.Type => {
   const refusal = refusalIn(reply.extras?.message)
-  const { choice = {}, chunk = {}, message = {}, usage } = reply.own?.family === "generate" ? reply.own.extras : {}
+  const { choice = {}, chunk = {}, message = {}, usage } = reply.vendorExtras?.family === "generate"
+    ? reply.vendorExtras.extras
+    : {}
   const { promptFeedback, ...ended } = message
   const parts = partsOf(reply, info)
   const candidate = {

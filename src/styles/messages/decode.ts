@@ -40,7 +40,7 @@ import {
   type SystemBlock
 } from "./contentBlocks.ts"
 import { answeredCalls, serverBlock } from "./serverBlocks.ts"
-import { asList, continued, inWords, ownRequest, ownSystem, wholeOf } from "./vendorFields.ts"
+import { asList, continued, inWords, requestFields, systemFields, wholeOf } from "./vendorFields.ts"
 
 type Request = typeof MessagesRequest.Type
 type Message = typeof MessageParam.Type
@@ -185,7 +185,7 @@ function* messageTurns(
 ): Cooperative<ReadonlyArray<Turn>> {
   const field = `${path}.content`
   const said = faults.attach(path)
-  const vendorFields = role === "system" ? ownSystem(said) : said
+  const vendorFields = role === "system" ? systemFields(said) : said
   if (typeof content === "string") {
     return asMessage([{ role, parts: content === "" ? [] : [Text(content)] }], vendorFields)
   }
@@ -302,7 +302,7 @@ export function* decodeMessages(
       maxTokens: request.max_tokens ?? undefined
     },
     output: output(request),
-    vendorFields: ownRequest(request, faults.attach("")),
+    vendorFields: requestFields(request, faults.attach("")),
     ...thinkingFields(request, [
       typeSaid(request.thinking?.type, request.thinking?.budget_tokens, "thinking"),
       effortSaid(request.output_config?.effort, "output_config.effort")

@@ -11,8 +11,8 @@ import { messagesErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/ReplyResponse.ts"
 import { refusalIn } from "../shared/serverExtras.ts"
 import type { Message, MessagesUsage, PageCitation, ReplyBlock } from "./Api.ts"
-import { type OwnMessage, ownOf, ownStop, ownUsage } from "./own.ts"
 import { citationsOf, extraText, tierOf } from "./translated.ts"
+import { type VendorMessage, vendorMessageOf, vendorStop, vendorUsage } from "./vendorMessage.ts"
 
 type Block = typeof ReplyBlock.Type
 
@@ -93,7 +93,7 @@ const isBlank = (text: string): boolean => text.trim() === ""
 const isBlankText = (block: Block): boolean => block.type === "text" && isBlank(block.text)
 
 /** The blocks of a whole reply. Hidden reasoning does not split the text around it. */
-const contentOf = (reply: Reply, thinking: boolean, own: OwnMessage | undefined): ReadonlyArray<Block> => {
+const contentOf = (reply: Reply, thinking: boolean, own: VendorMessage | undefined): ReadonlyArray<Block> => {
   const blocks: Array<Block> = []
   let isAfterHidden = false
   for (const block of reply.blocks) {
@@ -151,7 +151,7 @@ const addOwn = (value: JsonFields, blocks: Array<Block>): void => {
 
 /** Renders a reply that is not streamed. */
 export const messageObject = (info: MessagesReplyInfo, reply: Reply): typeof Message.Type => {
-  const own = ownOf(reply)
+  const own = vendorMessageOf(reply)
   const stop = stopFields(reply.finish, reply.stopSequence, refusalIn(reply.extras?.message))
   return {
     id: info.id,
@@ -160,10 +160,10 @@ export const messageObject = (info: MessagesReplyInfo, reply: Reply): typeof Mes
     model: info.model,
     content: contentOf(reply, info.thinking || own !== undefined, own),
     ...stop,
-    ...ownStop(own?.end, stop.stop_reason),
+    ...vendorStop(own?.end, stop.stop_reason),
     diagnostics: null,
     ...own?.message,
-    usage: ownUsage(messagesUsage(reply.usage, tierOf(reply.extras?.chunk)), own?.usage, reply.usage)
+    usage: vendorUsage(messagesUsage(reply.usage, tierOf(reply.extras?.chunk)), own?.usage, reply.usage)
   }
 }
 
@@ -180,7 +180,7 @@ const promptUsage = (promptTokens: number): Usage => ({
   cachedTokens: 0
 })
 
-const messageStart = (info: MessagesReplyInfo, inputTokens: number, own: OwnStream, tier: Tier): string => {
+const messageStart = (info: MessagesReplyInfo, inputTokens: number, own: VendorStream, tier: Tier): string => {
   const message: typeof Message.Type = {
     id: info.id,
     type: "message",
@@ -205,7 +205,7 @@ const ping = frame("ping", `{"type":"ping"}`)
 const messageStop = frame("message_stop", `{"type":"message_stop"}`)
 
 /** What a messages server says beside the events: of the whole message, of its end, and of its token counts. */
-interface OwnStream {
+interface VendorStream {
   message?: JsonFields
   end?: JsonFields
   usage?: JsonFields
@@ -229,7 +229,7 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
   let isTierSaid = false
   /** Citations that wait for a text. */
   const waiting: Array<typeof PageCitation.Type> = []
-  const own: OwnStream = {}
+  const own: VendorStream = {}
   /** The token counts of the first frame. */
   let first: JsonFields | undefined
   /** The upstream speaks this contract. */
@@ -295,7 +295,7 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
     }
     closeBlock(out)
   }
-  const ownFields = ({ at, value }: ReplyExtra) => {
+  const addVendorFields = ({ at, value }: ReplyExtra) => {
     if (at === "chunk") own.message = { ...own.message, ...value }
     else if (at === "choice") own.end = { ...own.end, ...value }
     else if (at === "usage") own.usage = { ...own.usage, ...value }
@@ -309,7 +309,7 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
       push(event: ReplyEvent, out) {
         if (event._tag === "ReplyExtra" && event.family === "messages") {
           isOwn = true
-          if (event.at !== "reasoning" && event.at !== "block") return ownFields(event)
+          if (event.at !== "reasoning" && event.at !== "block") return addVendorFields(event)
         }
         if (event._tag === "ReplyExtra" && event.family === "openai" && event.at === "chunk") {
           tier ??= tierOf(event.value)
@@ -360,8 +360,8 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
             const stop = stopFields(event.reason, event.stopSequence, refusal)
             const last = {
               type: "message_delta",
-              delta: { ...stop, ...ownStop(own.end, stop.stop_reason) },
-              usage: ownUsage(lastCounts(usage, isTierSaid ? null : tier), own.usage ?? first, usage),
+              delta: { ...stop, ...vendorStop(own.end, stop.stop_reason) },
+              usage: vendorUsage(lastCounts(usage, isTierSaid ? null : tier), own.usage ?? first, usage),
               ...own.message
             }
             out.push(frame("message_delta", JSON.stringify(last)), messageStop)

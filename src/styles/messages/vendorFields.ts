@@ -19,7 +19,7 @@ export const continued: VendorFields = { vendor, fields: {}, continues: true }
 const absorbed: VendorFields = { vendor, fields: {}, wholeElement: true }
 
 /** A system message among the messages. */
-export const ownSystem = (vendorFields: VendorFields | undefined): VendorFields => ({
+export const systemFields = (vendorFields: VendorFields | undefined): VendorFields => ({
   vendor,
   fields: { ...vendorFields?.fields, role: "system" }
 })
@@ -40,7 +40,7 @@ export const inWords = <A extends Part>(parts: ReadonlyArray<A>, vendorFields: V
   parts.map((part, i) => ({ ...part, vendorFields: i === 0 ? vendorFields : absorbed }))
 
 /** The vendor fields of the whole request. */
-export const ownRequest = (
+export const requestFields = (
   request: Pick<typeof MessagesRequest.Type, typeof reworded[number]>,
   vendorFields: VendorFields | undefined
 ): VendorFields => {

@@ -25,7 +25,9 @@ import { parseJson } from "../json.ts"
 export type HistoryReasoning = "all" | "current" | "none"
 
 /** Returns the vendor's own fields of an element, as far as they are sent; `undefined` for elements of other families. */
-export type OwnFields = (element: { readonly vendorFields?: VendorFields | undefined }) => VendorFields | undefined
+export type SentVendorFields = (
+  element: { readonly vendorFields?: VendorFields | undefined }
+) => VendorFields | undefined
 
 const media = (data: string | undefined, uri: string | undefined, mimeType: string | undefined): JsonFields => {
   if (data !== undefined) return { inlineData: { mimeType: mimeType ?? "application/octet-stream", data } }
@@ -146,7 +148,7 @@ const headed = (turn: Turn): ReadonlyArray<Part> =>
 function* partsOfTurn(
   turn: Turn,
   sendsThoughts: boolean,
-  own: OwnFields,
+  own: SentVendorFields,
   slice: Slice
 ): Cooperative<ReadonlyArray<JsonFields>> {
   return yield* flatMapCooperatively(
@@ -159,7 +161,7 @@ function* partsOfTurn(
 /** The contents of a conversation. Calls get the ids that their results name. */
 export function* contentsOf(
   conversation: Conversation,
-  own: OwnFields,
+  own: SentVendorFields,
   history: HistoryReasoning = "all"
 ): Cooperative<Contents> {
   const slice = new Slice()

@@ -22,7 +22,7 @@ import {
 } from "../server/ServerClient.ts"
 import type { ServerOptions } from "../server/ServerOptions.ts"
 import type { CompletionRequest, CountRequest, Driver, EmbeddingsRequest, UpstreamModel } from "../Upstream.ts"
-import type { OwnFields } from "./contents.ts"
+import type { SentVendorFields } from "./contents.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { embedBody, readEmbeddings } from "./embeddings.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
@@ -56,7 +56,7 @@ const only = (fields: JsonFields, isKept: (name: string) => boolean): JsonFields
   Object.fromEntries(Object.entries(fields).filter(([name]) => isKept(name)))
 
 /** Reads the vendor's own fields of elements, as far as `upstream.fields` lets them pass. */
-const ownFields = (policy: FieldPolicy): OwnFields => {
+const sentVendorFields = (policy: FieldPolicy): SentVendorFields => {
   const sends = sendsField(policy)
   return ({ vendorFields }) => {
     if (vendorFields?.vendor !== "generate") return undefined
@@ -91,7 +91,7 @@ const listedNames = (body: unknown): ReadonlyArray<unknown> | undefined => {
 export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver => {
   const { historyReasoning, limits } = options
   const policy = options.fields ?? "pass"
-  const own = ownFields(policy)
+  const own = sentVendorFields(policy)
   const entries = new Map(options.models.map((model) => [model.id, model]))
   const client = makeServerClient(exchanges, {
     name: "generate",

@@ -13,7 +13,7 @@ import type { Json, JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { HistoryReasoning } from "../server/thinking.ts"
-import { contentsOf, type OwnFields } from "./contents.ts"
+import { contentsOf, type SentVendorFields } from "./contents.ts"
 import { thinkingConfig, type ThinkingModel } from "./thinking.ts"
 
 /** Stop sequences that the vendor accepts; the gateway applies the others. */
@@ -99,7 +99,7 @@ const generationConfig = (
 /** What a driver knows of a request beside the conversation. */
 export interface RequestOptions {
   readonly model: ThinkingModel
-  readonly own: OwnFields
+  readonly own: SentVendorFields
   readonly history?: HistoryReasoning | undefined
 }
 
@@ -110,7 +110,7 @@ export function* generateRequest(
 ): Cooperative<JsonFields> {
   const { contents, systemInstruction } = yield* contentsOf(conversation, own, history)
   const fields = own(conversation)?.fields
-  const ownSystem = fields?.["systemInstruction"]
+  const sentInstruction = fields?.["systemInstruction"]
   const config = generationConfig(conversation, model, fields)
   return {
     ...fields,
@@ -118,7 +118,7 @@ export function* generateRequest(
     contents,
     ...(systemInstruction === undefined
       ? {}
-      : { systemInstruction: { ...(isFields(ownSystem) ? ownSystem : {}), ...systemInstruction } }),
+      : { systemInstruction: { ...(isFields(sentInstruction) ? sentInstruction : {}), ...systemInstruction } }),
     ...(Object.keys(config).length === 0 ? {} : { generationConfig: config })
   }
 }

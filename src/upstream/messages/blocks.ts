@@ -15,14 +15,14 @@ export const isContent = (part: Part): part is Content =>
   part._tag === "Text" || part._tag === "Image" || part._tag === "File"
 
 /** The vendor fields of an element, if it has any. */
-export const ownFields = (vendorFields: VendorFields | undefined): JsonFields | undefined =>
+export const sentFields = (vendorFields: VendorFields | undefined): JsonFields | undefined =>
   vendorFields?.vendor === "messages" ? vendorFields.fields : undefined
 
 /**
  * A block with the caller's own fields, or as the caller wrote it where the conversation has it in other words; `undefined` if the block
  * before it has the words of both.
  */
-export const withOwn = (block: Block, vendorFields: VendorFields | undefined): Block | undefined => {
+export const asSent = (block: Block, vendorFields: VendorFields | undefined): Block | undefined => {
   if (vendorFields === undefined || vendorFields.vendor !== "messages") return block
   const { fields, wholeElement } = vendorFields
   if (wholeElement !== true) return mergeFields(block, fields)
@@ -75,11 +75,11 @@ const fileBlock = (part: FilePart): Block => {
 export const contentBlock = (part: Content): Block | undefined => {
   switch (part._tag) {
     case "Text":
-      return withOwn(textBlock(part.text), part.vendorFields)
+      return asSent(textBlock(part.text), part.vendorFields)
     case "Image":
-      return withOwn(imageBlock(part), part.vendorFields)
+      return asSent(imageBlock(part), part.vendorFields)
     case "File":
-      return withOwn(fileBlock(part), part.vendorFields)
+      return asSent(fileBlock(part), part.vendorFields)
   }
 }
 

@@ -11,9 +11,9 @@ import type {
 import type { Json, JsonFields } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { ThinkingWords } from "../server/thinking.ts"
-import { type Block, isBlock, ownFields, withOwn } from "./blocks.ts"
+import { asSent, type Block, isBlock, sentFields } from "./blocks.ts"
 import { leastBudget, sayThinking } from "./thinking.ts"
-import { endsInUnsealedCalls, isOwn, messagesOf, withInstruction } from "./turns.ts"
+import { endsInUnsealedCalls, isInVendorsFormat, messagesOf, withInstruction } from "./turns.ts"
 
 /** The limit of output, in tokens, that is sent if the caller and the model's entry have none: the vendor requires one. */
 export const defaultMaxTokens = 8_192
@@ -35,7 +35,7 @@ const sent = (fields: JsonFields, sends: ((name: string) => boolean) | undefined
 const emptySchema = { type: "object", properties: {} }
 
 const toolBlock = ({ description, name, vendorFields, parameters, strict }: ToolDeclaration): Block | undefined =>
-  withOwn({
+  asSent({
     name,
     ...(description === undefined ? {} : { description }),
     input_schema: parameters === undefined
@@ -50,7 +50,7 @@ const toolBlock = ({ description, name, vendorFields, parameters, strict }: Tool
 const toolBlocks = ({ tools, vendorTools = [] }: Conversation): Array<Block> => {
   const blocks = tools.map(toolBlock).filter(isBlock)
   for (const { index, vendorFields } of vendorTools) {
-    const own = ownFields(vendorFields)
+    const own = sentFields(vendorFields)
     if (own !== undefined) blocks.splice(index, 0, own)
   }
   return blocks
@@ -96,7 +96,7 @@ export const unsampled = (
   words: ThinkingWords | undefined
 ): ReadonlyArray<keyof Sampling> => {
   const { sampling: { topP = 1 }, thinking } = conversation
-  const thinks = !isOwn(conversation) && thinking !== undefined && thinking.mode !== "off" &&
+  const thinks = !isInVendorsFormat(conversation) && thinking !== undefined && thinking.mode !== "off" &&
     words !== "effort" && words !== "none" && mayThink(conversation)
   return thinks
     ? [...unknownSampling, "temperature", "topK", ...(topP < leastTopP ? ["topP" as const] : [])]
@@ -123,8 +123,8 @@ function* say(
   options: ModelOptions
 ): Cooperative<Said> {
   const { vendorFields, output, parallelToolCalls, sampling, toolChoice: choice } = conversation
-  const own = sent(ownFields(vendorFields) ?? {}, options.sends)
-  const isCallers = isOwn(conversation)
+  const own = sent(sentFields(vendorFields) ?? {}, options.sends)
+  const isCallers = isInVendorsFormat(conversation)
   const { messages, system } = yield* messagesOf(conversation)
   const tools = toolBlocks(conversation)
   const limit = sampling.maxCompletionTokens ?? sampling.maxTokens
@@ -167,7 +167,7 @@ export function* messagesRequest(
   options: ModelOptions = {}
 ): Cooperative<string> {
   const { fields, maxTokens, thinks } = yield* say(model, conversation, options)
-  const isCallers = isOwn(conversation)
+  const isCallers = isInVendorsFormat(conversation)
   const { temperature, topK, topP } = conversation.sampling
   // The vendor rejects blank sequences, which the gateway finds by itself.
   const stop = isCallers ? conversation.stop : conversation.stop.filter((sequence) => sequence.trim() !== "")

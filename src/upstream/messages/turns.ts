@@ -9,7 +9,7 @@ import { exactArguments, isRecord, type Json } from "../../domain/json.ts"
 import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { parseJson } from "../json.ts"
-import { type Block, contentBlock, isBlock, isContent, ownFields, withOwn } from "./blocks.ts"
+import { asSent, type Block, contentBlock, isBlock, isContent, sentFields } from "./blocks.ts"
 
 /** The system prompt and the messages of a request. */
 export interface Messages {
@@ -18,7 +18,7 @@ export interface Messages {
 }
 
 /** True for a conversation with vendor fields of this contract. */
-export const isOwn = ({ vendorFields }: Conversation): boolean => vendorFields?.vendor === "messages"
+export const isInVendorsFormat = ({ vendorFields }: Conversation): boolean => vendorFields?.vendor === "messages"
 
 const isBlank = (part: Part): boolean =>
   part._tag === "Text" && part.vendorFields === undefined && part.text.trim() === ""
@@ -29,12 +29,12 @@ const callId = (id: string): string => id.replace(/[^\w-]/g, "_")
 const inputOf = (text: string): Block => isRecord(parseJson(text)) ? exactArguments(text) : text === "" ? {} : { text }
 
 const callBlock = ({ arguments: text, id, name, vendorFields }: CallPart): Block | undefined =>
-  withOwn({ type: "tool_use", id: callId(id), name, input: inputOf(text) }, vendorFields)
+  asSent({ type: "tool_use", id: callId(id), name, input: inputOf(text) }, vendorFields)
 
 /** The only text of a list that was not a list in the caller's words. */
 const onlyText = (parts: ReadonlyArray<Part>): string | undefined => {
   const first = parts[0]
-  return parts.length === 1 && first?._tag === "Text" && ownFields(first.vendorFields) === undefined
+  return parts.length === 1 && first?._tag === "Text" && sentFields(first.vendorFields) === undefined
     ? first.text
     : undefined
 }
@@ -43,7 +43,7 @@ const resultBlock = (part: ResultPart): Block | undefined => {
   const { content, isError, vendorFields } = part
   const text = onlyText(content)
   const blocks = content.filter((each) => !isBlank(each))
-  return withOwn({
+  return asSent({
     type: "tool_result",
     tool_use_id: callId(part.callId),
     ...(text !== undefined
@@ -63,9 +63,9 @@ const blockOf = (part: Part): Block | undefined => {
     case "Result":
       return resultBlock(part)
     case "Reasoning":
-      return ownFields(part.vendorFields) === undefined
+      return sentFields(part.vendorFields) === undefined
         ? undefined
-        : withOwn({ type: "thinking", thinking: part.text }, part.vendorFields)
+        : asSent({ type: "thinking", thinking: part.text }, part.vendorFields)
     default:
       return contentBlock(part)
   }
@@ -76,7 +76,7 @@ const isSealed = (block: unknown): block is Block =>
 
 /** The sealed thinking that came with the calls of a turn, unless the caller sends it too. */
 const sealedThinking = (parts: ReadonlyArray<Part>): ReadonlyArray<Block> => {
-  if (parts.some((part) => part._tag === "Reasoning" && ownFields(part.vendorFields) !== undefined)) return []
+  if (parts.some((part) => part._tag === "Reasoning" && sentFields(part.vendorFields) !== undefined)) return []
   for (const part of parts) {
     const blocks = part._tag === "Call" ? part.sealed?.["thinking_blocks"] : undefined
     if (Array.isArray(blocks)) return blocks.filter(isSealed)
@@ -100,7 +100,7 @@ const contentOf = ({ blocks, results, text }: Message): Json =>
     ? text
     : [...results, ...(text === undefined ? [] : [{ type: "text", text }]), ...blocks]
 
-const isSystem = ({ vendorFields }: Turn): boolean => ownFields(vendorFields)?.["role"] === "system"
+const isSystem = ({ vendorFields }: Turn): boolean => sentFields(vendorFields)?.["role"] === "system"
 
 const roleOf = (turn: Turn): Message["role"] =>
   turn.role === "assistant" ? "assistant" : isSystem(turn) ? "system" : "user"
@@ -114,13 +114,13 @@ export const endsInUnsealedCalls = ({ turns }: Conversation): boolean => {
   return parts.some(({ _tag }) => _tag === "Call") &&
     turns[last + 1]?.parts.some(({ _tag }) => _tag === "Result") === true &&
     sealedThinking(parts).length === 0 &&
-    !parts.some((part) => part._tag === "Reasoning" && ownFields(part.vendorFields) !== undefined)
+    !parts.some((part) => part._tag === "Reasoning" && sentFields(part.vendorFields) !== undefined)
 }
 
 /** The messages of a conversation, and its system prompt: the system turns before all others. */
 export function* messagesOf(conversation: Conversation): Cooperative<Messages> {
   const slice = new Slice()
-  const isCallers = isOwn(conversation)
+  const isCallers = isInVendorsFormat(conversation)
   const { turns } = yield* linkCallsCooperatively(conversation, slice)
   const leading = turns.findIndex((turn) => turn.role !== "system" || isSystem(turn))
   const system = turns.slice(0, leading === -1 ? turns.length : leading)
@@ -131,7 +131,9 @@ export function* messagesOf(conversation: Conversation): Cooperative<Messages> {
     const before = messages.at(-1)
     const isNew = before === undefined || (isCallers ? turn.vendorFields?.continues !== true : before.role !== role)
     const text = isCallers && isNew && name === undefined ? onlyText(parts) : undefined
-    const message: Message = isNew ? { role, results: [], blocks: [], text, own: ownFields(turn.vendorFields) } : before
+    const message: Message = isNew
+      ? { role, results: [], blocks: [], text, own: sentFields(turn.vendorFields) }
+      : before
     // The vendor's models begin with their thinking.
     if (role === "assistant") message.blocks.unshift(...sealedThinking(parts))
     if (name !== undefined && !parts.every(isBlank)) message.blocks.push({ type: "text", text: `${name}:` })

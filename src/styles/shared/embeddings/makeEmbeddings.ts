@@ -12,7 +12,7 @@ import { Accounts } from "../../../accounts/Accounts.ts"
 import { admitRequest, type Asked, keyOf } from "../../../completion/admission.ts"
 import { embedUpstream } from "../../../completion/embedUpstream.ts"
 import { promptUsage } from "../../../completion/SentPrompt.ts"
-import { noteOwnInputs, noteUnpassed, sendsNothing } from "../../../completion/unsentFields.ts"
+import { noteUnpassed, noteVendorInputs, sendsNothing } from "../../../completion/unsentFields.ts"
 import { runCooperatively } from "../../../config/clock/cooperative.ts"
 import { Deadlines } from "../../../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../../../config/GatewayConfig.ts"
@@ -21,7 +21,7 @@ import type { ServerFields } from "../../../domain/families/Family.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
 import { type Cooperative, Slice } from "../../../domain/stream/cooperative.ts"
 import { WorkLimit } from "../../../http/WorkLimit.ts"
-import type { OwnInputs } from "../../../upstream/Upstream.ts"
+import type { VendorInputs } from "../../../upstream/Upstream.ts"
 import { KeyLimits } from "../../../usage/KeyLimits.ts"
 import { type Input, inputTokens, pieceSize } from "./inputs.ts"
 import { defaultDimensions, makeVectorizer, type Vectorizer } from "./vector.ts"
@@ -31,7 +31,7 @@ export interface EmbeddingsRequest extends Asked {
   readonly inputs: ReadonlyArray<Input>
   readonly dimensions: number | undefined
   /** The vendor's own fields of each input. */
-  readonly own?: OwnInputs | undefined
+  readonly own?: VendorInputs | undefined
   /** Fields of the caller's body for the server. */
   readonly fields?: ServerFields | undefined
   readonly config: GatewayConfig
@@ -144,7 +144,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
     )
 
     const fromGateway = ({ dimensions, fields, inputs, own, stats }: EmbeddingsRequest): Embedded => {
-      noteOwnInputs(own, stats)
+      noteVendorInputs(own, stats)
       if (fields !== undefined) noteUnpassed(fields, sendsNothing, stats)
       const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
       let tokens = 0

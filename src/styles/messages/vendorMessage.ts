@@ -6,7 +6,7 @@ import type { Reply } from "../../domain/Reply.ts"
 import type { Usage } from "../../domain/ReplyEvent.ts"
 
 /** What a server says of a whole message beside its content. */
-export interface OwnMessage {
+export interface VendorMessage {
   /** Fields of the message, its id included. */
   readonly message: JsonFields
   readonly end: JsonFields | undefined
@@ -14,10 +14,11 @@ export interface OwnMessage {
 }
 
 /** What a messages server says of a whole reply; `undefined` for replies of other servers. */
-export const ownOf = ({ own }: Reply): OwnMessage | undefined =>
-  own?.family === "messages"
-    ? { message: own.extras.chunk ?? {}, end: own.extras.choice, usage: own.extras.usage }
-    : undefined
+export const vendorMessageOf = ({ vendorExtras }: Reply): VendorMessage | undefined => {
+  if (vendorExtras?.family !== "messages") return undefined
+  const { choice: end, chunk: message = {}, usage } = vendorExtras.extras
+  return { message, end, usage }
+}
 
 /** Stop reasons of the server that one of the gateway's stands for. */
 const wider: { readonly [reason: string]: ReadonlySet<unknown> } = {
@@ -38,14 +39,14 @@ const holds = (said: unknown, reason: string): boolean =>
   (reason === "end_turn" && typeof said === "string" && !ofOthers.has(said))
 
 /** The fields by which the server ended the message, as far as its end is that of the reply. */
-export const ownStop = (end: JsonFields | undefined, reason: string): JsonFields | undefined => {
+export const vendorStop = (end: JsonFields | undefined, reason: string): JsonFields | undefined => {
   if (end === undefined || holds(end["stop_reason"], reason)) return end
   const { stop_details: _, stop_reason: __, stop_sequence: ___, ...rest } = end
   return rest
 }
 
 /** The server's own token counts of the whole reply, if it has any. */
-export const ownUsage = <A extends { readonly input_tokens: number }>(
+export const vendorUsage = <A extends { readonly input_tokens: number }>(
   counts: A,
   own: JsonFields | undefined,
   usage: Usage
