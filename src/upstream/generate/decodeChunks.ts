@@ -20,6 +20,7 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ChunkDecoder } from "../decodeBody.ts"
 import { Changed, names, others } from "../extraFields.ts"
 import { asString, isShallow, parseJson, writeJson } from "../json.ts"
+import { isTextOnly, type Piece, RepeatedEvents } from "../RepeatedEvents.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { usageOf } from "./usage.ts"
 
@@ -58,8 +59,22 @@ const isContent = (part: JsonRecord): boolean =>
     ? part["text"].trim() !== ""
     : Object.keys(part).some((name) => name !== "thought" && name !== "thoughtSignature")
 
-/** Starts a decoder of one reply. */
-export const chunkDecoder = (): ChunkDecoder => {
+/** A chunk that says nothing but a piece of text or of the thoughts. */
+export const pieceOf = (value: unknown): Piece<"text" | "thought"> | undefined => {
+  const candidates = isRecord(value) ? value["candidates"] : undefined
+  const candidate: unknown = Array.isArray(candidates) && candidates.length === 1 ? candidates[0] : undefined
+  const content = isRecord(candidate) ? candidate["content"] : undefined
+  const parts = isRecord(content) ? content["parts"] : undefined
+  const part: unknown = Array.isArray(parts) && parts.length === 1 ? parts[0] : undefined
+  if (!isRecord(part)) return undefined
+  const { text, thought } = part
+  const isAlone = Object.keys(part).length === (thought === undefined ? 1 : 2)
+  if (!isAlone || typeof text !== "string" || text === "") return undefined
+  return thought === undefined ? { kind: "text", text } : thought === true ? { kind: "thought", text } : undefined
+}
+
+/** Starts a decoder of one reply. `Reader` compares events. */
+export const chunkDecoder = (Reader = RepeatedEvents): ChunkDecoder => {
   let failure: UpstreamFailure | undefined
   let finish: Finish | undefined
   /** A reason of the end was the last that the server said. */
@@ -68,6 +83,7 @@ export const chunkDecoder = (): ChunkDecoder => {
   let hasContent = false
   let done = false
   let calls = 0
+  const repeated = new Reader(pieceOf)
   const texts = new WholeCharacters()
   const thoughts = new WholeCharacters()
   const ofReply = new Changed()
@@ -179,6 +195,10 @@ export const chunkDecoder = (): ChunkDecoder => {
 
   const push: ChunkDecoder["push"] = ({ data, event }, out) => {
     if (failure !== undefined || done) return
+    const piece = event === "error" ? undefined : repeated.next(data)
+    if (piece !== undefined) {
+      return takePart(piece.kind === "text" ? { text: piece.text } : { text: piece.text, thought: true }, out)
+    }
     const text = data.trim()
     if (text === "") return
     // Proxies add the sentinel of another protocol.
@@ -186,12 +206,15 @@ export const chunkDecoder = (): ChunkDecoder => {
       done = true
       return
     }
+    const from = out.length
     const value = read(data)
     if (event === "error") return fail({ kind: "refused", ...errorFacts(value) })
     // An error may be the only element of a list.
     const chunk: unknown = Array.isArray(value) ? value[0] : value
     if (!isRecord(chunk)) return fail({ kind: "malformed" })
     takeChunk(chunk, out)
+    // What is said beside the text was said before, or else it is among the events.
+    repeated.parsed(data, value, failure === undefined && finish === undefined && isTextOnly(out, from))
   }
 
   return {

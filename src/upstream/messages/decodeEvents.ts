@@ -19,6 +19,7 @@ import {
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ChunkDecoder } from "../decodeBody.ts"
 import { asString, isShallow, otherFields, parseJson } from "../json.ts"
+import { type Piece, RepeatedEvents } from "../RepeatedEvents.ts"
 import { errorFacts, isError as isOtherError } from "../server/errorFacts.ts"
 import { usageOf } from "./usage.ts"
 
@@ -90,6 +91,23 @@ const kindOf = (type: unknown): Block["kind"] =>
 /** The kind of block that a delta without a start belongs to. */
 const deltaKinds: ReadonlyMap<unknown, string> = new Map([["text_delta", "text"], ["thinking_delta", "thinking"]])
 
+/** The fields of a delta by its type. */
+const deltaFields: ReadonlyMap<unknown, string> = new Map([
+  ["text_delta", "text"],
+  ["thinking_delta", "thinking"],
+  ["input_json_delta", "partial_json"]
+])
+
+/** A delta that is nothing but a piece of a block. */
+export const pieceOf = (value: unknown): Piece<unknown> | undefined => {
+  if (!isRecord(value) || value["type"] !== "content_block_delta") return undefined
+  const { delta } = value
+  const kind = isRecord(delta) && Object.keys(delta).length === 2 ? delta["type"] : undefined
+  const field = deltaFields.get(kind)
+  const text = field === undefined ? undefined : asString((delta as JsonRecord)[field])
+  return text === undefined ? undefined : { kind, text }
+}
+
 class EventDecoder implements ChunkDecoder {
   private failed: UpstreamFailure | undefined
   private reason: Finish | undefined
@@ -102,16 +120,27 @@ class EventDecoder implements ChunkDecoder {
   private textLength = 0
   /** The token counts by the server's names; later ones replace earlier ones. */
   private readonly counts: Record<string, unknown> = {}
+  private readonly repeated: RepeatedEvents<unknown>
   private began = false
   private isDone = false
 
+  constructor(Reader: typeof RepeatedEvents) {
+    this.repeated = new Reader(pieceOf)
+  }
+
   push({ data, event }: SseEvent, out: Array<UpstreamEvent>): void {
-    if (this.failed !== undefined || this.isDone || data.trim() === "") return
+    if (this.failed !== undefined || this.isDone) return
+    const piece = event === "error" ? undefined : this.repeated.next(data)
+    if (piece !== undefined) {
+      return this.grow({ type: piece.kind, [deltaFields.get(piece.kind)!]: piece.text }, out)
+    }
+    if (data.trim() === "") return
     const value = parseJson(data)
     if (event === "error") return this.fail({ kind: "refused", ...errorFacts(value) })
     if (!isRecord(value)) return data.trim() === "[DONE]" ? undefined : this.fail({ kind: "malformed" })
     if (isError(value)) return this.fail({ kind: "refused", ...errorFacts(value) })
     this.take(value, out)
+    this.repeated.parsed(data, value, true)
   }
 
   pushUnterminated(event: SseEvent, out: Array<UpstreamEvent>): void {
@@ -351,5 +380,5 @@ class EventDecoder implements ChunkDecoder {
   }
 }
 
-/** Starts a decoder of one reply. */
-export const eventDecoder = (): ChunkDecoder => new EventDecoder()
+/** Starts a decoder of one reply. `Reader` compares events. */
+export const eventDecoder = (Reader = RepeatedEvents): ChunkDecoder => new EventDecoder(Reader)

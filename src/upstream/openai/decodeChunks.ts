@@ -16,6 +16,7 @@ import {
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ChunkDecoder } from "../decodeBody.ts"
 import { asCount, asString, parseJson, writeJson } from "../json.ts"
+import { isTextOnly, type Piece, RepeatedEvents } from "../RepeatedEvents.ts"
 import { errorFacts, isError } from "../server/errorFacts.ts"
 import { timingsUsage, usageIn, usageOf } from "../server/usage.ts"
 import { callIndexes } from "./callIndexes.ts"
@@ -87,15 +88,38 @@ const finishReasons: ReadonlyMap<string, Finish | "gave_up"> = new Map([
 /** Placeholders of servers that send a finish reason with every chunk. */
 const noReasons: ReadonlySet<string> = new Set(["", "null", "none"])
 
+const pieceFields = ["content", "reasoning_content", "reasoning"] as const
+
+/** A chunk that says nothing but a piece of text or reasoning. */
+export const pieceOf = (value: unknown): Piece<typeof pieceFields[number]> | undefined => {
+  const choices = isRecord(value) ? value["choices"] : undefined
+  const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined
+  const delta = isRecord(choice) ? choice["delta"] : undefined
+  if (!isRecord(delta)) return undefined
+  let piece: Piece<typeof pieceFields[number]> | undefined
+  for (const name of Object.keys(delta)) {
+    const field = delta[name]
+    if (name === "role" || field === null) continue
+    const kind = pieceFields.find((known) => known === name)
+    if (kind === undefined || typeof field !== "string" || field === "" || piece !== undefined) return undefined
+    piece = { kind, text: field }
+  }
+  return piece
+}
+
 /** The stop sequence that ended the reply, if the server reports it: vLLM by one name, SGLang by another. */
 const matchedStop = (choice: JsonRecord, stop: ReadonlyArray<string>): string | undefined =>
   stop.find((sequence) => sequence === choice["stop_reason"] || sequence === choice["matched_stop"])
 
 /**
- * Starts a decoder; `stop` are the sequences that were sent with the request, and `names` learns the names by which the server sends
+ * Starts a decoder. `Reader` compares events. `stop` are the sequences that were sent with the request, and `names` learns the names by which the server sends
  * thinking.
  */
-export const chunkDecoder = (stop: ReadonlyArray<string>, names = unknownNames()): ChunkDecoder => {
+export const chunkDecoder = (
+  stop: ReadonlyArray<string>,
+  names = unknownNames(),
+  Reader = RepeatedEvents
+): ChunkDecoder => {
   const inline = inlineReasoning()
   const indexOf = callIndexes()
   /** Lists of calls so far. */
@@ -110,6 +134,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>, names = unknownNames()
   /** Held parts of characters of calls whose arguments were cut within one. */
   let cutArguments: Map<number, WholeCharacters> | undefined
   const extras = new Extras()
+  const repeated = new Reader(pieceOf)
   /** The last usage, as the server wrote it. */
   let lastUsage: JsonRecord | undefined
   let began = false
@@ -168,17 +193,21 @@ export const chunkDecoder = (stop: ReadonlyArray<string>, names = unknownNames()
     out.push(UpstreamCall(at, id, name, wholeArguments(at, delta), sealedOf(call)))
   }
 
+  const takeText = (reasoning: string | undefined, text: string, out: Array<UpstreamEvent>) => {
+    if (reasoning !== undefined) {
+      const whole = reasonings.take(reasoning)
+      if (whole !== "") out.push(UpstreamReasoning(whole))
+    }
+    inline.push(texts.take(text), out)
+  }
+
   const takeDelta = (delta: JsonRecord, out: Array<UpstreamEvent>) => {
     const reasoning = reasoningText(delta, names)
     const text = contentText(delta["content"])
     // Blanks after the finish reason do not continue the reply.
     if (isComplete && ((reasoning ?? "").trim() !== "" || text.trim() !== "" || refusalOf(delta) !== "")) goOn()
     extras.message(delta, out)
-    if (reasoning !== undefined) {
-      const whole = reasonings.take(reasoning)
-      if (whole !== "") out.push(UpstreamReasoning(whole))
-    }
-    inline.push(texts.take(text), out)
+    takeText(reasoning, text, out)
     // The older form knows one call only.
     const calls = delta["tool_calls"] ??
       (isRecord(delta["function_call"]) ? [{ index: 0, function: delta["function_call"] }] : [])
@@ -220,17 +249,24 @@ export const chunkDecoder = (stop: ReadonlyArray<string>, names = unknownNames()
 
   const push: ChunkDecoder["push"] = ({ data, event }, out) => {
     if (failure !== undefined || done) return
+    const piece = event === "error" ? undefined : repeated.next(data)
+    if (piece !== undefined) {
+      return piece.kind === "content" ? takeText(undefined, piece.text, out) : takeText(piece.text, "", out)
+    }
     const text = data.trim()
     if (text === "") return
     if (text === "[DONE]") {
       done = true
       return
     }
+    const from = out.length
     const value = parseJson(data)
     // Some servers name the event instead of wrapping the error.
     if (event === "error") return fail({ kind: "refused", ...errorFacts(value) })
     if (!isRecord(value)) return fail({ kind: "malformed" })
     takeChunk(value, out)
+    // What is said beside the text was said before, or else it is among the events.
+    repeated.parsed(data, value, failure === undefined && finish === undefined && isTextOnly(out, from))
   }
 
   return {
