@@ -3,6 +3,7 @@ import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import type { Store } from "../cluster/store/Store.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
+import type { SharedRevision } from "../config/SharedRevision.ts"
 import type { Upstreams } from "../upstream/Upstreams.ts"
 import { makePool } from "./inProcessPool.ts"
 import type { AccountPool } from "./Lease.ts"
@@ -27,8 +28,9 @@ export class Accounts extends Context.Service<Accounts, AccountPool>()("model-ga
   static readonly layer: Layer.Layer<Accounts, never, ConfigStore | Upstreams> = Layer.effect(Accounts, makePool)
 
   /** The pool that the nodes of a store share. The `ConfigStore` must be the nodes' shared one. */
-  static readonly layerShared: Layer.Layer<Accounts, never, ConfigStore | Upstreams | Store> = Layer.effect(
-    Accounts,
-    makeSharedPool
-  )
+  static readonly layerShared: Layer.Layer<Accounts, never, ConfigStore | SharedRevision | Upstreams | Store> = Layer
+    .effect(
+      Accounts,
+      makeSharedPool
+    )
 }

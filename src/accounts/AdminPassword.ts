@@ -12,6 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Semaphore from "effect/Semaphore"
 import { createHmac, randomBytes, scrypt, type ScryptOptions, timingSafeEqual } from "node:crypto"
+import { AdminCredentials } from "../config/AdminCredentials.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { formatStoredPassword, parseStoredPassword, passwordMemory } from "../config/storedPassword.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
@@ -87,7 +88,7 @@ export class AdminPassword extends Context.Service<AdminPassword, {
     const hashing = yield* Semaphore.make(2)
     const guessing = yield* Semaphore.make(1)
     const foundKey = randomBytes(32)
-    const secret = Redacted.value(config.jwtSecret)
+    const secret = Redacted.value((yield* AdminCredentials).jwtSecret)
     let found: Found | undefined
     let waiting = 0
 
@@ -165,7 +166,7 @@ export class AdminPassword extends Context.Service<AdminPassword, {
     })
   })
 
-  static readonly layer: Layer.Layer<AdminPassword, never, ConfigStore> = Layer.effect(
+  static readonly layer: Layer.Layer<AdminPassword, never, AdminCredentials | ConfigStore> = Layer.effect(
     AdminPassword,
     AdminPassword.make
   )

@@ -8,8 +8,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { hash } from "node:crypto"
+import { AdminCredentials } from "../config/AdminCredentials.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { isGeneratedKey } from "../config/secrets.ts"
+import { SharedRevision } from "../config/SharedRevision.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { keyIdOfDigest } from "../domain/identity.ts"
 import { refuseKey } from "../usage/KeyLimits.ts"
@@ -67,6 +69,8 @@ export class Callers extends Context.Service<Callers, {
 }>()("model-gateway/accounts/Callers") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
+    const { isAdminKey } = yield* AdminCredentials
+    const { newest } = yield* SharedRevision
     const clock = yield* Clock.Clock
     const password = yield* AdminPassword
     /** Digests of the configured keys, and of what must never go upstream: all keys configured since the start. */
@@ -116,7 +120,7 @@ export class Callers extends Context.Service<Callers, {
       }
       if (
         current.auth.direct_upstream === undefined || !mayBeToken(token) || known.has(owner) || isAdminToken(token) ||
-        isGeneratedKey(token) || config.isAdminKey(token)
+        isGeneratedKey(token) || isAdminKey(token)
       ) {
         return Effect.andThen(refusalTurnOf(address), Effect.fail(refused))
       }
@@ -131,10 +135,10 @@ export class Callers extends Context.Service<Callers, {
       identify: (token, target, address) => {
         sync()
         const owner = digest(token)
-        if (config.newest === undefined || keys.has(owner) || notKeys.has(owner)) {
+        if (newest === undefined || keys.has(owner) || notKeys.has(owner)) {
           return identifyHere(token, owner, target, address)
         }
-        return Effect.flatMap(Effect.mapError(config.newest, storeUnavailable), () => {
+        return Effect.flatMap(Effect.mapError(newest, storeUnavailable), () => {
           sync()
           if (notKeys.size >= maxUnknown) notKeys.delete(notKeys.values().next().value!)
           notKeys.add(owner)
@@ -160,7 +164,8 @@ export class Callers extends Context.Service<Callers, {
     })
   })
 
-  static readonly layer: Layer.Layer<Callers, never, ConfigStore> = Layer.effect(Callers, Callers.make).pipe(
-    Layer.provide(AdminPassword.layer)
-  )
+  static readonly layer: Layer.Layer<Callers, never, AdminCredentials | ConfigStore | SharedRevision> = Layer.effect(
+    Callers,
+    Callers.make
+  ).pipe(Layer.provide(AdminPassword.layer))
 }

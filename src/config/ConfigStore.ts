@@ -7,8 +7,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Equal from "effect/Equal"
-import * as FileSystem from "effect/FileSystem"
+import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
@@ -18,39 +17,30 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import { createHash, timingSafeEqual } from "node:crypto"
 import { Store } from "../cluster/store/Store.ts"
-import { retryWhileUnavailable, type StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
-import { withListed } from "../domain/routes.ts"
+import { retryWhileUnavailable, type StoreInvalid, type StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import { monotonicMillis } from "../domain/time.ts"
+import { AdminCredentials, type GivenCredentials, makeAdminCredentials } from "./AdminCredentials.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
-import { shareRuns } from "./clock/cooperative.ts"
 import { whileWaiting } from "./clock/waiting.ts"
-import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
+import { ConfigConflict, type ConfigFileError, type ConfigInvalid } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
+import { configHashOf } from "./configHash.ts"
+import { ConfigOrigin, type ConfigSource } from "./ConfigOrigin.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
-import { type EndedLogins, loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
+import { loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
 import { Environment, type EnvironmentShape, namedFolder } from "./Environment.ts"
-import type { GatewayConfig, Snapshot, UpstreamConfig } from "./GatewayConfig.ts"
-import { applyImport, type ImportMode } from "./importConfig.ts"
-import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
+import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
+import { parseConfig, type RawConfig } from "./json.ts"
 import { keptName, makeKeptDocument } from "./keptDocument.ts"
+import { ListedModels, makeListedModels } from "./ListedModels.ts"
 import { mergeConfigs } from "./merge.ts"
-import { noteRemovedKeys, withOrder, withoutOwnFields } from "./rawConfig.ts"
+import { noteRemovedKeys } from "./rawConfig.ts"
 import type { ConfigInput } from "./schema.ts"
 import { generateKey, loadJwtSecret, makeJwtSecret } from "./secrets.ts"
 import { followFile, loadShared, type Shared } from "./sharedConfig.ts"
+import { makeSharedRevision, SharedRevision } from "./SharedRevision.ts"
 import { loadConfig } from "./sources.ts"
-import { hasSameServer } from "./upstreams.ts"
-
-/** Where the configuration comes from, with the field names of the admin API. */
-export interface ConfigSource {
-  /** True if the environment is the source, so that changes stay in memory. */
-  readonly env_backed: boolean
-  readonly env_source_present: boolean
-  readonly env_writeback_enabled: boolean
-  readonly config_path: string
-}
 
 /** A configuration and its successor. */
 export interface ConfigChange {
@@ -75,25 +65,8 @@ export interface Saved {
   readonly needs_host_sync: boolean
 }
 
-/** An import that took effect, with the numbers of added or changed keys and accounts. */
-export interface Imported extends Saved {
-  readonly imported_keys: number
-  readonly imported_accounts: number
-  readonly warnings: ReadonlyArray<string>
-}
-
-/** A backup of the configuration. It includes passwords and configured tokens, but not the state of the host sync. */
-export interface Exported {
-  readonly config: RawConfig
-  readonly json: string
-  readonly base64: string
-}
-
 /** Why a change failed: it is invalid, conflicts with another change, or could not be saved. */
 export type UpdateError = ConfigInvalid | ConfigConflict | ConfigFileError | StoreUnavailable
-
-/** Minimum pause between two reads of the newest revision, in milliseconds. */
-export const askingPause = 100
 
 /** Bounds the own changes that wait for their reader. */
 const mostOwnChanges = 16
@@ -128,53 +101,6 @@ export interface ConfigStoreShape {
     f: (raw: RawConfig, config: GatewayConfig) => Effect.Effect<RawConfig, E, R>,
     options?: UpdateOptions
   ) => Effect.Effect<Saved, E | UpdateError, R>
-  /** Imports the importable parts of any JSON object (spec "Import"), all or nothing. */
-  readonly importConfig: (
-    incoming: unknown,
-    mode: ImportMode,
-    options?: UpdateOptions
-  ) => Effect.Effect<Imported, UpdateError>
-  /**
-   * Sets the models that the server of an upstream lists. They hold until the next call for the upstream or a change of the server's
-   * address, and are not part of the raw configuration. Without effect if the upstream has another server by now.
-   */
-  readonly setListedModels: (upstream: UpstreamConfig, names: ReadonlyArray<string>) => Effect.Effect<void>
-  readonly exportConfig: Effect.Effect<Exported>
-  /** SHA-256 of the canonical configuration, without instance state (`withoutOwnFields`). */
-  readonly configHash: Effect.Effect<string>
-  /** Like `configHash`, for another configuration. */
-  readonly hashOf: (raw: RawConfig) => Effect.Effect<string>
-  readonly source: ConfigSource
-  /** Advice on the environment's variables, as of the start. */
-  readonly advice: ReadonlyArray<string>
-  /** Whether changes survive a restart, judging by the last save. */
-  readonly configWritable: Effect.Effect<boolean>
-  /** Whether only a sync to the hosting platform would preserve the changes. */
-  readonly needsHostSync: Effect.Effect<boolean>
-  /** The business key that a start without keys generated; `GatewayConfig.generated_key` while it is accepted. */
-  readonly generatedKey: string | undefined
-  /** The environment's admin key, or a generated one. */
-  readonly adminKey: Redacted.Redacted<string>
-  readonly adminKeyGenerated: boolean
-  /**
-   * Compares with `adminKey` in constant time. The admin API decides whether the key may log in: a configured password
-   * replaces it.
-   */
-  readonly isAdminKey: (candidate: string) => boolean
-  /** The secret that signs admin JWTs. */
-  readonly jwtSecret: Redacted.Redacted<Uint8Array>
-  /** Waits until a revision of the shared document, or a later one, is in effect, if possible. */
-  readonly reach: (revision: number) => Effect.Effect<void>
-  /**
-   * Waits until this node has the newest shared configuration as of the call. Fails if that cannot be determined.
-   * `undefined` without a cluster.
-   */
-  readonly newest: Effect.Effect<void, StoreUnavailable> | undefined
-  /** The shared document: its revision on this node and the file that keeps it. `undefined` without a cluster. */
-  readonly shared: Pick<Shared, "revision" | "keptIn"> | undefined
-  /** False while the shared document is invalid for this node. */
-  readonly isCurrent: () => boolean
-  readonly endedLogins: EndedLogins
 }
 
 interface Options {
@@ -182,11 +108,9 @@ interface Options {
   readonly backing: Backing
   readonly source: ConfigSource
   readonly advice?: ReadonlyArray<string> | undefined
-  readonly adminKey: Redacted.Redacted<string> | undefined
-  readonly jwtSecret: Redacted.Redacted<Uint8Array>
+  readonly credentials: GivenCredentials
   /** Set in a cluster; no keys are generated then. */
   readonly shared?: Pick<Shared, "revision" | "isCurrent" | "newestRevision" | "keptIn"> | undefined
-  readonly endedLogins: EndedLogins
 }
 
 const logWarnings = (path: string, warnings: ReadonlyArray<string>): Effect.Effect<void> =>
@@ -201,9 +125,12 @@ const sourceOf = (environment: EnvironmentShape, env_backed: boolean): ConfigSou
   config_path: environment.configPath
 })
 
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
+/** The services of one loaded configuration. */
+export type ConfigServices = ConfigStore | ConfigOrigin | AdminCredentials | ListedModels | SharedRevision
 
-const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<ConfigStoreShape, never, Scope.Scope> {
+const make = Effect.fnUntraced(function*(
+  options: Options
+): Effect.fn.Return<Context.Context<ConfigServices>, never, Scope.Scope> {
   const { advice = [], backing, shared, source } = options
   yield* logWarnings(source.config_path, options.initial.warnings)
   yield* Effect.forEach(advice, (each) => Effect.logWarning(each))
@@ -211,8 +138,6 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   const generatedKey = options.initial.snapshot.config.keys.length === 0 && shared === undefined
     ? generateKey("gw")
     : undefined
-  const adminKey = options.adminKey ?? Redacted.make(generateKey("admin"))
-  const adminDigest = digest(Redacted.value(adminKey))
   const { config, raw } = options.initial.snapshot
   const initial: Snapshot = generatedKey === undefined
     ? { raw, config }
@@ -220,23 +145,14 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   const state = yield* SubscriptionRef.make(initial)
   const writer = yield* Semaphore.make(1)
   const clock = yield* Clock.Clock
-  const hashes = new WeakMap<RawConfig, string>()
   const ownChanges = yield* Queue.sliding<OwnChange>(mostOwnChanges)
-
-  const hashOf = Effect.fnUntraced(function*(raw: RawConfig) {
-    const known = hashes.get(raw)
-    if (known !== undefined) return known
-    const hash = yield* hashConfig(withOrder(withoutOwnFields(raw)))
-    hashes.set(raw, hash)
-    return hash
-  })
 
   const needsSync = Effect.fnUntraced(function*({ config, raw }: Snapshot) {
     if (!source.env_backed || raw === initial.raw) return false
     const synced = config.host.last_synced_hash
     // The platform has the configuration of the start until another one is synced.
-    const there = synced === initial.config.host.last_synced_hash ? yield* hashOf(initial.raw) : synced
-    return (yield* hashOf(raw)) !== there
+    const there = synced === initial.config.host.last_synced_hash ? yield* configHashOf(initial.raw) : synced
+    return (yield* configHashOf(raw)) !== there
   })
   const needsHostSync = Effect.suspend(() => needsSync(SubscriptionRef.getUnsafe(state)))
 
@@ -314,7 +230,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     let base = SubscriptionRef.getUnsafe(state)
     let edited = yield* meetEdit
     const checkExpected = Effect.gen(function*() {
-      if (expected === undefined || (yield* hashOf(SubscriptionRef.getUnsafe(state).raw)) === expected) return
+      if (expected === undefined || (yield* configHashOf(SubscriptionRef.getUnsafe(state).raw)) === expected) return
       return yield* new ConfigConflict({ message: "the configuration was changed since it was read: read it again" })
     })
     yield* checkExpected
@@ -358,40 +274,6 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     options: UpdateOptions = {}
   ) => inTurn((since) => updateNow(f, options, since)))
 
-  const importConfig = Effect.fn("ConfigStore.importConfig")(function*(
-    incoming: unknown,
-    mode: ImportMode,
-    options?: UpdateOptions
-  ) {
-    if (!isJsonObject(incoming)) {
-      return yield* ConfigInvalid.of([{ field: "", message: "the configuration must be a JSON object" }])
-    }
-    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-    const counts = { imported_keys: 0, imported_accounts: 0 }
-    let warnings: ReadonlyArray<string> = []
-    const result = yield* update(
-      Effect.fnUntraced(function*(raw, config) {
-        const applied = yield* applyImport({ raw, config }, incoming, mode, now)
-        counts.imported_keys = applied.imported_keys
-        counts.imported_accounts = applied.imported_accounts
-        warnings = applied.warnings
-        return applied.raw
-      }),
-      options
-    )
-    return { ...result, ...counts, warnings }
-  })
-
-  const setListedModels = (upstream: UpstreamConfig, names: ReadonlyArray<string>) =>
-    writer.withPermit(Effect.suspend(() => {
-      const { config, raw } = SubscriptionRef.getUnsafe(state)
-      const isCurrent = hasSameServer(config.upstreams.get(upstream.name), upstream)
-      const route_table = withListed(config.route_table, names, upstream.name)
-      return !isCurrent || Equal.equals(config.route_table.config.listed, route_table.config.listed)
-        ? Effect.void
-        : SubscriptionRef.set(state, { raw, config: { ...config, route_table } })
-    }))
-
   yield* backing.edits.pipe(
     Stream.runForEach(() =>
       Effect.matchEffect(writer.withPermit(meetEdit), {
@@ -402,64 +284,35 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     Effect.forkScoped
   )
 
-  const reach = (revision: number) =>
-    Effect.suspend(() =>
-      shared === undefined || shared.revision() >= revision
-        ? Effect.void
-        : Effect.ignore(writer.withPermit(meetEdit))
-    )
-  const newest = shared === undefined ? undefined : yield* shareRuns(
-    Effect.gen(function*() {
-      const revision = yield* shared.newestRevision
-      yield* reach(revision)
-      if (shared.revision() < revision) {
-        return yield* new StoreUnavailable({ message: "The newest configuration is invalid for this node" })
-      }
-    }),
-    askingPause
-  )
-
-  return {
+  const store = ConfigStore.of({
     current: Effect.sync(() => SubscriptionRef.getUnsafe(state).config),
     now: () => SubscriptionRef.getUnsafe(state).config,
     currentRaw: Effect.sync(() => SubscriptionRef.getUnsafe(state).raw),
     ownChanges: Stream.fromQueue(ownChanges),
     changes: Stream.map(SubscriptionRef.changes(state), (snapshot) => snapshot.config),
-    update,
-    importConfig,
-    setListedModels,
-    exportConfig: Effect.gen(function*() {
-      const config = withoutOwnFields(SubscriptionRef.getUnsafe(state).raw)
-      const json = yield* stringifyConfig(config, "compact")
-      return { config, json, base64: Buffer.from(json).toString("base64") }
-    }),
-    configHash: Effect.suspend(() => hashOf(SubscriptionRef.getUnsafe(state).raw)),
-    hashOf,
-    source,
-    advice,
-    configWritable: backing.writable,
-    needsHostSync,
-    generatedKey,
-    adminKey,
-    adminKeyGenerated: options.adminKey === undefined && shared === undefined,
-    isAdminKey: (candidate) => timingSafeEqual(digest(candidate), adminDigest),
-    jwtSecret: options.jwtSecret,
-    reach,
-    newest,
-    shared,
-    isCurrent: shared === undefined ? () => true : shared.isCurrent,
-    endedLogins: options.endedLogins
-  }
+    update
+  })
+  const derive = (f: (config: GatewayConfig) => GatewayConfig) =>
+    writer.withPermit(Effect.suspend(() => {
+      const { config, raw } = SubscriptionRef.getUnsafe(state)
+      const next = f(config)
+      return next === config ? Effect.void : SubscriptionRef.set(state, { raw, config: next })
+    }))
+  return Context.make(ConfigStore, store).pipe(
+    Context.add(ConfigOrigin, { source, advice, configWritable: backing.writable, needsHostSync }),
+    Context.add(AdminCredentials, makeAdminCredentials(options.credentials, shared !== undefined)),
+    Context.add(ListedModels, makeListedModels(derive)),
+    Context.add(SharedRevision, yield* makeSharedRevision(shared, Effect.ignore(writer.withPermit(meetEdit))))
+  )
 })
 
 export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>()("model-gateway/config/ConfigStore") {
   /** The configuration of the file or the environment (`loadConfig`). Fails if it is invalid. */
   static readonly layer: Layer.Layer<
-    ConfigStore,
+    ConfigServices,
     ConfigInvalid | ConfigFileError,
     Environment | FileSystem.FileSystem | Path.Path
-  > = Layer.effect(
-    ConfigStore,
+  > = Layer.effectContext(
     Effect.gen(function*() {
       const environment = yield* Environment
       const file = yield* makeConfigFile(environment.configPath)
@@ -471,10 +324,12 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         backing: loaded.envBacked ? memoryBacking : yield* fileBacking(file, loaded.version),
         source: sourceOf(environment, loaded.envBacked),
         advice: loaded.advice,
-        adminKey: environment.adminKey,
-        // A login must not outlive a generated admin key.
-        jwtSecret: lasting ? yield* loadJwtSecret(environment.configPath) : yield* makeJwtSecret,
-        endedLogins: lasting ? yield* loadEndedLogins(environment.configPath) : yield* makeEndedLogins
+        credentials: {
+          adminKey: environment.adminKey,
+          // A login must not outlive a generated admin key.
+          jwtSecret: lasting ? yield* loadJwtSecret(environment.configPath) : yield* makeJwtSecret,
+          endedLogins: lasting ? yield* loadEndedLogins(environment.configPath) : yield* makeEndedLogins
+        }
       })
     })
   )
@@ -484,11 +339,10 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
    * environment. A later edit of the file is a change like any other.
    */
   static readonly layerShared: Layer.Layer<
-    ConfigStore,
+    ConfigServices,
     ConfigInvalid | ConfigFileError | StoreInvalid | StoreUnavailable,
     Environment | FileSystem.FileSystem | Path.Path | Store
-  > = Layer.effect(
-    ConfigStore,
+  > = Layer.effectContext(
     Effect.gen(function*() {
       const environment = yield* Environment
       const file = yield* makeConfigFile(environment.configPath)
@@ -500,42 +354,43 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         ? undefined
         : yield* makeKeptDocument(store, yield* makeConfigFile(join(yield* namedFolder, keptName)))
       const shared = yield* retryWhileUnavailable(loadShared(store, loaded, kept))
-      const config = yield* make({
+      const services = yield* make({
         initial: shared.initial,
         backing: shared.backing,
         source: sourceOf(environment, false),
         advice: loaded.advice,
-        adminKey: environment.adminKey,
-        jwtSecret: shared.jwtSecret,
-        endedLogins: yield* makeSharedEndedLogins(store),
+        credentials: {
+          adminKey: environment.adminKey,
+          jwtSecret: shared.jwtSecret,
+          endedLogins: yield* makeSharedEndedLogins(store)
+        },
         shared
       })
       const updateAs =
         (by: OwnChange["by"], what: string) => (f: (raw: RawConfig) => Effect.Effect<RawConfig, UpdateError>) =>
-          config.update(f, { own: { by, what } })
+          Context.get(services, ConfigStore).update(f, { own: { by, what } })
       yield* shared.mergeKept(updateAs("system", "newer changes of this node were merged"))
       if (!loaded.envBacked) yield* followFile(file, loaded, updateAs("file", file.path))
-      return config
+      return services
     })
   )
 
   /**
    * A configuration in memory, for embedders: the fields of the file, checked by the compiler and at build time.
-   * `adminKey` is the credential of the admin API and the console; without it the gateway generates one (`adminKey` of the
-   * service).
+   * `adminKey` is the credential of the admin API and the console; without it the gateway generates one (`adminKey` of
+   * `AdminCredentials`).
    */
   static readonly layerMemory = (
     config: ConfigInput = {},
     options?: { readonly adminKey?: string | undefined }
-  ): Layer.Layer<ConfigStore, ConfigInvalid> => ConfigStore.layerJson({ ...config }, options)
+  ): Layer.Layer<ConfigServices, ConfigInvalid> => ConfigStore.layerJson({ ...config }, options)
 
   /** Like `layerMemory`, for any JSON object, unknown fields included. */
   static readonly layerJson = (
     raw: RawConfig = {},
     options?: { readonly adminKey?: string | undefined }
-  ): Layer.Layer<ConfigStore, ConfigInvalid> =>
-    Layer.effect(
-      ConfigStore,
+  ): Layer.Layer<ConfigServices, ConfigInvalid> =>
+    Layer.effectContext(
       Effect.gen(function*() {
         return yield* make({
           initial: yield* decodeConfig(raw, { duplicates: "keep-first" }),
@@ -546,27 +401,12 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
             env_writeback_enabled: false,
             config_path: ""
           },
-          adminKey: options?.adminKey === undefined ? undefined : Redacted.make(options.adminKey),
-          jwtSecret: yield* makeJwtSecret,
-          endedLogins: yield* makeEndedLogins
+          credentials: {
+            adminKey: options?.adminKey === undefined ? undefined : Redacted.make(options.adminKey),
+            jwtSecret: yield* makeJwtSecret,
+            endedLogins: yield* makeEndedLogins
+          }
         })
       })
     )
 }
-
-/**
- * The folder for the gateway's own data: `GATEWAY_DATA_DIR`, by default `data` beside an existing configuration file.
- * `undefined` without either. The folder need not exist.
- */
-export const dataFolder: Effect.Effect<
-  string | undefined,
-  never,
-  ConfigStore | Environment | FileSystem.FileSystem | Path.Path
-> = Effect.gen(function*() {
-  const folder = yield* namedFolder
-  if ((yield* Environment).dataDir !== undefined) return folder
-  const { config_path, env_backed } = (yield* ConfigStore).source
-  const fs = yield* FileSystem.FileSystem
-  const isThere = !env_backed && (yield* Effect.orElseSucceed(fs.exists(config_path), () => false))
-  return isThere ? folder : undefined
-})

@@ -18,8 +18,8 @@ const ownRouter = Layer.fresh(
  * of the app are unaffected. Needs `GatewayServices`.
  *
  * The admin key for `path`/admin and the console is `adminKey` of `ConfigStore.layerMemory(config, { adminKey })`, or
- * `GATEWAY_ADMIN_KEY` with `ConfigStore.layer`. Without either the gateway generates a key: `adminKey` of the `ConfigStore`
- * service.
+ * `GATEWAY_ADMIN_KEY` with `ConfigStore.layer`. Without either the gateway generates a key: `adminKey` of
+ * `AdminCredentials`.
  */
 export const mountGateway = (path: `/${string}`) =>
   Layer.effectDiscard(Effect.gen(function*() {

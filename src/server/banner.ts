@@ -7,9 +7,12 @@ import * as FileSystem from "effect/FileSystem"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
+import { AdminCredentials } from "../config/AdminCredentials.ts"
+import { ConfigOrigin } from "../config/ConfigOrigin.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { chooseProxy, type ProxyVariables, proxyVariables } from "../config/proxies.ts"
+import { SharedRevision } from "../config/SharedRevision.ts"
 import { listedRoutes } from "../domain/routes.ts"
 import { ServerFindings } from "../upstream/ServerFindings.ts"
 import { noDataFolder } from "../usage/configuredStore.ts"
@@ -138,21 +141,22 @@ const proxiesOf = (upstreams: ReadonlyArray<UpstreamConfig>, environment: ProxyV
  */
 export const announce = Effect.fnUntraced(function*(terminal: boolean) {
   const server = yield* HttpServer.HttpServer
-  const store = yield* ConfigStore
+  const { configWritable, source: { config_path, env_backed } } = yield* ConfigOrigin
+  const { adminKey, adminKeyGenerated } = yield* AdminCredentials
+  const { shared } = yield* SharedRevision
   const fs = yield* FileSystem.FileSystem
   const { resolve } = yield* Path.Path
-  const { auth, configured_keys, console, accounts, route_table, ...config } = yield* store.current
+  const { auth, configured_keys, console, accounts, generated_key, route_table, ...config } = (yield* ConfigStore).now()
   const upstreams = [...config.upstreams.values()]
-  const { config_path, env_backed } = store.source
   const lines = bannerLines({
     address: HttpServer.formatAddress(server.address),
     config: env_backed
       ? undefined
       : { path: resolve(config_path), exists: yield* Effect.orElseSucceed(fs.exists(config_path), () => false) },
-    shared: store.shared === undefined ? undefined : {
-      revision: store.shared.revision(),
-      keptIn: store.shared.keptIn(),
-      lasting: yield* store.configWritable
+    shared: shared === undefined ? undefined : {
+      revision: shared.revision(),
+      keptIn: shared.keptIn(),
+      lasting: yield* configWritable
     },
     upstreams: upstreams.map(({ base_url, driver, name }) => ({
       name,
@@ -164,9 +168,9 @@ export const announce = Effect.fnUntraced(function*(terminal: boolean) {
     proxies: proxiesOf(upstreams, yield* proxyVariables),
     findings: (yield* ServerFindings).now().map(({ message }) => message),
     directTokens: auth.direct_upstream !== undefined,
-    generatedKey: store.generatedKey,
+    generatedKey: generated_key,
     configuredKey: configured_keys[0],
-    generatedAdminKey: store.adminKeyGenerated ? Redacted.value(store.adminKey) : undefined,
+    generatedAdminKey: adminKeyGenerated ? Redacted.value(adminKey) : undefined,
     console: console.enabled,
     terminal
   })

@@ -14,6 +14,7 @@ import { currentVersion } from "../admin/system/build.ts"
 import { Completion } from "../completion/Completion.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
+import { ConfigTransfer } from "../config/ConfigTransfer.ts"
 import { layerBufferedBytes, layerLimits } from "../config/limits.ts"
 import { WorkLimit } from "../http/WorkLimit.ts"
 import { Captures } from "../recordings/Captures.ts"
@@ -63,7 +64,7 @@ const servicesOver = <E, R, E2, R2>(
     Layer.provide(SampleFolder.layerRecordings),
     Layer.provideMerge(SampleFolder.layer),
     Layer.provideMerge(Lifecycle.layer),
-    Layer.provideMerge(Layer.mergeAll(WorkLimit.layer, RequestMetrics.layer)),
+    Layer.provideMerge(Layer.mergeAll(WorkLimit.layer, RequestMetrics.layer, ConfigTransfer.layer)),
     Layer.provideMerge(Layer.mergeAll(Deadlines.layer, layerBufferedBytes, layerLimits, layerRegistry))
   )
 

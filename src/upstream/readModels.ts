@@ -15,6 +15,7 @@ import * as Stream from "effect/Stream"
 import type { Account } from "../config/Account.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
+import { ListedModels } from "../config/ListedModels.ts"
 import { driverThrough } from "./connection.ts"
 import { missingModels, notAnswering, type ServerFinding, ServerFindings } from "./ServerFindings.ts"
 import type { Driver } from "./Upstream.ts"
@@ -115,6 +116,7 @@ export const readOnce = (config: GatewayConfig, drivers: Drivers): Effect.Effect
  */
 export const startReadingModels = Effect.gen(function*() {
   const config = yield* ConfigStore
+  const { setListedModels } = yield* ListedModels
   const upstreams = yield* Upstreams
   const first = yield* Deferred.make<void>()
   const reading = yield* FiberMap.make<string>()
@@ -140,7 +142,7 @@ export const startReadingModels = Effect.gen(function*() {
       const { upstream } = reader
       const list = yield* readList(reader)
       yield* found(upstream.name, list.findings)
-      if (list.names !== undefined) yield* config.setListedModels(upstream, list.names)
+      if (list.names !== undefined) yield* setListedModels(upstream, list.names)
       if (isFirstDone()) yield* Deferred.succeed(first, undefined)
       return isAway(list.findings) ? whileAway : interval
     })

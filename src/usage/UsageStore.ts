@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import { Store } from "../cluster/store/Store.ts"
+import type { ConfigOrigin } from "../config/ConfigOrigin.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Environment } from "../config/Environment.ts"
 import { makeConfiguredStore } from "./configuredStore.ts"
@@ -32,7 +33,7 @@ export class UsageStore extends Context.Service<UsageStore, UsageStoreShape>()("
   static readonly layer: Layer.Layer<
     UsageStore,
     never,
-    ConfigStore | Environment | FileSystem.FileSystem | Path.Path
+    ConfigOrigin | ConfigStore | Environment | FileSystem.FileSystem | Path.Path
   > = Layer.effect(UsageStore, makeConfiguredStore)
 
   /** Kept in the store that nodes share, as the configuration's `usage` asks. Use it with `KeyLimits.layerShared`. */

@@ -8,7 +8,8 @@ import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { ConfigStore, dataFolder } from "../config/ConfigStore.ts"
+import { type ConfigOrigin, dataFolder } from "../config/ConfigOrigin.ts"
+import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Environment } from "../config/Environment.ts"
 import { makeMemoryStore } from "./memoryStore.ts"
 import { makeSqliteStore } from "./sqliteStore.ts"
@@ -21,7 +22,7 @@ export const noDataFolder = "there is no data folder: set GATEWAY_DATA_DIR, or k
 export const makeConfiguredStore = Effect.gen(function*(): Effect.fn.Return<
   Required<UsageStoreShape>,
   never,
-  ConfigStore | Environment | FileSystem.FileSystem | Path.Path | Scope.Scope
+  ConfigOrigin | ConfigStore | Environment | FileSystem.FileSystem | Path.Path | Scope.Scope
 > {
   const config = yield* ConfigStore
   const path = yield* Path.Path

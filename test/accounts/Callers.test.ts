@@ -2,12 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Callers } from "../../src/accounts/Callers.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { ConfigTransfer } from "../../src/config/ConfigTransfer.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { keysOf } from "../../src/config/rawConfig.ts"
 import { generateKey } from "../../src/config/secrets.ts"
+import { withTransfer } from "../support/configServices.ts"
 
 const withCallers = (raw: RawConfig) =>
-  Callers.layer.pipe(Layer.provideMerge(ConfigStore.layerJson(raw, { adminKey: "the-admin-key" })))
+  Callers.layer.pipe(Layer.provideMerge(withTransfer(ConfigStore.layerJson(raw, { adminKey: "the-admin-key" }))))
 
 const identify = (credential: string) =>
   Effect.flatMap(Callers, (callers) =>
@@ -63,16 +65,17 @@ describe("a caller's credential", () => {
   it.effect("that was a key is remembered among the newest thousand, and is neither exported nor synced", () =>
     Effect.gen(function*() {
       const store = yield* ConfigStore
-      const before = yield* store.configHash
+      const transfer = yield* ConfigTransfer
+      const before = yield* transfer.configHash
       const keys = Array.from({ length: 1100 }, (_, i) => `key-${i}`)
       yield* store.update((raw) => Effect.succeed({ ...raw, keys: ["stays", ...keys] }))
       yield* store.update((raw) => Effect.succeed({ ...raw, keys: ["stays"] }))
       const removed = removedOf(yield* store.currentRaw) ?? []
       assert.lengthOf(removed, 1000)
       assert.strictEqual(removed.at(-1), sha256Hex("key-1099"))
-      assert.notInclude((yield* store.exportConfig).json, "removed_keys")
-      assert.strictEqual(yield* store.configHash, before)
-      yield* store.importConfig({ keys: ["stays"], auth: { removed_keys: [] } }, "replace")
+      assert.notInclude((yield* transfer.exportConfig).json, "removed_keys")
+      assert.strictEqual(yield* transfer.configHash, before)
+      yield* transfer.importConfig({ keys: ["stays"], auth: { removed_keys: [] } }, "replace")
       assert.lengthOf(removedOf(yield* store.currentRaw) ?? [], 1000)
     }).pipe(Effect.provide(withCallers({ keys: ["stays"] }))))
 })

@@ -7,10 +7,12 @@ import { Draining, eventFeed, type Topic, topics } from "../../src/admin/events/
 import { makeRequestStats } from "../../src/completion/RequestStats.ts"
 import { Deadlines } from "../../src/config/clock/Deadlines.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { ConfigTransfer } from "../../src/config/ConfigTransfer.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { Role } from "../../src/config/schema.ts"
 import { fixedUpstream, makeDriver } from "../../src/inProcess/driver.ts"
 import { Requests } from "../../src/recordings/Requests.ts"
+import { transferJson } from "../support/configServices.ts"
 
 const source = { boot: "b00t", startedAt: 1_000, node: () => undefined }
 
@@ -18,7 +20,7 @@ const services = (config: RawConfig = {}) =>
   Layer.mergeAll(Accounts.layer, Requests.layer).pipe(
     Layer.provide(fixedUpstream(makeDriver({ complete: () => Effect.never }))),
     Layer.provide(Deadlines.layer),
-    Layer.provideMerge(ConfigStore.layerJson({
+    Layer.provideMerge(transferJson({
       accounts: [{ email: "a@x.org", password: "p" }, { email: "b@x.org", password: "p" }],
       runtime: { account_max_inflight: 1, account_max_queue: 5 },
       ...config
@@ -252,7 +254,7 @@ describe("the feed of admin events", () => {
       assert.deepInclude(served!.data, { waiting: 0, oldest_wait_ms: null })
       yield* store.update((raw) => Effect.succeed({ ...raw, captures: { limit: 7 } }))
       const [config] = yield* take
-      assert.deepStrictEqual(config, { event: "config", data: { revision: yield* store.configHash } })
+      assert.deepStrictEqual(config, { event: "config", data: { revision: yield* (yield* ConfigTransfer).configHash } })
     }).pipe(Effect.provide(services())))
 
   it.effect("sends a comment after five seconds of silence", () =>

@@ -1,11 +1,12 @@
 /** Bodies with wrong types, in every field of every admin endpoint that accepts a body. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import * as fc from "fast-check"
+import { ConfigTransfer } from "../../src/config/ConfigTransfer.ts"
 import { runs } from "../support/effort.ts"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { hostileBodies, wrongTypes } from "../support/wrongTypes.ts"
-import { caller, storeOf } from "./support.ts"
+import { caller } from "./support.ts"
 
 let gateway: RunningGateway
 const call = caller(() => gateway)
@@ -99,7 +100,7 @@ const names = (field: string): ReadonlyArray<string> => [
   field.replace("msgcompat_model_mapping", "msgcompat_mapping")
 ]
 
-const configuration = () => Effect.runPromise(storeOf(gateway).configHash)
+const configuration = () => Effect.runPromise(Context.get(gateway.services, ConfigTransfer).configHash)
 
 describe("a wrong type in an admin request", () => {
   for (const { body, method, path } of bodies) {

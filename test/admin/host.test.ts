@@ -11,6 +11,7 @@ import { AdminEnvironment } from "../../src/admin/AdminEnvironment.ts"
 import { HostSync, HostSyncFailure } from "../../src/admin/host/HostSync.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
+import { transferJson } from "../support/configServices.ts"
 import { adminKey, businessKey, type GatewayOptions, type RunningGateway, startGateway } from "../support/gateway.ts"
 import {
   type HostingPlatform,
@@ -470,7 +471,7 @@ describe("a sync's call to the platform", () => {
   const testLayer = (client: HttpClient.HttpClient) =>
     HostSync.layer.pipe(
       Layer.provide(Layer.mock(AccountTests)({})),
-      Layer.provideMerge(ConfigStore.layerJson()),
+      Layer.provideMerge(transferJson()),
       Layer.provide(Layer.succeed(HttpClient.HttpClient, client)),
       Layer.provide(Layer.succeed(AdminEnvironment, {
         hosting: { token: Redacted.make("t".repeat(20)), projectId: "p", teamId: undefined, apiUrl: "http://platform" },

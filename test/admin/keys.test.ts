@@ -273,17 +273,21 @@ describe("changing a key", () => {
 })
 
 describe("the generated key of a start without keys", () => {
-  const generated = () => storeOf(gateway).generatedKey ?? "none"
+  let generated = "none"
+  const startWithoutKeys = async () => {
+    await start({ keys: [] })
+    generated = storeOf(gateway).now().generated_key ?? "none"
+  }
 
   it("is listed as generated, can be limited, and serves callers", async () => {
-    await start({ keys: [] })
-    assert.deepInclude(await ok("GET", "/admin/config"), { keys: [], generated_key: generated() })
+    await startWithoutKeys()
+    assert.deepInclude(await ok("GET", "/admin/config"), { keys: [], generated_key: generated })
     const [item, ...others] = await items()
     assert.lengthOf(others, 0)
-    assert.deepInclude(item, { id: idOf(generated()), generated: true, state: "active" })
-    assert.strictEqual((await complete(generated())).status, 200)
-    await ok("PATCH", `/admin/keys/${idOf(generated())}`, { limits: [{ window: "day", requests: 1 }] })
-    assert.strictEqual((await complete(generated())).status, 429)
+    assert.deepInclude(item, { id: idOf(generated), generated: true, state: "active" })
+    assert.strictEqual((await complete(generated)).status, 200)
+    await ok("PATCH", `/admin/keys/${idOf(generated)}`, { limits: [{ window: "day", requests: 1 }] })
+    assert.strictEqual((await complete(generated)).status, 429)
   })
 
   it("ends at once when a key is added, and is never used as an upstream token", async () => {
@@ -296,42 +300,41 @@ describe("the generated key of a start without keys", () => {
       ["/admin/config/import", { config: { keys: ["first"] }, mode: "replace" }]
     ]
     for (const [path, body] of ways) {
-      await start({ keys: [] })
+      await startWithoutKeys()
       const { ended } = await ok("POST", path, body)
-      assert.strictEqual(ended, idOf(generated()))
+      assert.strictEqual(ended, idOf(generated))
       assert.include(logged, "The generated business key is no longer accepted")
-      assert.strictEqual((await complete(generated())).status, 401)
+      assert.strictEqual((await complete(generated)).status, 401)
       assert.notProperty(await ok("GET", "/admin/config"), "generated_key")
       assert.deepStrictEqual((await items()).filter((item) => Object.hasOwn(item, "generated")), [])
       // It stays ended after a restart, and after the removal of the last key.
       const raw = await rawOf(gateway)
       await ok("POST", "/admin/config", { keys: [] })
-      assert.strictEqual((await complete(generated())).status, 401)
+      assert.strictEqual((await complete(generated)).status, 401)
       assert.deepStrictEqual(await items(), [])
-      const key = generated()
       await gateway.stop()
       await start(raw)
-      assert.strictEqual((await complete(key)).status, 401)
+      assert.strictEqual((await complete(generated)).status, 401)
       await gateway.stop()
     }
-    await start({ keys: [] })
+    await startWithoutKeys()
   })
 
   it("stays while no key is added, and can be removed", async () => {
-    await start({ keys: [] })
+    await startWithoutKeys()
     await ok("POST", "/admin/config/import", { config: { runtime: { account_max_inflight: 3 } }, mode: "replace" })
-    assert.strictEqual((await complete(generated())).status, 200)
-    const { id, total_keys } = await ok("DELETE", `/admin/keys/${idOf(generated())}`)
-    assert.deepStrictEqual([id, total_keys], [idOf(generated()), 0])
-    assert.strictEqual((await complete(generated())).status, 401)
+    assert.strictEqual((await complete(generated)).status, 200)
+    const { id, total_keys } = await ok("DELETE", `/admin/keys/${idOf(generated)}`)
+    assert.deepStrictEqual([id, total_keys], [idOf(generated), 0])
+    assert.strictEqual((await complete(generated)).status, 401)
     assert.deepStrictEqual(await items(), [])
   })
 
   it("becomes permanent when it is added as a key", async () => {
-    await start({ keys: [] })
-    assert.notProperty(await ok("POST", "/admin/keys", { key: generated() }), "ended")
-    assert.strictEqual((await complete(generated())).status, 200)
-    assert.deepStrictEqual((await items()).map(({ id }) => id), [idOf(generated())])
+    await startWithoutKeys()
+    assert.notProperty(await ok("POST", "/admin/keys", { key: generated }), "ended")
+    assert.strictEqual((await complete(generated)).status, 200)
+    assert.deepStrictEqual((await items()).map(({ id }) => id), [idOf(generated)])
     assert.notProperty((await items())[0], "generated")
   })
 })

@@ -5,7 +5,7 @@ import { HttpApi } from "effect/http-api"
 import { roleOf } from "../../src/admin/roles.ts"
 import { AdminApi } from "../../src/server/OperatorApi.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { caller, storeOf } from "./support.ts"
+import { caller, credentialsOf, storeOf } from "./support.ts"
 
 /** The paths of everything that a viewer may read, apart from the feed, which does not end. */
 const viewed: ReadonlyArray<string> = (() => {
@@ -93,8 +93,8 @@ const secrets = () => [
   newPassword,
   hostToken,
   "test-admin-key",
-  Buffer.from(Redacted.value(storeOf(gateway).jwtSecret)).toString("base64url"),
-  Buffer.from(Redacted.value(storeOf(gateway).jwtSecret)).toString("hex")
+  Buffer.from(Redacted.value(credentialsOf(gateway).jwtSecret)).toString("base64url"),
+  Buffer.from(Redacted.value(credentialsOf(gateway).jwtSecret)).toString("hex")
 ]
 
 describe("secrets in the admin API", () => {

@@ -5,7 +5,7 @@ import { patchSettings } from "../../src/admin/settings/patch.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { caller, storeOf } from "./support.ts"
+import { caller, credentialsOf } from "./support.ts"
 
 let gateway: RunningGateway
 const call = caller(() => gateway)
@@ -171,7 +171,7 @@ describe("the settings in the admin API", () => {
     assert.deepInclude((await settings())["admin"], { default_password_warning: false })
     await gateway.stop()
     gateway = await startGateway({}, { store: ConfigStore.layerJson({}) })
-    const bearer = Redacted.value(storeOf(gateway).adminKey)
+    const bearer = Redacted.value(credentialsOf(gateway).adminKey)
     const warning = async (
       bearer: string
     ) => ((await call("GET", "/admin/settings", { bearer })).json["admin"] as Record<string, unknown>)

@@ -2,6 +2,7 @@
 import { Context } from "effect"
 import * as Redacted from "effect/Redacted"
 import { SignJWT } from "jose"
+import { AdminCredentials } from "../../src/config/AdminCredentials.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { adminKey, type RunningGateway } from "../support/gateway.ts"
 
@@ -55,13 +56,14 @@ async (
 
 export type Call = ReturnType<typeof caller>
 
+export const credentialsOf = (gateway: RunningGateway) => Context.get(gateway.services, AdminCredentials)
 export const storeOf = (gateway: RunningGateway) => Context.get(gateway.services, ConfigStore)
 
 /** A JWT as the gateway would sign it. Times in Unix seconds. */
 export const signJwt = (
   gateway: RunningGateway,
   claims: { readonly issuedAt: number; readonly expiresAt: number; readonly generation?: number },
-  secret: Uint8Array = Redacted.value(storeOf(gateway).jwtSecret)
+  secret: Uint8Array = Redacted.value(credentialsOf(gateway).jwtSecret)
 ) =>
   new SignJWT({ role: "admin", generation: claims.generation ?? 0 })
     .setProtectedHeader({ alg: "HS256", typ: "JWT" })

@@ -3,7 +3,6 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -20,6 +19,7 @@ import type { RawConfig } from "../../src/config/json.ts"
 import { keptName } from "../../src/config/keptDocument.ts"
 import { collectLogs, withVariables } from "../config/support.ts"
 import { run } from "../server/cli/process.ts"
+import { servicesIn, withTransfer } from "../support/configServices.ts"
 import { command, connect, listOf, type RedisServer } from "../support/redisServer.ts"
 import { until, untilTrue } from "../support/until.ts"
 import { deafStoreLayer, settledServer, storeKey, storeLayer } from "./support.ts"
@@ -46,7 +46,7 @@ const startNode = Effect.fnUntraced(function*(
   yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
   const context = yield* Scope.provide(
     Layer.build(
-      ConfigStore.layerShared.pipe(
+      withTransfer(ConfigStore.layerShared).pipe(
         Layer.provide(layer),
         Layer.provide(Environment.layer),
         Layer.provide(withVariables({
@@ -58,7 +58,7 @@ const startNode = Effect.fnUntraced(function*(
     ),
     scope
   )
-  const store = Context.get(context, ConfigStore)
+  const store = servicesIn(context)
   return {
     store,
     keys: () => store.now().keys,

@@ -198,7 +198,7 @@ describe("a store that comes back with older data", () => {
       const [one, other] = nodes
       yield* save(server)
       const now = Math.floor(Date.now() / 1000)
-      yield* one.configuration.endedLogins.end({ jti: "ended", issuedAt: now, expiresAt: now + 3_600 })
+      yield* one.endedLogins.end({ jti: "ended", issuedAt: now, expiresAt: now + 3_600 })
       const responses = makeSharedResponses(other.store, other.configuration, () => undefined)
       yield* responses.put("alice", { id: "resp_1", body: "{}", items: [] })
       assert.isDefined(yield* responses.get("alice", "resp_1"))

@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer"
 import { Accounts } from "../../src/accounts/Accounts.ts"
 import { Store } from "../../src/cluster/store/Store.ts"
 import type { StoreInvalid } from "../../src/cluster/store/StoreShape.ts"
+import { AdminCredentials } from "../../src/config/AdminCredentials.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
@@ -43,6 +44,7 @@ export const poolNode = Effect.fnUntraced(function*(
     pool: Context.get(context, Accounts),
     store,
     configuration,
+    endedLogins: Context.get(context, AdminCredentials).endedLogins,
     change: (changes: RawConfig) => configuration.update((raw) => Effect.succeed({ ...raw, ...changes }))
   }
 })

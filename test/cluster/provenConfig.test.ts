@@ -4,7 +4,6 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -16,6 +15,7 @@ import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
 import { collectLogs, withVariables } from "../config/support.ts"
 import { run } from "../server/cli/process.ts"
+import { servicesIn, withTransfer } from "../support/configServices.ts"
 import { command, connect, type RedisServer } from "../support/redisServer.ts"
 import { until, untilTrue } from "../support/until.ts"
 import { settledServer, storeKey, storeLayer } from "./support.ts"
@@ -28,7 +28,7 @@ const startNode = Effect.fnUntraced(function*(server: RedisServer, id: string) {
   yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
   const context = yield* Scope.provide(
     Layer.build(
-      ConfigStore.layerShared.pipe(
+      withTransfer(ConfigStore.layerShared).pipe(
         Layer.provide(storeLayer(server, id)),
         Layer.provide(Environment.layer),
         Layer.provide(withVariables({ GATEWAY_CONFIG_JSON: JSON.stringify({ keys: ["first"] }) })),
@@ -37,7 +37,7 @@ const startNode = Effect.fnUntraced(function*(server: RedisServer, id: string) {
     ),
     scope
   )
-  const store = Context.get(context, ConfigStore)
+  const store = servicesIn(context)
   const seen = new Set<string>()
   return {
     store,

@@ -22,8 +22,8 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         const path = yield* configFile()
         const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
         const config = yield* store.current
-        assert.match(store.generatedKey ?? "", /^gw-[\w-]{32}$/)
-        assert.deepStrictEqual(config.keys, [store.generatedKey ?? "none"])
+        assert.match(config.generated_key ?? "", /^gw-[\w-]{32}$/)
+        assert.deepStrictEqual(config.keys, [config.generated_key ?? "none"])
         assert.deepStrictEqual(config.configured_keys, [])
         assert.isTrue(store.adminKeyGenerated)
         assert.isTrue(store.isAdminKey(Redacted.value(store.adminKey)))
@@ -41,7 +41,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         const path = yield* configFile({ keys: ["k"] })
         const store = yield* startStore({ GATEWAY_CONFIG_PATH: path, GATEWAY_ADMIN_KEY: "root" })
         assert.deepStrictEqual((yield* store.current).keys, ["k"])
-        assert.strictEqual(store.generatedKey, undefined)
+        assert.strictEqual((yield* store.current).generated_key, undefined)
         assert.isFalse(store.adminKeyGenerated)
         assert.isTrue(store.isAdminKey("root"))
         assert.deepStrictEqual(store.source, {

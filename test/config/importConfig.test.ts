@@ -2,7 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { ConfigTransfer } from "../../src/config/ConfigTransfer.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
+import { transferJson } from "../support/configServices.ts"
 
 const [hash1, hash2] = ["scrypt$2$1$1$AA$AA", "scrypt$2$1$1$AQ$AQ"] as const
 
@@ -31,9 +33,10 @@ const withoutOldMapping = ({ msgcompat_model_mapping: _mapping, ...rest }: RawCo
 const importing = (incoming: unknown, mode: "merge" | "replace", raw: RawConfig = current) =>
   Effect.gen(function*() {
     const store = yield* ConfigStore
-    const result = yield* store.importConfig(incoming, mode)
+    const transfer = yield* ConfigTransfer
+    const result = yield* transfer.importConfig(incoming, mode)
     return { ...result, raw: yield* store.currentRaw }
-  }).pipe(Effect.provide(ConfigStore.layerJson(raw)))
+  }).pipe(Effect.provide(transferJson(raw)))
 
 describe("an import of a configuration", () => {
   it.effect("with merge adds new entries, updates known accounts, and keeps the rest", () =>
@@ -228,6 +231,7 @@ describe("an import of a configuration", () => {
   it.effect("is rejected as a whole for any fault, with its place in the import", () =>
     Effect.gen(function*() {
       const store = yield* ConfigStore
+      const transfer = yield* ConfigTransfer
       const before = yield* store.currentRaw
       const refusals: ReadonlyArray<readonly [unknown, string]> = [
         [null, "the configuration must be a JSON object"],
@@ -261,16 +265,16 @@ describe("an import of a configuration", () => {
         [{ admin: [] }, "admin must be an object"]
       ]
       for (const [incoming, message] of refusals) {
-        const error = yield* Effect.flip(store.importConfig(incoming, "merge"))
+        const error = yield* Effect.flip(transfer.importConfig(incoming, "merge"))
         assert.strictEqual(error.message, message)
         assert.strictEqual(yield* store.currentRaw, before)
       }
-    }).pipe(Effect.provide(ConfigStore.layerJson(current))))
+    }).pipe(Effect.provide(transferJson(current))))
 
   it.effect("restores an export, without the state of the host sync", () =>
     Effect.gen(function*() {
-      const store = yield* ConfigStore
-      const exported = yield* store.exportConfig
+      const transfer = yield* ConfigTransfer
+      const exported = yield* transfer.exportConfig
       const { host: _host, ...rest } = current
       assert.deepStrictEqual(exported.config, rest)
       assert.deepStrictEqual(JSON.parse(exported.json), rest)
@@ -279,32 +283,32 @@ describe("an import of a configuration", () => {
       for (const name of ["keys", "accounts", "model_aliases", "runtime", "embeddings", "auto_delete"]) {
         assert.deepStrictEqual(raw[name], (current as RawConfig)[name])
       }
-    }).pipe(Effect.provide(ConfigStore.layerJson(current))))
+    }).pipe(Effect.provide(transferJson(current))))
 })
 
 describe("the configuration's hash", () => {
   it.effect("depends on content, not on the order of fields or the state of the host sync", () =>
     Effect.gen(function*() {
-      const store = yield* ConfigStore
-      const hash = yield* store.configHash
+      const transfer = yield* ConfigTransfer
+      const hash = yield* transfer.configHash
       assert.match(hash, /^[0-9a-f]{64}$/)
       const turned = Object.fromEntries(Object.entries(current).reverse())
-      assert.strictEqual(yield* store.hashOf({ ...turned, host: { last_synced_hash: hash } }), hash)
+      assert.strictEqual(yield* transfer.hashOf({ ...turned, host: { last_synced_hash: hash } }), hash)
       assert.strictEqual(
-        yield* store.hashOf({ ...current, runtime: { account_max_queue: 8, account_max_inflight: 3 } }),
+        yield* transfer.hashOf({ ...current, runtime: { account_max_queue: 8, account_max_inflight: 3 } }),
         hash
       )
-      assert.notStrictEqual(yield* store.hashOf({ ...current, keys: ["k2"] }), hash)
+      assert.notStrictEqual(yield* transfer.hashOf({ ...current, keys: ["k2"] }), hash)
       // The order of upstreams has a meaning.
       assert.notStrictEqual(
-        yield* store.hashOf({ upstreams: { a: {}, b: {} } }),
-        yield* store.hashOf({ upstreams: { b: {}, a: {} } })
+        yield* transfer.hashOf({ upstreams: { a: {}, b: {} } }),
+        yield* transfer.hashOf({ upstreams: { b: {}, a: {} } })
       )
-      assert.notStrictEqual(yield* store.hashOf({ ...current, unknown: { kept: false } }), hash)
+      assert.notStrictEqual(yield* transfer.hashOf({ ...current, unknown: { kept: false } }), hash)
       // Canonical JSON can be computed without the gateway.
       assert.strictEqual(
-        yield* store.hashOf({ b: [1, { d: 1, c: "x" }], a: {} }),
+        yield* transfer.hashOf({ b: [1, { d: 1, c: "x" }], a: {} }),
         "e5ba18b541fd5ec6564e759007f13e80303d27cde6295b120d18164f7abece47"
       )
-    }).pipe(Effect.provide(ConfigStore.layerJson(current))))
+    }).pipe(Effect.provide(transferJson(current))))
 })

@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { ConfigTransfer } from "../../src/config/ConfigTransfer.ts"
 import { decodeConfig } from "../../src/config/decodeConfig.ts"
 import { isJsonObject, type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
+import { transferJson } from "../support/configServices.ts"
 
 const idOf = (key: string) => keyId(key, sha256Hex)
 const teamA = "8879f6a4ae35c420"
@@ -167,9 +169,9 @@ describe("an import of key records", () => {
   const importing = (incoming: RawConfig, mode: "merge" | "replace") =>
     Effect.gen(function*() {
       const store = yield* ConfigStore
-      yield* store.importConfig(incoming, mode)
+      yield* (yield* ConfigTransfer).importConfig(incoming, mode)
       return yield* store.currentRaw
-    }).pipe(Effect.provide(ConfigStore.layerJson(current)))
+    }).pipe(Effect.provide(transferJson(current)))
 
   it.effect("replaces each imported record as a whole in merge mode", () =>
     Effect.gen(function*() {
@@ -195,13 +197,14 @@ describe("an import of key records", () => {
   it.effect("rejects invalid records with the name of the field", () =>
     Effect.gen(function*() {
       const store = yield* ConfigStore
+      const { importConfig } = yield* ConfigTransfer
       const error = yield* Effect.flip(
-        store.importConfig(
+        importConfig(
           { keys: ["c"], key_records: { [idOf("c")]: { limits: [{ window: "x", tokens: 1 }] } } },
           "merge"
         )
       )
       assert.include(error.message, `key_records.${idOf("c")}.limits[0].window must be one of`)
       assert.deepStrictEqual(yield* store.currentRaw, current)
-    }).pipe(Effect.provide(ConfigStore.layerJson(current))))
+    }).pipe(Effect.provide(transferJson(current))))
 })

@@ -3,7 +3,6 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as ConfigProvider from "effect/ConfigProvider"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
@@ -12,12 +11,13 @@ import * as PlatformError from "effect/PlatformError"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
+import { servicesIn, withTransfer } from "../support/configServices.ts"
 
 /** Runs with only the given environment variables. */
 export const withVariables = (variables: Readonly<Record<string, string>>) =>
   ConfigProvider.layer(ConfigProvider.fromEnvRecord({ ...variables }))
 
-/** A store like the service's, until the end of the scope; `faulty` wraps its file system. */
+/** The services of a configuration like the service's, until the end of the scope; `faulty` wraps its file system. */
 export const startStore = (
   variables: Readonly<Record<string, string>>,
   faulty?: Layer.Layer<FileSystem.FileSystem, never, FileSystem.FileSystem>
@@ -27,13 +27,13 @@ export const startStore = (
     : Layer.provideMerge(faulty, NodeServices.layer)
   return Effect.map(
     Layer.build(
-      ConfigStore.layer.pipe(
+      withTransfer(ConfigStore.layer).pipe(
         Layer.provide(Environment.layer),
         Layer.provide(withVariables(variables)),
         Layer.provide(platform)
       )
     ),
-    Context.get(ConfigStore)
+    servicesIn
   )
 }
 

@@ -3,11 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { accountsNamed, ambiguous, findAccount } from "../../src/config/Account.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { ConfigTransfer } from "../../src/config/ConfigTransfer.ts"
 import { decodeConfig } from "../../src/config/decodeConfig.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { CurrentVariables, resolveReferences } from "../../src/config/references.ts"
 import { tokenIdentifier } from "../../src/domain/identity.ts"
 import { listedRoutes, resolveRoute } from "../../src/domain/routes.ts"
+import { transferJson } from "../support/configServices.ts"
 
 const variables = (name: string) => ({ TITLE: "a gateway", PROXY: "http://user:secret@proxy:3128" })[name]
 
@@ -425,7 +427,7 @@ describe("references to the environment", () => {
     Effect.gen(function*() {
       const store = yield* ConfigStore
       yield* store.update((raw) => Effect.succeed({ ...raw, keys: ["k"] }))
-      const { json } = yield* store.exportConfig
+      const { json } = yield* (yield* ConfigTransfer).exportConfig
       const [, named] = store.now().upstreams.values()
       assert.strictEqual(Redacted.value(named!.headers[0]!.value), "a gateway")
       assert.strictEqual(Redacted.value(store.now().accounts[0]!.token!), "a gateway")
@@ -436,7 +438,7 @@ describe("references to the environment", () => {
         assert.notInclude(text, "secret")
       }
     }).pipe(
-      Effect.provide(ConfigStore.layerJson({
+      Effect.provide(transferJson({
         upstream: { driver: "embedded" },
         upstreams: { hosted: { ...hosted, headers: { "X-Title": "${TITLE}" }, proxy: "${PROXY}" } },
         accounts: [{ upstream: "hosted", token: "${TITLE}" }]

@@ -292,7 +292,7 @@ describe("an operator disconnects", () => {
             (exit) => Effect.sync(() => left.push(Exit.hasInterrupts(exit)))
           )
       }))
-    ).pipe(Layer.provide(ConfigStore.layerJson({ keys: [businessKey] }, { adminKey })))
+    ).pipe(Layer.provideMerge(ConfigStore.layerJson({ keys: [businessKey] }, { adminKey })))
     site = await startSite({}, { store })
     const { now, update } = Context.get(site.gateway.services, ConfigStore)
     const turn = Deferred.makeUnsafe<void>()

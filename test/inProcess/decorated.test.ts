@@ -138,7 +138,7 @@ describe("an app that decorates a service:", () => {
               return { ...current, limits: { ...limits, model_chars: 10 } }
             }
           }))
-      ).pipe(Layer.provide(config))
+      ).pipe(Layer.provideMerge(config))
       const app = mountGateway("/ai").pipe(Layer.provide(gatewayServices(builtIn)), Layer.provide(decorated))
       assertSay(yield* repliesOf(Layer.provide(app, platform)), "at most 10 are allowed")
     }))

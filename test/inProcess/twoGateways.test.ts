@@ -7,6 +7,7 @@ import { Deadlines } from "../../src/config/clock/Deadlines.ts"
 import { CurrentBufferedBytes } from "../../src/config/limits.ts"
 import { mostAtWork, WorkLimit } from "../../src/http/WorkLimit.ts"
 import {
+  AdminCredentials,
   complete,
   Completion,
   ConfigStore,
@@ -165,7 +166,7 @@ describe("a mounted gateway's admin API", () => {
           ),
           (response) => response.status
         )
-      return { status, store: Context.get(services, ConfigStore) }
+      return { status, credentials: Context.get(services, AdminCredentials) }
     })
   }
 
@@ -178,8 +179,8 @@ describe("a mounted gateway's admin API", () => {
 
   it.effect("accepts a generated key when the app sets no key", () =>
     Effect.gen(function*() {
-      const { status, store } = yield* app()
-      assert.strictEqual(yield* status(Redacted.value(store.adminKey)), 200)
+      const { credentials, status } = yield* app()
+      assert.strictEqual(yield* status(Redacted.value(credentials.adminKey)), 200)
     }))
 })
 

@@ -20,7 +20,7 @@ import { HttpServer } from "effect/http"
 import { layerAdminEnvironment } from "../../src/admin/AdminEnvironment.ts"
 import { CurrentSliceWatch } from "../../src/config/clock/cooperative.ts"
 import { CurrentPace } from "../../src/config/clock/retry.ts"
-import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { type ConfigServices, ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { SliceSize } from "../../src/domain/stream/cooperative.ts"
@@ -33,7 +33,7 @@ export const adminKey = "test-admin-key"
 export interface RunningGateway {
   readonly url: string
   readonly services: Context.Context<
-    Layer.Success<ReturnType<typeof serveGateway>> | ConfigStore
+    Layer.Success<ReturnType<typeof serveGateway>> | ConfigServices
   >
   readonly stop: () => Promise<void>
 }
@@ -41,7 +41,7 @@ export interface RunningGateway {
 /** Options of a gateway for tests. */
 export interface GatewayOptions {
   /** Replaces the configuration in memory. */
-  readonly store?: Layer.Layer<ConfigStore, unknown, NodeServices.NodeServices>
+  readonly store?: Layer.Layer<ConfigServices, unknown, NodeServices.NodeServices>
   /** Receives log lines from `logLevel` on (default `Info`). Without it nothing is logged. */
   readonly logger?: Logger.Logger<unknown, void>
   readonly logLevel?: LogLevel.LogLevel

@@ -16,6 +16,7 @@ import { Store } from "../../cluster/store/Store.ts"
 import { accountsNamed } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { anonymousKey } from "../../config/sharedAccounts.ts"
+import { SharedRevision } from "../../config/SharedRevision.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { servesModel } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
@@ -53,8 +54,9 @@ const nothingSeen: Omit<Taken, "held"> = { verdict: noVerdict, upstream: [], sti
 
 const makeSharedCore = Effect.fnUntraced(function*(
   shell: PoolShell<SharedTokens>
-): Effect.fn.Return<PoolCore<SharedTokens>, never, ConfigStore | Store | Scope.Scope> {
+): Effect.fn.Return<PoolCore<SharedTokens>, never, ConfigStore | SharedRevision | Store | Scope.Scope> {
   const config = yield* ConfigStore
+  const { reach } = yield* SharedRevision
   const store = yield* Store
   const clock = yield* Clock.Clock
   const now = () => monotonicMillis(clock)
@@ -293,7 +295,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     // The scope closed during the wait: the finalizer has run already.
     if (scope.state._tag === "Closed") return yield* Effect.interrupt
     // The grant may be of a configuration that this node has not received yet.
-    if (grant.revision > store.revision()) yield* restore(config.reach(grant.revision))
+    if (grant.revision > store.revision()) yield* restore(reach(grant.revision))
     if (store.revision() !== asked) {
       // The key may have been removed while its request waited. A caller within the process has no key.
       if (caller._tag === "Managed" && caller.key !== undefined && !isConfiguredKey(caller.owner)) {
@@ -412,5 +414,8 @@ const makeSharedCore = Effect.fnUntraced(function*(
 })
 
 /** Makes the pool; the scope ends everything that it does in the background. */
-export const makeSharedPool: Effect.Effect<AccountPool, never, ConfigStore | Upstreams | Store | Scope.Scope> =
-  makePoolOver(makeSharedCore)
+export const makeSharedPool: Effect.Effect<
+  AccountPool,
+  never,
+  ConfigStore | SharedRevision | Upstreams | Store | Scope.Scope
+> = makePoolOver(makeSharedCore)

@@ -10,6 +10,7 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { type AccountAccess, Accounts } from "../../accounts/Accounts.ts"
 import { assembleReply } from "../../completion/assembleReply.ts"
+import { ConfigOrigin } from "../../config/ConfigOrigin.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { classify } from "../../domain/classifyUpstreamFailure.ts"
 import { type Conversation, Text } from "../../domain/Conversation.ts"
@@ -85,6 +86,7 @@ export class AccountTests extends Context.Service<AccountTests, {
     const accounts = yield* Accounts
     const captures = yield* Captures
     const config = yield* ConfigStore
+    const { configWritable } = yield* ConfigOrigin
 
     /** Uses an account; tries once more with a fresh token if the upstream refuses the current one. */
     const using = <A>(
@@ -226,7 +228,7 @@ export class AccountTests extends Context.Service<AccountTests, {
         message: said,
         model: target === undefined || test.model?.targets.includes(target) === true ? modelName : targetName(target),
         session_count: Result.isSuccess(outcome) && Result.isSuccess(known) ? yield* countSessions(known.success) : 0,
-        config_writable: yield* config.configWritable,
+        config_writable: yield* configWritable,
         ...(thinking === "" ? {} : { thinking })
       }
     })
@@ -251,8 +253,9 @@ export class AccountTests extends Context.Service<AccountTests, {
     })
   })
 
-  static readonly layer: Layer.Layer<AccountTests, never, Accounts | Captures | ConfigStore> = Layer.effect(
-    AccountTests,
-    AccountTests.make
-  )
+  static readonly layer: Layer.Layer<AccountTests, never, Accounts | Captures | ConfigOrigin | ConfigStore> = Layer
+    .effect(
+      AccountTests,
+      AccountTests.make
+    )
 }

@@ -14,11 +14,13 @@ import { errors, type JWTPayload, jwtVerify, SignJWT } from "jose"
 import { randomUUID } from "node:crypto"
 import { AdminPassword, maxPassword } from "../../accounts/AdminPassword.ts"
 import { Callers } from "../../accounts/Callers.ts"
+import { AdminCredentials } from "../../config/AdminCredentials.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import type { LoginToken } from "../../config/EndedLogins.ts"
 import type { AdminConfig, AdminToken } from "../../config/GatewayConfig.ts"
 import type { Role } from "../../config/schema.ts"
 import { adminTokenPrefix } from "../../config/secrets.ts"
+import { SharedRevision } from "../../config/SharedRevision.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { savedOr, setFields } from "../changes.ts"
 import type { Operator } from "../middleware.ts"
@@ -71,10 +73,6 @@ const claimsOf = ({ exp, generation, iat, jti, role, token }: JWTPayload): Claim
 
 const unauthorized = gatewayError("authentication_failed", "The admin credential is missing, wrong or expired")
 
-/** Whether the generated admin key of a start without a key is still in use. */
-export const usesGeneratedKey = (config: ConfigStore["Service"]): boolean =>
-  config.adminKeyGenerated && config.now().admin.password_hash === undefined
-
 export class AdminAuth extends Context.Service<AdminAuth, {
   /**
    * Checks the admin key or password, or a token, and returns a JWT for `hours`; if absent, for the configured time. A JWT does
@@ -95,6 +93,8 @@ export class AdminAuth extends Context.Service<AdminAuth, {
   readonly logout: (token: string) => Effect.Effect<boolean>
   /** Whether this is the current admin key or password. Throttled as a login. */
   readonly isPresent: (key: string, address: string) => Effect.Effect<boolean, GatewayError>
+  /** Whether the generated admin key of a start without a key is still in use. */
+  readonly usesGeneratedKey: () => boolean
   /** Sets the password and invalidates every JWT. */
   readonly setPassword: (
     password: string
@@ -102,6 +102,8 @@ export class AdminAuth extends Context.Service<AdminAuth, {
 }>()("model-gateway/admin/AdminAuth") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
+    const { adminKeyGenerated, endedLogins, isAdminKey, jwtSecret } = yield* AdminCredentials
+    const { newest } = yield* SharedRevision
     const callers = yield* Callers
     const password = yield* AdminPassword
     const secrets = yield* AdminSecrets
@@ -110,7 +112,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     const wrongKeys = makeCredentialThrottle(secrets.keys, clock)
     /** The clock of all nodes. */
     const currentTimeMillis = Effect.map(Clock.currentTimeMillis, (now) => now + secrets.clockOffset())
-    const secret = Redacted.value(config.jwtSecret)
+    const secret = Redacted.value(jwtSecret)
 
     /** Saves the byte that tells most callers' tokens from the password, if it is missing or made with another secret. */
     const saveCheck = (key: string, hash: string) => {
@@ -130,7 +132,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
       // The generation makes credentials that were right before a password change unknown.
       const known = `${admin.generation} ${key}`
       if (admin.password_hash === undefined) {
-        const right = config.isAdminKey(key)
+        const right = isAdminKey(key)
         return right && key.length >= unguessable
           ? Effect.succeed(true)
           : throttle.check(address, Effect.succeed(right), known)
@@ -196,9 +198,9 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     /** The token that a credential is; a node of a store looks in the newest configuration before it gives up. */
     const tokenIn = (credential: string): Effect.Effect<AdminToken | undefined> => {
       const found = findToken(config.now().admin, credential)
-      return found !== undefined || config.newest === undefined || !credential.startsWith(adminTokenPrefix)
+      return found !== undefined || newest === undefined || !credential.startsWith(adminTokenPrefix)
         ? Effect.succeed(found)
-        : Effect.map(Effect.ignore(config.newest), () => findToken(config.now().admin, credential))
+        : Effect.map(Effect.ignore(newest), () => findToken(config.now().admin, credential))
     }
 
     /** Whether a token is still configured and valid at `now`, in milliseconds. */
@@ -213,7 +215,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
       const token = claims.token === undefined ? undefined : tokenOfSession(admin, claims.token)
       return claims.expiresAt * 1000 > now && claims.generation === admin.generation &&
           (claims.token === undefined || (token !== undefined && !hasExpired(token, now)))
-        ? Effect.map(config.endedLogins.has(claims), (ended) => !ended)
+        ? Effect.map(endedLogins.has(claims), (ended) => !ended)
         : Effect.succeed(false)
     }
 
@@ -315,13 +317,14 @@ export class AdminAuth extends Context.Service<AdminAuth, {
           Effect.map(Option.flatMapNullishOr(claimsOf)),
           Effect.flatMap(Option.match({
             onNone: () => Effect.succeed(true),
-            onSome: (claims) => claims.jti === "" ? Effect.succeed(true) : config.endedLogins.end(claims)
+            onSome: (claims) => claims.jti === "" ? Effect.succeed(true) : endedLogins.end(claims)
           }))
         ),
       isPresent: (key, address) =>
         Effect.suspend(() => isRight(key, config.now().admin, address)).pipe(
           Effect.catchTag("QueueFull", tooMany)
         ),
+      usesGeneratedKey: () => adminKeyGenerated && config.now().admin.password_hash === undefined,
       setPassword: Effect.fn("AdminAuth.setPassword")(function*(chosen) {
         if (chosen.length < minPassword || chosen.length > maxPassword) {
           const rule = chosen.length < minPassword ? `at least ${minPassword}` : `at most ${maxPassword}`
@@ -343,8 +346,9 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     })
   })
 
-  static readonly layer: Layer.Layer<AdminAuth, never, AdminSecrets | ConfigStore | Callers> = Layer.effect(
+  static readonly layer: Layer.Layer<
     AdminAuth,
-    AdminAuth.make
-  ).pipe(Layer.provide(AdminPassword.layer))
+    never,
+    AdminCredentials | AdminSecrets | Callers | ConfigStore | SharedRevision
+  > = Layer.effect(AdminAuth, AdminAuth.make).pipe(Layer.provide(AdminPassword.layer))
 }

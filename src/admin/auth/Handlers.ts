@@ -12,7 +12,7 @@ import { respond } from "../../http/reply.ts"
 import { bearerToken } from "../../http/RequestContext.ts"
 import { adminBodyOf } from "../adminBody.ts"
 import { adminHandlers } from "../handlers.ts"
-import { AdminAuth, usesGeneratedKey } from "./AdminAuth.ts"
+import { AdminAuth } from "./AdminAuth.ts"
 import { AdminAuthGroup, AdminSessionGroup } from "./Api.ts"
 import { adminCredential, isSameOrigin, sessionCookie } from "./sessionCookie.ts"
 
@@ -98,7 +98,7 @@ export const AdminSessionHandlers = adminHandlers(AdminSessionGroup, function*()
         name: session.name,
         expires_at: session.expiresAt,
         remaining_seconds: session.remainingSeconds,
-        default_password_warning: usesGeneratedKey(config)
+        default_password_warning: auth.usesGeneratedKey()
       } as const
     }),
     end: Effect.fnUntraced(function*({ endpoint, request }) {

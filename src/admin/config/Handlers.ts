@@ -3,7 +3,9 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import { ConfigStore, type Imported } from "../../config/ConfigStore.ts"
+import { ConfigOrigin } from "../../config/ConfigOrigin.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { ConfigTransfer, type Imported } from "../../config/ConfigTransfer.ts"
 import { forEachCooperatively, isJsonObject } from "../../config/json.ts"
 import { jsonText } from "../../http/reply.ts"
 import { viewAccount } from "../accounts/view.ts"
@@ -43,9 +45,11 @@ const importCounts = (imported: Imported & { readonly ended: string | undefined 
 
 export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
   const store = yield* ConfigStore
+  const origin = yield* ConfigOrigin
+  const { exportConfig, importConfig } = yield* ConfigTransfer
 
   const exported = Effect.map(
-    store.exportConfig,
+    exportConfig,
     ({ base64, json }) =>
       // `json` is the configuration's own text, so that it need not be written twice.
       jsonText(`{"success":true,"config":${json},"json":${JSON.stringify(json)},"base64":"${base64}"}`)
@@ -61,8 +65,8 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
       return yield* respondInSlices(endpoint, {
         keys: config.configured_keys,
         ...(config.generated_key === undefined ? {} : { generated_key: config.generated_key }),
-        ...store.source,
-        config_writable: yield* store.configWritable,
+        ...origin.source,
+        config_writable: yield* origin.configWritable,
         accounts,
         msgcompat_mapping: { fast: config.msgcompat_mapping.fast, slow: config.msgcompat_mapping.slow }
       })
@@ -88,7 +92,7 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
       const { config, mode } = yield* Effect.fromResult(readImport(body, query.mode))
       const dryRun = query.dry_run === "true"
       const before = yield* store.current
-      const importing = endingGenerated(store, store.importConfig(config, mode, { dryRun }))
+      const importing = endingGenerated(store, importConfig(config, mode, { dryRun }))
       const imported = yield* dryRun
         ? savedOr(importing)
         : changed(`a configuration was imported (${mode})`, importing)
@@ -109,7 +113,7 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
         "keys and accounts were imported",
         endingGenerated(
           store,
-          store.importConfig(
+          importConfig(
             {
               ...(keys === undefined ? {} : { keys }),
               ...(accounts === undefined ? {} : { accounts: yield* givenAccounts(accounts) })

@@ -15,6 +15,7 @@ import { type AccountFacts, Accounts } from "../../accounts/Accounts.ts"
 import type { QueueStatus } from "../../accounts/Lease.ts"
 import { findAccount } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { RequestRecord } from "../../recordings/RequestRecord.ts"
 import { Requests } from "../../recordings/Requests.ts"
@@ -106,9 +107,10 @@ const placeOf = (boot: string, id: string): number | undefined => {
 export const eventFeed = Effect.fnUntraced(function*(
   { boot, node, startedAt }: FeedSource,
   { lastEventId, operator, topics }: FeedOptions
-): Effect.fn.Return<Stream.Stream<string>, never, Accounts | ConfigStore | Requests | Scope.Scope> {
+): Effect.fn.Return<Stream.Stream<string>, never, Accounts | ConfigStore | ConfigTransfer | Requests | Scope.Scope> {
   const accounts = yield* Accounts
   const config = yield* ConfigStore
+  const { configHash } = yield* ConfigTransfer
   const requests = yield* Requests
   const clock = yield* Clock.Clock
   const draining = yield* Draining
@@ -253,7 +255,7 @@ export const eventFeed = Effect.fnUntraced(function*(
     return eventText("requests", { items: values.map((record) => viewItem(record, view())), more })
   })
 
-  const configEvent = Effect.map(config.configHash, (hash) => {
+  const configEvent = Effect.map(configHash, (hash) => {
     if (hash === revision) return ""
     revision = hash
     return eventText("config", { revision: hash })
@@ -275,7 +277,7 @@ export const eventFeed = Effect.fnUntraced(function*(
     })]
   }
 
-  const hello = yield* config.configHash
+  const hello = yield* configHash
   first.push(eventText("hello", { version: currentVersion, started_at: startedAt, revision: hello }), ...missed())
 
   const next: Effect.Effect<string, Cause.Done> = Effect.suspend(() => {

@@ -8,6 +8,7 @@ import * as Stream from "effect/Stream"
 import { randomBytes } from "node:crypto"
 import { Accounts } from "../../accounts/Accounts.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { Requests } from "../../recordings/Requests.ts"
 import { adminHandlers } from "../handlers.ts"
@@ -69,6 +70,7 @@ const topicsIn = (text: string | undefined) => {
 export const AdminEventsHandlers = adminHandlers(AdminEventsGroup, function*() {
   const accounts = yield* Accounts
   const config = yield* ConfigStore
+  const transfer = yield* ConfigTransfer
   const requests = yield* Requests
   const draining = yield* Draining
   const source: FeedSource = {
@@ -95,6 +97,7 @@ export const AdminEventsHandlers = adminHandlers(AdminEventsGroup, function*() {
       }).pipe(
         Effect.provideService(Accounts, accounts),
         Effect.provideService(ConfigStore, config),
+        Effect.provideService(ConfigTransfer, transfer),
         Effect.provideService(Requests, requests),
         Effect.provideService(Draining, draining)
       )

@@ -12,7 +12,9 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
+import { ConfigOrigin } from "../../config/ConfigOrigin.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
 import type { HostEnvironment } from "../../config/Environment.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { type RawConfig, stringifyConfig } from "../../config/json.ts"
@@ -143,6 +145,8 @@ export class HostSync extends Context.Service<HostSync, {
     const client = yield* HttpClient.HttpClient
     const { hosting } = yield* AdminEnvironment
     const store = yield* ConfigStore
+    const { source: { env_backed } } = yield* ConfigOrigin
+    const { configHash, exportConfig, hashOf } = yield* ConfigTransfer
     const tests = yield* AccountTests
     const one = yield* Semaphore.make(1)
 
@@ -206,9 +210,9 @@ export class HostSync extends Context.Service<HostSync, {
       const { failed, validated } = request.auto_validate ?? true
         ? yield* ask("validate_accounts", validate(requestId))
         : { failed: [], validated: 0 }
-      const { config } = yield* store.exportConfig
+      const { config } = yield* exportConfig
       const synced: Synced = {
-        last_synced_hash: yield* store.hashOf(config),
+        last_synced_hash: yield* hashOf(config),
         last_sync_time: Math.floor((yield* Clock.currentTimeMillis) / 1000)
       }
       // The deployed instance gets the record of this sync too.
@@ -264,14 +268,14 @@ export class HostSync extends Context.Service<HostSync, {
         }),
       status: Effect.fnUntraced(function*(draft) {
         const { host } = yield* store.current
-        const config_hash = yield* store.configHash
-        const draft_hash = draft === undefined ? config_hash : yield* store.hashOf(draft)
+        const config_hash = yield* configHash
+        const draft_hash = draft === undefined ? config_hash : yield* hashOf(draft)
         const last_synced_hash = host.last_synced_hash ?? ""
         return {
           synced: config_hash === last_synced_hash,
           last_sync_time: host.last_sync_time ?? 0,
           has_synced_before: last_synced_hash !== "",
-          env_backed: store.source.env_backed,
+          env_backed,
           config_hash,
           last_synced_hash,
           draft_hash,
@@ -281,6 +285,9 @@ export class HostSync extends Context.Service<HostSync, {
     })
   })
 
-  static readonly layer: Layer.Layer<HostSync, never, AccountTests | ConfigStore | HttpClient.HttpClient> = Layer
-    .effect(HostSync, HostSync.make)
+  static readonly layer: Layer.Layer<
+    HostSync,
+    never,
+    AccountTests | ConfigOrigin | ConfigStore | ConfigTransfer | HttpClient.HttpClient
+  > = Layer.effect(HostSync, HostSync.make)
 }

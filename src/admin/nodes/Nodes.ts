@@ -10,7 +10,7 @@ import { hostname } from "node:os"
 import { Accounts } from "../../accounts/Accounts.ts"
 import { asList, readStatus } from "../../accounts/shared/poolScripts.ts"
 import { Store } from "../../cluster/store/Store.ts"
-import { ConfigStore } from "../../config/ConfigStore.ts"
+import { SharedRevision } from "../../config/SharedRevision.ts"
 import { makePeers, noPeers, type Peers } from "./peers.ts"
 
 /** The state of a node. Times are Unix milliseconds. */
@@ -112,12 +112,12 @@ export class Nodes extends Context.Service<Nodes, {
     )
 
   /** The nodes of a store. */
-  static readonly layerShared = (version: string): Layer.Layer<Nodes, never, Accounts | ConfigStore | Store> =>
+  static readonly layerShared = (version: string): Layer.Layer<Nodes, never, Accounts | SharedRevision | Store> =>
     Layer.effect(
       Nodes,
       Effect.gen(function*() {
         const accounts = yield* Accounts
-        const config = yield* ConfigStore
+        const { isCurrent } = yield* SharedRevision
         const store = yield* Store
         const started_at = yield* Clock.currentTimeMillis
         const fork = yield* FiberSet.makeRuntime<never, void, never>()
@@ -160,7 +160,7 @@ export class Nodes extends Context.Service<Nodes, {
             const facts = { state, url, version, revision: store.revision(), round_trip_ms: roundTrip, since }
             return detail === undefined ? facts : { ...facts, detail }
           },
-          isReady: () => store.isUp() && config.isCurrent(),
+          isReady: () => store.isUp() && isCurrent(),
           list,
           watchDraining: (isDraining) => store.watchDraining(isDraining),
           peers: makePeers(store, fork),

@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { normalizeModelName } from "../../domain/models.ts"
@@ -65,9 +66,10 @@ const viewTargets = (raw: RawConfig, { prices, route_table }: GatewayConfig): Pr
 
 export const AdminPricesHandlers = adminHandlers(AdminPricesGroup, function*() {
   const store = yield* ConfigStore
+  const { configHash } = yield* ConfigTransfer
   return {
     get: Effect.fnUntraced(function*() {
-      const revision = yield* store.configHash
+      const revision = yield* configHash
       const raw = yield* store.currentRaw
       const config = store.now()
       return yield* respondInSlices(endpoints.get, {

@@ -19,7 +19,7 @@ import { makeNodeItems } from "../nodeItems.ts"
 import { Nodes } from "../nodes/Nodes.ts"
 import { readTime, wrongTime } from "../queryTime.ts"
 import { AdminRequestsGroup, type RequestDetail, type RequestItem } from "./Api.ts"
-import { contextOf, makeFacets } from "./facets.ts"
+import { makeFacets, searchContext } from "./facets.ts"
 import { idOf, numberOf, viewDetail, viewItem, withoutBodies } from "./view.ts"
 
 const defaultLimit = 50
@@ -96,6 +96,7 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
   const nodes = yield* makeNodeItems
   const self = yield* Nodes
   const facets = yield* makeFacets
+  const known = yield* searchContext
 
   /** The number after which each node goes on; without a shared store a cursor is the id of a record. */
   const readBefore = (cursor: string): { readonly [node: string]: number } | undefined => {
@@ -107,7 +108,7 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
     return read._tag === "None" ? undefined : read.value
   }
 
-  const context = () => ({ node: nodes.node(), ...contextOf(store) })
+  const context = () => ({ node: nodes.node(), ...known() })
 
   const merged = nodes.merged("records", (question) => {
     const { before, filter, limit } = readQuestion(question)

@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { AdminCredentials } from "../../config/AdminCredentials.ts"
 import { runCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { Requests } from "../../recordings/Requests.ts"
@@ -39,20 +40,20 @@ const [writeFilter, readFilter] = [Schema.encodeSync(FilterText), Schema.decodeS
 const kind = "request facets"
 
 /** What searches and views know beside the records, by the configuration in effect. */
-export const contextOf = (store: ConfigStore["Service"]) => ({
-  keyName: keyNameIn(store.now()),
-  secrets: [Redacted.value(store.adminKey)]
+export const searchContext = Effect.map(Effect.all([ConfigStore, AdminCredentials]), ([store, { adminKey }]) => {
+  const secrets = [Redacted.value(adminKey)]
+  return () => ({ keyName: keyNameIn(store.now()), secrets })
 })
 
 /** Makes the counts of all nodes, and answers the questions of the others. */
 export const makeFacets = Effect.gen(function*() {
   const requests = yield* Requests
-  const store = yield* ConfigStore
+  const context = yield* searchContext
   const { peers } = yield* Nodes
 
   const own = (filter: RequestFilter): Effect.Effect<typeof NodeFacets.Type> =>
     Effect.map(
-      runCooperatively(countFacets(requests.older(undefined), filter, contextOf(store))),
+      runCooperatively(countFacets(requests.older(undefined), filter, context())),
       (counted) => ({ ...counted, kept: requests.status().kept })
     )
   peers.answers(kind, (question) => Effect.map(own(readFilter(question)), (counted) => writeFacets(counted)))
@@ -64,7 +65,7 @@ export const makeFacets = Effect.gen(function*() {
     )
     const all = [counted, ...Array.from(answers.values(), (text) => readFacets(text))]
     const { complete, counts, total } = addFacets(all)
-    const { keyName } = contextOf(store)
+    const { keyName } = context()
     const view = (name: FacetName) =>
       counts[name].map(([value, count]) => ({ value, name: name === "key" ? keyName(value) ?? null : null, count }))
     const facets: typeof RequestFacets.fields.facets.Type = {

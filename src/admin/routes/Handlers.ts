@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
 import { lastingOf, replaceMap } from "../changes.ts"
@@ -16,9 +17,10 @@ const viewRoutes = ({ routes, runtime }: GatewayConfig) =>
 
 export const AdminRoutesHandlers = adminHandlers(AdminRoutesGroup, function*() {
   const store = yield* ConfigStore
+  const { configHash } = yield* ConfigTransfer
   return {
     get: Effect.fnUntraced(function*() {
-      const revision = yield* store.configHash
+      const revision = yield* configHash
       return { routes: viewRoutes(store.now()), revision }
     }),
     set: Effect.fnUntraced(function*({ headers, request }) {

@@ -2,11 +2,13 @@
  * Serves runtime settings and the admin password.
  */
 import * as Effect from "effect/Effect"
+import { ConfigOrigin } from "../../config/ConfigOrigin.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { clientAddress } from "../../http/clientAddress.ts"
 import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
-import { AdminAuth, usesGeneratedKey } from "../auth/AdminAuth.ts"
+import { AdminAuth } from "../auth/AdminAuth.ts"
 import { adminCredential } from "../auth/sessionCookie.ts"
 import { changed, lastingOf, revisionIn } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
@@ -29,6 +31,8 @@ const withFaults = (error: GatewayError): GatewayError =>
 
 export const AdminSettingsHandlers = adminHandlers(AdminSettingsGroup, function*() {
   const store = yield* ConfigStore
+  const origin = yield* ConfigOrigin
+  const { hashOf } = yield* ConfigTransfer
   const auth = yield* AdminAuth
   return {
     get: Effect.fnUntraced(function*() {
@@ -36,13 +40,13 @@ export const AdminSettingsHandlers = adminHandlers(AdminSettingsGroup, function*
       const { jwt_expire_hours, jwt_valid_after_unix, password_hash } = config.admin
       return {
         success: true,
-        env_backed: store.source.env_backed,
-        needs_host_sync: yield* store.needsHostSync,
+        env_backed: origin.source.env_backed,
+        needs_host_sync: yield* origin.needsHostSync,
         admin: {
           has_password_hash: password_hash !== undefined,
           jwt_expire_hours,
           jwt_valid_after_unix,
-          default_password_warning: usesGeneratedKey(store)
+          default_password_warning: auth.usesGeneratedKey()
         },
         ...groupsInEffect(config)
       }
@@ -51,9 +55,9 @@ export const AdminSettingsHandlers = adminHandlers(AdminSettingsGroup, function*
       const raw = yield* store.currentRaw
       const config = yield* store.current
       return {
-        revision: yield* store.hashOf(raw),
+        revision: yield* hashOf(raw),
         fields: settingsFields(raw, config),
-        warnings: [...config.warnings, ...store.advice]
+        warnings: [...config.warnings, ...origin.advice]
       }
     }),
     set: Effect.fnUntraced(function*({ headers, request }) {
@@ -67,7 +71,7 @@ export const AdminSettingsHandlers = adminHandlers(AdminSettingsGroup, function*
       return {
         success: true,
         message: "The settings are in effect",
-        env_backed: store.source.env_backed,
+        env_backed: origin.source.env_backed,
         ...lastingOf(saved)
       }
     }),

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ConfigInvalid } from "../../config/ConfigError.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
+import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
 import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.ts"
 import { shownAddress, shownEntry, shownProxy, withoutSecrets } from "../../config/hidden.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
@@ -91,6 +92,7 @@ const objectOf = (value: unknown): RawConfig => isJsonObject(value) ? value : {}
 
 export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, function*() {
   const store = yield* ConfigStore
+  const { configHash } = yield* ConfigTransfer
   const views = yield* UpstreamViews
   const tests = yield* UpstreamTests
   const servers = yield* ServerFindings
@@ -147,7 +149,7 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
   return {
     list: Effect.fnUntraced(function*() {
       const { items, missing } = yield* itemsOf
-      return { upstreams: items, revision: yield* store.configHash, ...missing }
+      return { upstreams: items, revision: yield* configHash, ...missing }
     }),
     add: Effect.fnUntraced(function*({ headers, request }) {
       const body = yield* readUpstream(request)

@@ -1,0 +1,44 @@
+/**
+ * Where the configuration comes from, and whether its changes last there.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import type * as Path from "effect/Path"
+import { Environment, namedFolder } from "./Environment.ts"
+
+/** Where the configuration comes from, with the field names of the admin API. */
+export interface ConfigSource {
+  /** True if the environment is the source, so that changes stay in memory. */
+  readonly env_backed: boolean
+  readonly env_source_present: boolean
+  readonly env_writeback_enabled: boolean
+  readonly config_path: string
+}
+
+export class ConfigOrigin extends Context.Service<ConfigOrigin, {
+  readonly source: ConfigSource
+  /** Advice on the environment's variables, as of the start. */
+  readonly advice: ReadonlyArray<string>
+  /** Whether changes survive a restart, judging by the last save. */
+  readonly configWritable: Effect.Effect<boolean>
+  /** Whether only a sync to the hosting platform would preserve the changes. */
+  readonly needsHostSync: Effect.Effect<boolean>
+}>()("model-gateway/config/ConfigOrigin") {}
+
+/**
+ * The folder for the gateway's own data: `GATEWAY_DATA_DIR`, by default `data` beside an existing configuration file.
+ * `undefined` without either. The folder need not exist.
+ */
+export const dataFolder: Effect.Effect<
+  string | undefined,
+  never,
+  ConfigOrigin | Environment | FileSystem.FileSystem | Path.Path
+> = Effect.gen(function*() {
+  const folder = yield* namedFolder
+  if ((yield* Environment).dataDir !== undefined) return folder
+  const { config_path, env_backed } = (yield* ConfigOrigin).source
+  const fs = yield* FileSystem.FileSystem
+  const isThere = !env_backed && (yield* Effect.orElseSucceed(fs.exists(config_path), () => false))
+  return isThere ? folder : undefined
+})
