@@ -7,6 +7,7 @@
  *   app.
  * - `gatewayServices(upstream)` takes the app's own upstream: any `Driver`, or a `LanguageModel`.
  * - `Accounts` is the account pool alone.
+ * - `Keys`, `Routes`, `UpstreamEntries`, `Tokens` and `Prices` change the configuration by the rules of the admin API.
  *
  * `model-gateway/sieve`, `model-gateway/transducer` and `model-gateway/api` need no server. `model-gateway/testing` is the
  * gateway with its upstream for tests.
@@ -32,8 +33,19 @@ export { Deadlines } from "./config/clock/Deadlines.ts"
 export { ConfigConflict, ConfigFileError, ConfigInvalid } from "./config/ConfigError.ts"
 export { ConfigOrigin } from "./config/ConfigOrigin.ts"
 export { ConfigStore } from "./config/ConfigStore.ts"
-export type { ConfigServices } from "./config/ConfigStore.ts"
+export type { ConfigServices, Saved, UpdateError, UpdateOptions } from "./config/ConfigStore.ts"
 export { ConfigTransfer } from "./config/ConfigTransfer.ts"
+export type { KeysSaved } from "./config/entries/endedKey.ts"
+export type { KeyEntry } from "./config/entries/keyIndex.ts"
+export type { KeyFields } from "./config/entries/keyRecord.ts"
+export { Keys } from "./config/entries/Keys.ts"
+export type { KeyAdded, KeyChanged, NewKey } from "./config/entries/Keys.ts"
+export { Prices } from "./config/entries/Prices.ts"
+export { Routes } from "./config/entries/Routes.ts"
+export { Tokens } from "./config/entries/Tokens.ts"
+export type { NewToken, TokenAdded } from "./config/entries/Tokens.ts"
+export { UpstreamEntries } from "./config/entries/UpstreamEntries.ts"
+export type { UpstreamRemoved } from "./config/entries/UpstreamEntries.ts"
 export { Environment, EnvironmentInvalid } from "./config/Environment.ts"
 export type { GatewayConfig } from "./config/GatewayConfig.ts"
 export { ListedModels } from "./config/ListedModels.ts"

@@ -4,36 +4,19 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { CanLeave } from "../config/clock/waiting.ts"
-import type { ConfigStore, Saved, UpdateError } from "../config/ConfigStore.ts"
-import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { isJsonObject, type RawConfig, sha256Hex } from "../config/json.ts"
+import type { Saved, UpdateError } from "../config/ConfigStore.ts"
+import type { KeysSaved } from "../config/entries/endedKey.ts"
+import type { RawConfig } from "../config/json.ts"
 import { setField } from "../config/rawConfig.ts"
-import { GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import { keyId } from "../domain/identity.ts"
+import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { CurrentRequestStats } from "../http/RequestContext.ts"
 import { CurrentOperator, type Done } from "./middleware.ts"
 
 /** Fields of every reply to a change (`lasting` of the contract). */
 export const lastingOf = ({ config_writable, needs_host_sync }: Saved) => ({ config_writable, needs_host_sync })
 
-/**
- * A change that may add keys, with the id of the generated key that it ends (`endedKey` of the contract). Logs the end, unless the
- * change is a dry run.
- */
-export const endingGenerated = Effect.fnUntraced(function*<A extends Saved, E, R>(
-  store: { readonly now: () => GatewayConfig },
-  change: Effect.Effect<A, E, R>
-) {
-  const generated = store.now().generated_key
-  const saved = yield* change
-  const { keys } = saved.config
-  if (generated === undefined || keys.length === 0 || keys.includes(generated)) return { ...saved, ended: undefined }
-  if (!store.now().keys.includes(generated)) yield* Effect.logInfo("The generated business key is no longer accepted")
-  return { ...saved, ended: keyId(generated, sha256Hex) }
-})
-
 /** `endedKey` of the contract. */
-export const endedOf = ({ ended }: { readonly ended: string | undefined }) => ended === undefined ? {} : { ended }
+export const endedOf = ({ ended }: Pick<KeysSaved, "ended">) => ended === undefined ? {} : { ended }
 
 /** Records what the operator of the request did, in the history and in the log. */
 export const logChange = (
@@ -91,21 +74,3 @@ export const setFields = (
   group: string,
   fields: Readonly<Record<string, Schema.Json | undefined>>
 ): RawConfig => Object.entries(fields).reduce((next, [name, value]) => setField(next, [group, name], value), raw)
-
-/**
- * Replaces a map of the configuration by the whole map that a request gives. An empty one leaves the file. `ifMatch` is the header of
- * the request.
- */
-export const replaceMap = Effect.fnUntraced(function*(
-  store: typeof ConfigStore.Service,
-  name: "prices" | "routes",
-  map: unknown,
-  ifMatch: string | undefined
-) {
-  if (map === undefined) return yield* invalidRequest(`${name} is required`, name)
-  const value = isJsonObject(map) && Object.keys(map).length === 0 ? undefined : map as Schema.Json
-  return yield* changed(
-    `the ${name} were changed`,
-    store.update((raw) => Effect.succeed(setField(raw, [name], value)), { expected: revisionIn(ifMatch) })
-  )
-})

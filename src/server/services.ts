@@ -15,6 +15,11 @@ import { Completion } from "../completion/Completion.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { ConfigTransfer } from "../config/ConfigTransfer.ts"
+import { Keys } from "../config/entries/Keys.ts"
+import { Prices } from "../config/entries/Prices.ts"
+import { Routes } from "../config/entries/Routes.ts"
+import { Tokens } from "../config/entries/Tokens.ts"
+import { UpstreamEntries } from "../config/entries/UpstreamEntries.ts"
 import { layerBufferedBytes, layerLimits } from "../config/limits.ts"
 import { WorkLimit } from "../http/WorkLimit.ts"
 import { Captures } from "../recordings/Captures.ts"
@@ -49,6 +54,16 @@ export const SharedState = Nodes.layerShared(currentVersion).pipe(
   Layer.merge(KeyLimits.layerShared)
 )
 
+/** What is done with a configuration, over the store that has it. */
+const layerConfigTasks = Layer.mergeAll(
+  ConfigTransfer.layer,
+  Keys.layer,
+  Routes.layer,
+  UpstreamEntries.layer,
+  Tokens.layer,
+  Prices.layer
+)
+
 const servicesOver = <E, R, E2, R2>(
   upstreams: Layer.Layer<Upstreams, E, R>,
   state: Layer.Layer<GatewayState, E2, R2>
@@ -64,7 +79,8 @@ const servicesOver = <E, R, E2, R2>(
     Layer.provide(SampleFolder.layerRecordings),
     Layer.provideMerge(SampleFolder.layer),
     Layer.provideMerge(Lifecycle.layer),
-    Layer.provideMerge(Layer.mergeAll(WorkLimit.layer, RequestMetrics.layer, ConfigTransfer.layer)),
+    Layer.provideMerge(Layer.mergeAll(WorkLimit.layer, RequestMetrics.layer)),
+    Layer.provideMerge(layerConfigTasks),
     Layer.provideMerge(Layer.mergeAll(Deadlines.layer, layerBufferedBytes, layerLimits, layerRegistry))
   )
 

@@ -4,14 +4,7 @@
 import * as Redacted from "effect/Redacted"
 import { hash, timingSafeEqual } from "node:crypto"
 import type { AdminConfig, AdminToken } from "../../config/GatewayConfig.ts"
-import { sha256Hex } from "../../config/json.ts"
-import { adminTokenPrefix, generateKey } from "../../config/secrets.ts"
-
-/** A new secret with its hash. */
-export const newSecret = () => {
-  const secret = generateKey("mga")
-  return { secret, hash: sha256Hex(secret) }
-}
+import { adminTokenPrefix } from "../../config/secrets.ts"
 
 /** The token that a credential is: one hash, and a comparison in constant time with each of at most 100 tokens. */
 export const findToken = ({ tokens }: AdminConfig, credential: string): AdminToken | undefined => {

@@ -6,11 +6,12 @@ import type * as Schema from "effect/Schema"
 import { ConfigOrigin } from "../../config/ConfigOrigin.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { ConfigTransfer, type Imported } from "../../config/ConfigTransfer.ts"
+import { endingGenerated, type KeysSaved } from "../../config/entries/endedKey.ts"
 import { forEachCooperatively, isJsonObject } from "../../config/json.ts"
 import { jsonText } from "../../http/reply.ts"
 import { viewAccount } from "../accounts/view.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
-import { changed, endedOf, endingGenerated, lastingOf, savedOr } from "../changes.ts"
+import { changed, endedOf, lastingOf, savedOr } from "../changes.ts"
 import { adminHandlers, respondInSlices } from "../handlers.ts"
 import { AdminConfigGroup, ConfigReply, ConfigRequest, ListsRequest } from "./Api.ts"
 import { importChanges } from "./importChanges.ts"
@@ -35,7 +36,7 @@ const givenAccounts = Effect.fnUntraced(function*(accounts: Schema.Json) {
   return given
 })
 
-const importCounts = (imported: Imported & { readonly ended: string | undefined }) => ({
+const importCounts = (imported: Imported & KeysSaved) => ({
   imported_keys: imported.imported_keys,
   imported_accounts: imported.imported_accounts,
   warnings: imported.warnings,

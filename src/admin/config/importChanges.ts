@@ -4,10 +4,10 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { Account } from "../../config/Account.ts"
+import { indexKeys } from "../../config/entries/keyIndex.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively } from "../../config/json.ts"
 import { tokenPreview } from "../../domain/identity.ts"
-import { indexKeys } from "../keys/items.ts"
 import { groupsInEffect } from "../settings/fields.ts"
 import type { ImportChanges, ListChanges } from "./Api.ts"
 

@@ -1,37 +1,15 @@
 /**
  * Keys as the admin API shows them: ids and a preview, never the key.
  */
-import * as Effect from "effect/Effect"
+import type { KeyEntry } from "../../config/entries/keyIndex.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
-import { forEachCooperatively, sha256Hex } from "../../config/json.ts"
 import type { KeyRecord } from "../../config/keyRecords.ts"
 import { formatDecimal } from "../../domain/decimal.ts"
-import { keyId, keyPreview } from "../../domain/identity.ts"
+import { keyPreview } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
 import { keyStatusOf, type KeyUsage } from "../../usage/KeyLimits.ts"
 import { limitedWindows } from "../../usage/limitedWindows.ts"
 import type { KeyItem, KeyWindowView } from "./Api.ts"
-
-/** The accepted keys with their ids, in the order of `keys`. */
-export interface KeyIndex {
-  readonly keys: ReadonlyArray<{ readonly id: string; readonly key: string }>
-  readonly byId: ReadonlyMap<string, string>
-}
-
-const indexes = new WeakMap<ReadonlyArray<string>, KeyIndex>()
-
-/** The index of the keys; computed once for each list. */
-export const indexKeys = Effect.fnUntraced(function*({ keys: accepted }: GatewayConfig): Effect.fn.Return<KeyIndex> {
-  const known = indexes.get(accepted)
-  if (known !== undefined) return known
-  const keys: Array<{ readonly id: string; readonly key: string }> = []
-  yield* forEachCooperatively(accepted, (key) => {
-    keys.push({ id: keyId(key, sha256Hex), key })
-  })
-  const index = { keys, byId: new Map(keys.map(({ id, key }) => [id, key])) }
-  indexes.set(accepted, index)
-  return index
-})
 
 const timeOf = (millis: number | undefined): string | null => millis === undefined ? null : formatTimestamp(millis)
 
@@ -46,7 +24,7 @@ const windowsOf = (record: KeyRecord | undefined, usage: KeyUsage): Array<typeof
 export const viewKey = (
   config: GatewayConfig,
   usage: KeyUsage,
-  { id, key }: KeyIndex["keys"][number],
+  { id, key }: KeyEntry,
   now: number
 ): typeof KeyItem.Type => {
   const record = config.key_records.get(id)

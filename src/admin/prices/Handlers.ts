@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
+import { Prices } from "../../config/entries/Prices.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { normalizeModelName } from "../../domain/models.ts"
@@ -11,7 +12,7 @@ import { findPrice } from "../../domain/prices.ts"
 import { reachesModel, serverModels, type Target, targetName } from "../../domain/routes.ts"
 import type { ReplyBody } from "../../http/reply.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
-import { lastingOf, replaceMap } from "../changes.ts"
+import { changed, lastingOf, revisionIn } from "../changes.ts"
 import { adminHandlers, respondInSlices } from "../handlers.ts"
 import { AdminPricesGroup, PricesRequest } from "./Api.ts"
 
@@ -66,6 +67,7 @@ const viewTargets = (raw: RawConfig, { prices, route_table }: GatewayConfig): Pr
 
 export const AdminPricesHandlers = adminHandlers(AdminPricesGroup, function*() {
   const store = yield* ConfigStore
+  const entries = yield* Prices
   const { configHash } = yield* ConfigTransfer
   return {
     get: Effect.fnUntraced(function*() {
@@ -81,7 +83,8 @@ export const AdminPricesHandlers = adminHandlers(AdminPricesGroup, function*() {
     }),
     set: Effect.fnUntraced(function*({ headers, request }) {
       const { prices } = yield* readPrices(request)
-      const saved = yield* replaceMap(store, "prices", prices, headers["if-match"])
+      const setting = entries.set(prices, { expected: revisionIn(headers["if-match"]) })
+      const saved = yield* changed("the prices were changed", setting)
       const raw = yield* store.currentRaw
       return yield* respondInSlices(endpoints.set, {
         success: true,

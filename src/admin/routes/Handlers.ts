@@ -4,9 +4,10 @@
 import * as Effect from "effect/Effect"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
+import { Routes } from "../../config/entries/Routes.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
-import { lastingOf, replaceMap } from "../changes.ts"
+import { changed, lastingOf, revisionIn } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
 import { AdminRoutesGroup, RoutesRequest } from "./Api.ts"
 
@@ -17,6 +18,7 @@ const viewRoutes = ({ routes, runtime }: GatewayConfig) =>
 
 export const AdminRoutesHandlers = adminHandlers(AdminRoutesGroup, function*() {
   const store = yield* ConfigStore
+  const entries = yield* Routes
   const { configHash } = yield* ConfigTransfer
   return {
     get: Effect.fnUntraced(function*() {
@@ -25,7 +27,8 @@ export const AdminRoutesHandlers = adminHandlers(AdminRoutesGroup, function*() {
     }),
     set: Effect.fnUntraced(function*({ headers, request }) {
       const { routes } = yield* readRoutes(request)
-      const saved = yield* replaceMap(store, "routes", routes, headers["if-match"])
+      const setting = entries.set(routes, { expected: revisionIn(headers["if-match"]) })
+      const saved = yield* changed("the routes were changed", setting)
       return { success: true, routes: viewRoutes(saved.config), ...lastingOf(saved) }
     })
   }

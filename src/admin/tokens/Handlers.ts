@@ -3,28 +3,16 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type * as Schema from "effect/Schema"
-import { randomBytes } from "node:crypto"
-import { ConfigStore } from "../../config/ConfigStore.ts"
+import { Tokens, unknownToken } from "../../config/entries/Tokens.ts"
 import type { AdminToken } from "../../config/GatewayConfig.ts"
-import { isJsonObject, type RawConfig } from "../../config/json.ts"
-import { setField } from "../../config/rawConfig.ts"
-import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { formatTimestamp, parseTimestamp } from "../../domain/time.ts"
+import { formatTimestamp } from "../../domain/time.ts"
 import { adminBodyOf, given } from "../adminBody.ts"
-import { hasExpired, newSecret } from "../auth/adminTokens.ts"
+import { hasExpired } from "../auth/adminTokens.ts"
 import { changed, lastingOf } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
 import { type AdminTokenItem, AdminTokensGroup } from "./Api.ts"
 
 const readToken = adminBodyOf(AdminTokensGroup.endpoints.add, { limit: 64 * 1024 })
-
-const unknownToken = gatewayError("not_found", "No such token is configured")
-
-const entriesOf = ({ admin }: RawConfig): ReadonlyArray<Schema.Json> => {
-  const tokens = isJsonObject(admin) ? admin["tokens"] : undefined
-  return Array.isArray(tokens) ? tokens : []
-}
 
 const viewToken = (token: AdminToken, now: number): typeof AdminTokenItem.Type => ({
   id: token.id,
@@ -35,53 +23,22 @@ const viewToken = (token: AdminToken, now: number): typeof AdminTokenItem.Type =
 })
 
 export const AdminTokensHandlers = adminHandlers(AdminTokensGroup, function*() {
-  const store = yield* ConfigStore
+  const tokens = yield* Tokens
   return {
     list: Effect.fnUntraced(function*() {
       const now = yield* Clock.currentTimeMillis
-      return { tokens: store.now().admin.tokens.map((token) => viewToken(token, now)) }
+      return { tokens: (yield* tokens.list).map((token) => viewToken(token, now)) }
     }),
     add: Effect.fnUntraced(function*({ request }) {
-      const body = yield* readToken(request)
+      const { expires_at, name, role } = yield* readToken(request)
       const now = yield* Clock.currentTimeMillis
-      const name = body.name.trim()
-      if (name === "") return yield* invalidRequest("name must not be empty", "name")
-      const expiry = given(body.expires_at)
-      const expiresAt = expiry === undefined ? undefined : parseTimestamp(expiry)
-      if (expiry !== undefined && (expiresAt === undefined || expiresAt <= now)) {
-        return yield* invalidRequest("expires_at must be a later RFC 3339 time with its zone", "expires_at")
-      }
-      const id = randomBytes(6).toString("hex")
-      const { hash, secret } = newSecret()
-      const saved = yield* changed(
-        "a token for the admin API was added",
-        store.update((raw, { admin }) =>
-          admin.tokens.some((token) => token.name === name)
-            ? Effect.fail(invalidRequest("name is the name of a token already", "name"))
-            : Effect.succeed(setField(raw, ["admin", "tokens"], [...entriesOf(raw), {
-              id,
-              name,
-              role: body.role,
-              hash,
-              ...(expiresAt === undefined ? {} : { expires_at: formatTimestamp(expiresAt) })
-            }]))
-        )
-      )
-      const token = saved.config.admin.tokens.find((each) => each.id === id)
-      if (token === undefined) return yield* unknownToken
-      return { success: true, secret, token: viewToken(token, now), ...lastingOf(saved) }
+      const adding = tokens.add({ name, role, expires_at: given(expires_at) })
+      const saved = yield* changed("a token for the admin API was added", adding)
+      if (saved.token === undefined) return yield* unknownToken
+      return { success: true, secret: saved.secret, token: viewToken(saved.token, now), ...lastingOf(saved) }
     }),
     remove: Effect.fnUntraced(function*({ params: { id } }) {
-      const saved = yield* changed(
-        "a token for the admin API was removed",
-        store.update((raw) => {
-          const entries = entriesOf(raw)
-          const left = entries.filter((entry) => !isJsonObject(entry) || entry["id"] !== id)
-          return left.length === entries.length
-            ? Effect.fail(unknownToken)
-            : Effect.succeed(setField(raw, ["admin", "tokens"], left.length === 0 ? undefined : left))
-        })
-      )
+      const saved = yield* changed("a token for the admin API was removed", tokens.remove(id))
       return { success: true, id, ...lastingOf(saved) }
     })
   }

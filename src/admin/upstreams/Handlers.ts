@@ -4,11 +4,12 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { ConfigInvalid } from "../../config/ConfigError.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
+import { entryOf, unknownUpstream } from "../../config/entries/upstreamEdits.ts"
+import { UpstreamEntries } from "../../config/entries/UpstreamEntries.ts"
 import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.ts"
-import { shownAddress, shownEntry, shownProxy, withoutSecrets } from "../../config/hidden.ts"
+import { shownAddress, shownEntry, shownProxy } from "../../config/hidden.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { formatTimestamp } from "../../domain/time.ts"
@@ -18,16 +19,6 @@ import { adminBodyOf, given, headerText, jsonObjectBodyOf } from "../adminBody.t
 import { changed, lastingOf, logChange, revisionIn, savedOr } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
 import { AddUpstreamRequest, AdminUpstreamsGroup, ChangeUpstreamRequest, type UpstreamItem } from "./Api.ts"
-import {
-  addUpstream,
-  changeUpstream,
-  draftName,
-  entryOf,
-  idsByModel,
-  type Naming,
-  removeUpstream,
-  unknownUpstream
-} from "./edit.ts"
 import { credentialOf, noCredential, reachesSaved, type TestCredential, UpstreamTests } from "./UpstreamTests.ts"
 import { type UpstreamLive, UpstreamViews } from "./UpstreamViews.ts"
 
@@ -73,25 +64,22 @@ const credentialIn = Effect.fnUntraced(function*(
   return { key, login: password === undefined ? undefined : { email, mobile, password } }
 })
 
+/** The ids of an upstream's models by the server's names. */
+const idsByModel = (models: UpstreamConfig["models"]): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const ids = new Map<string, Array<string>>()
+  for (const { id, model } of models) ids.set(model, [...ids.get(model) ?? [], id])
+  return ids
+}
+
 /** The address of an upstream as the history shows it. */
 const addressOf = (upstream: UpstreamConfig | undefined): string | null =>
   upstream === undefined ? null : shownAddress(upstream.base_url)
-
-/** A rejected draft, with the places of the request's body. */
-const placedIn = <E>(place: string, entry: string, error: E): E | ConfigInvalid =>
-  error instanceof ConfigInvalid
-    ? ConfigInvalid.of(
-      error.faults.map(({ field, message }) => ({
-        field: field.startsWith(entry) ? `${place}${field.slice(entry.length)}` : field,
-        message: message.startsWith(entry) ? `${place}${message.slice(entry.length)}` : message
-      }))
-    )
-    : error
 
 const objectOf = (value: unknown): RawConfig => isJsonObject(value) ? value : {}
 
 export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, function*() {
   const store = yield* ConfigStore
+  const entries = yield* UpstreamEntries
   const { configHash } = yield* ConfigTransfer
   const views = yield* UpstreamViews
   const tests = yield* UpstreamTests
@@ -122,18 +110,6 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
     return { upstream, credential: credentialOf(config, name) }
   })
 
-  /** The upstream after a change that is checked and not saved. */
-  const drafted = Effect.fnUntraced(function*(
-    name: string,
-    edit: (raw: RawConfig, config: GatewayConfig) => Result.Result<RawConfig, GatewayError>
-  ) {
-    const draft = store.update((raw, config) => Effect.fromResult(edit(raw, config)), { dryRun: true })
-    const { config } = yield* savedOr(
-      Effect.mapError(draft, (error) => placedIn("upstream", `upstreams.${name}`, error))
-    )
-    return config.upstreams.get(name) ?? (yield* unknownUpstream)
-  })
-
   /** Tests an upstream. The history has it first, as the credential may go anywhere. */
   const tested = Effect.fnUntraced(function*(
     place: string,
@@ -153,62 +129,37 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
     }),
     add: Effect.fnUntraced(function*({ headers, request }) {
       const body = yield* readUpstream(request)
-      const saved = yield* changed(
-        "an upstream was added",
-        store.update((raw, config) => Effect.fromResult(addUpstream(raw, config, body)), {
-          expected: revisionIn(headers["if-match"])
-        })
-      )
+      const adding = entries.add(body, { expected: revisionIn(headers["if-match"]) })
+      const saved = yield* changed("an upstream was added", adding)
       return yield* savedItem(saved, String(body["name"]))
     }),
     change: Effect.fnUntraced(function*({ headers, params: { name }, request }) {
-      const body = yield* readChanges(request)
-      const saved = yield* changed(
-        "an upstream was changed",
-        store.update((raw, config) => Effect.fromResult(changeUpstream(raw, config, name, body)), {
-          expected: revisionIn(headers["if-match"])
-        })
-      )
-      return yield* savedItem(saved, name)
+      const changing = entries.change(name, yield* readChanges(request), { expected: revisionIn(headers["if-match"]) })
+      return yield* savedItem(yield* changed("an upstream was changed", changing), name)
     }),
     remove: Effect.fnUntraced(function*({ headers, params: { name }, query }) {
-      let removed: Naming = { accounts: [], targets: [], routes: [] }
-      const saved = yield* changed(
-        "an upstream was removed",
-        store.update(
-          (raw, config) =>
-            Effect.map(removeUpstream(raw, config, name, query.force === "true"), (removal) => {
-              removed = removal.named
-              return removal.raw
-            }),
-          { expected: revisionIn(headers["if-match"]) }
-        )
-      )
-      return { success: true, removed, ...lastingOf(saved) }
+      const options = { force: query.force === "true", expected: revisionIn(headers["if-match"]) }
+      const saved = yield* changed("an upstream was removed", entries.remove(name, options))
+      return { success: true, removed: saved.removed, ...lastingOf(saved) }
     }),
     test: Effect.fnUntraced(function*({ request }) {
       const body = yield* readTest(request)
-      const name = draftName(store.now())
-      const upstream = yield* drafted(
-        name,
-        (raw, config) => addUpstream(raw, config, { ...objectOf(body.upstream), name })
-      )
+      const upstream = yield* savedOr(entries.draft(objectOf(body.upstream)))
       return yield* tested("", undefined, upstream, (yield* credentialIn(body)) ?? noCredential)
     }),
     testChanges: Effect.fnUntraced(function*({ params: { name }, request }) {
       const body = yield* readTestChanges(request)
       const changes = objectOf(body.upstream)
       const given = yield* credentialIn(body)
-      const draftFrom = (from?: (entry: RawConfig) => RawConfig) =>
-        drafted(name, (raw, config) => changeUpstream(raw, config, name, changes, from))
-      const draft = Object.keys(changes).length === 0 ? undefined : yield* draftFrom()
+      const draftOf = (withSecrets: boolean) => savedOr(entries.draftChange(name, changes, withSecrets))
+      const draft = Object.keys(changes).length === 0 ? undefined : yield* draftOf(true)
       const { credential, upstream: saved } = yield* configured(name)
       const place = `${placeOfUpstream(name)}.`
       if (draft === undefined || reachesSaved(draft, saved)) {
         return yield* tested(place, saved, draft ?? saved, given ?? credential)
       }
       // What is saved for one server goes to no other one.
-      return yield* tested(place, saved, yield* draftFrom(withoutSecrets), given ?? noCredential)
+      return yield* tested(place, saved, yield* draftOf(false), given ?? noCredential)
     }),
     models: Effect.fnUntraced(function*({ params: { name } }) {
       const { credential, upstream } = yield* configured(name)

@@ -3,13 +3,19 @@
  * here, since a file may name them.
  */
 import type * as Schema from "effect/Schema"
-import type { GatewayConfig } from "../../config/GatewayConfig.ts"
-import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { allowsSome } from "../../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../../domain/time.ts"
+import type { GatewayConfig } from "../GatewayConfig.ts"
+import { isJsonObject, type RawConfig } from "../json.ts"
 
 const fields = ["name", "note", "disabled", "expires_at", "models", "max_inflight", "limits"] as const
+
+/**
+ * The fields of a key's record in a change, with values as `key_records` of the file has them. An absent field stays, `null` clears it; lists
+ * are replaced as a whole.
+ */
+export type KeyFields = { readonly [Field in (typeof fields)[number]]?: Schema.Json | undefined }
 
 /** Whether a value clears its field, as `null` does. An empty value of another field is a mistake, and must not remove a limit. */
 const isCleared = (field: (typeof fields)[number], value: Schema.Json): boolean => {
@@ -42,8 +48,8 @@ const normalized = (field: (typeof fields)[number], value: Schema.Json): Schema.
   return time === undefined ? value.trim() : formatTimestamp(time)
 }
 
-/** Applies the fields of a request to a record: an absent field stays, `null` clears it. */
-export const patchRecord = (record: RawConfig, given: RawConfig): RawConfig => {
+/** Applies the fields of a change to a record. */
+export const patchRecord = (record: RawConfig, given: KeyFields): RawConfig => {
   const next: Record<string, Schema.Json> = { ...record }
   for (const field of fields) {
     const value = Object.hasOwn(given, field) ? given[field] : undefined
@@ -55,8 +61,7 @@ export const patchRecord = (record: RawConfig, given: RawConfig): RawConfig => {
 }
 
 /** The error for a model that does not resolve; `undefined` if all do. */
-export const unknownModel = (config: GatewayConfig, id: string, given: RawConfig): GatewayError | undefined => {
-  const models = given["models"]
+export const unknownModel = (config: GatewayConfig, id: string, { models }: KeyFields): GatewayError | undefined => {
   if (!Array.isArray(models)) return undefined
   const place = models.findIndex((name) => typeof name === "string" && !allowsSome(config.route_table, name))
   if (place === -1) return undefined

@@ -5,13 +5,13 @@ import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.ts"
-import { keepHidden } from "../../config/hidden.ts"
-import { forEachCooperatively, isJsonObject, type RawConfig } from "../../config/json.ts"
-import { accountsOf, setField } from "../../config/rawConfig.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { upstreamOfTarget } from "../../domain/routes.ts"
 import { isUnnamed } from "../../domain/upstreamNames.ts"
+import type { GatewayConfig } from "../GatewayConfig.ts"
+import { keepHidden } from "../hidden.ts"
+import { forEachCooperatively, isJsonObject, type RawConfig } from "../json.ts"
+import { accountsOf, setField } from "../rawConfig.ts"
 
 /** Where the entry of an upstream is. */
 const pathOf = (name: string): readonly [string, ...Array<string>] =>
@@ -159,13 +159,4 @@ export const draftName = ({ upstreams }: GatewayConfig): string => {
   let draft = "draft"
   for (let count = 2; upstreams.has(draft); count++) draft = `draft-${count}`
   return draft
-}
-
-/** The ids of an upstream's models by the server's names. */
-export const idsByModel = (
-  models: UpstreamConfig["models"]
-): ReadonlyMap<string, ReadonlyArray<string>> => {
-  const ids = new Map<string, Array<string>>()
-  for (const { id, model } of models) ids.set(model, [...ids.get(model) ?? [], id])
-  return ids
 }

@@ -1,0 +1,21 @@
+/**
+ * Maps of the configuration that are changed as a whole.
+ */
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
+import { invalidRequest } from "../../domain/GatewayError.ts"
+import type { ConfigStore, UpdateOptions } from "../ConfigStore.ts"
+import { isJsonObject } from "../json.ts"
+import { setField } from "../rawConfig.ts"
+
+/** Replaces a map of the configuration. An empty one leaves the file; an absent one is refused. */
+export const replaceMap = Effect.fnUntraced(function*(
+  store: ConfigStore["Service"],
+  name: "prices" | "routes",
+  map: Schema.Json | undefined,
+  options: UpdateOptions | undefined
+) {
+  if (map === undefined) return yield* invalidRequest(`${name} is required`, name)
+  const value = isJsonObject(map) && Object.keys(map).length === 0 ? undefined : map
+  return yield* store.update((raw) => Effect.succeed(setField(raw, [name], value)), options)
+})
