@@ -14,9 +14,10 @@
  */
 export { Accounts } from "./accounts/Accounts.ts"
 export type { AccountPool, Caller, Lease, LeaseOptions, QueueStatus } from "./accounts/Accounts.ts"
+export { AdminSecrets } from "./accounts/AdminSecrets.ts"
 export { Callers } from "./accounts/Callers.ts"
+export { CredentialThrottles } from "./accounts/CredentialThrottles.ts"
 export { AdminAuth } from "./admin/auth/AdminAuth.ts"
-export { AdminSecrets } from "./admin/auth/AdminSecrets.ts"
 export { Nodes } from "./admin/nodes/Nodes.ts"
 export { Store } from "./cluster/store/Store.ts"
 export type { StoreOptions } from "./cluster/store/Store.ts"

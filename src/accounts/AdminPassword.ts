@@ -11,7 +11,7 @@ import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Semaphore from "effect/Semaphore"
-import { createHmac, randomBytes, scrypt, type ScryptOptions, timingSafeEqual } from "node:crypto"
+import { createHmac, hash as hashOf, randomBytes, scrypt, type ScryptOptions, timingSafeEqual } from "node:crypto"
 import { AdminCredentials } from "../config/AdminCredentials.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { formatStoredPassword, parseStoredPassword, passwordMemory } from "../config/storedPassword.ts"
@@ -80,6 +80,10 @@ export class AdminPassword extends Context.Service<AdminPassword, {
    * password. Fails with `rate_limit_exceeded` while too many credentials wait for their check.
    */
   readonly isPassword: (credential: string, inTurn?: InTurn) => Effect.Effect<boolean, GatewayError>
+  /** Keeps a credential of the admin API from going upstream, also after another one replaces it. */
+  readonly withhold: (credential: string) => void
+  /** Whether a credential with this SHA-256, in hex, is withheld. */
+  readonly isWithheld: (digest: string) => boolean
 }>()("model-gateway/accounts/AdminPassword") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
@@ -90,6 +94,8 @@ export class AdminPassword extends Context.Service<AdminPassword, {
     const foundKey = randomBytes(32)
     const secret = Redacted.value((yield* AdminCredentials).jwtSecret)
     let found: Found | undefined
+    /** Digests of credentials that were right. */
+    const withheld = new Set<string>()
     let waiting = 0
 
     const macOf = (text: string) => createHmac("sha256", foundKey).update(text).digest("base64url")
@@ -147,6 +153,10 @@ export class AdminPassword extends Context.Service<AdminPassword, {
           (hash) => ({ hash, check: checkOf(password, hash) })
         ),
       checkOf,
+      withhold: (credential) => {
+        withheld.add(hashOf("sha256", credential))
+      },
+      isWithheld: (digest) => withheld.has(digest),
       isPassword: (credential, inTurn = identity) => {
         const { password_check = "", password_hash } = config.now().admin
         if (password_hash === undefined) return Effect.succeed(false)

@@ -17,9 +17,14 @@ import { keyIdOfDigest } from "../domain/identity.ts"
 import { refuseKey } from "../usage/KeyLimits.ts"
 import type { Caller } from "./Accounts.ts"
 import { AdminPassword, type InTurn } from "./AdminPassword.ts"
+import { type QueueFull, tooManyLogins } from "./CredentialThrottle.ts"
+import { CredentialThrottles } from "./CredentialThrottles.ts"
 import { storeUnavailable } from "./refusals.ts"
 
 const digest = (text: string): string => hash("sha256", text)
+
+const tooManyKeys = ({ retryAfter }: QueueFull) =>
+  Effect.fail(gatewayError("rate_limit_exceeded", "Too many wrong API keys from this address", { retryAfter }))
 
 const refused = gatewayError("authentication_failed", "The API key is not valid")
 
@@ -60,12 +65,6 @@ export class Callers extends Context.Service<Callers, {
   readonly activeKey: (token: string) => string | undefined
   /** The id of the configured key that a bearer token is, also of a disabled or expired key. */
   readonly keyOf: (token: string) => string | undefined
-  /** Registers a credential, such as the admin password, that must never go upstream. */
-  readonly withhold: (credential: string) => void
-  /** Sets how the check of a bearer that may be the admin password waits for the turn of the client's address. */
-  readonly inTurns: (turnsOf: (address: string) => InTurn) => void
-  /** Sets how the refusal of a wrong key waits for the turn of the client's address. It may fail with another refusal. */
-  readonly refuseInTurns: (turnOf: (address: string) => Effect.Effect<void, GatewayError>) => void
 }>()("model-gateway/accounts/Callers") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
@@ -73,6 +72,7 @@ export class Callers extends Context.Service<Callers, {
     const { newest } = yield* SharedRevision
     const clock = yield* Clock.Clock
     const password = yield* AdminPassword
+    const throttles = yield* CredentialThrottles
     /** Digests of the configured keys, and of what must never go upstream: all keys configured since the start. */
     let keys = new Set<string>()
     const known = new Set<string>()
@@ -92,8 +92,6 @@ export class Callers extends Context.Service<Callers, {
     sync()
     /** Digests of bearers that are not keys of the newest configuration; when full, the oldest is forgotten. */
     const notKeys = new Set<string>()
-    let turnsOf: ((address: string) => InTurn) | undefined
-    let refusalTurnOf: (address: string) => Effect.Effect<void, GatewayError> = () => Effect.void
     // A key may be added and removed without a request in between, and must be known all the same.
     yield* Stream.runForEach(config.changes, () => Effect.sync(sync)).pipe(Effect.forkScoped)
 
@@ -102,6 +100,13 @@ export class Callers extends Context.Service<Callers, {
       const owner = digest(token)
       return keys.has(owner) ? keyIdOfDigest(owner) : undefined
     }
+
+    /** The check of a bearer that may be the admin password waits like a login, and its wrong bearers count as wrong logins. */
+    const turnOf = (address: string): InTurn => (check) =>
+      Effect.catchTag(throttles.admin.check(address, check), "QueueFull", tooManyLogins)
+    /** The refusal of a wrong key waits, and is another one where too many wait. */
+    const refusalTurn = (address: string): Effect.Effect<void, GatewayError> =>
+      Effect.catchTag(Effect.asVoid(throttles.keys.check(address, Effect.succeed(false))), "QueueFull", tooManyKeys)
 
     /** Identifies a bearer by the configuration in effect on this node. */
     const identifyHere = (
@@ -119,13 +124,13 @@ export class Callers extends Context.Service<Callers, {
           : Effect.fail(refusal)
       }
       if (
-        current.auth.direct_upstream === undefined || !mayBeToken(token) || known.has(owner) || isAdminToken(token) ||
-        isGeneratedKey(token) || isAdminKey(token)
+        current.auth.direct_upstream === undefined || !mayBeToken(token) || known.has(owner) ||
+        password.isWithheld(owner) || isAdminToken(token) || isGeneratedKey(token) || isAdminKey(token)
       ) {
-        return Effect.andThen(refusalTurnOf(address), Effect.fail(refused))
+        return Effect.andThen(refusalTurn(address), Effect.fail(refused))
       }
       return Effect.flatMap(
-        password.isPassword(token, turnsOf?.(address)),
+        password.isPassword(token, turnOf(address)),
         (is): Effect.Effect<Caller, GatewayError> =>
           is ? Effect.fail(refused) : Effect.succeed({ _tag: "Direct", owner, token })
       )
@@ -151,20 +156,15 @@ export class Callers extends Context.Service<Callers, {
         const record = config.now().key_records.get(key)
         return refuseKey(record, clock.currentTimeMillisUnsafe()) === undefined ? key : undefined
       },
-      keyOf,
-      withhold: (credential) => {
-        known.add(digest(credential))
-      },
-      inTurns: (given) => {
-        turnsOf = given
-      },
-      refuseInTurns: (given) => {
-        refusalTurnOf = given
-      }
+      keyOf
     })
   })
 
-  static readonly layer: Layer.Layer<Callers, never, AdminCredentials | ConfigStore | SharedRevision> = Layer.effect(
+  static readonly layer: Layer.Layer<
+    Callers,
+    never,
+    AdminCredentials | ConfigStore | CredentialThrottles | SharedRevision
+  > = Layer.effect(
     Callers,
     Callers.make
   ).pipe(Layer.provide(AdminPassword.layer))

@@ -6,9 +6,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { Accounts } from "../accounts/Accounts.ts"
+import { AdminSecrets } from "../accounts/AdminSecrets.ts"
 import { Callers } from "../accounts/Callers.ts"
+import { CredentialThrottles } from "../accounts/CredentialThrottles.ts"
 import { AdminAuth } from "../admin/auth/AdminAuth.ts"
-import { AdminSecrets } from "../admin/auth/AdminSecrets.ts"
 import { Nodes } from "../admin/nodes/Nodes.ts"
 import { currentVersion } from "../admin/system/build.ts"
 import { Completion } from "../completion/Completion.ts"
@@ -70,9 +71,11 @@ const servicesOver = <E, R, E2, R2>(
 ) =>
   Layer.mergeAll(Completion.layer, Gauges.layer, layerReadModels).pipe(
     Layer.provideMerge(
-      Layer.mergeAll(Captures.layer, Requests.layer, AdminAuth.layer).pipe(Layer.provideMerge(state))
+      Layer.mergeAll(Captures.layer, Requests.layer, AdminAuth.layer, Callers.layer).pipe(
+        Layer.provide(CredentialThrottles.layer),
+        Layer.provideMerge(state)
+      )
     ),
-    Layer.provideMerge(Callers.layer),
     Layer.provideMerge(UsageRecorder.layer),
     Layer.provideMerge(UsageStore.layerOrMemory),
     Layer.provideMerge(upstreams),

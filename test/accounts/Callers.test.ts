@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Callers } from "../../src/accounts/Callers.ts"
+import { CredentialThrottles } from "../../src/accounts/CredentialThrottles.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { ConfigTransfer } from "../../src/config/ConfigTransfer.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
@@ -9,7 +10,10 @@ import { generateKey } from "../../src/config/secrets.ts"
 import { withTransfer } from "../support/configServices.ts"
 
 const withCallers = (raw: RawConfig) =>
-  Callers.layer.pipe(Layer.provideMerge(withTransfer(ConfigStore.layerJson(raw, { adminKey: "the-admin-key" }))))
+  Callers.layer.pipe(
+    Layer.provide(CredentialThrottles.layerNone),
+    Layer.provideMerge(withTransfer(ConfigStore.layerJson(raw, { adminKey: "the-admin-key" })))
+  )
 
 const identify = (credential: string) =>
   Effect.flatMap(Callers, (callers) =>

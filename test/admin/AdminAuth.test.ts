@@ -2,10 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { hashPassword } from "../../src/accounts/AdminPassword.ts"
+import { AdminSecrets } from "../../src/accounts/AdminSecrets.ts"
 import { Callers } from "../../src/accounts/Callers.ts"
+import { mostWaiting, wrongAMinute } from "../../src/accounts/CredentialThrottle.ts"
+import { CredentialThrottles } from "../../src/accounts/CredentialThrottles.ts"
 import { AdminAuth } from "../../src/admin/auth/AdminAuth.ts"
-import { AdminSecrets } from "../../src/admin/auth/AdminSecrets.ts"
-import { mostWaiting, wrongAMinute } from "../../src/admin/auth/CredentialThrottle.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
@@ -15,9 +16,9 @@ const here = "192.0.2.1"
 const there = "192.0.2.2"
 
 const withAuth = (raw: RawConfig = {}, adminKey = key) =>
-  AdminAuth.layer.pipe(
+  Layer.merge(AdminAuth.layer, Callers.layer).pipe(
+    Layer.provide(CredentialThrottles.layer),
     Layer.provide(AdminSecrets.layer),
-    Layer.provideMerge(Callers.layer),
     Layer.provideMerge(ConfigStore.layerJson(raw, { adminKey }))
   )
 

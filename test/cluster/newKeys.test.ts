@@ -10,6 +10,7 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
 import { Callers } from "../../src/accounts/Callers.ts"
+import { CredentialThrottles } from "../../src/accounts/CredentialThrottles.ts"
 import { Store } from "../../src/cluster/store/Store.ts"
 import { StoreUnavailable } from "../../src/cluster/store/StoreShape.ts"
 import { shareRuns } from "../../src/config/clock/cooperative.ts"
@@ -42,6 +43,7 @@ const deafNode = Effect.fnUntraced(function*(server: RedisServer, id: string) {
   ).pipe(Layer.provide(deafStoreLayer(server, id)))
   const context = yield* Layer.build(
     Callers.layer.pipe(
+      Layer.provide(CredentialThrottles.layerNone),
       Layer.provideMerge(ConfigStore.layerShared),
       Layer.provide(deaf),
       Layer.provide(Environment.layer),

@@ -10,6 +10,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Accounts } from "../../src/accounts/Accounts.ts"
 import { Callers } from "../../src/accounts/Callers.ts"
+import { CredentialThrottles } from "../../src/accounts/CredentialThrottles.ts"
 import { Completion, type CompletionInput } from "../../src/completion/Completion.ts"
 import { Deadlines } from "../../src/config/clock/Deadlines.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
@@ -49,7 +50,7 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
     Layer.merge(MessagesHandlers, GenerateHandlers).pipe(
       Layer.provide(noAccounts),
       Layer.provide([
-        Callers.layer,
+        Layer.provide(Callers.layer, CredentialThrottles.layerNone),
         Deadlines.layer,
         WorkLimit.layer,
         usageInMemory,

@@ -13,7 +13,9 @@ import * as Redacted from "effect/Redacted"
 import { errors, type JWTPayload, jwtVerify, SignJWT } from "jose"
 import { randomUUID } from "node:crypto"
 import { AdminPassword, maxPassword } from "../../accounts/AdminPassword.ts"
-import { Callers } from "../../accounts/Callers.ts"
+import { AdminSecrets } from "../../accounts/AdminSecrets.ts"
+import { type QueueFull, tooManyLogins } from "../../accounts/CredentialThrottle.ts"
+import { CredentialThrottles } from "../../accounts/CredentialThrottles.ts"
 import { AdminCredentials } from "../../config/AdminCredentials.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import type { LoginToken } from "../../config/EndedLogins.ts"
@@ -24,9 +26,7 @@ import { SharedRevision } from "../../config/SharedRevision.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { savedOr, setFields } from "../changes.ts"
 import type { Operator } from "../middleware.ts"
-import { AdminSecrets } from "./AdminSecrets.ts"
 import { findToken, fingerprintOf, hasExpired, tokenOfSession } from "./adminTokens.ts"
-import { makeCredentialThrottle, type QueueFull } from "./CredentialThrottle.ts"
 
 const minPassword = 8
 /** An environment's key of this length cannot be guessed at any rate, so its checks need no throttle. */
@@ -104,12 +104,9 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     const config = yield* ConfigStore
     const { adminKeyGenerated, endedLogins, isAdminKey, jwtSecret } = yield* AdminCredentials
     const { newest } = yield* SharedRevision
-    const callers = yield* Callers
     const password = yield* AdminPassword
     const secrets = yield* AdminSecrets
-    const clock = yield* Clock.Clock
-    const throttle = makeCredentialThrottle(secrets, clock)
-    const wrongKeys = makeCredentialThrottle(secrets.keys, clock)
+    const throttle = (yield* CredentialThrottles).admin
     /** The clock of all nodes. */
     const currentTimeMillis = Effect.map(Clock.currentTimeMillis, (now) => now + secrets.clockOffset())
     const secret = Redacted.value(jwtSecret)
@@ -148,7 +145,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
       ).pipe(
         Effect.tap((right) => {
           if (!right) return Effect.void
-          callers.withhold(key)
+          password.withhold(key)
           return saveCheck(key, hash)
         })
       )
@@ -160,17 +157,6 @@ export class AdminAuth extends Context.Service<AdminAuth, {
         throttle.slowedFor(address),
         (millis) => millis === 0 ? undefined : Math.max(1, Math.ceil(millis / 1000))
       )
-
-    const tooMany = ({ retryAfter }: { readonly retryAfter: number }) =>
-      Effect.fail(gatewayError("rate_limit_exceeded", "Too many wrong logins from this address", { retryAfter }))
-    // Business requests may carry the admin password too, so their wrong tokens count as wrong logins.
-    callers.inTurns((address) => (check) => Effect.catchTag(throttle.check(address, check), "QueueFull", tooMany))
-
-    const tooManyKeys = ({ retryAfter }: { readonly retryAfter: number }) =>
-      Effect.fail(gatewayError("rate_limit_exceeded", "Too many wrong API keys from this address", { retryAfter }))
-    callers.refuseInTurns((address) =>
-      Effect.catchTag(Effect.asVoid(wrongKeys.check(address, Effect.succeed(false))), "QueueFull", tooManyKeys)
-    )
 
     const wrong = ({ retryAfter }: { readonly retryAfter: number | undefined }) =>
       Effect.fail(
@@ -262,9 +248,11 @@ export class AdminAuth extends Context.Service<AdminAuth, {
           return yield* invalidRequest("expire_hours must be between 1 and 720", "expire_hours")
         }
         const token = yield* tokenIn(key)
-        if (token === undefined && !(yield* Effect.catchTag(isRight(key, admin, address), "QueueFull", tooMany))) {
+        if (
+          token === undefined && !(yield* Effect.catchTag(isRight(key, admin, address), "QueueFull", tooManyLogins))
+        ) {
           const retryAfter = yield* retryAfterWrong(address)
-          return yield* retryAfter === undefined ? unauthorized : tooMany({ retryAfter })
+          return yield* retryAfter === undefined ? unauthorized : tooManyLogins({ retryAfter })
         }
         const now = yield* currentTimeMillis
         const issuedAt = Math.floor(now / 1000)
@@ -322,7 +310,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
         ),
       isPresent: (key, address) =>
         Effect.suspend(() => isRight(key, config.now().admin, address)).pipe(
-          Effect.catchTag("QueueFull", tooMany)
+          Effect.catchTag("QueueFull", tooManyLogins)
         ),
       usesGeneratedKey: () => adminKeyGenerated && config.now().admin.password_hash === undefined,
       setPassword: Effect.fn("AdminAuth.setPassword")(function*(chosen) {
@@ -340,7 +328,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
             generation: current.admin.generation + 1
           }))
         ))
-        callers.withhold(chosen)
+        password.withhold(chosen)
         return { ...saved, validAfter }
       })
     })
@@ -349,6 +337,6 @@ export class AdminAuth extends Context.Service<AdminAuth, {
   static readonly layer: Layer.Layer<
     AdminAuth,
     never,
-    AdminCredentials | AdminSecrets | Callers | ConfigStore | SharedRevision
+    AdminCredentials | AdminSecrets | ConfigStore | CredentialThrottles | SharedRevision
   > = Layer.effect(AdminAuth, AdminAuth.make).pipe(Layer.provide(AdminPassword.layer))
 }

@@ -6,6 +6,7 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { TestClock } from "effect/testing"
 import { Callers } from "../../../src/accounts/Callers.ts"
+import { CredentialThrottles } from "../../../src/accounts/CredentialThrottles.ts"
 import { Completion, type CompletionInput, type CompletionOutput } from "../../../src/completion/Completion.ts"
 import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
@@ -32,7 +33,7 @@ const serve = Effect.fnUntraced(function*(open: Open) {
   const app = yield* HttpRouter.toHttpEffect(
     ResponsesHandlers.pipe(
       Layer.provide([
-        Callers.layer,
+        Layer.provide(Callers.layer, CredentialThrottles.layerNone),
         Deadlines.layer,
         WorkLimit.layer,
         usageInMemory,

@@ -11,7 +11,7 @@ import {
   sourceOf,
   wrongAMinute,
   wrongInTenMinutes
-} from "../../src/admin/auth/CredentialThrottle.ts"
+} from "../../src/accounts/CredentialThrottle.ts"
 import { makeWallClock } from "../support/wallClock.ts"
 
 const wrong = Effect.succeed(false)

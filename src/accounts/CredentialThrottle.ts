@@ -10,8 +10,9 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import { formatAddress, formatPrefix, parseAddress } from "../../domain/addresses.ts"
-import { monotonicMillis } from "../../domain/time.ts"
+import { formatAddress, formatPrefix, parseAddress } from "../domain/addresses.ts"
+import { gatewayError } from "../domain/GatewayError.ts"
+import { monotonicMillis } from "../domain/time.ts"
 
 /** Wrong credentials within a minute that slow an address. */
 export const wrongAMinute = 5
@@ -38,6 +39,10 @@ const mostPauses = 100
 
 /** The queue of the address is full. `retryAfter` in seconds. */
 export class QueueFull extends Schema.TaggedError<QueueFull>()("QueueFull", { retryAfter: Schema.Int }) {}
+
+/** The refusal of a login whose queue is full. */
+export const tooManyLogins = ({ retryAfter }: Pick<QueueFull, "retryAfter">) =>
+  Effect.fail(gatewayError("rate_limit_exceeded", "Too many wrong logins from this address", { retryAfter }))
 
 /** Counts events within a window that begins with the first event. */
 class WindowCount {

@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import { createHmac, randomBytes } from "node:crypto"
-import { Store } from "../../cluster/store/Store.ts"
-import { makeMarks } from "../../config/marks.ts"
+import { Store } from "../cluster/store/Store.ts"
+import { makeMarks } from "../config/marks.ts"
 import { notShared, type SharedFailures, type SharedLogins } from "./CredentialThrottle.ts"
 
 /** Milliseconds that a right credential is kept. */
