@@ -7,7 +7,7 @@
  *   app.
  * - `gatewayServices(upstream)` takes the app's own upstream: any `Driver`, or a `LanguageModel`.
  * - `Accounts` is the account pool alone.
- * - `Keys`, `Routes`, `UpstreamEntries`, `Tokens` and `Prices` change the configuration by the rules of the admin API.
+ * - `Keys`, `AccountEntries`, `Routes`, `UpstreamEntries`, `Tokens` and `Prices` change the configuration by the rules of the admin API.
  *
  * `model-gateway/sieve`, `model-gateway/transducer` and `model-gateway/api` need no server. `model-gateway/testing` is the
  * gateway with its upstream for tests.
@@ -36,6 +36,9 @@ export { ConfigOrigin } from "./config/ConfigOrigin.ts"
 export { ConfigStore } from "./config/ConfigStore.ts"
 export type { ConfigServices, Saved, UpdateError, UpdateOptions } from "./config/ConfigStore.ts"
 export { ConfigTransfer } from "./config/ConfigTransfer.ts"
+export type { AccountMarks, NewAccount } from "./config/entries/accountEdits.ts"
+export { AccountEntries } from "./config/entries/AccountEntries.ts"
+export type { AccountSaved } from "./config/entries/AccountEntries.ts"
 export type { KeysSaved } from "./config/entries/endedKey.ts"
 export type { KeyEntry } from "./config/entries/keyIndex.ts"
 export type { KeyFields } from "./config/entries/keyRecord.ts"

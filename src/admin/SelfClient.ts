@@ -11,8 +11,8 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { given, headerText } from "../domain/givenText.ts"
 import type { PlayedStyle } from "../styles/Style.ts"
-import { given, headerText } from "./adminBody.ts"
 
 /**
  * Sends requests through credentials, limits and errors as any caller's. URLs are paths such as `/v1/chat/completions`. Leaving

@@ -16,6 +16,7 @@ import { Completion } from "../completion/Completion.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { ConfigTransfer } from "../config/ConfigTransfer.ts"
+import { AccountEntries } from "../config/entries/AccountEntries.ts"
 import { Keys } from "../config/entries/Keys.ts"
 import { Prices } from "../config/entries/Prices.ts"
 import { Routes } from "../config/entries/Routes.ts"
@@ -59,6 +60,7 @@ export const SharedState = Nodes.layerShared(currentVersion).pipe(
 const layerConfigTasks = Layer.mergeAll(
   ConfigTransfer.layer,
   Keys.layer,
+  AccountEntries.layer,
   Routes.layer,
   UpstreamEntries.layer,
   Tokens.layer,

@@ -1,8 +1,9 @@
-/** An app changes keys, routes, upstreams and tokens without HTTP, by the rules of the admin API. */
+/** An app changes keys, accounts, routes, upstreams, prices and tokens without HTTP, by the rules of the admin API. */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import {
+  AccountEntries,
   Callers,
   complete,
   ConfigStore,
@@ -93,6 +94,25 @@ describe("an app without HTTP", () => {
       const { removed } = yield* upstreams.remove("further", { force: true })
       assert.deepStrictEqual(removed, { accounts: [], targets: ["any: further/big"], routes: [] })
       assert.isFalse(store.now().upstreams.has("further"))
+    }).pipe(Effect.provide(app)))
+
+  it.effect("adds, marks and removes an account", () =>
+    Effect.gen(function*() {
+      const [store, accounts] = yield* Effect.all([ConfigStore, AccountEntries])
+      const { account } = yield* accounts.add({ email: " a@x.org ", password: "p" })
+      assert.strictEqual(account?.name, "a@x.org")
+      const twice = yield* Effect.flip(accounts.add({ email: "A@X.org", password: "q" }))
+      assert.strictEqual(twice.message, "The account is configured already")
+      assert.strictEqual(
+        (yield* Effect.flip(accounts.add({ email: "b@x.org" }))).message,
+        "password or token is required"
+      )
+      const marked = yield* accounts.mark("a@x.org", { disabled: true, note: "on leave" })
+      assert.deepInclude(marked.account, { disabled: true, note: "on leave" })
+      yield* accounts.remove("A@x.org")
+      assert.deepStrictEqual(store.now().accounts, [])
+      const gone = yield* Effect.flip(accounts.remove("a@x.org"))
+      assert.strictEqual(gone.message, "No such account is configured")
     }).pipe(Effect.provide(app)))
 
   it.effect("sets prices, and adds and removes a token for the admin API", () =>

@@ -5,12 +5,12 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { Accounts } from "../../accounts/Accounts.ts"
 import { type AccountWorkFacts, addWork } from "../../accounts/AccountWork.ts"
-import { type Account, accountsNamed } from "../../config/Account.ts"
+import type { Account } from "../../config/Account.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
-import { isJsonObject, type RawConfig, sha256Hex } from "../../config/json.ts"
-import { accountsOf } from "../../config/rawConfig.ts"
+import { accountIn, unknownAccount } from "../../config/entries/accountEdits.ts"
+import { AccountEntries } from "../../config/entries/AccountEntries.ts"
+import { isJsonObject } from "../../config/json.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { identityKeys } from "../../domain/identity.ts"
 import { resolveRoute, routeNotFound } from "../../domain/routes.ts"
 import { payloadReader } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
@@ -24,7 +24,6 @@ import { Nodes } from "../nodes/Nodes.ts"
 import { AccountTests } from "./AccountTests.ts"
 import { AccountBatchRequest, type AccountState, AdminAccountsGroup, PatchAccountRequest } from "./Api.ts"
 import { applyBatch, type BatchOutcome, readBatch } from "./batch.ts"
-import { accountIn, markAccount, newAccount, unknownAccount } from "./entries.ts"
 import { accountPage, accountPageByState, accountsThat, isIn, itemOf, shownTo } from "./view.ts"
 
 const { endpoints } = AdminAccountsGroup
@@ -64,6 +63,7 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
   const accounts = yield* Accounts
   const nodes = yield* Nodes
   const store = yield* ConfigStore
+  const entries = yield* AccountEntries
   const tests = yield* AccountTests
   const { missingNodes, peers } = yield* makeNodeItems
 
@@ -91,19 +91,6 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
     const found = accountIn(store.now().account_table, identifier)
     if (Result.isFailure(found) && found.failure !== unknownAccount) return yield* found.failure
   })
-
-  /** Edits the entry of an account; `undefined` removes it. */
-  const editEntry = (identifier: string, edit: (entry: RawConfig) => RawConfig | undefined) =>
-    store.update((raw, config) => {
-      const found = accountIn(config.account_table, identifier)
-      if (Result.isFailure(found)) return Effect.fail(found.failure)
-      const entries = accountsOf(raw)
-      const place = config.accounts.indexOf(found.success)
-      const edited = edit(entries[place]!)
-      if (edited === entries[place]) return Effect.succeed(raw)
-      const accounts = edited === undefined ? entries.toSpliced(place, 1) : entries.with(place, edited)
-      return Effect.succeed({ ...raw, accounts })
-    })
 
   /** The accounts as the list shows them, and the reply field `nodes_missing`. */
   const itemsOf = Effect.fnUntraced(function*(shown: ReadonlyArray<Account>) {
@@ -162,30 +149,15 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
       return respond(endpoint, { success: true, changed: count, failed, results, ...lastingOf(saved) })
     }),
     patch: Effect.fnUntraced(function*({ params: { identifier }, request }) {
-      const marks = yield* readMarks(request)
-      if (marks.disabled === undefined && marks.note === undefined && marks.proxy === undefined) {
-        return yield* invalidRequest("disabled or note is required", "disabled")
-      }
-      const saved = yield* changed("an account was marked", editEntry(identifier, (entry) => markAccount(entry, marks)))
-      const [account] = accountsNamed(saved.config.account_table, identifier)
-      return { success: true, account: yield* changedItem(account), ...lastingOf(saved) }
+      const saved = yield* changed("an account was marked", entries.mark(identifier, yield* readMarks(request)))
+      return { success: true, account: yield* changedItem(saved.account), ...lastingOf(saved) }
     }),
     add: Effect.fnUntraced(function*({ request }) {
-      const entry = yield* Effect.fromResult(newAccount(yield* readAccount(request)))
-      const identity = identityKeys(entry, sha256Hex)
-      const saved = yield* changed(
-        "an account was added",
-        store.update((raw, config) =>
-          identity.some((key) => config.account_table.index.has(key))
-            ? Effect.fail(invalidRequest("The account is configured already"))
-            : Effect.succeed({ ...raw, accounts: [...accountsOf(raw), entry] })
-        )
-      )
-      const account = yield* changedItem(saved.config.account_table.index.get(identity[0]!))
-      return { ...accountsReply(saved), account }
+      const saved = yield* changed("an account was added", entries.add(yield* readAccount(request)))
+      return { ...accountsReply(saved), account: yield* changedItem(saved.account) }
     }),
-    remove: ({ params }) =>
-      Effect.map(changed("an account was removed", editEntry(params.identifier, () => undefined)), accountsReply),
+    remove: ({ params: { identifier } }) =>
+      Effect.map(changed("an account was removed", entries.remove(identifier)), accountsReply),
     test: Effect.fnUntraced(function*({ request }) {
       const { identifier, message, model } = yield* readTest(request)
       yield* refuseAmbiguous(identifier)

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { accountIn, markAccount, newAccount, unknownAccount } from "../../config/entries/accountEdits.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively, type RawConfig, sha256Hex } from "../../config/json.ts"
 import { accountsOf } from "../../config/rawConfig.ts"
@@ -13,7 +14,6 @@ import { identifierOf, identityKeys } from "../../domain/identity.ts"
 import { keyWithin, upstreamNamed } from "../../domain/upstreamNames.ts"
 import { schemaFault } from "../../http/jsonBody.ts"
 import { AddAccountRequest, type BatchResult } from "./Api.ts"
-import { accountIn, markAccount, newAccount, unknownAccount } from "./entries.ts"
 
 /** Bounds the lines of a batch. */
 const mostLines = 20_000

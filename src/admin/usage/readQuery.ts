@@ -3,10 +3,10 @@
  */
 import * as Result from "effect/Result"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { given } from "../../domain/givenText.ts"
 import { type DimensionName, dimensionNames } from "../../usage/UsageEntry.ts"
 import { type Grouping, groupings, type UsageQuery } from "../../usage/UsageQuery.ts"
 import { dayLength, hourLength, hourOf } from "../../usage/windows.ts"
-import { given } from "../adminBody.ts"
 import { lastTime, readTime, wrongTime } from "../queryTime.ts"
 
 /** The query's texts, by name. */

@@ -3,15 +3,36 @@
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { type Account, accountsNamed, type AccountTable, ambiguous } from "../../config/Account.ts"
-import { keepProxy } from "../../config/hidden.ts"
-import type { RawConfig } from "../../config/json.ts"
-import { setField } from "../../config/rawConfig.ts"
-import { longestNote } from "../../config/schema.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { given, headerText } from "../adminBody.ts"
-import type { AddAccountRequest, PatchAccountRequest } from "./Api.ts"
+import { given, headerText } from "../../domain/givenText.ts"
+import { type Account, accountsNamed, type AccountTable, ambiguous } from "../Account.ts"
+import { keepProxy } from "../hidden.ts"
+import type { RawConfig } from "../json.ts"
+import { setField } from "../rawConfig.ts"
+import { longestNote } from "../schema.ts"
 
+/** An account to add: an email, a mobile number or a token, and a password unless it has a token. Blank texts count as absent. */
+export interface NewAccount {
+  readonly email?: string | null | undefined
+  readonly mobile?: string | null | undefined
+  readonly password?: string | null | undefined
+  /** A session token of the upstream, or the key of a server. */
+  readonly token?: string | null | undefined
+  readonly note?: string | null | undefined
+  /** The name of its upstream; by default `default`. */
+  readonly upstream?: string | null | undefined
+  /** Its own proxy, or `direct`. */
+  readonly proxy?: string | null | undefined
+}
+
+/** Marks of an account. An absent one stays; an empty note, and a proxy that is `null`, are removed. */
+export interface AccountMarks {
+  readonly disabled?: boolean | undefined
+  readonly note?: string | undefined
+  readonly proxy?: string | null | undefined
+}
+
+/** The error for an account that is not configured. */
 export const unknownAccount = gatewayError("not_found", "No such account is configured")
 
 /** The one account that a name stands for. Fails for an unknown name, and for one that accounts of several upstreams have. */
@@ -25,7 +46,7 @@ export const accountIn = (table: AccountTable, name: string): Result.Result<Acco
 }
 
 /** The entry of a new account. Fails if a login could not work with it. */
-export const newAccount = (body: typeof AddAccountRequest.Type): Result.Result<RawConfig, GatewayError> => {
+export const newAccount = (body: NewAccount): Result.Result<RawConfig, GatewayError> => {
   const [email, mobile, token] = [given(body.email), given(body.mobile), given(body.token)]
   const [password, note] = [body.password || undefined, body.note || undefined]
   const [upstream, proxy] = [given(body.upstream), given(body.proxy)]
@@ -52,7 +73,7 @@ const set = (entry: RawConfig, field: string, value: Schema.Json | undefined): R
 /** The entry with these marks; a mark at its default is removed. Returns the same object if nothing changes. */
 export const markAccount = (
   entry: RawConfig,
-  { disabled, note, proxy }: Partial<typeof PatchAccountRequest.Type>
+  { disabled, note, proxy }: AccountMarks
 ): RawConfig => {
   const switched = disabled === undefined || disabled === (entry["disabled"] === true)
     ? entry

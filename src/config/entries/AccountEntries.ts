@@ -1,0 +1,81 @@
+/**
+ * The accounts of the configuration: adding, marking and removing them (spec "Admin endpoints").
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { identityKeys } from "../../domain/identity.ts"
+import { type Account, accountsNamed } from "../Account.ts"
+import { ConfigStore, type Saved, type UpdateError, type UpdateOptions } from "../ConfigStore.ts"
+import { type RawConfig, sha256Hex } from "../json.ts"
+import { accountsOf } from "../rawConfig.ts"
+import { accountIn, type AccountMarks, markAccount, type NewAccount, newAccount } from "./accountEdits.ts"
+
+/** The accounts after one was added or marked. */
+export interface AccountSaved extends Saved {
+  /** `undefined` if an edit at the same time has removed it. */
+  readonly account: Account | undefined
+}
+
+/**
+ * The accounts of the configuration, named by any spelling of their identifiers. A change fails with `not_found` for an unknown account, with
+ * `invalid_request` for a wrong value or for a name that accounts of several upstreams have, and otherwise as `ConfigStore.update` does.
+ */
+export class AccountEntries extends Context.Service<AccountEntries, {
+  /** Adds an account with what it logs in with, or with a token. Fails for an account that is configured already. */
+  readonly add: (
+    account: NewAccount,
+    options?: UpdateOptions
+  ) => Effect.Effect<AccountSaved, UpdateError | GatewayError>
+  /** Changes marks of an account, at least one. */
+  readonly mark: (
+    identifier: string,
+    marks: AccountMarks,
+    options?: UpdateOptions
+  ) => Effect.Effect<AccountSaved, UpdateError | GatewayError>
+  readonly remove: (identifier: string, options?: UpdateOptions) => Effect.Effect<Saved, UpdateError | GatewayError>
+}>()("model-gateway/config/AccountEntries") {
+  static readonly layer: Layer.Layer<AccountEntries, never, ConfigStore> = Layer.effect(
+    AccountEntries,
+    Effect.map(ConfigStore, (store) => {
+      /** Edits the entry of an account; `undefined` removes it. */
+      const edited = (
+        identifier: string,
+        edit: (entry: RawConfig) => RawConfig | undefined,
+        options: UpdateOptions | undefined
+      ) =>
+        store.update((raw, config) => {
+          const found = accountIn(config.account_table, identifier)
+          if (Result.isFailure(found)) return Effect.fail(found.failure)
+          const entries = accountsOf(raw)
+          const place = config.accounts.indexOf(found.success)
+          const entry = edit(entries[place]!)
+          if (entry === entries[place]) return Effect.succeed(raw)
+          const accounts = entry === undefined ? entries.toSpliced(place, 1) : entries.with(place, entry)
+          return Effect.succeed({ ...raw, accounts })
+        }, options)
+
+      return {
+        add: Effect.fnUntraced(function*(account, options) {
+          const entry = yield* Effect.fromResult(newAccount(account))
+          const identity = identityKeys(entry, sha256Hex)
+          const saved = yield* store.update((raw, config) =>
+            identity.some((key) => config.account_table.index.has(key))
+              ? Effect.fail(invalidRequest("The account is configured already"))
+              : Effect.succeed({ ...raw, accounts: [...accountsOf(raw), entry] }), options)
+          return { ...saved, account: saved.config.account_table.index.get(identity[0]!) }
+        }),
+        mark: Effect.fnUntraced(function*(identifier, marks, options) {
+          if (marks.disabled === undefined && marks.note === undefined && marks.proxy === undefined) {
+            return yield* invalidRequest("disabled or note is required", "disabled")
+          }
+          const saved = yield* edited(identifier, (entry) => markAccount(entry, marks), options)
+          return { ...saved, account: accountsNamed(saved.config.account_table, identifier)[0] }
+        }),
+        remove: (identifier, options) => edited(identifier, () => undefined, options)
+      }
+    })
+  )
+}
