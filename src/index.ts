@@ -17,6 +17,7 @@ export type { AccountPool, Caller, Lease, LeaseOptions, QueueStatus } from "./ac
 export { AdminSecrets } from "./accounts/AdminSecrets.ts"
 export { Callers } from "./accounts/Callers.ts"
 export { CredentialThrottles } from "./accounts/CredentialThrottles.ts"
+export { UpstreamActivity } from "./accounts/UpstreamActivity.ts"
 export { AdminAuth } from "./admin/auth/AdminAuth.ts"
 export { Nodes } from "./admin/nodes/Nodes.ts"
 export { Store } from "./cluster/store/Store.ts"

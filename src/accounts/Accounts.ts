@@ -1,13 +1,17 @@
 /** The accounts that upstream calls run on: leases on accounts of the pool, or a caller's own token. */
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import type { Store } from "../cluster/store/Store.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
 import type { SharedRevision } from "../config/SharedRevision.ts"
 import type { Upstreams } from "../upstream/Upstreams.ts"
 import { makePool } from "./inProcessPool.ts"
 import type { AccountPool } from "./Lease.ts"
+import type { MadePool } from "./pool.ts"
 import { makeSharedPool } from "./shared/sharedPool.ts"
+import { UpstreamActivity } from "./UpstreamActivity.ts"
 
 export type {
   AccountAccess,
@@ -22,15 +26,20 @@ export type {
   UpstreamFacts
 } from "./Lease.ts"
 
+const layerOf = <R>(make: Effect.Effect<MadePool, never, R | Scope.Scope>) =>
+  Layer.effectContext(
+    Effect.map(make, ({ activity, pool }) => Context.add(Context.make(Accounts, pool), UpstreamActivity, activity))
+  )
+
 /** The pool of accounts. */
 export class Accounts extends Context.Service<Accounts, AccountPool>()("model-gateway/accounts/Accounts") {
   /** The pool of one process, as the configuration describes it. */
-  static readonly layer: Layer.Layer<Accounts, never, ConfigStore | Upstreams> = Layer.effect(Accounts, makePool)
+  static readonly layer: Layer.Layer<Accounts | UpstreamActivity, never, ConfigStore | Upstreams> = layerOf(makePool)
 
   /** The pool that the nodes of a store share. The `ConfigStore` must be the nodes' shared one. */
-  static readonly layerShared: Layer.Layer<Accounts, never, ConfigStore | SharedRevision | Upstreams | Store> = Layer
-    .effect(
-      Accounts,
-      makeSharedPool
-    )
+  static readonly layerShared: Layer.Layer<
+    Accounts | UpstreamActivity,
+    never,
+    ConfigStore | SharedRevision | Upstreams | Store
+  > = layerOf(makeSharedPool)
 }

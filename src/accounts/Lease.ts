@@ -12,7 +12,7 @@ import type { AccountWork, AccountWorkFacts } from "./AccountWork.ts"
 import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import type { UpstreamFault } from "./UpstreamCooling.ts"
-import type { TryCounts, UpstreamTimes } from "./UpstreamTimes.ts"
+import type { UpstreamTimes } from "./UpstreamTimes.ts"
 
 /** A caller: `Managed` with a configured key, `Direct` with an upstream token of its own (spec "Authentication"). */
 export type Caller =
@@ -273,10 +273,6 @@ export interface AccountPool {
    */
   readonly setTestStatus: (identifier: string, status: "ok" | "failed", message?: string) => Effect.Effect<void>
   readonly metrics: Effect.Effect<AccountsMetrics>
-  /** The pools of all upstreams, in the order of the configuration. */
-  readonly upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>>
-  /** The tries of this process in the last minutes, by upstream. */
-  readonly recentTries: Effect.Effect<ReadonlyMap<string, TryCounts>>
   /** The driver of an upstream in effect. */
   readonly driverOf: (upstream: string) => Driver | undefined
   /** Whether an upstream has a model by the configuration in effect. True for all models of `default`, whose server may list further ones. */

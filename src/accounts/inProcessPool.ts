@@ -18,8 +18,17 @@ import type { Drivers, Upstreams } from "../upstream/Upstreams.ts"
 import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "./accountRegistry.ts"
 import { makeInProcessView } from "./inProcessView.ts"
-import type { AccountPool, Caller, Lease, LeaseOptions, LeaseTarget, PoolWatch } from "./Lease.ts"
-import { type Held, heldBy, makePoolOver, type PoolCore, type PoolShell, type Report, upstreamsOf } from "./pool.ts"
+import type { Caller, Lease, LeaseOptions, LeaseTarget, PoolWatch } from "./Lease.ts"
+import {
+  type Held,
+  heldBy,
+  type MadePool,
+  makePoolOver,
+  type PoolCore,
+  type PoolShell,
+  type Report,
+  upstreamsOf
+} from "./pool.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import { type PoolConfig, Pools } from "./Pools.ts"
 import type { LeaseRequest, PoolChanges, Refusal, Slot, Waiter } from "./PoolState.ts"
@@ -386,6 +395,6 @@ const makeInProcessCore = Effect.fnUntraced(function*(
 })
 
 /** Makes the pool; the scope ends everything that it does in the background. */
-export const makePool: Effect.Effect<AccountPool, never, ConfigStore | Upstreams | Scope.Scope> = makePoolOver(
+export const makePool: Effect.Effect<MadePool, never, ConfigStore | Upstreams | Scope.Scope> = makePoolOver(
   makeInProcessCore
 )

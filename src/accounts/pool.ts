@@ -41,6 +41,7 @@ import type { PooledAccount, TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import { directTokensOff } from "./refusals.ts"
 import { type AccountTokens, fixedCredential, type TokensOptions } from "./tokens.ts"
+import type { UpstreamActivity } from "./UpstreamActivity.ts"
 import { UpstreamTimes } from "./UpstreamTimes.ts"
 
 const hourMillis = 3_600_000
@@ -200,10 +201,16 @@ const factsOf = (account: PooledAccount, state: AccountState): AccountFacts => {
   }
 }
 
+/** The pool, and what its upstreams do. */
+export interface MadePool {
+  readonly pool: AccountPool
+  readonly activity: UpstreamActivity["Service"]
+}
+
 /** Makes the pool over a core; the scope ends everything that it does in the background. */
 export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens, R>(
   makeCore: (shell: PoolShell<T>) => Effect.Effect<PoolCore<T>, never, R>
-): Effect.fn.Return<AccountPool, never, R | ConfigStore | Upstreams | Scope.Scope> {
+): Effect.fn.Return<MadePool, never, R | ConfigStore | Upstreams | Scope.Scope> {
   const config = yield* ConfigStore
   const upstreams = yield* Upstreams
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
@@ -318,8 +325,6 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         ...(showsUpstreams ? { upstreams: yield* core.upstreams } : {})
       }
     }),
-    upstreams: Effect.andThen(currentDrivers, core.upstreams),
-    recentTries: Effect.sync(() => times.recent()),
     driverOf,
     modelLimits: makeModelLimits(clock, yield* CurrentShutdown, driverOf),
     serves: ({ model, upstream }) => servesModel(config.now().route_table, upstream, model),
@@ -354,5 +359,11 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     watch: (watch) => core.watch(pool)(watch),
     metrics: Effect.map(Effect.andThen(currentDrivers, core.metrics), (metrics) => ({ ...metrics, ...counters }))
   }
-  return pool
+  return {
+    pool,
+    activity: {
+      upstreams: Effect.andThen(currentDrivers, core.upstreams),
+      recentTries: Effect.sync(() => times.recent())
+    }
+  }
 })

@@ -9,6 +9,7 @@ import { Accounts } from "../accounts/Accounts.ts"
 import { AdminSecrets } from "../accounts/AdminSecrets.ts"
 import { Callers } from "../accounts/Callers.ts"
 import { CredentialThrottles } from "../accounts/CredentialThrottles.ts"
+import type { UpstreamActivity } from "../accounts/UpstreamActivity.ts"
 import { AdminAuth } from "../admin/auth/AdminAuth.ts"
 import { Nodes } from "../admin/nodes/Nodes.ts"
 import { currentVersion } from "../admin/system/build.ts"
@@ -39,7 +40,7 @@ import { Gauges } from "./observability/gauges.ts"
 import { layerRegistry, RequestMetrics } from "./observability/requestMetrics.ts"
 
 /** State that nodes may share. */
-export type GatewayState = Accounts | AdminSecrets | ResponsesStore | Nodes | KeyLimits
+export type GatewayState = Accounts | UpstreamActivity | AdminSecrets | ResponsesStore | Nodes | KeyLimits
 
 export const InProcessState = Nodes.layer(currentVersion).pipe(
   Layer.provideMerge(Accounts.layer),

@@ -1,7 +1,7 @@
 /** The recent tries of all nodes in the list of upstreams. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { Accounts } from "../../src/accounts/Accounts.ts"
+import { UpstreamActivity } from "../../src/accounts/UpstreamActivity.ts"
 import { UpstreamTimes } from "../../src/accounts/UpstreamTimes.ts"
 import { Nodes } from "../../src/admin/nodes/Nodes.ts"
 import { noPeers, type QueryHandler } from "../../src/admin/nodes/peers.ts"
@@ -16,9 +16,7 @@ const twoNodes = () => {
   const times = { one: new UpstreamTimes(() => 0), other: new UpstreamTimes(() => 0) }
   const viewsOf = (id: "one" | "other") =>
     Layer.provide(UpstreamViews.layer, [
-      Layer.mock(Accounts)({
-        driverOf: () => undefined,
-        serves: () => true,
+      Layer.succeed(UpstreamActivity, {
         recentTries: Effect.sync(() => times[id].recent()),
         upstreams: Effect.succeed([])
       }),

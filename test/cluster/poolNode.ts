@@ -4,6 +4,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Accounts } from "../../src/accounts/Accounts.ts"
+import { UpstreamActivity } from "../../src/accounts/UpstreamActivity.ts"
 import { Store } from "../../src/cluster/store/Store.ts"
 import type { StoreInvalid } from "../../src/cluster/store/StoreShape.ts"
 import { AdminCredentials } from "../../src/config/AdminCredentials.ts"
@@ -41,7 +42,7 @@ export const poolNode = Effect.fnUntraced(function*(
   const store = Context.get(context, Store)
   const configuration = Context.get(context, ConfigStore)
   return {
-    pool: Context.get(context, Accounts),
+    pool: { ...Context.get(context, Accounts), ...Context.get(context, UpstreamActivity) },
     store,
     configuration,
     endedLogins: Context.get(context, AdminCredentials).endedLogins,

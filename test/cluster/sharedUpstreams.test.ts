@@ -7,7 +7,8 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
-import type { Accounts, LeaseOptions } from "../../src/accounts/Accounts.ts"
+import type { LeaseOptions } from "../../src/accounts/Accounts.ts"
+import type { UpstreamActivity } from "../../src/accounts/UpstreamActivity.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { Driver } from "../../src/upstream/Upstream.ts"
 import { anywhere, ask, errorOf, hold, makeDriver, managed } from "../accounts/support.ts"
@@ -44,10 +45,10 @@ const target = (name: string) => ({ upstream: name, model: "m" })
 const both: LeaseOptions = { ...anywhere, targets: [target("gpu"), target("hosted")] }
 const onlyGpu: LeaseOptions = { ...anywhere, targets: [target("gpu")] }
 
-const gpuAt = (pool: Accounts["Service"]) =>
+const gpuAt = (pool: UpstreamActivity["Service"]) =>
   Effect.map(pool.upstreams, (facts) => facts.find(({ name }) => name === "gpu"))
 
-const waitingAt = (pool: Accounts["Service"], expected: Readonly<Record<string, number>>) =>
+const waitingAt = (pool: UpstreamActivity["Service"], expected: Readonly<Record<string, number>>) =>
   untilTrue(
     Effect.map(pool.upstreams, (facts) => facts.every(({ name, waiting }) => waiting === (expected[name] ?? waiting)))
   )

@@ -25,8 +25,8 @@ import type { Upstreams } from "../../upstream/Upstreams.ts"
 import { isFault, logReturn, logSuspension, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { type Fault, reasonFor } from "../backOff.ts"
-import type { AccountPool, Caller, Lease, LeaseOptions, Stickiness } from "../Lease.ts"
-import { type Held, heldBy, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
+import type { Caller, Lease, LeaseOptions, Stickiness } from "../Lease.ts"
+import { type Held, heldBy, type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import { ambiguousAccount, disabledUpstreams, otherUpstream, refusalError, storeUnavailable } from "../refusals.ts"
 import { logBack, logCooled } from "../upstreamHealth.ts"
@@ -415,7 +415,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
 
 /** Makes the pool; the scope ends everything that it does in the background. */
 export const makeSharedPool: Effect.Effect<
-  AccountPool,
+  MadePool,
   never,
   ConfigStore | SharedRevision | Upstreams | Store | Scope.Scope
 > = makePoolOver(makeSharedCore)

@@ -4,7 +4,8 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Accounts, type UpstreamFacts } from "../../accounts/Accounts.ts"
+import type { UpstreamFacts } from "../../accounts/Accounts.ts"
+import { UpstreamActivity } from "../../accounts/UpstreamActivity.ts"
 import { addTries, noTries, quantileOf, readTries, type TryCounts, writeTries } from "../../accounts/UpstreamTimes.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../../config/GatewayConfig.ts"
@@ -54,25 +55,25 @@ export class UpstreamViews extends Context.Service<UpstreamViews, {
     readonly missing: { readonly nodes_missing?: ReadonlyArray<string> }
   }>
 }>()("model-gateway/admin/UpstreamViews") {
-  static readonly layer: Layer.Layer<UpstreamViews, never, Accounts | ConfigStore | Nodes> = Layer.effect(
+  static readonly layer: Layer.Layer<UpstreamViews, never, ConfigStore | Nodes | UpstreamActivity> = Layer.effect(
     UpstreamViews,
     Effect.gen(function*() {
       const config = yield* ConfigStore
-      const pool = yield* Accounts
+      const activity = yield* UpstreamActivity
       const { missingNodes, peers } = yield* makeNodeItems
 
       peers.answers(kind, () =>
-        Effect.map(pool.recentTries, (recent) => {
+        Effect.map(activity.recentTries, (recent) => {
           const written = Array.from(recent, ([name, tries]) => [name, writeTries(tries)])
           return JSON.stringify(Object.fromEntries(written))
         }))
 
       return {
         now: Effect.gen(function*() {
-          const [facts, { answers, missing }] = yield* Effect.all([pool.upstreams, peers.queryAll(kind, "")], {
+          const [facts, { answers, missing }] = yield* Effect.all([activity.upstreams, peers.queryAll(kind, "")], {
             concurrency: 2
           })
-          const sums = new Map(yield* pool.recentTries)
+          const sums = new Map(yield* activity.recentTries)
           for (const text of answers.values()) {
             for (const [name, written] of Object.entries(JSON.parse(text) as Readonly<Record<string, string>>)) {
               const sum = sums.get(name) ?? noTries()

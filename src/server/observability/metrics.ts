@@ -11,6 +11,7 @@ import * as Metric from "effect/Metric"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { type AccountFacts, Accounts, type UpstreamFacts } from "../../accounts/Accounts.ts"
 import { shuttingDown } from "../../accounts/refusals.ts"
+import { UpstreamActivity } from "../../accounts/UpstreamActivity.ts"
 import { AdminAuth } from "../../admin/auth/AdminAuth.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { indexKeys } from "../../config/entries/keyIndex.ts"
@@ -110,6 +111,7 @@ export const MetricsHandlers = HttpApiBuilder.group(
     const config = yield* ConfigStore
     const gauges = yield* Gauges
     const accounts = yield* Accounts
+    const activity = yield* UpstreamActivity
     const limits = yield* KeyLimits
     /** The first keys with limits. Without the store nothing is known about them. */
     const ofKeys = Effect.gen(function*() {
@@ -135,7 +137,7 @@ export const MetricsHandlers = HttpApiBuilder.group(
         configured.slice(0, mostAccounts).map(({ name }) => name)
       )
       const registered = (yield* formatted).replace(/\n*$/, "\n")
-      const ofUpstreams = showsUpstreams ? upstreamMetrics(yield* accounts.upstreams) : ""
+      const ofUpstreams = showsUpstreams ? upstreamMetrics(yield* activity.upstreams) : ""
       return registered + accountMetrics(described, showsUpstreams) + ofUpstreams + (yield* ofKeys)
     })
     const machine = yield* CurrentMachine
