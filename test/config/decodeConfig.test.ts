@@ -203,7 +203,7 @@ describe("decodeConfig", () => {
       ])
       assert.deepStrictEqual(yield* faults({ upstream: { driver: "other", tools: 1 } }), [
         "upstream.driver must be one of embedded, session, openai, messages, generate",
-        "upstream.tools must be one of vendorFields, prompt"
+        "upstream.tools must be one of native, prompt"
       ])
       assert.deepStrictEqual(yield* faults({ privacy: { client_address: "some" } }), [
         "privacy.client_address must be one of full, prefix, none"
