@@ -306,6 +306,7 @@ const make = Effect.fnUntraced(function*(
   )
 })
 
+/** The configuration in effect, and its changes. Each layer provides the other services of the configuration too (`ConfigServices`). */
 export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>()("model-gateway/config/ConfigStore") {
   /** The configuration of the file or the environment (`loadConfig`). Fails if it is invalid. */
   static readonly layer: Layer.Layer<
