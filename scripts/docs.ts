@@ -47,9 +47,12 @@ const defaultOf = (field: Field): string => {
 
 const valuesOf = (field: Field): string => {
   const { choices, maximum, minimum, type } = field
-  if (choices !== null) return choices.map((choice) => code(JSON.stringify(choice))).join(", ")
+  if (choices !== null) {
+    const words = choices.map((choice) => code(JSON.stringify(choice)))
+    return [...words, ...(type === "choice" ? [] : [type])].join(", ")
+  }
   if (minimum !== null && maximum !== null) return `${readable(field, minimum)} to ${readable(field, maximum)}`
-  return type === "map" ? "object" : type
+  return type === "map" ? "object" : type === "lines" ? "text" : type
 }
 
 const fields = async (): Promise<ReadonlyArray<Field>> =>

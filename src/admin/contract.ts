@@ -2,6 +2,7 @@
  * Parts of the contract that several groups have in common, and pages of lists.
  */
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 
 /** Fields of every reply to a change (behaviour "Starting, configuration"). */
 export const lasting = {
@@ -16,6 +17,12 @@ export const endedKey = {
   ended: Schema.optionalKey(Schema.String).annotate({
     description: "Id of the generated key of a start without keys, which ends with this change."
   })
+}
+
+/** A field of a request with the description of the configuration's field that it sets. The configuration checks its value. */
+export const like = <S extends Schema.Top>(field: Schema.Top, schema: S): S["Rebuild"] => {
+  const description = SchemaAST.resolveDescription(field.ast)
+  return description === undefined ? schema : schema.annotate({ description })
 }
 
 /** Header of a change that is refused with 409 if the configuration is no longer the `revision` of a reply. */

@@ -57,8 +57,11 @@ const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Type"]) =
 const group = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct(fields).annotate({ message: "must be an object" })
 
-/** Adds the description that forms show. */
+/** Adds the description that forms show. A field without one is in no form. */
 const described = <S extends Schema.Top>(schema: S, description: string) => schema.annotate({ description })
+
+/** Marks a field whose values are secrets: forms do not show what is typed into it. */
+const secret = { sensitive: true } as const
 
 const maxCount = Number.MAX_SAFE_INTEGER
 
@@ -103,18 +106,22 @@ const timestamp = text.check(
       ? "must be an RFC 3339 time with its zone, such as 2027-01-31T00:00:00Z"
       : undefined
   )
-)
+).annotate({ format: "date-time" })
 
 /** Maximum of a limit. */
 const mostInWindow = 1_000_000_000_000
 
-const KeyLimitEntry = group({
-  window: oneOf(windowNames),
-  requests: Schema.optionalKey(integer(1, mostInWindow)),
-  tokens: Schema.optionalKey(integer(1, mostInWindow)),
+/** The limits of a key in a window. */
+export const KeyLimitEntry = group({
+  window: described(oneOf(windowNames), "Time in which the limit counts, in UTC; a week begins on Monday."),
+  requests: Schema.optionalKey(described(integer(1, mostInWindow), "Requests in the window.")),
+  tokens: Schema.optionalKey(described(integer(1, mostInWindow), "Tokens of prompts and replies in the window.")),
   cost: Schema.optionalKey(
-    decimal(0, mostInWindow).check(
-      Schema.makeFilter((cost) => parseDecimal(cost) === 0n ? "must be above 0" : undefined)
+    described(
+      decimal(0, mostInWindow).check(
+        Schema.makeFilter((cost) => parseDecimal(cost) === 0n ? "must be above 0" : undefined)
+      ),
+      "Decimal number in the configured currency, as a number or a text. The key may use priced models only."
     )
   )
 }).check(
@@ -147,21 +154,29 @@ export const Currency = text.check(
 
 /** Permissions of a business key. `null` fields are removed before decoding. */
 export const KeyRecordEntry = group({
-  name: Schema.optionalKey(shortText(100)),
-  note: Schema.optionalKey(shortText(1000)),
-  disabled: Schema.optionalKey(flag),
-  expires_at: Schema.optionalKey(timestamp),
-  models: Schema.optionalKey(
-    Schema.Array(text.check(Schema.makeFilter((name) => name.trim() === "" ? "must not be empty" : undefined)))
-      .annotate({ message: "must be an array of 1 to 100 model names" })
-      .check(Schema.isBetweenLength(1, 100, { message: "must have 1 to 100 model names" }))
+  name: Schema.optionalKey(described(shortText(100), "Who or what uses the key.")),
+  note: Schema.optionalKey(described(shortText(1000), "A note for operators.")),
+  disabled: Schema.optionalKey(described(flag, "Whether the key is refused.")),
+  expires_at: Schema.optionalKey(
+    described(timestamp, "RFC 3339 with its zone; from then on the key is refused.")
   ),
-  max_inflight: Schema.optionalKey(integer(1, 200_000)),
+  models: Schema.optionalKey(
+    described(
+      Schema.Array(text.check(Schema.makeFilter((name) => name.trim() === "" ? "must not be empty" : undefined)))
+        .annotate({ message: "must be an array of 1 to 100 model names" })
+        .check(Schema.isBetweenLength(1, 100, { message: "must have 1 to 100 model names" })),
+      "Models that the key may use; all if absent."
+    )
+  ),
+  max_inflight: Schema.optionalKey(described(integer(1, 200_000), "Concurrent requests of the key.")),
   limits: Schema.optionalKey(
-    Schema.Array(KeyLimitEntry).annotate({ message: "must be an array of limits" }).check(
-      Schema.makeFilter((limits) =>
-        new Set(limits.map((limit) => limit.window)).size < limits.length ? "must name each window once" : undefined
-      )
+    described(
+      Schema.Array(KeyLimitEntry).annotate({ message: "must be an array of limits" }).check(
+        Schema.makeFilter((limits) =>
+          new Set(limits.map((limit) => limit.window)).size < limits.length ? "must name each window once" : undefined
+        )
+      ),
+      "Limits of requests, tokens, cost or several of them in a window."
     )
   ),
   created_at: Schema.optionalKey(timestamp)
@@ -185,16 +200,18 @@ export type Role = (typeof roles)[number]
 /** Bounds the tokens for the admin API: a credential is compared with each. */
 const mostTokens = 100
 
-const AdminTokenEntry = group({
+/** A token for the admin API. Fields without a description are made by the gateway. */
+export const AdminTokenEntry = group({
   id: text.check(
     Schema.isPattern(/^[\w-]{1,64}$/, { message: "must be 1 to 64 letters, digits, hyphens and underscores" })
   ),
-  name: shortText(100).check(
-    Schema.makeFilter((name) => name.trim() === "" ? "must not be empty" : undefined)
+  name: described(
+    shortText(100).check(Schema.makeFilter((name) => name.trim() === "" ? "must not be empty" : undefined)),
+    "1 to 100 characters."
   ),
-  role: oneOf(roles),
+  role: described(oneOf(roles), "What the token may do: a `viewer` changes nothing."),
   hash: text.check(Schema.isPattern(/^[0-9a-f]{64}$/i, { message: "must be the token's SHA-256 as 64 hex digits" })),
-  expires_at: Schema.optionalKey(timestamp)
+  expires_at: Schema.optionalKey(described(timestamp, "RFC 3339. Unset: the token does not expire."))
 })
 
 const unlike = (field: "id" | "hash") =>
@@ -327,7 +344,8 @@ const ModelEntry = Schema.Union([
   })
 ]).annotate({ message: "must be a model's name or an object with model, reasoning, search, thinking and max_tokens" })
 
-const tlsText = (description: string) => Schema.optionalKey(described(text, description))
+/** A file or PEM text. */
+const pem = (description: string) => Schema.optionalKey(text.annotate({ description, format: "pem" }))
 
 /** What every upstream may have besides its driver's fields: whether it serves, the way to it, and its limits. */
 const sharedFields = {
@@ -335,7 +353,8 @@ const sharedFields = {
   headers: withDefault(
     Schema.Record(Schema.String, text).annotate({
       message: "must be an object",
-      description: "Headers of every request to the upstream."
+      description: "Headers of every request to the upstream.",
+      ...secret
     }),
     {}
   ),
@@ -347,10 +366,18 @@ const sharedFields = {
   ),
   tls: Schema.optionalKey(
     group({
-      ca: tlsText("Certificates that are trusted in place of the system's: a file or PEM text."),
-      cert: tlsText("Client certificate: a file or PEM text."),
-      key: tlsText("Key of the client certificate: a file or PEM text."),
-      server_name: tlsText("Name that the server's certificate must have. Unset: the address's.")
+      ca: pem("Certificates that are trusted in place of the system's: a file or PEM text."),
+      cert: pem("Client certificate: a file or PEM text."),
+      key: Schema.optionalKey(
+        text.annotate({
+          description: "Key of the client certificate: a file or PEM text.",
+          format: "pem",
+          ...secret
+        })
+      ),
+      server_name: Schema.optionalKey(
+        described(text, "Name that the server's certificate must have. Unset: the address's.")
+      )
     })
   ),
   max_inflight: Schema.optionalKey(

@@ -5,10 +5,10 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import { windowNames } from "../../config/schema.ts"
+import { KeyLimitEntry, KeyRecordEntry, windowNames } from "../../config/schema.ts"
 import { optional, Spent, SpentCost } from "../../domain/schemas.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
-import { endedKey, lasting, pageFields, pageQuery } from "../contract.ts"
+import { endedKey, lasting, like, pageFields, pageQuery } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 import { StoreView } from "../usage/Api.ts"
 
@@ -24,31 +24,31 @@ const KeyLimitView = Schema.Struct({
   })
 }).annotate({ identifier: "KeyLimit" })
 
-const KeyLimitRequest = Schema.Struct({
-  window: Window,
-  requests: optional(Schema.Int),
-  tokens: optional(Schema.Int),
-  cost: optional(Schema.Union([Schema.Number, Schema.String])).annotate({
-    description: "Decimal number in the configured currency, as a number or a text. The key may use priced models only."
-  })
-})
+const limit = KeyLimitEntry.fields
+
+const KeyLimitRequest = Schema.Struct(
+  {
+    window: Window,
+    requests: optional(Schema.Int),
+    tokens: optional(Schema.Int),
+    cost: like(limit.cost, optional(Schema.Union([Schema.Number, Schema.String])))
+  } satisfies Record<keyof typeof limit, unknown>
+)
+
+const record = KeyRecordEntry.fields
+
+type Fields = Record<Exclude<keyof typeof record, "created_at">, unknown>
 
 /** The fields of a key's record in requests. */
 const recordFields = {
   name: optional(Schema.String),
   note: optional(Schema.String),
   disabled: optional(Schema.Boolean),
-  expires_at: optional(Schema.String).annotate({
-    description: "RFC 3339 with its zone; from then on the key is refused."
-  }),
-  models: optional(Schema.Array(Schema.String)).annotate({
-    description: "Models that the key may use; all if absent."
-  }),
-  max_inflight: optional(Schema.Int).annotate({ description: "Concurrent requests of the key." }),
-  limits: optional(Schema.Array(KeyLimitRequest)).annotate({
-    description: "Limits of requests, tokens, cost or several of them in a window."
-  })
-}
+  expires_at: like(record.expires_at, optional(Schema.String)),
+  models: like(record.models, optional(Schema.Array(Schema.String))),
+  max_inflight: like(record.max_inflight, optional(Schema.Int)),
+  limits: like(record.limits, optional(Schema.Array(KeyLimitRequest)))
+} satisfies Fields
 
 /** Body of `POST /admin/keys`: exactly one of `key` and `generate`. */
 export const AddKeyRequest = Schema.Struct({
@@ -72,6 +72,17 @@ export const KeyWindowView = Schema.Struct({
 
 const keyStates = ["active", "disabled", "expired"] as const
 
+/** The fields of a key's record in replies. */
+const viewFields = {
+  name: Schema.NullOr(Schema.String),
+  note: Schema.NullOr(Schema.String),
+  disabled: Schema.Boolean,
+  expires_at: Schema.NullOr(Schema.String),
+  models: Schema.NullOr(Schema.Array(Schema.String)),
+  max_inflight: Schema.NullOr(Schema.Int),
+  limits: Schema.Array(KeyLimitView)
+} satisfies Fields
+
 /** A key without the key itself. */
 export const KeyItem = Schema.Struct({
   id: Schema.String.annotate({ description: "The first 16 hex digits of the key's SHA-256." }),
@@ -82,13 +93,7 @@ export const KeyItem = Schema.Struct({
   generated: Schema.optionalKey(Schema.Boolean).annotate({
     description: "True for the key of a start without keys. It ends when a key is added, and with the process."
   }),
-  name: Schema.NullOr(Schema.String),
-  note: Schema.NullOr(Schema.String),
-  disabled: Schema.Boolean,
-  expires_at: Schema.NullOr(Schema.String),
-  models: Schema.NullOr(Schema.Array(Schema.String)),
-  max_inflight: Schema.NullOr(Schema.Int),
-  limits: Schema.Array(KeyLimitView),
+  ...viewFields,
   created_at: Schema.NullOr(Schema.String),
   usage: Schema.Struct({
     in_flight: Schema.Int,

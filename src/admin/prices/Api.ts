@@ -5,21 +5,22 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import type { PriceEntry } from "../../config/schema.ts"
+import { PriceEntry } from "../../config/schema.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
-import { lasting, revised } from "../contract.ts"
+import { lasting, like, revised } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
 /** A decimal number. The configuration checks it, so that a refusal names the place. */
-const amount = (description: string) =>
-  Schema.optionalKey(Schema.Union([Schema.Number, Schema.String]).annotate({ description }))
+const amount = (field: Schema.Top) => Schema.optionalKey(like(field, Schema.Union([Schema.Number, Schema.String])))
+
+const price = PriceEntry.fields
 
 const fields = {
-  input: amount("Price of a million tokens of prompts."),
-  cached_input: amount("Price of a million cached tokens of prompts. Unset: `input`."),
-  output: amount("Price of a million tokens of replies."),
-  per_request: amount("Price of each request.")
-} satisfies Record<keyof typeof PriceEntry.fields, unknown>
+  input: amount(price.input),
+  cached_input: amount(price.cached_input),
+  output: amount(price.output),
+  per_request: amount(price.per_request)
+} satisfies Record<keyof typeof price, unknown>
 
 const Prices = Schema.Record(Schema.String, Schema.Struct(fields).annotate({ identifier: "Price" }))
   .annotate({ identifier: "Prices" })

@@ -76,28 +76,69 @@ const SettingsReply = Schema.Struct({
   ...groupsInEffect
 }).annotate({ identifier: "Settings" })
 
-/** One setting, as forms use it. */
-export const SettingsField = Schema.Struct({
-  /** Dotted: `runtime.account_max_inflight`. */
+/** What forms know of a field of the configuration. */
+const formField = {
+  /** Dotted: `runtime.account_max_inflight`. The field of an entry begins at the entry, and `[]` stands for each row of a list. */
   path: Schema.String,
-  type: Schema.Literals(["integer", "number", "boolean", "text", "choice", "map"]),
+  type: Schema.Literals([
+    "integer",
+    "number",
+    "decimal",
+    "boolean",
+    "text",
+    "lines",
+    "time",
+    "choice",
+    "choices",
+    "list",
+    "rows",
+    "map"
+  ]).annotate({
+    description:
+      "`decimal`: a number or a text with every digit; `lines`: a text of several lines; `choices`: some of the choices; " +
+      "`rows`: a list of objects, whose fields follow."
+  }),
   minimum: Schema.NullOr(Schema.Finite),
   maximum: Schema.NullOr(Schema.Finite),
-  choices: Schema.NullOr(Schema.Array(Schema.String)),
+  choices: Schema.NullOr(Schema.Array(Schema.String)).annotate({
+    description: "The values of a choice; of other types, words that may stand in place of a value."
+  }),
   /** `null` if the value follows from other settings. */
   default: Schema.Json,
+  sensitive: Schema.optionalKey(Schema.Boolean).annotate({ description: "Whether its values are secrets." }),
+  description: Schema.String
+}
+
+/** A field of an entry, as forms use it. */
+export const FormField = Schema.Struct(formField).annotate({ identifier: "FormField" })
+
+/** One setting, as forms use it. */
+export const SettingsField = Schema.Struct({
+  ...formField,
   /** `null` if it is not set. */
   configured: Schema.Json,
   effective: Schema.Json,
   /** Whether `PUT /admin/settings` accepts it; otherwise only the file sets it. */
-  writable: Schema.Boolean,
-  description: Schema.String
+  writable: Schema.Boolean
 }).annotate({ identifier: "SettingsField" })
+
+const EntryFields = Schema.Struct({
+  keys: Schema.Array(FormField),
+  upstreams: Schema.Array(FormField),
+  routes: Schema.Array(FormField),
+  prices: Schema.Array(FormField),
+  tokens: Schema.Array(FormField)
+}).annotate({ identifier: "EntryFields" })
+
+export type EntryFields = typeof EntryFields.Type
 
 /** Reply of `GET /admin/settings/fields`; `revision` is for `If-Match`. */
 const SettingsFieldsReply = Schema.Struct({
   revision: Schema.String,
   fields: Schema.Array(SettingsField),
+  entries: EntryFields.annotate({
+    description: "The fields of each entry: of the record of a key, an upstream, a route, a price and a token."
+  }),
   warnings: Schema.Array(Schema.String).annotate({
     description: "Settings that are valid and do not do what they say, each with its place, and what to do."
   })

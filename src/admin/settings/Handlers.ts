@@ -13,7 +13,7 @@ import { adminCredential } from "../auth/sessionCookie.ts"
 import { changed, lastingOf, revisionIn } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
 import { AdminSettingsGroup } from "./Api.ts"
-import { groupsInEffect, settingsFields } from "./fields.ts"
+import { entryFields, groupsInEffect, settingsFields } from "./fields.ts"
 import { namesIn, patchSettings } from "./patch.ts"
 
 /** Accepts any field: `patchSettings` refuses unknown and read-only ones. */
@@ -57,6 +57,7 @@ export const AdminSettingsHandlers = adminHandlers(AdminSettingsGroup, function*
       return {
         revision: yield* hashOf(raw),
         fields: settingsFields(raw, config),
+        entries: entryFields(),
         warnings: [...config.warnings, ...origin.advice]
       }
     }),

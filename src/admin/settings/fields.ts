@@ -1,40 +1,75 @@
 /**
- * The settings of the configuration with their values, made from the configuration's schemas: a field that is added there
- * is here too.
+ * The settings of the configuration with their values, and the fields of its entries, made from the configuration's schemas: a field
+ * that is added there is here too.
  */
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { shownAddress, shownEntry, shownProxy } from "../../config/hidden.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { hidden } from "../../config/references.ts"
-import { settingGroups } from "../../config/schema.ts"
-import { type SettingsField, type SettingsInEffect, shownGroups } from "./Api.ts"
+import {
+  AdminTokenEntry,
+  KeyRecordEntry,
+  PriceEntry,
+  RouteEntry,
+  settingGroups,
+  UpstreamEntry
+} from "../../config/schema.ts"
+import { type EntryFields, type FormField, type SettingsField, type SettingsInEffect, shownGroups } from "./Api.ts"
 import { writablePaths } from "./patch.ts"
 
 /** The part of a JSON schema that forms use. */
-const FieldSchema = Schema.Struct({
+const LeafSchema = Schema.Struct({
   type: Schema.optionalKey(Schema.String),
   minimum: Schema.optionalKey(Schema.Number),
   maximum: Schema.optionalKey(Schema.Number),
   enum: Schema.optionalKey(Schema.Array(Schema.String)),
-  description: Schema.optionalKey(Schema.String),
-  properties: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
+  description: Schema.optionalKey(Schema.String)
 })
 
-const decodeField = Schema.decodeUnknownSync(FieldSchema)
+const decodeLeaf = Schema.decodeUnknownSync(LeafSchema)
 const decodeJson = Schema.decodeUnknownSync(Schema.Json)
 
-const typeOf = ({ enum: choices, type }: typeof FieldSchema.Type): (typeof SettingsField.Type)["type"] => {
-  if (choices !== undefined) return "choice"
-  switch (type) {
+const leafOf = (ast: SchemaAST.AST): typeof LeafSchema.Type =>
+  decodeLeaf(Schema.toJsonSchemaDocument(Schema.make(ast)).schema)
+
+type FieldType = (typeof FormField.Type)["type"]
+type Values = Pick<typeof FormField.Type, "type" | "minimum" | "maximum" | "choices">
+
+const valuesOf = (
+  type: FieldType,
+  { enum: choices, maximum, minimum }: Partial<typeof LeafSchema.Type>
+): Values => ({ type, minimum: minimum ?? null, maximum: maximum ?? null, choices: choices ?? null })
+
+/** A union of a kind of value and of words that stand beside it; numbers that may be texts are decimal numbers. */
+const valuesOfUnion = (types: ReadonlyArray<SchemaAST.AST>): Values => {
+  if (types.some(SchemaAST.isNumber)) return valuesOf("decimal", {})
+  const members = types.map(valuesOfType)
+  const plain = members.find(({ type }) => type !== "choice") ?? valuesOf("choice", {})
+  const choices = members.flatMap((member) => member.choices ?? [])
+  return { ...plain, choices: choices.length === 0 ? null : choices }
+}
+
+const valuesOfType = (ast: SchemaAST.AST): Values => {
+  if (SchemaAST.isArrays(ast)) {
+    const [item] = ast.rest
+    const choices = item === undefined ? undefined : leafOf(item).enum
+    return choices === undefined ? valuesOf("list", {}) : valuesOf("choices", { enum: choices })
+  }
+  if (SchemaAST.isObjects(ast)) return valuesOf("map", {})
+  const leaf = leafOf(ast)
+  if (leaf.enum !== undefined) return valuesOf("choice", leaf)
+  if (SchemaAST.isUnion(ast)) return valuesOfUnion(ast.types)
+  switch (leaf.type) {
     case "integer":
     case "number":
     case "boolean":
-      return type
-    case "object":
-      return "map"
-    default:
-      return "text"
+      return valuesOf(leaf.type, leaf)
+    default: {
+      const format = SchemaAST.resolve(ast)?.["format"]
+      return valuesOf(format === "date-time" ? "time" : format === "pem" ? "lines" : "text", {})
+    }
   }
 }
 
@@ -52,39 +87,64 @@ const at = (value: unknown, path: ReadonlyArray<string>): unknown => {
 const toJson = (value: unknown): Schema.Json =>
   value === undefined ? null : decodeJson(value instanceof Map ? Object.fromEntries(value) : value)
 
-/** A setting without its values. */
-interface Described extends Omit<typeof SettingsField.Type, "configured" | "effective"> {
-  readonly keys: ReadonlyArray<string>
+/** The described fields of a value at a path, with their defaults. Fields without a description are internal state, secrets or older names. */
+const describe = (
+  path: ReadonlyArray<string>,
+  ast: SchemaAST.AST,
+  defaults: unknown
+): ReadonlyArray<typeof FormField.Type> => {
+  if (SchemaAST.isObjects(ast) && ast.propertySignatures.length > 0) {
+    return ast.propertySignatures.flatMap(({ name, type }) =>
+      describe([...path, String(name)], type, at(defaults, [String(name)]))
+    )
+  }
+  // A description stands at the type or at a check behind it.
+  const description = SchemaAST.resolveDescription(ast) ?? leafOf(ast).description
+  if (description === undefined) return []
+  const field = {
+    path: path.join("."),
+    ...valuesOfType(ast),
+    default: toJson(defaults),
+    ...(SchemaAST.resolve(ast)?.["sensitive"] === true ? { sensitive: true } : {}),
+    description
+  }
+  const item = SchemaAST.isArrays(ast) ? ast.rest[0] : undefined
+  if (item === undefined || !SchemaAST.isObjects(item)) return [field]
+  return [{ ...field, type: "rows" }, ...describe([...path.slice(0, -1), `${path.at(-1)}[]`], item, undefined)]
 }
 
-const describe = (keys: ReadonlyArray<string>, schema: unknown, defaults: unknown): ReadonlyArray<Described> => {
-  const field = decodeField(schema)
-  const path = keys.join(".")
-  if (field.properties !== undefined) {
-    return Object.entries(field.properties).flatMap(([name, of]) => describe([...keys, name], of, at(defaults, [name])))
-  }
-  // Fields without a description are internal state, secrets or older names.
-  if (field.description === undefined) return []
-  return [{
-    keys,
-    path,
-    type: typeOf(field),
-    minimum: field.minimum ?? null,
-    maximum: field.maximum ?? null,
-    choices: field.enum ?? null,
-    default: toJson(defaults),
-    writable: writablePaths.has(path),
-    description: field.description
-  }]
-}
+const typeOf = ({ ast }: { readonly ast: SchemaAST.AST }): SchemaAST.AST => SchemaAST.toType(ast)
 
 /** Computed once: schemas do not change. */
-let described: ReadonlyArray<Described> | undefined
+let described: ReadonlyArray<typeof FormField.Type> | undefined
 
-const describeAll = (): ReadonlyArray<Described> =>
+const describeAll = (): ReadonlyArray<typeof FormField.Type> =>
   Object.entries(settingGroups).flatMap(([name, group]: [string, Schema.ConstraintDecoder<unknown>]) =>
-    describe([name], Schema.toJsonSchemaDocument(group).schema, Schema.decodeUnknownSync(group)({}))
+    describe([name], typeOf(group), Schema.decodeUnknownSync(group)({}))
   )
+
+/** The described fields of an entry. The fields of `example`, without which no entry is valid, have no default. */
+const describeEntry = (
+  entry: Schema.ConstraintDecoder<unknown>,
+  example: RawConfig = {}
+): ReadonlyArray<typeof FormField.Type> => {
+  const defaults = Schema.decodeUnknownSync(entry)(example)
+  return describe([], typeOf(entry), defaults).map((field) =>
+    Object.hasOwn(example, field.path) ? { ...field, default: null } : field
+  )
+}
+
+let entries: EntryFields | undefined
+
+/** The fields of the entries of the configuration's lists and maps. */
+export const entryFields = (): EntryFields =>
+  entries ??= {
+    keys: describeEntry(KeyRecordEntry),
+    upstreams: describeEntry(UpstreamEntry, { driver: "openai" }),
+    routes: describeEntry(RouteEntry, { targets: ["default"] }),
+    prices: describeEntry(PriceEntry, { input: 0 }),
+    tokens: describeEntry(AdminTokenEntry, { id: "a", name: "a", role: "viewer", hash: "0".repeat(64) })
+  }
 
 /** The file's settings without secrets. Renames the mapping of a file that has its older name. */
 const shownConfig = (raw: RawConfig): RawConfig => {
@@ -121,11 +181,15 @@ export const settingsFields = (raw: RawConfig, config: GatewayConfig): ReadonlyA
   described ??= describeAll()
   const configured = shownConfig(raw)
   const effective = { ...config, upstream: upstreamInEffect(config) }
-  return described.map(({ keys, ...field }) => ({
-    ...field,
-    configured: toJson(at(configured, keys)),
-    effective: toJson(at(effective, keys))
-  }))
+  return described.map((field) => {
+    const keys = field.path.split(".")
+    return {
+      ...field,
+      configured: toJson(at(configured, keys)),
+      effective: toJson(at(effective, keys)),
+      writable: writablePaths.has(field.path)
+    }
+  })
 }
 
 const groupInEffect = (group: object) =>

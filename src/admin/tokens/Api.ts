@@ -5,10 +5,10 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import { roles } from "../../config/schema.ts"
+import { AdminTokenEntry, roles } from "../../config/schema.ts"
 import { optional } from "../../domain/schemas.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
-import { lasting } from "../contract.ts"
+import { lasting, like } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
 /** A token without its secret. */
@@ -25,13 +25,19 @@ const AdminTokensReply = Schema.Struct({ tokens: Schema.Array(AdminTokenItem) })
   identifier: "AdminTokens"
 })
 
-export const AddAdminTokenRequest = Schema.Struct({
-  name: Schema.String.annotate({ description: "1 to 100 characters." }),
-  role: Schema.Literals(roles).annotate({
-    description: "A `viewer` reads everything but secrets, exports and bodies of requests."
-  }),
-  expires_at: optional(Schema.String).annotate({ description: "RFC 3339. Unset: the token does not expire." })
-}).annotate({ identifier: "AddAdminTokenRequest" })
+const token = AdminTokenEntry.fields
+
+export const AddAdminTokenRequest = Schema.Struct(
+  {
+    name: like(token.name, Schema.String),
+    role: Schema.Literals(roles).annotate({
+      description: "A `viewer` reads everything but secrets, exports and bodies of requests."
+    }),
+    expires_at: like(token.expires_at, optional(Schema.String))
+  } satisfies Record<Exclude<keyof typeof token, "id" | "hash">, unknown>
+).annotate({
+  identifier: "AddAdminTokenRequest"
+})
 
 const AdminTokenAdded = Schema.Struct({
   success: Schema.Boolean,

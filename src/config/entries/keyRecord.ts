@@ -3,22 +3,27 @@
  * here, since a file may name them.
  */
 import type * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { allowsSome } from "../../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../../domain/time.ts"
 import type { GatewayConfig } from "../GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "../json.ts"
+import { KeyRecordEntry } from "../schema.ts"
 
-const fields = ["name", "note", "disabled", "expires_at", "models", "max_inflight", "limits"] as const
+/** All but the time of the key's making. */
+const fields = Struct.keys(Struct.omit(KeyRecordEntry.fields, ["created_at"]))
+
+type Field = (typeof fields)[number]
 
 /**
  * The fields of a key's record in a change, with values as `key_records` of the file has them. An absent field stays, `null` clears it; lists
  * are replaced as a whole.
  */
-export type KeyFields = { readonly [Field in (typeof fields)[number]]?: Schema.Json | undefined }
+export type KeyFields = { readonly [Name in Field]?: Schema.Json | undefined }
 
 /** Whether a value clears its field, as `null` does. An empty value of another field is a mistake, and must not remove a limit. */
-const isCleared = (field: (typeof fields)[number], value: Schema.Json): boolean => {
+const isCleared = (field: Field, value: Schema.Json): boolean => {
   switch (field) {
     case "name":
     case "note":
@@ -34,7 +39,7 @@ const isCleared = (field: (typeof fields)[number], value: Schema.Json): boolean 
 }
 
 /** A value in the form of the configuration: texts trimmed, times in UTC, without absent limits. */
-const normalized = (field: (typeof fields)[number], value: Schema.Json): Schema.Json => {
+const normalized = (field: Field, value: Schema.Json): Schema.Json => {
   if (field === "limits" && Array.isArray(value)) {
     return value.map((limit) =>
       isJsonObject(limit) ? Object.fromEntries(Object.entries(limit).filter(([, each]) => each !== null)) : limit

@@ -43,7 +43,16 @@ export const copyText = async (text: string, done: string): Promise<void> => {
 }
 
 /** What is reloaded after a change. */
-type Subject = "accounts" | "keys" | "config" | "settings" | "upstreams" | "routes" | "captures" | "samples" | "host"
+export type Subject =
+  | "accounts"
+  | "keys"
+  | "config"
+  | "settings"
+  | "upstreams"
+  | "routes"
+  | "captures"
+  | "samples"
+  | "host"
 
 /** Reloads these subjects wherever they are shown. */
 export const reload = (...subjects: ReadonlyArray<Subject>): void => {

@@ -4,8 +4,8 @@
 
 /** A limit of a key with what is used of it. */
 interface UsedLimit {
-  readonly kind: "requests" | "tokens" | "cost"
-  readonly window: keyof typeof keyWindows
+  readonly kind: string
+  readonly window: string
   readonly used: number | string
   readonly limit: number | string
 }
@@ -256,11 +256,81 @@ const settingNames: Readonly<Record<string, string>> = {
   "requests.max_total_bytes": "Size of all records"
 }
 
+/** Names of the fields of an upstream, by their path, and of choices behind the path of theirs. */
+const upstreamFields: Readonly<Record<string, string>> = {
+  driver: "Kind of server",
+  base_url: "Address",
+  models: "Models, one per line",
+  headers: "Headers, one per line",
+  proxy: "Proxy",
+  "tls.ca": "Trusted certificates",
+  "tls.cert": "Client certificate",
+  "tls.key": "Key of the client certificate",
+  "tls.server_name": "Server name",
+  max_inflight: "Concurrent requests",
+  account_max_inflight: "Concurrent requests per account",
+  account_max_queue: "Waiting requests",
+  "timeouts.connect": "Seconds to connect",
+  "timeouts.first_byte": "Seconds to the first byte",
+  "timeouts.silence": "Seconds of silence",
+  tools: "Tools",
+  "tools.native": "Declared to the server",
+  "tools.prompt": "Written into the prompt"
+}
+
+/** Names of the fields of a price. */
+const priceFields: Readonly<Record<string, string>> = {
+  input: "Input per 1M",
+  cached_input: "Cached per 1M",
+  output: "Output per 1M",
+  per_request: "Per request"
+}
+
+/** Names of the fields of a route, and of choices. */
+const routeFields: Readonly<Record<string, string>> = {
+  spread: "Choice of the target",
+  "spread.order": "First with a free slot",
+  "spread.even": "Most free slots",
+  wait: "Seconds at a full first target",
+  sticky: "Conversations",
+  "sticky.false": "Any account",
+  "sticky.true": "Prefer the last account",
+  "sticky.target": "Prefer the last target",
+  also_on: "Refusals that go to the next target too",
+  "also_on.context_length": "Context too long",
+  "also_on.content_filter": "Content filter"
+}
+
+/** Names of the fields of a key. */
+const keyFields: Readonly<Record<string, string>> = {
+  name: "Name",
+  note: "Note",
+  disabled: "Disabled",
+  expires_at: "Expires",
+  models: "Models, one per line",
+  max_inflight: "Concurrent requests"
+}
+
+/** Names of the fields of a token, and of choices. */
+const tokenFields: Readonly<Record<string, string>> = {
+  name: "Name",
+  role: "Role",
+  "role.viewer": "Viewer",
+  "role.admin": "Admin",
+  expires_at: "Expires"
+}
+
 /** What limits count. */
-const limitKinds = { requests: "Requests", tokens: "Tokens", cost: "Cost" }
+const limitKinds: Readonly<Record<string, string>> = { requests: "Requests", tokens: "Tokens", cost: "Cost" }
 
 /** The windows of limits. */
-const keyWindows = { minute: "per minute", hour: "per hour", day: "per day", week: "per week", month: "per month" }
+const keyWindows: Readonly<Record<string, string>> = {
+  minute: "per minute",
+  hour: "per hour",
+  day: "per day",
+  week: "per week",
+  month: "per month"
+}
 
 export const en = {
   common: {
@@ -796,6 +866,7 @@ export const en = {
   },
   upstreams: {
     ...words,
+    fields: (path: string) => upstreamFields[path],
     add: "Add upstream",
     edit: "Edit",
     test: "Test",
@@ -837,43 +908,19 @@ export const en = {
     addedWithout: (name: string, reason: string) => `${name} was added, but its account was refused: ${reason}`,
     changed: (name: string) => `${name} was changed.`,
     name: "Name",
-    driver: "Kind of server",
-    address: "Address",
     apiKey: "API key",
     noKey: "empty for a server without keys",
     identity: "Email or mobile number",
     password: "Password",
-    models: "Models, one per line",
     modelsHint: "The name for callers, =, and the server's name. Further fields follow as JSON: {\"images\": false}.",
     serverModels: "Models of the server",
     searchModels: "Search models",
     noModels: "No model matches.",
     moreModels: (n: number) => `${count(n, "further model", "further models")} not shown.`,
     way: "Headers, proxy and TLS",
-    headers: "Headers, one per line",
-    proxy: "Proxy",
     secretsHint: "*** keeps a secret. direct uses no proxy; an empty field uses the environment's.",
-    tlsFields: {
-      ca: "Trusted certificates",
-      cert: "Client certificate",
-      key: "Key of the client certificate",
-      server_name: "Server name"
-    },
     limits: "Limits and tools",
-    limitFields: {
-      max_inflight: "Concurrent requests",
-      account_max_inflight: "Concurrent requests per account",
-      account_max_queue: "Waiting requests"
-    },
-    timeoutFields: {
-      connect: "Seconds to connect",
-      first_byte: "Seconds to the first byte",
-      silence: "Seconds of silence"
-    },
-    tools: "Tools",
     byDefault: "Default",
-    toolsNative: "Declared to the server",
-    toolsPrompt: "Written into the prompt",
     deleteAsk: "Running requests finish; new requests no longer use the upstream. This cannot be undone.",
     deleteRunning: (n: number) => `${count(n, "request runs", "requests run")} on it now.`,
     accountsGo: (n: number) => `${count(n, "account is", "accounts are")} deleted with it:`,
@@ -893,15 +940,10 @@ export const en = {
   },
   models: {
     ...words,
+    fields: (path: string) => priceFields[path],
     lead: "Each model of each upstream and route, with the price that counts. A price that is missing counts as 0.",
     target: "Answered by",
     serverModel: (name: string) => `At the server: ${name}`,
-    units: {
-      input: "Input per 1M",
-      cached_input: "Cached per 1M",
-      output: "Output per 1M",
-      per_request: "Per request"
-    },
     currency: (code: string) => `Prices are in ${code}.`,
     entry: "Price of",
     priceOf: (name: string) => `Price of ${name}`,
@@ -922,6 +964,7 @@ export const en = {
   },
   routes: {
     ...words,
+    fields: (path: string) => routeFields[path],
     lead:
       "A route is a model that callers ask for, with its targets in order. A model without a route is served by every upstream that lists it.",
     route: "Route",
@@ -949,22 +992,10 @@ export const en = {
     movedTo: (target: string, place: number, of: number) => `${target} is target ${place} of ${of} now.`,
     atEnd: (target: string, place: number, of: number) => `${target} stays target ${place} of ${of}.`,
     removed: (target: string) => `${target} was removed.`,
-    spread: "Choice of the target",
     spreadOf: (name: string) => `Choice: ${name}`,
     stickyOf: (name: string) => `Conversations: ${name}`,
-    spreads: { order: "First with a free slot", even: "Most free slots" },
-    wait: "Seconds at a full first target",
     waits: (seconds: string) => `Waits ${seconds} s at a full first target`,
-    notNumber: (text: string) => `${text} is not a number.`,
-    sticky: "Conversations",
-    stickies: {
-      no: "Any account",
-      account: "Prefer the last account",
-      target: "Prefer the last target"
-    },
-    alsoOn: "Refusals that go to the next target too",
     alsoOnOf: (names: string) => `Goes on after: ${names}`,
-    refusals: { context_length: "Context too long", content_filter: "Content filter" },
     taken: "Next request",
     free: (free: string, of: string) => `${free} of ${of} slots free`,
     hindrances: {
@@ -995,10 +1026,10 @@ export const en = {
   },
   keys: {
     ...words,
+    fields: (path: string) => keyFields[path],
     newKey: "New key",
     create: "Create key",
     added: (name: string) => `${name} was added.`,
-    name: "Name",
     nameHint: "Who or what uses it",
     more: "Note, concurrent requests, own key",
     ownKey: "Own key",
@@ -1010,19 +1041,17 @@ export const en = {
     disabledNow: (name: string) => `${name} is disabled: its callers are refused.`,
     enabledNow: (name: string) => `${name} is enabled.`,
     changed: (name: string) => `${name} was changed.`,
-    expires: "Expires",
-    atOnce: "Concurrent requests",
-    models: "Models, one per line",
     everyModel: "All models",
     limits: "Limits",
     noLimits: "No limits",
     costIn: (currency: string) => `Cost in ${currency}`,
-    limitOf: (kind: UsedLimit["kind"], window: string) => `${limitKinds[kind]}, ${window}`,
+    kindOf: (kind: string) => limitKinds[kind] ?? kind,
+    windowOf: (window: string) => keyWindows[window] ?? window,
+    limitOf: (kind: string, window: string) => `${limitKinds[kind] ?? kind}, ${window}`,
     used: ({ kind, limit, used, window }: UsedLimit) =>
-      `${separated(used)} of ${separated(limit)} ${limitKinds[kind].toLowerCase()} ${keyWindows[window]}`,
-    windows: keyWindows,
-    notNumber: (text: string) => `${text} is not a number.`,
-    disabledField: "Disabled",
+      `${separated(used)} of ${separated(limit)} ${(limitKinds[kind] ?? kind).toLowerCase()} ${
+        keyWindows[window] ?? window
+      }`,
     states: { active: "Active", disabled: "Disabled", expired: "Expired" },
     all: "All",
     search: "Search keys",
@@ -1108,11 +1137,8 @@ export const en = {
     hint: "For machines, and for people who only look. Each has a name, which the history of changes shows.",
     token: "token",
     newToken: "New token",
-    name: "Name",
-    role: "Role",
-    roles: { viewer: "Viewer", admin: "Admin" },
+    fields: (path: string) => tokenFields[path],
     roleHint: "A viewer reads everything but secrets, exports and bodies of requests, and changes nothing.",
-    expires: "Expires",
     expired: "Expired",
     create: "Create token",
     needsName: "The token needs a name.",

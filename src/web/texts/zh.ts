@@ -235,11 +235,81 @@ const settingNames: Readonly<Record<string, string>> = {
   "requests.max_total_bytes": "全部记录的大小"
 }
 
+/** Names of the fields of an upstream, by their path, and of choices behind the path of theirs. */
+const upstreamFields: Readonly<Record<string, string>> = {
+  driver: "服务器类型",
+  base_url: "地址",
+  models: "模型，每行一个",
+  headers: "请求头，每行一个",
+  proxy: "代理",
+  "tls.ca": "受信任的证书",
+  "tls.cert": "客户端证书",
+  "tls.key": "客户端证书的私钥",
+  "tls.server_name": "服务器名称",
+  max_inflight: "并发请求",
+  account_max_inflight: "每个账号的并发请求",
+  account_max_queue: "排队请求",
+  "timeouts.connect": "连接秒数",
+  "timeouts.first_byte": "首个字节秒数",
+  "timeouts.silence": "静默秒数",
+  tools: "工具",
+  "tools.native": "向服务器声明",
+  "tools.prompt": "写入提示词"
+}
+
+/** Names of the fields of a price. */
+const priceFields: Readonly<Record<string, string>> = {
+  input: "输入（每百万）",
+  cached_input: "缓存（每百万）",
+  output: "输出（每百万）",
+  per_request: "每个请求"
+}
+
+/** Names of the fields of a route, and of choices. */
+const routeFields: Readonly<Record<string, string>> = {
+  spread: "目标的选择",
+  "spread.order": "第一个有空闲槽位的",
+  "spread.even": "空闲槽位最多的",
+  wait: "首个目标已满时等待的秒数",
+  sticky: "对话",
+  "sticky.false": "任意账号",
+  "sticky.true": "优先上次的账号",
+  "sticky.target": "优先上次的目标",
+  also_on: "也转到下一个目标的拒绝",
+  "also_on.context_length": "上下文过长",
+  "also_on.content_filter": "内容过滤"
+}
+
+/** Names of the fields of a key. */
+const keyFields: Readonly<Record<string, string>> = {
+  name: "名称",
+  note: "备注",
+  disabled: "停用",
+  expires_at: "到期时间",
+  models: "模型，每行一个",
+  max_inflight: "同时请求数"
+}
+
+/** Names of the fields of a token, and of choices. */
+const tokenFields: Readonly<Record<string, string>> = {
+  name: "名称",
+  role: "角色",
+  "role.viewer": "只读",
+  "role.admin": "管理员",
+  expires_at: "到期时间"
+}
+
 /** What limits count. */
-const limitKinds = { requests: "请求", tokens: " Token", cost: "费用" }
+const limitKinds: Readonly<Record<string, string>> = { requests: "请求", tokens: " Token", cost: "费用" }
 
 /** The windows of limits. */
-const keyWindows = { minute: "每分钟", hour: "每小时", day: "每天", week: "每周", month: "每月" }
+const keyWindows: Readonly<Record<string, string>> = {
+  minute: "每分钟",
+  hour: "每小时",
+  day: "每天",
+  week: "每周",
+  month: "每月"
+}
 
 export const zh: Texts = {
   common: {
@@ -738,6 +808,7 @@ export const zh: Texts = {
   },
   upstreams: {
     ...words,
+    fields: (path) => upstreamFields[path],
     add: "添加上游",
     edit: "编辑",
     test: "测试",
@@ -772,34 +843,19 @@ export const zh: Texts = {
     addedWithout: (name, reason) => `${name} 已添加，但其账号被拒绝：${reason}`,
     changed: (name) => `${name} 已更改。`,
     name: "名称",
-    driver: "服务器类型",
-    address: "地址",
     apiKey: "API 密钥",
     noKey: "服务器不需要密钥时留空",
     identity: "邮箱或手机号",
     password: "密码",
-    models: "模型，每行一个",
     modelsHint: "调用方使用的名称、= 和服务器的名称。其他字段以 JSON 写在后面：{\"images\": false}。",
     serverModels: "服务器的模型",
     searchModels: "搜索模型",
     noModels: "没有符合条件的模型。",
     moreModels: (n) => `还有 ${n} 个模型未显示。`,
     way: "请求头、代理和 TLS",
-    headers: "请求头，每行一个",
-    proxy: "代理",
     secretsHint: "*** 表示保留原有的机密。direct 表示不使用代理；留空则使用环境变量中的代理。",
-    tlsFields: { ca: "受信任的证书", cert: "客户端证书", key: "客户端证书的私钥", server_name: "服务器名称" },
     limits: "限制与工具",
-    limitFields: {
-      max_inflight: "并发请求",
-      account_max_inflight: "每个账号的并发请求",
-      account_max_queue: "排队请求"
-    },
-    timeoutFields: { connect: "连接秒数", first_byte: "首个字节秒数", silence: "静默秒数" },
-    tools: "工具",
     byDefault: "默认",
-    toolsNative: "向服务器声明",
-    toolsPrompt: "写入提示词",
     deleteAsk: "正在进行的请求会完成，新的请求不再使用此上游。此操作无法撤销。",
     deleteRunning: (n) => `目前有 ${n} 个请求正在使用它。`,
     accountsGo: (n) => `${n} 个账号会随之删除：`,
@@ -819,15 +875,10 @@ export const zh: Texts = {
   },
   models: {
     ...words,
+    fields: (path) => priceFields[path],
     lead: "每个上游和路由的每个模型，以及生效的价格。缺少的价格按 0 计算。",
     target: "由谁应答",
     serverModel: (name) => `服务器上的名称：${name}`,
-    units: {
-      input: "输入（每百万）",
-      cached_input: "缓存（每百万）",
-      output: "输出（每百万）",
-      per_request: "每个请求"
-    },
     currency: (code) => `价格以 ${code} 计。`,
     entry: "价格名称",
     priceOf: (name) => `价格名称：${name}`,
@@ -848,6 +899,7 @@ export const zh: Texts = {
   },
   routes: {
     ...words,
+    fields: (path) => routeFields[path],
     lead: "路由是调用方请求的模型，带有按顺序排列的目标。没有路由的模型由每个列出它的上游提供。",
     route: "路由",
     add: "添加路由",
@@ -874,18 +926,10 @@ export const zh: Texts = {
     movedTo: (target, place, of) => `${target} 现在是第 ${place} 个目标，共 ${of} 个。`,
     atEnd: (target, place, of) => `${target} 仍是第 ${place} 个目标，共 ${of} 个。`,
     removed: (target) => `${target} 已移除。`,
-    spread: "目标的选择",
     spreadOf: (name) => `选择：${name}`,
     stickyOf: (name) => `对话：${name}`,
-    spreads: { order: "第一个有空闲槽位的", even: "空闲槽位最多的" },
-    wait: "首个目标已满时等待的秒数",
     waits: (seconds) => `首个目标已满时等待 ${seconds} 秒`,
-    notNumber: (text) => `${text} 不是数字。`,
-    sticky: "对话",
-    stickies: { no: "任意账号", account: "优先上次的账号", target: "优先上次的目标" },
-    alsoOn: "也转到下一个目标的拒绝",
     alsoOnOf: (names) => `以下情况转到下一个：${names}`,
-    refusals: { context_length: "上下文过长", content_filter: "内容过滤" },
     taken: "下一个请求",
     free: (free, of) => `${of} 个槽位中 ${free} 个空闲`,
     hindrances: {
@@ -915,10 +959,10 @@ export const zh: Texts = {
   },
   keys: {
     ...words,
+    fields: (path) => keyFields[path],
     newKey: "新密钥",
     create: "创建密钥",
     added: (name) => `${name} 已添加。`,
-    name: "名称",
     nameHint: "由谁使用",
     more: "备注、同时请求数、自定义密钥",
     ownKey: "自定义密钥",
@@ -930,19 +974,15 @@ export const zh: Texts = {
     disabledNow: (name) => `${name} 已停用，其调用方会被拒绝。`,
     enabledNow: (name) => `${name} 已启用。`,
     changed: (name) => `${name} 已更改。`,
-    expires: "到期时间",
-    atOnce: "同时请求数",
-    models: "模型，每行一个",
     everyModel: "所有模型",
     limits: "限额",
     noLimits: "无限额",
     costIn: (currency) => `费用（${currency}）`,
-    limitOf: (kind, window) => `${limitKinds[kind]}，${window}`,
+    kindOf: (kind) => limitKinds[kind]?.trim() ?? kind,
+    windowOf: (window) => keyWindows[window] ?? window,
+    limitOf: (kind, window) => `${limitKinds[kind] ?? kind}，${window}`,
     used: ({ kind, limit, used, window }) =>
-      `${keyWindows[window]}${limitKinds[kind]} ${separated(used)} / ${separated(limit)}`,
-    windows: keyWindows,
-    notNumber: (text) => `${text} 不是数字。`,
-    disabledField: "停用",
+      `${keyWindows[window] ?? window}${limitKinds[kind] ?? kind} ${separated(used)} / ${separated(limit)}`,
     states: { active: "有效", disabled: "已停用", expired: "已过期" },
     all: "全部",
     search: "搜索密钥",
@@ -1023,11 +1063,8 @@ export const zh: Texts = {
     hint: "供机器使用，也供只需查看的人使用。每个令牌都有名称，更改记录会显示该名称。",
     token: "令牌",
     newToken: "新建令牌",
-    name: "名称",
-    role: "角色",
-    roles: { viewer: "只读", admin: "管理员" },
+    fields: (path) => tokenFields[path],
     roleHint: "只读角色可以查看除密钥、导出和请求正文以外的一切，但不能更改。",
-    expires: "到期时间",
     expired: "已过期",
     create: "创建令牌",
     needsName: "令牌需要名称。",

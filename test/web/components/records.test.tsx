@@ -5,10 +5,10 @@
 import { useState } from "preact/hooks"
 import { assert, describe, expect, it } from "vitest"
 import { page, userEvent } from "vitest/browser"
+import type { Setting } from "../../../src/web/forms/fields.ts"
 import { Frames, type Wanted } from "../../../src/web/pages/requests/Frames.tsx"
 import { readSides } from "../../../src/web/pages/requests/sides.ts"
 import { TimeLine } from "../../../src/web/pages/requests/TimeLine.tsx"
-import type { Field } from "../../../src/web/pages/settings/fields.ts"
 import { FieldView } from "../../../src/web/pages/settings/FieldView.tsx"
 import type { RequestRecord } from "../../../src/web/state/requests.ts"
 import { draw } from "./support.tsx"
@@ -164,7 +164,7 @@ describe("the course of a request in the console", () => {
   })
 })
 
-const field: Field = {
+const field: Setting = {
   path: "runtime.account_max_inflight",
   type: "integer",
   minimum: 1,
@@ -179,7 +179,7 @@ const field: Field = {
 
 describe("FieldView of a setting in the console", () => {
   /** Refuses everything but numbers, like the gateway on saving. */
-  const Form = ({ of }: { readonly of: Field }) => {
+  const Form = ({ of }: { readonly of: Setting }) => {
     const [text, setText] = useState("")
     const fault = text === "" || /^\d+$/.test(text) ? undefined : "must be an integer"
     return <FieldView field={of} text={text} changed={text !== ""} fault={fault} onText={setText} />

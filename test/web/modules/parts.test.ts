@@ -1,18 +1,9 @@
 /**
- * Modules of the console that need no browser: parsed accounts, settings as texts, local tools, replies of each style.
+ * Modules of the console that need no browser: parsed accounts, local tools, replies of each style.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { parseAccounts } from "../../../src/web/pages/accounts/parseAccounts.ts"
-import {
-  changesOf,
-  faultyLines,
-  type Field,
-  fieldAt,
-  patchOf,
-  textOf,
-  valueOf
-} from "../../../src/web/pages/settings/fields.ts"
 import { blocksOf } from "../../../src/web/parts/Markdown.tsx"
 import { collect } from "../../../src/web/playground/answers.ts"
 import { styles } from "../../../src/web/playground/conversation.ts"
@@ -84,19 +75,6 @@ describe("parseAccounts in the console", () => {
   })
 })
 
-const field = (path: string, type: Field["type"], configured: Field["configured"] = null): Field => ({
-  path,
-  type,
-  minimum: null,
-  maximum: null,
-  choices: null,
-  default: null,
-  configured,
-  effective: configured,
-  writable: true,
-  description: ""
-})
-
 describe("the playground's requests in the console", () => {
   const prompt = {
     model: "m",
@@ -152,45 +130,6 @@ describe("Markdown in the console", () => {
         lines.filter((text) => text.trim() !== "" && !/^\s*```/.test(text))
       )
     }))
-  })
-})
-
-describe("settings as texts in the console", () => {
-  it("a text gives back the value that it was made from", () => {
-    fc.assert(fc.property(
-      fc.oneof(
-        fc.integer().map((value) => field("a.b", "integer", value)),
-        fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Object.is(value, -0))
-          .map((value) => field("a.b", "number", value)),
-        fc.boolean().map((value) => field("a.b", "boolean", value)),
-        fc.stringMatching(/^\S+$/).map((value) => field("a.b", "text", value)),
-        fc.dictionary(fc.stringMatching(/^[\w.-]+$/), fc.stringMatching(/^[\w.=-]+$/), { minKeys: 1 })
-          .map((value) => field("a", "map", { ...value }))
-      ),
-      (each) => {
-        const text = textOf(each.configured)
-        assert.deepStrictEqual(valueOf(each, text), each.configured)
-        assert.deepStrictEqual(changesOf([each], new Map([[each.path, ` ${text}\n`]])), [])
-      }
-    ))
-  })
-
-  it("a patch contains only changed values; an empty text unsets", () => {
-    const fields = [
-      field("a.b", "integer", 1),
-      field("a.c", "integer", 2),
-      field("m", "map"),
-      field("d", "boolean", true)
-    ]
-    const drafts = new Map([["a.b", "1"], ["a.c", ""], ["m", "x = y"], ["d", "false"]])
-    const changes = changesOf(fields, drafts)
-    assert.deepStrictEqual(patchOf(changes, drafts), { a: { c: null }, m: { x: "y" }, d: false })
-  })
-
-  it("a text that is not of the field's type is sent unchanged", () => {
-    assert.strictEqual(valueOf(field("a", "integer"), "many"), "many")
-    assert.deepStrictEqual(faultyLines("a = b\n\nc\n= d\ne ="), [3, 4, 5])
-    assert.strictEqual(fieldAt([field("m", "map"), field("mm", "map")], "m.some.alias")?.path, "m")
   })
 })
 

@@ -1,91 +1,10 @@
 /**
- * The form of an upstream, and which target of a route takes the next request.
+ * Which target of a route takes the next request.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { compact, moved, type Reason, routeNow } from "../../../src/web/pages/routes/choice.ts"
-import {
-  changesOf,
-  draftOf,
-  type Entry,
-  namesIn,
-  needsTest,
-  withModel
-} from "../../../src/web/pages/upstreams/draft.ts"
+import { moved, type Reason, routeNow } from "../../../src/web/pages/routes/choice.ts"
 import type { Route, UpstreamItem } from "../../../src/web/state/upstreams.ts"
-
-const entry: Entry = {
-  driver: "openai",
-  base_url: "http://127.0.0.1:8000/v1",
-  models: { qwen3: "Qwen/Qwen3-8B", large: { model: "vendor/large", images: false, max_tokens: 4096 } },
-  headers: { "X-Title": "***" },
-  proxy: "http://***@127.0.0.1:3128",
-  max_inflight: 4,
-  timeouts: { connect: 2, silence: 30 },
-  tls: { ca: "/etc/ca.pem" }
-}
-
-describe("the form of an upstream", () => {
-  const before = draftOf(entry)
-  const changes = (change: Partial<typeof before>) => changesOf(before, { ...before, ...change })
-
-  it("changes nothing by itself, whatever the entry has", () => {
-    assert.deepStrictEqual(changes({}), {})
-    assert.deepStrictEqual(changesOf(draftOf({}), draftOf({})), {})
-    const name = fc.stringMatching(/^[a-z][\w./:-]{0,12}$/)
-    fc.assert(
-      fc.property(
-        fc.dictionary(name, name),
-        fc.dictionary(name.filter((each) => each !== "model"), fc.boolean()),
-        (models, fields) => {
-          const draft = draftOf({ models: { ...models, last: { model: "m", ...fields } } })
-          const all = changesOf(draftOf({}), draft)["models"]
-          assert.deepStrictEqual(all, {
-            ...models,
-            last: Object.keys(fields).length === 0 ? "m" : { model: "m", ...fields }
-          })
-        }
-      )
-    )
-  })
-
-  it("sends changed fields alone, and null for emptied ones", () => {
-    assert.deepStrictEqual(changes({ base_url: " http://127.0.0.1:9 ", proxy: "" }), {
-      base_url: "http://127.0.0.1:9",
-      proxy: null
-    })
-    assert.deepStrictEqual(
-      changes({ numbers: { ...before.numbers, max_inflight: "8", connect: "", first_byte: "60" } }),
-      { max_inflight: 8, timeouts: { connect: null, first_byte: 60 } }
-    )
-    assert.deepStrictEqual(changes({ tls: { ...before.tls, server_name: "gpu.example" } }), {
-      tls: { server_name: "gpu.example" }
-    })
-    assert.deepStrictEqual(changes({ numbers: { ...before.numbers, max_inflight: "many" } }), { max_inflight: "many" })
-  })
-
-  it("sends lists as a whole, in which *** keeps a secret", () => {
-    assert.deepStrictEqual(changes({ headers: "X-Title: ***\nX-Team: a:b" }), {
-      headers: { "X-Title": "***", "X-Team": "a:b" }
-    })
-    assert.deepStrictEqual(changes({ models: "a = b = c\nplain\n\nlarge = vendor/large {\"images\":true}" }), {
-      models: { a: "b = c", plain: "plain", large: { model: "vendor/large", images: true } }
-    })
-  })
-
-  it("adds and removes the models of the server", () => {
-    assert.deepStrictEqual([...namesIn(before.models)], ["Qwen/Qwen3-8B", "vendor/large"])
-    const more = withModel(before.models, "BAAI/bge-m3", true)
-    assert.deepStrictEqual([...namesIn(more)], ["Qwen/Qwen3-8B", "vendor/large", "BAAI/bge-m3"])
-    assert.strictEqual(withModel(more, "BAAI/bge-m3", false), before.models)
-  })
-
-  it("needs a test for what reaches the server, and for nothing else", () => {
-    assert.isTrue(needsTest(changes({ base_url: "http://127.0.0.1:9" })))
-    assert.isTrue(needsTest(changes({ headers: "" })))
-    assert.isFalse(needsTest(changes({ models: "", numbers: { ...before.numbers, max_inflight: "1" } })))
-  })
-})
 
 const upstream = (name: string, change: Partial<UpstreamItem> = {}): UpstreamItem => ({
   name,
@@ -171,14 +90,5 @@ describe("the order of targets", () => {
         targets.filter((each) => each !== targets[at])
       )
     }))
-  })
-
-  it("a route is written with the fields that differ from the defaults", () => {
-    assert.deepStrictEqual(compact(route), route.targets)
-    assert.deepStrictEqual(compact({ ...route, wait: 2, sticky: "target" }), {
-      targets: route.targets,
-      wait: 2,
-      sticky: "target"
-    })
   })
 })

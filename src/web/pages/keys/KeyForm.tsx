@@ -4,10 +4,12 @@
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
-import { useState } from "preact/hooks"
+import { useMemo, useState } from "preact/hooks"
+import { EntryField, type EntryForm, otherPaths, useEntry, WithFields } from "../../forms/Entry.tsx"
+import { FieldInput, useRefusal } from "../../forms/FieldInput.tsx"
+import { type Entry, type FormField, plainName } from "../../forms/fields.ts"
 import { Dialog, FormDialog } from "../../parts/Dialog.tsx"
-import { Check, Failure, Field, Form, type ReadField, TextArea, TextField } from "../../parts/Form.tsx"
-import { number } from "../../parts/format.ts"
+import { Check, Failure, Form, type ReadField, TextField } from "../../parts/Form.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { attempt, call, reload, report } from "../../state/actions.ts"
 import { Admin } from "../../state/client.ts"
@@ -15,7 +17,7 @@ import { causeText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { Access } from "./Access.tsx"
-import { asLocal, changesOf, limitKinds, newKey, readDraft, wholeNumber, windows } from "./draft.ts"
+import { entryOf, formFields, limitPath, type LimitTable, limitTable, payloadOf } from "./draft.ts"
 import type { KeyItem } from "./keys.ts"
 
 export const changedBy = ["keys", "config", "host"] as const
@@ -27,90 +29,88 @@ const usageAtom = Admin.query("admin-usage", "query", { query: { by: "day" }, re
 export const useCurrency = (): string | undefined =>
   Option.getOrUndefined(AsyncResult.value(useAtom(usageAtom)))?.currency ?? undefined
 
-/** Shows a written whole number with separators of thousands. */
-const separate = ({ currentTarget: field }: { readonly currentTarget: HTMLInputElement }): void => {
-  const value = wholeNumber(field.value)
-  if (typeof value === "number") field.value = number(value)
+/** The cell of a limit. */
+const Limit = ({ form, kind, window }: {
+  readonly form: EntryForm
+  readonly kind: string
+  readonly window: string
+}) => {
+  const t = useTexts().keys
+  const path = limitPath(window, kind)
+  const field = form.fields.find((each) => each.path === path)!
+  const refusal = useRefusal()(field, form.text(path))
+  return (
+    <td>
+      <FieldInput
+        field={field}
+        text={form.text(path)}
+        choice={plainName}
+        aria-label={t.limitOf(kind, t.windowOf(window))}
+        aria-invalid={refusal !== undefined}
+        title={refusal ?? field.description}
+        onText={(text) => form.set(path, text)}
+        onBlur={() => form.separate(path)}
+      />
+    </td>
+  )
 }
 
-const shownNumber = (value: number | null | undefined): string =>
-  value === null || value === undefined ? "" : number(value)
-
-const Limits = ({ currency, limits }: {
-  readonly limits: KeyItem["limits"]
+const Limits = ({ currency, form, table: { kinds, windows } }: {
+  readonly form: EntryForm
+  readonly table: LimitTable
   readonly currency: string | undefined
 }) => {
   const t = useTexts().keys
-  const kinds = limitKinds.filter((kind) => kind !== "cost" || currency !== undefined)
+  const shown = kinds.filter((kind) => kind !== "cost" || currency !== undefined)
   return (
     <Table
       name={t.limits}
       compact
-      columns={[t.limits, ...kinds.map((kind) => kind === "cost" ? t.costIn(currency ?? "") : t[kind])]}
+      columns={[t.limits, ...shown.map((kind) => kind === "cost" ? t.costIn(currency ?? "") : t.kindOf(kind))]}
       rows={windows.length}
       empty=""
     >
-      {windows.map((window) => {
-        const limit = limits.find((each) => each.window === window)
-        return (
-          <tr key={window}>
-            <th scope="row" class="nowrap">{t.windows[window]}</th>
-            {kinds.map((kind) => (
-              <td key={kind}>
-                <input
-                  name={`${window}.${kind}`}
-                  type="text"
-                  inputMode={kind === "cost" ? "decimal" : "numeric"}
-                  autocomplete="off"
-                  aria-label={t.limitOf(kind, t.windows[window])}
-                  defaultValue={kind === "cost" ? limit?.cost ?? "" : shownNumber(limit?.[kind])}
-                  {...kind === "cost" ? {} : { onBlur: separate }}
-                />
-              </td>
-            ))}
-          </tr>
-        )
-      })}
+      {windows.map((window) => (
+        <tr key={window}>
+          <th scope="row" class="nowrap">{t.windowOf(window)}</th>
+          {shown.map((kind) => <Limit key={kind} form={form} kind={kind} window={window} />)}
+        </tr>
+      ))}
     </Table>
   )
 }
 
-const Fields = ({ currency, item }: {
+interface Editing {
+  readonly fields: ReadonlyArray<FormField>
+  readonly onClose: () => void
+}
+
+const noEntry: Entry = {}
+
+/** The form of a key; of a new one without an item. */
+const useKeyForm = (fields: ReadonlyArray<FormField>, item?: KeyItem) => {
+  const form = useEntry(useMemo(() => formFields(fields), []), item === undefined ? noEntry : entryOf(item))
+  return { form, changes: () => payloadOf(form.changes(), form.values()) }
+}
+
+const placed = ["name", "models", "limits", "expires_at", "disabled"]
+
+const Fields = ({ currency, fields, form, isNew = false }: {
   readonly currency: string | undefined
-  /** The key as it is; absent for a new one. */
-  readonly item?: KeyItem
+  readonly fields: ReadonlyArray<FormField>
+  readonly form: EntryForm
+  readonly isNew?: boolean
 }) => {
   const t = useTexts().keys
-  const now = item ?? newKey
-  const rest = (
-    <>
-      <TextField label={t.note} name="note" defaultValue={now.note ?? ""} />
-      <TextField
-        label={t.atOnce}
-        name="max_inflight"
-        inputMode="numeric"
-        defaultValue={shownNumber(now.max_inflight)}
-        onBlur={separate}
-      />
-    </>
-  )
+  const shown = { form, names: t.fields }
+  const rest = otherPaths(fields, placed).map((path) => <EntryField key={path} {...shown} path={path} />)
   return (
     <>
-      <TextField label={t.name} name="name" placeholder={t.nameHint} defaultValue={now.name ?? ""} />
-      <TextArea
-        label={t.models}
-        name="models"
-        class="code short"
-        rows={2}
-        spellcheck={false}
-        placeholder={t.everyModel}
-        defaultValue={(now.models ?? []).join("\n")}
-      />
-      <Limits currency={currency} limits={now.limits} />
-      <Field label={t.expires}>
-        <input name="expires_at" type="datetime-local" defaultValue={asLocal(now.expires_at)} />
-      </Field>
-      {item === undefined
+      <EntryField {...shown} path="name" placeholder={t.nameHint} />
+      <EntryField {...shown} path="models" rows={2} placeholder={t.everyModel} />
+      <Limits currency={currency} form={form} table={limitTable(fields)} />
+      <EntryField {...shown} path="expires_at" />
+      {isNew
         ? (
           <details>
             <summary>{t.more}</summary>
@@ -129,20 +129,24 @@ const Fields = ({ currency, item }: {
         : (
           <>
             {rest}
-            <Check label={t.disabledField} name="disabled" defaultChecked={now.disabled} />
+            <Check
+              label={t.fields("disabled") ?? ""}
+              checked={form.text("disabled") === "true"}
+              onChange={(event) => form.set("disabled", String(event.currentTarget.checked))}
+            />
           </>
         )}
     </>
   )
 }
 
-export const EditKey = ({ item, onClose }: { readonly item: KeyItem; readonly onClose: () => void }) => {
-  const { common, keys: t } = useTexts()
+const KeyEditor = ({ fields, item, onClose }: Editing & { readonly item: KeyItem }) => {
+  const { common, keys: t, settings } = useTexts()
   const currency = useCurrency()
-  const save = async (read: ReadField) => {
-    const { draft, wrong } = readDraft(read, currency !== undefined, item.limits)
-    if (wrong !== undefined) return t.notNumber(wrong)
-    const payload = changesOf(item, draft)
+  const { changes, form } = useKeyForm(fields, item)
+  const save = async () => {
+    if (form.isFaulty) return settings.refused
+    const payload = changes()
     if (Object.keys(payload).length === 0) return undefined
     return attempt((client) => client["admin-keys"].change({ params: { id: item.id }, payload }), {
       done: t.changed(item.name ?? item.preview),
@@ -151,10 +155,14 @@ export const EditKey = ({ item, onClose }: { readonly item: KeyItem; readonly on
   }
   return (
     <FormDialog name={common.actionOn(t.edit, item.name ?? item.preview)} onClose={onClose} onSave={save}>
-      <Fields currency={currency} item={item} />
+      <Fields currency={currency} fields={fields} form={form} />
     </FormDialog>
   )
 }
+
+export const EditKey = (editing: Pick<Editing, "onClose"> & { readonly item: KeyItem }) => (
+  <WithFields of="keys">{(fields) => <KeyEditor {...editing} fields={fields} />}</WithFields>
+)
 
 interface Made {
   readonly name: string
@@ -177,19 +185,19 @@ const MadeKey = ({ made: { key, model, name }, onClose }: { readonly made: Made;
 }
 
 /** Asks for a new key's fields, then shows the key. */
-export const NewKey = ({ onClose }: { readonly onClose: () => void }) => {
-  const { common, keys: t } = useTexts()
+const KeyMaker = ({ fields, onClose }: Editing) => {
+  const { common, keys: t, settings } = useTexts()
   const currency = useCurrency()
+  const { changes, form } = useKeyForm(fields)
   const [made, setMade] = useState<Made>()
   const [failure, setFailure] = useState<string>()
   const add = async (read: ReadField) => {
-    const { draft, wrong } = readDraft(read, currency !== undefined)
-    setFailure(wrong === undefined ? undefined : t.notNumber(wrong))
-    if (wrong !== undefined) return
+    setFailure(form.isFaulty ? settings.refused : undefined)
+    if (form.isFaulty) return
     const own = read("key").trim()
     const exit = await call((client) =>
       client["admin-keys"].add({
-        payload: { ...(own === "" ? { generate: true } : { key: own }), ...changesOf(newKey, draft) }
+        payload: { ...(own === "" ? { generate: true } : { key: own }), ...changes() }
       })
     )
     reload(...changedBy)
@@ -204,7 +212,7 @@ export const NewKey = ({ onClose }: { readonly onClose: () => void }) => {
       <Form onSubmit={add}>
         {(busy) => (
           <>
-            <Fields currency={currency} />
+            <Fields isNew currency={currency} fields={fields} form={form} />
             <Failure text={failure} />
             <div class="actions end">
               <button type="button" onClick={onClose}>{common.cancel}</button>
@@ -216,3 +224,7 @@ export const NewKey = ({ onClose }: { readonly onClose: () => void }) => {
     </Dialog>
   )
 }
+
+export const NewKey = (editing: Pick<Editing, "onClose">) => (
+  <WithFields of="keys">{(fields) => <KeyMaker {...editing} fields={fields} />}</WithFields>
+)

@@ -2,6 +2,7 @@
  * Business keys, which callers present to be served from the pool, what each key allows, and what it has used.
  */
 import { useMemo, useState } from "preact/hooks"
+import { useFields } from "../../forms/Entry.tsx"
 import { Badge } from "../../parts/Badge.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { Search, Select } from "../../parts/Form.tsx"
@@ -160,6 +161,8 @@ export const Keys = ({ of }: { readonly of: string | undefined }) => {
   const [open, setOpen] = useState<{ readonly action: "edit" | "delete"; readonly item: KeyItem } | "new">()
   // The list contains ids in place of keys. The two replies may be from before and after a change, so their order may differ.
   const keys = useAcceptedKeys() ?? noKeys
+  // So that a dialog opens at once.
+  useFields("keys")
   const list = useMemo(() => {
     const text = of ?? q
     return Admin.query("admin-keys", "list", {

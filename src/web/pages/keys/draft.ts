@@ -1,127 +1,49 @@
 /**
- * The form of a key, and the changes that it makes.
+ * The form of a key: its limits stand in a table, with a field for each window and kind.
  */
+import { at, type Entry, type FormField } from "../../forms/fields.ts"
 import type { KeyItem } from "./keys.ts"
 
-export const windows = ["minute", "hour", "day", "week", "month"] as const
+const rowPrefix = "limits[]."
 
-/** The form's fields. An empty number is `null`. */
-export interface KeyDraft {
-  readonly name: string
-  readonly note: string
-  readonly disabled: boolean
-  /** Local time, to the minute. */
-  readonly expires_at: string
-  /** One per line. */
-  readonly models: string
-  readonly max_inflight: number | null
-  readonly limits: ReadonlyArray<Limit>
+/** What limits count, and the windows in which they do. */
+export interface LimitTable {
+  readonly windows: ReadonlyArray<string>
+  readonly kinds: ReadonlyArray<string>
 }
 
-type Limit = KeyItem["limits"][number]
-
-/** A time in the form of the browser's date field: local time, to the minute. */
-export const asLocal = (time: string | null): string => {
-  if (time === null) return ""
-  const date = new Date(time)
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+export const limitTable = (fields: ReadonlyArray<FormField>): LimitTable => {
+  const rows = fields.filter(({ path }) => path.startsWith(rowPrefix))
+  const windows = rows.find(({ path }) => path === `${rowPrefix}window`)?.choices ?? []
+  return { windows, kinds: rows.map(({ path }) => path.slice(rowPrefix.length)).filter((kind) => kind !== "window") }
 }
 
-const inOrder = (limits: ReadonlyArray<Limit>): string =>
-  JSON.stringify(windows.map((window) => {
-    const limit = limits.find((each) => each.window === window)
-    return [limit?.requests ?? null, limit?.tokens ?? null, limit?.cost ?? null]
-  }))
+/** The path of the field of a window and kind. */
+export const limitPath = (window: string, kind: string): string => `limits.${window}.${kind}`
 
-/** Separators between groups of three digits, as people write them. */
-const grouped = /^\d{1,3}([ ,.'’_\u00a0\u202f]\d{3})+$/
-
-/** A written whole number, with or without separators of thousands: `null` if the text is empty, `undefined` for other texts. */
-export const wholeNumber = (text: string): number | null | undefined => {
-  const given = text.trim()
-  if (given === "") return null
-  if (!/^\d+$/.test(given) && !grouped.test(given)) return undefined
-  const value = Number(given.replaceAll(/\D/g, ""))
-  return Number.isSafeInteger(value) ? value : undefined
+/** The fields with one for each window and kind in place of the list of limits. */
+export const formFields = (fields: ReadonlyArray<FormField>): ReadonlyArray<FormField> => {
+  const { kinds, windows } = limitTable(fields)
+  const limits = windows.flatMap((window) =>
+    kinds.flatMap((kind) => {
+      const field = fields.find(({ path }) => path === rowPrefix + kind)
+      return field === undefined ? [] : [{ ...field, path: limitPath(window, kind) }]
+    })
+  )
+  return [...fields.filter(({ path }) => path !== "limits" && !path.startsWith(rowPrefix)), ...limits]
 }
 
-/** A written amount of money as a decimal number: `null` if the text is empty, `undefined` for other texts. */
-export const amount = (text: string): string | null | undefined => {
-  const given = text.trim()
-  if (given === "") return null
-  if (/^\d+(\.\d{1,9})?$/.test(given)) return given
-  return /^\d{1,3}([ ,'’_\u00a0\u202f]\d{3})+(\.\d{1,9})?$/.test(given) ? given.replaceAll(/[^\d.]/g, "") : undefined
-}
+/** The entry of the form: the limits by window. */
+export const entryOf = ({ limits, usage: _usage, ...item }: KeyItem): Entry => ({
+  ...item,
+  limits: Object.fromEntries(limits.map(({ window, ...kinds }) => [window, kinds]))
+})
 
-/** The kinds of limits in the form. */
-export const limitKinds = ["requests", "tokens", "cost"] as const
-
-/** Reads the form by the names of its fields. Returns the text that is not a number in place of a draft. */
-export const readDraft = (read: (name: string) => string, hasCost: boolean, before: KeyItem["limits"] = []) => {
-  const wrong: Array<string> = []
-  const take = <A>(name: string, parse: (text: string) => A | undefined): A | null => {
-    const value = parse(read(name))
-    if (value === undefined) wrong.push(read(name).trim())
-    return value ?? null
-  }
-  const max_inflight = take("max_inflight", wholeNumber)
-  const limits = windows.flatMap((window) => {
-    const requests = take(`${window}.requests`, wholeNumber)
-    const tokens = take(`${window}.tokens`, wholeNumber)
-    // Without a currency the form has no field for a limit of cost, which stays.
-    const cost = hasCost
-      ? take(`${window}.cost`, amount)
-      : before.find((limit) => limit.window === window)?.cost ?? null
-    return requests === null && tokens === null && cost === null ? [] : [{ window, requests, tokens, cost }]
-  })
-  const draft: KeyDraft = {
-    name: read("name"),
-    note: read("note"),
-    disabled: read("disabled") !== "",
-    expires_at: read("expires_at"),
-    models: read("models"),
-    max_inflight,
-    limits
-  }
-  return { draft, wrong: wrong[0] }
-}
-
-const namesOf = (text: string): ReadonlyArray<string> =>
-  text.split("\n").map((name) => name.trim()).filter((name) => name !== "")
-
-/** What the form changes of a key. */
-type KeyFields = Pick<KeyItem, "name" | "note" | "disabled" | "expires_at" | "models" | "max_inflight" | "limits">
-
-/** The fields of a key without any. */
-export const newKey: KeyFields = {
-  name: null,
-  note: null,
-  disabled: false,
-  expires_at: null,
-  models: null,
-  max_inflight: null,
-  limits: []
-}
-
-/**
- * The fields that differ from the key as it was when the form opened. Unchanged fields are left out, so that a concurrent
- * change is not reverted and a time keeps its seconds.
- */
-export const changesOf = (item: KeyFields, draft: KeyDraft) => {
-  const name = draft.name.trim()
-  const note = draft.note.trim()
-  const models = namesOf(draft.models)
-  return {
-    ...(name === (item.name ?? "").trim() ? {} : { name: name || null }),
-    ...(note === (item.note ?? "").trim() ? {} : { note: note || null }),
-    ...(draft.disabled === item.disabled ? {} : { disabled: draft.disabled }),
-    ...(draft.expires_at === asLocal(item.expires_at)
-      ? {}
-      : { expires_at: draft.expires_at === "" ? null : new Date(draft.expires_at).toISOString() }),
-    ...(JSON.stringify(models) === JSON.stringify(item.models ?? [])
-      ? {}
-      : { models: models.length === 0 ? null : models }),
-    ...(draft.max_inflight === item.max_inflight ? {} : { max_inflight: draft.max_inflight }),
-    ...(inOrder(draft.limits) === inOrder(item.limits) ? {} : { limits: draft.limits })
-  }
+/** The changes of a key: limits are replaced as a whole, so that they come from all values of the form. */
+export const payloadOf = (changes: Entry, values: Entry): Entry => {
+  if (changes["limits"] === undefined) return changes
+  const limits = Object.entries(at(values, "limits") as Entry).flatMap(([window, kinds]) =>
+    Object.values(kinds as Entry).every((value) => value === null) ? [] : [{ window, ...kinds as Entry }]
+  )
+  return { ...changes, limits }
 }

@@ -2,52 +2,52 @@
  * Models: where each one is served and what it costs. Prices that are missing are marked, and every price can be changed.
  */
 import { useState } from "preact/hooks"
+import { EntryFields, fieldsAtom, nameOf, useEntry } from "../../forms/Entry.tsx"
+import type { Entry, FormField } from "../../forms/fields.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { FormDialog } from "../../parts/Dialog.tsx"
-import { Check, Search, Select, TextField } from "../../parts/Form.tsx"
+import { Check, Search, Select } from "../../parts/Form.tsx"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { numbers, Pager, RowButton, Table } from "../../parts/Table.tsx"
 import { useTexts } from "../../state/preferences.ts"
 import { choose, useQuery } from "../../state/route.ts"
 import { DurabilityNotice } from "../configuration.tsx"
-import {
-  type Entry,
-  entryOf,
-  namesFor,
-  type PricedTarget,
-  type Prices,
-  pricesAtom,
-  savePrice,
-  type Unit,
-  units,
-  unusedNames
-} from "./prices.ts"
+import { namesFor, type Price, type PricedTarget, type Prices, pricesAtom, savePrice, unusedNames } from "./prices.ts"
 
 const pageSize = 50
 
-/** The price of a unit, or that it is missing. */
-const Price = ({ entry, isMissing, unit }: {
-  readonly entry: Entry | undefined
-  readonly unit: Unit
-  readonly isMissing: boolean
-}) => {
-  const t = useTexts().models
-  const price = entry?.[unit]
-  return (
-    <td class="number">
-      {price !== undefined ? String(price) : isMissing ? <Badge sign="!" tone="warn" text={t.missing} /> : "–"}
-    </td>
-  )
+/** The fields of prices. */
+interface Units {
+  readonly units: ReadonlyArray<FormField>
 }
 
-const PriceCells = (
-  { entry, missing }: { readonly entry: Entry | undefined; readonly missing: ReadonlyArray<Unit> }
-) => (
-  <>
-    {units.map((unit) => <Price key={unit} unit={unit} entry={entry} isMissing={missing.includes(unit)} />)}
-  </>
-)
+/** The columns of prices. */
+const useColumns = ({ units }: Units) => {
+  const t = useTexts().models
+  return [...numbers(...units.map(({ path }) => nameOf(t.fields, path))), { name: t.actions, hidden: true }]
+}
+
+const PriceCells = ({ missing, price, units }: Units & {
+  readonly price: Price | undefined
+  readonly missing: ReadonlyArray<string>
+}) => {
+  const t = useTexts().models
+  const values: Entry = price ?? {}
+  return (
+    <>
+      {units.map(({ path }) => (
+        <td key={path} class="number">
+          {values[path] !== undefined
+            ? String(values[path])
+            : missing.includes(path)
+            ? <Badge sign="!" tone="warn" text={t.missing} />
+            : "–"}
+        </td>
+      ))}
+    </>
+  )
+}
 
 interface Editing {
   /** What the dialog is about. */
@@ -56,44 +56,30 @@ interface Editing {
   readonly names: ReadonlyArray<string>
 }
 
+const noPrice: Entry = {}
+
 /** The dialog that sets, changes and deletes a price. */
-const EditPrice = ({ editing: { names, title }, onClose, prices }: {
+const EditPrice = ({ editing: { names, title }, onClose, prices, units }: Units & {
   readonly editing: Editing
   readonly prices: Prices
   readonly onClose: () => void
 }) => {
-  const { common, models: t } = useTexts()
+  const { common, models: t, settings } = useTexts()
   const [name, setName] = useState(names[0]!)
   const before = prices[name]
+  const form = useEntry(units, before ?? noPrice, { of: name })
+  const save = () => {
+    if (form.isFaulty) return Promise.resolve(settings.refused)
+    const given = Object.entries(form.values()).filter(([, value]) => value !== null)
+    const price = given.length === 0 ? undefined : Object.fromEntries(given) as Price
+    return price === undefined && before === undefined
+      ? Promise.resolve(t.noPrice)
+      : savePrice(name, before, price, t)
+  }
   return (
-    <FormDialog
-      name={common.actionOn(t.setPrice, title)}
-      onClose={onClose}
-      onSave={(read) => {
-        const entry = entryOf({
-          input: read("input"),
-          cached_input: read("cached_input"),
-          output: read("output"),
-          per_request: read("per_request")
-        })
-        return entry === undefined && before === undefined
-          ? Promise.resolve(t.noPrice)
-          : savePrice(name, before, entry, t)
-      }}
-    >
+    <FormDialog name={common.actionOn(t.setPrice, title)} onClose={onClose} onSave={save}>
       <Select label={t.entry} value={name} options={names.map((each) => [each, each])} onValue={setName} />
-      <div class="row" key={name}>
-        {units.map((unit) => (
-          <TextField
-            key={unit}
-            grow
-            label={t.units[unit]}
-            name={unit}
-            inputMode="decimal"
-            defaultValue={String(before?.[unit] ?? "")}
-          />
-        ))}
-      </div>
+      <EntryFields grow form={form} names={t.fields} paths={units.map(({ path }) => path)} />
       <p class="hint">{before === undefined ? t.hint : t.hintDelete}</p>
     </FormDialog>
   )
@@ -102,7 +88,7 @@ const EditPrice = ({ editing: { names, title }, onClose, prices }: {
 const matches = (search: string) => ({ name, price, server_model, target }: PricedTarget): boolean =>
   [name, target, server_model, price ?? ""].some((text) => text.toLowerCase().includes(search))
 
-const ModelTable = ({ onEdit, prices, targets }: {
+const ModelTable = ({ onEdit, prices, targets, units }: Units & {
   readonly prices: Prices
   readonly targets: ReadonlyArray<PricedTarget>
   readonly onEdit: (editing: Editing) => void
@@ -126,10 +112,7 @@ const ModelTable = ({ onEdit, prices, targets }: {
       </div>
       <Table
         name={common.pages.models}
-        columns={[t.model, t.target, ...numbers(...units.map((unit) => t.units[unit])), {
-          name: t.actions,
-          hidden: true
-        }]}
+        columns={[t.model, t.target, ...useColumns({ units })]}
         rows={found.length}
         empty={targets.length === 0 ? t.empty : t.noneFound}
       >
@@ -143,7 +126,11 @@ const ModelTable = ({ onEdit, prices, targets }: {
               {target.server_model !== target.model && <p class="hint">{t.serverModel(target.server_model)}</p>}
               {target.price !== null && target.price !== target.target && <p class="hint">{t.priceOf(target.price)}</p>}
             </td>
-            <PriceCells entry={target.price === null ? undefined : prices[target.price]} missing={target.missing} />
+            <PriceCells
+              units={units}
+              price={target.price === null ? undefined : prices[target.price]}
+              missing={target.missing}
+            />
             <td class="tools">
               <RowButton
                 text={t.setPrice}
@@ -171,18 +158,19 @@ const ModelTable = ({ onEdit, prices, targets }: {
 const unusedAtMost = 50
 
 /** Prices of no model that is known: of names with a mistake, or of models that are gone. */
-const Unused = ({ names, onEdit, prices }: {
+const Unused = ({ names, onEdit, prices, units }: Units & {
   readonly names: ReadonlyArray<string>
   readonly prices: Prices
   readonly onEdit: (editing: Editing) => void
 }) => {
   const t = useTexts().models
+  const columns = useColumns({ units })
   if (names.length === 0) return null
   return (
     <Section name={t.unused}>
       <Table
         name={t.unused}
-        columns={[t.entry, ...numbers(...units.map((unit) => t.units[unit])), { name: t.actions, hidden: true }]}
+        columns={[t.entry, ...columns]}
         rows={names.length}
         empty=""
       >
@@ -191,7 +179,7 @@ const Unused = ({ names, onEdit, prices }: {
             <th scope="row" class="text">
               <code>{name}</code>
             </th>
-            <PriceCells entry={prices[name]} missing={[]} />
+            <PriceCells units={units} price={prices[name]} missing={[]} />
             <td class="tools">
               <RowButton text={t.setPrice} of={name} onClick={() => onEdit({ title: name, names: [name] })} />
             </td>
@@ -211,20 +199,25 @@ export const Models = () => {
       <Heading name={common.pages.models} />
       <p class="lead">{t.lead}</p>
       <DurabilityNotice />
-      <Loaded atom={pricesAtom}>
-        {({ currency, prices, targets }) => (
-          <div class="stack">
-            {currency !== null && <p class="hint">{t.currency(currency)}</p>}
-            <ModelTable prices={prices} targets={targets} onEdit={setEditing} />
-            <Unused names={unusedNames(prices, targets)} prices={prices} onEdit={setEditing} />
-            {editing !== undefined && (
-              <EditPrice
-                editing={editing}
-                prices={prices}
-                onClose={() => setEditing(undefined)}
-              />
+      <Loaded atom={fieldsAtom}>
+        {({ entries: { prices: units } }) => (
+          <Loaded atom={pricesAtom}>
+            {({ currency, prices, targets }) => (
+              <div class="stack">
+                {currency !== null && <p class="hint">{t.currency(currency)}</p>}
+                <ModelTable units={units} prices={prices} targets={targets} onEdit={setEditing} />
+                <Unused units={units} names={unusedNames(prices, targets)} prices={prices} onEdit={setEditing} />
+                {editing !== undefined && (
+                  <EditPrice
+                    units={units}
+                    editing={editing}
+                    prices={prices}
+                    onClose={() => setEditing(undefined)}
+                  />
+                )}
+              </div>
             )}
-          </div>
+          </Loaded>
         )}
       </Loaded>
     </>

@@ -3,6 +3,8 @@
  */
 import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
+import { choiceName, useFields } from "../../forms/Entry.tsx"
+import type { FormField } from "../../forms/fields.ts"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { Search } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
@@ -26,6 +28,7 @@ import { EditRoute, saveRoute } from "./EditRoute.tsx"
 import { TargetState, Verdict } from "./TargetState.tsx"
 
 const pageSize = 50
+const unknown: ReadonlyArray<FormField> = []
 
 const Row = ({ children, name, route, upstreams }: {
   readonly name: string
@@ -36,11 +39,14 @@ const Row = ({ children, name, route, upstreams }: {
 }) => {
   const t = useTexts().routes
   const now = routeNow(name, route, upstreams)
+  const nameIn = (path: string, choice: unknown) => choiceName(t.fields, path, choice)
   const options = [
-    ...(route.spread === "even" ? [t.spreadOf(t.spreads.even)] : []),
+    ...(route.spread === "even" ? [t.spreadOf(nameIn("spread", route.spread))] : []),
     ...(route.wait > 0 ? [t.waits(number(route.wait))] : []),
-    ...(route.sticky === false ? [] : [t.stickyOf(t.stickies[route.sticky === true ? "account" : "target"])]),
-    ...(route.also_on.length === 0 ? [] : [t.alsoOnOf(route.also_on.map((each) => t.refusals[each]).join(", "))])
+    ...(route.sticky === false ? [] : [t.stickyOf(nameIn("sticky", route.sticky))]),
+    ...(route.also_on.length === 0
+      ? []
+      : [t.alsoOnOf(route.also_on.map((each) => nameIn("also_on", each)).join(", "))])
   ]
   return (
     <tr>
@@ -172,9 +178,10 @@ export const Routes = () => {
   const { common, routes: t } = useTexts()
   const [open, setOpen] = useState<Open>()
   useCurrentUpstreams()
+  const fields = useFields("routes")
   const close = () => setOpen(undefined)
   const remove = async (name: string, route: Route) => {
-    const refused = await saveRoute(name, route, undefined, t)
+    const refused = await saveRoute(fields ?? unknown, name, route, undefined, t)
     report(refused ?? t.deleted(name), refused !== undefined)
   }
   return (
@@ -206,9 +213,14 @@ export const Routes = () => {
                 </div>
               )}
             </Loaded>
-            {open?.name === "add" && <EditRoute route={open.route} upstreams={upstreams} onClose={close} />}
-            {open?.name === "edit" && (
-              <EditRoute name={open.of} route={open.route} upstreams={upstreams} onClose={close} />
+            {fields !== undefined && open !== undefined && open.name !== "delete" && (
+              <EditRoute
+                {...open.name === "edit" ? { name: open.of } : {}}
+                fields={fields}
+                route={open.route}
+                upstreams={upstreams}
+                onClose={close}
+              />
             )}
           </>
         )}

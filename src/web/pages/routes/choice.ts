@@ -1,8 +1,12 @@
 /**
  * Which target of a route a request would take now, and why: from the states of the upstreams.
  */
+import type { Entry, FormField } from "../../forms/fields.ts"
 import { defaultUpstream } from "../../state/names.ts"
 import type { Route, Routes, UpstreamItem } from "../../state/upstreams.ts"
+
+/** A route as a form has it. */
+export type WrittenRoute = Entry & Pick<Route, "targets">
 
 /** Why a target takes no request now. `probe`: its cooling time is over, so that one request tries it. */
 export type Hindrance = "unknown" | "noModel" | "disabled" | "cooled" | "probe" | "noAccount" | "full"
@@ -114,13 +118,19 @@ export const impliedRoutes = (
 export const moved = <A>(list: ReadonlyArray<A>, from: number, to: number): ReadonlyArray<A> =>
   to < 0 || to >= list.length || from === to ? list : list.toSpliced(from, 1).toSpliced(to, 0, list[from]!)
 
-/** The fields of a route that differ from the defaults; the targets alone if all others are. */
-export const compact = ({ also_on, spread, sticky, targets, wait }: Route) => {
-  const rest = {
-    ...(wait === 0 ? {} : { wait }),
-    ...(also_on.length === 0 ? {} : { also_on }),
-    ...(spread === "order" ? {} : { spread }),
-    ...(sticky === false ? {} : { sticky })
-  }
-  return Object.keys(rest).length === 0 ? targets : { targets, ...rest }
+/** Whether a value says what holds without it. A flag without a default is off. */
+const isDefault = (field: FormField | undefined, value: unknown): boolean =>
+  value === null ||
+  (field !== undefined &&
+    JSON.stringify(value) === JSON.stringify(field.default ?? (field.type === "boolean" ? false : null)))
+
+/** The fields of a route that differ from their defaults; the targets alone if all others are. */
+export const compact = (
+  fields: ReadonlyArray<FormField>,
+  { targets, ...rest }: WrittenRoute
+): Route["targets"] | WrittenRoute => {
+  const kept = Object.entries(rest).filter(([path, value]) =>
+    !isDefault(fields.find((field) => field.path === path), value)
+  )
+  return kept.length === 0 ? targets : { targets, ...Object.fromEntries(kept) }
 }

@@ -2,10 +2,12 @@
  * Tokens of machines and viewers for the admin API.
  */
 import { useState } from "preact/hooks"
+import { choiceName, EntryField, EntryFields, nameOf, otherPaths, useEntry, WithFields } from "../../forms/Entry.tsx"
+import type { Entry, FormField } from "../../forms/fields.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { ConfirmDialog, Dialog } from "../../parts/Dialog.tsx"
-import { Failure, Field, Form, type ReadField, Select, TextField } from "../../parts/Form.tsx"
+import { Failure, Form } from "../../parts/Form.tsx"
 import { exactTime } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
@@ -15,29 +17,35 @@ import { Admin, type Reply } from "../../state/client.ts"
 import { useTexts } from "../../state/preferences.ts"
 
 type Token = Reply<"admin-tokens", "list">["tokens"][number]
-type Role = Token["role"]
 
 const changedBy = ["settings", "config", "host"] as const
 
 const tokensAtom = Admin.query("admin-tokens", "list", { reactivityKeys: ["settings", "config"] })
 
+const noEntry: Entry = {}
+const placed = ["name", "role"]
+
 /** Makes a token, and shows its secret once. */
-const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
-  const { common, tokens: t } = useTexts()
-  const [role, setRole] = useState<Role>("viewer")
+const TokenMaker = ({ fields, onClose }: {
+  readonly fields: ReadonlyArray<FormField>
+  readonly onClose: () => void
+}) => {
+  const { common, settings, tokens: t } = useTexts()
+  const form = useEntry(fields, noEntry, { start: { role: "viewer" } })
   const [secret, setSecret] = useState<string>()
   const [failure, setFailure] = useState<string>()
-  const add = async (read: ReadField) => {
-    const name = read("name").trim()
-    if (name === "") return setFailure(t.needsName)
-    const end = read("expires_at")
-    const payload = { name, role, ...(end === "" ? {} : { expires_at: new Date(end).toISOString() }) }
+  const add = async () => {
+    const { name, role, ...others } = form.changes()
+    if (typeof name !== "string") return setFailure(t.needsName)
+    if (form.isFaulty) return setFailure(settings.refused)
+    const payload = { name, role: role === "admin" ? role : "viewer", ...others } as const
     const reply = await act((client) => client["admin-tokens"].add({ payload }), {
       done: () => t.added(name),
       subjects: changedBy
     })
     return reply === undefined ? onClose() : setSecret(reply.secret)
   }
+  const shown = { form, names: t.fields }
   return (
     <Dialog name={t.newToken} onClose={onClose}>
       {secret !== undefined
@@ -57,17 +65,10 @@ const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
           <Form onSubmit={add}>
             {(busy) => (
               <>
-                <TextField label={t.name} name="name" maxLength={100} />
-                <Select
-                  label={t.role}
-                  value={role}
-                  options={[["viewer", t.roles.viewer], ["admin", t.roles.admin]]}
-                  onValue={setRole}
-                />
+                <EntryField {...shown} path="name" />
+                <EntryField {...shown} whole path="role" />
                 <p class="hint">{t.roleHint}</p>
-                <Field label={t.expires}>
-                  <input name="expires_at" type="datetime-local" />
-                </Field>
+                <EntryFields {...shown} paths={otherPaths(fields, placed)} />
                 <Failure text={failure} />
                 <div class="actions end">
                   <button type="button" onClick={onClose}>{common.cancel}</button>
@@ -80,6 +81,10 @@ const NewToken = ({ onClose }: { readonly onClose: () => void }) => {
     </Dialog>
   )
 }
+
+const NewToken = ({ onClose }: { readonly onClose: () => void }) => (
+  <WithFields of="tokens">{(fields) => <TokenMaker fields={fields} onClose={onClose} />}</WithFields>
+)
 
 export const AdminTokens = () => {
   const { common, tokens: t } = useTexts()
@@ -95,14 +100,17 @@ export const AdminTokens = () => {
         {({ tokens }) => (
           <Table
             name={t.title}
-            columns={[t.name, t.role, t.expires, { name: common.actions, hidden: true }]}
+            columns={[...["name", "role", "expires_at"].map((path) => nameOf(t.fields, path)), {
+              name: common.actions,
+              hidden: true
+            }]}
             rows={tokens.length}
             empty={t.empty}
           >
             {tokens.map((token) => (
               <tr key={token.id}>
                 <th scope="row" class="text">{token.name}</th>
-                <td>{t.roles[token.role]}</td>
+                <td>{choiceName(t.fields, "role", token.role)}</td>
                 <td>
                   {token.expired && <Badge sign="▲" tone="bad" text={t.expired} />}{" "}
                   {token.expires_at === null ? "–" : exactTime(Date.parse(token.expires_at))}

@@ -2,34 +2,35 @@
  * Settings: a form made from the gateway's description of its configuration. Changes are reviewed before they are saved.
  */
 import { useRef, useState } from "preact/hooks"
+import { fieldsAtom } from "../../forms/Entry.tsx"
+import { described } from "../../forms/FieldInput.tsx"
+import {
+  changesOf,
+  configuredTexts,
+  faultOf,
+  faultyLines,
+  fieldAt,
+  groupsOf,
+  isSought,
+  patchOf,
+  type Setting,
+  type SettingsFields,
+  textOf,
+  type Texts
+} from "../../forms/fields.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Failure, Field, Form, type ReadField, Search, useWork } from "../../parts/Form.tsx"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { act, reload, report } from "../../state/actions.ts"
-import { Admin, rest, signedOut } from "../../state/client.ts"
+import { rest, signedOut } from "../../state/client.ts"
 import { failureText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { choose, useQuery, useUnsaved } from "../../state/route.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { AdminTokens } from "./AdminTokens.tsx"
-import {
-  changesOf,
-  type Drafts,
-  faultOf,
-  faultyLines,
-  type Field as Setting,
-  fieldAt,
-  groupsOf,
-  isSought,
-  patchOf,
-  type SettingsFields,
-  textOf
-} from "./fields.ts"
-import { described, FieldView, useSettingName } from "./FieldView.tsx"
-
-const fieldsAtom = Admin.query("admin-settings", "fields", { reactivityKeys: ["settings"] })
+import { FieldView, useSettingName } from "./FieldView.tsx"
 
 interface Refusal {
   readonly detail?: string
@@ -81,7 +82,7 @@ const FieldTable = ({ columns, empty = "", fields, isDescribed = false, name, se
 
 const Review = ({ busy, changes, drafts, onClose, onSave }: {
   readonly changes: ReadonlyArray<Setting>
-  readonly drafts: Drafts
+  readonly drafts: Texts
   readonly busy: boolean
   readonly onSave: () => void
   readonly onClose: () => void
@@ -180,14 +181,15 @@ const SettingsForm = ({ fields, isShown, revision }: SettingsFields & {
   readonly isShown: (field: Setting) => boolean
 }) => {
   const { failures, settings: t } = useTexts()
-  const [drafts, setDrafts] = useState<Drafts>(new Map())
+  const [drafts, setDrafts] = useState<Texts>(new Map())
   const [faults, setFaults] = useState<ReadonlyMap<string, string>>(new Map())
   const [failure, setFailure] = useState<string>()
   const [reviewing, setReviewing] = useState(false)
   // The revision of the configuration that the form showed at the first change.
   const seen = useRef<string | undefined>(undefined)
   const writable = fields.filter((field) => field.writable)
-  const changes = changesOf(writable, drafts)
+  const configured = configuredTexts(writable)
+  const changes = changesOf(writable, configured, drafts)
   useUnsaved(changes.length > 0)
 
   const draft = (field: Setting, text: string) => {
@@ -257,7 +259,7 @@ const SettingsForm = ({ fields, isShown, revision }: SettingsFields & {
                 <FieldView
                   key={field.path}
                   field={field}
-                  text={drafts.get(field.path) ?? textOf(field.configured)}
+                  text={drafts.get(field.path) ?? configured.get(field.path) ?? ""}
                   changed={changes.includes(field)}
                   fault={faults.get(field.path)}
                   onText={(text) => draft(field, text)}

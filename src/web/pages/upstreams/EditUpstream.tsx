@@ -7,8 +7,10 @@ import * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
 import { useMemo, useState } from "preact/hooks"
 import { driverNames, isServer } from "../../../api.ts"
+import { EntryField, EntryFields, nameOf, otherPaths, useEntry, WithFields } from "../../forms/Entry.tsx"
+import type { Entry, FormField } from "../../forms/fields.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { Check, Failure, Field, Form, type ReadField, Select, TextArea, TextField } from "../../parts/Form.tsx"
+import { Check, Failure, Field, Form, type ReadField, Select, TextField } from "../../parts/Form.tsx"
 import { elapsed } from "../../parts/format.ts"
 import { call, reload, report } from "../../state/actions.ts"
 import { Admin, type AdminClient, type Reply } from "../../state/client.ts"
@@ -17,18 +19,7 @@ import { defaultUpstream } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import type { UpstreamItem } from "../../state/upstreams.ts"
-import {
-  changesOf,
-  type Draft,
-  draftOf,
-  type Entry,
-  limitFields,
-  namesIn,
-  needsTest,
-  timeoutFields,
-  tlsFields,
-  withModel
-} from "./draft.ts"
+import { codecs, namesIn, needsTest, withModel } from "./draft.ts"
 
 export const changedBy = ["upstreams", "routes", "accounts", "config", "host"] as const
 
@@ -113,71 +104,38 @@ const Tested = ({ outcome }: { readonly outcome: Outcome | undefined }) => {
     : <p class="notice good" role="status">{t.passed(elapsed(response_time))}</p>
 }
 
-const Fields = ({ draft, fields, kind, names }: {
-  readonly kind: "numbers" | "tls"
-  readonly draft: Draft
-  readonly fields: ReadonlyArray<string>
-  readonly names: Readonly<Record<string, string>>
-}) => (
-  <div class="row">
-    {fields.map((field) =>
-      kind === "numbers"
-        ? (
-          <TextField
-            key={field}
-            label={names[field] ?? field}
-            name={field}
-            inputMode="numeric"
-            defaultValue={draft.numbers[field] ?? ""}
-          />
-        )
-        : (
-          <TextArea
-            key={field}
-            label={names[field] ?? field}
-            name={`tls.${field}`}
-            class="code short"
-            rows={1}
-            spellcheck={false}
-            autocomplete="off"
-            defaultValue={draft.tls[field] ?? ""}
-          />
-        )
-    )}
-  </div>
-)
+/** What decides how the server is reached, besides its address. */
+const ways = ["headers", "proxy", "tls"]
 
-export const EditUpstream = ({ item, onClose }: {
+/** What an upstream that answers by keys has, and one with logins has not. */
+const ofServers = ["credential_header", "fields", "history_reasoning", "tools"]
+
+/** The list of upstreams switches an upstream on and off. */
+const placed = ["driver", "base_url", "models", "enabled", ...ways, "credential_header"]
+
+interface Editing {
   /** The upstream that is changed; absent to add one. */
   readonly item?: UpstreamItem
   readonly onClose: () => void
-}) => {
-  const { common, upstreams: t } = useTexts()
-  const before = useMemo(() => draftOf(item?.config ?? { driver: "openai" }), [])
-  const [driver, setDriver] = useState(before.driver || item?.driver || "openai")
-  const [tools, setTools] = useState(before.tools)
-  const [models, setModels] = useState(before.models)
+}
+
+const noEntry: Entry = {}
+
+const Editor = ({ fields, item, onClose }: Editing & { readonly fields: ReadonlyArray<FormField> }) => {
+  const { common, settings, upstreams: t } = useTexts()
+  const form = useEntry(
+    useMemo(() => fields.map((field) => ({ ...field, ...codecs[field.path] && { codec: codecs[field.path] } })), []),
+    item === undefined ? noEntry : { driver: item.driver, ...item.config },
+    item === undefined ? { start: { driver: "openai" } } : {}
+  )
+  const driver = form.text("driver") as UpstreamItem["driver"]
+  const models = form.text("models")
   const [outcome, setOutcome] = useState<Outcome>()
   /** What the last test was about. */
   const [tested, setTested] = useState("")
   const [found, setFound] = useState<ReadonlyArray<string>>()
   const listed = useListed(item?.name)
   const names = found ?? listed
-
-  const read = (field: ReadField): { readonly changes: Entry; readonly credential: Credential } => {
-    const draft: Draft = {
-      driver: driver === item?.driver ? before.driver : driver,
-      base_url: field("base_url"),
-      models,
-      headers: field("headers"),
-      proxy: field("proxy"),
-      tools,
-      numbers: Object.fromEntries([...limitFields, ...timeoutFields].map((name) => [name, field(name)])),
-      tls: Object.fromEntries(tlsFields.map((name) => [name, field(`tls.${name}`)]))
-    }
-    const own = item === undefined ? { ...draftOf({}), driver: "" } : before
-    return { changes: changesOf(own, draft), credential: credentialIn(field) }
-  }
 
   const test = async (upstream: Entry, credential: Credential): Promise<Outcome> => {
     const exit = await call((client: AdminClient) =>
@@ -213,7 +171,9 @@ export const EditUpstream = ({ item, onClose }: {
   }
 
   const submit = async (field: ReadField) => {
-    const { changes, credential } = read(field)
+    if (form.isFaulty) return setOutcome({ result: "refused", text: settings.refused })
+    const changes = form.changes()
+    const credential = credentialIn(field)
     const subject = JSON.stringify([changes, credential])
     const onlyTests = field("action") === "test"
     const isKnown = tested === subject && outcome !== undefined && outcome.result !== "refused"
@@ -222,14 +182,16 @@ export const EditUpstream = ({ item, onClose }: {
       const next = await test(changes, credential)
       setOutcome(next)
       setTested(subject)
-      if (onlyTests || next.result !== "passed") return
+      if (onlyTests || next.result !== "passed") return undefined
     }
     const refused = await save(item?.name ?? field("name").trim(), changes, credential)
-    if (refused === undefined) onClose()
-    else setOutcome({ result: "refused", text: refused })
+    return refused === undefined ? onClose() : setOutcome({ result: "refused", text: refused })
   }
 
   const usesKey = isServer(driver)
+  const shown = { form, names: t.fields }
+  const isShown = (path: string) => usesKey || !ofServers.includes(path)
+  const within = (group: string) => fields.map(({ path }) => path).filter((path) => path.split(".")[0] === group)
   const options = drivers.filter((each) => each !== "embedded" || item?.name === defaultUpstream)
     .map((each) => [each, t.drivers(each)] as const)
   const forgetFailure = () => {
@@ -252,17 +214,13 @@ export const EditUpstream = ({ item, onClose }: {
                     maxLength={32}
                   />
                 )}
-                <Select label={t.driver} value={driver} options={options} onValue={setDriver} />
-                <TextField
-                  grow
-                  label={t.address}
-                  name="base_url"
-                  class="code"
-                  inputMode="url"
-                  spellcheck={false}
-                  placeholder="http://10.0.0.7:8000/v1"
-                  defaultValue={before.base_url}
+                <Select
+                  label={nameOf(t.fields, "driver")}
+                  value={driver}
+                  options={options}
+                  onValue={(value) => form.set("driver", value)}
                 />
+                <EntryField {...shown} grow path="base_url" class="code" placeholder="http://10.0.0.7:8000/v1" />
               </div>
               {item === undefined && usesKey && (
                 <Field label={t.apiKey}>
@@ -277,57 +235,35 @@ export const EditUpstream = ({ item, onClose }: {
                   </Field>
                 </div>
               )}
-              <TextArea
-                label={t.models}
-                name="models"
-                class="code short"
+              <EntryField
+                {...shown}
+                path="models"
                 rows={Math.min(8, Math.max(3, models.split("\n").length))}
-                spellcheck={false}
-                placeholder={"qwen3 = Qwen/Qwen3-8B"}
-                aria-describedby="upstream-models-hint"
-                value={models}
-                onInput={(event) => setModels(event.currentTarget.value)}
+                placeholder="qwen3 = Qwen/Qwen3-8B"
               />
-              <p class="hint" id="upstream-models-hint">{t.modelsHint}</p>
-              {names !== undefined && <ServerModels names={names} models={models} onModels={setModels} />}
+              <p class="hint">{t.modelsHint}</p>
+              {names !== undefined && (
+                <ServerModels
+                  names={names}
+                  models={models}
+                  onModels={(text) => form.set("models", text)}
+                />
+              )}
               <details>
                 <summary>{t.way}</summary>
                 <div class="stack inner">
-                  <TextArea
-                    label={t.headers}
-                    name="headers"
-                    class="code short"
-                    rows={2}
-                    spellcheck={false}
-                    autocomplete="off"
-                    placeholder={"X-Title: gateway"}
-                    defaultValue={before.headers}
-                  />
-                  <TextField
-                    label={t.proxy}
-                    name="proxy"
-                    class="code"
-                    spellcheck={false}
-                    placeholder="http://proxy.example:3128"
-                    defaultValue={before.proxy}
-                  />
+                  <EntryField {...shown} path="headers" rows={2} placeholder="X-Title: gateway" />
+                  <EntryField {...shown} path="proxy" class="code" placeholder="http://proxy.example:3128" />
                   <p class="hint">{t.secretsHint}</p>
-                  <Fields kind="tls" draft={before} fields={tlsFields} names={t.tlsFields} />
+                  <EntryFields {...shown} paths={within("tls")} />
+                  {usesKey && <EntryField {...shown} path="credential_header" class="code" />}
                 </div>
               </details>
               <details>
                 <summary>{t.limits}</summary>
                 <div class="stack inner">
-                  <Fields kind="numbers" draft={before} fields={limitFields} names={t.limitFields} />
-                  <Fields kind="numbers" draft={before} fields={timeoutFields} names={t.timeoutFields} />
-                  {usesKey && (
-                    <Select
-                      label={t.tools}
-                      value={tools}
-                      options={[["", t.byDefault], ["native", t.toolsNative], ["prompt", t.toolsPrompt]]}
-                      onValue={setTools}
-                    />
-                  )}
+                  <EntryFields {...shown} paths={within("timeouts")} />
+                  <EntryFields {...shown} paths={otherPaths(fields, [...placed, "timeouts"]).filter(isShown)} />
                 </div>
               </details>
             </div>
@@ -345,3 +281,7 @@ export const EditUpstream = ({ item, onClose }: {
     </Dialog>
   )
 }
+
+export const EditUpstream = (editing: Editing) => (
+  <WithFields of="upstreams">{(fields) => <Editor {...editing} fields={fields} />}</WithFields>
+)

@@ -2,6 +2,7 @@
  * Upstreams: what they do now, and changing, testing, adding and deleting them.
  */
 import { useState } from "preact/hooks"
+import { useFields } from "../../forms/Entry.tsx"
 import { Search, useWork } from "../../parts/Form.tsx"
 import { elapsed, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
@@ -122,6 +123,8 @@ export const Upstreams = () => {
   const { q = "" } = useQuery()
   const [open, setOpen] = useState<Open>()
   useCurrentUpstreams()
+  // So that a dialog opens at once.
+  useFields("upstreams")
   const close = () => setOpen(undefined)
   return (
     <>
