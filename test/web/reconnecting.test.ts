@@ -3,6 +3,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
+import type { AdminEvent } from "../../src/api.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { launch, open, signIn, type Watched } from "./support.ts"
 
@@ -20,13 +21,10 @@ afterAll(async () => {
   await gateway.stop()
 })
 
-interface SentEvent {
-  readonly event: string
-  readonly data: object
-}
+type LiveEvent = typeof AdminEvent.Type
 
-/** Opens a page whose first connection sends these events and closes; the next connection is to the gateway. */
-const openAfter = async (route: string, events: ReadonlyArray<SentEvent>): Promise<Watched> => {
+/** Opens a page whose first connection sends these events, without their ids, and closes; the next connection is to the gateway. */
+const openAfter = async (route: string, events: ReadonlyArray<LiveEvent>): Promise<Watched> => {
   const watched = await open(browser, `${gateway.url}/console/#/${route}`)
   const text = events.map(({ data, event }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("")
   await watched.page.route(
@@ -41,6 +39,13 @@ describe("the console after a reconnection", () => {
   it("drops accounts that are no longer in use", async () => {
     const account = {
       identifier: "ada@example.com",
+      email: "ada@example.com",
+      mobile: "",
+      has_password: true,
+      has_token: false,
+      token_preview: "",
+      hash: "a-hash",
+      slots: 2,
       in_use: 2,
       health: "ready",
       health_reason: null,
@@ -48,7 +53,7 @@ describe("the console after a reconnection", () => {
       test_status: "",
       disabled: false,
       note: ""
-    }
+    } as const
     const pool = {
       total: 1,
       available: 0,
@@ -56,12 +61,13 @@ describe("the console after a reconnection", () => {
       cooling: 0,
       out: 0,
       disabled: 0,
+      failed_tests: 0,
       max_inflight_per_account: 2,
       global_max_inflight: 2,
       changed: [account],
       more: false
     }
-    const { close, page } = await openAfter("overview", [{ event: "pool", data: pool }])
+    const { close, page } = await openAfter("overview", [{ event: "pool", id: "1", data: pool }])
     let asked = 0
     const again = page.waitForResponse((response) => response.url().endsWith("/admin/events") && ++asked === 2)
     await signIn(page)
@@ -71,7 +77,24 @@ describe("the console after a reconnection", () => {
   })
 
   it("reloads the list of requests after an incomplete event", async () => {
-    const { close, page } = await openAfter("requests", [{ event: "requests", data: { items: [], more: true } }])
+    const { close, page } = await openAfter("requests", [{
+      event: "requests",
+      id: "1",
+      data: { items: [], more: true }
+    }])
+    let asked = 0
+    const again = page.waitForRequest((request) => request.url().includes("/admin/requests?") && ++asked === 2)
+    await signIn(page)
+    await again
+    await close()
+  })
+  it("reloads the list of requests after an event that it does not understand", async () => {
+    const watched = await open(browser, `${gateway.url}/console/#/requests`)
+    const { close, page } = watched
+    const text = "event: requests\ndata: {\"items\":[{\"id\":1}],\"more\":false}\n\n"
+    await page.route("**/admin/events", (asked) => asked.fulfill({ contentType: "text/event-stream", body: text }), {
+      times: 1
+    })
     let asked = 0
     const again = page.waitForRequest((request) => request.url().includes("/admin/requests?") && ++asked === 2)
     await signIn(page)

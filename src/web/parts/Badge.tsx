@@ -43,7 +43,7 @@ export const BackIn = ({ receivedAt, seconds }: { readonly seconds: number; read
 
 /** An account's state; while it is out of rotation, also why, and when it comes back. */
 export const AccountBadge = ({ item, receivedAt }: {
-  readonly item: AccountItem
+  readonly item: Pick<AccountItem, "disabled" | "health" | "health_reason" | "recovery_seconds" | "test_status">
   /** When the page received `item`, in milliseconds of the page's clock. */
   readonly receivedAt: number
 }) => {

@@ -2,11 +2,15 @@
  * The gateway's events, read while somebody is signed in, and what they report.
  */
 import * as Sse from "effect/encoding/Sse"
+import * as Option from "effect/Option"
 import type * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
+import * as Schema from "effect/Schema"
 import { useEffect } from "preact/hooks"
+import { AdminEvent } from "../../api.ts"
 import { read, reload } from "./actions.ts"
-import { type AccountItem, at, credentials, type RequestItem, signedOut } from "./client.ts"
+import { at, credentials, type RequestItem, signedOut } from "./client.ts"
+import { parsed } from "./json.ts"
 import { accountName } from "./names.ts"
 import { registry, useAtom } from "./registry.ts"
 
@@ -18,29 +22,19 @@ export const contactAtom = Atom.keepAlive(
   Atom.make<{ readonly last: number; readonly next: number }>({ last: 0, next: 0 })
 )
 
-/** The pool, as an event reports it. */
-export interface PoolNow {
-  readonly total: number
-  readonly available: number
-  readonly in_use: number
-  readonly cooling: number
-  readonly out: number
-  readonly disabled: number
-  /** Accounts in rotation whose last test failed. Absent in figures that are read once. */
-  readonly failed_tests?: number
-  readonly max_inflight_per_account: number
-  readonly global_max_inflight: number
-  readonly changed: ReadonlyArray<AccountItem>
-  readonly more: boolean
-}
+type LiveEvent = typeof AdminEvent.Type
+
+/** The data of a kind of event. */
+type DataOf<Kind extends LiveEvent["event"]> = Extract<LiveEvent, { readonly event: Kind }>["data"]
+
+/** The pool, as an event reports it. Figures that are read once lack `failed_tests`. */
+export type PoolNow = Omit<DataOf<"pool">, "failed_tests"> & Partial<Pick<DataOf<"pool">, "failed_tests">>
 
 /** The queue, as an event reports it. */
-interface QueueNow {
-  readonly waiting: number
-  readonly max_queue_size: number
-  readonly oldest_wait_ms: number | null
-  readonly waiters: ReadonlyArray<{ readonly age_ms: number; readonly style: string; readonly account: string | null }>
-}
+type QueueNow = DataOf<"queue">
+
+/** An account of an event. */
+export type ChangedAccount = PoolNow["changed"][number]
 
 export const poolAtom = Atom.keepAlive(Atom.make<PoolNow | undefined>(undefined))
 /** The queue, and when the page received it, by the page's clock. */
@@ -48,7 +42,7 @@ export const queueAtom = Atom.keepAlive(Atom.make<QueueNow & { readonly at: numb
 
 /** An account, and when the page received it, by the page's clock. */
 export interface Received {
-  readonly item: AccountItem
+  readonly item: ChangedAccount
   readonly at: number
 }
 
@@ -122,26 +116,29 @@ const resetSoon = (): void => {
   }, 1_000)
 }
 
-const receive = ({ data, event }: { readonly event: string; readonly data: string }): void => {
-  const value = JSON.parse(data)
-  switch (event) {
+const decodeEvent = Schema.decodeUnknownOption(AdminEvent)
+
+const receive = ({ data, event, id = "" }: Sse.Event): void => {
+  const decoded = Option.getOrUndefined(decodeEvent({ event, id, data: parsed(data) }))
+  switch (decoded?.event) {
+    // Of another version of the gateway: what it reports is read.
+    case undefined:
+      return resetSoon()
     case "hello":
       return receiveHello()
     case "pool":
-      return receivePool(value)
+      return receivePool(decoded.data)
     case "queue":
-      return registry.set(queueAtom, { ...value, at: Date.now() })
+      return registry.set(queueAtom, { ...decoded.data, at: Date.now() })
     case "requests":
-      if (value.more) resetSoon()
-      return listeners.forEach((listener) => listener(value.items))
+      if (decoded.data.more) resetSoon()
+      return listeners.forEach((listener) => listener(decoded.data.items))
     case "config":
-      return receiveRevision(value.revision)
+      return receiveRevision(decoded.data.revision)
     case "reset":
       return resetListeners.forEach((listener) => listener())
     case "session_ended":
       return signedOut()
-    default:
-      return undefined
   }
 }
 
