@@ -1,5 +1,5 @@
 // Keeps the tests deterministic: no sleep by the machine's clock, no measurement of time or of the process's memory, no retry. A test
-// waits for an event or polls for a condition (test/support/until.ts), and moves the clock.
+// waits for an event or polls for a condition (test/support/until.ts), and moves the clock. Its title is a sentence.
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 
@@ -31,23 +31,39 @@ const rules: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
 const live = /\bit\.live\b/
 const sleep = /\bEffect\.(?:sleep|delay|timeout\w*)\(/
 
+/** The title of a test: behind `it(`, or behind the rows of `it.each(`. */
+const titles =
+  /(?<![\w.])it(?:\.(?!each\b)\w+)*(?:\.each(?:(?!\b(?:it|describe)\b)[^])*?\))?\(\s*(["`])((?:\\.|(?!\1)[^\\\n])*)\1,\s*(?:async\b|\(|\{|Effect\b)/g
+
+/** A place of a title that a row fills; the row has the words then. */
+const filled = /%[a-z]|\$/
+
+/** Titles that are no sentences, each at its line. */
+const shortTitles = (file: string, text: string): Array<string> =>
+  [...text.matchAll(titles)].flatMap(({ 2: title = "", index }) =>
+    title.trim().split(/\s+/).length >= 3 || filled.test(title)
+      ? []
+      : [`test/${file}:${text.slice(0, index).split("\n").length}: "${title}" is no sentence: who does what, when`]
+  )
+
 /** The violations in the text of a test file, as `file:line: rule`. */
 export const ruleViolations = (file: string, text: string): Array<string> => {
   if (exceptions.has(file)) return []
   const isLive = live.test(text)
-  return text.split("\n").flatMap((line, i) => [
+  const lines = text.split("\n").flatMap((line, i) => [
     ...rules.filter(([pattern]) => pattern.test(line)).map(([, instead]) => `test/${file}:${i + 1}: ${instead}`),
     ...(isLive && sleep.test(line)
       ? [`test/${file}:${i + 1}: a live test does not sleep: it waits for what happens`]
       : [])
   ])
+  return [...lines, ...shortTitles(file, text)]
 }
 
 /** The violations in all test files. */
 export const testRuleViolations = (root: string): Array<string> => {
   const folder = path.join(root, "test")
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => file.replaceAll(path.sep, "/"))
-    .filter((file) => file.endsWith(".ts") && !file.startsWith("fixtures/"))
+    .filter((file) => /\.tsx?$/.test(file) && !file.startsWith("fixtures/"))
   if (files.length === 0) throw new Error(`no tests below ${folder}`)
   return files.toSorted().flatMap((file) => ruleViolations(file, readFileSync(path.join(folder, file), "utf8")))
 }

@@ -51,8 +51,8 @@ const chat = async (client: OpenAI, model: string) => {
   return choices[0]?.message.content
 }
 
-describe("the configuration in docs/clients.md works with the SDK of", () => {
-  it("codex", async () => {
+describe("the configuration in docs/clients.md", () => {
+  it("of codex works with its SDK", async () => {
     const toml = block("toml")
     const value = (name: string) => new RegExp(`^${name} = "(.*)"$`, "m").exec(toml)?.[1] ?? ""
     assert.strictEqual(value("wire_api"), "responses")
@@ -62,7 +62,7 @@ describe("the configuration in docs/clients.md works with the SDK of", () => {
     assert.strictEqual((await stream.finalResponse()).output_text, "pasted")
   })
 
-  it("gemini-cli", () => {
+  it("of gemini-cli works with its SDK", () => {
     const environment = variables("sh gemini-cli")
     return within(environment, async () => {
       const client = new GoogleGenAI({
@@ -77,7 +77,7 @@ describe("the configuration in docs/clients.md works with the SDK of", () => {
     })
   })
 
-  it("qwen-code", () => {
+  it("of qwen-code works with its SDK", () => {
     const environment = variables("sh qwen-code")
     // The SDK reads the address and the key itself.
     return within(
@@ -86,7 +86,7 @@ describe("the configuration in docs/clients.md works with the SDK of", () => {
     )
   })
 
-  it("opencode", async () => {
+  it("of opencode works with its SDK", async () => {
     const { model, provider } = JSON.parse(block("json opencode")) as {
       readonly model: string
       readonly provider: Readonly<
@@ -98,7 +98,7 @@ describe("the configuration in docs/clients.md works with the SDK of", () => {
     assert.strictEqual(await chat(new OpenAI(provider[name]!.options), id), "pasted")
   })
 
-  it("pi", async () => {
+  it("of pi works with its SDK", async () => {
     const { providers } = JSON.parse(block("json pi")) as {
       readonly providers: {
         readonly gateway: {

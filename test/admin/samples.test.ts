@@ -219,7 +219,7 @@ describe("saving a sample", () => {
     assert.deepStrictEqual(readdirSync(dir).filter((name) => name.startsWith(".")), [])
   })
 
-  it("normalizes names", async () => {
+  it("normalizes the names of samples", async () => {
     const names: ReadonlyArray<readonly [string, string]> = [
       ["My Sample: nr. 1", "my-sample-nr.-1"],
       ["..hidden", "hidden"],

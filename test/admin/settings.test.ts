@@ -275,7 +275,7 @@ describe("a changed setting takes effect at once:", () => {
     assert.include(kept, "[citation:1]")
   })
 
-  it("compat.wide_input", async () => {
+  it("the form of input in the Responses style", async () => {
     await start()
     const request = { model: "upstream-chat", input: "hello" }
     assert.strictEqual((await business("/v1/responses", request)).status, 200)

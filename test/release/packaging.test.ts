@@ -73,7 +73,7 @@ describe("the packaging texts", () => {
     assert.include(deployment, "path: /healthz")
   })
 
-  it("parse", () => {
+  it("parse as YAML and units, with what a service needs", () => {
     const compose = YAML.parse(text("compose.yaml"))
     assert.sameMembers(Object.keys(compose.services), ["gateway", "store"])
     for (const service of Object.values<Record<string, unknown>>(compose.services)) {

@@ -4,7 +4,7 @@ import path from "node:path"
 import { ruleViolations, testRuleViolations } from "../../scripts/testRules.ts"
 
 const timeout = "setTimeout(f, 10)"
-const live = `it.live("a", () =>\n  Effect.sleep(10))`
+const live = `it.live("a test that waits", () =>\n  Effect.sleep(10))`
 
 describe("the rules of the tests", () => {
   it.each([timeout, "timeouts: { silence: 0.2 }", "performance.now()", "process.memoryUsage()", "{ retry: 2 }"])(
@@ -23,6 +23,20 @@ describe("the rules of the tests", () => {
   it("permit a sleep by the test clock, not by the machine's clock", () => {
     assert.lengthOf(ruleViolations("a.test.ts", live), 1)
     assert.lengthOf(ruleViolations("a.test.ts", live.replace(".live", ".effect")), 0)
+  })
+
+  it("refuse a title of fewer than three words, unless a row of the test fills it", () => {
+    const [found, ...more] = ruleViolations("a.test.ts", `\nit("take turns", async () => {})\n`)
+    assert.match(found ?? "", /^test\/a\.test\.ts:2: "take turns" is no sentence/)
+    assert.lengthOf(more, 0)
+    assert.lengthOf(ruleViolations("a.test.ts", `it.each(rows)("normalizes names", (row) => {})`), 1)
+    const sentences = [
+      `it("keys take turns", () => {})`,
+      `it.each(rows)("%s", () => {})`,
+      "it.effect(`${name}`, () => Effect.void)",
+      `call("take turns", 1)`
+    ]
+    for (const text of sentences) assert.lengthOf(ruleViolations("a.test.ts", text), 0, text)
   })
 
   it("are followed by all tests except the listed files", () => {

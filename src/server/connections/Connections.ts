@@ -128,7 +128,7 @@ export const watchConnections = (server: Server): Connections => {
 }
 
 const refusedConnections = Metric.counter("gateway_connections_refused_total", {
-  description: "Connections that were closed at once because there were too many",
+  description: "Connections that were closed immediately because there were too many",
   incremental: true
 })
 

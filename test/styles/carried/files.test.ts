@@ -69,7 +69,7 @@ describe("forms of the vendor's client", () => {
     })
   })
 
-  it("edit pictures", async () => {
+  it("edit pictures of a model of one's own", async () => {
     server.answer(() => json(200, { created: 1, data: [{ b64_json: "aGk=" }] }))
     const image = await toFile(Buffer.from("PNG"), "a.png", { type: "image/png" })
     const reply = await clientOf(gateway).images.edit({ model: "painter", image, prompt: "a gate" })
@@ -135,7 +135,7 @@ describe("other requests of the vendor's client", () => {
     })
   })
 
-  it("stream pictures", async () => {
+  it("stream pictures, which arrive as they are", async () => {
     const events = [
       { type: "image_generation.partial_image", b64_json: "A".repeat(300_000) },
       { type: "image_generation.completed", b64_json: "B", usage: { input_tokens: 3, output_tokens: 4 } }

@@ -312,7 +312,7 @@ describe("keys", () => {
   const accounts = keys.map((token) => ({ token }))
   const hello = () => streamed({ content: "Hello" })
 
-  it("take turns", async () => {
+  it("take turns, request by request", async () => {
     const gateway = await start({ accounts })
     server.answer(hello)
     for (let i = 0; i < 6; i++) await askRaw(gateway.url, "chat", i % 2 === 0)
