@@ -9,11 +9,11 @@ import { admin } from "../gateway/support.ts"
 import { makeAuthority } from "../support/certificates.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
-import { json, type OpenAiServer, startOpenAiServer } from "../support/openaiServer.ts"
+import { json, type OpenAiServer } from "../support/openaiServer.ts"
 import { type ProxyServer, startProxy } from "../support/proxyServers.ts"
 import { startTap, type Tap } from "../support/tap.ts"
 import { untilHolds } from "../support/until.ts"
-import { change, chat, post, said } from "./support.ts"
+import { change, chat, post, startAnswering } from "./support.ts"
 
 const authority = makeAuthority()
 
@@ -108,21 +108,7 @@ beforeAll(async () => {
   proxy = await startProxy({ kind: "http", credentials: { username: "user", password: proxyPassword } })
   reference = await Effect.runPromise(make())
   const portal = await Effect.runPromise(Scope.provide(reference.listen(), scope))
-  const start = async () => {
-    const server = await startOpenAiServer()
-    server.list(() => json(200, { data: [{ id: "listed" }], models: [{ name: "models/listed" }] }))
-    server.answer((request) =>
-      request.path.includes(":batchEmbedContents")
-        ? json(200, { embeddings: [{ values: [0.5] }] })
-        : request.path.includes(":countTokens")
-        ? json(200, { totalTokens: 3 })
-        : request.path.endsWith("/rerank")
-        ? json(200, { results: [] })
-        : said("Hello", request)
-    )
-    return server
-  }
-  servers = { default: await start(), hosted: await start(), vendor: await start() }
+  servers = { default: await startAnswering(), hosted: await startAnswering(), vendor: await startAnswering() }
   taps = {
     default: await startTap(portOf(servers.default.baseUrl)),
     hosted: await startTap(portOf(servers.hosted.baseUrl), authority.sign("DNS:upstream.test")),

@@ -72,6 +72,22 @@ export const said = (text: string, { path }: Pick<SeenRequest, "path">): Answer 
   return path.includes(":streamGenerateContent") ? Generate.said(text) : streamed({ content: text })
 }
 
+/** Starts a server that has a list of models, and answers requests of every kind. */
+export const startAnswering = async (): Promise<OpenAiServer> => {
+  const server = await startOpenAiServer()
+  server.list(() => json(200, { data: [{ id: "listed" }], models: [{ name: "models/listed" }] }))
+  server.answer((request) =>
+    request.path.includes(":batchEmbedContents")
+      ? json(200, { embeddings: [{ values: [0.5] }] })
+      : request.path.includes(":countTokens")
+      ? json(200, { totalTokens: 3 })
+      : request.path.endsWith("/rerank")
+      ? json(200, { results: [] })
+      : said("Hello", request)
+  )
+  return server
+}
+
 const baseUrls: Readonly<Record<DriverName, (root: string) => string>> = {
   openai: (root) => `${root}/v1`,
   messages: (root) => root,
