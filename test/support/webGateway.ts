@@ -1,40 +1,19 @@
 /**
  * The whole gateway without a socket, for tests that send thousands of requests or control the clock.
  */
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import type { Scope } from "effect"
-import { Context, Effect, Layer, Logger } from "effect"
-import type { HttpServerRequest } from "effect/http"
-import { HttpEffect, HttpRouter, HttpServer } from "effect/http"
-import { CurrentPace } from "../../src/config/clock/retry.ts"
-import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { Context, Effect, Layer } from "effect"
 import type { RawConfig } from "../../src/config/json.ts"
-import { GatewayRoutes, GatewayServices, routerConfig } from "../../src/server/Gateway.ts"
-import { businessKey } from "./gateway.ts"
-
-const Router = Layer.fresh(
-  Layer.provide(HttpRouter.layer, Layer.succeed(HttpRouter.RouterConfig, routerConfig))
-)
+import type { ConfigInput } from "../../src/config/schema.ts"
+import { GatewayTest } from "../../src/testing/GatewayTest.ts"
 
 /** Builds a gateway on the embedded upstream in the current scope, with the current clock. */
-export const webGateway = Effect.fnUntraced(function*(config: RawConfig = {}) {
-  const around = yield* Effect.context()
-  const built = yield* Layer.build(
-    GatewayRoutes.pipe(
-      Layer.provideMerge(Router),
-      Layer.provideMerge(GatewayServices),
-      Layer.provideMerge(ConfigStore.layerJson({ keys: [businessKey], ...config })),
-      Layer.provideMerge([NodeHttpClient.layerUndici, NodeServices.layer, HttpServer.layerServices]),
-      Layer.provide([Logger.layer([]), Layer.succeed(CurrentPace, 0)])
-    )
+export const webGateway = ({ upstream = {}, ...config }: RawConfig = {}) => {
+  const groups = { accounts: [], upstream: { driver: "embedded", ...upstream as RawConfig }, ...config } as ConfigInput
+  return Effect.map(
+    Layer.build(GatewayTest.layer({ config: groups })),
+    (built) => Context.get(built, GatewayTest).fetch
   )
-  const handle = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>(
-    Context.merge(around, built)
-  )(Context.get(built, HttpRouter.HttpRouter).asHttpEffect())
-  const fetch: typeof globalThis.fetch = (input, init) => handle(new Request(input, init))
-  return fetch
-})
+}
 
 /** A `fetch` to the gateway that also records the responses. */
 export const overheard = (fetch: typeof globalThis.fetch) => {
