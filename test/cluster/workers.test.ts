@@ -29,6 +29,24 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
+/** The process of a worker, once it serves. */
+const servesAs = async ({ running }: ClusterNode, id: string): Promise<number> =>
+  Number((await running.printed(new RegExp(`Worker ${id} serves \\(process (\\d+)\\)`)))[1])
+
+/** The processes of workers, once they serve. */
+const processesOf = (machine: ClusterNode, ...ids: ReadonlyArray<string>) =>
+  Promise.all(ids.map((id) => servesAs(machine, id)))
+
+/** A machine with two workers that serve. */
+const startWorkers = async (
+  options: Omit<Parameters<typeof startCluster>[0], "nodes">
+): Promise<{ readonly cluster: Cluster; readonly machine: ClusterNode }> => {
+  const cluster = await startCluster({ nodes: 0, ...options })
+  const machine = await cluster.add("m", { GATEWAY_WORKERS: "2" })
+  await processesOf(machine, "m-1", "m-2")
+  return { cluster, machine }
+}
+
 const admins = { authorization: `Bearer ${adminKey}` }
 
 describe("two workers on one port", () => {
@@ -36,19 +54,12 @@ describe("two workers on one port", () => {
   let machine: ClusterNode
 
   beforeAll(async () => {
-    cluster = await startCluster({
-      nodes: 0,
+    ;({ cluster, machine } = await startWorkers({
       config: { accounts: accounts(...names), runtime: { account_max_inflight: perAccount, account_max_queue: 100 } },
       reference: { maxRunning: perAccount, remember: 10_000 }
-    })
-    machine = await cluster.add("m", { GATEWAY_WORKERS: "2" })
-    await servesAs("m-2")
+    }))
   })
   afterAll(() => cluster.stop())
-
-  /** The process of a worker, once it serves. */
-  const servesAs = async (id: string): Promise<number> =>
-    Number((await machine.running.printed(new RegExp(`Worker ${id} serves \\(process (\\d+)\\)`)))[1])
 
   const nodes = async () =>
     (await admin(machine.url, "GET", "/admin/nodes"))["nodes"] as ReadonlyArray<{
@@ -112,9 +123,9 @@ describe("two workers on one port", () => {
     assert.isAtLeast(before, 8)
     assert.strictEqual(await metric("gateway_store_up"), 1)
     assert.strictEqual(await metric("gateway_nodes"), 2)
-    const ended = await servesAs("m-2")
+    const ended = await servesAs(machine, "m-2")
     process.kill(ended, "SIGTERM")
-    await servesAs("m-3")
+    await servesAs(machine, "m-3")
     await Promise.all(times(10, () => chat(machine.url, "!say one")))
     assert.strictEqual(await asked(), before + 10)
   })
@@ -133,7 +144,7 @@ describe("two workers on one port", () => {
     const killed = (await nodes()).find(({ in_use }) => in_use > 0)!
     const { in_use: held } = killed
     const others = load(2)
-    process.kill(await servesAs(killed.id), "SIGKILL")
+    process.kill(await servesAs(machine, killed.id), "SIGKILL")
     // Only the killed worker's own streams break.
     const before = others.answered()
     await untilHolds(async () => others.answered() > before + 10)
@@ -142,7 +153,7 @@ describe("two workers on one port", () => {
       return left.every(({ id }) => id !== killed.id) &&
         left.reduce((sum, { in_use }) => sum + in_use, 0) <= 12 - held + 2
     })
-    await servesAs("m-4")
+    await servesAs(machine, "m-4")
     await others.stop()
     abort.abort()
     await Promise.allSettled(streams.map((stream) => stream.cancel()))
@@ -169,7 +180,7 @@ describe("two workers on one port", () => {
   it("finish their streams at SIGTERM, and the parent ends last with 0", async () => {
     const reply = await send(machine.url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
     const ids = (await nodes()).map(({ id }) => id)
-    const workers = await Promise.all(ids.map(servesAs))
+    const workers = await processesOf(machine, ...ids)
     // A terminal or a service manager may signal all processes at once, in any order.
     process.kill(workers[0]!, "SIGTERM")
     machine.signal("SIGTERM")
@@ -188,23 +199,14 @@ describe("workers with drain.notice", () => {
   let machine: ClusterNode
 
   beforeEach(async () => {
-    cluster = await startCluster({
-      nodes: 0,
+    ;({ cluster, machine } = await startWorkers({
       config: { accounts: accounts(...names), drain: { notice: 3_600 } }
-    })
-    machine = await cluster.add("m", { GATEWAY_WORKERS: "2" })
+    }))
   })
   afterEach(() => cluster.stop())
 
-  const processesOf = (...ids: ReadonlyArray<string>) =>
-    Promise.all(
-      ids.map(async (id) =>
-        Number((await machine.running.printed(new RegExp(`Worker ${id} serves \\(process (\\d+)\\)`)))[1])
-      )
-    )
-
   it("are replaced without it, give it at SIGTERM, and end it at a second one", async () => {
-    const old = await processesOf("m-1", "m-2")
+    const old = await processesOf(machine, "m-1", "m-2")
     machine.signal("SIGHUP")
     await machine.running.printed(/All workers are replaced/)
     await untilHolds(() => !old.some(isAlive))
@@ -220,7 +222,7 @@ describe("workers with drain.notice", () => {
   })
 
   it("end without it when their parent is gone, so that the next parent can use the port", async () => {
-    const workers = await processesOf("m-1", "m-2")
+    const workers = await processesOf(machine, "m-1", "m-2")
     machine.signal("SIGKILL")
     await untilHolds(() => !workers.some(isAlive))
   })
@@ -237,8 +239,7 @@ describe("a worker that hangs before it serves, in the place of one that has end
         NODE_OPTIONS: `--import ${preload}`,
         HANG_IF: told
       })
-      const [, first] = await machine.running.printed(/Worker m-1 serves \(process (\d+)\)/)
-      await machine.running.printed(/Worker m-2 serves/)
+      const [first] = await processesOf(machine, "m-1", "m-2")
       writeFileSync(told, "")
       machine.signal("SIGHUP")
       await untilHolds(() => readFileSync(told, "utf8") !== "")

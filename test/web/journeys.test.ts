@@ -1,22 +1,17 @@
 /**
  * Journeys at the console, from end to end, in Chromium.
  */
-import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
-import type { Browser, Page } from "playwright-core"
+import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
 import { keyPreview } from "../../src/domain/identity.ts"
-import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilHolds } from "../support/until.ts"
-import { goTo, launch, open, openSignedIn, result, signIn, type Watched } from "./support.ts"
+import { adminOf, controls, goTo, open, openSignedIn, result, signIn, useBrowser, type Watched } from "./support.ts"
 
-let browser: Browser
+const browser = useBrowser()
 let gateway: RunningGateway
 let watched: Watched
 let page: Page
-
-beforeAll(async () => {
-  browser = await launch()
-})
-afterAll(() => browser.close())
 
 beforeEach(async () => {
   gateway = await startGateway({ accounts: [{ email: "ada@example.com", password: "p" }] })
@@ -27,26 +22,16 @@ afterEach(async () => {
 })
 
 const signedIn = async (route: string) => {
-  watched = await openSignedIn(browser, gateway.url, route)
+  watched = await openSignedIn(browser(), gateway.url, route)
   page = watched.page
 }
 
-const admin = async (path: string, init: RequestInit = {}): Promise<Readonly<Record<string, unknown>>> => {
-  const response = await fetch(gateway.url + path, { ...init, headers: { authorization: `Bearer ${adminKey}` } })
-  return await response.json() as Readonly<Record<string, unknown>>
-}
-
-const button = (name: string) => page.getByRole("button", { name, exact: true })
-const dialog = (name: string) => page.getByRole("dialog", { name })
-/** Chooses an action of a row's menu. */
-const act = async (action: string, name: string) => {
-  await button(`Actions ${name}`).click()
-  await page.getByRole("menuitem", { name: action, exact: true }).click()
-}
+const admin = adminOf(() => gateway)
+const { act, button, dialog } = controls(() => page)
 
 describe("journeys at the console", () => {
   it("sign-in and sign-out: the browser stores nothing readable, and a copied cookie is no longer valid", async () => {
-    watched = await open(browser, `${gateway.url}/console/`)
+    watched = await open(browser(), `${gateway.url}/console/`)
     ;({ page } = watched)
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
     assert.strictEqual(await page.title(), "Sign in – Model Gateway")

@@ -1,38 +1,33 @@
 /** Models and their prices at the console, in Chromium: what is missing is marked, and prices are set, changed and deleted. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { Browser, Page } from "playwright-core"
+import type { Page } from "playwright-core"
 import type { RawConfig } from "../../src/config/json.ts"
-import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { launch, openSignedIn, result, type Watched } from "./support.ts"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { adminOf, controls, openSignedIn, result, useBrowser, type Watched } from "./support.ts"
 
-let browser: Browser
+const browser = useBrowser()
 let gateway: RunningGateway
 let watched: Watched
 let page: Page
 
 beforeAll(async () => {
-  browser = await launch()
   gateway = await startGateway({
     upstreams: { gpu: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { small: "vendor-small" } } },
     routes: { fast: ["gpu/small"] },
     currency: "EUR",
     prices: { "vendor-small": { input: "0.10" }, gone: { output: 1 } }
   })
-  watched = await openSignedIn(browser, gateway.url, "models")
+  watched = await openSignedIn(browser(), gateway.url, "models")
   page = watched.page
 })
 afterAll(async () => {
   await watched.close()
-  await browser.close()
   await gateway.stop()
 })
 
-const prices = async () => {
-  const reply = await fetch(`${gateway.url}/admin/prices`, { headers: { authorization: `Bearer ${adminKey}` } })
-  return (await reply.json() as { readonly prices: RawConfig }).prices
-}
+const prices = async () => (await adminOf(() => gateway)("/admin/prices"))["prices"] as RawConfig
 
-const button = (name: string) => page.getByRole("button", { name, exact: true })
+const { button } = controls(() => page)
 const cellsOf = (name: string, target: string) =>
   page.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) })
     .filter({ hasText: target }).getByRole("cell").allTextContents()

@@ -4,10 +4,10 @@
  */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Schema } from "effect"
-import type { Browser, Page } from "playwright-core"
+import type { Page } from "playwright-core"
 import type * as Real from "../../src/config/schema.ts"
 import type { RunningGateway } from "../support/gateway.ts"
-import { launch, openSignedIn, settled, type Watched } from "./support.ts"
+import { controls, openSignedIn, settled, useBrowser, type Watched } from "./support.ts"
 
 const added = {
   toy_count: Schema.optionalKey(
@@ -19,7 +19,7 @@ const added = {
 
 const schemaModule = "../../src/config/schema.ts"
 
-let browser: Browser
+const browser = useBrowser()
 let gateway: RunningGateway
 let watched: Watched
 let page: Page
@@ -38,25 +38,21 @@ beforeAll(async () => {
     }
   })
   const support = await import("../support/gateway.ts")
-  ;[browser, gateway] = await Promise.all([
-    launch(),
-    support.startGateway({
-      upstreams: { gpu: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { small: "small" } } },
-      routes: { fast: ["gpu/small"] }
-    })
-  ])
-  watched = await openSignedIn(browser, gateway.url)
+  gateway = await support.startGateway({
+    upstreams: { gpu: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { small: "small" } } },
+    routes: { fast: ["gpu/small"] }
+  })
+  watched = await openSignedIn(browser(), gateway.url)
   page = watched.page
 })
 afterAll(async () => {
   vi.doUnmock(schemaModule)
   vi.resetModules()
   await watched.close()
-  await browser.close()
   await gateway.stop()
 })
 
-const button = (name: string) => page.getByRole("button", { name, exact: true })
+const { button } = controls(() => page)
 
 describe("a field that is added to an entry of the configuration", () => {
   it.each([

@@ -1,11 +1,12 @@
 /**
  * The console in a real browser. Pages are watched for complaints and for requests to other origins.
  */
-import { assert } from "@effect/vitest"
+import { afterAll, assert, beforeAll } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
-import { adminKey } from "../support/gateway.ts"
+import { adminKey, type RunningGateway } from "../support/gateway.ts"
+import { launch } from "./chromium.ts"
 
 export { launch } from "./chromium.ts"
 
@@ -70,6 +71,39 @@ export const openSignedIn = async (
   const watched = await open(browser, `${gatewayUrl}/console/#/${route}`, options)
   await signIn(watched.page)
   return watched
+}
+
+/** What tests press on the page that is shown. */
+export const controls = (page: () => Page) => {
+  const button = (name: string) => page().getByRole("button", { name, exact: true })
+  return {
+    button,
+    dialog: (name: string) => page().getByRole("dialog", { name }),
+    field: (name: string) => page().getByRole("textbox", { name, exact: true }),
+    /** Chooses an action of a row's menu. */
+    act: async (action: string, name: string): Promise<void> => {
+      await button(`Actions ${name}`).click()
+      await page().getByRole("menuitem", { name: action, exact: true }).click()
+    }
+  }
+}
+
+/** Calls the admin API of the gateway that runs, and reads the reply. */
+export const adminOf =
+  (gateway: () => RunningGateway) =>
+  async (path: string, init: RequestInit = {}): Promise<Readonly<Record<string, unknown>>> => {
+    const response = await fetch(gateway().url + path, { ...init, headers: { authorization: `Bearer ${adminKey}` } })
+    return await response.json() as Readonly<Record<string, unknown>>
+  }
+
+/** A browser for the tests of a file. */
+export const useBrowser = (): () => Browser => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await launch()
+  })
+  afterAll(() => browser.close())
+  return () => browser
 }
 
 /** Waits until nothing on the page is loading. */

@@ -2,13 +2,24 @@
  * Upstreams and routes at the console, in Chromium: adding, testing, changing and deleting them, and the tries of a request.
  */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { Browser, BrowserContextOptions, Page } from "playwright-core"
+import type { BrowserContextOptions, Page } from "playwright-core"
 import type { RawConfig } from "../../src/config/json.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { json, modelList, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
-import { goTo, launch, openSignedIn, result, seriousFindings, settled, sideways, type Watched } from "./support.ts"
+import {
+  adminOf,
+  controls,
+  goTo,
+  openSignedIn,
+  result,
+  seriousFindings,
+  settled,
+  sideways,
+  useBrowser,
+  type Watched
+} from "./support.ts"
 
-let browser: Browser
+const browser = useBrowser()
 let first: OpenAiServer
 let second: OpenAiServer
 let gateway: RunningGateway
@@ -16,10 +27,10 @@ let watched: Watched
 let page: Page
 
 beforeAll(async () => {
-  ;[browser, first, second] = await Promise.all([launch(), startOpenAiServer(), startOpenAiServer()])
+  ;[first, second] = await Promise.all([startOpenAiServer(), startOpenAiServer()])
   for (const server of [first, second]) server.list(() => modelList("Qwen/Qwen3-8B", "Qwen/Qwen3-32B"))
 })
-afterAll(() => Promise.all([browser.close(), first.stop(), second.stop()]))
+afterAll(() => Promise.all([first.stop(), second.stop()]))
 afterEach(async () => {
   await watched.close()
   await gateway.stop()
@@ -27,7 +38,7 @@ afterEach(async () => {
 
 const start = async (config: RawConfig, route: string, options: BrowserContextOptions = {}) => {
   gateway = await startGateway({ accounts: [{ email: "ada@example.com", password: "p" }], ...config })
-  watched = await openSignedIn(browser, gateway.url, route, options)
+  watched = await openSignedIn(browser(), gateway.url, route, options)
   page = watched.page
 }
 
@@ -48,10 +59,7 @@ const several = (): RawConfig => ({
   routes: { qwen3: ["gpu", "hosted", "default/upstream-chat"], only: ["hosted/qwen3"] }
 })
 
-const admin = async (path: string): Promise<Readonly<Record<string, unknown>>> => {
-  const response = await fetch(gateway.url + path, { headers: { authorization: `Bearer ${adminKey}` } })
-  return await response.json() as Readonly<Record<string, unknown>>
-}
+const admin = adminOf(() => gateway)
 
 const ask = async (model: string, id = "asked") => {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -62,14 +70,7 @@ const ask = async (model: string, id = "asked") => {
   return { status: response.status, text: await response.text() }
 }
 
-const button = (name: string) => page.getByRole("button", { name, exact: true })
-/** Chooses an action of a row's menu. */
-const act = async (action: string, name: string) => {
-  await button(`Actions ${name}`).click()
-  await page.getByRole("menuitem", { name: action, exact: true }).click()
-}
-const dialog = (name: string) => page.getByRole("dialog", { name })
-const field = (name: string) => page.getByRole("textbox", { name, exact: true })
+const { act, button, dialog, field } = controls(() => page)
 const table = (name: string) => page.getByRole("table", { name, exact: true })
 const region = (name: string) => page.getByRole("region", { name, exact: true })
 const row = (name: string) => page.getByRole("row", { name: new RegExp(`^${name}\\b`) })

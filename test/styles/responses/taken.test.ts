@@ -1,17 +1,14 @@
 /** A request is held to its limits with what it takes from stored responses: a reference is short, whatever it stands for. */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { businessKey } from "../../support/gateway.ts"
+import { base, useGateway } from "../support.ts"
 
 const bodyBytes = 64 * 1024
 
-let gateway: RunningGateway
-beforeAll(async () => {
-  gateway = await startGateway({ limits: { body_bytes: bodyBytes, messages: 100, parts: 200 } })
-})
-afterAll(() => gateway.stop())
+const fetch = useGateway({ limits: { body_bytes: bodyBytes, messages: 100, parts: 200 } })
 
 const create = async (body: object) => {
-  const response = await fetch(`${gateway.url}/v1/responses`, {
+  const response = await fetch(`${base}/v1/responses`, {
     method: "POST",
     headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
     body: JSON.stringify({ model: "gpt-5", ...body })
