@@ -120,6 +120,7 @@ describe("journeys at the console", () => {
     await page.getByRole("checkbox", { name: "Select bob@example.com" }).check()
     await page.getByRole("checkbox", { name: "Select 13800138000" }).check()
     await button("Delete 2").click()
+    await dialog("Delete 2 accounts").waitFor()
     assert.sameMembers(await dialog("Delete 2 accounts").getByRole("listitem").allTextContents(), [
       "13800138000",
       "bob@example.com"

@@ -112,12 +112,10 @@ interface Shown {
 }
 
 /** A field with its name. One without a name in the texts has its description and its range below; of others the pointer shows them. */
-export const EntryField = ({ class: kind, form, grow = false, label, names, path, placeholder, rows, whole = false }:
+export const EntryField = ({ class: kind, form, grow = false, names, path, placeholder, rows, whole = false }:
   & Shown
   & {
     readonly path: string
-    /** In place of the name in the texts. */
-    readonly label?: string
     readonly grow?: boolean
     readonly class?: string
     readonly rows?: number
@@ -132,7 +130,7 @@ export const EntryField = ({ class: kind, form, grow = false, label, names, path
   const field = form.fields.find((each) => each.path === path)
   if (field === undefined) return null
   const text = form.text(path)
-  const name = label ?? names(path)
+  const name = names(path)
   const choice = (value: string): string =>
     names(`${path}.${value}`) ?? (field.type === "boolean" ? words(field, valueOf(field, value)) : value)
   const refusal = refusalOf(field, text)

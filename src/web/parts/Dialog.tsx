@@ -50,10 +50,15 @@ export const Dialog = ({ children, name, onClose, wide = false }: {
  * A dialog with a form. `onSave` resolves to why the form was refused, which the dialog shows: the page behind it is out of
  * reach. It resolves to `undefined` on success, which closes the dialog.
  */
-export const FormDialog = ({ children, name, onClose, onSave }: {
+export const FormDialog = ({ action, children, name, onClose, onSave, onSaved = onClose, wide = false }: {
   readonly name: string
+  /** The name of the button; by default that it saves. */
+  readonly action?: string
+  readonly wide?: boolean
   readonly onClose: () => void
   readonly onSave: (read: ReadField) => Promise<string | undefined>
+  /** In place of closing. */
+  readonly onSaved?: () => void
   readonly children: ComponentChildren
 }) => {
   const t = useTexts().common
@@ -61,11 +66,11 @@ export const FormDialog = ({ children, name, onClose, onSave }: {
   const save = async (read: ReadField) => {
     setFailure(undefined)
     const refused = await onSave(read)
-    if (refused === undefined) onClose()
+    if (refused === undefined) onSaved()
     else setFailure(refused)
   }
   return (
-    <Dialog name={name} onClose={onClose}>
+    <Dialog name={name} onClose={onClose} wide={wide}>
       <Form onSubmit={save}>
         {(busy) => (
           <>
@@ -73,7 +78,7 @@ export const FormDialog = ({ children, name, onClose, onSave }: {
             <Failure text={failure} />
             <div class="actions end">
               <button type="button" onClick={onClose}>{t.cancel}</button>
-              <button type="submit" class="primary" disabled={busy}>{t.save}</button>
+              <button type="submit" class="primary" disabled={busy}>{action ?? t.save}</button>
             </div>
           </>
         )}

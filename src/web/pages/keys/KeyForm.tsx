@@ -9,7 +9,7 @@ import { EntryField, type EntryForm, otherPaths, useEntry, WithFields } from "..
 import { FieldInput, useRefusal } from "../../forms/FieldInput.tsx"
 import { type Entry, type FormField, plainName } from "../../forms/fields.ts"
 import { Dialog, FormDialog } from "../../parts/Dialog.tsx"
-import { Check, Failure, Form, type ReadField, TextField } from "../../parts/Form.tsx"
+import { Check, type ReadField, TextField } from "../../parts/Form.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { attempt, call, reload, report } from "../../state/actions.ts"
 import { Admin } from "../../state/client.ts"
@@ -184,16 +184,17 @@ const MadeKey = ({ made: { key, model, name }, onClose }: { readonly made: Made;
   )
 }
 
+/** The new key is shown in place of the form. */
+const stay = (): void => undefined
+
 /** Asks for a new key's fields, then shows the key. */
 const KeyMaker = ({ fields, onClose }: Editing) => {
-  const { common, keys: t, settings } = useTexts()
+  const { keys: t, settings } = useTexts()
   const currency = useCurrency()
   const { changes, form } = useKeyForm(fields)
   const [made, setMade] = useState<Made>()
-  const [failure, setFailure] = useState<string>()
   const add = async (read: ReadField) => {
-    setFailure(form.isFaulty ? settings.refused : undefined)
-    if (form.isFaulty) return
+    if (form.isFaulty) return settings.refused
     const own = read("key").trim()
     const exit = await call((client) =>
       client["admin-keys"].add({
@@ -201,27 +202,17 @@ const KeyMaker = ({ fields, onClose }: Editing) => {
       })
     )
     reload(...changedBy)
-    if (Exit.isFailure(exit)) return setFailure(causeText(exit.cause))
+    if (Exit.isFailure(exit)) return causeText(exit.cause)
     const { key = own, models, name, preview } = exit.value
     report(t.added(name ?? preview))
-    return setMade({ key, name: name ?? preview, model: models?.[0] })
+    setMade({ key, name: name ?? preview, model: models?.[0] })
+    return undefined
   }
   if (made !== undefined) return <MadeKey made={made} onClose={onClose} />
   return (
-    <Dialog name={t.newKey} onClose={onClose}>
-      <Form onSubmit={add}>
-        {(busy) => (
-          <>
-            <Fields isNew currency={currency} fields={fields} form={form} />
-            <Failure text={failure} />
-            <div class="actions end">
-              <button type="button" onClick={onClose}>{common.cancel}</button>
-              <button type="submit" class="primary" disabled={busy}>{t.create}</button>
-            </div>
-          </>
-        )}
-      </Form>
-    </Dialog>
+    <FormDialog name={t.newKey} action={t.create} onClose={onClose} onSave={add} onSaved={stay}>
+      <Fields isNew currency={currency} fields={fields} form={form} />
+    </FormDialog>
   )
 }
 

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import { useMemo, useRef, useState } from "preact/hooks"
 import { EntryField, EntryFields, otherPaths, useEntry } from "../../forms/Entry.tsx"
 import type { FormField } from "../../forms/fields.ts"
-import { Dialog } from "../../parts/Dialog.tsx"
-import { Failure, Field, Form, TextField } from "../../parts/Form.tsx"
+import { FormDialog } from "../../parts/Dialog.tsx"
+import { Failure, Field, TextField } from "../../parts/Form.tsx"
 import { report } from "../../state/actions.ts"
 import { saveEntry } from "../../state/mapEntry.ts"
 import { useTexts } from "../../state/preferences.ts"
@@ -88,85 +88,78 @@ export const EditRoute = ({ fields, name, onClose, route: before, upstreams }: {
   }
   const save = async () => {
     const own = name ?? title.trim()
-    if (own === "") return setFailure(t.noName)
-    if (form.isFaulty) return setFailure(settings.refused)
+    if (own === "") return t.noName
+    if (form.isFaulty) return settings.refused
     // A target that was written and not added yet belongs to the route too.
     const written = adding.current?.value.trim() ?? ""
     const all = written === "" || targets.includes(written) ? targets : [...targets, written]
     const present = name === undefined ? undefined : before
     const refused = await saveRoute(fields, own, present, { ...form.values(), targets: all }, t)
-    if (refused !== undefined) return setFailure(refused)
-    report(name === undefined ? t.added(own) : t.changed(own))
-    return onClose()
+    if (refused === undefined) report(name === undefined ? t.added(own) : t.changed(own))
+    return refused
   }
   return (
-    <Dialog name={name === undefined ? t.add : common.actionOn(t.edit, name)} onClose={onClose} wide>
-      <Form onSubmit={save}>
-        {(busy) => (
-          <>
-            {name === undefined && (
-              <TextField
-                label={t.name}
-                class="code"
-                spellcheck={false}
-                placeholder="qwen3"
-                value={title}
-                onInput={(event) => setTitle(event.currentTarget.value)}
+    <FormDialog name={name === undefined ? t.add : common.actionOn(t.edit, name)} onClose={onClose} onSave={save} wide>
+      {name === undefined && (
+        <TextField
+          label={t.name}
+          class="code"
+          spellcheck={false}
+          placeholder="qwen3"
+          value={title}
+          onInput={(event) => setTitle(event.currentTarget.value)}
+        />
+      )}
+      <div class="stack tight">
+        <p class="label">{t.targets}</p>
+        {targets.length === 0
+          ? <p class="hint">{t.noTargets}</p>
+          : (
+            <>
+              <TargetList
+                now={now}
+                onTargets={change}
+                onEmptied={() => adding.current?.focus()}
               />
-            )}
-            <div class="stack tight">
-              <p class="label">{t.targets}</p>
-              {targets.length === 0
-                ? <p class="hint">{t.noTargets}</p>
-                : (
-                  <>
-                    <TargetList
-                      now={now}
-                      onTargets={change}
-                      onEmptied={() => adding.current?.focus()}
-                    />
-                    <Verdict now={now} wait={seconds} />
-                  </>
-                )}
-            </div>
-            <div class="row">
-              <Field grow label={t.newTarget}>
-                <input
-                  ref={adding}
-                  type="text"
-                  class="code"
-                  list="route-targets"
-                  autocomplete="off"
-                  spellcheck={false}
-                  placeholder={t.targetHint}
-                  onKeyDown={(event) => {
-                    if (event.key !== "Enter") return
-                    event.preventDefault()
-                    add()
-                  }}
-                />
-              </Field>
-              <datalist id="route-targets">
-                {targetsOf(upstreams).filter((target) => !targets.includes(target))
-                  .map((target) => <option key={target} value={target} />)}
-              </datalist>
-              <button type="button" onClick={add}>{t.addTarget}</button>
-            </div>
-            <EntryFields
-              whole
-              form={form}
-              names={t.fields}
-              paths={[...row, ...otherPaths(form.fields, [...row, "also_on"])]}
-            />
-            <EntryField form={form} names={t.fields} path="also_on" />
-            <Failure text={failure} />
-            <div class="actions end">
-              <button type="button" onClick={onClose}>{common.cancel}</button>
-              <button type="submit" class="primary" disabled={busy}>{common.save}</button>
-            </div>
-          </>
-        )}
-      </Form>
-    </Dialog>
+              <Verdict now={now} wait={seconds} />
+            </>
+          )}
+      </div>
+      <div class="row">
+        <Field grow label={t.newTarget}>
+          <input
+            ref={adding}
+            type="text"
+            class="code"
+            list="route-targets"
+            autocomplete="off"
+            spellcheck={false}
+            placeholder={t.targetHint}
+            onKeyDown={(event) => {
+              if (event.key !== "Enter") {
+                return
+              }
+              event.preventDefault()
+              add()
+            }}
+          />
+        </Field>
+        <datalist id="route-targets">
+          {targetsOf(upstreams).filter((target) =>
+            !targets.includes(target)
+          )
+            .map((target) => <option key={target} value={target} />)}
+        </datalist>
+        <button type="button" onClick={add}>{t.addTarget}</button>
+      </div>
+      <Failure text={failure} />
+      <EntryFields
+        whole
+        form={form}
+        names={t.fields}
+        paths={[...row, ...otherPaths(form.fields, [...row, "also_on"])]}
+      />
+      <EntryField form={form} names={t.fields} path="also_on" />
+    </FormDialog>
   )
 }

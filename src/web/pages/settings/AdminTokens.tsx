@@ -6,8 +6,7 @@ import { choiceName, EntryField, EntryFields, nameOf, otherPaths, useEntry, With
 import type { Entry, FormField } from "../../forms/fields.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
-import { ConfirmDialog, Dialog } from "../../parts/Dialog.tsx"
-import { Failure, Form } from "../../parts/Form.tsx"
+import { ConfirmDialog, Dialog, FormDialog } from "../../parts/Dialog.tsx"
 import { exactTime } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
@@ -25,6 +24,9 @@ const tokensAtom = Admin.query("admin-tokens", "list", { reactivityKeys: ["setti
 const noEntry: Entry = {}
 const placed = ["name", "role"]
 
+/** The secret is shown in place of the form. */
+const stay = (): void => undefined
+
 /** Makes a token, and shows its secret once. */
 const TokenMaker = ({ fields, onClose }: {
   readonly fields: ReadonlyArray<FormField>
@@ -33,53 +35,41 @@ const TokenMaker = ({ fields, onClose }: {
   const { common, settings, tokens: t } = useTexts()
   const form = useEntry(fields, noEntry, { start: { role: "viewer" } })
   const [secret, setSecret] = useState<string>()
-  const [failure, setFailure] = useState<string>()
   const add = async () => {
     const { name, role, ...others } = form.changes()
-    if (typeof name !== "string") return setFailure(t.needsName)
-    if (form.isFaulty) return setFailure(settings.refused)
+    if (typeof name !== "string") return t.needsName
+    if (form.isFaulty) return settings.refused
     const payload = { name, role: role === "admin" ? role : "viewer", ...others } as const
     const reply = await act((client) => client["admin-tokens"].add({ payload }), {
       done: () => t.added(name),
       subjects: changedBy
     })
-    return reply === undefined ? onClose() : setSecret(reply.secret)
+    if (reply === undefined) onClose()
+    else setSecret(reply.secret)
+    return undefined
   }
   const shown = { form, names: t.fields }
-  return (
-    <Dialog name={t.newToken} onClose={onClose}>
-      {secret !== undefined
-        ? (
-          <>
-            <p class="notice warn">{t.copyNow}</p>
-            <p class="copied">
-              <code>{secret}</code>
-              <CopyButton name={t.token} text={secret} />
-            </p>
-            <div class="actions">
-              <button type="button" class="primary" onClick={onClose}>{common.close}</button>
-            </div>
-          </>
-        )
-        : (
-          <Form onSubmit={add}>
-            {(busy) => (
-              <>
-                <EntryField {...shown} path="name" />
-                <EntryField {...shown} whole path="role" />
-                <p class="hint">{t.roleHint}</p>
-                <EntryFields {...shown} paths={otherPaths(fields, placed)} />
-                <Failure text={failure} />
-                <div class="actions end">
-                  <button type="button" onClick={onClose}>{common.cancel}</button>
-                  <button type="submit" class="primary" disabled={busy}>{t.create}</button>
-                </div>
-              </>
-            )}
-          </Form>
-        )}
-    </Dialog>
-  )
+  return secret === undefined
+    ? (
+      <FormDialog name={t.newToken} action={t.create} onClose={onClose} onSave={add} onSaved={stay}>
+        <EntryField {...shown} path="name" />
+        <EntryField {...shown} whole path="role" />
+        <p class="hint">{t.roleHint}</p>
+        <EntryFields {...shown} paths={otherPaths(fields, placed)} />
+      </FormDialog>
+    )
+    : (
+      <Dialog name={t.newToken} onClose={onClose}>
+        <p class="notice warn">{t.copyNow}</p>
+        <p class="copied">
+          <code>{secret}</code>
+          <CopyButton name={t.token} text={secret} />
+        </p>
+        <div class="actions">
+          <button type="button" class="primary" onClick={onClose}>{common.close}</button>
+        </div>
+      </Dialog>
+    )
 }
 
 const NewToken = ({ onClose }: { readonly onClose: () => void }) => (
