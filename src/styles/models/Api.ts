@@ -25,7 +25,7 @@ export class ModelsGroup extends HttpApiGroup.make("models").add(
     documented({
       summary: "List models",
       description:
-        "The models that can be asked for: bodyVendorFields, configured ones, routes, and those that the server lists. A valid key " +
+        "The models that can be asked for: natives, configured ones, routes, and those that the server lists. A valid key " +
         "gets those that it may use. A credential is needed where `auth.public_models` is off.",
       errors: reading
     })
