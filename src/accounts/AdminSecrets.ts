@@ -115,14 +115,13 @@ export class AdminSecrets extends Context.Service<
         },
         Effect.void
       )
-      /** Wrong credentials of a kind, which is the first word of the message. */
-      const failuresOf = (kind: string): SharedFailures => ({
+      /** Wrong credentials of a kind of messages. */
+      const failuresOf = (kind: "wrong" | "wrong-key"): SharedFailures => ({
         nameOf: (address) => store.nameOf(`address ${address}`),
         wrong: (name) => fork(Effect.ignore(store.run("tell", `${kind} ${store.node} ${name}`))),
         onWrong: (listener) =>
-          store.listen((told, rest) => {
-            const [from, name] = rest.split(" ")
-            if (told === kind && from !== store.node && name !== undefined) listener(name)
+          store.listen((event) => {
+            if (event._tag === kind && event.node !== store.node) listener(event.address)
           })
       })
       return AdminSecrets.of({

@@ -57,11 +57,9 @@ export const makeMarks = Effect.fnUntraced(function*(
   const agreed = Effect.asVoid(agreeing)
 
   store.bringsBack(() => agree)
-  store.listen((event, rest) => {
-    if (event === "up") fork(agreed)
-    if (event !== "mark") return
-    const [of, until, ...name] = rest.split(" ")
-    if (of === kind) take([name.join(" "), Number(until)], now())
+  store.listen((event) => {
+    if (event._tag === "up") fork(agreed)
+    else if (event._tag === "mark" && event.kind === kind) take([event.name, event.until], now())
   })
   yield* Effect.ignore(agree)
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep("1 minute"), Effect.ignore(agree))))

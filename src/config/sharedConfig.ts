@@ -255,9 +255,9 @@ export const loadShared = Effect.fnUntraced(function*(
   yield* Effect.ignore(watch)
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(watchPause), Effect.ignore(watch))))
 
-  store.listen((kind, rest) => {
-    const announced = Number(rest)
-    if (kind === "config" && announced !== revision && announced !== refused) Queue.offerUnsafe(signals, undefined)
+  store.listen((event) => {
+    if (event._tag !== "config" || event.revision === revision || event.revision === refused) return
+    Queue.offerUnsafe(signals, undefined)
   })
 
   const superseded: Superseded = { _tag: "Superseded" }

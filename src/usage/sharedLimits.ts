@@ -264,12 +264,12 @@ export const makeSharedLimits = (
     ))
   }
 
-  store.listen((kind) => {
-    if (kind === "dropped") {
+  store.listen(({ _tag }) => {
+    if (_tag === "dropped") {
       for (const key of running.keys()) changed.add(key)
       fork(Effect.ignore(sync))
     } else if (
-      kind === "beat" &&
+      _tag === "beat" &&
       (open.size > 0 || finished.length > 0 || used.size > 0 || changed.size > 0 || sending !== undefined)
     ) fork(flush(true))
   })

@@ -24,7 +24,7 @@ describe("a credential that one node has accepted", () => {
       const client = yield* Effect.promise(() => connect(server.socket))
       const [one, two] = [yield* nodeOf(server, "one"), yield* nodeOf(server, "two")]
       const heard: Array<string> = []
-      two.store.listen((kind) => heard.push(kind))
+      two.store.listen(({ _tag }) => heard.push(_tag))
       const name = one.secrets.nameOf("192.0.2.1")
       one.secrets.right(name, "password")
       yield* until(() => two.secrets.wasRight(two.secrets.nameOf("192.0.2.1"), "password"))

@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as fc from "fast-check"
+import type { StoreEvent } from "../../src/cluster/store/messages.ts"
 import { scripts } from "../../src/cluster/store/scripts.ts"
 import { StoreUnavailable } from "../../src/cluster/store/StoreShape.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
@@ -199,7 +200,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
   const stay = (name: string) => client.sendCommand(["ZADD", "gw:{main}:nodes", "inf", name])
 
   const makeNode = (name: string) => {
-    const listeners: Array<(kind: string, rest: string) => void> = []
+    const listeners: Array<Parameters<LimitsStore["listen"]>[0]> = []
     const brings: Array<Parameters<LimitsStore["bringsBack"]>[0]> = []
     const store: LimitsStore = {
       isUp: () => true,
@@ -225,7 +226,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
     })
     return {
       limits,
-      say: (kind: string) => listeners.forEach((listener) => listener(kind, "")),
+      say: (event: StoreEvent) => listeners.forEach((listener) => listener(event)),
       bringBack: (at: number) =>
         Effect.runPromise(Effect.forEach(brings, (bring) => bring({ isEmpty: false, at }), { discard: true }))
     }
@@ -239,7 +240,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
   }
   const calm = async () => {
     await settled()
-    for (const { say } of nodes) say("beat")
+    for (const { say } of nodes) say({ _tag: "beat" })
     await settled()
   }
   const copyAll = async (from: number, to: number) => {
@@ -299,7 +300,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
         await client.sendCommand(["HSET", "gw:{main}:lim", "server", "the one before"])
         for (const [i, name] of names.entries()) {
           const at = await attach(name)
-          nodes[i]!.say("beat")
+          nodes[i]!.say({ _tag: "beat" })
           await settled()
           await nodes[i]!.bringBack(at)
           await run(now, "beat", name, "0", "up", "0", "1")
@@ -333,7 +334,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
           nodes[step.node] = makeNode(name)
           // The usage of its admitted requests stays.
           for (const one of known) if (one.node === step.node) one.open = false
-        } else nodes[step.node]!.say("dropped")
+        } else nodes[step.node]!.say({ _tag: "dropped", leases: 1 })
         break
       }
       case "enter": {

@@ -26,7 +26,7 @@ export const deafStoreLayer = (server: RedisServer, node: string) =>
     Store,
     Effect.map(Store, (store): Store["Service"] => ({
       ...store,
-      listen: (listener) => store.listen((kind, rest) => kind === "config" ? undefined : listener(kind, rest))
+      listen: (listener) => store.listen((event) => event._tag === "config" ? undefined : listener(event))
     }))
   ).pipe(Layer.provide(storeLayer(server, node)))
 
@@ -43,7 +43,7 @@ export const storeNode = Effect.fnUntraced(
   function*(server: RedisServer, node: string, options: Partial<StoreOptions> = {}) {
     const store = Context.get(yield* Layer.build(storeLayer(server, node, options)), Store)
     const heard: Array<string> = []
-    store.listen((kind, rest) => heard.push(`${kind} ${rest}`.trim()))
+    store.listen((event) => heard.push(Object.values(event).join(" ")))
     return { store, heard }
   }
 )

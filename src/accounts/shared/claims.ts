@@ -11,8 +11,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberHandle from "effect/FiberHandle"
 import * as FiberSet from "effect/FiberSet"
+import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { randomBytes } from "node:crypto"
+import { type MessageOf, messageOf, type StoreEvent } from "../../cluster/store/messages.ts"
 import type { Store } from "../../cluster/store/Store.ts"
 import { type Choice, type Holdings, StoreUnavailable } from "../../cluster/store/StoreShape.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
@@ -96,7 +98,7 @@ export const storeLost = new StoreUnavailable({ message: "The gateway's shared s
 
 const closing: Refusal = { _tag: "Closing" }
 
-const refusalOf = (reason: string | undefined, left: string | undefined, now: number): Refusal => {
+const refusalOf = ({ left, reason }: MessageOf<"refuse">, now: number): Refusal => {
   switch (reason) {
     case "Full":
     case "Unavailable":
@@ -104,26 +106,26 @@ const refusalOf = (reason: string | undefined, left: string | undefined, now: nu
     case "Late":
       return { _tag: reason }
     case "Cooling":
-      return { _tag: "Cooling", until: now + Number(left) }
+      return { _tag: "Cooling", until: now + left }
     default:
       return { _tag: "Unavailable" }
   }
 }
 
-const grantOf = (ticket: string, fields: ReadonlyArray<string | undefined>): Grant => {
-  const [account = "", fence, epoch = "0", token = "0", cleaning, revision, pool, coolings, probes, skipped] = fields
+const grantOf = (message: MessageOf<"grant">): Grant => {
+  const { account, cleaning, coolings, epoch, fence, pool, probes, revision, skipped = "", ticket, token } = message
   return {
     ticket,
     account,
-    fence: Number(fence),
+    fence,
     epoch,
     token,
     cleaning: cleaning === "1",
-    revision: Number(revision),
+    revision,
     pool: upstreamNamed(pool),
     coolings,
     probes: probes === "1",
-    skipped: skipped === undefined || skipped === "" ? [] : skipped.split(",")
+    skipped: skipped === "" ? [] : skipped.split(",")
   }
 }
 
@@ -228,15 +230,20 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
   const unwatch = shutdown.watch(() => refuseAll(closing))
   yield* Effect.addFinalizer(() => Effect.sync(unwatch))
 
-  store.listen((kind, rest) => {
-    const [ticket = "", ...fields] = rest.split(" ")
-    if (kind === "grant") granted(grantOf(ticket, fields))
-    else if (kind === "refuse") refused(ticket, refusalOf(fields[0], fields[1], now()))
-    else if (kind === "lost") setLostTimer(giveUpWaiting)
-    else if (kind === "up" || kind === "beat") {
-      for (const ticket of releases.keys()) sendRelease(ticket)
+  const received = (event: StoreEvent) => {
+    switch (event._tag) {
+      case "grant":
+        return granted(grantOf(event))
+      case "refuse":
+        return refused(event.ticket, refusalOf(event, now()))
+      case "lost":
+        return setLostTimer(giveUpWaiting)
+      case "up":
+      case "beat":
+        for (const ticket of releases.keys()) sendRelease(ticket)
     }
-  })
+  }
+  store.listen(received)
   store.holds(
     () => ({
       leases: Array.from(
@@ -271,11 +278,11 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
   /** Receives the reply of a script to a claim. */
   const replied = (ticket: string, [verdict, ...fields]: ReadonlyArray<string>) => {
     const waiter = waiters.get(ticket)
-    if (verdict === "granted") granted(grantOf(ticket, fields))
-    else if (verdict === "refused") refused(ticket, refusalOf(fields[0], fields[1], now()))
-    else if (verdict === "waiting" && waiter !== undefined) {
+    if (verdict === "waiting" && waiter !== undefined) {
       waiter.number = Number(fields[0])
       waiter.holding = fields[1] === "1"
+    } else if (verdict === "granted" || verdict === "refused") {
+      Option.map(messageOf(verdict === "granted" ? "grant" : "refuse", [ticket, ...fields]), received)
     }
   }
 

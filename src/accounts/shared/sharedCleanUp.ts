@@ -18,12 +18,13 @@ export const makeSharedCleanUp = Effect.fnUntraced(function*(store: StoreShape, 
   /** Leases that wait for a deletion, by the account's name. */
   const waiting = new Map<string, Set<Deferred.Deferred<void>>>()
 
-  store.listen((kind, name) => {
-    if (kind !== "cleaned") return
-    for (const waiter of waiting.get(name) ?? []) Deferred.doneUnsafe(waiter, Exit.void)
-    waiting.delete(name)
+  store.listen((event) => {
+    if (event._tag !== "cleaned") return
+    const { account } = event
+    for (const waiter of waiting.get(account) ?? []) Deferred.doneUnsafe(waiter, Exit.void)
+    waiting.delete(account)
     // A lease on another node may have given the deletion up.
-    running.get(name)?.interruptUnsafe()
+    running.get(account)?.interruptUnsafe()
   })
 
   return {

@@ -136,17 +136,19 @@ const makeSharedCore = Effect.fnUntraced(function*(
       yield* Effect.retry(sendReport(name, "try", verdict, ""), Schedule.spaced("1 second"))
     }).pipe(Effect.ensuring(Effect.sync(() => trying.delete(name))), Effect.ignore)
 
-  store.listen((kind, rest) => {
-    if (kind === "login") {
-      for (const ended of logins.get(rest) ?? []) ended()
-    } else if (kind === "due") {
-      if (!trying.has(rest)) {
-        trying.add(rest)
-        fork(tryAgain(rest))
-      }
-    } else if (kind === "restored") {
-      named = undefined
-      registry.invalidate()
+  store.listen((event) => {
+    switch (event._tag) {
+      case "login":
+        for (const ended of logins.get(event.account) ?? []) ended()
+        break
+      case "due":
+        if (trying.has(event.account)) break
+        trying.add(event.account)
+        fork(tryAgain(event.account))
+        break
+      case "restored":
+        named = undefined
+        registry.invalidate()
     }
   })
   store.bringsBack((data) =>

@@ -122,8 +122,8 @@ export class Nodes extends Context.Service<Nodes, {
         const started_at = yield* Clock.currentTimeMillis
         const fork = yield* FiberSet.makeRuntime<never, void, never>()
         let leasesLost = 0
-        store.listen((kind, rest) => {
-          if (kind === "dropped") leasesLost += Number(rest)
+        store.listen((event) => {
+          if (event._tag === "dropped") leasesLost += event.leases
         })
 
         const alone = selfOnly(accounts, () => ({

@@ -95,15 +95,12 @@ export const makePeers = (
       yield* store.run("ask", "answer", id, asker, String(pieces))
     }).pipe(Effect.ignore)
 
-  store.listen((kind, rest) => {
-    if (kind === "ask") {
-      const [id = "", asker = "", sealed = ""] = rest.split(" ")
-      fork(answer(id, asker, sealed))
-    } else if (kind === "answer") {
-      const [id = "", node = "", pieces = "0"] = rest.split(" ")
-      const one = waiting.get(id)
+  store.listen((event) => {
+    if (event._tag === "ask") fork(answer(event.id, event.node, event.question))
+    else if (event._tag === "answer") {
+      const one = waiting.get(event.id)
       if (one === undefined) return
-      one.answered.set(node, Number(pieces))
+      one.answered.set(event.node, event.chunks)
       completeWhenAnswered(one)
     }
   })

@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import { randomBytes } from "node:crypto"
 import { hostname } from "node:os"
 import type { Encryption } from "./encryption.ts"
+import type { StoreEvent } from "./messages.ts"
 import type { ScriptName } from "./scripts.ts"
 
 /**
@@ -129,13 +130,8 @@ export interface StoreShape extends Encryption {
   readonly nameOf: (text: string) => string
   /** Offset of the store's clock from this node's, in milliseconds. */
   readonly clockOffset: () => number
-  /**
-   * Registers a listener for messages of the store and other nodes, one per line: `grant …`, `refuse …`, `config
-   * <revision>`, `login <account>`, `cleaned <account>`, `due <account>`, `ask <id> <node> <encrypted query>`, `answer
-   * <id> <node> <chunks>`, `mark <kind> <until> <name>`; and of this node: `lost`, `up`, `beat`, `restored` (attached to
-   * an empty store), `dropped <leases>` (the store dropped this node while they were in use).
-   */
-  readonly listen: (listener: (kind: string, rest: string) => void) => void
+  /** Registers a listener for the messages of the store and of other nodes, and for what this node notices of the store. */
+  readonly listen: (listener: (event: StoreEvent) => void) => void
   /**
    * Registers what this node writes back to a store whose data may be older than what the node knows. Nothing is granted
    * before all nodes have done so, for 5 s at most. Runs in the order of registration, and again until it succeeds.
