@@ -2,6 +2,7 @@
  * What an account has done lately: its attempts of the last hour, its last failure and its last test. In the memory of one process,
  * and one record of fixed size for each account of the pool that was used or tested.
  */
+import * as Schema from "effect/Schema"
 import { messageLimit, shorten } from "../domain/redact.ts"
 
 /** The hour is counted in steps of five minutes. */
@@ -9,16 +10,17 @@ const stepMillis = 300_000
 const steps = 12
 
 /** What an account has done lately. Times are Unix milliseconds. */
-export interface AccountWorkFacts {
+export const AccountWorkFacts = Schema.Struct({
   /** When the last attempt began; `null` without any. */
-  readonly lastUsedAt: number | null
+  lastUsedAt: Schema.NullOr(Schema.Finite),
   /** Attempts of the last hour, and the failures of the account or its upstream among them. */
-  readonly requestsHour: number
-  readonly failedHour: number
+  requestsHour: Schema.Int,
+  failedHour: Schema.Int,
   /** The class of the last such failure, and its message. */
-  readonly lastError: { readonly code: string; readonly message: string; readonly at: number } | null
-  readonly lastTest: { readonly success: boolean; readonly message: string; readonly at: number } | null
-}
+  lastError: Schema.NullOr(Schema.Struct({ code: Schema.String, message: Schema.String, at: Schema.Finite })),
+  lastTest: Schema.NullOr(Schema.Struct({ success: Schema.Boolean, message: Schema.String, at: Schema.Finite }))
+})
+export type AccountWorkFacts = typeof AccountWorkFacts.Type
 
 /** The facts of an account that was not used. */
 export const noWork: AccountWorkFacts = {

@@ -3,19 +3,23 @@
  *
  * Memory is bounded by the upstreams that were tried within five minutes, each with five rings of `bucketCount` numbers.
  */
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
 import { addBucketPairs, bucketCount, bucketOf, bucketPairs, quantileOfBuckets } from "../domain/timeBuckets.ts"
 
 /** The minutes that are kept, the current one included. */
 const minutes = 5
 const minuteMillis = 60_000
 
-/** What is counted of an upstream. */
-export interface TryCounts {
-  requests: number
-  errors: number
+const TryCounts = Schema.Struct({
+  requests: Schema.mutableKey(Schema.Int),
+  errors: Schema.mutableKey(Schema.Int),
   /** The number of times in each bucket. */
-  readonly times: Uint32Array
-}
+  times: Schema.instanceOf(Uint32Array)
+})
+
+/** What is counted of an upstream. */
+export type TryCounts = typeof TryCounts.Type
 
 /** Counts of zero. */
 export const noTries = (): TryCounts => ({ requests: 0, errors: 0, times: new Uint32Array(bucketCount) })
@@ -30,17 +34,20 @@ export const addTries = (into: TryCounts, from: TryCounts): void => {
 /** The time that a share of the counted times does not exceed; `null` without any. */
 export const quantileOf = ({ times }: TryCounts, share: number): number | null => quantileOfBuckets(times, share)
 
-/** Counts as text for other nodes: requests, errors, and each bucket that is not empty with its count. */
-export const writeTries = ({ errors, requests, times }: TryCounts): string =>
+const writeTries = ({ errors, requests, times }: TryCounts): string =>
   [requests, errors, ...bucketPairs(times)].join(" ")
 
-/** Reads counts that another node has written. */
-export const readTries = (text: string): TryCounts => {
+const readTries = (text: string): TryCounts => {
   const [requests = 0, errors = 0, ...pairs] = text.split(" ").map(Number)
   const { times } = noTries()
   addBucketPairs(times, pairs)
   return { requests, errors, times }
 }
+
+/** Counts as text for other nodes: requests, errors, and each bucket that is not empty with its count. */
+export const TriesText = Schema.String.check(Schema.isPattern(/^\d+(?: \d+)+$/)).pipe(
+  Schema.decodeTo(TryCounts, SchemaTransformation.transform({ decode: readTries, encode: writeTries }))
+)
 
 interface Minute extends TryCounts {
   minute: number

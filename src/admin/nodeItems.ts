@@ -2,9 +2,13 @@
  * Recordings of each node shown as one list: ids that name the node, and lists merged over all nodes.
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { Nodes } from "./nodes/Nodes.ts"
 import { longestReply } from "./nodes/peers.ts"
+import { answerQuery, askAll, askOne, noQuestion, type Query } from "./nodes/Query.ts"
 
 /** An item of a list, as JSON. */
 export interface NodeItem {
@@ -15,29 +19,31 @@ export interface NodeItem {
   readonly json: string
 }
 
+const NodeItem = Schema.Struct({ at: Schema.Finite, place: Schema.Int, json: Schema.String })
+
 /** An item and the node that has it. */
 export interface PlacedItem extends NodeItem {
   readonly node: string
 }
 
 /** The lists of all nodes, merged. */
-interface MergedItems {
+interface MergedItems<H> {
   /** Newest first. */
   readonly items: ReadonlyArray<PlacedItem>
   /** The `head` of each node's list. */
-  readonly heads: ReadonlyMap<string, string>
+  readonly heads: ReadonlyMap<string, H>
   /** Nodes that did not answer. */
   readonly missing: ReadonlyArray<string>
 }
 
-/** The list of one node: its items, newest first, and a text about the list as a whole. */
-export interface NodeList {
-  readonly head: string
+/** The list of one node: its items, newest first, and what is said about the list as a whole. */
+export interface NodeList<H> {
+  readonly head: H
   readonly items: ReadonlyArray<NodeItem>
 }
 
 /** The list as lines: as many of the newest items as fit into an answer. Compact JSON has no line breaks. */
-const writeList = ({ head, items }: NodeList): string => {
+const writeList = ({ head, items }: NodeList<string>): string => {
   const lines = [head]
   let length = head.length
   for (const { at, json, place } of items) {
@@ -49,7 +55,7 @@ const writeList = ({ head, items }: NodeList): string => {
   return lines.join("\n")
 }
 
-const readList = (text: string): NodeList => {
+const readList = (text: string): NodeList<string> => {
   const [head = "", ...lines] = text.split("\n")
   return {
     head,
@@ -62,6 +68,32 @@ const readList = (text: string): NodeList => {
         json: line.slice(second + 1)
       }
     })
+  }
+}
+
+/** A list with a head as the text that nodes send each other. */
+const listOf = <H>(head: Schema.Codec<H, string>): Schema.Codec<NodeList<H>, string> =>
+  Schema.String.pipe(
+    Schema.decodeTo(
+      Schema.Struct({ head, items: Schema.Array(NodeItem) }),
+      SchemaTransformation.transform({ decode: readList, encode: writeList })
+    )
+  )
+
+/** Reads the values of items. Returns the nodes with items of another form too, which are left out. */
+export const itemReader = <A>(item: Schema.Codec<A, unknown>) => {
+  const read = Schema.decodeUnknownOption(Schema.fromJsonString(item))
+  return (
+    items: ReadonlyArray<PlacedItem>
+  ): { readonly values: ReadonlyArray<A>; readonly unread: Iterable<string> } => {
+    const unread = new Set<string>()
+    const values = items.flatMap(({ json, node }) => {
+      const value = read(json)
+      if (Option.isSome(value)) return [value.value]
+      unread.add(node)
+      return []
+    })
+    return { values, unread }
   }
 }
 
@@ -80,6 +112,13 @@ function* mergeItems(lists: ReadonlyMap<string, ReadonlyArray<NodeItem>>): Gener
   }
 }
 
+/** A kind of lists: the question to each node, and the head of its list. */
+interface ListKind<Q, H> {
+  readonly name: string
+  readonly question: Schema.Codec<Q, string>
+  readonly head: Schema.Codec<H, string>
+}
+
 /** Ids and lists over all nodes. */
 export interface NodeItems {
   /** The id of this node; `undefined` unless several nodes share a store. */
@@ -92,22 +131,22 @@ export interface NodeItems {
   readonly own: (id: string) => string
   /** The reply field `nodes_missing`; absent unless several nodes share a store. */
   readonly missingNodes: (missing: ReadonlyArray<string>) => { readonly nodes_missing?: ReadonlyArray<string> }
-  /** Makes the merged list of a kind; `local` returns the list of this node. A question is a text for `local` of each node. */
-  readonly merged: (
-    kind: string,
-    local: (question: string) => Effect.Effect<NodeList, GatewayError>
-  ) => (question: string) => Effect.Effect<MergedItems, GatewayError>
+  /** Makes the merged list of a kind; `local` returns the list of this node, and answers the questions of the others. */
+  readonly merged: <Q, H>(
+    kind: ListKind<Q, H>,
+    local: (question: Q) => Effect.Effect<NodeList<H>, GatewayError>
+  ) => (question: Q) => Effect.Effect<MergedItems<H>, GatewayError>
   /**
    * Makes the lookup of one item at the node that its id names; `undefined` if that node has gone. `local` returns the item of
-   * this node as JSON; `question` makes the question for it from the node's own id.
+   * this node; `question` makes the question for it from the node's own id.
    */
-  readonly one: (
-    kind: string,
-    local: (question: string) => Effect.Effect<string, GatewayError>
-  ) => (id: string, question?: (own: string) => string) => Effect.Effect<string | undefined, GatewayError>
+  readonly one: <Q, A>(
+    query: Query<Q, A>,
+    local: (question: Q) => Effect.Effect<A, GatewayError>
+  ) => (id: string, question: (own: string) => Q) => Effect.Effect<A | undefined, GatewayError>
   /** Makes an action at all nodes; it returns the reply field `nodes_missing`. */
   readonly everywhere: (
-    kind: string,
+    name: string,
     local: Effect.Effect<void>
   ) => Effect.Effect<{ readonly nodes_missing?: ReadonlyArray<string> }>
   readonly peers: Nodes["Service"]["peers"]
@@ -138,39 +177,36 @@ export const makeNodeItems: Effect.Effect<NodeItems, never, Nodes> = Effect.map(
       elsewhere,
       own,
       missingNodes,
-      one: (kind, local) => {
-        nodes.peers.answers(kind, local)
-        return (id, question = (own) => own) => {
+      one: <Q, A>(query: Query<Q, A>, local: (question: Q) => Effect.Effect<A, GatewayError>) => {
+        answerQuery(nodes.peers, query, local)
+        const ask = askOne(nodes.peers, query)
+        return (id: string, question: (own: string) => Q) => {
           const at = elsewhere(id)
-          return at === undefined ? local(question(own(id))) : nodes.peers.queryOne(at.node, kind, question(at.id))
+          return at === undefined ? local(question(own(id))) : ask(at.node, question(at.id))
         }
       },
-      everywhere: (kind, local) => {
-        nodes.peers.answers(kind, () => Effect.as(local, ""))
+      everywhere: (name, local) => {
+        const query: Query<"", ""> = { name, question: noQuestion, answer: noQuestion }
+        answerQuery(nodes.peers, query, () => Effect.as(local, ""))
         return Effect.map(
-          Effect.andThen(local, nodes.peers.queryAll(kind, "")),
+          Effect.andThen(local, askAll(nodes.peers, query)("")),
           ({ missing }) => missingNodes(missing)
         )
       },
-      merged: (kind, local) => {
-        nodes.peers.answers(kind, (question) => Effect.map(local(question), writeList))
-        return Effect.fnUntraced(function*(question: string) {
-          const [own, { answers, missing }] = yield* Effect.all(
-            [local(question), nodes.peers.queryAll(kind, question)],
-            {
-              concurrency: 2
-            }
-          )
-          const heads = new Map([[nodes.id, own.head]])
-          const lists = new Map([[nodes.id, own.items]])
-          for (const [id, text] of answers) {
-            yield* Effect.yieldNow
-            const { head, items } = readList(text)
-            heads.set(id, head)
-            lists.set(id, items)
-          }
-          return { items: Array.from(mergeItems(lists)), heads, missing }
-        })
+      merged: <Q, H>(
+        { head, name, question }: ListKind<Q, H>,
+        local: (question: Q) => Effect.Effect<NodeList<H>, GatewayError>
+      ) => {
+        const query = { name, question, answer: listOf(head) }
+        answerQuery(nodes.peers, query, local)
+        const ask = askAll(nodes.peers, query)
+        return (asked: Q) =>
+          Effect.map(Effect.all([local(asked), ask(asked)], { concurrency: 2 }), ([own, { answers, missing }]) => {
+            const all = new Map([[nodes.id, own], ...answers])
+            const lists = new Map(Array.from(all, ([node, { items }]) => [node, items]))
+            const heads = new Map(Array.from(all, ([node, { head }]) => [node, head]))
+            return { items: Array.from(mergeItems(lists)), heads, missing }
+          })
       },
       peers: nodes.peers
     }

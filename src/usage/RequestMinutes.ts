@@ -5,6 +5,7 @@
  * and 60 minutes for each of at most `mostCodes` codes and the rest. A minute is identified by its number, so minutes without requests
  * are zero, and so are those that a changed clock has left behind or ahead.
  */
+import * as Schema from "effect/Schema"
 import { addBucketPairs, bucketCount, bucketOf, bucketPairs, quantileOfBuckets } from "../domain/timeBuckets.ts"
 import type { Outcome, UsageEntry } from "./UsageEntry.ts"
 
@@ -38,20 +39,22 @@ interface MinuteView {
 }
 
 /** The errors of a code within the hour. */
-export interface CodeErrors {
-  readonly code: string
-  readonly count: number
+const CodeErrors = Schema.Struct({
+  code: Schema.String,
+  count: Schema.Int,
   /** Unix milliseconds of the last one. */
-  readonly last_at: number
-  readonly last_request_id: string
-}
+  last_at: Schema.Finite,
+  last_request_id: Schema.String
+})
+export type CodeErrors = typeof CodeErrors.Type
 
 /** The counts of a node as other nodes receive them. */
-export interface WrittenMinutes {
+export const WrittenMinutes = Schema.Struct({
   /** The minute's number, requests that succeeded, failed and left, tokens, then pairs of bucket and count. */
-  readonly minutes: ReadonlyArray<ReadonlyArray<number>>
-  readonly errors: ReadonlyArray<CodeErrors>
-}
+  minutes: Schema.Array(Schema.Array(Schema.Finite)),
+  errors: Schema.Array(CodeErrors)
+})
+export type WrittenMinutes = typeof WrittenMinutes.Type
 
 /** The last hour: 60 minutes, the newest last, and the errors, the most frequent code first and the rest last. */
 export interface HourView {

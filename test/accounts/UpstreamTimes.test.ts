@@ -1,17 +1,13 @@
 /** The recent tries of upstreams: their counts, their quantiles, and what nodes send each other. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Schema from "effect/Schema"
 import * as fc from "fast-check"
-import {
-  addTries,
-  noTries,
-  quantileOf,
-  readTries,
-  UpstreamTimes,
-  writeTries
-} from "../../src/accounts/UpstreamTimes.ts"
+import { addTries, noTries, quantileOf, TriesText, UpstreamTimes } from "../../src/accounts/UpstreamTimes.ts"
 import { runs } from "../support/effort.ts"
 
 const minute = 60_000
+
+const [decode, encode] = [Schema.decodeSync(TriesText), Schema.encodeSync(TriesText)]
 
 type Act =
   | { readonly pass: number }
@@ -79,7 +75,7 @@ describe("recent tries", () => {
       fc.property(acts, acts, (here, there) => {
         const sum = noTries()
         const parts = [here, there].map((steps) => carryOut(steps).recent.get("gpu") ?? noTries())
-        for (const part of parts) addTries(sum, readTries(writeTries(part)))
+        for (const part of parts) addTries(sum, decode(encode(part)))
         assert.strictEqual(sum.requests, parts[0]!.requests + parts[1]!.requests)
         assert.strictEqual(sum.errors, parts[0]!.errors + parts[1]!.errors)
         sum.times.forEach((count, i) => assert.strictEqual(count, parts[0]!.times[i]! + parts[1]!.times[i]!))

@@ -3,8 +3,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import { Accounts } from "../../accounts/Accounts.ts"
-import { type AccountWorkFacts, addWork } from "../../accounts/AccountWork.ts"
+import { AccountWorkFacts, addWork } from "../../accounts/AccountWork.ts"
 import type { Account } from "../../config/Account.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { accountIn, unknownAccount } from "../../config/entries/accountEdits.ts"
@@ -21,6 +22,7 @@ import { adminHandlers } from "../handlers.ts"
 import { CurrentOperator } from "../middleware.ts"
 import { makeNodeItems } from "../nodeItems.ts"
 import { Nodes } from "../nodes/Nodes.ts"
+import { answerQuery, askAll } from "../nodes/Query.ts"
 import { AccountTests } from "./AccountTests.ts"
 import { AccountBatchRequest, type AccountState, AdminAccountsGroup, PatchAccountRequest } from "./Api.ts"
 import { applyBatch, type BatchOutcome, readBatch } from "./batch.ts"
@@ -39,8 +41,12 @@ const readTest = adminBodyOf(endpoints.test)
 const readTestAll = adminBodyOf(endpoints.testAll, { mayBeEmpty: true })
 const readDeletion = adminBodyOf(endpoints.deleteSessions)
 
-/** The kind of the query that other nodes answer with the work of accounts. */
-const workKind = "account-work"
+/** The question to each node for the work of accounts, by their names. */
+const workQuery = {
+  name: "account-work",
+  question: Schema.fromJsonString(Schema.Array(Schema.String)),
+  answer: Schema.fromJsonString(Schema.Record(Schema.String, AccountWorkFacts))
+}
 
 const defaultModel = "upstream-chat"
 
@@ -67,14 +73,17 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
   const tests = yield* AccountTests
   const { missingNodes, peers } = yield* makeNodeItems
 
-  peers.answers(
-    workKind,
-    (question) =>
+  answerQuery(
+    peers,
+    workQuery,
+    (names) =>
       Effect.map(
-        accounts.describe(JSON.parse(question) as ReadonlyArray<string>),
-        (facts) => JSON.stringify(Object.fromEntries(facts.map(({ identifier, work }) => [identifier, work])))
+        accounts.describe(names),
+        (facts) =>
+          Object.fromEntries(facts.flatMap(({ identifier, work }) => work === undefined ? [] : [[identifier, work]]))
       )
   )
+  const askForWork = askAll(peers, workQuery)
 
   const testModel = Effect.fnUntraced(function*(named: string | null | undefined) {
     const modelName = named ?? defaultModel
@@ -96,14 +105,11 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
   const itemsOf = Effect.fnUntraced(function*(shown: ReadonlyArray<Account>) {
     const names = shown.map((account) => account.name)
     const [facts, { answers, missing }] = yield* Effect.all(
-      [accounts.describe(names), peers.queryAll(workKind, JSON.stringify(names))],
+      [accounts.describe(names), askForWork(names)],
       { concurrency: 2 }
     )
     const known = new Map(facts.map((each) => [each.identifier, each]))
-    const elsewhere = Array.from(
-      answers.values(),
-      (text) => JSON.parse(text) as { readonly [name: string]: AccountWorkFacts | undefined }
-    )
+    const elsewhere = Array.from(answers.values())
     const config = store.now()
     const items = shown.map((account) => {
       const own = known.get(account.name)

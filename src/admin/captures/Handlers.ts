@@ -2,6 +2,7 @@
  * Serves packet captures. Bodies may be megabytes each, so the reply is written one item at a time.
  */
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import { jsonText } from "../../http/reply.ts"
@@ -10,6 +11,7 @@ import { Captures } from "../../recordings/Captures.ts"
 import { logChange } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
 import { makeNodeItems, type NodeItem, type NodeItems, type NodeList } from "../nodeItems.ts"
+import { noQuestion } from "../nodes/Query.ts"
 import { AdminCapturesGroup, type CaptureItem, type CaptureSummary } from "./Api.ts"
 
 type Names = Pick<NodeItems, "named" | "node"> & {
@@ -48,6 +50,12 @@ const summaryOf = (round: RoundSummary, names: Names): typeof CaptureSummary.Typ
   closed: round.closed
 })
 
+/** The question to each node for its rounds, in full or without bodies. */
+const listKind = { name: "captures", question: Schema.Literals(["", "summary"]), head: noQuestion }
+
+/** The question for a round by its id. The answer is JSON that is passed on as it is. */
+const oneQuery = { name: "capture", question: Schema.String, answer: Schema.String }
+
 const unknown = gatewayError("not_found", "There is no capture of this id")
 
 export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*() {
@@ -57,7 +65,7 @@ export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*
   const names: Names = { ...nodes, showsUpstreams: () => store.now().route_table.showsUpstreams }
 
   /** The rounds of this node; the question `summary` asks for them without bodies. */
-  const local = Effect.fnUntraced(function*(question: string): Effect.fn.Return<NodeList> {
+  const local = Effect.fnUntraced(function*(question: typeof listKind.question.Type): Effect.fn.Return<NodeList<"">> {
     const summary = question === "summary"
     const rounds: ReadonlyArray<CapturedRound | RoundSummary> = summary
       ? yield* captures.summaries
@@ -70,7 +78,7 @@ export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*
     }
     return { head: "", items }
   })
-  const merged = nodes.merged("captures", local)
+  const merged = nodes.merged(listKind, local)
 
   /** One round of this node, as JSON. */
   const detail = Effect.fnUntraced(function*(id: string) {
@@ -78,7 +86,7 @@ export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*
     if (round === undefined) return yield* unknown
     return JSON.stringify({ ...itemOf(round, names), request_id: round.requestId, closed: round.closed })
   })
-  const find = nodes.one("capture", detail)
+  const find = nodes.one(oneQuery, detail)
   const clear = nodes.everywhere("clear captures", captures.clear)
 
   return {
@@ -89,7 +97,7 @@ export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*
       return jsonText(`${head},"items":[${items.map(({ json }) => json).join(",")}]}`)
     }),
     get: Effect.fnUntraced(function*({ params }) {
-      const text = yield* find(params.id)
+      const text = yield* find(params.id, (own) => own)
       return text === undefined ? yield* unknown : jsonText(text)
     }),
     clear: () =>

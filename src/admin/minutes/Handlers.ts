@@ -3,26 +3,28 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import { UsageRecorder } from "../../completion/UsageRecorder.ts"
-import type { WrittenMinutes } from "../../usage/RequestMinutes.ts"
+import { WrittenMinutes } from "../../usage/RequestMinutes.ts"
 import { adminHandlers } from "../handlers.ts"
 import { makeNodeItems } from "../nodeItems.ts"
+import { answerQuery, askAll, noQuestion } from "../nodes/Query.ts"
 import { AdminMinutesGroup } from "./Api.ts"
 
-/** The kind of the query that other nodes answer with their counts. */
-const kind = "request-minutes"
+/** The question to each node for its counts. */
+const query = { name: "request-minutes", question: noQuestion, answer: Schema.fromJsonString(WrittenMinutes) }
 
 export const AdminMinutesHandlers = adminHandlers(AdminMinutesGroup, function*() {
   const { minutes } = yield* UsageRecorder
   const { missingNodes, peers } = yield* makeNodeItems
 
-  peers.answers(kind, () => Effect.map(Clock.currentTimeMillis, (now) => JSON.stringify(minutes.written(now))))
+  answerQuery(peers, query, () => Effect.map(Clock.currentTimeMillis, (now) => minutes.written(now)))
+  const ask = askAll(peers, query)
 
   return {
     list: Effect.fnUntraced(function*() {
-      const { answers, missing } = yield* peers.queryAll(kind, "")
-      const others = Array.from(answers.values(), (text) => JSON.parse(text) as WrittenMinutes)
-      return { ...minutes.view(yield* Clock.currentTimeMillis, others), ...missingNodes(missing) }
+      const { answers, missing } = yield* ask("")
+      return { ...minutes.view(yield* Clock.currentTimeMillis, answers.values()), ...missingNodes(missing) }
     })
   }
 })

@@ -1,11 +1,13 @@
 /**
- * Queries between nodes through the store, for data that each node keeps in its memory.
+ * Queries between nodes through the store, for data that each node keeps in its memory. Their forms are in `Query.ts`.
  *
  * A query is delivered at most once, and every wait for a reply has a timeout.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import { randomBytes } from "node:crypto"
 import { piecesOf } from "../../cluster/store/encryption.ts"
 import type { StoreShape } from "../../cluster/store/Store.ts"
@@ -23,15 +25,15 @@ const answerMillis = "10000"
 export const longestReply = 8 * 1024 * 1024
 
 /** The replies of other nodes. */
-export interface Answers {
+interface Answers {
   /** Replies by node id, without those of nodes that failed. */
   readonly answers: ReadonlyMap<string, string>
   /** Nodes without a reply in time. */
   readonly missing: ReadonlyArray<string>
 }
 
-/** Replies to queries of one kind; query and reply are texts. */
-export type QueryHandler = (question: string) => Effect.Effect<string, GatewayError>
+/** Replies to queries of one kind; query and reply are texts. There is no reply to a query of another form. */
+export type QueryHandler = (question: string) => Effect.Effect<string, GatewayError | Schema.SchemaError>
 
 /** Sends queries to other nodes and replies to theirs. */
 export interface Peers {
@@ -53,14 +55,32 @@ export const noPeers: Peers = {
 const askPlace = (id: string) => `gw:{main}:ask:${id}`
 const replyPlace = (id: string, node: string, piece: number) => `gw:{main}:reply:${id}:${node}:${piece}`
 
+/** The kind of a query and its text; later versions may add to them. */
+const QueryText = Schema.fromJsonString(
+  Schema.TupleWithRest(Schema.Tuple([Schema.String, Schema.String]), [Schema.Unknown])
+)
+const readQuery = Schema.decodeUnknownEffect(QueryText)
+
+const RefusalText = Schema.fromJsonString(
+  Schema.Struct({ code: Schema.String, message: Schema.String, param: Schema.optionalKey(Schema.String) })
+)
+const readRefusal = Schema.decodeUnknownOption(RefusalText)
+
 const refusedText = ({ code, message, param }: GatewayError): string => `-${JSON.stringify({ code, message, param })}`
 
-/** Parses the error of another node. */
-const readRefusal = (text: string): GatewayError => {
-  const { code, message, param } = JSON.parse(text) as { code: string; message: string; param?: string }
-  const known = Object.keys(errorTable).find((each): each is keyof typeof errorTable => each === code)
-  return gatewayError(known ?? "internal_error", message, { param })
-}
+/** The error of a node that does not answer. */
+export const silentNode = (node: string): GatewayError =>
+  gatewayError("store_unavailable", `The node ${node} does not answer`, { retryAfter: 1 })
+
+/** The error of another node. */
+const refusalOf = (node: string, text: string): GatewayError =>
+  Option.match(readRefusal(text), {
+    onNone: () => silentNode(node),
+    onSome: ({ code, message, param }) => {
+      const known = Object.keys(errorTable).find((each): each is keyof typeof errorTable => each === code)
+      return gatewayError(known ?? "internal_error", message, { param })
+    }
+  })
 
 interface Waiting {
   /** The number of chunks of each node's reply. */
@@ -81,12 +101,13 @@ export const makePeers = (
 
   const answer = (id: string, asker: string, sealed: string) =>
     Effect.gen(function*() {
-      const [kind = "", question = ""] = JSON.parse(store.open(askPlace(id), sealed) ?? "[]") as ReadonlyArray<
-        string
-      >
+      const [kind, question] = yield* readQuery(store.open(askPlace(id), sealed))
       const answerer = answerers.get(kind)
       if (answerer === undefined) return
-      const text = yield* Effect.match(answerer(question), { onFailure: refusedText, onSuccess: (said) => `+${said}` })
+      const text = yield* answerer(question).pipe(
+        Effect.map((said) => `+${said}`),
+        Effect.catchTag("GatewayError", (error) => Effect.succeed(refusedText(error)))
+      )
       let pieces = 0
       for (const piece of piecesOf(text)) {
         const place = replyPlace(id, store.node, pieces++)
@@ -171,10 +192,8 @@ export const makePeers = (
         onSuccess: ({ asked, said }) => {
           if (asked.length === 0) return Effect.undefined
           const text = said.get(node)
-          if (text === undefined) {
-            return Effect.fail(gatewayError("store_unavailable", `The node ${node} does not answer`, { retryAfter: 1 }))
-          }
-          return text.startsWith("+") ? Effect.succeed(text.slice(1)) : Effect.fail(readRefusal(text.slice(1)))
+          if (text === undefined) return Effect.fail(silentNode(node))
+          return text.startsWith("+") ? Effect.succeed(text.slice(1)) : Effect.fail(refusalOf(node, text.slice(1)))
         }
       }),
     answers: (kind, answerer) => {

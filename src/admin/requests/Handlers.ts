@@ -15,15 +15,18 @@ import { logChange } from "../changes.ts"
 import { clamp } from "../contract.ts"
 import { adminHandlers } from "../handlers.ts"
 import { CurrentOperator } from "../middleware.ts"
-import { makeNodeItems } from "../nodeItems.ts"
+import { itemReader, makeNodeItems } from "../nodeItems.ts"
 import { Nodes } from "../nodes/Nodes.ts"
+import { askAll } from "../nodes/Query.ts"
 import { readTime, wrongTime } from "../queryTime.ts"
-import { AdminRequestsGroup, type RequestDetail, type RequestItem } from "./Api.ts"
+import { AdminRequestsGroup, RequestDetail, RequestItem } from "./Api.ts"
 import { makeFacets, searchContext } from "./facets.ts"
 import { idOf, numberOf, viewDetail, viewItem, withoutBodies } from "./view.ts"
 
 const defaultLimit = 50
 const mostItems = 200
+
+const unreadable = gatewayError("store_unavailable", "The record is of another version of the gateway")
 
 const unknown = gatewayError(
   "not_found",
@@ -57,7 +60,6 @@ const mayFilter = Effect.fnUntraced(function*({ text }: { readonly [name: string
   if (text !== undefined && (yield* CurrentOperator).role !== "admin") return yield* notForViewers
 })
 
-/** The question to each node for a page. */
 const PageQuestion = Schema.fromJsonString(Schema.Struct({
   filter: Schema.Record(Schema.String, Schema.String),
   limit: Schema.Int,
@@ -65,7 +67,7 @@ const PageQuestion = Schema.fromJsonString(Schema.Struct({
   before: Schema.optionalKey(Schema.Record(Schema.String, Schema.Int))
 }))
 
-const NodeHead = Schema.fromJsonString(Schema.Struct({
+const PageHead = Schema.fromJsonString(Schema.Struct({
   kept: Schema.Int,
   bytes: Schema.Int,
   /** There are older records. */
@@ -77,8 +79,14 @@ const NodeHead = Schema.fromJsonString(Schema.Struct({
 /** A cursor over several nodes: the number after which each of them goes on. */
 const Cursor = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Int))
 
-const [writeQuestion, readQuestion] = [Schema.encodeSync(PageQuestion), Schema.decodeSync(PageQuestion)]
-const [writeHead, readHead] = [Schema.encodeSync(NodeHead), Schema.decodeSync(NodeHead)]
+/** The question to each node for a page. */
+const pageKind = { name: "records", question: PageQuestion, head: PageHead }
+const readItems = itemReader(RequestItem)
+
+/** The question for a record by its id or by the request's id. The answer is JSON that an admin gets as it is. */
+const recordQuery = { name: "record", question: Schema.String, answer: Schema.String }
+const readDetail = Schema.decodeUnknownEffect(Schema.fromJsonString(RequestDetail))
+
 const [writeCursor, readCursor] = [Schema.encodeSync(Cursor), Schema.decodeUnknownOption(Cursor)]
 
 /** The position before the newest record, for a node that has no record on the page yet. */
@@ -110,17 +118,16 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
 
   const context = () => ({ node: nodes.node(), ...known() })
 
-  const merged = nodes.merged("records", (question) => {
-    const { before, filter, limit } = readQuestion(question)
+  const merged = nodes.merged(pageKind, ({ before, filter, limit }) => {
     const from = before === undefined ? newest : before[self.id] ?? 0
     return Effect.map(
       runCooperatively(pageOf(requests.older(from), limit, filter, context())),
       ({ next, records }) => ({
-        head: writeHead({
+        head: {
           ...requests.status(),
           more: next !== undefined,
           ...(next === undefined ? {} : { next })
-        }),
+        },
         items: records.map((record) => ({
           at: record.startedAt,
           place: record.number,
@@ -139,7 +146,8 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
         ? Effect.fail(unknown)
         : Effect.map(runCooperatively(viewDetail(record, context())), (shown) => JSON.stringify(shown))
     })
-  const find = nodes.one("record", detail)
+  const find = nodes.one(recordQuery, detail)
+  const askForRecord = askAll(nodes.peers, recordQuery)
   const clear = nodes.everywhere("clear records", Effect.sync(() => requests.clear()))
 
   return {
@@ -151,13 +159,12 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
       if (given(cursor) !== undefined && before === undefined) return yield* notACursor
       const limit = clamp(wanted, defaultLimit, mostItems)
       const { heads, items, missing } = yield* merged(
-        writeQuestion({ filter, limit, ...(before === undefined ? {} : { before }) })
+        { filter, limit, ...(before === undefined ? {} : { before }) }
       )
       const shown = items.slice(0, limit)
       const next: { [node: string]: number } = {}
       const sums = { kept: 0, bytes: 0 }
-      for (const [node, head] of heads) {
-        const { bytes, kept, more, next: goesOn } = readHead(head)
+      for (const [node, { bytes, kept, more, next: goesOn }] of heads) {
         sums.kept += kept
         sums.bytes += bytes
         const last = shown.findLast((item) => item.node === node)
@@ -167,19 +174,20 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
         if (more || isCut) next[node] = place ?? last?.place ?? before?.[node] ?? newest
       }
       const { enabled, limit: most, max_total_bytes } = store.now().requests
+      const { unread, values } = readItems(shown)
       const isEnd = Object.keys(next).length === 0
       return {
         enabled,
         limit: most,
         ...sums,
         max_total_bytes,
-        items: shown.map(({ json }) => JSON.parse(json) as typeof RequestItem.Type),
+        items: values,
         next_cursor: isEnd
           ? null
           : nodes.node() === undefined
           ? idOf(next[self.id]!)
           : Buffer.from(writeCursor(next)).toString("base64url"),
-        ...nodes.missingNodes(missing)
+        ...nodes.missingNodes([...missing, ...unread])
       }
     }),
     facets: Effect.fnUntraced(function*({ query }) {
@@ -191,13 +199,18 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
     get: Effect.fnUntraced(function*({ params: { id } }) {
       const { role } = yield* CurrentOperator
       const shown = (text: string) =>
-        jsonText(role === "admin" ? text : JSON.stringify(withoutBodies(JSON.parse(text) as typeof RequestDetail.Type)))
-      const found = yield* Effect.result(find(id))
-      if (Result.isSuccess(found)) return found.success === undefined ? yield* unknown : shown(found.success)
+        role === "admin"
+          ? Effect.succeed(jsonText(text))
+          : Effect.mapBoth(readDetail(text), {
+            onFailure: () => unreadable,
+            onSuccess: (detail) => jsonText(JSON.stringify(withoutBodies(detail)))
+          })
+      const found = yield* Effect.result(find(id, (own) => own))
+      if (Result.isSuccess(found)) return yield* found.success === undefined ? unknown : shown(found.success)
       if (nodes.elsewhere(id) !== undefined) return yield* found.failure
       // The request's id does not name its node.
-      const { answers } = yield* nodes.peers.queryAll("record", id)
-      for (const [, text] of answers) return shown(text)
+      const { answers } = yield* askForRecord(id)
+      for (const [, text] of answers) return yield* shown(text)
       return yield* unknown
     }),
     clear: () =>

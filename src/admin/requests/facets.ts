@@ -10,6 +10,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { Requests } from "../../recordings/Requests.ts"
 import { addFacets, countFacets, type FacetName, type RequestFilter } from "../../recordings/search.ts"
 import { Nodes } from "../nodes/Nodes.ts"
+import { answerQuery, askAll } from "../nodes/Query.ts"
 import type { RequestFacets } from "./Api.ts"
 import { keyNameIn } from "./view.ts"
 
@@ -31,13 +32,13 @@ const NodeFacets = Schema.Struct({
   complete: Schema.Boolean,
   kept: Schema.Int
 })
-const FacetsText = Schema.fromJsonString(NodeFacets)
-const [writeFacets, readFacets] = [Schema.encodeSync(FacetsText), Schema.decodeSync(FacetsText)]
 
-const FilterText = Schema.fromJsonString(Schema.Record(Schema.String, Schema.String))
-const [writeFilter, readFilter] = [Schema.encodeSync(FilterText), Schema.decodeSync(FilterText)]
-
-const kind = "request facets"
+/** The question to each node for the counts of a filter. */
+const query = {
+  name: "request facets",
+  question: Schema.fromJsonString(Schema.Record(Schema.String, Schema.String)),
+  answer: Schema.fromJsonString(NodeFacets)
+}
 
 /** What searches and views know beside the records, by the configuration in effect. */
 export const searchContext = Effect.map(Effect.all([ConfigStore, AdminCredentials]), ([store, { adminKey }]) => {
@@ -56,14 +57,15 @@ export const makeFacets = Effect.gen(function*() {
       runCooperatively(countFacets(requests.older(undefined), filter, context())),
       (counted) => ({ ...counted, kept: requests.status().kept })
     )
-  peers.answers(kind, (question) => Effect.map(own(readFilter(question)), (counted) => writeFacets(counted)))
+  answerQuery(peers, query, own)
+  const ask = askAll(peers, query)
 
   return Effect.fnUntraced(function*(filter: { readonly [name: string]: string }) {
     const [counted, { answers, missing }] = yield* Effect.all(
-      [own(filter), peers.queryAll(kind, writeFilter(filter))],
+      [own(filter), ask(filter)],
       { concurrency: 2 }
     )
-    const all = [counted, ...Array.from(answers.values(), (text) => readFacets(text))]
+    const all = [counted, ...answers.values()]
     const { complete, counts, total } = addFacets(all)
     const { keyName } = context()
     const view = (name: FacetName) =>

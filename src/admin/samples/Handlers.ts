@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Schema from "effect/Schema"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given } from "../../domain/givenText.ts"
@@ -18,9 +19,10 @@ import { adminBodyOf } from "../adminBody.ts"
 import { logChange } from "../changes.ts"
 import { clamp } from "../contract.ts"
 import { adminHandlers } from "../handlers.ts"
-import { makeNodeItems, type NodeItems } from "../nodeItems.ts"
+import { itemReader, makeNodeItems, type NodeItems, type NodeList } from "../nodeItems.ts"
+import { noQuestion } from "../nodes/Query.ts"
 import { chatRequest, defaultModel, SampleReplay, SelfClient } from "../SelfClient.ts"
-import { AdminSamplesGroup, type SampleQueryItem, type SaveSampleReply, type SaveSampleRequest } from "./Api.ts"
+import { AdminSamplesGroup, SampleQueryItem, type SaveSampleReply, type SaveSampleRequest } from "./Api.ts"
 
 const readCapture = adminBodyOf(AdminSamplesGroup.endpoints.capture, { mayBeEmpty: true })
 const readSave = adminBodyOf(AdminSamplesGroup.endpoints.save)
@@ -29,6 +31,26 @@ const readReplay = adminBodyOf(AdminSamplesGroup.endpoints.replay)
 const unknownSample = gatewayError("not_found", "There is no sample of this name")
 
 const noCapture = gatewayError("not_found", "No capture fits; it may have been pushed out by later ones")
+
+/** The question to each node for its chains: their number at most, and a text in them. */
+const chainsKind = {
+  name: "chains",
+  question: Schema.fromJsonString(Schema.Tuple([Schema.Int, Schema.String])),
+  head: noQuestion
+}
+const readChains = itemReader(SampleQueryItem)
+
+/**
+ * The question to save a chain: the name that is asked for, and what selects it. The answer is the reply as JSON, which is passed on as it
+ * is.
+ */
+const saveQuery = {
+  name: "save chain",
+  question: Schema.fromJsonString(
+    Schema.Tuple([Schema.NullOr(Schema.String), Schema.Literals(["chain", "capture"]), Schema.String])
+  ),
+  answer: Schema.String
+}
 
 /** Bounds the chains of a query; the captures keep no more rounds. */
 const mostChains = 50
@@ -110,11 +132,10 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
 
   const nodes = yield* makeNodeItems
 
-  /** Searches the chains of all nodes; the question has the limit and the text. */
-  const merged = nodes.merged(
-    "chains",
-    Effect.fnUntraced(function*(question: string) {
-      const [limit, text] = JSON.parse(question) as readonly [number, string]
+  /** Searches the chains of all nodes. */
+  const search = nodes.merged(
+    chainsKind,
+    Effect.fnUntraced(function*([limit, text]: typeof chainsKind.question.Type): Effect.fn.Return<NodeList<"">> {
       const chains = yield* captures.query(text, limit)
       const items = chains.map((chain, i) => ({
         at: chain[0].createdAt,
@@ -124,11 +145,11 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
       return { head: "", items }
     })
   )
-  const search = (text: string, limit: number) => merged(JSON.stringify([limit, text]))
 
-  /** Saves a chain of this node as a sample here; the question has the requested name and the selector. */
-  const saveOwn = Effect.fnUntraced(function*(question: string): Effect.fn.Return<string, GatewayError> {
-    const [name, kind, of] = JSON.parse(question) as readonly [string | null, "chain" | "capture", string]
+  /** Saves a chain of this node as a sample here. */
+  const saveOwn = Effect.fnUntraced(function*(
+    [name, kind, of]: typeof saveQuery.question.Type
+  ): Effect.fn.Return<string, GatewayError> {
     const id = yield* idOf(name)
     const chain = kind === "chain" ? yield* captures.chain(of) : yield* captures.chainOf(of)
     if (chain === undefined) return yield* noCapture
@@ -147,7 +168,7 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
       } satisfies typeof SaveSampleReply.Type
     )
   })
-  const saveChain = nodes.one("save chain", saveOwn)
+  const saveChain = nodes.one(saveQuery, saveOwn)
 
   /** The selector of a request: a chain, or one of its rounds, of any node. */
   const select = Effect.fnUntraced(function*(
@@ -161,9 +182,9 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
     }
     if (chainKey !== undefined) return ["chain", chainKey]
     if (captureId !== undefined) return ["capture", captureId]
-    const [first] = (yield* search(query!, 1)).items
+    const { values: [first] } = readChains((yield* search([1, query!])).items)
     if (first === undefined) return yield* noCapture
-    return ["chain", (JSON.parse(first.json) as typeof SampleQueryItem.Type).chain_key]
+    return ["chain", first.chain_key]
   })
 
   return {
@@ -209,16 +230,16 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
     }),
     query: Effect.fnUntraced(function*({ query: { limit: asked, q = "" } }) {
       const limit = clamp(asked, defaultLimit, mostChains)
-      const { items: found, missing } = yield* search(q, limit)
-      const items = found.slice(0, limit).map(({ json }) => JSON.parse(json) as typeof SampleQueryItem.Type)
-      return { query: q, limit, count: items.length, items, ...nodes.missingNodes(missing) }
+      const { items: found, missing } = yield* search([limit, q])
+      const { unread, values: items } = readChains(found.slice(0, limit))
+      return { query: q, limit, count: items.length, items, ...nodes.missingNodes([...missing, ...unread]) }
     }),
     save: Effect.fnUntraced(function*({ request }) {
       const body = yield* readSave(request)
       // A faulty name is refused before the chain is looked up.
       yield* idOf(body.sample_id)
       const [kind, selected] = yield* select(body)
-      const text = yield* saveChain(selected, (own) => JSON.stringify([body.sample_id ?? null, kind, own]))
+      const text = yield* saveChain(selected, (own) => [body.sample_id ?? null, kind, own])
       if (text === undefined) return yield* noCapture
       yield* logChange("a raw sample was saved")
       return jsonText(text)

@@ -4,13 +4,15 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import type { UpstreamFacts } from "../../accounts/Accounts.ts"
 import { UpstreamActivity } from "../../accounts/UpstreamActivity.ts"
-import { addTries, noTries, quantileOf, readTries, type TryCounts, writeTries } from "../../accounts/UpstreamTimes.ts"
+import { addTries, noTries, quantileOf, TriesText, type TryCounts } from "../../accounts/UpstreamTimes.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../../config/GatewayConfig.ts"
 import { makeNodeItems } from "../nodeItems.ts"
 import type { Nodes } from "../nodes/Nodes.ts"
+import { answerQuery, askAll, noQuestion } from "../nodes/Query.ts"
 
 /** The numbers of five minutes; times to the first event, `null` without any. */
 export interface RecentTries {
@@ -44,8 +46,12 @@ const unknownFacts = ({ enabled, limits, name }: UpstreamConfig): UpstreamFacts 
   reason: null
 })
 
-/** The kind of the query that other nodes answer with their counts. Its name changes with the buckets of the times. */
-const kind = "upstream-times"
+/** The question to each node for its counts by upstream. Its name changes with the buckets of the times. */
+const query = {
+  name: "upstream-times",
+  question: noQuestion,
+  answer: Schema.fromJsonString(Schema.Record(Schema.String, TriesText))
+}
 
 /** The upstreams in the order of the configuration. */
 export class UpstreamViews extends Context.Service<UpstreamViews, {
@@ -62,22 +68,19 @@ export class UpstreamViews extends Context.Service<UpstreamViews, {
       const activity = yield* UpstreamActivity
       const { missingNodes, peers } = yield* makeNodeItems
 
-      peers.answers(kind, () =>
-        Effect.map(activity.recentTries, (recent) => {
-          const written = Array.from(recent, ([name, tries]) => [name, writeTries(tries)])
-          return JSON.stringify(Object.fromEntries(written))
-        }))
+      answerQuery(peers, query, () => Effect.map(activity.recentTries, (recent) => Object.fromEntries(recent)))
+      const ask = askAll(peers, query)
 
       return {
         now: Effect.gen(function*() {
-          const [facts, { answers, missing }] = yield* Effect.all([activity.upstreams, peers.queryAll(kind, "")], {
+          const [facts, { answers, missing }] = yield* Effect.all([activity.upstreams, ask("")], {
             concurrency: 2
           })
           const sums = new Map(yield* activity.recentTries)
-          for (const text of answers.values()) {
-            for (const [name, written] of Object.entries(JSON.parse(text) as Readonly<Record<string, string>>)) {
+          for (const counts of answers.values()) {
+            for (const [name, tries] of Object.entries(counts)) {
               const sum = sums.get(name) ?? noTries()
-              addTries(sum, readTries(written))
+              addTries(sum, tries)
               sums.set(name, sum)
             }
           }
