@@ -1,0 +1,162 @@
+/**
+ * One attempt of a request on a lease: it starts the reply within its time, and reports to the pool how it went.
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import type { Caller, Lease, LeaseTarget } from "../accounts/Accounts.ts"
+import type { ModelLimits, Stickiness } from "../accounts/Lease.ts"
+import { upstreamFault } from "../accounts/UpstreamCooling.ts"
+import type { Deadlines } from "../config/clock/Deadlines.ts"
+import { type Classification, classify, refusesRequest } from "../domain/classifyUpstreamFailure.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import type { Route, Target } from "../domain/routes.ts"
+import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { Driver } from "../upstream/Upstream.ts"
+import type { AttemptSpan } from "./attemptSpan.ts"
+import type { AttemptsRecord } from "./AttemptsRecord.ts"
+import type { RequestStats } from "./RequestStats.ts"
+import { type Choice, hasOneAccount, type Tried } from "./targetChoice.ts"
+
+/** An attempt may exceed its time limit while it makes progress within this interval, in milliseconds. */
+export const progressEvery = 5_000
+
+/** The failure of an attempt at its time limit. */
+export const attemptOverdue = () => new UpstreamFailure({ phase: "completion", kind: "timeout" })
+
+/** What the attempts of one kind of request do. One object serves all attempts of a request. */
+export interface AttemptWork<B, A> {
+  readonly caller: Caller
+  readonly stats: RequestStats
+  /** What was asked for. */
+  readonly route: Route
+  /** The conversation that prefers the account which answered it last. */
+  readonly sticky?: Stickiness | undefined
+  /** Whether a target can carry the request. Asked only where the route has several. */
+  readonly canCarry: (driver: Driver, target: Target) => boolean
+  /** Notes what the driver does not send. Returns the error if the driver cannot serve the request. */
+  readonly refuse: (driver: Driver, target: Target) => GatewayError | undefined
+  /** Starts the span of an attempt, counted from 1, while tracing is on. Without it, attempts have no spans. */
+  readonly span?: (lease: Lease, count: number) => Effect.Effect<AttemptSpan, never, Scope.Scope>
+  /**
+   * Makes one attempt, up to the point from which failures are not retried; reports to the lease if the account works. `most` is the
+   * attempt's time limit in milliseconds.
+   */
+  readonly begin: (
+    lease: Lease,
+    target: Target,
+    attempt: Scope.Scope,
+    most: number
+  ) => Effect.Effect<B, UpstreamFailure | GatewayError, Scope.Scope>
+  /** True for a request that takes no place in the queue: without a free slot its lease fails at once. */
+  readonly isImpatient?: boolean
+  /** True if the request cannot be sent again. */
+  readonly isSpent?: () => boolean
+  /** Makes the result. The attempt's scope holds the lease. */
+  readonly output: (begun: B, lease: Lease, attempt: Scope.Closeable, span: AttemptSpan) => Effect.Effect<A>
+}
+
+/** A model of an upstream, as the pools know it. */
+export const leaseTarget = ({ model, upstream }: Target): LeaseTarget => ({ upstream, model: model.id })
+
+/** What an attempt needs beside its work. */
+interface AttemptFacts {
+  readonly lease: Lease
+  readonly target: Target
+  /** Holds the lease. */
+  readonly scope: Scope.Closeable
+  /** The start of the attempt, and its time limit in milliseconds. */
+  readonly began: number
+  readonly most: number
+  readonly choice: Choice
+  /** What the request has tried before. */
+  readonly tried: Tried
+  readonly modelLimits: ModelLimits | undefined
+}
+
+export class Attempt<B, A> {
+  private readonly work: AttemptWork<B, A>
+  private readonly facts: AttemptFacts
+  private readonly deadlines: Deadlines["Service"]
+  private readonly record: AttemptsRecord
+
+  constructor(
+    work: AttemptWork<B, A>,
+    facts: AttemptFacts,
+    deadlines: Deadlines["Service"],
+    record: AttemptsRecord
+  ) {
+    this.work = work
+    this.facts = facts
+    this.deadlines = deadlines
+    this.record = record
+  }
+
+  /**
+   * Makes the attempt. `failed` goes on after a failure of the upstream, which took the given milliseconds; the attempt is closed then, and
+   * the pool knows of the failure.
+   */
+  run(
+    span: AttemptSpan,
+    failed: (failure: Classification, took: number) => Effect.Effect<A, GatewayError>
+  ): Effect.Effect<A, GatewayError, Scope.Scope> {
+    const { deadlines, record, work } = this
+    const { began, lease, modelLimits, most, scope, target } = this.facts
+    return Effect.matchEffect(span.inSpan(work.begin(lease, target, scope, most)), {
+      onSuccess: (begun) => {
+        record.over(deadlines.now() - began)
+        record.answered(lease)
+        if (modelLimits?.isActive() === true) modelLimits.answered(leaseTarget(target))
+        return work.output(begun, lease, scope, span)
+      },
+      onFailure: (failure) => {
+        const took = deadlines.now() - began
+        record.over(took)
+        return this.failed(failure, span, took, failed)
+      }
+    })
+  }
+
+  private failed(
+    failure: UpstreamFailure | GatewayError,
+    span: AttemptSpan,
+    took: number,
+    then: (failure: Classification, took: number) => Effect.Effect<A, GatewayError>
+  ): Effect.Effect<A, GatewayError> {
+    const { record, work: { caller } } = this
+    const { choice, lease, modelLimits, scope, target, tried } = this.facts
+    // The client has disconnected, which may have caused the failure.
+    if (scope.state._tag === "Closed") return Effect.interrupt
+    if (failure._tag === "GatewayError") {
+      span.failed(failure.code)
+      record.refusedBy(failure.code)
+      return Effect.fail(failure)
+    }
+    const judged = classify(failure, {
+      direct: caller._tag === "Direct",
+      mayRefresh: !tried.refreshed.has(lease.account) && lease.driver.login !== undefined,
+      shown: false,
+      alone: hasOneAccount(choice, lease.upstream),
+      keyless: lease.isKeyless,
+      secrets: lease.secrets()
+    })
+    const fault = upstreamFault(failure, judged.class)
+    span.failed(judged.error.code)
+    record.failed(lease, judged, failure.status, fault === "connection" || refusesRequest(failure))
+    // Of an upstream in trouble, only a 503 says when it is back.
+    const retryAfter = fault === undefined || failure.status === 503 ? judged.retryAfter : undefined
+    const limited = modelLimits !== undefined && lease.isKeyless && judged.class === "rate_limited"
+      ? modelLimits.limited(leaseTarget(target), lease.driver, judged.retryAfter)
+      : Effect.void
+    // The pool learns of the failure before the slot is free: a waiter must not get the failed account.
+    return lease.report(judged.health, retryAfter, fault).pipe(
+      Effect.andThen(limited),
+      Effect.andThen(judged.retry === "here_after_refresh" ? lease.refreshToken : Effect.void),
+      Effect.andThen(Scope.close(scope, Exit.void)),
+      Effect.andThen(Effect.suspend(() => {
+        record.keepTokens()
+        return then(judged, took)
+      }))
+    )
+  }
+}
