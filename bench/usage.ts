@@ -15,11 +15,13 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { createInterface } from "node:readline"
 import { admitRequest } from "../src/completion/admission.ts"
-import { makeRequestStats } from "../src/completion/RequestStats.ts"
+import { startRequest } from "../src/completion/Request.ts"
 import { UsageRecorder } from "../src/completion/UsageRecorder.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
 import { sha256Hex } from "../src/config/json.ts"
+import { HeldBytes } from "../src/config/limits.ts"
 import { keyId } from "../src/domain/identity.ts"
+import { defaultLimits } from "../src/domain/limits.ts"
 import { resolveRoute } from "../src/domain/routes.ts"
 import type { Cooperative } from "../src/domain/stream/cooperative.ts"
 import { Batch } from "../src/usage/Batch.ts"
@@ -57,11 +59,13 @@ const requestCost = Effect.gen(function*() {
   const recorder = yield* UsageRecorder
   const model = resolveRoute((yield* ConfigStore).now().route_table, "chat", "upstream-chat")!
   const times = 100_000
+  const held = new HeldBytes({ used: 0 }, () => defaultLimits)
   let best = Number.POSITIVE_INFINITY
   for (let round = 0; round < 7; round++) {
     const began = process.cpuUsage()
     for (let i = 0; i < times; i++) {
-      const stats = makeRequestStats("request", 0)
+      const request = startRequest({ id: "request", startedAt: 0, client: undefined, held })
+      const { stats } = request
       stats.style = "chat"
       stats.model = model.id
       stats.key = id
@@ -69,7 +73,7 @@ const requestCost = Effect.gen(function*() {
       const scope = Scope.makeUnsafe()
       const admission = admitRequest(
         limits,
-        { caller: { _tag: "Managed", owner: id, target: undefined, key: id }, model, stats },
+        { caller: { _tag: "Managed", owner: id, target: undefined, key: id }, model, request },
         () => 100,
         () => Effect.void
       )

@@ -5,6 +5,7 @@ import path from "node:path"
 import { floorViolations } from "./floors.ts"
 import { brokenLinks } from "./links.ts"
 import { proseViolations } from "./prose.ts"
+import { statsRuleViolations } from "./statsRules.ts"
 import { testRuleViolations } from "./testRules.ts"
 
 const root = path.join(import.meta.dirname, "..")
@@ -64,6 +65,7 @@ const checks: Readonly<Record<string, Check>> = {
   declarations: types("tsconfig.build.json", "effect-tsc-build", "--noEmit", "--emitDeclarationOnly", "false"),
   "types of the console": types("src/web/tsconfig.json", "effect-tsc-console"),
   floors: async () => report(floorViolations(root)),
+  "readers of stats": async () => report(statsRuleViolations(root)),
   links: async () => report(brokenLinks(root)),
   prose: async () => report(proseViolations()),
   "rules of the tests": async () => report(testRuleViolations(root))

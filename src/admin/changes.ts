@@ -9,7 +9,7 @@ import type { KeysSaved } from "../config/entries/endedKey.ts"
 import type { RawConfig } from "../config/json.ts"
 import { setField } from "../config/rawConfig.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { CurrentRequestStats } from "../http/RequestContext.ts"
+import { CurrentRequest } from "../http/RequestContext.ts"
 import { CurrentOperator, type Done } from "./middleware.ts"
 
 /** Fields of every reply to a change (`lasting` of the contract). */
@@ -22,9 +22,9 @@ export const endedOf = ({ ended }: Pick<KeysSaved, "ended">) => ended === undefi
 export const logChange = (
   action: string,
   done?: Done
-): Effect.Effect<void, never, CurrentRequestStats | CurrentOperator> =>
+): Effect.Effect<void, never, CurrentRequest | CurrentOperator> =>
   Effect.gen(function*() {
-    const { id } = yield* CurrentRequestStats
+    const { id } = yield* CurrentRequest
     const { record } = yield* CurrentOperator
     yield* record(action, done).pipe(Effect.annotateLogs({ request_id: id }))
   })
@@ -62,7 +62,7 @@ export const savedOr = <A, E extends UpdateError | GatewayError, R>(
 export const changed = <A extends Saved, E extends UpdateError | GatewayError, R>(
   action: string,
   change: Effect.Effect<A, E, R>
-): Effect.Effect<A, GatewayError, R | CurrentRequestStats | CurrentOperator> =>
+): Effect.Effect<A, GatewayError, R | CurrentRequest | CurrentOperator> =>
   savedOr(Effect.provideService(change, CanLeave, true)).pipe(
     Effect.tap((saved) => saved.change === undefined ? Effect.void : logChange(action, saved.change)),
     Effect.uninterruptible

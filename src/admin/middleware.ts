@@ -10,7 +10,7 @@ import type { ConfigChange } from "../config/ConfigStore.ts"
 import type { Role } from "../config/schema.ts"
 import type { EndpointPolicy } from "../http/EndpointPolicy.ts"
 import { detailErrors } from "../http/errorShapes.ts"
-import type { CurrentRequestStats } from "../http/RequestContext.ts"
+import type { CurrentRequest } from "../http/RequestContext.ts"
 import type { Change } from "../usage/Change.ts"
 
 /** An authenticated operator. */
@@ -39,7 +39,7 @@ const family = { errors: detailErrors, uncached: true } as const
 
 /** Accepts a JWT, the admin key or a browser's session cookie. */
 export class AdminMiddleware
-  extends HttpApiMiddleware.Service<AdminMiddleware, { provides: CurrentRequestStats | CurrentOperator }>()(
+  extends HttpApiMiddleware.Service<AdminMiddleware, { provides: CurrentRequest | CurrentOperator }>()(
     "model-gateway/admin/AdminMiddleware",
     { error: detailErrors.errors }
   )
@@ -48,11 +48,9 @@ export class AdminMiddleware
 }
 
 /** Asks for no credential: login, sessions, and verification, which checks its own. */
-export class AdminOpenMiddleware
-  extends HttpApiMiddleware.Service<AdminOpenMiddleware, { provides: CurrentRequestStats }>()(
-    "model-gateway/admin/AdminOpenMiddleware",
-    { error: detailErrors.errors }
-  )
-{
+export class AdminOpenMiddleware extends HttpApiMiddleware.Service<AdminOpenMiddleware, { provides: CurrentRequest }>()(
+  "model-gateway/admin/AdminOpenMiddleware",
+  { error: detailErrors.errors }
+) {
   static readonly facts: EndpointPolicy = { ...family, access: "none" }
 }

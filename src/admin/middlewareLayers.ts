@@ -9,7 +9,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { clientAddress } from "../http/clientAddress.ts"
 import { type EndpointOptions, type Handled, publicMiddleware } from "../http/endpointMiddleware.ts"
-import { CurrentRequestStats } from "../http/RequestContext.ts"
+import { CurrentRequest } from "../http/RequestContext.ts"
 import { AdminAuth } from "./auth/AdminAuth.ts"
 import { adminCredential } from "./auth/sessionCookie.ts"
 import { ChangeLog } from "./history/ChangeLog.ts"
@@ -30,7 +30,7 @@ const guardedMiddleware = (
   log: ChangeLog["Service"],
   authorize: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Operator, GatewayError>
 ) =>
-(httpEffect: Handled<CurrentRequestStats | CurrentOperator>, options: EndpointOptions) =>
+(httpEffect: Handled<CurrentRequest | CurrentOperator>, options: EndpointOptions) =>
   Effect.map(
     openMiddleware(
       Effect.gen(function*() {
@@ -39,7 +39,7 @@ const guardedMiddleware = (
         if (operator.role === "viewer" && roleOf(options.group.identifier, options.endpoint.identifier) === "admin") {
           return yield* notForViewers
         }
-        const { client } = yield* CurrentRequestStats
+        const { client } = yield* CurrentRequest
         const origin = { who: operator.who, address: client ?? null }
         return yield* Effect.provideService(httpEffect, CurrentOperator, {
           ...operator,
@@ -69,7 +69,7 @@ export const AdminMiddlewares = Layer.mergeAll(
   ),
   Layer.succeed(
     AdminOpenMiddleware,
-    (httpEffect: Handled<CurrentRequestStats>, options: EndpointOptions) =>
+    (httpEffect: Handled<CurrentRequest>, options: EndpointOptions) =>
       Effect.map(openMiddleware(httpEffect, options), uncached)
   )
 )

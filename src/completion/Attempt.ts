@@ -15,7 +15,7 @@ import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
 import type { AttemptsRecord } from "./AttemptsRecord.ts"
-import type { RequestStats } from "./RequestStats.ts"
+import type { Request } from "./Request.ts"
 import { type Choice, hasOneAccount, type Tried } from "./targetChoice.ts"
 
 /** An attempt may exceed its time limit while it makes progress within this interval, in milliseconds. */
@@ -27,7 +27,7 @@ export const attemptOverdue = () => new UpstreamFailure({ phase: "completion", k
 /** What the attempts of one kind of request do. One object serves all attempts of a request. */
 export interface AttemptWork<B, A> {
   readonly caller: Caller
-  readonly stats: RequestStats
+  readonly request: Request
   /** What was asked for. */
   readonly route: Route
   /** The conversation that prefers the account which answered it last. */
@@ -37,7 +37,7 @@ export interface AttemptWork<B, A> {
   /** Notes what the driver does not send. Returns the error if the driver cannot serve the request. */
   readonly refuse: (driver: Driver, target: Target) => GatewayError | undefined
   /** Starts the span of an attempt, counted from 1, while tracing is on. Without it, attempts have no spans. */
-  readonly span?: (lease: Lease, count: number) => Effect.Effect<AttemptSpan, never, Scope.Scope>
+  readonly span?: (lease: Lease, target: Target, count: number) => Effect.Effect<AttemptSpan, never, Scope.Scope>
   /**
    * Makes one attempt, up to the point from which failures are not retried; reports to the lease if the account works. `most` is the
    * attempt's time limit in milliseconds.

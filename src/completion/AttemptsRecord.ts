@@ -6,6 +6,8 @@ import type { Lease } from "../accounts/Accounts.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { type Classification, isOfUpstream } from "../domain/classifyUpstreamFailure.ts"
 import type { Target } from "../domain/routes.ts"
+import type { RequestRecord } from "../recordings/RequestRecord.ts"
+import type { Request } from "./Request.ts"
 import { noteFailure, type RecordedTry, type RequestStats, type TokensSoFar } from "./RequestStats.ts"
 
 /** Counts a failure of the account or its upstream. */
@@ -18,6 +20,7 @@ export const countFailure = (lease: Lease, failure: Classification): void => {
 /** The record of a request's attempts. Times are monotonic milliseconds. */
 export class AttemptsRecord {
   private readonly stats: RequestStats
+  private readonly recording: RequestRecord | undefined
   private readonly deadlines: Deadlines["Service"]
   /** Stats name the targets. */
   private readonly showsUpstreams: boolean
@@ -29,8 +32,9 @@ export class AttemptsRecord {
   private current: RecordedTry | undefined
   private began = 0
 
-  constructor(stats: RequestStats, deadlines: Deadlines["Service"], showsUpstreams: boolean) {
+  constructor({ followers, stats }: Request, deadlines: Deadlines["Service"], showsUpstreams: boolean) {
     this.stats = stats
+    this.recording = followers.recording
     this.deadlines = deadlines
     this.showsUpstreams = showsUpstreams
   }
@@ -67,6 +71,11 @@ export class AttemptsRecord {
   leased(lease: Lease): void {
     this.stats.driver = lease.driver.name
     this.stats.accountHash = lease.accountHash
+  }
+
+  /** The attempt is on the account of the lease. */
+  takes(lease: Lease): void {
+    this.recording?.leased(lease.identifier)
   }
 
   /** A target may get the request; what the target before it ignored no longer counts. */
@@ -132,10 +141,10 @@ export class AttemptsRecord {
   }
 
   private recorded(lease: Lease, { model, upstream }: Target): RecordedTry | undefined {
-    const { began, showsUpstreams, stats } = this
+    const { began, recording, showsUpstreams, stats } = this
     if (showsUpstreams) stats.target = { upstream, model: model.id }
     // Metrics read the tries of several upstreams, and records those of every request.
-    if (!showsUpstreams && stats.recording === undefined) return undefined
+    if (!showsUpstreams && recording === undefined) return undefined
     const recorded: RecordedTry = {
       upstream,
       model: model.id,

@@ -13,7 +13,6 @@ import * as Scope from "effect/Scope"
 import { Accounts } from "../accounts/Accounts.ts"
 import { startCooperatively } from "../config/clock/cooperative.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
-import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isServer } from "../domain/protocols.ts"
@@ -79,16 +78,15 @@ export class Completion extends Context.Service<Completion, {
     const opened = <A>(
       input: CompletionInput,
       clock: Clock.Clock,
-      held: HeldBytes,
       scope: Scope.Scope,
       traced: boolean,
       whole: boolean,
       output: (reply: OpenReply) => Effect.Effect<A>
     ) =>
       admitted(input, () => {
+        const { config, request: { held } } = input
         if (!held.add(0)) return Effect.fail(tooMuchHeld)
         const keepsReply = whole || input.kept === true
-        const { config } = input
         const work = new CompletionAttempt(input, {
           startReply,
           sealed,
@@ -107,15 +105,11 @@ export class Completion extends Context.Service<Completion, {
       output: (reply: OpenReply) => Effect.Effect<A>
     ): Effect.Effect<A, GatewayError, Scope.Scope> =>
       Effect.withFiber((fiber) => {
-        input.stats.recording?.decoded(input.conversation)
+        input.request.followers.recording?.decoded(input.conversation)
         const scope = Context.getUnsafe(fiber.context, Scope.Scope)
         const traced = fiber.getRef(References.TracerEnabled)
-        const held = input.stats.held ??= new HeldBytes(
-          fiber.getRef(CurrentBufferedBytes),
-          fiber.getRef(CurrentLimits)
-        )
         const { caller: { owner }, config: { upstreams }, conversation, model: { targets } } = input
-        const run = () => opened(input, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
+        const run = () => opened(input, fiber.getRef(Clock.Clock), scope, traced, whole, output)
         // Only servers have such fields.
         const hasServer = targets.some(({ upstream }) => isServer(upstreams.get(upstream)?.driver ?? "embedded"))
         const lookUp = hasServer ? sealed.lookUp(owner, conversation) : undefined
@@ -135,7 +129,7 @@ export class Completion extends Context.Service<Completion, {
             .map(({ upstream }) => accounts.driverOf(upstream))
             .find((driver) => driver?.countTokens !== undefined)
           return admitRequest(keyLimits, input, undefined, () => {
-            const unsent = noteUnsentFields(input.conversation, input.stats, counting)
+            const unsent = noteUnsentFields(input.conversation, input.request, counting)
             if (unsent !== undefined) return Effect.fail(unsent)
             return counting === undefined ? Effect.succeed(undefined) : countUpstream(accounts, deadlines, input)
           })

@@ -23,7 +23,7 @@ import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { conversationKey, isContinued } from "./conversationKey.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
-import { estimateAtEnd, SentPrompt } from "./SentPrompt.ts"
+import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
 import type { ReplyStarter } from "./startReply.ts"
 import { judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsent } from "./unsentFields.ts"
@@ -75,7 +75,7 @@ const stickinessOf = ({ caller, conversation }: CompletionInput, prefersTarget: 
 /** The attempts of one completion. */
 export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   readonly caller: CompletionInput["caller"]
-  readonly stats: CompletionInput["stats"]
+  readonly request: CompletionInput["request"]
   readonly sticky: Stickiness | undefined
   private readonly input: CompletionInput
   private readonly options: CompletionAttemptOptions<A>
@@ -85,7 +85,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     this.input = input
     this.options = options
     this.caller = input.caller
-    this.stats = input.stats
+    this.request = input.request
     const sticky = input.model.options.sticky ?? input.config.runtime.sticky
     this.sticky = sticky === false ? undefined : stickinessOf(input, sticky === "target")
   }
@@ -99,20 +99,20 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   }
 
   refuse(driver: Driver, { model }: Target): GatewayError | undefined {
-    const { conversation, stats } = this.input
-    const unsent = noteUnsent(conversation, model, driver, stats)
+    const { conversation, request } = this.input
+    const unsent = noteUnsent(conversation, model, driver, request)
     if (unsent !== undefined || conversation.vendorTools === undefined) return unsent
     return judgesChoice(conversation, driver.family) ? undefined : toolChoiceFault(conversation)
   }
 
-  span(lease: Lease, count: number): Effect.Effect<AttemptSpan, never, Scope.Scope> {
+  span(lease: Lease, target: Target, count: number): Effect.Effect<AttemptSpan, never, Scope.Scope> {
     const { config, conversation, model } = this.input
     return attemptSpan({
       model,
       conversation,
       driver: lease.driver.name,
       accountHash: lease.accountHash,
-      target: this.stats.target,
+      target: config.route_table.showsUpstreams ? { upstream: target.upstream, model: target.model.id } : undefined,
       attempt: count,
       captureContent: config.telemetry.capture_content
     })
@@ -132,8 +132,8 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     let produced = 0
     const { caller: { owner }, config: { responses }, conversation } = input
     const start = (conversation: Conversation) => {
-      const { stats } = input
-      stats.soFar = new SentPrompt(budget, () => estimateConversation(conversation), stats.soFar)
+      const { stats } = input.request
+      countPrompt(stats, budget, () => estimateConversation(conversation))
       const starting = startReply({ ...input, model, conversation, budget }, lease, attempt)
       const estimate = estimateCooperatively(conversation)
       if (isLong(conversation)) {
@@ -159,8 +159,8 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
           Pull.catchDone(peel(events, attempt), () => empty),
           ([batch, rest]) =>
             Effect.flatMapEager(checkFirst(batch, budget.isEmpty), (first) => {
-              input.stats.firstEventAt = deadlines.now()
-              input.stats.recording?.progressed()
+              input.request.stats.firstEventAt = deadlines.now()
+              input.request.followers.recording?.progressed()
               return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, rest }))
             })
         )
@@ -196,7 +196,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
       attempt,
       scope: this.options.scope,
       direct: this.caller._tag === "Direct",
-      stats: this.stats,
+      request: this.request,
       span
     })
   }

@@ -7,14 +7,14 @@ import type { Conversation } from "../domain/Conversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { Route } from "../domain/routes.ts"
-import type { RequestStats } from "./RequestStats.ts"
+import type { Request } from "./Request.ts"
 
 /** A completion request of a style. */
 export interface CompletionInput {
   readonly caller: Caller
   readonly model: Route
   readonly conversation: Conversation
-  readonly stats: RequestStats
+  readonly request: Request
   /** The configuration when the request started; it holds for the whole request. */
   readonly config: GatewayConfig
   /** The text of a streamed reply stays in memory until its end, for a last frame that repeats it. */

@@ -1,15 +1,12 @@
 /**
- * Facts about a running request for its log line, `Server-Timing`, metrics and usage. One mutable object per request: it is
- * written on the way and read once at the end.
+ * What happens to a request, for its log line, headers, metrics, usage and record. One mutable object per request: it is written on the
+ * way, and no decision reads it (`scripts/statsRules.ts`). Decisions depend on the `Request`.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Tracer from "effect/Tracer"
-import type { HeldBytes } from "../config/limits.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
-import type { RequestRecord } from "../recordings/RequestRecord.ts"
-import type { Reserved } from "../usage/Admission.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
 import { none } from "../usage/UsageEntry.ts"
 
@@ -64,8 +61,6 @@ export interface RequestStats {
   stream: boolean
   /** Id of the caller's key, or a fixed id for callers without one; `none` before authentication. */
   key: string
-  /** Its share of the key's running requests from before its admission, while its body arrived. */
-  entered: Reserved | undefined
   /** When the key's limits admitted the request, in Unix milliseconds. */
   admittedAt: number | undefined
   /** The remaining limits of the key, if it has limits. */
@@ -118,14 +113,6 @@ export interface RequestStats {
   /** Paths of what had no effect or no place (`ignored.ts`), as far as they are named, and the number of the others. */
   ignored: Array<string> | undefined
   ignoredMore: number
-  /** The body's fields by which servers choose another model, or a tier; `undefined` without any. A form adds to it while it arrives. */
-  choosing: ReadonlyArray<string> | undefined
-  /** The recording for operators; `undefined` while recordings are off. */
-  recording: RequestRecord | undefined
-  /** The reply's share of `limits.buffered_bytes`, from the start of the completion. */
-  held: HeldBytes | undefined
-  /** Finishes the request after its response body; run once by the creator of the stats. */
-  ended: (() => Effect.Effect<void>) | undefined
 }
 
 /** Stats of a request that starts now. */
@@ -138,7 +125,6 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   model: undefined,
   stream: false,
   key: none,
-  entered: undefined,
   admittedAt: undefined,
   rateLimits: undefined,
   accountHash: undefined,
@@ -168,11 +154,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   brokenCalls: 0,
   progress: undefined,
   ignored: undefined,
-  ignoredMore: 0,
-  choosing: undefined,
-  recording: undefined,
-  held: undefined,
-  ended: undefined
+  ignoredMore: 0
 })
 
 /** A target as `upstream/model`. */

@@ -17,7 +17,7 @@ export const promptUsage = (tokens: number): Usage => ({
 })
 
 /** The prompt of one attempt. */
-export class SentPrompt implements TokensSoFar {
+class SentPrompt implements TokensSoFar {
   private readonly budget: Pick<RequestBudget, "isSent">
   private readonly promptTokens: () => number
   private readonly before: TokensSoFar | undefined
@@ -44,6 +44,15 @@ export class SentPrompt implements TokensSoFar {
   get target(): AnsweringTarget | undefined {
     return this.budget.isSent ? undefined : this.before?.target
   }
+}
+
+/** Counts the prompt of an attempt from when it is sent. */
+export const countPrompt = (
+  stats: RequestStats,
+  budget: Pick<RequestBudget, "isSent">,
+  promptTokens: () => number
+): void => {
+  stats.soFar = new SentPrompt(budget, promptTokens, stats.soFar)
 }
 
 /**

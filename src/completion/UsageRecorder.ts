@@ -94,8 +94,8 @@ const usageEntry = (
 /** Records the usage of finished requests. */
 export class UsageRecorder extends Context.Service<UsageRecorder, {
   /**
-   * Completes the stats of a finished request with its tokens, releases its held bytes, and adds it to history and minutes. Must be called
-   * once, before the stats are read.
+   * Completes the stats of a finished request with its tokens, and adds it to history and minutes. Must be called once, before the stats
+   * are read.
    */
   readonly ended: (stats: RequestStats) => void
   /** The requests of the last hour in this process. */
@@ -120,8 +120,6 @@ export class UsageRecorder extends Context.Service<UsageRecorder, {
           minutes.add(entry, stats, now)
           // A recording may keep the stats for long: they must not reference the reply's machines.
           stats.soFar = undefined
-          stats.held?.release()
-          stats.held = undefined
         }
       })
     })

@@ -7,8 +7,10 @@ import type * as Scope from "effect/Scope"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Route } from "../domain/routes.ts"
+import type { Reserved } from "../usage/Admission.ts"
 import type { KeyLimits } from "../usage/KeyLimits.ts"
 import { directKey, embeddedKey } from "../usage/UsageEntry.ts"
+import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import { usedBy } from "./UsageRecorder.ts"
 
@@ -20,32 +22,29 @@ const free = { model: undefined, promptTokens: () => 0 }
 
 /**
  * Counts a request among the running ones of its key, or fails with the refusal. `isArriving` says whether its body is still to come:
- * a request that has arrived is admitted at once.
+ * a request that has arrived is admitted at once. Returns its share, if it has one.
  */
 export const enterRequest = (
   limits: KeyLimits["Service"],
+  key: string,
   stats: RequestStats,
   isArriving: Effect.Effect<boolean>
-): Effect.Effect<void, GatewayError, Scope.Scope> =>
+): Effect.Effect<Reserved | undefined, GatewayError, Scope.Scope> =>
   Effect.flatMap(isArriving, (arrives) =>
     arrives
-      ? Effect.matchEffect(limits.enter(stats.key), {
-        onFailure: ({ error, rateLimits }) => {
-          stats.rateLimits = rateLimits
-          return Effect.fail(error)
-        },
-        onSuccess: (entered) => {
-          stats.entered = entered
-          return Effect.void
-        }
+      ? Effect.mapError(limits.enter(key), ({ error, rateLimits }) => {
+        stats.rateLimits = rateLimits
+        return error
       })
-      : Effect.void)
+      : Effect.undefined)
 
 /** A request to admit. */
 export interface Asked {
   readonly caller: Caller
   readonly model: Route
-  readonly stats: RequestStats
+  readonly request: Request
+  /** The fields of a form by which servers choose another model, as far as it has arrived; those of the request without it. */
+  readonly choosing?: ReadonlyArray<string> | undefined
 }
 
 /**
@@ -55,18 +54,20 @@ export interface Asked {
  */
 export const admitRequest = <A, E, R>(
   limits: KeyLimits["Service"],
-  { caller, model, stats }: Asked,
+  { caller, choosing, model, request }: Asked,
   promptTokens: (() => number) | undefined,
   then: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | GatewayError, R | Scope.Scope> => {
   const key = keyOf(caller)
+  const { entered, stats } = request
+  const chosenBy = choosing ?? request.choosing
   const notAllowed = limits.refuseModel(key, model) ??
-    (stats.choosing === undefined ? undefined : limits.refuseChoosing(key, model, stats.choosing))
+    (chosenBy.length === 0 ? undefined : limits.refuseChoosing(key, model, chosenBy))
   if (notAllowed !== undefined) return Effect.fail(notAllowed)
   const used = () => usedBy(stats, limits.prices())
   if (promptTokens === undefined) stats.cost = 0n
   const share = promptTokens === undefined ? free : { model, promptTokens }
-  return Effect.matchEffect(limits.admit({ key, ...share, used, entered: stats.entered }), {
+  return Effect.matchEffect(limits.admit({ key, ...share, used, entered }), {
     onFailure: ({ error, rateLimits }) => {
       stats.rateLimits = rateLimits
       return Effect.fail(error)

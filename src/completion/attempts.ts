@@ -97,7 +97,7 @@ export class Attempts<B, A> {
 
   constructor(work: AttemptWork<B, A>, options: AttemptOptions) {
     const { accounts, config, deadlines } = options
-    const { caller, route, stats } = work
+    const { caller, request, route } = work
     this.work = work
     this.options = options
     this.choice = {
@@ -106,7 +106,7 @@ export class Attempts<B, A> {
       alsoOn: route.options.alsoOn,
       isPinned: caller._tag === "Managed" && caller.target !== undefined
     }
-    this.record = new AttemptsRecord(stats, deadlines, config.route_table.showsUpstreams)
+    this.record = new AttemptsRecord(request, deadlines, config.route_table.showsUpstreams)
   }
 
   /** Attempts until one succeeds or no further attempt is allowed. */
@@ -120,6 +120,7 @@ export class Attempts<B, A> {
 
   /** Makes an attempt at one of the targets, in order of preference. */
   private at(step: Step): Effect.Effect<A, GatewayError> {
+    this.work.request.held.countsReply = true
     const { modelLimits } = this.options.accounts
     return modelLimits?.isActive() === true && this.work.caller._tag === "Managed"
       ? this.pastLimits(modelLimits, step)
@@ -180,7 +181,7 @@ export class Attempts<B, A> {
   }
 
   private leaseOptions({ candidates, stay }: Step, mayHold: boolean): LeaseOptions {
-    const { isImpatient = false, route, stats: { id, style }, sticky } = this.work
+    const { isImpatient = false, request: { id, style }, route, sticky } = this.work
     const { avoid, tries } = this.tried
     const targets = this.served(candidates.map((index) => this.choice.targets[index]!))
     const asked = { avoid, stay, style, sticky, request: id, targets }
@@ -244,7 +245,7 @@ export class Attempts<B, A> {
         Effect.suspend(() => this.at({ ...step, candidates: others }))
       )
     }
-    work.stats.recording?.leased(lease.identifier)
+    record.takes(lease)
     const refused = this.refused(lease, target)
     if (refused !== undefined) {
       return this.isAlone
@@ -278,7 +279,7 @@ export class Attempts<B, A> {
         return this.next(failure, lease.account, failure.error)
       })
     return traced && work.span !== undefined
-      ? Effect.flatMap(Scope.provide(work.span(lease, this.count), scope), run)
+      ? Effect.flatMap(Scope.provide(work.span(lease, target, this.count), scope), run)
       : run(untraced)
   }
 

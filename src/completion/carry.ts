@@ -21,8 +21,8 @@ import type { CarriedBody, CarriedReply, Driver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { Attempts } from "./attempts.ts"
 import { brokenOff } from "./openReply.ts"
-import type { RequestStats } from "./RequestStats.ts"
-import { SentPrompt } from "./SentPrompt.ts"
+import type { Request } from "./Request.ts"
+import { countPrompt } from "./SentPrompt.ts"
 
 /** The body of a carried request. */
 export interface CarriedSource {
@@ -41,7 +41,7 @@ export interface CarryInput {
   readonly caller: Caller
   readonly config: GatewayConfig
   readonly model: Route
-  readonly stats: RequestStats
+  readonly request: Request
   /** Below the address of the API's version: `/rerank`. */
   readonly path: string
   readonly accept: string
@@ -77,7 +77,7 @@ export const notCarried = (driver: string, path: string, upstream: string): Gate
 /** The attempts of one carried request. */
 class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
   readonly caller: Caller
-  readonly stats: RequestStats
+  readonly request: Request
   private readonly input: CarryInput
   private readonly services: CarryServices
   private budget: RequestBudget | undefined
@@ -86,7 +86,7 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
     this.input = input
     this.services = services
     this.caller = input.caller
-    this.stats = input.stats
+    this.request = input.request
   }
 
   get route(): Route {
@@ -111,14 +111,14 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
     attempt: Scope.Scope,
     most: number
   ): Effect.Effect<CarriedReply, UpstreamFailure | GatewayError> {
-    const { accept, makeBudget, path, promptTokens, source, stats } = this.input
+    const { accept, makeBudget, path, promptTokens, request, source } = this.input
     const { captures, deadlines } = this.services
     const { carry } = lease.driver
     const budget = this.budget ??= makeBudget()
     let sent = 0
     budget.startReply()
     budget.isSent = false
-    stats.soFar = new SentPrompt(budget, () => promptTokens, stats.soFar)
+    countPrompt(request.stats, budget, () => promptTokens)
     const carried = Effect.flatMap(lease.credential.token, (token) =>
       Scope.provide(
         carry!({
@@ -128,7 +128,7 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
           accept,
           body: (name) => source.body(name),
           budget,
-          recorder: captures.recorder(lease, stats.id, stats.recording)
+          recorder: captures.recorder(lease, request.id, request.followers.recording)
         }),
         attempt
       ))
@@ -138,8 +138,8 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
       return isGrowing ? progressEvery : 0
     })
     return Effect.flatMap(reply, (reply) => {
-      stats.firstEventAt = deadlines.now()
-      stats.recording?.progressed()
+      request.stats.firstEventAt = deadlines.now()
+      request.followers.recording?.progressed()
       source.release?.()
       return Effect.as(lease.report(undefined, undefined), reply)
     })
@@ -152,7 +152,7 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
         Cause.isDone(end)
           ? Effect.andThen(Scope.close(attempt, Exit.void), Cause.done())
           : Effect.flatMap(
-            brokenOff(lease, direct, end, this.stats),
+            brokenOff(lease, direct, end, this.request.stats),
             (error) => Effect.andThen(Scope.close(attempt, Exit.fail(error)), Effect.fail(error))
           ))
     )

@@ -11,13 +11,13 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Route } from "../domain/routes.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { leasedCall } from "./leasedCall.ts"
-import type { RequestStats } from "./RequestStats.ts"
+import type { Request } from "./Request.ts"
 
 /** A conversation to count. */
 interface CountInput {
   readonly caller: Caller
   readonly config: GatewayConfig
-  readonly stats: RequestStats
+  readonly request: Request
   readonly model: Route
   readonly conversation: Conversation
 }
@@ -33,13 +33,13 @@ const hasNoSlot = ({ code }: GatewayError): boolean =>
 export const countUpstream = (
   accounts: AccountPool,
   deadlines: Deadlines["Service"],
-  { caller, config, conversation, model, stats }: CountInput
+  { caller, config, conversation, model, request }: CountInput
 ): Effect.Effect<number | undefined, GatewayError> =>
   Effect.catchIf(
     leasedCall<number | undefined>(accounts, deadlines, {
       caller,
       config,
-      stats,
+      request,
       model,
       canCall: ({ countTokens }) => countTokens !== undefined,
       refuse: () => undefined,

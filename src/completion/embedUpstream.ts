@@ -11,7 +11,7 @@ import { normalizeModelName } from "../domain/models.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import type { EmbeddingsReply, VendorInputs } from "../upstream/Upstream.ts"
 import { leasedCall } from "./leasedCall.ts"
-import type { RequestStats } from "./RequestStats.ts"
+import type { Request } from "./Request.ts"
 import { promptUsage } from "./SentPrompt.ts"
 import { noteUnpassed, noteVendorInputs } from "./unsentFields.ts"
 
@@ -27,7 +27,7 @@ interface EmbedInput {
   readonly own?: VendorInputs | undefined
   /** Fields of the caller's body for the server. */
   readonly fields?: ServerFields | undefined
-  readonly stats: RequestStats
+  readonly request: Request
   /** Estimates the tokens of the inputs. */
   readonly estimate: Effect.Effect<number>
 }
@@ -65,21 +65,28 @@ const taskFields = (
     : undefined
 }
 
-/** Requests the vectors of all inputs. Fails with the error to send. The stats have the tokens that the upstream counts. */
+/** The vectors of all inputs, with the tokens that the upstream counts, or else their estimate. */
+interface EmbeddedInputs extends Pick<EmbeddingsReply, "vectors"> {
+  readonly promptTokens: number
+}
+
+/** Requests the vectors of all inputs. Fails with the error to send. */
 export const embedUpstream = (
   accounts: AccountPool,
   deadlines: Deadlines["Service"],
-  { caller, config, dimensions, estimate, fields, inputs, model, own, stats }: EmbedInput
-): Effect.Effect<EmbeddingsReply, GatewayError> =>
-  leasedCall(accounts, deadlines, {
+  { caller, config, dimensions, estimate, fields, inputs, model, own, request }: EmbedInput
+): Effect.Effect<EmbeddedInputs, GatewayError> => {
+  const { stats } = request
+  let estimated = 0
+  const called = leasedCall(accounts, deadlines, {
     caller,
     config,
-    stats,
+    request,
     model: ofOneModel(model, accounts.driverOf),
     canCall: ({ embed }) => embed !== undefined,
     refuse: (driver, target) => {
       if (driver.embed === undefined) return unsupported
-      if (fields !== undefined) noteUnpassed(fields, driver, stats)
+      if (fields !== undefined) noteUnpassed(fields, driver, request)
       if (own?.family !== driver.family) noteVendorInputs(own, stats, taskFields(config, target, own) !== undefined)
       return undefined
     },
@@ -99,5 +106,7 @@ export const embedUpstream = (
           return reply
         }
       ),
-    promptTokens: estimate
+    promptTokens: Effect.map(estimate, (tokens) => estimated = tokens)
   })
+  return Effect.map(called, ({ tokens, vectors }) => ({ vectors, promptTokens: tokens ?? estimated }))
+}

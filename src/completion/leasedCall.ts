@@ -16,14 +16,14 @@ import { RequestBudget } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork } from "./Attempt.ts"
 import { Attempts } from "./attempts.ts"
-import type { RequestStats } from "./RequestStats.ts"
-import { estimateAtEnd, SentPrompt } from "./SentPrompt.ts"
+import type { Request } from "./Request.ts"
+import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
 
 /** The call, and who makes it. */
 interface LeasedCall<A> {
   readonly caller: Caller
   readonly config: GatewayConfig
-  readonly stats: RequestStats
+  readonly request: Request
   /** What was asked for. */
   readonly model: Route
   /** Whether a driver can make the call. */
@@ -44,7 +44,7 @@ interface LeasedCall<A> {
 
 class CallAttempt<A> implements AttemptWork<A, A> {
   readonly caller: Caller
-  readonly stats: RequestStats
+  readonly request: Request
   private readonly input: LeasedCall<A>
   private readonly deadlines: Deadlines["Service"]
   private readonly budget: RequestBudget
@@ -56,7 +56,7 @@ class CallAttempt<A> implements AttemptWork<A, A> {
     this.deadlines = deadlines
     this.budget = new RequestBudget(input.config.limits, clock)
     this.caller = input.caller
-    this.stats = input.stats
+    this.request = input.request
   }
 
   get route(): Route {
@@ -76,7 +76,7 @@ class CallAttempt<A> implements AttemptWork<A, A> {
   }
 
   begin(lease: Lease, target: Target, attempt: Scope.Scope, most: number): Effect.Effect<A, UpstreamFailure> {
-    const { budget, input, stats } = this
+    const { budget, input, request: { stats } } = this
     const { promptTokens } = input
     budget.isSent = false
     const called = Effect.flatMap(lease.credential.token, (token) => input.call(lease.driver, target, token, budget))
@@ -91,7 +91,7 @@ class CallAttempt<A> implements AttemptWork<A, A> {
       attemptOverdue
     )
     if (promptTokens === undefined) return answered
-    stats.soFar = new SentPrompt(budget, () => this.tokens, stats.soFar)
+    countPrompt(stats, budget, () => this.tokens)
     const estimate = Effect.map(promptTokens, (tokens) => this.tokens = tokens)
     return Effect.andThen(estimateAtEnd(attempt, stats, budget, estimate), answered)
   }

@@ -18,6 +18,7 @@ import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
 import { countFailure } from "./AttemptsRecord.ts"
 import type { Batch, CompletedReply, CompletionOutput } from "./CompletionInput.ts"
+import type { Request } from "./Request.ts"
 import { noteFailure, type RequestStats } from "./RequestStats.ts"
 import { noteUnshown } from "./unshownExtras.ts"
 
@@ -38,19 +39,20 @@ export interface OpenReply {
   readonly scope: Scope.Scope
   /** The credential is the caller's own token. */
   readonly direct: boolean
-  readonly stats: RequestStats
+  readonly request: Request
   readonly span: AttemptSpan
 }
 
 /** Updates the stats from a batch of events. Returns true if the batch ends the reply. */
-const noteEvents = (batch: Batch, stats: RequestStats, span: AttemptSpan): boolean => {
+const noteEvents = (batch: Batch, { request, span }: OpenReply): boolean => {
+  const { stats } = request
   span.events(batch)
   let isLast = false
   for (const event of batch) {
     if (event._tag === "UsageReported") stats.usage = event.usage
     else if (event._tag === "CallStarted") stats.calls++
     else if (event._tag === "CallCutOff") stats.brokenCalls++
-    else if (event._tag === "ReplyExtra") noteUnshown(event, stats)
+    else if (event._tag === "ReplyExtra") noteUnshown(event, request)
     else if (event._tag === "Finish") {
       stats.finish = event.reason
       isLast = true
@@ -97,12 +99,12 @@ const eventsOf = (
   reply: OpenReply,
   rest: ChunkPull<ReplyEvent, UpstreamFailure | GatewayError>
 ): ChunkPull<ReplyEvent, GatewayError> => {
-  const { direct, first, lease, span, stats } = reply
+  const { direct, first, lease, request: { stats }, span } = reply
   let unread: Batch | undefined = first
   /** The result of the pull after the last events. */
   let end: Pull.Pull<never> | undefined
   const emit = (batch: Batch): ChunkPull<ReplyEvent, GatewayError> =>
-    noteEvents(batch, stats, span)
+    noteEvents(batch, reply)
       ? closeAttempt(reply, Exit.void, (wait) => {
         end = wait === undefined ? Cause.done() : Effect.andThen(wait, Cause.done())
         return Effect.succeed(batch)
@@ -142,8 +144,8 @@ export const streamOf = (reply: OpenReply): CompletionOutput => ({
 
 /** The reply in one piece. */
 export const wholeOf = (reply: OpenReply): Effect.Effect<CompletedReply> => {
-  const { driver, first, id, span, stats } = reply
-  noteEvents(first, stats, span)
+  const { driver, first, id } = reply
+  noteEvents(first, reply)
   const whole = Effect.succeed({ id, driver, events: first })
   return closeAttempt(reply, Exit.void, (wait) => wait === undefined ? whole : Effect.andThen(wait, whole))
 }

@@ -24,7 +24,7 @@ import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import { sieve } from "../sieve/sieve.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import { assembleReply, isTurnDone, Turn } from "./assembleReply.ts"
-import type { RequestStats } from "./RequestStats.ts"
+import type { Request } from "./Request.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { demandsCall, judgesChoice, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
 import { forDriver } from "./unsentFields.ts"
@@ -44,7 +44,7 @@ interface ReplyInput {
   readonly caller: Caller
   readonly model: Model
   readonly conversation: Conversation
-  readonly stats: RequestStats
+  readonly request: Request
   readonly budget: RequestBudget
 }
 
@@ -122,7 +122,7 @@ export type ReplyStarter = ReturnType<typeof replyStarter>
 /** Makes the function that starts a reply on a lease, within the scope that holds the upstream's connections. */
 export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls) => {
   const startTurn = (
-    { budget, caller, config, model, stats }: ReplyInput,
+    { budget, caller, config, model, request }: ReplyInput,
     lease: Lease,
     conversation: Conversation,
     policy: PolicyMachine | undefined
@@ -133,11 +133,11 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         conversation: forDriver(conversation, lease.driver),
         credential: lease.credential,
         direct: caller._tag === "Direct",
-        recorder: captures.recorder(lease, stats.id, stats.recording),
+        recorder: captures.recorder(lease, request.id, request.followers.recording),
         budget,
         onSession: lease.registerSession,
         onContinue: () => {
-          stats.continues++
+          request.stats.continues++
         }
       }),
       ({ events, id, isOver = mayTakeAWhile }) => {
@@ -161,8 +161,8 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
             writes.add(sealed.keep(caller.owner, callId, { upstream: lease.upstream, fields })),
           promptTokens: () => estimateConversation(conversation)
         })
-        stats.soFar = assembly
-        const machine = new Turn(assembly, policy, budget, stats.style)
+        request.stats.soFar = assembly
+        const machine = new Turn(assembly, policy, budget, request.style)
         // The reply ends with the turn's last event, where readers stop, unless another turn may follow.
         const isDone = policy === undefined ? undefined : isTurnDone
         const assembled = transduce<UpstreamEvent, ReplyEvent, never, Turn>(once(machine), isDone)

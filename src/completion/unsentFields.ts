@@ -8,6 +8,7 @@ import { ignorableFields, isRequired } from "../domain/families/openai.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Driver, Sends, UpstreamModel, VendorInputs } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
+import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
 /** Parameters that a driver without sampling leaves to its upstream, with their fields in the styles but content generation. */
@@ -28,12 +29,12 @@ const noteUnsampled = (
   conversation: Conversation,
   model: UpstreamModel,
   { sends }: Driver,
-  stats: RequestStats
+  { stats, style }: Request
 ): void => {
   const { sampling } = conversation
   for (const key of samplingKeys) {
     if (sampling[key] === undefined || sends.sampling?.(key, model, conversation) === true) continue
-    noteIgnored(stats, stats.style === "generate" ? `generationConfig.${key}` : samplingFields[key])
+    noteIgnored(stats, style === "generate" ? `generationConfig.${key}` : samplingFields[key])
   }
 }
 
@@ -65,11 +66,11 @@ const sendsOf = (
 export const noteUnpassed = (
   fields: NonNullable<Conversation["serverFields"]>,
   { sends }: Sending,
-  stats: RequestStats,
+  { stats, style }: Request,
   sendsVendorFields?: Sends["vendorFields"],
   conversation?: Conversation
 ): GatewayError | undefined => {
-  const saidAs = saidFields.get(stats.style)
+  const saidAs = saidFields.get(style)
   for (const name of Object.keys(fields)) {
     const said = saidAs?.get(name) ?? name
     if (sends.fields?.(name, conversation) === true || sendsVendorFields?.(said.split(".", 1)[0]!, "") === true) {
@@ -105,7 +106,7 @@ export const noteUnsaidThinking = (
  */
 export const noteUnsentFields = (
   conversation: Conversation,
-  stats: RequestStats,
+  request: Request,
   driver: Sending = sendsNothing
 ): GatewayError | undefined => {
   const { bodyVendorFields, serverFields } = conversation
@@ -113,10 +114,10 @@ export const noteUnsentFields = (
   if (bodyVendorFields !== undefined) {
     const { more, paths, refused } = bodyVendorFields.unsent(sends)
     if (refused !== undefined) return refused
-    for (const path of paths) noteIgnored(stats, path)
-    noteMoreIgnored(stats, more)
+    for (const path of paths) noteIgnored(request.stats, path)
+    noteMoreIgnored(request.stats, more)
   }
-  return serverFields === undefined ? undefined : noteUnpassed(serverFields, driver, stats, sends, conversation)
+  return serverFields === undefined ? undefined : noteUnpassed(serverFields, driver, request, sends, conversation)
 }
 
 /** Notes all parts of a conversation that the driver does not send. Returns the error of the first that the reply depends on. */
@@ -124,13 +125,13 @@ export const noteUnsent = (
   conversation: Conversation,
   model: UpstreamModel,
   driver: Driver,
-  stats: RequestStats
+  request: Request
 ): GatewayError | undefined => {
   const { vendorFields, thinking } = conversation
   const isOwn = vendorFields !== undefined && vendorFields.vendor === driver.family
-  if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, stats, conversation)
-  noteUnsampled(conversation, model, driver, stats)
-  return noteUnsentFields(conversation, stats, driver)
+  if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, request.stats, conversation)
+  noteUnsampled(conversation, model, driver, request)
+  return noteUnsentFields(conversation, request, driver)
 }
 
 const isForOthers = (part: Part): boolean => part._tag === "Text" && part.text === "" && part.vendorFields !== undefined

@@ -7,6 +7,7 @@ import type { ReplyExtra } from "../domain/ReplyEvent.ts"
 import { type ExtraPlace, isFields } from "../domain/replyExtras.ts"
 import { countedFields } from "../upstream/server/usage.ts"
 import { noteIgnored, replyPath } from "./ignored.ts"
+import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
 /** What of a value has a place: all of it, what a function says, or some fields. */
@@ -109,8 +110,8 @@ const note = (
 }
 
 /** Notes the fields that the style of the request has no place for. */
-export const noteUnshown = ({ at, family, value }: ReplyExtra, stats: RequestStats): void => {
-  const places = shown.get(stats.style)
+export const noteUnshown = ({ at, family, value }: ReplyExtra, { stats, style }: Request): void => {
+  const places = shown.get(style)
   const path = paths[at]
   if (family !== "openai" || places === undefined || path === undefined) return
   note(value, [hints[at] ?? {}, places[at] ?? {}], path, stats)

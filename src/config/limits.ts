@@ -45,6 +45,8 @@ export class HeldBytes implements Held {
   private readonly sum: BufferedBytes
   private readonly limits: () => Limits
   private held = 0
+  /** The reply comes from the upstream: its bytes count as they arrive. */
+  countsReply = false
 
   constructor(sum: BufferedBytes, limits: () => Limits) {
     this.sum = sum

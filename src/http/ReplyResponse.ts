@@ -13,14 +13,14 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
-import type { RequestStats } from "../completion/RequestStats.ts"
+import type { Request } from "../completion/Request.ts"
 import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentBufferedBytes, CurrentLimits } from "../config/limits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { FailingMachine } from "../domain/stream/transducer.ts"
 import { toGatewayError } from "./endpointMiddleware.ts"
-import { CurrentRequestStats } from "./RequestContext.ts"
+import { CurrentRequest } from "./RequestContext.ts"
 import { comment, type Frame, ResponseBuffer, sendNow, type StreamHead } from "./ResponseBuffer.ts"
 
 /** Milliseconds of upstream silence before the headers are sent without an event (behaviour §4). */
@@ -58,7 +58,7 @@ export class ReplyResponse {
   private readonly fiber: Fiber.Fiber<unknown, unknown>
   private readonly failureBefore: ((error: GatewayError) => string) | undefined
   private readonly deadlines: Deadlines["Service"]
-  private readonly stats: RequestStats
+  private readonly request: Request
   /** Holds the attempts of the reply. */
   readonly attempts = Scope.makeUnsafe()
   private renderer: Renderer | undefined
@@ -81,7 +81,7 @@ export class ReplyResponse {
     this.fiber = fiber
     this.failureBefore = failureBefore
     this.deadlines = deadlines
-    this.stats = Context.getUnsafe(fiber.context, CurrentRequestStats)
+    this.request = Context.getUnsafe(fiber.context, CurrentRequest)
     this.buffer = new ResponseBuffer({
       deadlines,
       patience,
@@ -92,7 +92,7 @@ export class ReplyResponse {
       limits: fiber.getRef(CurrentLimits),
       sum: fiber.getRef(CurrentBufferedBytes),
       sent: (frames) => {
-        if (this.renderer?.isRecorded !== false) this.stats.recording?.sent(frames)
+        if (this.renderer?.isRecorded !== false) this.request.followers.recording?.sent(frames)
       },
       sendNow: sendNow(Context.getOrUndefined(fiber.context, HttpServerRequest.HttpServerRequest))
     })
@@ -144,7 +144,7 @@ export class ReplyResponse {
       this.respond(Effect.failCause(cause as Cause.Cause<GatewayError>))
       return this.close(false)
     }
-    const { failureBefore, renderer, stats } = this
+    const { failureBefore, renderer, request: { stats } } = this
     return Effect.flatMap(toGatewayError(cause), (error) => {
       if (error === undefined) return this.close(true)
       stats.error = error.code

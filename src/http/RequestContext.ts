@@ -4,16 +4,14 @@
 import * as Context from "effect/Context"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type { Caller } from "../accounts/Accounts.ts"
-import type { RequestStats } from "../completion/RequestStats.ts"
+import type { Request } from "../completion/Request.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 
 /** The authenticated caller; provided by the middleware of business endpoints. */
 export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()("model-gateway/http/CurrentCaller") {}
 
-/** The request's stats for log line, timing and metrics; provided by the middleware of every endpoint. */
-export class CurrentRequestStats extends Context.Service<CurrentRequestStats, RequestStats>()(
-  "model-gateway/http/CurrentRequestStats"
-) {}
+/** The running request; provided by the middleware of every endpoint. */
+export class CurrentRequest extends Context.Service<CurrentRequest, Request>()("model-gateway/http/CurrentRequest") {}
 
 const bearer = /^bearer\s+(.*)$/i
 

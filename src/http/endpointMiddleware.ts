@@ -22,19 +22,21 @@ import type { unhandled } from "effect/Types"
 import { Callers } from "../accounts/Callers.ts"
 import { enterRequest, keyOf } from "../completion/admission.ts"
 import { ignoredHeader } from "../completion/ignored.ts"
+import { type Request, startRequest } from "../completion/Request.ts"
 import {
   type AnsweringTarget,
   CurrentRequestWatch,
-  makeRequestStats,
   type RequestStats,
   type RequestWatch
 } from "../completion/RequestStats.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { recordedHead, recordedHeaders } from "../recordings/redactRound.ts"
 import { Requests } from "../recordings/Requests.ts"
+import type { Reserved } from "../usage/Admission.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { rateLimitHeaders } from "../usage/rateLimits.ts"
 import { clientAddress } from "./clientAddress.ts"
@@ -42,7 +44,7 @@ import type { EndpointPolicy } from "./EndpointPolicy.ts"
 import type { ErrorShape } from "./errorShapes.ts"
 import { schemaFault } from "./jsonBody.ts"
 import { errorResponse } from "./reply.ts"
-import { credentialOf, CurrentCaller, CurrentRequestStats, missingCredential } from "./RequestContext.ts"
+import { credentialOf, CurrentCaller, CurrentRequest, missingCredential } from "./RequestContext.ts"
 
 const isGatewayError = (error: unknown): error is GatewayError => error instanceof GatewayError
 
@@ -62,13 +64,13 @@ export const toGatewayError = (cause: Cause.Cause<unknown>): Effect.Effect<Gatew
   )
 }
 
-const rendered = (shape: ErrorShape, stats: RequestStats) => (cause: Cause.Cause<unknown>) =>
+const rendered = (shape: ErrorShape, { id, stats }: Request) => (cause: Cause.Cause<unknown>) =>
   Effect.flatMap(toGatewayError(cause), (error) => {
     if (error === undefined) return Effect.interrupt
     stats.error = error.code
     stats.errorMessage = error.message
     stats.cause = error.cause
-    return Effect.succeed(errorResponse(shape, error, stats.id))
+    return Effect.succeed(errorResponse(shape, error, id))
   })
 
 /** The endpoint that a middleware protects. */
@@ -84,7 +86,7 @@ export type Handled<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, un
 const requestSpan = (
   outer: Tracer.ExternalSpan | undefined,
   endpoint: HttpApiEndpoint.Top,
-  stats: RequestStats
+  { id, style }: Request
 ) =>
   Effect.makeSpan(`${endpoint.method} ${endpoint.path}`, {
     kind: "server",
@@ -92,8 +94,8 @@ const requestSpan = (
     attributes: {
       "http.request.method": endpoint.method,
       "http.route": endpoint.path,
-      "gateway.request_id": stats.id,
-      "gateway.style": stats.style
+      "gateway.request_id": id,
+      "gateway.style": style
     }
   })
 
@@ -121,14 +123,14 @@ const timing = (stats: RequestStats, now: number): string => {
 const answered = (
   response: HttpServerResponse.HttpServerResponse,
   idHeader: string | undefined,
-  stats: RequestStats,
+  { followers, id, stats }: Request,
   now: number
 ): HttpServerResponse.HttpServerResponse => {
   stats.status = response.status
   const headers: Record<string, string> = stats.rateLimits === undefined
     ? {}
     : { ...rateLimitHeaders(stats.rateLimits) }
-  if (idHeader !== undefined) headers[idHeader] = stats.id
+  if (idHeader !== undefined) headers[idHeader] = id
   const ignored = ignoredHeader(stats)
   if (ignored !== undefined) headers["x-gateway-ignored"] = ignored
   if (stats.attempts > 0) {
@@ -144,17 +146,14 @@ const answered = (
   const complete = HttpServerResponse.setHeaders(response, headers)
   // The chunks of a stream are recorded as they are sent.
   const body = complete.body._tag === "Uint8Array" ? complete.body.body : undefined
-  stats.recording?.answered(complete.status, recordedHeaders(complete, stats.id), body)
+  followers.recording?.answered(complete.status, recordedHeaders(complete, id), body)
   return complete
 }
 
-/**
- * Runs `stats.ended` once. The stats may outlive the request in a recording, so they drop the function, which references the
- * request and its response.
- */
-export const endRecording = (stats: RequestStats): Effect.Effect<void> => {
-  const { ended } = stats
-  stats.ended = undefined
+/** Finishes the request, once. */
+export const endRequest = ({ followers }: Request): Effect.Effect<void> => {
+  const { ended } = followers
+  followers.ended = undefined
   return ended?.() ?? Effect.void
 }
 
@@ -163,7 +162,7 @@ export const endRecording = (stats: RequestStats): Effect.Effect<void> => {
  * literals that are assigned to properties (docs/contributing.md).
  */
 const ending = (
-  stats: RequestStats,
+  { followers, held, stats }: Request,
   recorder: UsageRecorder["Service"] | undefined,
   watch: RequestWatch,
   span: Tracer.Span | undefined,
@@ -171,7 +170,8 @@ const ending = (
 ) =>
 (): Effect.Effect<void> => {
   recorder?.ended(stats)
-  stats.recording?.ended()
+  held.release()
+  followers.recording?.ended()
   const observed = watch.ended(stats, span)
   if (span === undefined) return observed
   return Effect.map(observed, () => span.end(clock.currentTimeNanosUnsafe(), Exit.void))
@@ -197,72 +197,82 @@ const endpointMiddleware = <R>(
   { errors, idHeader, style }: EndpointPolicy,
   recorder: UsageRecorder["Service"] | undefined,
   admit: (
-    request: HttpServerRequest.HttpServerRequest,
-    stats: RequestStats,
+    source: HttpServerRequest.HttpServerRequest,
+    request: Request,
     endpoint: HttpApiEndpoint.Top
-  ) => Effect.Effect<Adds<R>, GatewayError, Scope.Scope>
+  ) => Effect.Effect<Adds<R | CurrentRequest>, GatewayError, Scope.Scope>
 ) =>
 <E, R2>(
   httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R2>,
   { endpoint, group }: EndpointOptions
-): Effect.Effect<HttpServerResponse.HttpServerResponse, never, Exclude<R2, R | CurrentRequestStats> | Scope.Scope> =>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, Exclude<R2, R | CurrentRequest> | Scope.Scope> =>
   Effect.withFiber((fiber) => {
     const { context } = fiber
-    const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+    const source = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
     const scope = Context.getUnsafe(context, Scope.Scope)
     const clock = fiber.getRef(Clock.Clock)
     const watch = fiber.getRef(CurrentRequestWatch)
-    // The server's middleware for every request has created the stats, if it is in use.
-    const begun = Context.getOrUndefined(context, CurrentRequestStats)
-    const stats = begun ?? makeRequestStats(crypto.randomUUID(), monotonicMillis(clock))
-    stats.style = style ?? group.identifier
-    const outer = Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers))
+    // The server's middleware for every request has started the request, if it is in use.
+    const begun = Context.getOrUndefined(context, CurrentRequest)
+    const request: Request = {
+      ...begun ?? startRequest({
+        id: crypto.randomUUID(),
+        startedAt: monotonicMillis(clock),
+        client: undefined,
+        held: new HeldBytes(fiber.getRef(CurrentBufferedBytes), fiber.getRef(CurrentLimits))
+      }),
+      style: style ?? group.identifier
+    }
+    request.stats.style = request.style
+    const outer = Option.getOrUndefined(HttpTraceContext.fromHeaders(source.headers))
     const handled = (span: Tracer.Span | undefined) => {
       const parent = span ?? outer
-      stats.ended = ending(stats, recorder, watch, span, clock)
+      request.followers.ended = ending(request, recorder, watch, span, clock)
       return Effect.matchCauseEffect(
         attempted(() =>
           Effect.flatMapEager(
-            admit(request, stats, endpoint),
+            admit(source, request, endpoint),
             (adds) =>
               Effect.updateContext(
                 httpEffect as Effect.Effect<HttpServerResponse.HttpServerResponse, E>,
                 (context: Context.Context<never>) => {
-                  const admitted = adds(context)
-                  const known = begun === undefined ? Context.add(admitted, CurrentRequestStats, stats) : admitted
+                  const known = adds(context)
                   return parent === undefined ? known : Context.add(known, Tracer.ParentSpan, parent)
                 }
               )
           )
         ),
         {
-          onSuccess: (response) => Effect.succeed(answered(response, idHeader, stats, monotonicMillis(clock))),
+          onSuccess: (response) => Effect.succeed(answered(response, idHeader, request, monotonicMillis(clock))),
           onFailure: (cause) =>
             Effect.map(
-              rendered(errors, stats)(cause),
-              (response) => answered(response, idHeader, stats, monotonicMillis(clock))
+              rendered(errors, request)(cause),
+              (response) => answered(response, idHeader, request, monotonicMillis(clock))
             )
         }
       )
     }
     const run = watch.traced
-      ? Effect.flatMap(requestSpan(outer, endpoint, stats), handled)
+      ? Effect.flatMap(requestSpan(outer, endpoint, request), handled)
       : handled(undefined)
     return begun === undefined
-      ? Effect.andThen(Scope.addFinalizerExit(scope, () => endRecording(stats)), run)
+      ? Effect.andThen(Scope.addFinalizerExit(scope, () => endRequest(request)), run)
       : run
   })
 
-const nothing = Effect.succeed<Adds<never>>((context) => context)
-
 /** Middleware without a business key: public endpoints, and those that authenticate in another way. */
-export const publicMiddleware = (facts: EndpointPolicy) => endpointMiddleware(facts, undefined, () => nothing)
+export const publicMiddleware = (facts: EndpointPolicy) =>
+  endpointMiddleware<never>(
+    facts,
+    undefined,
+    (_, request) => Effect.succeed((context) => Context.add(context, CurrentRequest, request))
+  )
 
 /** Whether the body of a request is still to come. Node has read what came with its head by the next turn of the event loop. */
 const isArriving = ({ source }: HttpServerRequest.HttpServerRequest): Effect.Effect<boolean> =>
   Effect.map(
     Effect.yieldNow,
-    () => source instanceof Request ? source.body !== null : Reflect.get(source, "complete") !== true
+    () => source instanceof globalThis.Request ? source.body !== null : Reflect.get(source, "complete") !== true
   )
 
 /** Middleware of business endpoints: checks the business key, and counts the request for it, before the body is read. */
@@ -274,38 +284,40 @@ export const businessMiddleware = (facts: EndpointPolicy) =>
       endpointMiddleware<CurrentCaller>(
         facts,
         facts.unrecorded === true ? undefined : recorder,
-        (request, stats, endpoint) => {
-          const token = credentialOf(request)
-          const target = request.headers["x-gateway-target-account"]?.trim()
+        (source, request, endpoint) => {
+          const { followers, stats } = request
+          const token = credentialOf(source)
+          const target = source.headers["x-gateway-target-account"]?.trim()
           if (token === undefined) return Effect.fail(missingCredential)
           // The refusal of a disabled or expired key counts as a request of that key.
           const identified = Effect.catchEager(
-            callers.identify(token, target === "" ? undefined : target, clientAddress(request, config.now().server)),
+            callers.identify(token, target === "" ? undefined : target, clientAddress(source, config.now().server)),
             (error) => {
-              stats.key = callers.keyOf(token) ?? stats.key
+              stats.key = callers.keyOf(token) ?? request.key
               return Effect.fail(error)
             }
           )
           return Effect.flatMapEager(identified, (known) => {
             const key = keyOf(known)
             stats.key = key
-            const adds = (context: Context.Context<never>) => Context.add(context, CurrentCaller, known)
-            if (endpoint.method !== "POST") return Effect.succeed(adds)
+            const adds = (entered?: Reserved) => (context: Context.Context<never>) =>
+              Context.add(Context.add(context, CurrentCaller, known), CurrentRequest, { ...request, key, entered })
+            if (endpoint.method !== "POST") return Effect.succeed(adds())
             if (requests._tag === "Some") {
-              stats.recording = requests.value.begin({
+              followers.recording = requests.value.begin({
                 facts: stats,
                 key,
                 head: () => {
                   const { privacy, upstreams } = config.now()
                   const secret = [...upstreams.values()].flatMap(({ credential_header }) => credential_header ?? [])
-                  return recordedHead(request, privacy.client_address, secret)
+                  return recordedHead(source, privacy.client_address, secret)
                 },
                 secret: token
               })
             }
             return limits.limitsRunning(key)
-              ? Effect.as(enterRequest(limits, stats, isArriving(request)), adds)
-              : Effect.succeed(adds)
+              ? Effect.map(enterRequest(limits, key, stats, isArriving(source)), adds)
+              : Effect.succeed(adds())
           })
         }
       )

@@ -15,7 +15,7 @@ import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import type * as Scope from "effect/Scope"
 import { noteIgnored, noteMoreIgnored } from "../completion/ignored.ts"
-import type { RequestStats } from "../completion/RequestStats.ts"
+import type { Request } from "../completion/Request.ts"
 import { runCooperatively } from "../config/clock/cooperative.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentLimits, holdBytes } from "../config/limits.ts"
@@ -31,7 +31,7 @@ import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
 import { itemCounter, nestsTooDeep } from "./bodyLimits.ts"
 import { planDecoder } from "./planDecoder.ts"
 import { encodingFault, receiveBody, smallBody, tooMuchHeld } from "./receiveBody.ts"
-import { CurrentRequestStats } from "./RequestContext.ts"
+import { CurrentRequest } from "./RequestContext.ts"
 
 /** Options of one kind of body. */
 export interface BodyOptions {
@@ -143,12 +143,12 @@ const withBody = <A>(
   body: A,
   text: string,
   rest: Rest | undefined,
-  stats: RequestStats | undefined
+  current: Request | undefined
 ): Result.Result<ReadRequest<A>, GatewayError> => {
   if (rest?.refused !== undefined) return Result.fail(rest.refused)
-  if (rest !== undefined && stats !== undefined) {
-    for (const path of rest.ignored) noteIgnored(stats, path)
-    noteMoreIgnored(stats, rest.more)
+  if (rest !== undefined && current !== undefined) {
+    for (const path of rest.ignored) noteIgnored(current.stats, path)
+    noteMoreIgnored(current.stats, rest.more)
   }
   return Result.succeed({ body, text, serverFields: rest?.serverFields, bodyVendorFields: rest?.bodyVendorFields })
 }
@@ -174,7 +174,7 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
     text: string,
     contentType: string | undefined,
     limits: Limits,
-    stats: RequestStats | undefined
+    current: Request | undefined
   ): Cooperative<Result.Result<ReadRequest<S["Type"]>, GatewayError>> {
     const kept = keepsText ? text : ""
     if (yield* nestsTooDeep(text, limits.depth)) {
@@ -188,7 +188,7 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
     for (const part of request === body.success ? [request] : [body.success, request]) {
       const { paths, refused } = yield* choosingFields(part)
       if (refused !== undefined) return Result.fail(refused)
-      if (paths.length > 0 && stats !== undefined) stats.choosing = [...stats.choosing ?? [], ...paths]
+      current?.choosing.push(...paths)
     }
     yield* restoreIntegers(body.success, text, counter?.turns ?? [])
     const rest = family === undefined ? undefined : yield* restOf(family, request)
@@ -199,12 +199,12 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
     if (text.length <= smallBody) {
       const whole = decodeWhole(value)
       return Result.isSuccess(whole)
-        ? withBody(whole.success, kept, rest, stats)
+        ? withBody(whole.success, kept, rest, current)
         : Result.fail(schemaFault(whole.failure.issue))
     }
     const decoded = yield* decodeLarge(value)
     return Result.isSuccess(decoded)
-      ? withBody(decoded.success, kept, rest, stats)
+      ? withBody(decoded.success, kept, rest, current)
       : Result.fail(schemaFault(decoded.failure.issue, decoded.failure.path))
   }
 
@@ -212,10 +212,10 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
     received: string,
     contentType: string | undefined,
     limits: Limits,
-    stats: RequestStats | undefined
+    current: Request | undefined
   ): Effect.Effect<ReadRequest<S["Type"]>, GatewayError, Scope.Scope> => {
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
-    const work = decode(text, contentType, limits, stats)
+    const work = decode(text, contentType, limits, current)
     if (text.length <= smallBody) return Effect.fromResult(runSync(work))
     const sliced = Effect.flatMap(runCooperatively(work), Effect.fromResult)
     return family === undefined && !keepsText ? sliced : Effect.andThen(holdPrompt(text.length), sliced)
@@ -229,10 +229,10 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
     return Effect.withFiber((fiber) => {
       const limits = fiber.getRef(CurrentLimits)
       const deadlines = Context.getOrUndefined(fiber.context, Deadlines)
-      const stats = Context.getOrUndefined(fiber.context, CurrentRequestStats)
+      const current = Context.getOrUndefined(fiber.context, CurrentRequest)
       return Effect.flatMap(receiveBody(request, limits(), deadlines, limit), (received) => {
-        stats?.recording?.received(received)
-        return read(received, request.headers["content-type"], limits(), stats)
+        current?.followers.recording?.received(received)
+        return read(received, request.headers["content-type"], limits(), current)
       })
     })
   }

@@ -19,7 +19,7 @@ import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { once, transduce } from "../domain/stream/transduce.ts"
 import type { FailingMachine } from "../domain/stream/transducer.ts"
 import { type ReplyRenderer, ReplyResponse } from "./ReplyResponse.ts"
-import type { CurrentRequestStats } from "./RequestContext.ts"
+import type { CurrentRequest } from "./RequestContext.ts"
 import { bufferedFor, type Frame, type ResponseBuffer } from "./ResponseBuffer.ts"
 
 /**
@@ -35,7 +35,7 @@ export const streamReply = <I extends ReplyEvent | Uint8Array, F extends Frame, 
   failureBefore: ((error: GatewayError) => string) | undefined,
   deadlines: Deadlines["Service"],
   patience: number
-): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, R | CurrentRequestStats | Scope.Scope> =>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, R | CurrentRequest | Scope.Scope> =>
   Effect.withFiber((fiber) => {
     const client = new ReplyResponse(fiber, failureBefore, deadlines, patience)
     return client.run(Effect.flatMap(open, (output) => {

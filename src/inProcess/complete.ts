@@ -1,14 +1,14 @@
 /**
  * Completions without HTTP, with the same accounts, failover, tools and limits as HTTP requests.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Caller } from "../accounts/Accounts.ts"
 import { Completion, type CompletionInput, type CompletionOutput } from "../completion/Completion.ts"
-import { CurrentRequestWatch, makeRequestStats } from "../completion/RequestStats.ts"
+import { beginRequest } from "../completion/Request.ts"
+import { CurrentRequestWatch } from "../completion/RequestStats.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { type Conversation, Text } from "../domain/Conversation.ts"
@@ -16,7 +16,6 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import { type Reply, replyOf } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { resolveRoute, routeNotFound } from "../domain/routes.ts"
-import { monotonicMillis } from "../domain/time.ts"
 import { RequestMetrics } from "../server/observability/requestMetrics.ts"
 import { embeddedKey } from "../usage/UsageEntry.ts"
 
@@ -62,12 +61,9 @@ const runCompletion = Effect.fnUntraced(function*<A>(
   const completion = yield* Completion
   const config = (yield* ConfigStore).now()
   const watch = yield* CurrentRequestWatch
-  const stats = makeRequestStats(
-    `req_${crypto.randomUUID().replaceAll("-", "")}`,
-    monotonicMillis(yield* Clock.Clock)
-  )
-  stats.style = owner
-  stats.key = embeddedKey
+  const id = `req_${crypto.randomUUID().replaceAll("-", "")}`
+  const running = yield* beginRequest({ id, style: owner, key: embeddedKey })
+  const { stats } = running
   const recorder = Option.getOrUndefined(yield* Effect.serviceOption(UsageRecorder))
   const metrics = Option.getOrUndefined(yield* Effect.serviceOption(RequestMetrics))
   stats.requestedModel = request.model
@@ -90,7 +86,7 @@ const runCompletion = Effect.fnUntraced(function*<A>(
       caller: request.caller ?? pooled,
       model,
       conversation: conversationOf(request),
-      stats,
+      request: running,
       config
     }),
     noteFailure

@@ -13,20 +13,16 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Scope from "effect/Scope"
 import { shuttingDown } from "../accounts/refusals.ts"
-import {
-  CurrentRequestWatch,
-  makeRequestStats,
-  type RequestStats,
-  type RequestWatch
-} from "../completion/RequestStats.ts"
+import { type Request, startRequest } from "../completion/Request.ts"
+import { CurrentRequestWatch, type RequestWatch } from "../completion/RequestStats.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import { CurrentBufferedBytes } from "../config/limits.ts"
+import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import { shownAddress } from "../domain/addresses.ts"
 import type { ErrorCode } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { clientAddress } from "../http/clientAddress.ts"
-import { endRecording } from "../http/endpointMiddleware.ts"
-import { CurrentRequestStats } from "../http/RequestContext.ts"
+import { endRequest } from "../http/endpointMiddleware.ts"
+import { CurrentRequest } from "../http/RequestContext.ts"
 import { consoleHeaders, isConsolePath } from "./console/headers.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -72,27 +68,28 @@ const isProbe = (path: string): boolean => path === "/healthz" || path === "/rea
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
-const ending = (stats: RequestStats, watch: RequestWatch) => () => watch.ended(stats, undefined)
+const ending = ({ stats }: Request, watch: RequestWatch) => () => watch.ended(stats, undefined)
 
 /** Records that the request was rejected before it was routed. */
 const refused = (
-  stats: RequestStats,
+  request: Request,
   path: string,
   response: HttpServerResponse.HttpServerResponse,
   code: ErrorCode,
   watch: RequestWatch
 ) => {
+  const { followers, stats } = request
   stats.path = path
   stats.status = response.status
   stats.error = code
-  stats.ended = ending(stats, watch)
+  followers.ended = ending(request, watch)
   return response
 }
 
 /** Rejects a request without a route. */
-const refuse = (method: string, path: string, stats: RequestStats, watch: RequestWatch) => {
-  const response = unrouted(method, path, stats.id)
-  return refused(stats, path, response, response.status === 404 ? "not_found" : "method_not_allowed", watch)
+const refuse = (method: string, path: string, request: Request, watch: RequestWatch) => {
+  const response = unrouted(method, path, request.id)
+  return refused(request, path, response, response.status === 404 ? "not_found" : "method_not_allowed", watch)
 }
 
 /** Applies to all requests of a dedicated router. */
@@ -118,15 +115,19 @@ export const EveryRequest = HttpRouter.middleware(
     return (httpEffect) =>
       Effect.withFiber((fiber) => {
         const { context } = fiber
-        const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
-        const { headers, method } = request
-        const url = withModelSegment(request.url)
+        const source = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+        const { headers, method } = source
+        const url = withModelSegment(source.url)
         const path = pathOf(url)
         const watch = fiber.getRef(CurrentRequestWatch)
-        const stats = makeRequestStats(requestId(headers), monotonicMillis(fiber.getRef(Clock.Clock)))
-        const { id } = stats
         const { privacy, server } = config.now()
-        stats.client = shownAddress(clientAddress(request, server), privacy.client_address)
+        const id = requestId(headers)
+        const request = startRequest({
+          id,
+          startedAt: monotonicMillis(fiber.getRef(Clock.Clock)),
+          client: shownAddress(clientAddress(source, server), privacy.client_address),
+          held: new HeldBytes(bytes, fiber.getRef(CurrentLimits))
+        })
         // A browser shows a rejection only after a successful preflight.
         const isRefused = lifecycle.isDraining() && !isProbe(path) && method !== "OPTIONS"
         const end = isRefused || isProbe(path) ? () => undefined : lifecycle.begin()
@@ -136,9 +137,9 @@ export const EveryRequest = HttpRouter.middleware(
         const over = (exit: Exit.Exit<unknown, unknown>) => {
           const closing = Scope.closeUnsafe(needed, exit) ?? Effect.void
           const ended = () => {
-            if (stats.ended === undefined) return Effect.sync(end)
-            const recorded = endRecording(stats)
-            metrics.count(stats)
+            if (request.followers.ended === undefined) return Effect.sync(end)
+            const recorded = endRequest(request)
+            metrics.count(request.stats)
             return Effect.map(recorded, end)
           }
           return Exit.isExit(closing) ? ended() : Effect.ensuring(closing, Effect.suspend(ended))
@@ -146,18 +147,18 @@ export const EveryRequest = HttpRouter.middleware(
         return Effect.flatMap(Scope.addFinalizerExit(Context.getUnsafe(context, Scope.Scope), over), () => {
           if (isRefused) {
             return Effect.succeed(
-              named(refused(stats, path, errorOfPath(path, shuttingDown, id), shuttingDown.code, watch), id, path)
+              named(refused(request, path, errorOfPath(path, shuttingDown, id), shuttingDown.code, watch), id, path)
             )
           }
-          if (asksMethod(method, path)) return Effect.succeed(named(refuse(method, path, stats, watch), id, path))
+          if (asksMethod(method, path)) return Effect.succeed(named(refuse(method, path, request, watch), id, path))
           const handled = method === "OPTIONS" ? preflights(httpEffect) : httpEffect
           const within = Effect.updateContext(
             handled,
             (context: Context.Context<HttpServerRequest.HttpServerRequest>) => {
-              const named = url === request.url
+              const named = url === source.url
                 ? context
-                : Context.add(context, HttpServerRequest.HttpServerRequest, request.modify({ url }))
-              const own = Context.add(Context.add(named, CurrentRequestStats, stats), Scope.Scope, needed)
+                : Context.add(context, HttpServerRequest.HttpServerRequest, source.modify({ url }))
+              const own = Context.add(Context.add(named, CurrentRequest, request), Scope.Scope, needed)
               // The router of an app does not provide the gateway's services.
               return Context.getOrUndefined(own, CurrentBufferedBytes) === bytes
                 ? own
@@ -166,10 +167,10 @@ export const EveryRequest = HttpRouter.middleware(
           )
           return Effect.matchEffect(within, {
             onSuccess: (response) =>
-              Effect.mapEager(withRoom(fiber, response, method, path, stats), (given) => named(given, id, path)),
+              Effect.mapEager(withRoom(fiber, response, method, path, request), (given) => named(given, id, path)),
             onFailure: (error) =>
               isRouteNotFound(error)
-                ? Effect.succeed(named(refuse(method, path, stats, watch), id, path))
+                ? Effect.succeed(named(refuse(method, path, request, watch), id, path))
                 : Effect.fail(error)
           })
         })

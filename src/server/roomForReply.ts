@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as HttpBody from "effect/http/HttpBody"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import type { RequestStats } from "../completion/RequestStats.ts"
+import type { Request } from "../completion/Request.ts"
 import { tooMuchHeld } from "../http/receiveBody.ts"
 import { hasRoom, inTurn, largeReply } from "../http/WorkLimit.ts"
 import { isShared } from "./connections/Connection.ts"
@@ -33,7 +33,7 @@ export const withRoom = (
   response: HttpServerResponse.HttpServerResponse,
   method: string,
   path: string,
-  stats: RequestStats
+  { held: heldBytes, id, stats }: Request
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
   const { body } = response
   if (body._tag !== "Uint8Array" || body.contentLength <= smallReply || method === "HEAD") {
@@ -41,11 +41,11 @@ export const withRoom = (
   }
   const held = body.text === undefined && isShared(body.body) ? 0 : body.contentLength
   // Replies of the upstream were counted on arrival.
-  const isCounted = held === 0 || stats.attempts > 0 || confirmsChange(method, path)
+  const isCounted = held === 0 || heldBytes.countsReply || confirmsChange(method, path)
   if (!isCounted && !hasRoom(fiber, held)) {
     stats.status = tooMuchHeld.status
     stats.error = tooMuchHeld.code
-    return Effect.succeed(errorOfPath(path, tooMuchHeld, stats.id))
+    return Effect.succeed(errorOfPath(path, tooMuchHeld, id))
   }
   return body.contentLength < largeReply
     ? Effect.succeed(encoded(response))

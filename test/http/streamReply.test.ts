@@ -3,14 +3,14 @@ import { Clock, Context, Deferred, Effect, Exit, Fiber, Layer, Queue, Stream } f
 import type { HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import type { CompletionOutput } from "../../src/completion/Completion.ts"
-import { makeRequestStats } from "../../src/completion/RequestStats.ts"
+import { beginRequest } from "../../src/completion/Request.ts"
 import { Deadlines } from "../../src/config/clock/Deadlines.ts"
 import { CurrentBufferedBytes, CurrentLimits } from "../../src/config/limits.ts"
 import { type GatewayError, gatewayError } from "../../src/domain/GatewayError.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
 import { Finish, type ReplyEvent, TextDelta } from "../../src/domain/ReplyEvent.ts"
 import type { FrameRenderer } from "../../src/http/ReplyResponse.ts"
-import { CurrentRequestStats } from "../../src/http/RequestContext.ts"
+import { CurrentRequest } from "../../src/http/RequestContext.ts"
 import { streamReply } from "../../src/http/streamReply.ts"
 import { makeWallClock } from "../support/wallClock.ts"
 
@@ -36,7 +36,7 @@ const answer = Effect.fnUntraced(function*<R>(open: Effect.Effect<CompletionOutp
   const deadlines = Context.get(yield* Layer.build(Deadlines.layer), Deadlines)
   const failureBefore = (error: GatewayError) => `[failed before ${error.code}]`
   const response = yield* streamReply(open, renderer, failureBefore, deadlines, 120_000).pipe(
-    Effect.provideService(CurrentRequestStats, makeRequestStats("id", 0))
+    Effect.provideServiceEffect(CurrentRequest, beginRequest({ id: "id", key: "none", style: undefined }))
   )
   return response
 })

@@ -15,7 +15,7 @@ import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { resolveRoute, routeNotFound } from "../../domain/routes.ts"
 import { payloadReader } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
-import { CurrentRequestStats } from "../../http/RequestContext.ts"
+import { CurrentRequest } from "../../http/RequestContext.ts"
 import { adminBodyOf, jsonObjectBodyOf, refusing } from "../adminBody.ts"
 import { changed, lastingOf, logChange, savedOr } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
@@ -92,7 +92,7 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
     if (model === undefined && named !== null && named !== undefined) {
       return yield* routeNotFound(route_table, modelName)
     }
-    return { model, modelName, requestId: (yield* CurrentRequestStats).id }
+    return { model, modelName, requestId: (yield* CurrentRequest).id }
   })
 
   /** Fails for an identifier that accounts of several upstreams have. */

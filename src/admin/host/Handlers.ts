@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { isJsonObject } from "../../config/json.ts"
 import { invalidRequest } from "../../domain/GatewayError.ts"
-import { CurrentRequestStats } from "../../http/RequestContext.ts"
+import { CurrentRequest } from "../../http/RequestContext.ts"
 import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { logChange } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
@@ -27,7 +27,7 @@ export const AdminHostHandlers = adminHandlers(AdminHostGroup, function*() {
   return {
     config: () => hosting.known,
     sync: Effect.fnUntraced(function*({ request }) {
-      const { id } = yield* CurrentRequestStats
+      const { id } = yield* CurrentRequest
       return yield* hosting.sync(yield* readSync(request), id).pipe(
         Effect.tap(() => logChange("the configuration was synced to the hosting platform")),
         Effect.catchTag(

@@ -11,7 +11,7 @@ import { admitRequest, keyOf } from "../../completion/admission.ts"
 import { type CarriedSource, carry, notCarried, type OpenCarried } from "../../completion/carry.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
-import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../../config/limits.ts"
+import { CurrentLimits } from "../../config/limits.ts"
 import { GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { type Cooperative, pieceChars, Slice } from "../../domain/stream/cooperative.ts"
 import { modelPlace, modelTwice } from "../../domain/stream/FormScan.ts"
@@ -21,7 +21,7 @@ import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { jsonRequest } from "../../http/jsonBody.ts"
 import { isForm, noForm, type ReceivedForm, receiveForm } from "../../http/receiveForm.ts"
-import type { CurrentRequestStats } from "../../http/RequestContext.ts"
+import type { CurrentRequest } from "../../http/RequestContext.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { Captures } from "../../recordings/Captures.ts"
 import { RequestBudget } from "../../upstream/budget.ts"
@@ -62,7 +62,7 @@ function* piecesOf(text: string): Cooperative<ReadonlyArray<string | typeof mode
 const readJson = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
   endpoint: CarriedEndpoint
-): Effect.fn.Return<ReadRequest, GatewayError, CurrentRequestStats | Scope.Scope> {
+): Effect.fn.Return<ReadRequest, GatewayError, CurrentRequest | Scope.Scope> {
   const { body, text } = yield* readBody(request)
   const model = body.model ?? endpoint.model
   if (model === undefined) return yield* invalidRequest("model: is required", "model")
@@ -89,7 +89,7 @@ const currentLimits = Effect.withFiberSucceed((fiber) => fiber.getRef(CurrentLim
 const read = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
   endpoint: CarriedEndpoint
-): Effect.fn.Return<ReadRequest, GatewayError, CurrentRequestStats | Scope.Scope> {
+): Effect.fn.Return<ReadRequest, GatewayError, CurrentRequest | Scope.Scope> {
   const contentType = request.headers["content-type"]
   if (!isForm(contentType)) return yield* readJson(request, endpoint)
   if (endpoint.hasFiles !== true) return yield* noForm
@@ -109,34 +109,32 @@ export const CarriedHandlers = groupRoutes(
     const services = { accounts, captures, deadlines }
 
     const handle = (endpoint: CarriedEndpoint) =>
-      Effect.fnUntraced(function*({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) {
+      Effect.fnUntraced(function*({ request: source }: { readonly request: HttpServerRequest.HttpServerRequest }) {
         const current = yield* responder.currentRequest
-        const { caller, config, stats } = current
+        const { caller, config, request, stats } = current
         const [only, ...others] = yield* upstreams.all
         // The body of a request that nothing can carry is not read.
         if (others.length === 0 && only !== undefined && only[1].carry === undefined) {
           return yield* notCarried(only[1].name, endpoint.path, only[0])
         }
-        const { form, isStream, model: requested, source, text } = yield* read(request, endpoint)
+        const { form, isStream, model: requested, source: body, text } = yield* read(source, endpoint)
         stats.stream = isStream
-        if (form !== undefined) stats.choosing = form.choosing
         const model = findModel(current, requested, endpoint.takesFamilies === true ? "carriedText" : "carried")
         if (model instanceof GatewayError) return yield* model
         stats.progress = "begun"
         const estimate = yield* startCooperatively(inputTokens([text]))
         return yield* Effect.withFiber((fiber) => {
           const clock = fiber.getRef(Clock.Clock)
-          const held = stats.held ??= new HeldBytes(fiber.getRef(CurrentBufferedBytes), fiber.getRef(CurrentLimits))
           const opening = carry(services, {
             caller,
             config,
             model,
-            stats,
+            request,
             path: endpoint.path,
-            accept: request.headers["accept"] ?? "*/*",
-            source,
+            accept: source.headers["accept"] ?? "*/*",
+            source: body,
             promptTokens: estimate,
-            makeBudget: () => new RequestBudget(config.limits, clock, held)
+            makeBudget: () => new RequestBudget(config.limits, clock, request.held)
           })
           const render = (output: OpenCarried) => {
             const renderer = new CarriedRenderer(output, {
@@ -151,7 +149,7 @@ export const CarriedHandlers = groupRoutes(
           }
           return admitRequest(
             keyLimits,
-            { caller, model, stats },
+            { caller, model, request, choosing: form?.choosing },
             () => estimate,
             () => {
               if (form !== undefined) form.refuse = (names) => keyLimits.refuseChoosing(keyOf(caller), model, names)

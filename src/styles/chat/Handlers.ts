@@ -32,7 +32,7 @@ export const ChatHandlers = groupRoutes(
         const sent = yield* readChatRequest(request)
         const { body } = sent
         const current = yield* responder.currentRequest
-        current.stats.stream = body.stream === true
+        const stream = current.stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
         const faults = new Faults(sent.bodyVendorFields)
@@ -40,6 +40,7 @@ export const ChatHandlers = groupRoutes(
         for (const path of faults.ignored) noteIgnored(current.stats, path)
         const info = ({ id }: Pick<CompletionOutput, "id">) => ({ id, created: current.created, model: body.model })
         return yield* responder.respond(current, model, withRest(conversation, sent), {
+          stream,
           whole: (output) => Effect.succeed(respond(completions, chatCompletion(info(output), replyOf(output.events)))),
           frames: (output) => chatFrames(info(output), body.stream_options?.include_usage === true),
           failure: chatFailure

@@ -39,7 +39,7 @@ export const EmbeddingsHandlers = groupRoutes(
     return {
       create: Effect.fnUntraced(function*({ request }) {
         const current = yield* responder.currentRequest
-        const { caller, config, stats } = current
+        const { caller, config, request: running } = current
         const unavailable = embeddings.unavailable(config)
         if (unavailable !== undefined) return yield* unavailable
         const { body, serverFields } = yield* readEmbeddings(request)
@@ -53,7 +53,7 @@ export const EmbeddingsHandlers = groupRoutes(
           caller,
           config,
           model,
-          stats,
+          request: running,
           inputs,
           dimensions,
           fields: serverFields

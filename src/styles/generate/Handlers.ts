@@ -68,6 +68,7 @@ export const GenerateHandlers = groupRoutes(
           audioType: audioTypeOf(sent.serverFields)
         })
         return yield* responder.respond(current, model, withRest(conversation, sent), {
+          stream,
           whole: (output) =>
             Effect.succeed(
               respond(endpoints.generateContent, generateResponse(info(output), replyOf(output.events)))
@@ -107,7 +108,7 @@ export const GenerateHandlers = groupRoutes(
       fields: ServerFields | undefined,
       field: (index: number) => string
     ) {
-      const { caller, config, stats } = current
+      const { caller, config, request } = current
       const requested = modelName(name)
       const { dimensions, inputs } = yield* Effect.fromResult(
         yield* runCooperatively(contentTexts({ requested, requests, field, limits: config.limits }))
@@ -115,7 +116,7 @@ export const GenerateHandlers = groupRoutes(
       const model = resolve(current, requested, (request, name) => findModel(request, name, "embeddings"))
       if (model instanceof GatewayError) return yield* model
       const own = vendorInputs({ requests, field })
-      return yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions, own, fields })
+      return yield* embeddings.embed({ caller, config, model, request, inputs, dimensions, own, fields })
     })
 
     const embedContent = Effect.fnUntraced(function*({ params, request }: Raw) {

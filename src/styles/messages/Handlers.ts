@@ -57,8 +57,8 @@ export const MessagesHandlers = groupRoutes(
       const sent = yield* readMessagesRequest(request)
       const { body } = sent
       const current = yield* responder.currentRequest
-      const { stats } = current
-      stats.stream = body.stream === true
+      const { request: { id: requestId }, stats } = current
+      const stream = stats.stream = body.stream === true
       const model = findModel(current, body.model, "messages")
       if (model instanceof GatewayError) return yield* model
       const faults = new Faults(sent.bodyVendorFields)
@@ -67,18 +67,19 @@ export const MessagesHandlers = groupRoutes(
         request.headers
       )
       for (const path of faults.ignored) noteIgnored(stats, path)
-      const promptTokens = stats.stream ? yield* startCooperatively(estimateCooperatively(conversation)) : 0
+      const promptTokens = stream ? yield* startCooperatively(estimateCooperatively(conversation)) : 0
       const info = ({ id }: Pick<CompletionOutput, "id">): MessagesReplyInfo => ({
         id: `msg_${id}`,
         model: body.model,
         thinking: showsMessagesThinking(body.model, model, asksForThinking(body)),
-        requestId: stats.id
+        requestId
       })
       return yield* responder.respond(current, model, withRest(conversation, sent), {
+        stream,
         whole: (output) =>
           Effect.succeed(respond(endpoints.create, messageObject(info(output), replyOf(output.events)))),
         frames: (output) => messagesFrames(info(output), promptTokens),
-        failure: messagesFailure(stats.id)
+        failure: messagesFailure(requestId)
       })
     })
 

@@ -82,7 +82,7 @@ export const ResponsesHandlers = groupRoutes(
         const { body } = sent
         const current = yield* responder.currentRequest
         const { caller, config, stats } = current
-        stats.stream = body.stream === true
+        const stream = stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
         const { conversation, ignored, items, taken, targets } = yield* Effect.fromResult(
@@ -125,7 +125,7 @@ export const ResponsesHandlers = groupRoutes(
           }
           return { ...renderer, pending: () => stored?.written() }
         }
-        if (stats.stream) {
+        if (stream) {
           // When the client disconnects before the response is final, the response is stored as cancelled.
           const cancel = Effect.suspend(() => {
             renderer.cancel()
@@ -137,12 +137,11 @@ export const ResponsesHandlers = groupRoutes(
           current,
           model,
           withRest(conversation, sent),
-          { whole, frames: start, failure: (error) => start().failure(error), keepsText: true },
+          { stream, whole, frames: start, failure: (error) => start().failure(error), keepsText: true },
           // This error concerns the model's reply, not the request, so the stream reports it (spec "States and transitions").
           Effect.catchIf(
             (error) => error.code === "tool_choice_violation",
-            (error): Effect.Effect<CompletionOutput> =>
-              Effect.succeed({ id, driver: stats.driver ?? "", events: Stream.fail(error) })
+            (error): Effect.Effect<CompletionOutput> => Effect.succeed({ id, driver: "", events: Stream.fail(error) })
           )
         )
       }),

@@ -4,14 +4,14 @@
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import type { EndpointPolicy } from "../../http/EndpointPolicy.ts"
 import { generateErrors, messagesErrors, openaiErrors } from "../../http/errorShapes.ts"
-import type { CurrentCaller, CurrentRequestStats } from "../../http/RequestContext.ts"
+import type { CurrentCaller, CurrentRequest } from "../../http/RequestContext.ts"
 
 interface ForCallers {
-  provides: CurrentCaller | CurrentRequestStats
+  provides: CurrentCaller | CurrentRequest
 }
 
 interface ForAll {
-  provides: CurrentRequestStats
+  provides: CurrentRequest
 }
 
 /** Chat completions, Responses and embeddings. */

@@ -9,6 +9,7 @@ import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Scope from "effect/Scope"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { type CompletedReply, Completion, type CompletionOutput } from "../../completion/Completion.ts"
+import type { Request } from "../../completion/Request.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { runCooperatively } from "../../config/clock/cooperative.ts"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
@@ -19,13 +20,14 @@ import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { type NameFamily, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
 import type { FrameRenderer } from "../../http/ReplyResponse.ts"
-import { CurrentCaller, CurrentRequestStats } from "../../http/RequestContext.ts"
+import { CurrentCaller, CurrentRequest } from "../../http/RequestContext.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { WorkLimit } from "../../http/WorkLimit.ts"
 
 /** The running request. Its configuration is the one in effect at its start. */
 export interface RunningRequest {
   readonly caller: Caller
+  readonly request: Request
   readonly stats: RequestStats
   readonly config: GatewayConfig
   /** Unix seconds; the creation time in replies. */
@@ -34,6 +36,8 @@ export interface RunningRequest {
 
 /** How a style writes one reply. */
 export interface ReplyFormat {
+  /** The reply is sent as a stream. */
+  readonly stream: boolean
   /** Makes the response of a reply that is not streamed. */
   readonly whole: (
     output: CompletedReply
@@ -70,23 +74,27 @@ export const makeResponder = Effect.gen(function*() {
   const { inTurn } = yield* WorkLimit
 
   return {
-    currentRequest: Effect.withFiberSucceed<RunningRequest, CurrentCaller | CurrentRequestStats>((fiber) => ({
-      caller: Context.getUnsafe(fiber.context, CurrentCaller),
-      stats: Context.getUnsafe(fiber.context, CurrentRequestStats),
-      config: store.now(),
-      created: Math.floor(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() / 1000)
-    })),
+    currentRequest: Effect.withFiberSucceed<RunningRequest, CurrentCaller | CurrentRequest>((fiber) => {
+      const request = Context.getUnsafe(fiber.context, CurrentRequest)
+      return {
+        caller: Context.getUnsafe(fiber.context, CurrentCaller),
+        request,
+        stats: request.stats,
+        config: store.now(),
+        created: Math.floor(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() / 1000)
+      }
+    }),
 
-    /** Answers a conversation, as a stream when `stats.stream` is set. `around` wraps the opening of a stream. */
+    /** Answers a conversation in the way of the format. `around` wraps the opening of a stream. */
     respond: (
-      { caller, config, stats }: RunningRequest,
+      { caller, config, request }: RunningRequest,
       model: Route,
       conversation: Conversation,
-      { failure, frames, keepsText = false, whole }: ReplyFormat,
+      { failure, frames, keepsText = false, stream, whole }: ReplyFormat,
       around?: (opening: Opening) => Opening
     ) => {
-      const input = { caller, model, conversation, stats, config, kept: keepsText }
-      if (!stats.stream) return Effect.flatMap(completion.whole(input), whole)
+      const input = { caller, model, conversation, request, config, kept: keepsText }
+      if (!stream) return Effect.flatMap(completion.whole(input), whole)
       const opening = completion.stream(input)
       const timeout = config.request_timeouts.client * 1000
       return streamReply(around === undefined ? opening : around(opening), frames, failure, deadlines, timeout)
@@ -97,11 +105,11 @@ export const makeResponder = Effect.gen(function*() {
      * among all work on the gateway's own processor. A count is a request without tokens for the limits of its key.
      */
     countTokens: Effect.fnUntraced(function*(
-      { caller, config, stats }: RunningRequest,
+      { caller, config, request }: RunningRequest,
       model: Route,
       conversation: Conversation
     ) {
-      const count = yield* completion.count({ caller, model, conversation, stats, config })
+      const count = yield* completion.count({ caller, model, conversation, request, config })
       return count ?? (yield* inTurn(runCooperatively(estimateCooperatively(conversation))))
     })
   }

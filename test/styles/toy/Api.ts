@@ -11,7 +11,7 @@ import { gatewayError } from "../../../src/domain/GatewayError.ts"
 import { completing, documented } from "../../../src/http/documented.ts"
 import type { EndpointPolicy } from "../../../src/http/EndpointPolicy.ts"
 import { errorShape } from "../../../src/http/errorShapes.ts"
-import type { CurrentCaller, CurrentRequestStats } from "../../../src/http/RequestContext.ts"
+import type { CurrentCaller, CurrentRequest } from "../../../src/http/RequestContext.ts"
 
 export const toyErrors = errorShape(
   Schema.Struct({ broken: Schema.String, why: Schema.String, where: Schema.NullOr(Schema.String) })
@@ -23,7 +23,7 @@ export const toyErrors = errorShape(
 )
 
 export class ToyMiddleware
-  extends HttpApiMiddleware.Service<ToyMiddleware, { provides: CurrentCaller | CurrentRequestStats }>()(
+  extends HttpApiMiddleware.Service<ToyMiddleware, { provides: CurrentCaller | CurrentRequest }>()(
     "test/ToyMiddleware",
     { error: toyErrors.errors }
   )

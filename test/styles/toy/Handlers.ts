@@ -55,10 +55,11 @@ export const ToyHandlers = groupRoutes(
       play: Effect.fnUntraced(function*({ request }) {
         const body = yield* readBody(request)
         const current = yield* responder.currentRequest
-        current.stats.stream = body.bit_by_bit === true
+        const stream = current.stats.stream = body.bit_by_bit === true
         const model = findModel(current, body.toy)
         if (model instanceof GatewayError) return yield* model
         return yield* responder.respond(current, model, conversationOf(body.say), {
+          stream,
           whole: ({ events }) => {
             const { blocks } = replyOf(events)
             const said = blocks.map((block) => block._tag === "Text" ? block.text : "").join("")

@@ -120,10 +120,10 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
 
     const fromUpstream = Effect.fnUntraced(
       function*(
-        { caller, config, dimensions, fields, inputs, model, own, stats }: EmbeddingsRequest,
+        { caller, config, dimensions, fields, inputs, model, own, request }: EmbeddingsRequest,
         estimate: Effect.Effect<number>
       ) {
-        const { vectors } = yield* embedUpstream(accounts, deadlines, {
+        const { promptTokens, vectors } = yield* embedUpstream(accounts, deadlines, {
           caller,
           config,
           model,
@@ -131,21 +131,21 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
           dimensions,
           own,
           fields,
-          stats,
+          request,
           estimate
         })
-        const counted = (stats.usage ?? stats.soFar?.usage())?.promptTokens ?? 0
         const end = () => {
-          stats.progress = "done"
-          return counted
+          request.stats.progress = "done"
+          return promptTokens
         }
         return { vectors: Stream.rechunk(Stream.fromIterable(vectors), 1), end }
       }
     )
 
-    const fromGateway = ({ dimensions, fields, inputs, own, stats }: EmbeddingsRequest): Embedded => {
+    const fromGateway = ({ dimensions, fields, inputs, own, request }: EmbeddingsRequest): Embedded => {
+      const { stats } = request
       noteVendorInputs(own, stats)
-      if (fields !== undefined) noteUnpassed(fields, sendsNothing, stats)
+      if (fields !== undefined) noteUnpassed(fields, sendsNothing, request)
       const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
       let tokens = 0
       stats.soFar = { usage: () => promptUsage(tokens), estimated: () => true }
@@ -170,8 +170,8 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
       unavailable: ({ embeddings: { provider } }) =>
         provider === "upstream" || ownProviders.has(provider) ? undefined : noProvider,
       embed: Effect.fnUntraced(function*(asked) {
-        const { caller, config, inputs, stats } = asked
-        stats.progress = "begun"
+        const { caller, config, inputs, request } = asked
+        request.stats.progress = "begun"
         const estimating = inTurn(Effect.suspend(() => runCooperatively(inputTokens(inputs))))
         const estimate = keyLimits.countsTokens(keyOf(caller)) ? yield* estimating : undefined
         return yield* admitRequest(

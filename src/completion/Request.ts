@@ -1,0 +1,75 @@
+/**
+ * A running request: the facts that decisions may depend on. What happens to it is written to its stats, which only its record, its log
+ * line, its headers and its metrics read.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
+import { monotonicMillis } from "../domain/time.ts"
+import type { RequestRecord } from "../recordings/RequestRecord.ts"
+import type { Reserved } from "../usage/Admission.ts"
+import { none } from "../usage/UsageEntry.ts"
+import { makeRequestStats, type RequestStats } from "./RequestStats.ts"
+
+/** What follows a request up to its end. */
+export interface RequestFollowers {
+  /** The recording for operators; `undefined` while recordings are off. */
+  recording: RequestRecord | undefined
+  /** Finishes the request after its response body; run once. */
+  ended: (() => Effect.Effect<void>) | undefined
+}
+
+export interface Request {
+  readonly id: string
+  /** Monotonic milliseconds. */
+  readonly startedAt: number
+  /** The client's address as `privacy.client_address` allows; `undefined` if nothing of it is kept. */
+  readonly client: string | undefined
+  /** `undefined` for a request without an endpoint. */
+  readonly style: string | undefined
+  /** Id of the caller's key, or a fixed id for callers without one; `none` for an endpoint without callers. */
+  readonly key: string
+  /** Its share of the key's running requests from before its admission, while its body arrived. */
+  readonly entered: Reserved | undefined
+  /** The body's fields by which servers choose another model, or a tier, as far as the body was read. */
+  readonly choosing: Array<string>
+  /** The reply's share of `limits.buffered_bytes`; released at the end of the request. */
+  readonly held: HeldBytes
+  readonly followers: RequestFollowers
+  readonly stats: RequestStats
+}
+
+/** A request that starts now. */
+export const startRequest = (
+  { client, held, id, startedAt }: Pick<Request, "client" | "held" | "id" | "startedAt">
+): Request => {
+  const stats = makeRequestStats(id, startedAt)
+  stats.client = client
+  return {
+    id,
+    startedAt,
+    client,
+    style: undefined,
+    key: none,
+    entered: undefined,
+    choosing: [],
+    held,
+    followers: { recording: undefined, ended: undefined },
+    stats
+  }
+}
+
+/** Starts a request of an app, without HTTP. The scope is the request's: it releases what the reply holds. */
+export const beginRequest = (
+  { id, key, style }: Pick<Request, "id" | "key" | "style">
+): Effect.Effect<Request, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const startedAt = monotonicMillis(yield* Clock.Clock)
+    const held = new HeldBytes(yield* CurrentBufferedBytes, yield* CurrentLimits)
+    yield* Effect.addFinalizer(() => Effect.sync(() => held.release()))
+    const started = startRequest({ id, startedAt, client: undefined, held })
+    started.stats.style = style
+    started.stats.key = key
+    return { ...started, key, style }
+  })
