@@ -2,6 +2,7 @@
  * A reply that an attempt has started: as a stream, or whole. Its events update the request's stats. The attempt is closed as
  * soon as the reply is over, which releases the account.
  */
+import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -181,9 +182,10 @@ class Joined {
     }
   }
 
-  batch(): Batch {
+  /** All events so far. */
+  all(): ReadonlyArray<ReplyEvent> {
     this.close()
-    return this.events as unknown as Batch
+    return this.events
   }
 
   private add(piece: Piece, text: string): void {
@@ -219,14 +221,18 @@ class Joined {
  */
 export const collectReply = <E>(first: Batch, rest: ChunkPull<ReplyEvent, E>): Effect.Effect<Batch, E> => {
   const joined = new Joined()
+  const whole = (): Effect.Effect<Batch> => {
+    const events = joined.all()
+    return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : Effect.die("A reply has no events")
+  }
   const take = (batch: Batch): Effect.Effect<Batch, E> => {
     for (const event of batch) joined.push(event)
-    return batch[batch.length - 1]!._tag === "Finish" ? Effect.succeed(joined.batch()) : step
+    return batch[batch.length - 1]!._tag === "Finish" ? whole() : step
   }
   const step: Effect.Effect<Batch, E> = Pull.matchEffect(rest, {
     onSuccess: take,
     onFailure: (cause: Cause.Cause<E>) => Effect.failCause(cause),
-    onDone: () => Effect.succeed(joined.batch())
+    onDone: whole
   })
   return take(first)
 }

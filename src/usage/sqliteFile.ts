@@ -5,7 +5,7 @@
  * The windows of keys have a table of their own, written in the same transaction as the history. So the counters of a key are
  * a look-up, however long the history is.
  */
-import type { DatabaseSync } from "node:sqlite"
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import { joinAmount, nanosInUnit, splitAmount } from "../domain/decimal.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
@@ -228,13 +228,21 @@ type Place = readonly [hour: number, ...names: ReadonlyArray<string>]
 /** The position before all buckets of an hour. */
 const beginningOf = (hour: number): Place => [hour, ...dimensionNames.map(() => "")]
 
+type Row = ReadonlyArray<SQLOutputValue>
+
+/** The columns of a row. A statement with `setReturnArrays` returns arrays, which its types declare as records. */
+const columnsOf = (row: { readonly [column: string]: SQLOutputValue }): Row => Object.values(row)
+
+/** The position of a row that begins with one. */
+const placeOf = ([hour, ...rest]: Row): Place => [Number(hour), ...rest.slice(0, dimensionNames.length).map(String)]
+
 const placeAfter = `(${place}) > (${placeMarks})`
 const placeUpTo = `(${place}) <= (${placeMarks})`
 
 /** Buckets of the file that are summed between two yields. */
 const bucketsInPiece = 1000
 
-const sumsOf = (row: ReadonlyArray<unknown>): Sums => {
+const sumsOf = (row: Row): Sums => {
   const sums = zero()
   for (let i = 0; i < sumNames.length; i++) sums.values[i] = Number(row[placeLength + i])
   return sums
@@ -278,16 +286,18 @@ export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piec
   for (const statement of [ending, sums, errors]) statement.setReturnArrays(true)
   let after = beginningOf(from)
   for (;;) {
-    const found = ending.get(...after, to) as Place | undefined
+    const last = ending.get(...after, to)
+    const found = last === undefined ? undefined : placeOf(columnsOf(last))
     const upTo = found ?? beginningOf(to)
     const buckets = new Map<string, Bucket>()
-    for (const row of sums.all(...after, ...upTo, ...values) as unknown as ReadonlyArray<Array<unknown>>) {
-      const [hour, ...names] = row as unknown as Place
+    for (const row of sums.all(...after, ...upTo, ...values).map(columnsOf)) {
+      const at = placeOf(row)
+      const [hour, ...names] = at
       const dimensions = dimensionsBy((_, i) => names[i]!)
-      buckets.set(row.slice(0, placeLength).join("\u0000"), { hour, ...dimensions, sums: sumsOf(row) })
+      buckets.set(at.join("\u0000"), { hour, ...dimensions, sums: sumsOf(row) })
     }
-    for (const row of errors.all(...after, ...upTo, ...values) as unknown as ReadonlyArray<Array<unknown>>) {
-      const bucket = buckets.get(row.slice(0, placeLength).join("\u0000"))
+    for (const row of errors.all(...after, ...upTo, ...values).map(columnsOf)) {
+      const bucket = buckets.get(placeOf(row).join("\u0000"))
       if (bucket !== undefined) addErrors(bucket.sums, String(row[placeLength]), Number(row[placeLength + 1]))
     }
     yield { buckets: [...buckets.values()], looked: bucketsInPiece }
@@ -368,7 +378,7 @@ function* rollUp(db: DatabaseSync, since: number, before: number): Cooperative<v
   const statements = [...move("usage", quoted, place), ...move("usage_errors", ["count"], `${place}, code`)]
   let after = beginningOf(since)
   for (;;) {
-    const rows = next.all(...after, before) as unknown as ReadonlyArray<Place>
+    const rows = next.all(...after, before).map((row) => placeOf(columnsOf(row)))
     const hours = rows.filter(([hour]) => hour !== dayOf(hour))
     // Rows that another process has merged meanwhile no longer match the statements.
     if (hours.length > 0) {
