@@ -10,8 +10,11 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type { Conversation, Part, Turn } from "../domain/Conversation.ts"
 import type { JsonFields } from "../domain/json.ts"
+import { ParsedObject } from "../domain/schemas.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
 import { isUnnamed, upstreamNamed } from "../domain/upstreamNames.ts"
 
@@ -45,17 +48,24 @@ interface Sealed {
   readonly fields: JsonFields
 }
 
+type SealedText = JsonFields | readonly [string, JsonFields]
+
 /** Fields of `default` alone, as nodes of earlier versions write and read them; others in a list after their upstream's name. */
 const encodeSealed = ({ fields, upstream }: Sealed): string =>
   JSON.stringify(isUnnamed(upstream) ? fields : [upstream, fields])
 
-// A node wrote and encrypted it, so it needs no check.
-const decodeSealed = (text: string): Sealed => {
-  const value: JsonFields | readonly [string, JsonFields] = JSON.parse(text)
-  return Array.isArray(value)
-    ? { upstream: value[0], fields: value[1] }
-    : { upstream: upstreamNamed(undefined), fields: value as JsonFields }
-}
+const readSealed = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Union([Schema.Tuple([Schema.String, ParsedObject]), ParsedObject]))
+)
+
+const isOfUpstream = (sealed: SealedText): sealed is readonly [string, JsonFields] => Array.isArray(sealed)
+
+/** What a node has written; none in the form of another version. */
+const decodeSealed = (text: string): Option.Option<Sealed> =>
+  Option.map(readSealed(text), (sealed) =>
+    isOfUpstream(sealed)
+      ? { upstream: sealed[0], fields: sealed[1] }
+      : { upstream: upstreamNamed(undefined), fields: sealed })
 
 interface Kept {
   readonly sealed: Sealed
@@ -117,7 +127,9 @@ export class SealedCalls {
           onFailure: () => undefined,
           onSuccess: (text) => {
             this.know(owner, callId)
-            if (text !== undefined) this.insert(owner, callId, decodeSealed(text), 2 * text.length)
+            if (text === undefined) return
+            const sealed = decodeSealed(text)
+            if (Option.isSome(sealed)) this.insert(owner, callId, sealed.value, 2 * text.length)
           }
         }),
       { concurrency: lookedUpAtOnce, discard: true }

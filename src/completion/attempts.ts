@@ -86,6 +86,8 @@ const notOfDirect = gatewayError(
 export class Attempts<B, A> {
   private readonly work: AttemptWork<B, A>
   private readonly options: AttemptOptions
+  /** In order. */
+  private readonly targets: ReadonlyArray<Target>
   private readonly choice: Choice
   private readonly record: AttemptsRecord
   private tried = nothingTried
@@ -100,8 +102,9 @@ export class Attempts<B, A> {
     const { caller, request, route } = work
     this.work = work
     this.options = options
+    this.targets = carrying(work, accounts, config)
     this.choice = {
-      targets: carrying(work, accounts, config),
+      upstreams: this.targets.map(({ upstream }) => upstream),
       accounts: config.accounts,
       alsoOn: route.options.alsoOn,
       isPinned: caller._tag === "Managed" && caller.target !== undefined
@@ -111,11 +114,11 @@ export class Attempts<B, A> {
 
   /** Attempts until one succeeds or no further attempt is allowed. */
   open(): Effect.Effect<A, GatewayError> {
-    return this.choice.targets.length === 0 ? Effect.fail(notOfDirect) : this.at(firstStep(this.choice))
+    return this.targets.length === 0 ? Effect.fail(notOfDirect) : this.at(firstStep(this.choice))
   }
 
   private get isAlone(): boolean {
-    return this.choice.targets.length === 1
+    return this.targets.length === 1
   }
 
   /** Makes an attempt at one of the targets, in order of preference. */
@@ -131,10 +134,10 @@ export class Attempts<B, A> {
   private pastLimits(modelLimits: ModelLimits, step: Step): Effect.Effect<A, GatewayError> {
     const { config: { upstreams }, deadlines } = this.options
     const { candidates } = step
-    const waits = candidates.map((index) => modelLimits.waitFor(leaseTarget(this.choice.targets[index]!)))
+    const waits = candidates.map((index) => modelLimits.waitFor(leaseTarget(this.targets[index]!)))
     const open = candidates.filter((_, place) => waits[place] === 0)
     if (open.length > 0) return this.leased({ ...step, candidates: open }, waits[0] === 0)
-    const first = this.choice.targets[candidates[0]!]!.upstream
+    const first = this.targets[candidates[0]!]!.upstream
     const most = upstreams.get(first)?.limits.queue ?? 0
     const since = deadlines.now()
     this.record.waits()
@@ -169,7 +172,7 @@ export class Attempts<B, A> {
     if (scope.state._tag === "Closed") return Effect.interrupt
     const attempt = Scope.forkUnsafe(scope)
     this.count++
-    this.record.queued(this.count, config.upstreams.get(this.choice.targets[0]!.upstream)?.driver)
+    this.record.queued(this.count, config.upstreams.get(this.targets[0]!.upstream)?.driver)
     const leased = Effect.matchEffect(
       accounts.lease(this.work.caller, this.leaseOptions(step, mayHold)),
       {
@@ -183,7 +186,7 @@ export class Attempts<B, A> {
   private leaseOptions({ candidates, stay }: Step, mayHold: boolean): LeaseOptions {
     const { isImpatient = false, request: { id, style }, route, sticky } = this.work
     const { avoid, tries } = this.tried
-    const targets = this.served(candidates.map((index) => this.choice.targets[index]!))
+    const targets = this.served(candidates.map((index) => this.targets[index]!))
     const asked = { avoid, stay, style, sticky, request: id, targets }
     if (this.isAlone) return { ...asked, patience: isImpatient ? 0 : undefined }
     const { spread, wait } = route.options
@@ -199,7 +202,7 @@ export class Attempts<B, A> {
 
   /** The target of a lease: the first of its upstream that the configuration in effect still has. */
   private indexOf({ upstream }: Lease, candidates: ReadonlyArray<number>): number {
-    const { targets } = this.choice
+    const { targets } = this
     const ofUpstream = candidates.filter((index) => targets[index]!.upstream === upstream)
     const index = ofUpstream.find((index) => this.served([targets[index]!]).length > 0)
     return index ?? ofUpstream[0] ?? 0
@@ -234,7 +237,7 @@ export class Attempts<B, A> {
     const { options, record, work } = this
     const { accounts: { modelLimits }, config, deadlines, traced } = options
     const index = this.isAlone ? 0 : this.indexOf(lease, step.candidates)
-    const target = this.choice.targets[index]!
+    const target = this.targets[index]!
     this.hasWaited(lease.waited)
     record.leased(lease)
     const others = step.candidates.filter((other) => other !== index)

@@ -4,7 +4,6 @@
 import type { Account } from "../config/Account.ts"
 import type { Classification } from "../domain/classifyUpstreamFailure.ts"
 import { type AlsoOn, nextTry } from "../domain/nextTry.ts"
-import type { Target } from "../domain/routes.ts"
 
 /** A failed try of a request. */
 interface Failed {
@@ -15,10 +14,10 @@ interface Failed {
 
 /** What a request may choose from. */
 export interface Choice {
-  /** In order. */
-  readonly targets: ReadonlyArray<Target>
+  /** The upstream of each target, in order. */
+  readonly upstreams: ReadonlyArray<string>
   /** The accounts when the request started. */
-  readonly accounts: ReadonlyArray<Account>
+  readonly accounts: ReadonlyArray<Pick<Account, "disabled" | "identity" | "upstream">>
   readonly alsoOn: ReadonlyArray<AlsoOn>
   /** The request is pinned to an account. */
   readonly isPinned: boolean
@@ -63,7 +62,7 @@ interface Next {
   readonly tried: Tried
 }
 
-export const firstStep = ({ targets }: Choice): Step => ({ candidates: targets.map((_, index) => index) })
+export const firstStep = ({ upstreams }: Choice): Step => ({ candidates: upstreams.map((_, index) => index) })
 
 export const failedAt = (tried: Tried, target: number, failure: Classification): Tried => ({
   ...tried,
@@ -78,8 +77,8 @@ export const leavingOut = (tried: Tried, targets: ReadonlyArray<number>): Tried 
 export const hasTried = ({ tries }: Tried, index: number): boolean => tries.some(({ target }) => target === index)
 
 /** The targets that were not tried yet and may be. */
-export const untriedOf = ({ targets }: Choice, tried: Tried): ReadonlyArray<number> =>
-  targets.flatMap((_, index) => tried.out.has(index) || hasTried(tried, index) ? [] : [index])
+export const untriedOf = ({ upstreams }: Choice, tried: Tried): ReadonlyArray<number> =>
+  upstreams.flatMap((_, index) => tried.out.has(index) || hasTried(tried, index) ? [] : [index])
 
 /** True if the account is the best that a target has, and the request has failed on it: the next target comes first. */
 export const hasFailedOn = ({ avoid, tries }: Tried, account: string | undefined, index: number): boolean =>
@@ -87,7 +86,7 @@ export const hasFailedOn = ({ avoid, tries }: Tried, account: string | undefined
 
 /** True if an upstream has at most one account: another attempt would repeat the same request. */
 export const hasOneAccount = ({ accounts }: Choice, upstream: string): boolean => {
-  const isOne = ({ disabled, upstream: of }: Account) => of === upstream && !disabled
+  const isOne = ({ disabled, upstream: of }: Choice["accounts"][number]) => of === upstream && !disabled
   return accounts.findIndex(isOne) === accounts.findLastIndex(isOne)
 }
 
@@ -112,13 +111,13 @@ export const nextStep = (
   failure: Classification,
   account: string | undefined
 ): Next | undefined => {
-  const { targets } = choice
+  const { upstreams } = choice
   const last = tried.tries.at(-1)!
-  const upstream = targets[last.target]!.upstream
+  const upstream = upstreams[last.target]!
   const next = nextTry({
-    targets: targets.length,
+    targets: upstreams.length,
     tries: tried.tries,
-    hasAccount: targets.length === 1 || hasOtherAccount(choice, tried, upstream, account),
+    hasAccount: upstreams.length === 1 || hasOtherAccount(choice, tried, upstream, account),
     alsoOn: choice.alsoOn,
     isPinned: choice.isPinned,
     out: tried.out
@@ -133,7 +132,7 @@ export const nextStep = (
   const others = untriedOf(choice, tried).filter((index) => index !== next.target)
   const candidates = [next.target, ...others]
   const isRepeated = next.target === last.target && hasOneAccount(choice, upstream)
-  const isTriedAgain = targets.length > 1 && next._tag === "target" && hasTried(tried, next.target)
+  const isTriedAgain = upstreams.length > 1 && next._tag === "target" && hasTried(tried, next.target)
   if (isRepeated || isTriedAgain) {
     const retries = tried.retries + 1
     return {

@@ -98,6 +98,17 @@ describe("calls that other nodes may know", () => {
       assert.deepStrictEqual(asked, ["1", "2", "1"])
     }))
 
+  it.effect("are unknown in another form than this version writes", () =>
+    Effect.gen(function*() {
+      const { calls, kept, restored } = start()
+      const texts = ["", "3", "null", "[]", "[1,{}]", "[\"gpu\",{},{}]", "[\"default\",\"x\"]"]
+      for (const [i, text] of texts.entries()) kept.set(`a ${i}`, text)
+      kept.set("a good", "[\"default\",{\"x\":1}]")
+      yield* calls.lookUp("a", conversation(...texts.map((_, i) => `${i}`), "good"))!
+      for (const i of texts.keys()) assert.notProperty(restored("a", `${i}`), "sealed")
+      assert.deepInclude(restored("a", "good"), { sealed: { x: 1 } })
+    }))
+
   it.effect("are looked up again if the store did not answer", () =>
     Effect.gen(function*() {
       const { asked, calls, state } = start()
