@@ -99,15 +99,15 @@ export type { SessionOptions } from "./upstream/session/driver.ts"
 export { exchangesOf, layerHttpClient as httpClientExchanges } from "./upstream/transports/httpClient.ts"
 export { layerUndici as undiciExchanges } from "./upstream/transports/undici.ts"
 export type {
-  CarriedBody,
-  CarriedReply,
-  CarriedRequest,
   CompletionReply,
   CompletionRequest,
   Credential,
   Driver,
   Login,
   Recorder,
+  RelayedBody,
+  RelayedReply,
+  RelayedRequest,
   RoundRecorder,
   UpstreamModel,
   UpstreamSession

@@ -32,8 +32,8 @@ export interface AttemptWork<B, A> {
   readonly route: Route
   /** The conversation that prefers the account which answered it last. */
   readonly sticky?: Stickiness | undefined
-  /** Whether a target can carry the request. Asked only where the route has several. */
-  readonly canCarry: (driver: Driver, target: Target) => boolean
+  /** Whether a target can serve the request. Asked only where the route has several. */
+  readonly canServe: (driver: Driver, target: Target) => boolean
   /** Notes what the driver does not send. Returns the error if the driver cannot serve the request. */
   readonly refuse: (driver: Driver, target: Target) => GatewayError | undefined
   /** Starts the span of an attempt, counted from 1, while tracing is on. Without it, attempts have no spans. */

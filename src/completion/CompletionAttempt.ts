@@ -94,7 +94,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     return this.input.model
   }
 
-  canCarry(_: Driver, { model }: Target): boolean {
+  canServe(_: Driver, { model }: Target): boolean {
     return model.images !== false || !hasPictures(this.input.conversation)
   }
 

@@ -108,7 +108,7 @@ export interface RequestStats {
   calls: number
   /** Calls that were cut off or could not be repaired. */
   brokenCalls: number
-  /** Progress of a request whose reply is no conversation: embeddings, carried requests; `undefined` for others. */
+  /** Progress of a request whose reply is no conversation: embeddings, relayed requests; `undefined` for others. */
   progress: "begun" | "done" | undefined
   /** Paths of what had no effect or no place (`ignored.ts`), as far as they are named, and the number of the others. */
   ignored: Array<string> | undefined

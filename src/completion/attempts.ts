@@ -1,7 +1,7 @@
 /**
  * The attempts of one request, one after another, until one succeeds or none is left.
  *
- * Completions, embeddings and carried requests go by the same attempts. Nothing has been sent before an attempt's output, so an
+ * Completions, embeddings and relayed requests go by the same attempts. Nothing has been sent before an attempt's output, so an
  * earlier failure may be retried: on another account of the target, or on another target of the route (`targetChoice.ts`).
  */
 import * as Effect from "effect/Effect"
@@ -58,10 +58,10 @@ export interface AttemptOptions {
 }
 
 /**
- * The targets that a request may go to: those that can carry it, or all, of which the first one's refusal says why none can. A caller's own
+ * The targets that a request may go to: those that can serve it, or all, of which the first one's refusal says why none can. A caller's own
  * token goes to one upstream alone, and nowhere if that does not serve the model.
  */
-const carrying = <B, A>(
+const able = <B, A>(
   work: AttemptWork<B, A>,
   accounts: AccountPool,
   { auth }: GatewayConfig
@@ -71,7 +71,7 @@ const carrying = <B, A>(
   if (targets.length === 1) return targets
   const able = targets.filter((target) => {
     const driver = accounts.driverOf(target.upstream)
-    return target.enabled && driver !== undefined && work.canCarry(driver, target)
+    return target.enabled && driver !== undefined && work.canServe(driver, target)
   })
   return able.length > 0 ? able : targets
 }
@@ -102,7 +102,7 @@ export class Attempts<B, A> {
     const { caller, request, route } = work
     this.work = work
     this.options = options
-    this.targets = carrying(work, accounts, config)
+    this.targets = able(work, accounts, config)
     this.choice = {
       upstreams: this.targets.map(({ upstream }) => upstream),
       accounts: config.accounts,
@@ -293,7 +293,7 @@ export class Attempts<B, A> {
     return this.work.refuse(lease.driver, target)
   }
 
-  /** Goes on without a target that cannot carry the request. */
+  /** Goes on without a target that cannot serve the request. */
   private without(index: number, refused: GatewayError): Effect.Effect<A, GatewayError> {
     this.tried = leavingOut(this.tried, [index])
     this.count--

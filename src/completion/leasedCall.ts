@@ -67,7 +67,7 @@ class CallAttempt<A> implements AttemptWork<A, A> {
     return this.input.isImpatient === true
   }
 
-  canCarry(driver: Driver): boolean {
+  canServe(driver: Driver): boolean {
     return this.input.canCall(driver)
   }
 

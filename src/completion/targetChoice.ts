@@ -26,7 +26,7 @@ export interface Choice {
 /** What a request has tried. */
 export interface Tried {
   readonly tries: ReadonlyArray<Failed>
-  /** Targets that turned out to have no account for the request, or to be unable to carry it. */
+  /** Targets that turned out to have no account for the request, or to be unable to serve it. */
   readonly out: ReadonlySet<number>
   /** Accounts on which this request has failed. */
   readonly avoid: ReadonlySet<string>

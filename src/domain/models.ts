@@ -74,16 +74,16 @@ const embeddingModels: ReadonlyArray<Model> = (
 /** The well-known embedding model of a name in normal form. */
 export const embeddingModel = (name: string): Model | undefined => embeddingModels.find(({ id }) => id === name)
 
-/** Well-known models of the carried endpoints. A closed list, as that of embedding models is. */
-const carriedModels: ReadonlyArray<Model> = (
+/** Well-known models of the relayed endpoints. A closed list, as that of embedding models is. */
+const relayedModels: ReadonlyArray<Model> = (
   "gpt-3.5-turbo-instruct davinci-002 babbage-002 omni-moderation-latest text-moderation-latest text-moderation-stable " +
   "dall-e-2 dall-e-3 gpt-image-1 gpt-image-1-mini gpt-image-1.5 tts-1 tts-1-hd gpt-4o-mini-tts whisper-1 gpt-4o-transcribe " +
   "gpt-4o-mini-transcribe gpt-4o-transcribe-diarize whisper-large-v3 whisper-large-v3-turbo kokoro bge-reranker-v2-m3 " +
   "bge-reranker-large jina-reranker-v2-base-multilingual rerank-v3.5 rerank-english-v3.0 rerank-multilingual-v3.0"
 ).split(" ").map((id) => ({ id, reasoning: false, search: false }))
 
-/** The well-known model of the carried endpoints with a name in normal form. */
-export const carriedModel = (name: string): Model | undefined => carriedModels.find(({ id }) => id === name)
+/** The well-known model of the relayed endpoints with a name in normal form. */
+export const relayedModel = (name: string): Model | undefined => relayedModels.find(({ id }) => id === name)
 
 /** The models that the messages style's own names stand for. */
 export interface MessagesMapping {

@@ -35,7 +35,7 @@ export interface FailedTry {
 
 /** The state of a request after a failed try. */
 export interface TriedRequest {
-  /** The number of targets that can carry the request. */
+  /** The number of targets that can serve the request. */
   readonly targets: number
   /** At least one, the latest last. */
   readonly tries: ReadonlyArray<FailedTry>
@@ -44,7 +44,7 @@ export interface TriedRequest {
   readonly alsoOn: ReadonlyArray<AlsoOn>
   /** The request is pinned to an account: no other account or target serves it. */
   readonly isPinned: boolean
-  /** Targets that have no account for the request at present, or cannot carry it. */
+  /** Targets that have no account for the request at present, or cannot serve it. */
   readonly out?: ReadonlySet<number> | undefined
 }
 

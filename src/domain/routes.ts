@@ -9,7 +9,6 @@
  */
 import { type GatewayError, gatewayError } from "./GatewayError.ts"
 import {
-  carriedModel,
   embeddingModel,
   familyModel,
   isServersOwnName,
@@ -17,7 +16,8 @@ import {
   type MessagesMapping,
   type Model,
   nativeModels,
-  normalizeModelName
+  normalizeModelName,
+  relayedModel
 } from "./models.ts"
 import { nearest } from "./nearest.ts"
 import type { AlsoOn } from "./nextTry.ts"
@@ -96,10 +96,10 @@ export interface Route extends Model {
 }
 
 /**
- * The kind of a request: some names have a meaning of their own in it. `carried`: requests that are carried as they are, for which
- * names of families mean nothing; in those of `carriedText` they do.
+ * The kind of a request: some names have a meaning of their own in it. `relayed`: requests that go through as they are, for which
+ * names of families mean nothing; in those of `relayedText` they do.
  */
-export type NameFamily = "chat" | "messages" | "embeddings" | "carried" | "carriedText"
+export type NameFamily = "chat" | "messages" | "embeddings" | "relayed" | "relayedText"
 
 /** The configuration, indexed. */
 export interface RouteTable {
@@ -266,7 +266,7 @@ const served = (config: RouteConfig, name: string): Model | undefined => {
 
 const wellKnown = (family: NameFamily, name: string): Model | undefined => {
   if (family === "embeddings") return embeddingModel(name)
-  return family === "carried" || family === "carriedText" ? carriedModel(name) : undefined
+  return family === "relayed" || family === "relayedText" ? relayedModel(name) : undefined
 }
 
 /**
@@ -291,7 +291,7 @@ export const resolveRoute = (table: RouteTable, family: NameFamily, requested: s
   const found = findConfigured(table, name)
   if (found !== undefined || addressed(table, name) !== undefined) return found
   const own = byDefault(table, served(config, name) ?? wellKnown(family, name))
-  if (own !== undefined || family === "carried") return own
+  if (own !== undefined || family === "relayed") return own
   const mapped = family === "messages" ? mappedModel(config.mapping, name) : undefined
   if (mapped !== undefined) return findNamed(table, normalizeModelName(mapped))
   return familyRoute(table, name)
@@ -348,7 +348,7 @@ export const routeNotFound = (
   })
 }
 
-const nameFamilies: ReadonlyArray<NameFamily> = ["chat", "messages", "embeddings", "carried"]
+const nameFamilies: ReadonlyArray<NameFamily> = ["chat", "messages", "embeddings", "relayed"]
 
 /** What the `models` of a key allow. */
 export interface AllowedRoutes {

@@ -62,8 +62,8 @@ export const completing: ReadonlyArray<ErrorCode> = [
 /** Errors of embeddings. */
 export const embedding: ReadonlyArray<ErrorCode> = [...completing, "embeddings_unavailable"]
 
-/** Errors of carried requests. */
-export const carrying: ReadonlyArray<ErrorCode> = [...completing, "not_found", "request_timeout"]
+/** Errors of relayed requests. */
+export const relaying: ReadonlyArray<ErrorCode> = [...completing, "not_found", "request_timeout"]
 
 /** Errors of authenticated reads. */
 export const reading: ReadonlyArray<ErrorCode> = [...always, "authentication_failed"]

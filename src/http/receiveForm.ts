@@ -16,7 +16,7 @@ import { type GatewayError, gatewayError, invalidRequest } from "../domain/Gatew
 import type { Limits } from "../domain/limits.ts"
 import { boundaryOf, type FormPiece, FormScan, modelPlace } from "../domain/stream/FormScan.ts"
 import { type ChunkPull, fromPullOnce } from "../domain/stream/transduce.ts"
-import type { CarriedBody } from "../upstream/Upstream.ts"
+import type { RelayedBody } from "../upstream/Upstream.ts"
 import { modelFault } from "./bodyLimits.ts"
 import { pacedBody } from "./BodyPace.ts"
 import { encodingFault, smallBody, tooLarge, tooMuchHeld } from "./receiveBody.ts"
@@ -66,7 +66,7 @@ export class ReceivedForm {
   }
 
   /** The body with the server's name of the model. */
-  body(model: string): CarriedBody {
+  body(model: string): RelayedBody {
     const { contentType, length } = this.form
     const name = Buffer.from(model)
     return {

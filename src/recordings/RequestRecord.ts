@@ -70,7 +70,7 @@ export interface RequestFacts {
   /** The sentence of the error. */
   readonly errorMessage: string | undefined
   readonly calls: number
-  /** Progress of a request whose reply is no conversation: embeddings, carried requests; `undefined` for others. */
+  /** Progress of a request whose reply is no conversation: embeddings, relayed requests; `undefined` for others. */
   readonly progress: "begun" | "done" | undefined
   /** Paths of the fields without effect, and the number of those that are not named. */
   readonly ignored: ReadonlyArray<string> | undefined

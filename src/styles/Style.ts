@@ -9,7 +9,7 @@ export const playedStyles = ["chat", "responses", "messages", "generate"] as con
 
 export type PlayedStyle = typeof playedStyles[number]
 
-/** Names of the styles whose requests are recorded. */
+/** Names of the styles whose requests are recorded. `carried` is the name of the relayed endpoints in records and in the API documents. */
 export const recordedStyles = ["chat", "responses", "embeddings", "carried", "messages", "generate"] as const
 
 /** A request for one reply, independent of the style. */

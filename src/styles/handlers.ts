@@ -3,12 +3,12 @@
  * without them; a style without handlers here is a compile error in `server/Gateway.ts`.
  */
 import * as Layer from "effect/Layer"
-import { CarriedHandlers } from "./carried/Handlers.ts"
 import { ChatHandlers } from "./chat/Handlers.ts"
 import { EmbeddingsHandlers } from "./embeddings/Handlers.ts"
 import { GenerateHandlers } from "./generate/Handlers.ts"
 import { MessagesHandlers } from "./messages/Handlers.ts"
 import { ModelsHandlers } from "./models/Handlers.ts"
+import { RelayedHandlers } from "./relayed/Handlers.ts"
 import { ResponsesHandlers } from "./responses/Handlers.ts"
 import { UsageHandlers } from "./usage/Handlers.ts"
 
@@ -16,7 +16,7 @@ export const StyleHandlers = Layer.mergeAll(
   ChatHandlers,
   ResponsesHandlers,
   EmbeddingsHandlers,
-  CarriedHandlers,
+  RelayedHandlers,
   MessagesHandlers,
   GenerateHandlers,
   ModelsHandlers,

@@ -2,12 +2,12 @@
  * The client API styles, in the order of the API documents. The contract, the errors of paths without a route, hints for
  * wrong addresses, replayed samples and metrics are made from this list; `handlers.ts` lists their handlers.
  */
-import { CarriedGroup } from "./carried/Api.ts"
 import { ChatGroup } from "./chat/Api.ts"
 import { EmbeddingsGroup } from "./embeddings/Api.ts"
 import { GenerateGroup } from "./generate/Api.ts"
 import { MessagesGroup } from "./messages/Api.ts"
 import { ModelsGroup } from "./models/Api.ts"
+import { RelayedGroup } from "./relayed/Api.ts"
 import { ResponsesGroup } from "./responses/Api.ts"
 import { sampleFunctions, type SamplePrompt, type SampleRequest, type Styles } from "./Style.ts"
 import { UsageGroup } from "./usage/Api.ts"
@@ -38,7 +38,7 @@ const responses = {
 
 const embeddings = { group: EmbeddingsGroup, basePaths: ["/v1"], operation: "embeddings" } as const
 
-const carried = { group: CarriedGroup, basePaths: ["/v1"], operation: "carried" } as const
+const relayed = { group: RelayedGroup, basePaths: ["/v1"], operation: "carried" } as const
 
 const messages = {
   group: MessagesGroup,
@@ -76,7 +76,7 @@ export const styles = [
   chat,
   responses,
   embeddings,
-  carried,
+  relayed,
   messages,
   generate,
   models,

@@ -61,7 +61,7 @@ export interface RoundRecorder {
 /** Records every round of a completion: the first request and each continue. Must be cheap and must not throw. */
 export interface Recorder {
   readonly round: (info: {
-    /** `completion`, `continue` or `carried`. */
+    /** `completion`, `continue` or `relayed`. */
     readonly label: string
     /** The protocol of the response's bytes. */
     readonly protocol: UpstreamProtocol
@@ -136,7 +136,7 @@ export interface EmbeddingsRequest {
   readonly dimensions: number | undefined
   /** The vendor's own fields of each input, for a driver of the family. */
   readonly own?: VendorInputs | undefined
-  /** Fields of the caller's body that the gateway does not model; a driver sends those that it carries. */
+  /** Fields of the caller's body that the gateway does not model; a driver sends those that it passes. */
   readonly fields?: ServerFields | undefined
   readonly token: string | undefined
   /** The budget of the request. */
@@ -151,7 +151,7 @@ export interface EmbeddingsReply {
 }
 
 /** A body that the server gets as it is. */
-export interface CarriedBody {
+export interface RelayedBody {
   readonly content: RequestBody
   readonly contentType: string
   /** The length of a body that arrives while it is sent, if it is known. */
@@ -161,20 +161,20 @@ export interface CarriedBody {
 }
 
 /** A request that the server gets as it is. Only the model's name is the server's own. */
-export interface CarriedRequest {
+export interface RelayedRequest {
   readonly model: UpstreamModel
   readonly token: string | undefined
   /** Below the address of the API's version: `/rerank`. */
   readonly path: string
   readonly accept: string
   /** Makes the body with the server's name of the model. */
-  readonly body: (model: string) => CarriedBody
+  readonly body: (model: string) => RelayedBody
   readonly budget: RequestBudget
   readonly recorder?: Recorder | undefined
 }
 
 /** A reply that callers get as it is, once its first bytes are there and are no error. */
-export interface CarriedReply {
+export interface RelayedReply {
   readonly status: number
   /** A header of the reply, by its name in lower case. */
   readonly header: (name: string) => string | undefined
@@ -253,11 +253,11 @@ export interface Driver {
   /** Makes embeddings, if the upstream can. */
   readonly embed?: ((request: EmbeddingsRequest) => Effect.Effect<EmbeddingsReply, UpstreamFailure>) | undefined
   /**
-   * Carries a request of another endpoint of the family, if the upstream may have it. Fails with the error of a body that turns out to be
+   * Relays a request of another endpoint of the family, if the upstream may have it. Fails with the error of a body that turns out to be
    * wrong while it is sent. The scope owns the connection.
    */
-  readonly carry?:
-    | ((request: CarriedRequest) => Effect.Effect<CarriedReply, UpstreamFailure | GatewayError, Scope.Scope>)
+  readonly relay?:
+    | ((request: RelayedRequest) => Effect.Effect<RelayedReply, UpstreamFailure | GatewayError, Scope.Scope>)
     | undefined
   /** Counts the tokens of a conversation, if the upstream can. */
   readonly countTokens?: ((request: CountRequest) => Effect.Effect<number, UpstreamFailure>) | undefined

@@ -50,7 +50,7 @@ const endpoints: ReadonlyArray<readonly [name: string, path: string, fields: Rea
   ["a count of tokens", "/v1/messages/count_tokens", [business, json], "{"],
   ["a generation", "/v1beta/models/upstream-chat:generateContent", [business, json], "{"],
   ["embeddings", "/v1/embeddings", [business, json], "{"],
-  ["a carried request", "/v1/images/generations", [business, json], "{"],
+  ["a relayed request", "/v1/images/generations", [business, json], "{"],
   ["a form", "/v1/audio/transcriptions", [business, form], "--cut\r\n"],
   [
     "a form that is sent on while it arrives",

@@ -7,7 +7,7 @@
 import * as Option from "effect/Option"
 import { Call, type Outcome, type Steps } from "./Call.ts"
 import { accepted, type CallName, callOf, type CompletionBody, decodeBody, refused, turnedAway } from "./calls.ts"
-import { answerWith, carryWith, replyWith } from "./faults.ts"
+import { answerWith, deliverWith, replyWith } from "./faults.ts"
 import { AnyLogin, dropOldest, type Identified, type Logins } from "./logins.ts"
 import type { FaultSpec, Reply, ReplySettings, ScriptedFault } from "./Reply.ts"
 import { type MessageIds, replyStream } from "./round.ts"
@@ -149,7 +149,7 @@ export class Answerer {
     if (answer === badRequest || answer === noMessage) {
       this.violated(`${name} ${answer === badRequest ? "of another form" : "of an unknown message"}: ${request.body}`)
     }
-    call.steps = record.faults.reduce((steps, fault) => carryWith(fault, steps), answer)
+    call.steps = record.faults.reduce((steps, fault) => deliverWith(fault, steps), answer)
     return call
   }
 

@@ -1,8 +1,8 @@
 /**
  * Faults of the embedded upstream: what each name does, and the options that a script may give it.
  *
- * A fault acts at one of four places: it answers in place of the call (`answer`), spoils how a right reply is carried
- * (`carry`), changes the content of the reply (`reply`), or changes its event stream (`stream`).
+ * A fault acts at one of four places: it answers in place of the call (`answer`), spoils how a right reply is delivered
+ * (`deliver`), changes the content of the reply (`reply`), or changes its event stream (`stream`).
  */
 import { Hang, Reset, type Steps, Wait } from "./Call.ts"
 import { type CallName, plainReply, refused, turnedAway } from "./calls.ts"
@@ -14,7 +14,7 @@ import type { Draft } from "./wire.ts"
 interface FaultRow {
   readonly about: string
   readonly answer?: (fault: FaultSpec) => Steps
-  readonly carry?: (fault: FaultSpec, steps: Steps) => Steps
+  readonly deliver?: (fault: FaultSpec, steps: Steps) => Steps
   readonly reply?: (fault: FaultSpec, reply: Reply) => Reply
   readonly stream?: (fault: FaultSpec, draft: Draft) => Draft
   /** The fault applies to continued streams only. */
@@ -89,11 +89,11 @@ const rows = {
   "hang-before-headers": { about: "silence before the head", answer: () => [Hang] },
   "slow": {
     about: "1 s, or `ms=N`, before the head",
-    carry: (fault, steps) => [Wait(fault.millis ?? 1000), ...steps]
+    deliver: (fault, steps) => [Wait(fault.millis ?? 1000), ...steps]
   },
   "wrong-content-type": {
     about: "the right body as `text/plain`",
-    carry: (_, steps) =>
+    deliver: (_, steps) =>
       steps.map((step) =>
         step._tag === "Head" ? { ...step, headers: { ...step.headers, "content-type": "text/plain" } } : step
       )
@@ -152,8 +152,8 @@ const rowOf = ({ name }: FaultSpec): FaultRow | undefined => isFault(name) ? byN
 /** The answer that a fault gives in place of the call; `undefined` if the call proceeds. */
 export const answerWith = (fault: FaultSpec): Steps | undefined => rowOf(fault)?.answer?.(fault)
 
-/** Spoils how a reply is carried. */
-export const carryWith = (fault: FaultSpec, steps: Steps): Steps => rowOf(fault)?.carry?.(fault, steps) ?? steps
+/** Spoils how a reply is delivered. */
+export const deliverWith = (fault: FaultSpec, steps: Steps): Steps => rowOf(fault)?.deliver?.(fault, steps) ?? steps
 
 /** Changes the content of a reply. */
 export const replyWith = (fault: FaultSpec, reply: Reply): Reply => rowOf(fault)?.reply?.(fault, reply) ?? reply
@@ -166,8 +166,8 @@ export const usualCall = (name: FaultName): CallName => byName[name].continued =
 
 /** Whether a fault can happen to a call: faults of replies and streams need a call that has one. */
 export const faultFits = (name: FaultName, call: CallName): boolean => {
-  const { answer, carry, continued, stream } = byName[name]
-  return answer !== undefined || carry !== undefined || (call === "continue" && stream !== undefined) ||
+  const { answer, deliver, continued, stream } = byName[name]
+  return answer !== undefined || deliver !== undefined || (call === "continue" && stream !== undefined) ||
     (call === "completion" && continued !== true)
 }
 

@@ -18,10 +18,10 @@ import {
 } from "../server/ServerClient.ts"
 import type { ServerOptions } from "../server/ServerOptions.ts"
 import { saysThinking } from "../server/thinking.ts"
-import type { CarriedRequest, CompletionRequest, Driver, EmbeddingsRequest } from "../Upstream.ts"
+import type { CompletionRequest, Driver, EmbeddingsRequest, RelayedRequest } from "../Upstream.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { readEmbeddings } from "./embeddings.ts"
-import { carriedFields, carriesField, chatRequest, sendsVendorFields } from "./requestBody.ts"
+import { chatRequest, passedFields, passesField, sendsVendorFields } from "./requestBody.ts"
 import { unknownNames } from "./thinking.ts"
 
 /** Makes the driver. */
@@ -31,7 +31,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: Serve
   const thinkingWords = new Map(options.models.map((model) => [model.id, model.thinking]))
   const reasoningNames = unknownNames()
   const policy = options.fields ?? "pass"
-  const carries = carriesField(policy)
+  const isPassed = passesField(policy)
   const client = makeServerClient(exchanges, {
     name: "openai",
     upstream: options.upstream,
@@ -65,7 +65,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: Serve
     const { budget, dimensions, fields = {}, inputs, model, token } = request
     const asked = { id: model.id, name: names.get(model.id) ?? model.id }
     const body = JSON.stringify({
-      ...carriedFields(fields, carries),
+      ...passedFields(fields, isPassed),
       model: asked.name,
       input: inputs,
       encoding_format: "float",
@@ -90,11 +90,11 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: Serve
     })
   }, Effect.scoped)
 
-  const carry = (request: CarriedRequest) =>
+  const relay = (request: RelayedRequest) =>
     Effect.flatMap(Effect.scope, (scope) => {
       const { id } = request.model
       if (!request.budget.takeCall()) return Effect.fail(request.budget.noCallLeft("completion"))
-      return client.carry(request, { id, name: names.get(id) ?? id }, scope)
+      return client.relay(request, { id, name: names.get(id) ?? id }, scope)
     })
 
   return {
@@ -102,12 +102,12 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: Serve
     family: "openai",
     verify: client.verify("/models"),
     embed,
-    carry,
+    relay,
     listModels: client.listModels("/models", listedIds),
     sends: {
       sampling: () => true,
       thinking: (model, thinking) => saysThinking(thinking, thinkingWords.get(model.id)),
-      fields: carries,
+      fields: isPassed,
       vendorFields: sendsVendorFields(policy, tools)
     },
     // Most self-hosted servers need no key; others refuse by themselves.

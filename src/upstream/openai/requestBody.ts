@@ -109,7 +109,7 @@ const overrides = ({ output, sampling, serverFields, stop }: Conversation, name:
 }
 
 /** Tells whether a field that the gateway does not model is sent. */
-export const carriesField = (policy: FieldPolicy): NonNullable<DriverSends["fields"]> => {
+export const passesField = (policy: FieldPolicy): NonNullable<DriverSends["fields"]> => {
   const isPassed = passesUnwritten(policy)
   return (name, conversation) => isPassed(name) && (conversation === undefined || !overrides(conversation, name))
 }
@@ -121,10 +121,10 @@ export const sendsVendorFields = (policy: FieldPolicy, mode: ToolMode): (name: s
 }
 
 /** The fields that are sent, as a new object. */
-export const carriedFields = (
+export const passedFields = (
   fields: ServerFields,
-  carries: (name: string) => boolean
-): Record<string, Json> => Object.fromEntries(Object.entries(fields).filter(([name]) => carries(name)))
+  isPassed: (name: string) => boolean
+): Record<string, Json> => Object.fromEntries(Object.entries(fields).filter(([name]) => isPassed(name)))
 
 /** A request to send. */
 export interface ChatRequest {
@@ -156,14 +156,14 @@ export function* chatRequest(
   thinking: ThinkingOptions = {},
   policy: FieldPolicy = "pass"
 ): Cooperative<ChatRequest> {
-  const carries = carriesField(policy)
+  const isPassed = passesField(policy)
   const sends = passes(policy)
   const enabled = toolsEnabled(conversation)
   // A sequence within the arguments of a call as text would end the call, so the gateway applies the sequences itself.
   const stop = enabled && mode === "prompt" ? [] : conversation.stop
   const { serverFields } = conversation
   const request: Record<string, Json> = {
-    ...(serverFields === undefined ? {} : carriedFields(serverFields, carries)),
+    ...(serverFields === undefined ? {} : passedFields(serverFields, isPassed)),
     model,
     messages: yield* messagesOf(conversation, mode, mode === "native" ? { ...thinking, sends } : thinking),
     stream: true,

@@ -20,7 +20,6 @@ import { putBack, takePullUnsafe } from "../../domain/stream/transduce.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { isUnnamed, placeOfUpstream, upstreamNamed } from "../../domain/upstreamNames.ts"
 import type { RequestBudget } from "../budget.ts"
-import { errorIn, firstBytes, isText } from "../carriedReply.ts"
 import { type ChunkDecoder, decodeBody, replyDecoder } from "../decodeBody.ts"
 import {
   type Exchange,
@@ -31,12 +30,13 @@ import {
   secretsWith
 } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
+import { errorIn, firstBytes, isText } from "../relayedReply.ts"
 import type {
-  CarriedReply,
-  CarriedRequest,
   CompletionReply,
   CompletionRequest,
   Recorder,
+  RelayedReply,
+  RelayedRequest,
   RoundRecorder
 } from "../Upstream.ts"
 
@@ -325,16 +325,16 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
         return Effect.flatMapEager(startCooperatively(say(request)), (call) => send(request, token, call, scope))
       }))
 
-  /** Carries a request and waits for the first bytes of the reply. */
-  const carry = (
-    { accept, body, budget, path, recorder, token }: CarriedRequest,
+  /** Relays a request and waits for the first bytes of the reply. */
+  const relay = (
+    { accept, body, budget, path, recorder, token }: RelayedRequest,
     model: RequestedModel,
     scope: Scope.Scope
-  ): Effect.Effect<CarriedReply, UpstreamFailure | GatewayError> => {
+  ): Effect.Effect<RelayedReply, UpstreamFailure | GatewayError> => {
     const { content, contentType, length, recorded } = body(model.name)
     let fault: GatewayError | undefined
     const noteFault = Stream.tapError((error: GatewayError) => Effect.sync(() => fault = error))
-    const carried = call(
+    const relayed = call(
       {
         label: "carried",
         request: { budget, recorder },
@@ -361,7 +361,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
           budget.progressed()
           return budget.addBytes(bytes[0].length) ? Effect.succeed(bytes) : Effect.fail(budget.tooManyBytes("stream"))
         })
-        return Effect.flatMap(firstBytes(pull, type, budget), (first): Effect.Effect<CarriedReply, UpstreamFailure> => {
+        return Effect.flatMap(firstBytes(pull, type, budget), (first): Effect.Effect<RelayedReply, UpstreamFailure> => {
           const error = errorIn(first, type)
           if (error !== undefined && isError(error)) {
             return Effect.flip(refusal("completion", exchange, JSON.stringify(error), token, model))
@@ -375,7 +375,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       }
     )
     // The exchange ends with its body.
-    return Effect.mapError(carried, (failure) => fault ?? failure)
+    return Effect.mapError(relayed, (failure) => fault ?? failure)
   }
 
   /**
@@ -410,5 +410,5 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
         .filter((name) => name.trim() !== "" && name.length <= longestName).slice(0, mostListed)
     }, Effect.scoped)
 
-  return { carry, complete, isAnswer, listModels, readBody, refusal, start, verify }
+  return { relay, complete, isAnswer, listModels, readBody, refusal, start, verify }
 }

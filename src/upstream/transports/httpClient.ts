@@ -26,7 +26,7 @@ const toClientRequest = ({ body, headers, method, origin, path }: ExchangeReques
 }
 
 /** Runs a request and reports to the exchange. */
-const carry = (client: HttpClient.HttpClient, request: ExchangeRequest, exchange: Exchange, open: Latch.Latch) =>
+const send = (client: HttpClient.HttpClient, request: ExchangeRequest, exchange: Exchange, open: Latch.Latch) =>
   Effect.gen(function*() {
     const response = yield* HttpClient.withScope(client).execute(toClientRequest(request, exchange))
     exchange.began(response.status, response.headers)
@@ -61,7 +61,7 @@ export const exchangesOf = (
       start: traced(propagate, (request, options) => {
         const exchange = new Exchange(options, deadlines, request.origin, shutdown)
         const open = Latch.makeUnsafe(true)
-        const fiber = run(carry(client, request, exchange, open))
+        const fiber = run(send(client, request, exchange, open))
         exchange.attach({
           pause: () => open.closeUnsafe(),
           resume: () => open.openUnsafe(),

@@ -1,9 +1,9 @@
 /**
- * The endpoints that are carried: what the gateway has to know of each. Everything else of their requests and replies is the server's.
+ * The endpoints that are relayed: what the gateway has to know of each. Everything else of their requests and replies is the server's.
  */
 
-/** A carried endpoint. */
-export interface CarriedEndpoint {
+/** A relayed endpoint. */
+export interface RelayedEndpoint {
   /** Below the API's version. */
   readonly path: string
   /** Requests may be forms with files. */
@@ -18,7 +18,7 @@ export interface CarriedEndpoint {
   readonly model?: string
 }
 
-export const carriedEndpoints = {
+export const relayedEndpoints = {
   completions: { path: "/completions", isText: true, hasChoices: true, takesFamilies: true },
   rerank: { path: "/rerank", isText: true },
   score: { path: "/score", isText: true },
@@ -28,4 +28,4 @@ export const carriedEndpoints = {
   speech: { path: "/audio/speech", isText: true },
   transcriptions: { path: "/audio/transcriptions", hasFiles: true },
   translations: { path: "/audio/translations", hasFiles: true }
-} as const satisfies { readonly [name: string]: CarriedEndpoint }
+} as const satisfies { readonly [name: string]: RelayedEndpoint }

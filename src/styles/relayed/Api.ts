@@ -1,5 +1,5 @@
 /**
- * Contract of the carried endpoints: requests and replies of an OpenAI-compatible server that go through as they are. The schemas
+ * Contract of the relayed endpoints: requests and replies of an OpenAI-compatible server that go through as they are. The schemas
  * document the usual fields; the gateway reads `model` only.
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
@@ -8,10 +8,10 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/schemas.ts"
-import { carrying, documented } from "../../http/documented.ts"
+import { documented, relaying } from "../../http/documented.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
-import { carriedEndpoints } from "./endpoints.ts"
+import { relayedEndpoints } from "./endpoints.ts"
 
 const model = Schema.NonEmptyString.annotate({
   description: "An id of `upstream.models`, an alias, a native model id, or a well-known model of this endpoint."
@@ -31,7 +31,7 @@ const texts = Schema.Union([Schema.String, Schema.Array(Schema.String)])
 const file = Schema.String.annotate({ description: "The file.", format: "binary" })
 
 /** The body as it is read. */
-export const CarriedBody = Schema.Struct({
+export const RelayedBody = Schema.Struct({
   model: Schema.optionalKey(Schema.NonEmptyString),
   stream: Schema.optionalKey(Schema.Unknown)
 })
@@ -52,7 +52,7 @@ const Events = HttpApiSchema.StreamSse({
 const at = <const Path extends string>(endpoint: { readonly path: Path }): `/v1${Path}` => `/v1${endpoint.path}`
 
 const { completions, edits, images, moderations, rerank, score, speech, transcriptions, translations } =
-  carriedEndpoints
+  relayedEndpoints
 
 const asItIs = "Goes to an OpenAI-compatible server as it is; only the model's name is the server's."
 
@@ -61,16 +61,16 @@ const asItIsWithFile =
   "passed on while it arrives."
 
 /** The documents of an endpoint. */
-const carried = (summary: string, example: object, description = asItIs) =>
-  documented({ summary, description, errors: carrying, example })
+const relayed = (summary: string, example: object, description = asItIs) =>
+  documented({ summary, description, errors: relaying, example })
 
-/** The carried endpoints. */
-export class CarriedGroup extends HttpApiGroup.make("carried").add(
+/** The relayed endpoints. */
+export class RelayedGroup extends HttpApiGroup.make("carried").add(
   HttpApiEndpoint.post("completions", at(completions), {
     payload: Schema.Struct({ model, prompt: prompts, stream, max_tokens: optional(Schema.Int) }),
     success: [Reply, Events]
   }).annotateMerge(
-    carried("Complete a text", { model: "gpt-3.5-turbo-instruct", prompt: "Once upon a time", max_tokens: 16 })
+    relayed("Complete a text", { model: "gpt-3.5-turbo-instruct", prompt: "Once upon a time", max_tokens: 16 })
   ),
   HttpApiEndpoint.post("rerank", at(rerank), {
     payload: Schema.Struct({
@@ -81,7 +81,7 @@ export class CarriedGroup extends HttpApiGroup.make("carried").add(
     }),
     success: Reply
   }).annotateMerge(
-    carried("Rank documents", {
+    relayed("Rank documents", {
       model: "bge-reranker-v2-m3",
       query: "What is a gateway?",
       documents: ["A door in a wall.", "A fruit."]
@@ -91,7 +91,7 @@ export class CarriedGroup extends HttpApiGroup.make("carried").add(
     payload: Schema.Struct({ model, text_1: texts, text_2: texts }),
     success: Reply
   }).annotateMerge(
-    carried("Score pairs of texts", {
+    relayed("Score pairs of texts", {
       model: "bge-reranker-v2-m3",
       text_1: "What is a gateway?",
       text_2: ["A door in a wall.", "A fruit."]
@@ -104,17 +104,17 @@ export class CarriedGroup extends HttpApiGroup.make("carried").add(
     }),
     success: Reply
   }).annotateMerge(
-    carried("Classify texts and pictures", { model: "omni-moderation-latest", input: "A friendly text." })
+    relayed("Classify texts and pictures", { model: "omni-moderation-latest", input: "A friendly text." })
   ),
   HttpApiEndpoint.post("images", at(images), {
     payload: Schema.Struct({ model: optional(model), prompt: Schema.String, n: optional(Schema.Int), stream }),
     success: [Reply, Events]
-  }).annotateMerge(carried("Make pictures", { model: "gpt-image-1", prompt: "A gate in a garden wall" })),
+  }).annotateMerge(relayed("Make pictures", { model: "gpt-image-1", prompt: "A gate in a garden wall" })),
   HttpApiEndpoint.post("edits", at(edits), {
     payload: Schema.Struct({ model, image: file, prompt: Schema.String }).pipe(HttpApiSchema.asMultipart()),
     success: [Reply, Events]
   }).annotateMerge(
-    carried(
+    relayed(
       "Edit pictures",
       { model: "gpt-image-1", image: "(file)", prompt: "Add a gate" },
       `${asItIsWithFile} JSON with addresses of pictures is accepted too.`
@@ -123,15 +123,15 @@ export class CarriedGroup extends HttpApiGroup.make("carried").add(
   HttpApiEndpoint.post("speech", at(speech), {
     payload: Schema.Struct({ model, input: Schema.String, voice: Schema.String }),
     success: HttpApiSchema.StreamUint8Array({ contentType: "audio/mpeg" })
-  }).annotateMerge(carried("Speak a text", { model: "tts-1", input: "Hello", voice: "alloy" })),
+  }).annotateMerge(relayed("Speak a text", { model: "tts-1", input: "Hello", voice: "alloy" })),
   HttpApiEndpoint.post("transcriptions", at(transcriptions), {
     payload: Schema.Struct({ model, file }).pipe(HttpApiSchema.asMultipart()),
     success: [Reply, Events]
-  }).annotateMerge(carried("Transcribe speech", { model: "whisper-1", file: "(file)" }, asItIsWithFile)),
+  }).annotateMerge(relayed("Transcribe speech", { model: "whisper-1", file: "(file)" }, asItIsWithFile)),
   HttpApiEndpoint.post("translations", at(translations), {
     payload: Schema.Struct({ model, file }).pipe(HttpApiSchema.asMultipart()),
     success: Reply
-  }).annotateMerge(carried("Translate speech", { model: "whisper-1", file: "(file)" }, asItIsWithFile))
+  }).annotateMerge(relayed("Translate speech", { model: "whisper-1", file: "(file)" }, asItIsWithFile))
 ).middleware(OpenAiMiddleware).annotate(
   OpenApi.Description,
   "Further endpoints of OpenAI-compatible servers, whose requests and replies go through as they are"

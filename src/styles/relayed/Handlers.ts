@@ -1,5 +1,5 @@
 /**
- * Handlers of the carried endpoints.
+ * Handlers of the relayed endpoints.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { Accounts } from "../../accounts/Accounts.ts"
 import { admitRequest, keyOf } from "../../completion/admission.ts"
-import { type CarriedSource, carry, notCarried, type OpenCarried } from "../../completion/carry.ts"
+import { notRelayed, type OpenRelayed, relay, type RelayedSource } from "../../completion/relay.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentLimits } from "../../config/limits.ts"
@@ -30,22 +30,22 @@ import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { inputTokens } from "../shared/embeddings/inputs.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
-import { CarriedBody, CarriedGroup } from "./Api.ts"
-import { CarriedRenderer } from "./CarriedRenderer.ts"
-import { type CarriedEndpoint, carriedEndpoints } from "./endpoints.ts"
+import { RelayedBody, RelayedGroup } from "./Api.ts"
+import { type RelayedEndpoint, relayedEndpoints } from "./endpoints.ts"
+import { RelayRenderer } from "./RelayRenderer.ts"
 
 /** A request body with the model that it asks for. */
 interface ReadRequest {
   readonly isStream: boolean
   readonly model: string
-  readonly source: CarriedSource
+  readonly source: RelayedSource
   /** Text of which the tokens are estimated. */
   readonly text: string
   /** The source, if it is a form. */
   readonly form?: ReceivedForm
 }
 
-const readBody = jsonRequest(CarriedBody, { keepsText: true })
+const readBody = jsonRequest(RelayedBody, { keepsText: true })
 
 /** The text around the model's name; `undefined` if it names the model more than once. */
 function* piecesOf(text: string): Cooperative<ReadonlyArray<string | typeof modelPlace> | undefined> {
@@ -61,7 +61,7 @@ function* piecesOf(text: string): Cooperative<ReadonlyArray<string | typeof mode
 
 const readJson = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
-  endpoint: CarriedEndpoint
+  endpoint: RelayedEndpoint
 ): Effect.fn.Return<ReadRequest, GatewayError, CurrentRequest | Scope.Scope> {
   const { body, text } = yield* readBody(request)
   const model = body.model ?? endpoint.model
@@ -75,7 +75,7 @@ const readJson = Effect.fnUntraced(function*(
   const named = pieces.includes(modelPlace)
     ? pieces
     : ["{\"model\":", modelPlace, /^\s*\}/.test(rest) ? rest : `,${rest}`]
-  const source: CarriedSource = {
+  const source: RelayedSource = {
     body: (name) => {
       const content = named.map((piece) => piece === modelPlace ? JSON.stringify(name) : piece).join("")
       return { content, contentType: "application/json", recorded: content }
@@ -88,7 +88,7 @@ const currentLimits = Effect.withFiberSucceed((fiber) => fiber.getRef(CurrentLim
 
 const read = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
-  endpoint: CarriedEndpoint
+  endpoint: RelayedEndpoint
 ): Effect.fn.Return<ReadRequest, GatewayError, CurrentRequest | Scope.Scope> {
   const contentType = request.headers["content-type"]
   if (!isForm(contentType)) return yield* readJson(request, endpoint)
@@ -97,8 +97,8 @@ const read = Effect.fnUntraced(function*(
   return { isStream: false, model: form.model, source: form, text: "", form }
 })
 
-export const CarriedHandlers = groupRoutes(
-  CarriedGroup,
+export const RelayedHandlers = groupRoutes(
+  RelayedGroup,
   Effect.gen(function*() {
     const responder = yield* makeResponder
     const keyLimits = yield* KeyLimits
@@ -108,24 +108,24 @@ export const CarriedHandlers = groupRoutes(
     const upstreams = yield* Upstreams
     const services = { accounts, captures, deadlines }
 
-    const handle = (endpoint: CarriedEndpoint) =>
+    const handle = (endpoint: RelayedEndpoint) =>
       Effect.fnUntraced(function*({ request: source }: { readonly request: HttpServerRequest.HttpServerRequest }) {
         const current = yield* responder.currentRequest
         const { caller, config, request, stats } = current
         const [only, ...others] = yield* upstreams.all
-        // The body of a request that nothing can carry is not read.
-        if (others.length === 0 && only !== undefined && only[1].carry === undefined) {
-          return yield* notCarried(only[1].name, endpoint.path, only[0])
+        // The body of a request that nothing can relay is not read.
+        if (others.length === 0 && only !== undefined && only[1].relay === undefined) {
+          return yield* notRelayed(only[1].name, endpoint.path, only[0])
         }
         const { form, isStream, model: requested, source: body, text } = yield* read(source, endpoint)
         stats.stream = isStream
-        const model = findModel(current, requested, endpoint.takesFamilies === true ? "carriedText" : "carried")
+        const model = findModel(current, requested, endpoint.takesFamilies === true ? "relayedText" : "relayed")
         if (model instanceof GatewayError) return yield* model
         stats.progress = "begun"
         const estimate = yield* startCooperatively(inputTokens([text]))
         return yield* Effect.withFiber((fiber) => {
           const clock = fiber.getRef(Clock.Clock)
-          const opening = carry(services, {
+          const opening = relay(services, {
             caller,
             config,
             model,
@@ -136,8 +136,8 @@ export const CarriedHandlers = groupRoutes(
             promptTokens: estimate,
             makeBudget: () => new RequestBudget(config.limits, clock, request.held)
           })
-          const render = (output: OpenCarried) => {
-            const renderer = new CarriedRenderer(output, {
+          const render = (output: OpenRelayed) => {
+            const renderer = new RelayRenderer(output, {
               stats,
               requested,
               estimate,
@@ -161,15 +161,15 @@ export const CarriedHandlers = groupRoutes(
       })
 
     return {
-      completions: handle(carriedEndpoints.completions),
-      rerank: handle(carriedEndpoints.rerank),
-      score: handle(carriedEndpoints.score),
-      moderations: handle(carriedEndpoints.moderations),
-      images: handle(carriedEndpoints.images),
-      edits: handle(carriedEndpoints.edits),
-      speech: handle(carriedEndpoints.speech),
-      transcriptions: handle(carriedEndpoints.transcriptions),
-      translations: handle(carriedEndpoints.translations)
-    } satisfies HandlersOf<typeof CarriedGroup>
+      completions: handle(relayedEndpoints.completions),
+      rerank: handle(relayedEndpoints.rerank),
+      score: handle(relayedEndpoints.score),
+      moderations: handle(relayedEndpoints.moderations),
+      images: handle(relayedEndpoints.images),
+      edits: handle(relayedEndpoints.edits),
+      speech: handle(relayedEndpoints.speech),
+      transcriptions: handle(relayedEndpoints.transcriptions),
+      translations: handle(relayedEndpoints.translations)
+    } satisfies HandlersOf<typeof RelayedGroup>
   })
 ).pipe(Layer.provide(Layer.effect(OpenAiMiddleware, businessMiddleware(OpenAiMiddleware.facts))))

@@ -1,5 +1,5 @@
 /**
- * The beginning of a carried reply: as much of it as shows whether it is an error, which servers also send with a good status.
+ * The beginning of a relayed reply: as much of it as shows whether it is an error, which servers also send with a good status.
  */
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"

@@ -1,8 +1,8 @@
 /**
- * Passes a carried reply on: JSON and the events of a stream with the model's name as it was requested, everything else byte for byte.
+ * Passes a relayed reply on: JSON and the events of a stream with the model's name as it was requested, everything else byte for byte.
  * It reads the token counts on the way.
  */
-import type { OpenCarried } from "../../completion/carry.ts"
+import type { OpenRelayed } from "../../completion/relay.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { estimateTokens } from "../../domain/estimateTokens.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
@@ -16,12 +16,12 @@ import { openaiErrors } from "../../http/errorShapes.ts"
 import { tooMuchHeld } from "../../http/receiveBody.ts"
 import type { ReplyRenderer } from "../../http/ReplyResponse.ts"
 import { type Frame, type StreamHead, streamHeaders } from "../../http/ResponseBuffer.ts"
-import { isEventStream, isJson, isText } from "../../upstream/carriedReply.ts"
 import { parseJson } from "../../upstream/json.ts"
+import { isEventStream, isJson, isText } from "../../upstream/relayedReply.ts"
 import { usageOf } from "../../upstream/server/usage.ts"
 
 /** What the renderer needs of the request. */
-export interface CarriedFacts {
+export interface RelayedFacts {
   readonly stats: RequestStats
   /** The model's name as it was requested. */
   readonly requested: string
@@ -41,15 +41,15 @@ const eventTooLong = gatewayError("upstream_error", "An event of the upstream's 
 
 const dataLine = /^data: ?(\{.*)$/m
 
-export class CarriedRenderer implements ReplyRenderer<Uint8Array, Frame> {
+export class RelayRenderer implements ReplyRenderer<Uint8Array, Frame> {
   readonly frames: ReplyRenderer<Uint8Array, Frame>["frames"]
   readonly head: StreamHead
   /** A part of an event stream that keeps the connection alive; `undefined` for other replies. */
   readonly keepAlive: (() => string) | undefined
   /** The reply is text, which recordings keep. */
   readonly isRecorded: boolean
-  private readonly facts: CarriedFacts
-  private readonly budget: OpenCarried["budget"]
+  private readonly facts: RelayedFacts
+  private readonly budget: OpenRelayed["budget"]
   private readonly decoder: TextDecoder | undefined
   private readonly events: EventCut | undefined
   private readonly body: TopLevel<Frame> | undefined
@@ -58,7 +58,7 @@ export class CarriedRenderer implements ReplyRenderer<Uint8Array, Frame> {
   private fault: GatewayError | undefined
   private completionTokens = 0
 
-  constructor({ budget, header, status }: OpenCarried, facts: CarriedFacts) {
+  constructor({ budget, header, status }: OpenRelayed, facts: RelayedFacts) {
     this.facts = facts
     this.budget = budget
     this.model = JSON.stringify(facts.requested)

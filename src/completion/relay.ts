@@ -1,5 +1,5 @@
 /**
- * Carried requests: the server gets them as they are, on an account of the pool, by the attempts of all requests. A failure before the first
+ * Relayed requests: the server gets them as they are, on an account of the pool, by the attempts of all requests. A failure before the first
  * bytes of the reply may be retried; later ones end the reply.
  */
 import * as Cause from "effect/Cause"
@@ -17,17 +17,17 @@ import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { placeOfUpstream } from "../domain/upstreamNames.ts"
 import type { Captures } from "../recordings/Captures.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
-import type { CarriedBody, CarriedReply, Driver } from "../upstream/Upstream.ts"
+import type { Driver, RelayedBody, RelayedReply } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { Attempts } from "./attempts.ts"
 import { brokenOff } from "./openReply.ts"
 import type { Request } from "./Request.ts"
 import { countPrompt } from "./SentPrompt.ts"
 
-/** The body of a carried request. */
-export interface CarriedSource {
+/** The body of a relayed request. */
+export interface RelayedSource {
   /** The body with the server's name of the model. */
-  readonly body: (model: string) => CarriedBody
+  readonly body: (model: string) => RelayedBody
   /** Bytes of a body that can be sent only once have left. */
   readonly isSpent?: boolean
   /** Bytes that have left so far. */
@@ -36,8 +36,8 @@ export interface CarriedSource {
   readonly release?: () => void
 }
 
-/** A carried request. */
-export interface CarryInput {
+/** A relayed request. */
+export interface RelayInput {
   readonly caller: Caller
   readonly config: GatewayConfig
   readonly model: Route
@@ -45,44 +45,44 @@ export interface CarryInput {
   /** Below the address of the API's version: `/rerank`. */
   readonly path: string
   readonly accept: string
-  readonly source: CarriedSource
+  readonly source: RelayedSource
   /** Estimated tokens of the request. */
   readonly promptTokens: number
   /** Makes the request's budget, at the first lease. */
   readonly makeBudget: () => RequestBudget
 }
 
-/** The services of carried requests. */
-export interface CarryServices {
+/** The services of relayed requests. */
+export interface RelayServices {
   readonly accounts: AccountPool
   readonly captures: Captures["Service"]
   readonly deadlines: Deadlines["Service"]
 }
 
-/** A carried reply that has started. */
-export interface OpenCarried extends Omit<CarriedReply, "bytes"> {
+/** A relayed reply that has started. */
+export interface OpenRelayed extends Omit<RelayedReply, "bytes"> {
   readonly budget: RequestBudget
   /** The bytes, of which the first ones have arrived; for one reader. The account is released after the last bytes, or with the failure. */
   readonly bytes: Stream.Stream<Uint8Array, GatewayError>
 }
 
-/** The error of an upstream whose driver carries nothing. */
-export const notCarried = (driver: string, path: string, upstream: string): GatewayError =>
+/** The error of an upstream whose driver relays nothing. */
+export const notRelayed = (driver: string, path: string, upstream: string): GatewayError =>
   gatewayError(
     "not_found",
     `The upstream has no /v1${path}: the driver "${driver}" does not carry it; ` +
       `${placeOfUpstream(upstream)}.driver openai does, if the server has it`
   )
 
-/** The attempts of one carried request. */
-class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
+/** The attempts of one relayed request. */
+class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
   readonly caller: Caller
   readonly request: Request
-  private readonly input: CarryInput
-  private readonly services: CarryServices
+  private readonly input: RelayInput
+  private readonly services: RelayServices
   private budget: RequestBudget | undefined
 
-  constructor(input: CarryInput, services: CarryServices) {
+  constructor(input: RelayInput, services: RelayServices) {
     this.input = input
     this.services = services
     this.caller = input.caller
@@ -93,12 +93,12 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
     return this.input.model
   }
 
-  canCarry({ carry }: Driver): boolean {
-    return carry !== undefined
+  canServe({ relay }: Driver): boolean {
+    return relay !== undefined
   }
 
   refuse(driver: Driver, { upstream }: Target): GatewayError | undefined {
-    return driver.carry === undefined ? notCarried(driver.name, this.input.path, upstream) : undefined
+    return driver.relay === undefined ? notRelayed(driver.name, this.input.path, upstream) : undefined
   }
 
   isSpent(): boolean {
@@ -110,18 +110,18 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
     { model }: Target,
     attempt: Scope.Scope,
     most: number
-  ): Effect.Effect<CarriedReply, UpstreamFailure | GatewayError> {
+  ): Effect.Effect<RelayedReply, UpstreamFailure | GatewayError> {
     const { accept, makeBudget, path, promptTokens, request, source } = this.input
     const { captures, deadlines } = this.services
-    const { carry } = lease.driver
+    const { relay } = lease.driver
     const budget = this.budget ??= makeBudget()
     let sent = 0
     budget.startReply()
     budget.isSent = false
     countPrompt(request.stats, budget, () => promptTokens)
-    const carried = Effect.flatMap(lease.credential.token, (token) =>
+    const relayed = Effect.flatMap(lease.credential.token, (token) =>
       Scope.provide(
-        carry!({
+        relay!({
           model,
           token,
           path,
@@ -132,7 +132,7 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
         }),
         attempt
       ))
-    const reply = withDeadline(carried, deadlines, most, attemptOverdue, () => {
+    const reply = withDeadline(relayed, deadlines, most, attemptOverdue, () => {
       const isGrowing = (source.sent ?? 0) > sent
       sent = source.sent ?? 0
       return isGrowing ? progressEvery : 0
@@ -145,7 +145,7 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
     })
   }
 
-  output({ bytes, ...reply }: CarriedReply, lease: Lease, attempt: Scope.Closeable): Effect.Effect<OpenCarried> {
+  output({ bytes, ...reply }: RelayedReply, lease: Lease, attempt: Scope.Closeable): Effect.Effect<OpenRelayed> {
     const direct = this.caller._tag === "Direct"
     const released = mapPull<Uint8Array, UpstreamFailure, Uint8Array, GatewayError>((pull) =>
       Effect.catch(pull, (end): ChunkPull<never, GatewayError> =>
@@ -160,14 +160,14 @@ class CarryAttempt implements AttemptWork<CarriedReply, OpenCarried> {
   }
 }
 
-/** Carries a request until its reply starts. Fails with the error to send. The scope holds the account and the connection. */
-export const carry = (
-  services: CarryServices,
-  input: CarryInput
-): Effect.Effect<OpenCarried, GatewayError, Scope.Scope> =>
+/** Relays a request until its reply starts. Fails with the error to send. The scope holds the account and the connection. */
+export const relay = (
+  services: RelayServices,
+  input: RelayInput
+): Effect.Effect<OpenRelayed, GatewayError, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) => {
     const { accounts, deadlines } = services
-    return new Attempts(new CarryAttempt(input, services), {
+    return new Attempts(new RelayAttempt(input, services), {
       accounts,
       deadlines,
       config: input.config,
