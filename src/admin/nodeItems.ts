@@ -10,40 +10,77 @@ import { Nodes } from "./nodes/Nodes.ts"
 import { longestReply } from "./nodes/peers.ts"
 import { answerQuery, askAll, askOne, noQuestion, type Query } from "./nodes/Query.ts"
 
-/** An item of a list, as JSON. */
-export interface NodeItem {
+/** The place of an item in the lists. */
+interface ItemPlace {
   /** Unix milliseconds; lists are merged by it. */
   readonly at: number
   /** The node's own number of the item; the next page goes on from it. */
   readonly place: number
-  readonly json: string
 }
 
-const NodeItem = Schema.Struct({ at: Schema.Finite, place: Schema.Int, json: Schema.String })
+/** An item of this node. */
+export interface NodeItem<A> extends ItemPlace {
+  readonly value: A
+}
 
-/** An item and the node that has it. */
-export interface PlacedItem extends NodeItem {
+/** The list of this node: its items, newest first, and what is said about the list as a whole. */
+export interface NodeList<H, A> {
+  readonly head: H
+  readonly items: ReadonlyArray<NodeItem<A>>
+}
+
+/** An item of any node. */
+export interface PlacedItem<A> extends ItemPlace {
   readonly node: string
+  /** The value; none in the form of another version. */
+  readonly read: () => Option.Option<A>
 }
 
 /** The lists of all nodes, merged. */
-interface MergedItems<H> {
+interface MergedItems<H, A> {
   /** Newest first. */
-  readonly items: ReadonlyArray<PlacedItem>
+  readonly items: ReadonlyArray<PlacedItem<A>>
   /** The `head` of each node's list. */
   readonly heads: ReadonlyMap<string, H>
   /** Nodes that did not answer. */
   readonly missing: ReadonlyArray<string>
 }
 
-/** The list of one node: its items, newest first, and what is said about the list as a whole. */
-export interface NodeList<H> {
-  readonly head: H
-  readonly items: ReadonlyArray<NodeItem>
+/** How items are written for other nodes, in compact JSON, and read. */
+interface ItemForm<A> {
+  readonly write: (value: A) => string
+  readonly read: (json: string) => Option.Option<A>
 }
 
+/** Items that have the form of a Schema. */
+export const itemsOf = <A>(item: Schema.Codec<A, unknown>): ItemForm<A> => ({
+  write: (value) => JSON.stringify(value),
+  read: Schema.decodeUnknownOption(Schema.fromJsonString(item))
+})
+
+/** Items that are passed on as the JSON that they are. */
+export const itemsAsTheyAre: ItemForm<string> = { write: (json) => json, read: Option.some }
+
+/** The values of items, and the nodes with items of another form, which are left out. */
+export const readItems = <A>(items: ReadonlyArray<PlacedItem<A>>) => {
+  const unread = new Set<string>()
+  const values = items.flatMap(({ node, read }) => {
+    const value = read()
+    if (Option.isSome(value)) return [value.value]
+    unread.add(node)
+    return []
+  })
+  return { values, unread }
+}
+
+/** A list as nodes send it. */
+const SentList = Schema.Struct({
+  head: Schema.String,
+  items: Schema.Array(Schema.Struct({ at: Schema.Finite, place: Schema.Int, json: Schema.String }))
+})
+
 /** The list as lines: as many of the newest items as fit into an answer. Compact JSON has no line breaks. */
-const writeList = ({ head, items }: NodeList<string>): string => {
+const writeList = ({ head, items }: typeof SentList.Type): string => {
   const lines = [head]
   let length = head.length
   for (const { at, json, place } of items) {
@@ -55,7 +92,7 @@ const writeList = ({ head, items }: NodeList<string>): string => {
   return lines.join("\n")
 }
 
-const readList = (text: string): NodeList<string> => {
+const readList = (text: string): typeof SentList.Type => {
   const [head = "", ...lines] = text.split("\n")
   return {
     head,
@@ -72,34 +109,17 @@ const readList = (text: string): NodeList<string> => {
 }
 
 /** A list with a head as the text that nodes send each other. */
-const listOf = <H>(head: Schema.Codec<H, string>): Schema.Codec<NodeList<H>, string> =>
+const listOf = <H>(head: Schema.Codec<H, string>) =>
   Schema.String.pipe(
     Schema.decodeTo(
-      Schema.Struct({ head, items: Schema.Array(NodeItem) }),
+      Schema.Struct({ head, items: SentList.fields.items }),
       SchemaTransformation.transform({ decode: readList, encode: writeList })
     )
   )
 
-/** Reads the values of items. Returns the nodes with items of another form too, which are left out. */
-export const itemReader = <A>(item: Schema.Codec<A, unknown>) => {
-  const read = Schema.decodeUnknownOption(Schema.fromJsonString(item))
-  return (
-    items: ReadonlyArray<PlacedItem>
-  ): { readonly values: ReadonlyArray<A>; readonly unread: Iterable<string> } => {
-    const unread = new Set<string>()
-    const values = items.flatMap(({ json, node }) => {
-      const value = read(json)
-      if (Option.isSome(value)) return [value.value]
-      unread.add(node)
-      return []
-    })
-    return { values, unread }
-  }
-}
-
 /** Merges lists, newest first. The order within each list is kept, so a wrong clock moves a node's items as a whole. */
-function* mergeItems(lists: ReadonlyMap<string, ReadonlyArray<NodeItem>>): Generator<PlacedItem> {
-  const heads = Array.from(lists, ([node, items]) => ({ node, items, next: 0 }))
+function* mergeItems<A>(lists: ReadonlyArray<ReadonlyArray<PlacedItem<A>>>): Generator<PlacedItem<A>> {
+  const heads = lists.map((items) => ({ items, next: 0 }))
   for (;;) {
     let newest: typeof heads[number] | undefined
     for (const list of heads) {
@@ -108,15 +128,16 @@ function* mergeItems(lists: ReadonlyMap<string, ReadonlyArray<NodeItem>>): Gener
       if (item !== undefined && (best === undefined || item.at > best.at)) newest = list
     }
     if (newest === undefined) return
-    yield { ...newest.items[newest.next++]!, node: newest.node }
+    yield newest.items[newest.next++]!
   }
 }
 
-/** A kind of lists: the question to each node, and the head of its list. */
-interface ListKind<Q, H> {
+/** A kind of lists: the question to each node, the head of its list, and its items. */
+interface ListKind<Q, H, A> {
   readonly name: string
   readonly question: Schema.Codec<Q, string>
   readonly head: Schema.Codec<H, string>
+  readonly items: ItemForm<A>
 }
 
 /** Ids and lists over all nodes. */
@@ -132,10 +153,10 @@ export interface NodeItems {
   /** The reply field `nodes_missing`; absent unless several nodes share a store. */
   readonly missingNodes: (missing: ReadonlyArray<string>) => { readonly nodes_missing?: ReadonlyArray<string> }
   /** Makes the merged list of a kind; `local` returns the list of this node, and answers the questions of the others. */
-  readonly merged: <Q, H>(
-    kind: ListKind<Q, H>,
-    local: (question: Q) => Effect.Effect<NodeList<H>, GatewayError>
-  ) => (question: Q) => Effect.Effect<MergedItems<H>, GatewayError>
+  readonly merged: <Q, H, A>(
+    kind: ListKind<Q, H, A>,
+    local: (question: Q) => Effect.Effect<NodeList<H, A>, GatewayError>
+  ) => (question: Q) => Effect.Effect<MergedItems<H, A>, GatewayError>
   /**
    * Makes the lookup of one item at the node that its id names; `undefined` if that node has gone. `local` returns the item of
    * this node; `question` makes the question for it from the node's own id.
@@ -193,18 +214,27 @@ export const makeNodeItems: Effect.Effect<NodeItems, never, Nodes> = Effect.map(
           ({ missing }) => missingNodes(missing)
         )
       },
-      merged: <Q, H>(
-        { head, name, question }: ListKind<Q, H>,
-        local: (question: Q) => Effect.Effect<NodeList<H>, GatewayError>
+      merged: <Q, H, A>(
+        { head, items: form, name, question }: ListKind<Q, H, A>,
+        local: (question: Q) => Effect.Effect<NodeList<H, A>, GatewayError>
       ) => {
         const query = { name, question, answer: listOf(head) }
-        answerQuery(nodes.peers, query, local)
+        answerQuery(nodes.peers, query, (question) =>
+          Effect.map(local(question), ({ head, items }) => ({
+            head,
+            items: items.map(({ at, place, value }) => ({ at, place, json: form.write(value) }))
+          })))
         const ask = askAll(nodes.peers, query)
         return (asked: Q) =>
           Effect.map(Effect.all([local(asked), ask(asked)], { concurrency: 2 }), ([own, { answers, missing }]) => {
-            const all = new Map([[nodes.id, own], ...answers])
-            const lists = new Map(Array.from(all, ([node, { items }]) => [node, items]))
-            const heads = new Map(Array.from(all, ([node, { head }]) => [node, head]))
+            const heads = new Map([[nodes.id, own.head]])
+            const lists: Array<ReadonlyArray<PlacedItem<A>>> = [
+              own.items.map(({ at, place, value }) => ({ at, place, node: nodes.id, read: () => Option.some(value) }))
+            ]
+            for (const [node, { head, items }] of answers) {
+              heads.set(node, head)
+              lists.push(items.map(({ at, json, place }) => ({ at, place, node, read: () => form.read(json) })))
+            }
             return { items: Array.from(mergeItems(lists)), heads, missing }
           })
       },

@@ -10,7 +10,7 @@ import { type CapturedRound, responseText, type RoundSummary } from "../../recor
 import { Captures } from "../../recordings/Captures.ts"
 import { logChange } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
-import { makeNodeItems, type NodeItem, type NodeItems, type NodeList } from "../nodeItems.ts"
+import { itemsAsTheyAre, makeNodeItems, type NodeItem, type NodeItems, type NodeList, readItems } from "../nodeItems.ts"
 import { noQuestion } from "../nodes/Query.ts"
 import { AdminCapturesGroup, type CaptureItem, type CaptureSummary } from "./Api.ts"
 
@@ -51,7 +51,12 @@ const summaryOf = (round: RoundSummary, names: Names): typeof CaptureSummary.Typ
 })
 
 /** The question to each node for its rounds, in full or without bodies. */
-const listKind = { name: "captures", question: Schema.Literals(["", "summary"]), head: noQuestion }
+const listKind = {
+  name: "captures",
+  question: Schema.Literals(["", "summary"]),
+  head: noQuestion,
+  items: itemsAsTheyAre
+}
 
 /** The question for a round by its id. The answer is JSON that is passed on as it is. */
 const oneQuery = { name: "capture", question: Schema.String, answer: Schema.String }
@@ -65,19 +70,21 @@ export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*
   const names: Names = { ...nodes, showsUpstreams: () => store.now().route_table.showsUpstreams }
 
   /** The rounds of this node; the question `summary` asks for them without bodies. */
-  const local = Effect.fnUntraced(function*(question: typeof listKind.question.Type): Effect.fn.Return<NodeList<"">> {
-    const summary = question === "summary"
-    const rounds: ReadonlyArray<CapturedRound | RoundSummary> = summary
-      ? yield* captures.summaries
-      : yield* captures.list
-    const items: Array<NodeItem> = []
-    for (const [i, round] of rounds.entries()) {
-      if (i > 0 && !summary) yield* Effect.yieldNow
-      const item = "bytes" in round ? itemOf(round, names) : summaryOf(round, names)
-      items.push({ at: round.createdAt, place: -i, json: JSON.stringify(item) })
+  const local = Effect.fnUntraced(
+    function*(question: typeof listKind.question.Type): Effect.fn.Return<NodeList<"", string>> {
+      const summary = question === "summary"
+      const rounds: ReadonlyArray<CapturedRound | RoundSummary> = summary
+        ? yield* captures.summaries
+        : yield* captures.list
+      const items: Array<NodeItem<string>> = []
+      for (const [i, round] of rounds.entries()) {
+        if (i > 0 && !summary) yield* Effect.yieldNow
+        const item = "bytes" in round ? itemOf(round, names) : summaryOf(round, names)
+        items.push({ at: round.createdAt, place: -i, value: JSON.stringify(item) })
+      }
+      return { head: "", items }
     }
-    return { head: "", items }
-  })
+  )
   const merged = nodes.merged(listKind, local)
 
   /** One round of this node, as JSON. */
@@ -94,7 +101,7 @@ export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*
       const { enabled, limit, max_body_bytes } = (yield* store.current).captures
       const { items, missing } = yield* merged(query.summary === "true" ? "summary" : "")
       const head = JSON.stringify({ enabled, limit, max_body_bytes, ...nodes.missingNodes(missing) }).slice(0, -1)
-      return jsonText(`${head},"items":[${items.map(({ json }) => json).join(",")}]}`)
+      return jsonText(`${head},"items":[${readItems(items).values.join(",")}]}`)
     }),
     get: Effect.fnUntraced(function*({ params }) {
       const text = yield* find(params.id, (own) => own)

@@ -2,6 +2,7 @@
  * Serves records of requests.
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { runCooperatively } from "../../config/clock/cooperative.ts"
@@ -15,7 +16,7 @@ import { logChange } from "../changes.ts"
 import { clamp } from "../contract.ts"
 import { adminHandlers } from "../handlers.ts"
 import { CurrentOperator } from "../middleware.ts"
-import { itemReader, makeNodeItems } from "../nodeItems.ts"
+import { itemsOf, makeNodeItems, readItems } from "../nodeItems.ts"
 import { Nodes } from "../nodes/Nodes.ts"
 import { askAll } from "../nodes/Query.ts"
 import { readTime, wrongTime } from "../queryTime.ts"
@@ -80,8 +81,7 @@ const PageHead = Schema.fromJsonString(Schema.Struct({
 const Cursor = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Int))
 
 /** The question to each node for a page. */
-const pageKind = { name: "records", question: PageQuestion, head: PageHead }
-const readItems = itemReader(RequestItem)
+const pageKind = { name: "records", question: PageQuestion, head: PageHead, items: itemsOf(RequestItem) }
 
 /** The question for a record by its id or by the request's id. The answer is JSON that an admin gets as it is. */
 const recordQuery = { name: "record", question: Schema.String, answer: Schema.String }
@@ -131,22 +131,20 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
         items: records.map((record) => ({
           at: record.startedAt,
           place: record.number,
-          json: JSON.stringify(viewItem(record, context()))
+          value: viewItem(record, context())
         }))
       })
     )
   })
 
-  /** The record of this node by its id or by the request's id, as JSON. */
-  const detail = (id: string): Effect.Effect<string, GatewayError> =>
+  /** The record of this node by its id or by the request's id. */
+  const ownDetail = (id: string): Effect.Effect<typeof RequestDetail.Type, GatewayError> =>
     Effect.suspend(() => {
       const number = numberOf(id)
       const record = (number === undefined ? undefined : requests.numbered(number)) ?? requests.named(id)
-      return record === undefined
-        ? Effect.fail(unknown)
-        : Effect.map(runCooperatively(viewDetail(record, context())), (shown) => JSON.stringify(shown))
+      return record === undefined ? Effect.fail(unknown) : runCooperatively(viewDetail(record, context()))
     })
-  const find = nodes.one(recordQuery, detail)
+  const find = nodes.one(recordQuery, (id) => Effect.map(ownDetail(id), (shown) => JSON.stringify(shown)))
   const askForRecord = askAll(nodes.peers, recordQuery)
   const clear = nodes.everywhere("clear records", Effect.sync(() => requests.clear()))
 
@@ -198,13 +196,15 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
     }),
     get: Effect.fnUntraced(function*({ params: { id } }) {
       const { role } = yield* CurrentOperator
+      const forViewer = (detail: typeof RequestDetail.Type) => jsonText(JSON.stringify(withoutBodies(detail)))
+      if (role !== "admin" && nodes.elsewhere(id) === undefined) {
+        const own = yield* Effect.option(ownDetail(nodes.own(id)))
+        if (Option.isSome(own)) return forViewer(own.value)
+      }
       const shown = (text: string) =>
         role === "admin"
           ? Effect.succeed(jsonText(text))
-          : Effect.mapBoth(readDetail(text), {
-            onFailure: () => unreadable,
-            onSuccess: (detail) => jsonText(JSON.stringify(withoutBodies(detail)))
-          })
+          : Effect.mapBoth(readDetail(text), { onFailure: () => unreadable, onSuccess: forViewer })
       const found = yield* Effect.result(find(id, (own) => own))
       if (Result.isSuccess(found)) return yield* found.success === undefined ? unknown : shown(found.success)
       if (nodes.elsewhere(id) !== undefined) return yield* found.failure

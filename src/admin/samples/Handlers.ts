@@ -19,7 +19,7 @@ import { adminBodyOf } from "../adminBody.ts"
 import { logChange } from "../changes.ts"
 import { clamp } from "../contract.ts"
 import { adminHandlers } from "../handlers.ts"
-import { itemReader, makeNodeItems, type NodeItems, type NodeList } from "../nodeItems.ts"
+import { itemsOf, makeNodeItems, type NodeItems, type NodeList, readItems } from "../nodeItems.ts"
 import { noQuestion } from "../nodes/Query.ts"
 import { chatRequest, defaultModel, SampleReplay, SelfClient } from "../SelfClient.ts"
 import { AdminSamplesGroup, SampleQueryItem, type SaveSampleReply, type SaveSampleRequest } from "./Api.ts"
@@ -36,9 +36,9 @@ const noCapture = gatewayError("not_found", "No capture fits; it may have been p
 const chainsKind = {
   name: "chains",
   question: Schema.fromJsonString(Schema.Tuple([Schema.Int, Schema.String])),
-  head: noQuestion
+  head: noQuestion,
+  items: itemsOf(SampleQueryItem)
 }
-const readChains = itemReader(SampleQueryItem)
 
 /**
  * The question to save a chain: the name that is asked for, and what selects it. The answer is the reply as JSON, which is passed on as it
@@ -135,15 +135,19 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
   /** Searches the chains of all nodes. */
   const search = nodes.merged(
     chainsKind,
-    Effect.fnUntraced(function*([limit, text]: typeof chainsKind.question.Type): Effect.fn.Return<NodeList<"">> {
-      const chains = yield* captures.query(text, limit)
-      const items = chains.map((chain, i) => ({
-        at: chain[0].createdAt,
-        place: -i,
-        json: JSON.stringify(itemOf(chain, nodes))
-      }))
-      return { head: "", items }
-    })
+    Effect.fnUntraced(
+      function*(
+        [limit, text]: typeof chainsKind.question.Type
+      ): Effect.fn.Return<NodeList<"", typeof SampleQueryItem.Type>> {
+        const chains = yield* captures.query(text, limit)
+        const items = chains.map((chain, i) => ({
+          at: chain[0].createdAt,
+          place: -i,
+          value: itemOf(chain, nodes)
+        }))
+        return { head: "", items }
+      }
+    )
   )
 
   /** Saves a chain of this node as a sample here. */
@@ -182,7 +186,7 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
     }
     if (chainKey !== undefined) return ["chain", chainKey]
     if (captureId !== undefined) return ["capture", captureId]
-    const { values: [first] } = readChains((yield* search([1, query!])).items)
+    const { values: [first] } = readItems((yield* search([1, query!])).items)
     if (first === undefined) return yield* noCapture
     return ["chain", first.chain_key]
   })
@@ -231,7 +235,7 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
     query: Effect.fnUntraced(function*({ query: { limit: asked, q = "" } }) {
       const limit = clamp(asked, defaultLimit, mostChains)
       const { items: found, missing } = yield* search([limit, q])
-      const { unread, values: items } = readChains(found.slice(0, limit))
+      const { unread, values: items } = readItems(found.slice(0, limit))
       return { query: q, limit, count: items.length, items, ...nodes.missingNodes([...missing, ...unread]) }
     }),
     save: Effect.fnUntraced(function*({ request }) {
