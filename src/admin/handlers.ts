@@ -40,7 +40,7 @@ export const adminHandlers = <
       for (const [name, handler] of Object.entries(byName)) handlers.handleRaw(name, handler as never)
       return handlers
     }) as never)
-  return layer as unknown as Layer.Layer<
+  return layer as Layer.Layer<
     HttpApiGroup.Service<typeof apiId, Group["identifier"]>,
     never,
     Effect.Services<Eff> | HttpApiEndpoint.Middleware<EndpointsOf<Group>>
@@ -54,4 +54,4 @@ export const adminHandlers = <
 export const respondInSlices = <Endpoint extends HttpApiEndpoint.Constraint>(
   _endpoint: Endpoint,
   body: ReplyBody<Endpoint> & object
-) => Effect.map(stringifyConfig(body as unknown as RawConfig, "compact"), (text) => jsonText(text))
+) => Effect.map(stringifyConfig(body as RawConfig, "compact"), (text) => jsonText(text))

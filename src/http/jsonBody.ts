@@ -250,7 +250,7 @@ export const payloadOf = <S extends Schema.Constraint>(endpoint: Reads<S>): Sche
   if (schema === undefined || more.length > 0) {
     throw new Error(`${endpoint.identifier} must have exactly one kind of body`)
   }
-  return schema as unknown as Schema.ConstraintDecoder<S["Type"]>
+  return schema as Schema.ConstraintDecoder<S["Type"]>
 }
 
 /** Makes a reader of an endpoint's requests, typed by the endpoint. Build it once, not per request. */

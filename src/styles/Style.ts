@@ -46,4 +46,4 @@ export type Styles = readonly [Style, ...ReadonlyArray<Style>]
 
 /** The groups of styles, in their order. */
 export const groupsOf = <const S extends Styles>(styles: S) =>
-  styles.map(({ group }) => group) as unknown as { readonly [K in keyof S]: S[K]["group"] }
+  styles.map(({ group }) => group) as { readonly [K in keyof S]: S[K]["group"] }

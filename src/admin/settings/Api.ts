@@ -56,7 +56,7 @@ const groupInEffect = (name: ShownGroup): Schema.Top => {
 /** The values in effect of the shown groups. */
 export type SettingsInEffect = { readonly [Name in ShownGroup]: InEffect<Groups[Name]["Type"]> }
 
-const groupsInEffect = Object.fromEntries(shownGroups.map((name) => [name, groupInEffect(name)])) as unknown as {
+const groupsInEffect = Object.fromEntries(shownGroups.map((name) => [name, groupInEffect(name)])) as {
   readonly [Name in ShownGroup]: Schema.Codec<SettingsInEffect[Name]>
 }
 

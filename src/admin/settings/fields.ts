@@ -201,4 +201,4 @@ const groupInEffect = (group: object) =>
 
 /** The values in effect of the groups that `GET /admin/settings` shows. Its schema leaves out values that are no settings. */
 export const groupsInEffect = (config: GatewayConfig) =>
-  Object.fromEntries(shownGroups.map((name) => [name, groupInEffect(config[name])])) as unknown as SettingsInEffect
+  Object.fromEntries(shownGroups.map((name) => [name, groupInEffect(config[name])])) as SettingsInEffect

@@ -78,7 +78,7 @@ const UpstreamFields = Schema.Struct(entryFields(UpstreamGroup.fields)) as unkno
 export const AddUpstreamRequest = Schema.Struct({
   name: Schema.String,
   ...entryFields(UpstreamEntry.fields)
-}).annotate({ identifier: "AddUpstreamRequest" }) as unknown as Schema.Codec<
+}).annotate({ identifier: "AddUpstreamRequest" }) as Schema.Codec<
   typeof UpstreamFields.Type & { readonly name: string }
 >
 
@@ -89,7 +89,7 @@ export const AddUpstreamRequest = Schema.Struct({
 export const ChangeUpstreamRequest = Schema.Struct({
   name: Schema.optionalKey(Schema.String),
   ...entryFields(UpstreamGroup.fields)
-}).annotate({ identifier: "ChangeUpstreamRequest" }) as unknown as Schema.Codec<
+}).annotate({ identifier: "ChangeUpstreamRequest" }) as Schema.Codec<
   typeof UpstreamFields.Type & { readonly name?: string }
 >
 

@@ -46,7 +46,7 @@ const stringOf = (value: Json | undefined): string | null => typeof value === "s
 /** The server's own values, which are passed on as they are. */
 const annotationsOf = (value: Json | undefined) =>
   (Array.isArray(value) ? value : []) as ReadonlyArray<unknown> as ReadonlyArray<typeof ChatAnnotation.Type>
-const logprobsOf = (value: Json | undefined) => isFields(value) ? value as unknown as typeof ChatLogprobs.Type : null
+const logprobsOf = (value: Json | undefined) => isFields(value) ? value as typeof ChatLogprobs.Type : null
 
 /** The fields as members of an object that has others before them. */
 const members = (fields: JsonFields | undefined): string =>

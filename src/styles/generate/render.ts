@@ -89,7 +89,7 @@ const addOwnPart = (parts: Array<ReplyPartOf>, own: JsonFields): void => {
   const last = parts.at(-1)
   if (own["text"] === "" && isPlainText(last) && (last.thought === true) === (own["thought"] === true)) {
     parts[parts.length - 1] = { ...own, ...last }
-  } else parts.push(own as unknown as ReplyPartOf)
+  } else parts.push(own as ReplyPartOf)
 }
 
 const partsOf = (reply: Reply, info: GenerateReplyInfo): ReadonlyArray<ReplyPartOf> => {
@@ -147,7 +147,7 @@ export const generateResponse = (info: GenerateReplyInfo, reply: Reply): typeof 
     ...(parts.length === 0 && promptFeedback !== undefined ? { promptFeedback } : { candidates: [candidate] }),
     usageMetadata: usage === undefined
       ? usageMetadata(reply.usage, reply.extras?.usage)
-      : usage as unknown as typeof UsageMetadata.Type,
+      : usage as typeof UsageMetadata.Type,
     modelVersion: info.model,
     responseId: info.id,
     ...chunk

@@ -86,7 +86,7 @@ const toolUseBlock = (
 ): Block => ({ type: "tool_use", id, name, input, caller: { type: "direct" }, ...own })
 
 /** A block as the server sent it: its contract has more kinds than the gateway's. */
-const asBlock = (block: JsonFields): Block => block as unknown as Block
+const asBlock = (block: JsonFields): Block => block as Block
 
 const isBlank = (text: string): boolean => text.trim() === ""
 
@@ -195,7 +195,7 @@ const messageStart = (info: MessagesReplyInfo, inputTokens: number, own: VendorS
     ...own.message,
     usage: own.usage === undefined
       ? { ...messagesUsage(promptUsage(inputTokens), tier), output_tokens_details: null }
-      : { input_tokens: inputTokens, output_tokens: 0, ...own.usage } as unknown as typeof MessagesUsage.Type
+      : { input_tokens: inputTokens, output_tokens: 0, ...own.usage } as typeof MessagesUsage.Type
   }
   return frame("message_start", JSON.stringify({ type: "message_start", message }))
 }

@@ -27,7 +27,7 @@ export const systemFields = (vendorFields: VendorFields | undefined): VendorFiel
 /** A block or tool as the caller sent it: as the body has it, or of what the gateway reads and what it does not. */
 export const wholeOf = (element: object, vendorFields: VendorFields | undefined): VendorFields => {
   if (vendorFields?.wholeElement === true) return vendorFields
-  const fields = element as unknown as JsonFields
+  const fields = element as JsonFields
   return {
     vendor,
     fields: vendorFields === undefined ? fields : mergeFields(fields, vendorFields.fields),
@@ -49,7 +49,7 @@ export const requestFields = (
     const value = request[name]
     if (value === undefined || value === null) continue
     fields ??= {}
-    fields[name] = value as unknown as Json
+    fields[name] = value as Json
   }
   if (fields === undefined) return vendorFields ?? asList
   return { vendor, fields: vendorFields === undefined ? fields : mergeFields(fields, vendorFields.fields) }
