@@ -75,10 +75,10 @@ interface AttemptFacts {
 }
 
 export class Attempt<B, A> {
-  private readonly work: AttemptWork<B, A>
-  private readonly facts: AttemptFacts
-  private readonly deadlines: Deadlines["Service"]
-  private readonly record: AttemptsRecord
+  readonly #work: AttemptWork<B, A>
+  readonly #facts: AttemptFacts
+  readonly #deadlines: Deadlines["Service"]
+  readonly #record: AttemptsRecord
 
   constructor(
     work: AttemptWork<B, A>,
@@ -86,10 +86,10 @@ export class Attempt<B, A> {
     deadlines: Deadlines["Service"],
     record: AttemptsRecord
   ) {
-    this.work = work
-    this.facts = facts
-    this.deadlines = deadlines
-    this.record = record
+    this.#work = work
+    this.#facts = facts
+    this.#deadlines = deadlines
+    this.#record = record
   }
 
   /**
@@ -100,8 +100,10 @@ export class Attempt<B, A> {
     span: AttemptSpan,
     failed: (failure: Classification, took: number) => Effect.Effect<A, GatewayError>
   ): Effect.Effect<A, GatewayError, Scope.Scope> {
-    const { deadlines, record, work } = this
-    const { began, lease, modelLimits, most, scope, target } = this.facts
+    const deadlines = this.#deadlines
+    const record = this.#record
+    const work = this.#work
+    const { began, lease, modelLimits, most, scope, target } = this.#facts
     return Effect.matchEffect(span.inSpan(work.begin(lease, target, scope, most)), {
       onSuccess: (begun) => {
         record.over(deadlines.now() - began)
@@ -112,19 +114,20 @@ export class Attempt<B, A> {
       onFailure: (failure) => {
         const took = deadlines.now() - began
         record.over(took)
-        return this.failed(failure, span, took, failed)
+        return this.#failed(failure, span, took, failed)
       }
     })
   }
 
-  private failed(
+  #failed(
     failure: UpstreamFailure | GatewayError,
     span: AttemptSpan,
     took: number,
     then: (failure: Classification, took: number) => Effect.Effect<A, GatewayError>
   ): Effect.Effect<A, GatewayError> {
-    const { record, work: { caller } } = this
-    const { choice, lease, modelLimits, scope, target, tried } = this.facts
+    const record = this.#record
+    const { caller } = this.#work
+    const { choice, lease, modelLimits, scope, target, tried } = this.#facts
     // The client has disconnected, which may have caused the failure.
     if (scope.state._tag === "Closed") return Effect.interrupt
     if (failure._tag === "GatewayError") {

@@ -19,81 +19,81 @@ export const countFailure = (lease: Lease, failure: Classification): void => {
 
 /** The record of a request's attempts. Times are monotonic milliseconds. */
 export class AttemptsRecord {
-  private readonly stats: RequestStats
-  private readonly recording: RequestRecord | undefined
-  private readonly deadlines: Deadlines["Service"]
+  readonly #stats: RequestStats
+  readonly #recording: RequestRecord | undefined
+  readonly #deadlines: Deadlines["Service"]
   /** Stats name the targets. */
-  private readonly showsUpstreams: boolean
+  readonly #showsUpstreams: boolean
   /** What counts unless a later attempt does: the tokens of the last one that was sent and not refused. */
-  private unanswered: TokensSoFar | undefined
+  #unanswered: TokensSoFar | undefined
   /** What the stats listed as ignored before the first target added to it. */
-  private ignored: readonly [ReadonlyArray<string> | undefined, number] | undefined
+  #ignored: readonly [ReadonlyArray<string> | undefined, number] | undefined
   /** The try that runs, and its start. */
-  private current: RecordedTry | undefined
-  private began = 0
+  #current: RecordedTry | undefined
+  #began = 0
 
   constructor({ followers, stats }: Request, deadlines: Deadlines["Service"], showsUpstreams: boolean) {
-    this.stats = stats
-    this.recording = followers.recording
-    this.deadlines = deadlines
-    this.showsUpstreams = showsUpstreams
+    this.#stats = stats
+    this.#recording = followers.recording
+    this.#deadlines = deadlines
+    this.#showsUpstreams = showsUpstreams
   }
 
   /** An attempt waits for a slot; `driver` is that of its first target. */
   queued(attempts: number, driver: string | undefined): void {
-    this.stats.attempts = attempts
-    this.stats.driver ??= driver
+    this.#stats.attempts = attempts
+    this.#stats.driver ??= driver
     this.waits()
   }
 
   /** The request waits before an attempt. */
   waits(): void {
-    this.stats.waiting = { for: "queued", since: this.deadlines.now() }
+    this.#stats.waiting = { for: "queued", since: this.#deadlines.now() }
   }
 
   /** An attempt got no slot. */
   refused(attempts: number): void {
-    this.stats.attempts = attempts
+    this.#stats.attempts = attempts
   }
 
   waited(millis: number): void {
-    this.stats.queued += millis
+    this.#stats.queued += millis
   }
 
   /** The request goes on without a further slot: the last target that was tried answers. */
   leftQueue(): void {
-    const { stats } = this
+    const stats = this.#stats
     if (stats.target === undefined || stats.waiting === undefined) return
-    stats.queued += this.deadlines.now() - stats.waiting.since
+    stats.queued += this.#deadlines.now() - stats.waiting.since
     stats.waiting = undefined
   }
 
   leased(lease: Lease): void {
-    this.stats.driver = lease.driver.name
-    this.stats.accountHash = lease.accountHash
+    this.#stats.driver = lease.driver.name
+    this.#stats.accountHash = lease.accountHash
   }
 
   /** The attempt is on the account of the lease. */
   takes(lease: Lease): void {
-    this.recording?.leased(lease.identifier)
+    this.#recording?.leased(lease.identifier)
   }
 
   /** A target may get the request; what the target before it ignored no longer counts. */
   choosesTarget(): void {
-    const { stats } = this
-    this.ignored ??= [stats.ignored?.slice(), stats.ignoredMore]
-    const [ignored, more] = this.ignored
+    const stats = this.#stats
+    this.#ignored ??= [stats.ignored?.slice(), stats.ignoredMore]
+    const [ignored, more] = this.#ignored
     stats.ignored = ignored?.slice()
     stats.ignoredMore = more
   }
 
   /** The upstream is called. */
   called(lease: Lease, target: Target, counts: "failovers" | "retries" | undefined, began: number): void {
-    const { stats } = this
+    const stats = this.#stats
     if (counts !== undefined) stats[counts]++
     stats.upstreamCalled = true
-    this.began = began
-    this.current = this.recorded(lease, target)
+    this.#began = began
+    this.#current = this.#recorded(lease, target)
     lease.times.began(lease.upstream)
     lease.work?.began()
     stats.waiting = { for: "upstream", since: began }
@@ -101,47 +101,50 @@ export class AttemptsRecord {
 
   /** The upstream has answered or failed after so many milliseconds. */
   over(took: number): void {
-    this.stats.waiting = undefined
-    this.stats.upstream += took
-    if (this.current !== undefined) this.current.took = took
+    this.#stats.waiting = undefined
+    this.#stats.upstream += took
+    if (this.#current !== undefined) this.#current.took = took
   }
 
   /** The attempt made a reply. */
   answered(lease: Lease): void {
-    const first = (this.stats.firstEventAt ?? this.deadlines.now()) - this.began
+    const first = (this.#stats.firstEventAt ?? this.#deadlines.now()) - this.#began
     lease.times.answered(lease.upstream, first)
-    if (this.current !== undefined) this.current.took = first
+    if (this.#current !== undefined) this.#current.took = first
   }
 
   /** The gateway refused the attempt. */
   refusedBy(code: string): void {
-    if (this.current !== undefined) this.current.cause = code
+    if (this.#current !== undefined) this.#current.cause = code
   }
 
   /** The attempt failed; `isUnsent` if the upstream has not taken the request. */
   failed(lease: Lease, failure: Classification, status: number | undefined, isUnsent: boolean): void {
     countFailure(lease, failure)
-    if (this.current !== undefined) {
-      this.current.cause = failure.class
-      this.current.status = status
+    if (this.#current !== undefined) {
+      this.#current.cause = failure.class
+      this.#current.status = status
     }
-    noteFailure(this.stats, failure.error.cause)
-    if (isUnsent) this.stats.soFar = this.unanswered
+    noteFailure(this.#stats, failure.error.cause)
+    if (isUnsent) this.#stats.soFar = this.#unanswered
   }
 
   /** Keeps the tokens of a failed attempt without its reply. The attempt is closed. */
   keepTokens(): void {
-    const { soFar, target } = this.stats
+    const { soFar, target } = this.#stats
     const usage = soFar?.usage()
     const isEstimated = soFar?.estimated() ?? true
-    this.unanswered = usage === undefined
+    this.#unanswered = usage === undefined
       ? undefined
       : { usage: () => usage, estimated: () => isEstimated, target: soFar?.target ?? target }
-    this.stats.soFar = this.unanswered
+    this.#stats.soFar = this.#unanswered
   }
 
-  private recorded(lease: Lease, { model, upstream }: Target): RecordedTry | undefined {
-    const { began, recording, showsUpstreams, stats } = this
+  #recorded(lease: Lease, { model, upstream }: Target): RecordedTry | undefined {
+    const began = this.#began
+    const recording = this.#recording
+    const showsUpstreams = this.#showsUpstreams
+    const stats = this.#stats
     if (showsUpstreams) stats.target = { upstream, model: model.id }
     // Metrics read the tries of several upstreams, and records those of every request.
     if (!showsUpstreams && recording === undefined) return undefined

@@ -77,13 +77,13 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   readonly caller: CompletionInput["caller"]
   readonly request: CompletionInput["request"]
   readonly sticky: Stickiness | undefined
-  private readonly input: CompletionInput
-  private readonly options: CompletionAttemptOptions<A>
-  private budget: RequestBudget | undefined
+  readonly #input: CompletionInput
+  readonly #options: CompletionAttemptOptions<A>
+  #budget: RequestBudget | undefined
 
   constructor(input: CompletionInput, options: CompletionAttemptOptions<A>) {
-    this.input = input
-    this.options = options
+    this.#input = input
+    this.#options = options
     this.caller = input.caller
     this.request = input.request
     const sticky = input.model.options.sticky ?? input.config.runtime.sticky
@@ -91,22 +91,22 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   }
 
   get route(): Route {
-    return this.input.model
+    return this.#input.model
   }
 
   canServe(_: Driver, { model }: Target): boolean {
-    return model.images !== false || !hasPictures(this.input.conversation)
+    return model.images !== false || !hasPictures(this.#input.conversation)
   }
 
   refuse(driver: Driver, { model }: Target): GatewayError | undefined {
-    const { conversation, request } = this.input
+    const { conversation, request } = this.#input
     const unsent = noteUnsent(conversation, model, driver, request)
     if (unsent !== undefined || conversation.vendorTools === undefined) return unsent
     return judgesChoice(conversation, driver.family) ? undefined : toolChoiceFault(conversation)
   }
 
   span(lease: Lease, target: Target, count: number): Effect.Effect<AttemptSpan, never, Scope.Scope> {
-    const { config, conversation, model } = this.input
+    const { config, conversation, model } = this.#input
     return attemptSpan({
       model,
       conversation,
@@ -124,9 +124,9 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     attempt: Scope.Scope,
     most: number
   ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> {
-    const { deadlines, makeBudget, sealed, startReply, whole } = this.options
-    const { input } = this
-    const budget = this.budget ??= makeBudget()
+    const { deadlines, makeBudget, sealed, startReply, whole } = this.#options
+    const input = this.#input
+    const budget = this.#budget ??= makeBudget()
     budget.isEmpty = true
     budget.isSent = false
     let produced = 0
@@ -189,12 +189,12 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   }
 
   output(begun: Begun, lease: Lease, attempt: Scope.Closeable, span: AttemptSpan): Effect.Effect<A> {
-    return this.options.output({
+    return this.#options.output({
       ...begun,
       driver: lease.driver.name,
       lease,
       attempt,
-      scope: this.options.scope,
+      scope: this.#options.scope,
       direct: this.caller._tag === "Direct",
       request: this.request,
       span

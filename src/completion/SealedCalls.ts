@@ -80,18 +80,18 @@ interface Owner {
 }
 
 export class SealedCalls {
-  private readonly owners = new Map<string, Owner>()
-  private count = 0
-  private bytes = 0
-  private readonly now: () => number
-  private readonly shared: SharedCalls | undefined
+  readonly #owners = new Map<string, Owner>()
+  #count = 0
+  #bytes = 0
+  readonly #now: () => number
+  readonly #shared: SharedCalls | undefined
   /** Calls that need no look-up, oldest first; at most `mostCalls`. */
-  private readonly known = new Set<string>()
+  readonly #known = new Set<string>()
 
   /** `now` is the monotonic clock's milliseconds. */
   constructor(now: () => number, shared?: SharedCalls) {
-    this.now = now
-    this.shared = shared
+    this.#now = now
+    this.#shared = shared
   }
 
   /**
@@ -101,22 +101,22 @@ export class SealedCalls {
   keep(owner: string, callId: string, sealed: Sealed): Effect.Effect<void> | undefined {
     const text = encodeSealed(sealed)
     if (2 * text.length > largest) return undefined
-    this.insert(owner, callId, sealed, 2 * text.length)
-    if (this.shared === undefined) return undefined
-    this.know(owner, callId)
-    return this.shared.put(owner, callId, text)
+    this.#insert(owner, callId, sealed, 2 * text.length)
+    if (this.#shared === undefined) return undefined
+    this.#know(owner, callId)
+    return this.#shared.put(owner, callId, text)
   }
 
   /** The effect that looks up the unknown calls of a conversation. Returns `undefined` if all are known, or without a shared store. */
   lookUp(owner: string, { turns }: Conversation): Effect.Effect<void> | undefined {
-    const { shared } = this
+    const shared = this.#shared
     if (shared === undefined) return undefined
     const unknown: Array<string> = []
     const first = Math.max(0, turns.length - mostTurns)
     for (let i = turns.length - 1; i >= first && unknown.length < mostLookedUp; i--) {
       for (const part of turns[i]!.parts) {
         if (part._tag !== "Call" || part.id.length > longestId || unknown.length >= mostLookedUp) continue
-        if (!this.known.has(`${owner}\n${part.id}`)) unknown.push(part.id)
+        if (!this.#known.has(`${owner}\n${part.id}`)) unknown.push(part.id)
       }
     }
     if (unknown.length === 0) return undefined
@@ -126,33 +126,33 @@ export class SealedCalls {
         Effect.matchEager(shared.get(owner, callId), {
           onFailure: () => undefined,
           onSuccess: (text) => {
-            this.know(owner, callId)
+            this.#know(owner, callId)
             if (text === undefined) return
             const sealed = decodeSealed(text)
-            if (Option.isSome(sealed)) this.insert(owner, callId, sealed.value, 2 * text.length)
+            if (Option.isSome(sealed)) this.#insert(owner, callId, sealed.value, 2 * text.length)
           }
         }),
       { concurrency: lookedUpAtOnce, discard: true }
     )
   }
 
-  private know(owner: string, callId: string): void {
-    this.known.add(`${owner}\n${callId}`)
-    if (this.known.size > mostCalls) { for (const oldest of this.known) return void this.known.delete(oldest) }
+  #know(owner: string, callId: string): void {
+    this.#known.add(`${owner}\n${callId}`)
+    if (this.#known.size > mostCalls) { for (const oldest of this.#known) return void this.#known.delete(oldest) }
   }
 
-  private insert(owner: string, callId: string, sealed: Sealed, bytes: number): void {
-    this.forget(owner, callId)
-    let of = this.owners.get(owner)
+  #insert(owner: string, callId: string, sealed: Sealed, bytes: number): void {
+    this.#forget(owner, callId)
+    let of = this.#owners.get(owner)
     if (of === undefined) {
       of = { calls: new Map(), bytes: 0 }
-      this.owners.set(owner, of)
+      this.#owners.set(owner, of)
     }
-    of.calls.set(callId, { sealed, bytes, since: this.now() })
+    of.calls.set(callId, { sealed, bytes, since: this.#now() })
     of.bytes += bytes
-    this.count++
-    this.bytes += bytes
-    while (this.count > mostCalls || this.bytes > mostBytes) this.forgetOne()
+    this.#count++
+    this.#bytes += bytes
+    while (this.#count > mostCalls || this.#bytes > mostBytes) this.#forgetOne()
   }
 
   /** The conversation with what an upstream sealed of its calls in the last `lifetime` milliseconds. */
@@ -162,7 +162,7 @@ export class SealedCalls {
     lifetime: number,
     upstream: string
   ): Cooperative<Conversation> {
-    const of = this.owners.get(owner)
+    const of = this.#owners.get(owner)
     if (of === undefined) return conversation
     const slice = new Slice()
     const turns: Array<Turn> = []
@@ -170,7 +170,7 @@ export class SealedCalls {
     for (const turn of conversation.turns) {
       if (slice.add(1, turn.parts.length)) yield slice.end()
       const parts = turn.role === "assistant"
-        ? turn.parts.map((part) => this.restoredPart(owner, of, part, lifetime, upstream))
+        ? turn.parts.map((part) => this.#restoredPart(owner, of, part, lifetime, upstream))
         : turn.parts
       const isSame = parts.every((part, i) => part === turn.parts[i])
       isChanged ||= !isSame
@@ -181,20 +181,20 @@ export class SealedCalls {
 
   /** True with a shared store. */
   get isShared(): boolean {
-    return this.shared !== undefined
+    return this.#shared !== undefined
   }
 
   /** Nothing is kept for the caller. */
   isEmpty(owner: string): boolean {
-    return this.count === 0 || !this.owners.has(owner)
+    return this.#count === 0 || !this.#owners.has(owner)
   }
 
-  private restoredPart(owner: string, of: Owner, part: Part, lifetime: number, upstream: string): Part {
+  #restoredPart(owner: string, of: Owner, part: Part, lifetime: number, upstream: string): Part {
     if (part._tag !== "Call") return part
     const kept = of.calls.get(part.id)
     if (kept === undefined) return part
-    if (this.now() - kept.since >= lifetime) {
-      this.forget(owner, part.id)
+    if (this.#now() - kept.since >= lifetime) {
+      this.#forget(owner, part.id)
       return part
     }
     return kept.sealed.upstream === upstream
@@ -202,21 +202,21 @@ export class SealedCalls {
       : part
   }
 
-  private forget(owner: string, callId: string): void {
-    const of = this.owners.get(owner)
+  #forget(owner: string, callId: string): void {
+    const of = this.#owners.get(owner)
     const kept = of?.calls.get(callId)
     if (of === undefined || kept === undefined) return
     of.calls.delete(callId)
     of.bytes -= kept.bytes
-    this.count--
-    this.bytes -= kept.bytes
-    if (of.calls.size === 0) this.owners.delete(owner)
+    this.#count--
+    this.#bytes -= kept.bytes
+    if (of.calls.size === 0) this.#owners.delete(owner)
   }
 
-  private forgetOne(): void {
+  #forgetOne(): void {
     let most: readonly [string, Owner] | undefined
     const size = ({ bytes, calls }: Owner) => bytes / mostBytes + calls.size / mostCalls
-    for (const entry of this.owners) if (most === undefined || size(entry[1]) > size(most[1])) most = entry
-    for (const callId of most?.[1].calls.keys() ?? []) return this.forget(most![0], callId)
+    for (const entry of this.#owners) if (most === undefined || size(entry[1]) > size(most[1])) most = entry
+    for (const callId of most?.[1].calls.keys() ?? []) return this.#forget(most![0], callId)
   }
 }

@@ -18,9 +18,9 @@ export const promptUsage = (tokens: number): Usage => ({
 
 /** The prompt of one attempt. */
 class SentPrompt implements TokensSoFar {
-  private readonly budget: Pick<RequestBudget, "isSent">
-  private readonly promptTokens: () => number
-  private readonly before: TokensSoFar | undefined
+  readonly #budget: Pick<RequestBudget, "isSent">
+  readonly #promptTokens: () => number
+  readonly #before: TokensSoFar | undefined
 
   /** `before` are the tokens of earlier attempts, which count until this one is sent. */
   constructor(
@@ -28,13 +28,13 @@ class SentPrompt implements TokensSoFar {
     promptTokens: () => number,
     before: TokensSoFar | undefined
   ) {
-    this.budget = budget
-    this.promptTokens = promptTokens
-    this.before = before
+    this.#budget = budget
+    this.#promptTokens = promptTokens
+    this.#before = before
   }
 
   usage(): Usage | undefined {
-    return this.budget.isSent ? promptUsage(this.promptTokens()) : this.before?.usage()
+    return this.#budget.isSent ? promptUsage(this.#promptTokens()) : this.#before?.usage()
   }
 
   estimated(): boolean {
@@ -42,7 +42,7 @@ class SentPrompt implements TokensSoFar {
   }
 
   get target(): AnsweringTarget | undefined {
-    return this.budget.isSent ? undefined : this.before?.target
+    return this.#budget.isSent ? undefined : this.#before?.target
   }
 }
 

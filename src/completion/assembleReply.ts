@@ -28,44 +28,44 @@ export interface ReplyMachine extends HoldingMachine<UpstreamEvent, ReplyEvent>,
 }
 
 class Assembly implements ReplyMachine {
-  private readonly order: HoldingMachine<UpstreamEvent, ReplyPart>
-  private readonly filter: HoldingMachine<ReplyPart, ReplyPart>
-  private readonly finish: FinishMachine
-  private readonly machine: Machine<UpstreamEvent, ReplyEvent>
+  readonly #order: HoldingMachine<UpstreamEvent, ReplyPart>
+  readonly #filter: HoldingMachine<ReplyPart, ReplyPart>
+  readonly #finish: FinishMachine
+  readonly #machine: Machine<UpstreamEvent, ReplyEvent>
 
   constructor(options: AssembleOptions) {
-    this.order = serializeToolCalls(options.meter)
-    this.filter = filterText(options)
-    this.finish = finishMachine(options)
-    this.machine = compose(compose(() => this.order, () => this.filter), () => this.finish)()
+    this.#order = serializeToolCalls(options.meter)
+    this.#filter = filterText(options)
+    this.#finish = finishMachine(options)
+    this.#machine = compose(compose(() => this.#order, () => this.#filter), () => this.#finish)()
   }
 
   get held(): number {
-    return this.order.held + this.filter.held + this.finish.held
+    return this.#order.held + this.#filter.held + this.#finish.held
   }
 
   finished(): boolean {
-    return this.finish.finished()
+    return this.#finish.finished()
   }
 
   usage(): Usage {
-    return this.finish.usage()
+    return this.#finish.usage()
   }
 
   estimated(): boolean {
-    return this.finish.estimated()
+    return this.#finish.estimated()
   }
 
   promptReported(): boolean {
-    return this.finish.promptReported()
+    return this.#finish.promptReported()
   }
 
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
-    if (!this.finish.finished()) this.machine.push(event, out)
+    if (!this.#finish.finished()) this.#machine.push(event, out)
   }
 
   end(out: Array<ReplyEvent>): void {
-    if (!this.finish.finished()) this.machine.end(out)
+    if (!this.#finish.finished()) this.#machine.end(out)
   }
 }
 
@@ -91,12 +91,12 @@ const isContent = (event: UpstreamEvent): boolean => {
 
 /** The machine of one turn: assembles the reply, enforces `tool_choice`, and cuts a reply that holds too much. */
 export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
-  private readonly assembly: ReplyMachine
-  private readonly policy: PolicyMachine | undefined
-  private readonly budget: RequestBudget
-  private readonly assembled: Array<ReplyEvent> = []
+  readonly #assembly: ReplyMachine
+  readonly #policy: PolicyMachine | undefined
+  readonly #budget: RequestBudget
+  readonly #assembled: Array<ReplyEvent> = []
   /** The style that the reply is for; `undefined` in an app without one. */
-  private readonly style: string | undefined
+  readonly #style: string | undefined
 
   constructor(
     assembly: ReplyMachine,
@@ -104,36 +104,38 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     budget: RequestBudget,
     style: string | undefined
   ) {
-    this.assembly = assembly
-    this.policy = policy
-    this.budget = budget
-    this.style = style
+    this.#assembly = assembly
+    this.#policy = policy
+    this.#budget = budget
+    this.#style = style
   }
 
   /** True after `Finish`, when the upstream is no longer needed. */
   get isDone(): boolean {
-    return this.assembly.finished()
+    return this.#assembly.finished()
   }
 
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
-    const translated = event._tag === "UpstreamExtra" ? translatedFor(this.style, event) : undefined
+    const translated = event._tag === "UpstreamExtra" ? translatedFor(this.#style, event) : undefined
     if (translated !== undefined) return translated.forEach((each) => this.push(each, out))
-    const { assembly, budget, policy } = this
+    const assembly = this.#assembly
+    const budget = this.#budget
+    const policy = this.#policy
     if (budget.isEmpty && isContent(event)) budget.isEmpty = false
-    const to = policy === undefined ? out : this.assembled
+    const to = policy === undefined ? out : this.#assembled
     assembly.push(event, to)
     if (!budget.hold(assembly.held + (policy?.held ?? 0))) assembly.push(UpstreamFinish("length"), to)
-    this.applyPolicy(out)
+    this.#applyPolicy(out)
   }
 
   end(out: Array<ReplyEvent>): void {
-    this.assembly.end(this.policy === undefined ? out : this.assembled)
-    this.applyPolicy(out)
+    this.#assembly.end(this.#policy === undefined ? out : this.#assembled)
+    this.#applyPolicy(out)
   }
 
-  private applyPolicy(out: Array<ReplyEvent>): void {
-    for (const event of this.assembled) this.policy?.push(event, out)
-    clear(this.assembled)
+  #applyPolicy(out: Array<ReplyEvent>): void {
+    for (const event of this.#assembled) this.#policy?.push(event, out)
+    clear(this.#assembled)
   }
 }
 

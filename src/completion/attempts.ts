@@ -84,137 +84,137 @@ const notOfDirect = gatewayError(
 
 /** One request's attempts. */
 export class Attempts<B, A> {
-  private readonly work: AttemptWork<B, A>
-  private readonly options: AttemptOptions
+  readonly #work: AttemptWork<B, A>
+  readonly #options: AttemptOptions
   /** In order. */
-  private readonly targets: ReadonlyArray<Target>
-  private readonly choice: Choice
-  private readonly record: AttemptsRecord
-  private tried = nothingTried
-  private count = 0
+  readonly #targets: ReadonlyArray<Target>
+  readonly #choice: Choice
+  readonly #record: AttemptsRecord
+  #tried = nothingTried
+  #count = 0
   /** Milliseconds of all attempts, without the queue. */
-  private spent = 0
+  #spent = 0
   /** Milliseconds in the queue. */
-  private waited = 0
+  #waited = 0
 
   constructor(work: AttemptWork<B, A>, options: AttemptOptions) {
     const { accounts, config, deadlines } = options
     const { caller, request, route } = work
-    this.work = work
-    this.options = options
-    this.targets = able(work, accounts, config)
-    this.choice = {
-      upstreams: this.targets.map(({ upstream }) => upstream),
+    this.#work = work
+    this.#options = options
+    this.#targets = able(work, accounts, config)
+    this.#choice = {
+      upstreams: this.#targets.map(({ upstream }) => upstream),
       accounts: config.accounts,
       alsoOn: route.options.alsoOn,
       isPinned: caller._tag === "Managed" && caller.target !== undefined
     }
-    this.record = new AttemptsRecord(request, deadlines, config.route_table.showsUpstreams)
+    this.#record = new AttemptsRecord(request, deadlines, config.route_table.showsUpstreams)
   }
 
   /** Attempts until one succeeds or no further attempt is allowed. */
   open(): Effect.Effect<A, GatewayError> {
-    return this.targets.length === 0 ? Effect.fail(notOfDirect) : this.at(firstStep(this.choice))
+    return this.#targets.length === 0 ? Effect.fail(notOfDirect) : this.#at(firstStep(this.#choice))
   }
 
-  private get isAlone(): boolean {
-    return this.targets.length === 1
+  get #isAlone(): boolean {
+    return this.#targets.length === 1
   }
 
   /** Makes an attempt at one of the targets, in order of preference. */
-  private at(step: Step): Effect.Effect<A, GatewayError> {
-    this.work.request.held.countsReply = true
-    const { modelLimits } = this.options.accounts
-    return modelLimits?.isActive() === true && this.work.caller._tag === "Managed"
-      ? this.pastLimits(modelLimits, step)
-      : this.leased(step)
+  #at(step: Step): Effect.Effect<A, GatewayError> {
+    this.#work.request.held.countsReply = true
+    const { modelLimits } = this.#options.accounts
+    return modelLimits?.isActive() === true && this.#work.caller._tag === "Managed"
+      ? this.#pastLimits(modelLimits, step)
+      : this.#leased(step)
   }
 
   /** Leaves out the models that their servers limit. If that leaves none, waits until the first of them is taken again. */
-  private pastLimits(modelLimits: ModelLimits, step: Step): Effect.Effect<A, GatewayError> {
-    const { config: { upstreams }, deadlines } = this.options
+  #pastLimits(modelLimits: ModelLimits, step: Step): Effect.Effect<A, GatewayError> {
+    const { config: { upstreams }, deadlines } = this.#options
     const { candidates } = step
-    const waits = candidates.map((index) => modelLimits.waitFor(leaseTarget(this.targets[index]!)))
+    const waits = candidates.map((index) => modelLimits.waitFor(leaseTarget(this.#targets[index]!)))
     const open = candidates.filter((_, place) => waits[place] === 0)
-    if (open.length > 0) return this.leased({ ...step, candidates: open }, waits[0] === 0)
-    const first = this.targets[candidates[0]!]!.upstream
+    if (open.length > 0) return this.#leased({ ...step, candidates: open }, waits[0] === 0)
+    const first = this.#targets[candidates[0]!]!.upstream
     const most = upstreams.get(first)?.limits.queue ?? 0
     const since = deadlines.now()
-    this.record.waits()
-    return Effect.matchEffect(modelLimits.pass(Math.min(...waits), this.patience, most), {
+    this.#record.waits()
+    return Effect.matchEffect(modelLimits.pass(Math.min(...waits), this.#patience, most), {
       onFailure: (error) => {
-        this.record.refused(++this.count)
-        return this.withoutLease(error, step)
+        this.#record.refused(++this.#count)
+        return this.#withoutLease(error, step)
       },
       onSuccess: () => {
-        this.hasWaited(deadlines.now() - since)
-        return this.at(step)
+        this.#hasWaited(deadlines.now() - since)
+        return this.#at(step)
       }
     })
   }
 
-  private hasWaited(millis: number): void {
-    this.record.waited(millis)
-    this.waited += millis
+  #hasWaited(millis: number): void {
+    this.#record.waited(millis)
+    this.#waited += millis
   }
 
   /** Milliseconds that the request may go on waiting. */
-  private get patience(): number {
-    return this.work.isImpatient === true
+  get #patience(): number {
+    return this.#work.isImpatient === true
       ? 0
-      : Math.max(0, this.options.config.request_timeouts.queue * 1_000 - this.waited)
+      : Math.max(0, this.#options.config.request_timeouts.queue * 1_000 - this.#waited)
   }
 
   /** Leases an account of one of the targets, in order of preference, and makes an attempt on it. The first one may hold the request. */
-  private leased(step: Step, mayHold = true): Effect.Effect<A, GatewayError> {
-    const { accounts, config, scope } = this.options
+  #leased(step: Step, mayHold = true): Effect.Effect<A, GatewayError> {
+    const { accounts, config, scope } = this.#options
     // A request that is over can release nothing.
     if (scope.state._tag === "Closed") return Effect.interrupt
     const attempt = Scope.forkUnsafe(scope)
-    this.count++
-    this.record.queued(this.count, config.upstreams.get(this.targets[0]!.upstream)?.driver)
+    this.#count++
+    this.#record.queued(this.#count, config.upstreams.get(this.#targets[0]!.upstream)?.driver)
     const leased = Effect.matchEffect(
-      accounts.lease(this.work.caller, this.leaseOptions(step, mayHold)),
+      accounts.lease(this.#work.caller, this.#leaseOptions(step, mayHold)),
       {
-        onFailure: (error) => this.withoutLease(error, step),
-        onSuccess: (lease) => this.on(lease, attempt, step)
+        onFailure: (error) => this.#withoutLease(error, step),
+        onSuccess: (lease) => this.#on(lease, attempt, step)
       }
     )
     return Scope.provide(leased, attempt)
   }
 
-  private leaseOptions({ candidates, stay }: Step, mayHold: boolean): LeaseOptions {
-    const { isImpatient = false, request: { id, style }, route, sticky } = this.work
-    const { avoid, tries } = this.tried
-    const targets = this.served(candidates.map((index) => this.targets[index]!))
+  #leaseOptions({ candidates, stay }: Step, mayHold: boolean): LeaseOptions {
+    const { isImpatient = false, request: { id, style }, route, sticky } = this.#work
+    const { avoid, tries } = this.#tried
+    const targets = this.#served(candidates.map((index) => this.#targets[index]!))
     const asked = { avoid, stay, style, sticky, request: id, targets }
-    if (this.isAlone) return { ...asked, patience: isImpatient ? 0 : undefined }
+    if (this.#isAlone) return { ...asked, patience: isImpatient ? 0 : undefined }
     const { spread, wait } = route.options
     // Only the first choice may hold the request.
     const holds = mayHold && tries.length === 0 && !isImpatient
-    return { ...asked, spread, wait: holds ? wait : 0, patience: this.patience }
+    return { ...asked, spread, wait: holds ? wait : 0, patience: this.#patience }
   }
 
   /** The targets that the configuration in effect still has. */
-  private served(targets: ReadonlyArray<Target>): ReadonlyArray<LeaseTarget> {
-    return targets.map(leaseTarget).filter(this.options.accounts.serves)
+  #served(targets: ReadonlyArray<Target>): ReadonlyArray<LeaseTarget> {
+    return targets.map(leaseTarget).filter(this.#options.accounts.serves)
   }
 
   /** The target of a lease: the first of its upstream that the configuration in effect still has. */
-  private indexOf({ upstream }: Lease, candidates: ReadonlyArray<number>): number {
-    const { targets } = this
+  #indexOf({ upstream }: Lease, candidates: ReadonlyArray<number>): number {
+    const targets = this.#targets
     const ofUpstream = candidates.filter((index) => targets[index]!.upstream === upstream)
-    const index = ofUpstream.find((index) => this.served([targets[index]!]).length > 0)
+    const index = ofUpstream.find((index) => this.#served([targets[index]!]).length > 0)
     return index ?? ofUpstream[0] ?? 0
   }
 
   /** Goes on without a lease: to targets that were tried before, or to the error. */
-  private withoutLease(error: GatewayError, { candidates }: Step): Effect.Effect<A, GatewayError> {
-    const last = this.tried.tries.at(-1)
+  #withoutLease(error: GatewayError, { candidates }: Step): Effect.Effect<A, GatewayError> {
+    const last = this.#tried.tries.at(-1)
     if (last === undefined) return Effect.fail(error)
-    this.record.leftQueue()
+    this.#record.leftQueue()
     const before = last.failure.error
-    if (this.isAlone) {
+    if (this.#isAlone) {
       return Effect.fail(
         error.code === before.code
           ? gatewayError(error.code, before.message, { retryAfter: error.retryAfter, cause: before.cause })
@@ -222,44 +222,47 @@ export class Attempts<B, A> {
       )
     }
     // What was asked for without a try is full or out; a failure that was seen says more.
-    this.count--
-    this.tried = leavingOut(this.tried, candidates.filter((index) => index !== last.target))
+    this.#count--
+    this.#tried = leavingOut(this.#tried, candidates.filter((index) => index !== last.target))
     const isOver = candidates.includes(last.target) || error.code === "rate_limit_exceeded"
-    return isOver ? Effect.fail(errorOfTries(this.tried.tries) ?? error) : this.next(last.failure, undefined, error)
+    return isOver ? Effect.fail(errorOfTries(this.#tried.tries) ?? error) : this.#next(last.failure, undefined, error)
   }
 
   /** Makes one attempt on a lease, and handles its outcome. */
-  private on(
+  #on(
     lease: Lease,
     scope: Scope.Closeable,
     step: Step
   ): Effect.Effect<A, GatewayError, Scope.Scope> {
-    const { options, record, work } = this
+    const options = this.#options
+    const record = this.#record
+    const work = this.#work
     const { accounts: { modelLimits }, config, deadlines, traced } = options
-    const index = this.isAlone ? 0 : this.indexOf(lease, step.candidates)
-    const target = this.targets[index]!
-    this.hasWaited(lease.waited)
+    const index = this.#isAlone ? 0 : this.#indexOf(lease, step.candidates)
+    const target = this.#targets[index]!
+    this.#hasWaited(lease.waited)
     record.leased(lease)
     const others = step.candidates.filter((other) => other !== index)
-    if (others.length > 0 && hasFailedOn(this.tried, lease.account, index)) {
-      this.count--
+    if (others.length > 0 && hasFailedOn(this.#tried, lease.account, index)) {
+      this.#count--
       return Effect.andThen(
         Scope.close(scope, Exit.void),
-        Effect.suspend(() => this.at({ ...step, candidates: others }))
+        Effect.suspend(() => this.#at({ ...step, candidates: others }))
       )
     }
     record.takes(lease)
-    const refused = this.refused(lease, target)
+    const refused = this.#refused(lease, target)
     if (refused !== undefined) {
-      return this.isAlone
+      return this.#isAlone
         ? Effect.fail(refused)
-        : Effect.andThen(Scope.close(scope, Exit.void), Effect.suspend(() => this.without(index, refused)))
+        : Effect.andThen(Scope.close(scope, Exit.void), Effect.suspend(() => this.#without(index, refused)))
     }
-    const { choice, tried } = this
+    const choice = this.#choice
+    const tried = this.#tried
     const isOnOther = tried.tries.length > 0 && tried.tries.at(-1)!.target !== index
     const began = deadlines.now()
     record.called(lease, target, isOnOther ? "failovers" : step.counts, began)
-    const left = Math.max(1, config.request_timeouts.attempts * 1000 - this.spent)
+    const left = Math.max(1, config.request_timeouts.attempts * 1000 - this.#spent)
     const attempt = new Attempt(
       work,
       {
@@ -267,7 +270,7 @@ export class Attempts<B, A> {
         target,
         scope,
         began,
-        most: this.isAlone ? left : shareOfTime(left, untriedOf(choice, tried).length),
+        most: this.#isAlone ? left : shareOfTime(left, untriedOf(choice, tried).length),
         choice,
         tried,
         modelLimits
@@ -277,47 +280,48 @@ export class Attempts<B, A> {
     )
     const run = (span: AttemptSpan) =>
       attempt.run(span, (failure, took) => {
-        this.spent += took
-        this.tried = failedAt(tried, index, failure)
-        return this.next(failure, lease.account, failure.error)
+        this.#spent += took
+        this.#tried = failedAt(tried, index, failure)
+        return this.#next(failure, lease.account, failure.error)
       })
     return traced && work.span !== undefined
-      ? Effect.flatMap(Scope.provide(work.span(lease, target, this.count), scope), run)
+      ? Effect.flatMap(Scope.provide(work.span(lease, target, this.#count), scope), run)
       : run(untraced)
   }
 
   /** Notes what the driver does not send. A request has the same driver in all of its attempts at one target. */
-  private refused(lease: Lease, target: Target): GatewayError | undefined {
-    if (this.isAlone && this.count > 1) return undefined
-    if (!this.isAlone) this.record.choosesTarget()
-    return this.work.refuse(lease.driver, target)
+  #refused(lease: Lease, target: Target): GatewayError | undefined {
+    if (this.#isAlone && this.#count > 1) return undefined
+    if (!this.#isAlone) this.#record.choosesTarget()
+    return this.#work.refuse(lease.driver, target)
   }
 
   /** Goes on without a target that cannot serve the request. */
-  private without(index: number, refused: GatewayError): Effect.Effect<A, GatewayError> {
-    this.tried = leavingOut(this.tried, [index])
-    this.count--
-    const last = this.tried.tries.at(-1)
-    if (last !== undefined) return this.next(last.failure, undefined, refused)
-    const candidates = untriedOf(this.choice, this.tried)
-    return candidates.length === 0 ? Effect.fail(refused) : this.at({ candidates })
+  #without(index: number, refused: GatewayError): Effect.Effect<A, GatewayError> {
+    this.#tried = leavingOut(this.#tried, [index])
+    this.#count--
+    const last = this.#tried.tries.at(-1)
+    if (last !== undefined) return this.#next(last.failure, undefined, refused)
+    const candidates = untriedOf(this.#choice, this.#tried)
+    return candidates.length === 0 ? Effect.fail(refused) : this.#at({ candidates })
   }
 
   /** The next attempt after a failure on an account, or on none. Without one, the request fails with what its tries say, or else `error`. */
-  private next(
+  #next(
     failure: Classification,
     account: string | undefined,
     error: GatewayError
   ): Effect.Effect<A, GatewayError> {
-    const isOver = this.work.isSpent?.() === true || this.spent >= this.options.config.request_timeouts.attempts * 1000
-    const next = isOver ? undefined : nextStep(this.choice, this.tried, failure, account)
+    const isOver = this.#work.isSpent?.() === true ||
+      this.#spent >= this.#options.config.request_timeouts.attempts * 1000
+    const next = isOver ? undefined : nextStep(this.#choice, this.#tried, failure, account)
     if (next === undefined) {
-      return Effect.fail(this.isAlone ? error : errorOfTries(this.tried.tries) ?? error)
+      return Effect.fail(this.#isAlone ? error : errorOfTries(this.#tried.tries) ?? error)
     }
     const { step } = next
-    this.tried = next.tried
+    this.#tried = next.tried
     return step.pauses === undefined
-      ? this.at(step)
-      : Effect.andThen(retryDelay(step.pauses), Effect.suspend(() => this.at(step)))
+      ? this.#at(step)
+      : Effect.andThen(retryDelay(step.pauses), Effect.suspend(() => this.#at(step)))
   }
 }

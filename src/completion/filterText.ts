@@ -25,64 +25,64 @@ const text = (piece: string, out: Array<ReplyPart>): void => {
 }
 
 class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
-  private readonly sieve: Sieve | undefined
-  private readonly markers: ReturnType<typeof markerMachine> | undefined
-  private readonly stop: ReturnType<typeof stopMachine> | undefined
-  private ended = false
-  private readonly strings: Array<string> = []
-  private readonly stopped: Array<string> = []
-  private readonly sieved: Array<SieveEvent> = []
+  readonly #sieve: Sieve | undefined
+  readonly #markers: ReturnType<typeof markerMachine> | undefined
+  readonly #stop: ReturnType<typeof stopMachine> | undefined
+  #ended = false
+  readonly #strings: Array<string> = []
+  readonly #stopped: Array<string> = []
+  readonly #sieved: Array<SieveEvent> = []
   /** Logprobs of the server's text were passed on. */
-  private hasLogprobs = false
+  #hasLogprobs = false
   /** The text is no longer the server's, so that its logprobs do not hold. */
-  private isChanged = false
+  #isChanged = false
   /** A call from the sieve is open. */
-  private inCall = false
+  #inCall = false
   /** Content beside the text that arrived during the open call. */
-  private content: Array<UpstreamExtra> = []
+  #content: Array<UpstreamExtra> = []
   /** Reasoning that arrived during the open call. */
-  private reasoning: TextPieces | undefined
+  #reasoning: TextPieces | undefined
 
   constructor(options: FilterOptions) {
-    this.sieve = options.sieve?.()
-    this.markers = options.stripMarkers ? markerMachine() : undefined
-    this.stop = options.stop === undefined ? undefined : stopMachine(options.stop)
+    this.#sieve = options.sieve?.()
+    this.#markers = options.stripMarkers ? markerMachine() : undefined
+    this.#stop = options.stop === undefined ? undefined : stopMachine(options.stop)
   }
 
   /** Characters held by the sieve; what markers and stop sequences hold is negligible. */
   get held(): number {
-    return (this.sieve?.held ?? 0) + (this.reasoning?.length ?? 0)
+    return (this.#sieve?.held ?? 0) + (this.#reasoning?.length ?? 0)
   }
 
   push(part: ReplyPart, out: Array<ReplyPart>): void {
-    if (this.ended) return
+    if (this.#ended) return
     switch (part._tag) {
       case "Text":
-        if (this.sieve?.passes(part.text, this.sieved) === false) return this.fromSieve(out)
-        if (this.markers !== undefined || this.stop !== undefined) return this.toMarkers(part.text, out)
+        if (this.#sieve?.passes(part.text, this.#sieved) === false) return this.#fromSieve(out)
+        if (this.#markers !== undefined || this.#stop !== undefined) return this.#toMarkers(part.text, out)
         out.push(part)
         return
       case "CallBegun":
         // A structured call of the upstream ends a call in the text before it, which is cut off unless its arguments are
         // complete: calls are serialized.
-        this.sieve?.interrupt(this.sieved)
-        this.fromSieve(out)
-        if (!this.ended) this.flush(out)
-        if (!this.ended) out.push(part)
+        this.#sieve?.interrupt(this.#sieved)
+        this.#fromSieve(out)
+        if (!this.#ended) this.#flush(out)
+        if (!this.#ended) out.push(part)
         return
       case "Reasoning":
         // An open call is emitted without interruption.
-        if (this.inCall) (this.reasoning ??= new TextPieces()).push(part.text)
+        if (this.#inCall) (this.#reasoning ??= new TextPieces()).push(part.text)
         else out.push(part)
         return
       case "Ending":
-        this.sieve?.end(this.sieved)
-        this.fromSieve(out)
-        if (!this.ended) this.flush(out)
-        if (!this.ended) this.finish(part, out)
+        this.#sieve?.end(this.#sieved)
+        this.#fromSieve(out)
+        if (!this.#ended) this.#flush(out)
+        if (!this.#ended) this.#finish(part, out)
         return
       case "UpstreamExtra":
-        this.extra(part, out)
+        this.#extra(part, out)
         return
       default:
         out.push(part)
@@ -91,17 +91,17 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
 
   end(): void {}
 
-  private extra(part: UpstreamExtra, out: Array<ReplyPart>): void {
+  #extra(part: UpstreamExtra, out: Array<ReplyPart>): void {
     if (part.at === "block") {
       // Text does not continue after another block of the content.
-      this.sieve?.interrupt(this.sieved)
-      this.fromSieve(out)
-      if (!this.ended) this.flush(out)
-      if (!this.ended) out.push(part)
+      this.#sieve?.interrupt(this.#sieved)
+      this.#fromSieve(out)
+      if (!this.#ended) this.#flush(out)
+      if (!this.#ended) out.push(part)
       return
     }
-    if (isOrderedPlace(part.at) && this.inCall) {
-      this.content.push(part)
+    if (isOrderedPlace(part.at) && this.#inCall) {
+      this.#content.push(part)
       return
     }
     const { logprobs, logprobsResult, ...rest } = part.value
@@ -109,63 +109,63 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
       out.push(part)
       return
     }
-    this.hasLogprobs ||= logprobs !== undefined
-    if (!this.isChanged) out.push(part)
+    this.#hasLogprobs ||= logprobs !== undefined
+    if (!this.#isChanged) out.push(part)
     else if (Object.keys(rest).length > 0) out.push(UpstreamExtra(part.family, "choice", rest))
   }
-  private changed(out: Array<ReplyPart>): void {
-    if (this.hasLogprobs && !this.isChanged) out.push(UpstreamExtra("openai", "choice", { logprobs: null }))
-    this.isChanged = true
+  #changed(out: Array<ReplyPart>): void {
+    if (this.#hasLogprobs && !this.#isChanged) out.push(UpstreamExtra("openai", "choice", { logprobs: null }))
+    this.#isChanged = true
   }
-  private toStop(piece: string, out: Array<ReplyPart>): void {
-    if (this.stop === undefined) return text(piece, out)
-    this.stop.push(piece, this.stopped)
-    for (const passed of this.stopped) text(passed, out)
-    clear(this.stopped)
-    const found = this.stop.found()
+  #toStop(piece: string, out: Array<ReplyPart>): void {
+    if (this.#stop === undefined) return text(piece, out)
+    this.#stop.push(piece, this.#stopped)
+    for (const passed of this.#stopped) text(passed, out)
+    clear(this.#stopped)
+    const found = this.#stop.found()
     if (found !== undefined) {
-      this.changed(out)
-      this.finish(Ending("stop_sequence", found), out)
+      this.#changed(out)
+      this.#finish(Ending("stop_sequence", found), out)
     }
   }
-  private unmarked(out: Array<ReplyPart>): void {
-    for (let i = 0; i < this.strings.length && !this.ended; i++) this.toStop(this.strings[i]!, out)
-    clear(this.strings)
+  #unmarked(out: Array<ReplyPart>): void {
+    for (let i = 0; i < this.#strings.length && !this.#ended; i++) this.#toStop(this.#strings[i]!, out)
+    clear(this.#strings)
   }
-  private toMarkers(piece: string, out: Array<ReplyPart>): void {
-    if (this.markers === undefined) return this.toStop(piece, out)
-    this.markers.push(piece, this.strings)
-    this.unmarked(out)
+  #toMarkers(piece: string, out: Array<ReplyPart>): void {
+    if (this.#markers === undefined) return this.#toStop(piece, out)
+    this.#markers.push(piece, this.#strings)
+    this.#unmarked(out)
   }
   /** Releases the text that markers and stop sequences hold. */
-  private flush(out: Array<ReplyPart>): void {
-    if (this.markers !== undefined) {
-      this.markers.flush(this.strings)
-      this.unmarked(out)
+  #flush(out: Array<ReplyPart>): void {
+    if (this.#markers !== undefined) {
+      this.#markers.flush(this.#strings)
+      this.#unmarked(out)
     }
-    if (this.stop !== undefined && !this.ended) {
-      this.stop.flush(this.stopped)
-      for (const passed of this.stopped) text(passed, out)
-      clear(this.stopped)
+    if (this.#stop !== undefined && !this.#ended) {
+      this.#stop.flush(this.#stopped)
+      for (const passed of this.#stopped) text(passed, out)
+      clear(this.#stopped)
     }
   }
-  private finish(ending: ReplyPart, out: Array<ReplyPart>): void {
-    this.ended = true
+  #finish(ending: ReplyPart, out: Array<ReplyPart>): void {
+    this.#ended = true
     out.push(ending)
   }
 
-  private fromSieve(out: Array<ReplyPart>): void {
-    for (let i = 0; i < this.sieved.length && !this.ended; i++) {
-      const event = this.sieved[i]!
+  #fromSieve(out: Array<ReplyPart>): void {
+    for (let i = 0; i < this.#sieved.length && !this.#ended; i++) {
+      const event = this.#sieved[i]!
       switch (event._tag) {
         case "TextDelta":
-          this.toMarkers(event.text, out)
+          this.#toMarkers(event.text, out)
           break
         case "CallStarted":
-          this.flush(out)
-          if (this.ended) break
-          this.inCall = true
-          this.changed(out)
+          this.#flush(out)
+          if (this.#ended) break
+          this.#inCall = true
+          this.#changed(out)
           out.push(CallBegun(undefined, event.name))
           break
         case "CallArguments":
@@ -173,15 +173,15 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
           break
         case "CallFinished":
         case "CallCutOff":
-          this.inCall = false
+          this.#inCall = false
           out.push(CallOver(event._tag === "CallFinished", event.arguments))
-          if (this.reasoning !== undefined) out.push(Reasoning(this.reasoning.toString()))
-          this.reasoning = undefined
-          for (const part of this.content) out.push(part)
-          clear(this.content)
+          if (this.#reasoning !== undefined) out.push(Reasoning(this.#reasoning.toString()))
+          this.#reasoning = undefined
+          for (const part of this.#content) out.push(part)
+          clear(this.#content)
       }
     }
-    clear(this.sieved)
+    clear(this.#sieved)
   }
 }
 

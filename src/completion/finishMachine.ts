@@ -67,216 +67,216 @@ const mergeUsage = (before: PartialUsage, more: PartialUsage): PartialUsage => (
 
 class ReplyFinisher implements FinishMachine {
   /** The figures that the upstream has reported. */
-  private reported: PartialUsage = {}
-  private readonly reasoning = new TokenCounter()
+  #reported: PartialUsage = {}
+  readonly #reasoning = new TokenCounter()
   /** Counts text and calls. */
-  private readonly written = new TokenCounter()
+  readonly #written = new TokenCounter()
   /** Searches the reasoning for calls while the reply has neither non-blank text nor calls. */
-  private reasoningCalls: ReturnType<NonNullable<FinishOptions["reasoningCalls"]>> | undefined
-  private mayCallInReasoning: boolean
-  private calls = 0
-  private current = noCall
+  #reasoningCalls: ReturnType<NonNullable<FinishOptions["reasoningCalls"]>> | undefined
+  #mayCallInReasoning: boolean
+  #calls = 0
+  #current = noCall
   /** The first call, with what only the upstream reads of it. */
-  private first: (Call & { sealed: JsonFields | undefined }) | undefined
+  #first: (Call & { sealed: JsonFields | undefined }) | undefined
   /** What only the upstream reads of the message that has the calls, and its characters. */
-  private details: ExtraFold | undefined
-  private sealedChars = 0
+  #details: ExtraFold | undefined
+  #sealedChars = 0
   /** Extra fields that wait for something to show. */
-  private extras: Array<UpstreamExtra> | undefined
-  private hasShown = false
+  #extras: Array<UpstreamExtra> | undefined
+  #hasShown = false
   /** Ids of the calls so far. */
-  private ids: Set<string> | undefined
-  private cutOff = false
-  private isFinished = false
-  private readonly options: FinishOptions
+  #ids: Set<string> | undefined
+  #cutOff = false
+  #isFinished = false
+  readonly #options: FinishOptions
 
   constructor(options: FinishOptions) {
-    this.options = options
-    this.mayCallInReasoning = options.reasoningCalls !== undefined
+    this.#options = options
+    this.#mayCallInReasoning = options.reasoningCalls !== undefined
   }
 
   get held(): number {
-    return (this.reasoningCalls?.held ?? 0) + this.sealedChars
+    return (this.#reasoningCalls?.held ?? 0) + this.#sealedChars
   }
 
   estimated(): boolean {
-    return this.reported.promptTokens === undefined || this.reported.completionTokens === undefined
+    return this.#reported.promptTokens === undefined || this.#reported.completionTokens === undefined
   }
 
   promptReported(): boolean {
-    return this.reported.promptTokens !== undefined
+    return this.#reported.promptTokens !== undefined
   }
 
   finished(): boolean {
-    return this.isFinished
+    return this.#isFinished
   }
 
   push(part: ReplyPart, out: Array<ReplyEvent>): void {
-    if (this.isFinished) return
+    if (this.#isFinished) return
     switch (part._tag) {
       case "Text":
-        this.written.push(part.text)
-        if (this.mayCallInReasoning && part.text.trim() !== "") this.leaveReasoning()
-        this.show(out)
+        this.#written.push(part.text)
+        if (this.#mayCallInReasoning && part.text.trim() !== "") this.#leaveReasoning()
+        this.#show(out)
         out.push(Reply.TextDelta(part.text))
         return
       case "Reasoning":
-        this.reasoning.push(part.text)
-        if (this.mayCallInReasoning) (this.reasoningCalls ??= this.options.reasoningCalls?.())?.push(part.text)
-        if (this.options.showReasoning) {
-          this.show(out)
+        this.#reasoning.push(part.text)
+        if (this.#mayCallInReasoning) (this.#reasoningCalls ??= this.#options.reasoningCalls?.())?.push(part.text)
+        if (this.#options.showReasoning) {
+          this.#show(out)
           out.push(Reply.ReasoningDelta(part.text))
-        } else if (this.extras !== undefined) {
+        } else if (this.#extras !== undefined) {
           // Logprobs repeat the text that they belong to.
-          this.extras = this.extras.filter(({ at }) => at !== "choice")
+          this.#extras = this.#extras.filter(({ at }) => at !== "choice")
         }
         return
       case "CallBegun":
-        return this.begin(part, out)
+        return this.#begin(part, out)
       case "CallGrown":
-        return this.grow(part.delta, out)
+        return this.#grow(part.delta, out)
       case "CallOver":
-        return this.over(part, out)
+        return this.#over(part, out)
       case "UpstreamExtra":
-        return this.extra(part, out)
+        return this.#extra(part, out)
       case "UpstreamUsage":
-        this.reported = mergeUsage(this.reported, part.usage)
+        this.#reported = mergeUsage(this.#reported, part.usage)
         return
       case "Ending":
-        this.conclude(part, out)
+        this.#conclude(part, out)
     }
   }
 
   end(): void {}
 
   usage(): Usage {
-    const reasoningTokens = this.reported.reasoningTokens ?? this.reasoning.total()
-    const completionTokens = this.reported.completionTokens ?? reasoningTokens + this.written.total()
-    const promptTokens = this.reported.promptTokens ?? this.options.promptTokens()
-    const cachedTokens = Math.min(this.reported.cachedTokens ?? 0, promptTokens)
+    const reasoningTokens = this.#reported.reasoningTokens ?? this.#reasoning.total()
+    const completionTokens = this.#reported.completionTokens ?? reasoningTokens + this.#written.total()
+    const promptTokens = this.#reported.promptTokens ?? this.#options.promptTokens()
+    const cachedTokens = Math.min(this.#reported.cachedTokens ?? 0, promptTokens)
     const usage: Usage = {
       promptTokens,
       completionTokens,
       reasoningTokens: Math.min(reasoningTokens, completionTokens),
       cachedTokens
     }
-    const { cacheWriteTokens } = this.reported
+    const { cacheWriteTokens } = this.#reported
     return cacheWriteTokens === undefined
       ? usage
       : { ...usage, cacheWriteTokens: Math.min(cacheWriteTokens, promptTokens - cachedTokens) }
   }
   /** Something is shown now: what waited for it comes before it. */
-  private show(out: Array<ReplyEvent>): void {
-    this.hasShown = true
-    if (this.extras === undefined) return
-    for (const { at, family, value } of this.extras) out.push(Reply.ReplyExtra(family, at, value))
-    this.extras = undefined
+  #show(out: Array<ReplyEvent>): void {
+    this.#hasShown = true
+    if (this.#extras === undefined) return
+    for (const { at, family, value } of this.#extras) out.push(Reply.ReplyExtra(family, at, value))
+    this.#extras = undefined
   }
-  private extra(part: UpstreamExtra, out: Array<ReplyEvent>): void {
+  #extra(part: UpstreamExtra, out: Array<ReplyEvent>): void {
     const { at, family, value } = part
-    if (isContentPlace(at)) return this.content(part, out)
+    if (isContentPlace(at)) return this.#content(part, out)
     if (at === "reasoning") {
-      if (family === "messages") this.keepDetails({ thinking_blocks: [value] })
-      if (!this.options.showReasoning) return
+      if (family === "messages") this.#keepDetails({ thinking_blocks: [value] })
+      if (!this.#options.showReasoning) return
     }
-    if (this.hasShown) out.push(Reply.ReplyExtra(family, at, value))
+    if (this.#hasShown) out.push(Reply.ReplyExtra(family, at, value))
     else {
-      this.extras ??= []
-      this.extras.push(part)
+      this.#extras ??= []
+      this.#extras.push(part)
     }
   }
-  private content({ at, family, value }: UpstreamExtra, out: Array<ReplyEvent>): void {
+  #content({ at, family, value }: UpstreamExtra, out: Array<ReplyEvent>): void {
     const { reasoning_details: details, ...rest } = value
-    if (details !== undefined) this.keepDetails({ reasoning_details: details })
-    const shown = details === undefined || !this.options.showReasoning ? rest : { ...rest, reasoning_details: details }
+    if (details !== undefined) this.#keepDetails({ reasoning_details: details })
+    const shown = details === undefined || !this.#options.showReasoning ? rest : { ...rest, reasoning_details: details }
     if (Object.keys(shown).length === 0) return
-    if (rest["refusal"] !== undefined) this.written.push(String(rest["refusal"]))
-    this.leaveReasoning()
-    this.show(out)
+    if (rest["refusal"] !== undefined) this.#written.push(String(rest["refusal"]))
+    this.#leaveReasoning()
+    this.#show(out)
     out.push(Reply.ReplyExtra(family, at, shown))
   }
-  private keepDetails(value: JsonFields): void {
-    this.details ??= new ExtraFold()
-    this.details.push({ at: "message", value })
-    this.sealedChars += JSON.stringify(value).length
+  #keepDetails(value: JsonFields): void {
+    this.#details ??= new ExtraFold()
+    this.#details.push({ at: "message", value })
+    this.#sealedChars += JSON.stringify(value).length
   }
   /** Keeps what only the upstream reads of the calls. */
-  private seal(): void {
-    const { first } = this
-    const details = this.details?.extras.message
+  #seal(): void {
+    const first = this.#first
+    const details = this.#details?.extras.message
     if (first !== undefined && details !== undefined) {
-      this.options.keepSealed?.(first.id, { ...first.sealed, ...details })
+      this.#options.keepSealed?.(first.id, { ...first.sealed, ...details })
     }
   }
-  private finish(reason: FinishReason, out: Array<ReplyEvent>, stopSequence?: string): void {
-    this.isFinished = true
-    this.seal()
-    this.show(out)
+  #finish(reason: FinishReason, out: Array<ReplyEvent>, stopSequence?: string): void {
+    this.#isFinished = true
+    this.#seal()
+    this.#show(out)
     out.push(
       Reply.UsageReported(this.usage()),
       Reply.Finish(reason, reason === "stop_sequence" ? stopSequence : undefined)
     )
   }
 
-  private begin({ id, name, sealed }: Pick<CallBegun, "id" | "name" | "sealed">, out: Array<ReplyEvent>): void {
-    if (!this.options.addCall()) return this.finish("length", out)
-    const index = this.calls++
-    this.leaveReasoning()
-    this.ids ??= new Set()
+  #begin({ id, name, sealed }: Pick<CallBegun, "id" | "name" | "sealed">, out: Array<ReplyEvent>): void {
+    if (!this.#options.addCall()) return this.#finish("length", out)
+    const index = this.#calls++
+    this.#leaveReasoning()
+    this.#ids ??= new Set()
     // An id that the upstream uses twice is replaced.
-    this.current = { id: id === undefined || this.ids.has(id) ? this.options.callId(index) : id, name }
-    this.ids.add(this.current.id)
-    this.first ??= { ...this.current, sealed: undefined }
-    this.written.push(name)
-    this.show(out)
-    out.push(Reply.CallStarted(index, this.current.id, name, sealed))
+    this.#current = { id: id === undefined || this.#ids.has(id) ? this.#options.callId(index) : id, name }
+    this.#ids.add(this.#current.id)
+    this.#first ??= { ...this.#current, sealed: undefined }
+    this.#written.push(name)
+    this.#show(out)
+    out.push(Reply.CallStarted(index, this.#current.id, name, sealed))
   }
-  private grow(delta: string, out: Array<ReplyEvent>): void {
-    this.written.push(delta)
-    out.push(Reply.CallArguments(this.calls - 1, delta))
+  #grow(delta: string, out: Array<ReplyEvent>): void {
+    this.#written.push(delta)
+    out.push(Reply.CallArguments(this.#calls - 1, delta))
   }
-  private over(
+  #over(
     { arguments: args, sealed, whole }: Pick<CallOver, "arguments" | "sealed" | "whole">,
     out: Array<ReplyEvent>
   ): void {
-    const { id, name } = this.current
-    if (!whole) this.cutOff = true
+    const { id, name } = this.#current
+    if (!whole) this.#cutOff = true
     if (sealed !== undefined) {
-      this.options.keepSealed?.(id, sealed)
-      if (this.first?.id === id) this.first.sealed = sealed
+      this.#options.keepSealed?.(id, sealed)
+      if (this.#first?.id === id) this.#first.sealed = sealed
     }
     out.push(
       whole
-        ? Reply.CallFinished(this.calls - 1, id, name, args, sealed)
-        : Reply.CallCutOff(this.calls - 1, id, name, args)
+        ? Reply.CallFinished(this.#calls - 1, id, name, args, sealed)
+        : Reply.CallCutOff(this.#calls - 1, id, name, args)
     )
-    if (this.options.singleCall) this.finish(whole ? "tool_calls" : "length", out)
+    if (this.#options.singleCall) this.#finish(whole ? "tool_calls" : "length", out)
   }
 
   /** Stops the search of the reasoning: the reply has text or calls. */
-  private leaveReasoning(): void {
-    this.mayCallInReasoning = false
-    this.reasoningCalls = undefined
+  #leaveReasoning(): void {
+    this.#mayCallInReasoning = false
+    this.#reasoningCalls = undefined
   }
 
   /** Emits the calls of a reply that is only reasoning. */
-  private fromReasoning(out: Array<ReplyEvent>): void {
-    for (const { arguments: args, name } of this.reasoningCalls?.end() ?? []) {
-      if (this.isFinished) return
-      this.begin({ id: undefined, name }, out)
-      if (this.isFinished) return
-      this.grow(args, out)
-      this.over({ whole: true, arguments: args }, out)
+  #fromReasoning(out: Array<ReplyEvent>): void {
+    for (const { arguments: args, name } of this.#reasoningCalls?.end() ?? []) {
+      if (this.#isFinished) return
+      this.#begin({ id: undefined, name }, out)
+      if (this.#isFinished) return
+      this.#grow(args, out)
+      this.#over({ whole: true, arguments: args }, out)
     }
   }
 
-  private conclude({ reason, stopSequence }: Ending, out: Array<ReplyEvent>): void {
-    if (reason === "content_filter") return this.finish(reason, out)
-    this.fromReasoning(out)
-    if (this.isFinished) return
-    if (reason === "length") return this.finish(reason, out)
+  #conclude({ reason, stopSequence }: Ending, out: Array<ReplyEvent>): void {
+    if (reason === "content_filter") return this.#finish(reason, out)
+    this.#fromReasoning(out)
+    if (this.#isFinished) return
+    if (reason === "length") return this.#finish(reason, out)
     // A call that was cut off determines the reason, then any call, then the end of the text.
-    this.finish(this.cutOff ? "length" : this.calls > 0 ? "tool_calls" : reason, out, stopSequence)
+    this.#finish(this.#cutOff ? "length" : this.#calls > 0 ? "tool_calls" : reason, out, stopSequence)
   }
 }
 

@@ -45,38 +45,40 @@ interface LeasedCall<A> {
 class CallAttempt<A> implements AttemptWork<A, A> {
   readonly caller: Caller
   readonly request: Request
-  private readonly input: LeasedCall<A>
-  private readonly deadlines: Deadlines["Service"]
-  private readonly budget: RequestBudget
+  readonly #input: LeasedCall<A>
+  readonly #deadlines: Deadlines["Service"]
+  readonly #budget: RequestBudget
   /** Estimated tokens of the prompt; 0 until they are needed. */
-  private tokens = 0
+  #tokens = 0
 
   constructor(input: LeasedCall<A>, deadlines: Deadlines["Service"], clock: MonotonicSource) {
-    this.input = input
-    this.deadlines = deadlines
-    this.budget = new RequestBudget(input.config.limits, clock)
+    this.#input = input
+    this.#deadlines = deadlines
+    this.#budget = new RequestBudget(input.config.limits, clock)
     this.caller = input.caller
     this.request = input.request
   }
 
   get route(): Route {
-    return this.input.model
+    return this.#input.model
   }
 
   get isImpatient(): boolean {
-    return this.input.isImpatient === true
+    return this.#input.isImpatient === true
   }
 
   canServe(driver: Driver): boolean {
-    return this.input.canCall(driver)
+    return this.#input.canCall(driver)
   }
 
   refuse(driver: Driver, target: Target): GatewayError | undefined {
-    return this.input.refuse(driver, target)
+    return this.#input.refuse(driver, target)
   }
 
   begin(lease: Lease, target: Target, attempt: Scope.Scope, most: number): Effect.Effect<A, UpstreamFailure> {
-    const { budget, input, request: { stats } } = this
+    const budget = this.#budget
+    const input = this.#input
+    const { request: { stats } } = this
     const { promptTokens } = input
     budget.isSent = false
     const called = Effect.flatMap(lease.credential.token, (token) => input.call(lease.driver, target, token, budget))
@@ -86,13 +88,13 @@ class CallAttempt<A> implements AttemptWork<A, A> {
         budget.isSent = true
         return lease.report(undefined, undefined)
       }),
-      this.deadlines,
+      this.#deadlines,
       most,
       attemptOverdue
     )
     if (promptTokens === undefined) return answered
-    countPrompt(stats, budget, () => this.tokens)
-    const estimate = Effect.map(promptTokens, (tokens) => this.tokens = tokens)
+    countPrompt(stats, budget, () => this.#tokens)
+    const estimate = Effect.map(promptTokens, (tokens) => this.#tokens = tokens)
     return Effect.andThen(estimateAtEnd(attempt, stats, budget, estimate), answered)
   }
 

@@ -161,51 +161,52 @@ const divides = ({ at, value }: ReplyExtra): boolean =>
 
 /** Joins consecutive pieces of the same kind, and of the same call, into one event. */
 class Joined {
-  private readonly events: Array<ReplyEvent> = []
-  private last: Piece | undefined
-  private readonly pieces: Array<string> = []
+  readonly #events: Array<ReplyEvent> = []
+  #last: Piece | undefined
+  readonly #pieces: Array<string> = []
 
   push(event: ReplyEvent): void {
     switch (event._tag) {
       case "TextDelta":
       case "ReasoningDelta":
-        return this.add(event, event.text)
+        return this.#add(event, event.text)
       case "CallArguments":
-        return this.add(event, event.delta)
+        return this.#add(event, event.delta)
       case "ReplyExtra":
-        if (divides(event)) this.close()
-        this.events.push(event)
+        if (divides(event)) this.#close()
+        this.#events.push(event)
         return
       default:
-        this.close()
-        this.events.push(event)
+        this.#close()
+        this.#events.push(event)
     }
   }
 
   /** All events so far. */
   all(): ReadonlyArray<ReplyEvent> {
-    this.close()
-    return this.events
+    this.#close()
+    return this.#events
   }
 
-  private add(piece: Piece, text: string): void {
-    const { last } = this
+  #add(piece: Piece, text: string): void {
+    const last = this.#last
     const goesOn = last !== undefined && last._tag === piece._tag &&
       (piece._tag !== "CallArguments" || (last as typeof piece).index === piece.index)
     if (!goesOn) {
-      this.close()
-      this.last = piece
+      this.#close()
+      this.#last = piece
     }
-    this.pieces.push(text)
+    this.#pieces.push(text)
   }
 
-  private close(): void {
-    const { last, pieces } = this
+  #close(): void {
+    const last = this.#last
+    const pieces = this.#pieces
     if (last === undefined) return
     const text = pieces.length === 1 ? pieces[0]! : pieces.join("")
     pieces.length = 0
-    this.last = undefined
-    this.events.push(
+    this.#last = undefined
+    this.#events.push(
       last._tag === "TextDelta"
         ? TextDelta(text)
         : last._tag === "ReasoningDelta"

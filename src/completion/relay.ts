@@ -78,19 +78,19 @@ export const notRelayed = (driver: string, path: string, upstream: string): Gate
 class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
   readonly caller: Caller
   readonly request: Request
-  private readonly input: RelayInput
-  private readonly services: RelayServices
-  private budget: RequestBudget | undefined
+  readonly #input: RelayInput
+  readonly #services: RelayServices
+  #budget: RequestBudget | undefined
 
   constructor(input: RelayInput, services: RelayServices) {
-    this.input = input
-    this.services = services
+    this.#input = input
+    this.#services = services
     this.caller = input.caller
     this.request = input.request
   }
 
   get route(): Route {
-    return this.input.model
+    return this.#input.model
   }
 
   canServe({ relay }: Driver): boolean {
@@ -98,11 +98,11 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
   }
 
   refuse(driver: Driver, { upstream }: Target): GatewayError | undefined {
-    return driver.relay === undefined ? notRelayed(driver.name, this.input.path, upstream) : undefined
+    return driver.relay === undefined ? notRelayed(driver.name, this.#input.path, upstream) : undefined
   }
 
   isSpent(): boolean {
-    return this.input.source.isSpent === true
+    return this.#input.source.isSpent === true
   }
 
   begin(
@@ -111,10 +111,10 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
     attempt: Scope.Scope,
     most: number
   ): Effect.Effect<RelayedReply, UpstreamFailure | GatewayError> {
-    const { accept, makeBudget, path, promptTokens, request, source } = this.input
-    const { captures, deadlines } = this.services
+    const { accept, makeBudget, path, promptTokens, request, source } = this.#input
+    const { captures, deadlines } = this.#services
     const { relay } = lease.driver
-    const budget = this.budget ??= makeBudget()
+    const budget = this.#budget ??= makeBudget()
     let sent = 0
     budget.startReply()
     budget.isSent = false
@@ -156,7 +156,7 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
             (error) => Effect.andThen(Scope.close(attempt, Exit.fail(error)), Effect.fail(error))
           ))
     )
-    return Effect.succeed({ ...reply, bytes: released(bytes), budget: this.budget! })
+    return Effect.succeed({ ...reply, bytes: released(bytes), budget: this.#budget! })
   }
 }
 

@@ -37,44 +37,44 @@ class OpenCall {
   readonly upstreamIndex: number
   /** Fields of the call that only the upstream reads. */
   sealed: JsonFields | undefined = undefined
-  private readonly pieces = new TextPieces()
-  private readonly scan = new ObjectScan()
-  private parsed: boolean | undefined
-  private readonly meter: Meter | undefined
+  readonly #pieces = new TextPieces()
+  readonly #scan = new ObjectScan()
+  #parsed: boolean | undefined
+  readonly #meter: Meter | undefined
 
   constructor(upstreamIndex: number, meter: Meter | undefined) {
     this.upstreamIndex = upstreamIndex
-    this.meter = meter
+    this.#meter = meter
   }
 
   /** Length of the arguments so far, in characters. */
   get length(): number {
-    return this.pieces.length
+    return this.#pieces.length
   }
 
   get arguments(): string {
-    return this.pieces.toString()
+    return this.#pieces.toString()
   }
 
   /** The arguments are blank so far. */
   get isBlank(): boolean {
-    return this.scan.isBlank
+    return this.#scan.isBlank
   }
 
   /** The arguments are a complete JSON object. */
   get isWhole(): boolean {
-    if (!this.scan.isClosed) return false
-    if (this.parsed === undefined) {
-      if (this.meter !== undefined) this.meter.steps += this.pieces.length
-      this.parsed = isObjectText(this.arguments)
+    if (!this.#scan.isClosed) return false
+    if (this.#parsed === undefined) {
+      if (this.#meter !== undefined) this.#meter.steps += this.#pieces.length
+      this.#parsed = isObjectText(this.arguments)
     }
-    return this.parsed
+    return this.#parsed
   }
 
   push(delta: string): void {
-    this.pieces.push(delta)
-    if (this.meter !== undefined) this.meter.steps += delta.length + 1
-    this.scan.push(delta)
+    this.#pieces.push(delta)
+    if (this.#meter !== undefined) this.#meter.steps += delta.length + 1
+    this.#scan.push(delta)
   }
 }
 
@@ -97,43 +97,43 @@ interface WaitingText {
 const textPart = (tag: WaitingText["_tag"], text: string) => tag === "UpstreamText" ? Text(text) : Reasoning(text)
 
 class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
-  private ended = false
-  private open: OpenCall | undefined = undefined
+  #ended = false
+  #open: OpenCall | undefined = undefined
   /** Calls that have not started, by the upstream's index. */
-  private unopened: Map<number, WaitingCall> | undefined = undefined
+  #unopened: Map<number, WaitingCall> | undefined = undefined
   /** The queue behind the open call, from `turn` on: text, content, and calls whose names are known. */
-  private waiting: Array<WaitingText | WaitingCall | UpstreamExtra> = []
-  private turn = 0
+  #waiting: Array<WaitingText | WaitingCall | UpstreamExtra> = []
+  #turn = 0
   /** Characters of the queue and of calls without a name. */
-  private waitingChars = 0
-  private readonly meter: Meter | undefined
+  #waitingChars = 0
+  readonly #meter: Meter | undefined
 
   constructor(meter: Meter | undefined) {
-    this.meter = meter
+    this.#meter = meter
   }
 
   get held(): number {
-    return this.waitingChars + (this.open?.length ?? 0)
+    return this.#waitingChars + (this.#open?.length ?? 0)
   }
 
   push(event: UpstreamEvent, out: Array<ReplyPart>): void {
-    if (this.ended) return
+    if (this.#ended) return
     switch (event._tag) {
       case "UpstreamText":
       case "UpstreamReasoning":
-        return this.textual(event, out)
+        return this.#textual(event, out)
       case "UpstreamCall":
-        return this.structured(event, out)
+        return this.#structured(event, out)
       case "UpstreamExtra":
-        return this.extra(event, out)
+        return this.#extra(event, out)
       case "UpstreamUsage":
         out.push(event)
         return
       case "UpstreamFinish": {
-        this.ended = true
+        this.#ended = true
         const { reason, stopSequence } = event
         const isCut = reason === "length" || reason === "content_filter"
-        const isWhole = this.finishCalls(isCut, out)
+        const isWhole = this.#finishCalls(isCut, out)
         out.push(
           isCut
             ? Ending(reason)
@@ -148,36 +148,36 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
   }
 
   end(out: Array<ReplyPart>): void {
-    if (this.ended) return
-    out.push(Ending(this.finishCalls(false, out) ? "stop" : "length"))
+    if (this.#ended) return
+    out.push(Ending(this.#finishCalls(false, out) ? "stop" : "length"))
   }
 
-  private grow(call: OpenCall, delta: string, out: Array<ReplyPart>): void {
+  #grow(call: OpenCall, delta: string, out: Array<ReplyPart>): void {
     if (delta === "") return
     call.push(delta)
     out.push(CallGrown(delta))
   }
-  private begin(call: WaitingCall, out: Array<ReplyPart>): void {
-    this.unopened?.delete(call.upstreamIndex)
-    this.open = new OpenCall(call.upstreamIndex, this.meter)
-    this.waitingChars -= call.arguments.length
-    this.open.sealed = call.sealed
+  #begin(call: WaitingCall, out: Array<ReplyPart>): void {
+    this.#unopened?.delete(call.upstreamIndex)
+    this.#open = new OpenCall(call.upstreamIndex, this.#meter)
+    this.#waitingChars -= call.arguments.length
+    this.#open.sealed = call.sealed
     out.push(CallBegun(call.id, call.name ?? "", call.sealed))
-    this.grow(this.open, call.arguments.toString(), out)
+    this.#grow(this.#open, call.arguments.toString(), out)
   }
-  private close(call: OpenCall, out: Array<ReplyPart>): void {
-    this.open = undefined
+  #close(call: OpenCall, out: Array<ReplyPart>): void {
+    this.#open = undefined
     out.push(CallOver(call.isWhole, call.arguments, call.sealed))
   }
 
-  private structured(event: UpstreamCall, out: Array<ReplyPart>): void {
-    if (this.open !== undefined && this.open.upstreamIndex === event.index) {
-      if (event.sealed !== undefined) this.open.sealed = addSealed(this.open.sealed, event.sealed)
-      this.grow(this.open, event.argumentsDelta, out)
-      if (this.turn < this.waiting.length) this.advance(out)
+  #structured(event: UpstreamCall, out: Array<ReplyPart>): void {
+    if (this.#open !== undefined && this.#open.upstreamIndex === event.index) {
+      if (event.sealed !== undefined) this.#open.sealed = addSealed(this.#open.sealed, event.sealed)
+      this.#grow(this.#open, event.argumentsDelta, out)
+      if (this.#turn < this.#waiting.length) this.#advance(out)
       return
     }
-    let call = this.unopened?.get(event.index)
+    let call = this.#unopened?.get(event.index)
     if (call === undefined) {
       call = {
         _tag: "WaitingCall",
@@ -187,86 +187,86 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
         arguments: new TextPieces(),
         sealed: undefined
       }
-      this.unopened ??= new Map()
-      this.unopened.set(event.index, call)
+      this.#unopened ??= new Map()
+      this.#unopened.set(event.index, call)
     }
     call.id ??= event.id
     if (event.sealed !== undefined) call.sealed = addSealed(call.sealed, event.sealed)
     call.arguments.push(event.argumentsDelta)
-    this.waitingChars += event.argumentsDelta.length
+    this.#waitingChars += event.argumentsDelta.length
     if (call.name !== undefined || event.name === undefined) return
     call.name = event.name
-    this.waiting.push(call)
-    this.advance(out)
+    this.#waiting.push(call)
+    this.#advance(out)
   }
 
   /** Text and reasoning wait while a call is open. */
-  private textual(event: UpstreamText | UpstreamReasoning, out: Array<ReplyPart>): void {
+  #textual(event: UpstreamText | UpstreamReasoning, out: Array<ReplyPart>): void {
     if (event.text === "") return
-    if (this.open === undefined && this.turn === this.waiting.length) {
+    if (this.#open === undefined && this.#turn === this.#waiting.length) {
       out.push(textPart(event._tag, event.text))
       return
     }
-    this.waitingChars += event.text.length
-    const last = this.waiting[this.waiting.length - 1]
-    if (last?._tag === event._tag && this.turn < this.waiting.length) {
+    this.#waitingChars += event.text.length
+    const last = this.#waiting[this.#waiting.length - 1]
+    if (last?._tag === event._tag && this.#turn < this.#waiting.length) {
       last.text.push(event.text)
       return
     }
     const text = new TextPieces()
     text.push(event.text)
-    this.waiting.push({ _tag: event._tag, text })
-    this.advance(out)
+    this.#waiting.push({ _tag: event._tag, text })
+    this.#advance(out)
   }
 
   /** Content and sealed reasoning wait as text does. */
-  private extra(event: UpstreamExtra, out: Array<ReplyPart>): void {
-    if (!isOrderedPlace(event.at) || (this.open === undefined && this.turn === this.waiting.length)) {
+  #extra(event: UpstreamExtra, out: Array<ReplyPart>): void {
+    if (!isOrderedPlace(event.at) || (this.#open === undefined && this.#turn === this.#waiting.length)) {
       out.push(event)
       return
     }
-    this.waiting.push(event)
-    this.advance(out)
+    this.#waiting.push(event)
+    this.#advance(out)
   }
 
   /** Emits the queue as long as the open call is complete: a complete call ends when something follows it. */
-  private advance(out: Array<ReplyPart>): void {
-    while (this.turn < this.waiting.length) {
-      const next = this.waiting[this.turn]!
-      if (this.meter !== undefined) this.meter.steps++
-      if (this.open !== undefined) {
-        if (!this.open.isWhole) return
-        this.close(this.open, out)
+  #advance(out: Array<ReplyPart>): void {
+    while (this.#turn < this.#waiting.length) {
+      const next = this.#waiting[this.#turn]!
+      if (this.#meter !== undefined) this.#meter.steps++
+      if (this.#open !== undefined) {
+        if (!this.#open.isWhole) return
+        this.#close(this.#open, out)
         continue
       }
-      this.turn++
-      if (next._tag === "WaitingCall") this.begin(next, out)
+      this.#turn++
+      if (next._tag === "WaitingCall") this.#begin(next, out)
       else if (next._tag === "UpstreamExtra") out.push(next)
       else {
-        this.waitingChars -= next.text.length
+        this.#waitingChars -= next.text.length
         out.push(textPart(next._tag, next.text.toString()))
       }
     }
-    this.waiting = []
-    this.turn = 0
+    this.#waiting = []
+    this.#turn = 0
   }
 
   /**
    * Ends all calls and empties the queue. A call without arguments gets `{}`, unless the reply was cut. Returns false if the reply
    * was cut or has arguments that belong to no call.
    */
-  private finishCalls(isCut: boolean, out: Array<ReplyPart>): boolean {
-    const isWhole = !isCut && !this.hasStray()
-    this.advance(out)
-    while (this.open !== undefined) {
-      if (isWhole && this.open.isBlank) this.grow(this.open, "{}", out)
-      this.close(this.open, out)
-      this.advance(out)
+  #finishCalls(isCut: boolean, out: Array<ReplyPart>): boolean {
+    const isWhole = !isCut && !this.#hasStray()
+    this.#advance(out)
+    while (this.#open !== undefined) {
+      if (isWhole && this.#open.isBlank) this.#grow(this.#open, "{}", out)
+      this.#close(this.#open, out)
+      this.#advance(out)
     }
     return isWhole
   }
-  private hasStray(): boolean {
-    for (const call of this.unopened?.values() ?? []) {
+  #hasStray(): boolean {
+    for (const call of this.#unopened?.values() ?? []) {
       if (call.name === undefined && call.arguments.toString().trim() !== "") return true
     }
     return false

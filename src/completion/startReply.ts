@@ -102,16 +102,16 @@ const countingBeforeEnd = (isReported: () => boolean, count: Effect.Effect<unkno
 
 /** Writes of a reply to the shared store. They end before the events that follow from them leave. */
 class Writes {
-  private pending: Effect.Effect<void> | undefined
+  #pending: Effect.Effect<void> | undefined
 
   add(write: Effect.Effect<void> | undefined): void {
-    if (write !== undefined) this.pending = this.pending === undefined ? write : Effect.andThen(this.pending, write)
+    if (write !== undefined) this.#pending = this.#pending === undefined ? write : Effect.andThen(this.#pending, write)
   }
 
   readonly before = mapPull((pull: ChunkPull<ReplyEvent, UpstreamFailure>) =>
     Effect.flatMap(pull, (chunk) => {
-      const { pending } = this
-      this.pending = undefined
+      const pending = this.#pending
+      this.#pending = undefined
       return pending === undefined ? Effect.succeed(chunk) : Effect.as(pending, chunk)
     })
   )
