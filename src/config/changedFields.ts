@@ -63,9 +63,9 @@ const shownText = (text: string, name: string): string => {
 
 /** A value of a field of this name without its secrets. */
 const shown = (value: Schema.Json, name: string, known: Known | undefined): Schema.Json => {
-  const show = (value: string | number | boolean, path: ReadonlyArray<string>) => {
+  const show = (value: string | number | boolean, path: ReadonlyArray<string>, sensitive: boolean) => {
     const field = path.at(-1)!
-    if (secretName.test(field)) return hidden
+    if (sensitive || secretName.test(field)) return hidden
     return typeof value === "string" ? shownText(value, field) : value
   }
   return shownValue(value, known, show, [name])
@@ -100,7 +100,7 @@ class Fields {
   /** Adds a field whose values differ, or the fields in it if both are objects. */
   compare(path: string, name: string, before: Value, after: Value, known: Known | undefined): void {
     if (same(before, after)) return
-    if (isJsonObject(before) && isJsonObject(after) && name !== "headers") {
+    if (isJsonObject(before) && isJsonObject(after) && known?.sensitive !== true) {
       return this.compareFields(path, before, after, known)
     }
     this.add(path, textOf(before, name, known), textOf(after, name, known))

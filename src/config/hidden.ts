@@ -1,8 +1,8 @@
 /**
  * Secrets of the configuration as replies, the history and log lines show them: `***`. A reply that is sent back keeps what is there.
  *
- * Secret are header values, private keys, and of addresses the user information, the values of the query and the fragment. So is every
- * field that the schema does not know: a misspelt or misplaced name may hold a secret.
+ * Secret are the fields that the schema calls sensitive, and of addresses the user information, the values of the query and the fragment.
+ * So is every field that the schema does not know: a misspelt or misplaced name may hold a secret.
  */
 import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
@@ -51,24 +51,23 @@ export const below = (known: Known | undefined, name: string): Known | undefined
   known?.fields.get(name) ?? known?.others
 
 /**
- * A value of the configuration without secrets: those of unknown fields and of headers are hidden, and `show` shows the others. The path
- * begins at the value.
+ * A value of the configuration without secrets: those of unknown fields and in sensitive objects are hidden, and `show` shows the others,
+ * told whether they are sensitive themselves. The path begins at the value.
  */
 export const shownValue = (
   value: Schema.Json,
   known: Known | undefined,
-  show: (value: string | number | boolean, path: ReadonlyArray<string>) => Schema.Json,
+  show: (value: string | number | boolean, path: ReadonlyArray<string>, sensitive: boolean) => Schema.Json,
   path: ReadonlyArray<string> = []
 ): Schema.Json => {
   if (known === undefined) return hidden
   if (value === null) return null
   if (Array.isArray(value)) return value.map((item) => shownValue(item, known.items, show, path))
-  if (!isJsonObject(value)) return show(value as string | number | boolean, path)
-  const isSecret = path.at(-1) === "headers"
+  if (!isJsonObject(value)) return show(value as string | number | boolean, path, known.sensitive)
   return Object.fromEntries(
     Object.entries(value).map(([field, item]) => [
       field,
-      isSecret ? hidden : shownValue(item, below(known, field), show, [...path, field])
+      known.sensitive ? hidden : shownValue(item, below(known, field), show, [...path, field])
     ])
   )
 }
@@ -83,8 +82,12 @@ const shownTexts: ReadonlyMap<string, (text: string) => string> = new Map([
   ["tls.key", (text) => text.includes("-----BEGIN") ? hidden : text]
 ])
 
-const shownText = (value: string | number | boolean, path: ReadonlyArray<string>): string | number | boolean => {
-  const show = shownTexts.get(path.join("."))
+const shownText = (
+  value: string | number | boolean,
+  path: ReadonlyArray<string>,
+  sensitive = false
+): string | number | boolean => {
+  const show = shownTexts.get(path.join(".")) ?? (sensitive ? () => hidden : undefined)
   return typeof value !== "string" || show === undefined ? value : show(value)
 }
 

@@ -15,11 +15,12 @@ import { ConfigDocument } from "./schema.ts"
 
 const mostUnknown = 20
 
-/** The known fields of a value: by name, of any other field, and of list items. */
+/** The known fields of a value: by name, of any other field, and of list items; and whether the value is a secret. */
 export interface Known {
   readonly fields: ReadonlyMap<string, Known>
   readonly others: Known | undefined
   readonly items: Known | undefined
+  readonly sensitive: boolean
 }
 
 const membersOf = (asts: ReadonlyArray<SchemaAST.AST>): ReadonlyArray<SchemaAST.AST> =>
@@ -36,7 +37,8 @@ const knownBy = (asts: ReadonlyArray<SchemaAST.AST>): Known => {
   return {
     fields: new Map([...names].map((name) => [name, knownBy(ofField(name))])),
     others: others.length === 0 ? undefined : knownBy(others),
-    items: items.length === 0 ? undefined : knownBy(items)
+    items: items.length === 0 ? undefined : knownBy(items),
+    sensitive: asts.some((ast) => SchemaAST.resolve(ast)?.["sensitive"] === true)
   }
 }
 

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 import * as fc from "fast-check"
-import { keepHidden, shownAddress, shownAddresses, shownEntry } from "../../src/config/hidden.ts"
+import { keepHidden, shownAddress, shownAddresses, shownEntry, shownValue } from "../../src/config/hidden.ts"
+import { fieldsOf } from "../../src/config/unknownFields.ts"
 import { runs } from "../support/effort.ts"
 
 describe("an address as it is shown", () => {
@@ -98,5 +100,20 @@ describe("an upstream's entry as it is shown", () => {
       base_url: "https://***@host/v2?key=***",
       timeouts: { silence: 8, token: ["secret"] }
     })
+  })
+
+  it("hides what the schema calls sensitive, whatever its name and its form", () => {
+    const known = fieldsOf([
+      Schema.Struct({
+        plain: Schema.optionalKey(Schema.String),
+        code: Schema.optionalKey(Schema.String.annotate({ sensitive: true })),
+        codes: Schema.Record(Schema.String, Schema.String).annotate({ sensitive: true })
+      })
+    ])
+    const value = { plain: "shown", code: "secret", codes: { a: "secret" } }
+    assert.deepStrictEqual(
+      shownValue(value, known, (each, _, sensitive) => sensitive ? "hidden" : each),
+      { plain: "shown", code: "hidden", codes: { a: "***" } }
+    )
   })
 })
