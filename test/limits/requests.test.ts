@@ -1,8 +1,9 @@
 /**
  * Every limit of a request, at the limit and one above, in each style's error format and with its own field name.
  */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { base, useGateway } from "../styles/support.ts"
+import { businessKey } from "../support/gateway.ts"
 
 const limits = {
   body_bytes: 65_536,
@@ -20,15 +21,11 @@ const limits = {
   embedding_numbers: 1024
 }
 
-let gateway: RunningGateway
-beforeAll(async () => {
-  gateway = await startGateway({
-    limits,
-    embeddings: { provider: "builtin" },
-    model_aliases: { ["m".repeat(64)]: "upstream-chat" }
-  })
+const fetch = useGateway({
+  limits,
+  embeddings: { provider: "builtin" },
+  model_aliases: { ["m".repeat(64)]: "upstream-chat" }
 })
-afterAll(() => gateway.stop())
 
 interface Told {
   readonly status: number
@@ -38,7 +35,7 @@ interface Told {
 }
 
 const ask = async (path: string, body: unknown): Promise<Told> => {
-  const response = await fetch(`${gateway.url}${path}`, {
+  const response = await fetch(`${base}${path}`, {
     method: "POST",
     headers: { authorization: `Bearer ${businessKey}` },
     body: typeof body === "string" ? body : JSON.stringify(body)

@@ -1,16 +1,13 @@
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { businessKey } from "../../support/gateway.ts"
 import { brokenBodies } from "../../support/hostile.ts"
+import { base, useGateway } from "../support.ts"
 
-let gateway: RunningGateway
-beforeAll(async () => {
-  gateway = await startGateway({ embeddings: { provider: "mock" } })
-})
-afterAll(() => gateway.stop())
+const fetch = useGateway({ embeddings: { provider: "mock" } })
 
 describe.each(["/v1/responses", "/v1/embeddings"])("%s", (path) => {
   it.each(brokenBodies)("refuses a body that is $name", async ({ body }) => {
-    const response = await fetch(`${gateway.url}${path}`, {
+    const response = await fetch(`${base}${path}`, {
       method: "POST",
       headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
       body
@@ -22,7 +19,7 @@ describe.each(["/v1/responses", "/v1/embeddings"])("%s", (path) => {
   })
 
   it("takes a body whatever its content type says, as long as it is JSON", async () => {
-    const response = await fetch(`${gateway.url}${path}`, {
+    const response = await fetch(`${base}${path}`, {
       method: "POST",
       headers: { authorization: `Bearer ${businessKey}`, "content-type": "text/plain" },
       body: JSON.stringify({ model: "gpt-5", input: "Hi" })

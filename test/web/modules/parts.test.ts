@@ -1,7 +1,7 @@
 /**
  * Modules of the console that need no browser: parsed accounts, local tools, replies of each style.
  */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { parseAccounts } from "../../../src/web/pages/accounts/parseAccounts.ts"
 import { blocksOf } from "../../../src/web/parts/Markdown.tsx"
@@ -9,7 +9,8 @@ import { collect } from "../../../src/web/playground/answers.ts"
 import { styles } from "../../../src/web/playground/conversation.ts"
 import { declaredTools, runTool } from "../../../src/web/playground/tools.ts"
 import { wireOf } from "../../../src/web/playground/wire.ts"
-import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
+import { base, useGateway } from "../../styles/support.ts"
+import { businessKey } from "../../support/gateway.ts"
 
 const accountsIn = (text: string) => parseAccounts(text).map(({ account }) => account)
 
@@ -145,11 +146,7 @@ describe("the playground's local tools", () => {
 })
 
 describe("the playground's collected replies", () => {
-  let gateway: RunningGateway
-  beforeAll(async () => {
-    gateway = await startGateway()
-  })
-  afterAll(() => gateway.stop())
+  const fetch = useGateway()
 
   it.each(styles)("%s: a streamed reply gives the same answer as a whole one", async (style) => {
     const answers = []
@@ -166,7 +163,7 @@ describe("the playground's collected replies", () => {
         maxTokens: undefined,
         json: false
       })
-      const response = await fetch(gateway.url + path, {
+      const response = await fetch(base + path, {
         method: "POST",
         headers: { authorization: `Bearer ${businessKey}` },
         body: JSON.stringify(body)
