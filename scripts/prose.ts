@@ -31,6 +31,21 @@ const phrases: ReadonlyArray<readonly [phrase: RegExp, advice: string]> = [
   [/\b(?:its|their) kin\b/gi, "list them, or say: and similar"]
 ]
 
+/** Names that other names have replaced, in the code of the product. */
+const oldNames: ReadonlyMap<string, string> = new Map(Object.entries({
+  wish: "leaseRequest",
+  milder: "soonerRetry",
+  isSeveral: "one map of upstreams has no such case",
+  carry: "relay, pass or send",
+  carried: "relayed or passed",
+  told: "reported",
+  modelled: "supported",
+  withNative: "withVendorFields",
+  Way: "ConnectionSettings",
+  via: "withConnection",
+  Course: "ResolvedRoute"
+}))
+
 /** A text that people read, and the line where it begins. */
 interface Passage {
   readonly line: number
@@ -64,6 +79,21 @@ const calleeName = (node: { readonly type: string } & object): string | undefine
   return typeof inner === "object" && inner !== null && "type" in inner && typeof inner.type === "string"
     ? calleeName(inner as { readonly type: string })
     : undefined
+}
+
+/** Old names in a module, as `file:line: name: advice`. */
+export const oldNamesIn = (file: string, text: string): Array<string> => {
+  const found: Array<string> = []
+  const add = (start: number, name: string) => {
+    const advice = oldNames.get(name)
+    if (advice === undefined) return
+    found.push(`${file}:${text.slice(0, start).split("\n").length}: ${name}: the name is now ${advice}`)
+  }
+  new Visitor({
+    Identifier: ({ name, start }) => add(start, name),
+    PrivateIdentifier: ({ name, start }) => add(start, name)
+  }).visit(parseSync(file, text).program)
+  return found
 }
 
 /** Comments and strings of a module; with `titlesOnly`, the titles of its tests. Throws if the module cannot be parsed. */
@@ -135,7 +165,10 @@ const filesAt = (place: string): Array<string> => {
 
 /** The phrases in the files at `places`, by default those that `npm run check` looks at. */
 export const proseViolations = (places: ReadonlyArray<string> = checked): Array<string> =>
-  places.flatMap(filesAt).toSorted().flatMap((file) => phrasesIn(file, readFileSync(path.join(root, file), "utf8")))
+  places.flatMap(filesAt).toSorted().flatMap((file) => {
+    const text = readFileSync(path.join(root, file), "utf8")
+    return [...phrasesIn(file, text), ...(/^src\/(?!web\/).*\.ts$/.test(file) ? oldNamesIn(file, text) : [])]
+  })
 
 if (import.meta.main) {
   const found = proseViolations(process.argv.length > 2 ? process.argv.slice(2) : checked)

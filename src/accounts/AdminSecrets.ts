@@ -101,7 +101,7 @@ export class AdminSecrets extends Context.Service<
       const clock = yield* Clock.Clock
       const now = () => clock.currentTimeMillisUnsafe() + store.clockOffset()
       const fork = yield* FiberSet.makeRuntime<never, void, never>()
-      const hashOf = (credential: string) => store.nameOf(`right ${credential}`)
+      const hashOf = (credential: string) => store.secrets.nameOf(`right ${credential}`)
       const rights = new RightCredentials()
       const marks = yield* makeMarks(
         store,
@@ -117,11 +117,11 @@ export class AdminSecrets extends Context.Service<
       )
       /** Wrong credentials of a kind of messages. */
       const failuresOf = (kind: "wrong" | "wrong-key"): SharedFailures => ({
-        nameOf: (address) => store.nameOf(`address ${address}`),
-        wrong: (name) => fork(Effect.ignore(store.run("tell", `${kind} ${store.node} ${name}`))),
+        nameOf: (address) => store.secrets.nameOf(`address ${address}`),
+        wrong: (name) => fork(Effect.ignore(store.run("tell", `${kind} ${store.membership.node} ${name}`))),
         onWrong: (listener) =>
           store.listen((event) => {
-            if (event._tag === kind && event.node !== store.node) listener(event.address)
+            if (event._tag === kind && event.node !== store.membership.node) listener(event.address)
           })
       })
       return AdminSecrets.of({

@@ -50,9 +50,9 @@ export const ignoredPaths = (
 export const ignoredHeader = (
   { ignored, ignoredMore, stream }: Noted & Pick<RequestStats, "stream">
 ): string | undefined => {
-  const told = stream ? ignored?.filter((path) => !path.startsWith(`${replyPath}.`)) : ignored
-  if ((told === undefined || told.length === 0) && ignoredMore === 0) return undefined
+  const reported = stream ? ignored?.filter((path) => !path.startsWith(`${replyPath}.`)) : ignored
+  if ((reported === undefined || reported.length === 0) && ignoredMore === 0) return undefined
   const room = longestHeader - "...+".length - String(Number.MAX_SAFE_INTEGER).length
-  const { more, paths } = ignoredPaths({ ignored: told, ignoredMore }, room)
+  const { more, paths } = ignoredPaths({ ignored: reported, ignoredMore }, room)
   return [...paths, ...(more === 0 ? [] : [`...+${more}`])].join(",")
 }

@@ -71,8 +71,8 @@ export type UpdateError = ConfigInvalid | ConfigConflict | ConfigFileError | Sto
 /** Bounds the own changes that wait for their reader. */
 const mostOwnChanges = 16
 
-/** Maximum merges of a change with concurrent changes. */
-const mostMerges = 5
+/** Maximum merges of a change with concurrent changes: of two writers without a pause, one may lose several turns in a row. */
+const mostMerges = 20
 
 export interface UpdateOptions {
   /** The `configHash` that the change is based on; a different current hash is a conflict. */

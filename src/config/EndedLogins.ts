@@ -98,7 +98,7 @@ const nameOf = ({ issuedAt, jti }: LoginToken): string => `${jti} ${issuedAt}`
  * loses its data or does not answer.
  */
 export const makeSharedEndedLogins = Effect.fnUntraced(function*(
-  store: Pick<StoreShape, "run" | "send" | "listen" | "bringsBack" | "clockOffset">
+  store: Pick<StoreShape, "run" | "send" | "listen" | "membership" | "clockOffset">
 ): Effect.fn.Return<EndedLogins, never, Scope.Scope> {
   const known = new Known()
   const marks = yield* makeMarks(

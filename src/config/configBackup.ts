@@ -49,7 +49,7 @@ export const backUpStore = Effect.fnUntraced(function*(path: string) {
       message: "the store has no configuration: --offline takes that of the data folder"
     })
   }
-  yield* (yield* makeConfigFile(path)).replace(sealKept(store, there.value))
+  yield* (yield* makeConfigFile(path)).replace(sealKept(store.secrets, there.value))
   return there.value.revision
 })
 
@@ -83,7 +83,7 @@ const tries = 20
  */
 export const restoreStore = Effect.fnUntraced(function*(path: string, force: boolean) {
   const store = yield* Store
-  const kept = yield* readKept(store, path)
+  const kept = yield* readKept(store.secrets, path)
   const next = yield* decodeConfig(yield* parseConfig(path, kept.text), { source: path, duplicates: "keep-first" })
   const loaded = { ...next, advice: [], version: Option.none(), envBacked: true }
   const there = yield* readShared(store)

@@ -71,10 +71,10 @@ export const makeKeptDocument = Effect.fnUntraced(function*(store: StoreShape, f
     const header = { revision, epoch: store.epoch(), at: Math.floor(Date.now() + store.clockOffset()) }
     const replace = Effect.gen(function*() {
       const there = Option.map(yield* file.read, (content) => content.text.trim())
-      const kept = Option.flatMap(there, (sealed) => openKept(store, sealed))
+      const kept = Option.flatMap(there, (sealed) => openKept(store.secrets, sealed))
       const isThere = Option.isSome(kept) && kept.value.epoch === header.epoch && kept.value.revision >= revision &&
-        !store.isOld(place, Option.getOrElse(there, () => ""))
-      if (!isThere) yield* file.replace(sealKept(store, { ...header, text }))
+        !store.secrets.isOld(place, Option.getOrElse(there, () => ""))
+      if (!isThere) yield* file.replace(sealKept(store.secrets, { ...header, text }))
     })
     return Effect.tap(file.exclusively(replace), () =>
       Effect.sync(() => {
@@ -96,7 +96,7 @@ export const makeKeptDocument = Effect.fnUntraced(function*(store: StoreShape, f
     path: file.path,
     read: Effect.gen(function*() {
       const content = yield* file.read
-      const opened = Option.flatMap(content, ({ text }) => openKept(store, text))
+      const opened = Option.flatMap(content, ({ text }) => openKept(store.secrets, text))
       if (Option.isSome(content) && Option.isNone(opened)) {
         const message =
           `${file.path} is encrypted with another store key: set GATEWAY_STORE_KEY_PREVIOUS to that key, or remove the file`

@@ -31,7 +31,7 @@ const batch = 256
 
 /** The marks of a kind. `failed` runs when a write fails. */
 export const makeMarks = Effect.fnUntraced(function*(
-  store: Pick<StoreShape, "run" | "send" | "listen" | "bringsBack" | "clockOffset">,
+  store: Pick<StoreShape, "run" | "send" | "listen" | "membership" | "clockOffset">,
   kind: string,
   { known, take }: MarkKeeper,
   failed: Effect.Effect<void>
@@ -56,7 +56,7 @@ export const makeMarks = Effect.fnUntraced(function*(
   const agreeing = yield* retryUntilDone(agree, () => failed)
   const agreed = Effect.asVoid(agreeing)
 
-  store.bringsBack(() => agree)
+  store.membership.bringsBack(() => agree)
   store.listen((event) => {
     if (event._tag === "up") fork(agreed)
     else if (event._tag === "mark" && event.kind === kind) take([event.name, event.until], now())

@@ -56,7 +56,7 @@ const revisionOf = (text: string): number =>
 
 /** Reads the document; only its facts unless `whole`. */
 export const readDocument = Effect.fnUntraced(function*(
-  store: Pick<StoreShape, "run" | "open">,
+  store: Pick<StoreShape, "run" | "secrets">,
   whole: "whole" | "facts" = "whole"
 ): Effect.fn.Return<StoredDocument, StoreUnavailable> {
   const [
@@ -74,7 +74,11 @@ export const readDocument = Effect.fnUntraced(function*(
   ] = yield* store.run("document", whole)
   const read = (number: string, text: string, proving: string): Proven => {
     const found = number === "" ? 0 : revisionOf(number)
-    return { revision: found, sealed: text, isProven: store.open(proofPlace, proving) === statement(found, text) }
+    return {
+      revision: found,
+      sealed: text,
+      isProven: store.secrets.open(proofPlace, proving) === statement(found, text)
+    }
   }
   const current = read(revision, sealed, proof)
   return {

@@ -35,7 +35,7 @@ export const poolArguments = (store: StoreShape, next: GatewayConfig, before: Ga
     return made
   }
   for (const account of next.accounts) {
-    const name = store.nameOf(account.identity[0]!)
+    const name = store.secrets.nameOf(account.identity[0]!)
     const was = known.get(account.identity[0]!)
     const { disabled, names, renewed } = accountsOf(account.upstream)
     names.push(name)
@@ -46,7 +46,7 @@ export const poolArguments = (store: StoreShape, next: GatewayConfig, before: Ga
   const isAlone = next.upstreams.size === 1 && own?.enabled === true
   for (const [name, { driver }] of next.upstreams) {
     const { names } = accountsOf(name)
-    if (names.length === 0 && (isAlone || driver !== "session")) names.push(store.nameOf(anonymousKey(name)))
+    if (names.length === 0 && (isAlone || driver !== "session")) names.push(store.secrets.nameOf(anonymousKey(name)))
   }
   const { global_max_inflight } = next.runtime
   const limits = own?.limits ?? { perAccount: 1, global: 0, queue: 0 }

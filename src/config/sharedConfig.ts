@@ -38,7 +38,7 @@ const documentName = "the shared configuration"
 const patience = 5_000
 
 const openDocument = (store: StoreShape, sealed: string) => {
-  const text = store.open(place, sealed)
+  const text = store.secrets.open(place, sealed)
   return text === undefined
     ? Effect.fail(
       new StoreInvalid({
@@ -131,15 +131,15 @@ export const loadShared = Effect.fnUntraced(function*(
     const text = yield* stringifyConfig(withoutStore(next.raw), "compact")
     const deadline = Date.now() + store.clockOffset() + patience
     const { ofAll, ofDefault } = poolArguments(store, next.config, before?.config)
-    const sealed = store.seal(place, text)
-    const proof = proveDocument(store, own, sealed)
-    const sealedOrigin = isFirst || origin === undefined ? "" : store.seal(place, origin.text)
+    const sealed = store.secrets.seal(place, text)
+    const proof = proveDocument(store.secrets, own, sealed)
+    const sealedOrigin = isFirst || origin === undefined ? "" : store.secrets.seal(place, origin.text)
     // The first document of an empty store is also its origin.
     const [originRevision, originProof] = isFirst
       ? [String(own), proof]
       : origin === undefined
       ? ["", ""]
-      : [String(origin.revision), proveDocument(store, origin.revision, sealedOrigin)]
+      : [String(origin.revision), proveDocument(store.secrets, origin.revision, sealedOrigin)]
     const [outcome = ""] = yield* store.run(
       "configure",
       expected,
@@ -156,7 +156,7 @@ export const loadShared = Effect.fnUntraced(function*(
     if (outcome === "ok") {
       revision = own
       last = next
-      store.setRevision(own)
+      store.membership.setRevision(own)
       if (kept !== undefined) yield* kept.keep(own, text)
     }
     return outcome
@@ -190,7 +190,7 @@ export const loadShared = Effect.fnUntraced(function*(
       initial = yield* decodeConfig(raw, { source: documentName, duplicates: "keep-first" })
       revision = there.revision
       last = initial.snapshot
-      store.setRevision(revision)
+      store.membership.setRevision(revision)
       if (canonicalJson(raw) !== canonicalJson(ours)) {
         yield* Effect.logInfo("The shared configuration is in effect; it differs from this node's own configuration")
           .pipe(
@@ -198,7 +198,7 @@ export const loadShared = Effect.fnUntraced(function*(
           )
       }
       const first = there.origin.isProven || !onlyProven ? there.origin : there
-      const origin = { revision: first.revision, text: store.open(place, first.sealed) ?? text }
+      const origin = { revision: first.revision, text: store.secrets.open(place, first.sealed) ?? text }
       const isOfOther = own !== undefined && own.epoch !== store.epoch()
       // Data that is older than the kept document belongs to another store.
       const isForeign = isOfOther && !(Number(yield* store.send("HGET", "gw:{main}:lim", "since")) > own.at)
@@ -212,7 +212,7 @@ export const loadShared = Effect.fnUntraced(function*(
         yield* kept.setAside
       }
       // Encrypts with the current key, so that the previous key can be retired.
-      if (store.isOld(place, there.sealed) || store.isOld(place, there.origin.sealed)) {
+      if (store.secrets.isOld(place, there.sealed) || store.secrets.isOld(place, there.origin.sealed)) {
         yield* write(initial.snapshot, initial.snapshot, String(revision), revision + 1, origin)
       }
       if (kept !== undefined) yield* kept.keep(revision, text)
@@ -262,11 +262,11 @@ export const loadShared = Effect.fnUntraced(function*(
 
   const superseded: Superseded = { _tag: "Superseded" }
   const jwtSecret = Buffer.from(Redacted.value(yield* makeJwtSecret)).toString("base64url")
-  const agreedSecret = (yield* store.agree("jwt", jwtSecret)) ?? jwtSecret
+  const agreedSecret = (yield* store.secrets.agree("jwt", jwtSecret)) ?? jwtSecret
 
   /** Restores the configuration to a store that has lost it (revision 0) or has an older one. The highest revision wins. */
   const bringBack = Effect.fnUntraced(function*(there: number) {
-    yield* store.agree("jwt", agreedSecret)
+    yield* store.secrets.agree("jwt", agreedSecret)
     yield* write(last, undefined, "", revision, undefined, there === 0)
   })
 
@@ -280,7 +280,7 @@ export const loadShared = Effect.fnUntraced(function*(
     yield* write(last, undefined, there.counted, next, undefined, false)
   })
 
-  store.bringsBack(() =>
+  store.membership.bringsBack(() =>
     Effect.flatMap(readDocument(store), (there) => there.revision < revision ? bringBack(there.revision) : Effect.void)
   )
 
@@ -288,7 +288,7 @@ export const loadShared = Effect.fnUntraced(function*(
     place: documentName,
     edited: Effect.gen(function*() {
       const there = yield* readDocument(store)
-      const text = there.sealed === "" ? "" : store.open(place, there.sealed)
+      const text = there.sealed === "" ? "" : store.secrets.open(place, there.sealed)
       if (text === undefined && !(there.revision <= revision)) {
         // Another key may have encrypted a newer document.
         return yield* new StoreUnavailable({ message: "The shared configuration cannot be decrypted" })
@@ -303,7 +303,7 @@ export const loadShared = Effect.fnUntraced(function*(
       revision = Number(edit.digest)
       last = next
       refused = noRevision
-      store.setRevision(revision)
+      store.membership.setRevision(revision)
       kept?.keepSoon(revision, edit.text)
     },
     refused: () => {

@@ -100,8 +100,8 @@ type Told = Pick<Classification, "class" | "error" | "retryAfter">
 const errorOfAll = (error: GatewayError, targets: number, retryAfter = error.retryAfter): GatewayError => {
   if (targets < 2 && retryAfter === error.retryAfter) return error
   const { cause, code, faults, message, param, retry } = error
-  const told = targets < 2 ? message : `${message} (${targets} targets were tried)`
-  return gatewayError(code, told, { param: param ?? undefined, retryAfter, faults, retry, cause })
+  const text = targets < 2 ? message : `${message} (${targets} targets were tried)`
+  return gatewayError(code, text, { param: param ?? undefined, retryAfter, faults, retry, cause })
 }
 
 /** The error of a request whose tries all failed, the latest last. */

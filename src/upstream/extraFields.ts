@@ -11,8 +11,8 @@ const says = (value: unknown): boolean =>
   value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0)
 
 /** The fields of an object that are not modelled; `undefined` without any. */
-export const others = (value: JsonRecord, modelled: ReadonlySet<string>): JsonFields | undefined =>
-  otherFields(value, modelled, says)
+export const others = (value: JsonRecord, supported: ReadonlySet<string>): JsonFields | undefined =>
+  otherFields(value, supported, says)
 
 /** Finds what is new in fields that a server repeats in every chunk. Keeps at most `mostFields` values. */
 export class Changed {

@@ -44,13 +44,13 @@ export const isShallow = (value: unknown, depth = deepest): boolean => {
 /** The fields of an object that are not modelled and that `isKept`; `undefined` without any. */
 export const otherFields = (
   value: JsonRecord,
-  modelled: ReadonlySet<string>,
+  supported: ReadonlySet<string>,
   isKept: (field: unknown, name: string) => boolean
 ): JsonFields | undefined => {
   let found: Record<string, Json> | undefined
   let count = 0
   for (const name of Object.keys(value)) {
-    if (modelled.has(name)) continue
+    if (supported.has(name)) continue
     const field = value[name]
     if (!isKept(field, name) || count++ >= mostFields || !isShallow(field)) continue
     found ??= {}

@@ -130,7 +130,7 @@ export const addErrors = (into: Sums, code: string, count: number): void => {
 const [costUnits, costNanos] = [sumNames.indexOf("cost_units"), sumNames.indexOf("cost_nanos")]
 
 /** Moves whole units out of the nanos, which stay small enough to be exact. */
-const carry = (values: Array<number>): void => {
+const carryOver = (values: Array<number>): void => {
   const nanos = values[costNanos]!
   if (nanos < nanosInUnit) return
   values[costUnits]! += Math.floor(nanos / nanosInUnit)
@@ -140,7 +140,7 @@ const carry = (values: Array<number>): void => {
 /** Adds `from` to `into`. */
 export const addSums = (into: Sums, from: Sums): void => {
   for (let i = 0; i < sumNames.length; i++) into.values[i]! += from.values[i]!
-  carry(into.values)
+  carryOver(into.values)
   from.errors?.forEach((count, code) => addErrors(into, code, count))
 }
 
@@ -167,7 +167,7 @@ export const addEntry = (into: Sums, entry: UsageEntry): void => {
     const [units, nanos] = splitAmount(entry.cost)
     values[costUnits]! += units
     values[costNanos]! += nanos
-    carry(values)
+    carryOver(values)
   }
   if (entry.error !== undefined) addErrors(into, entry.error, 1)
 }

@@ -2,6 +2,7 @@
  * The history of admin changes in the store that nodes share: an encrypted list in the order of time, which every node adds to.
  */
 import * as Effect from "effect/Effect"
+import type { Encryption } from "../cluster/store/encryption.ts"
 import type { StoreShape, StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import { type ChangePlace, mostChanges } from "./changes.ts"
 
@@ -9,10 +10,10 @@ const place = "gw:{main}:changes"
 
 /** Makes the place of a store. */
 export const changesInRedis = (
-  store: Pick<StoreShape, "send" | "seal" | "open">
+  store: Pick<StoreShape, "send"> & { readonly secrets: Pick<Encryption, "seal" | "open"> }
 ): ChangePlace<StoreUnavailable> => ({
-  seal: (text) => store.seal(place, text),
-  open: (text) => store.open(place, text),
+  seal: (text) => store.secrets.seal(place, text),
+  open: (text) => store.secrets.open(place, text),
   // A repeated write adds the same members again, which changes nothing.
   write: Effect.fnUntraced(function*(changes) {
     const members = changes.flatMap(({ position, text }) => [String(position), `${position} ${text}`])

@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { randomBytes } from "node:crypto"
+import type { Encryption } from "../cluster/store/encryption.ts"
 import type { StoreShape } from "../cluster/store/Store.ts"
 import { isPersistent } from "../cluster/store/StoreShape.ts"
 import { runCooperatively } from "../config/clock/cooperative.ts"
@@ -113,7 +114,9 @@ class Groups {
 
 /** Makes the store of a node. */
 export const makeRedisStore = Effect.fnUntraced(function*(
-  store: Pick<StoreShape, "run" | "send" | "isUp" | "seal" | "open" | "clockOffset">,
+  store: Pick<StoreShape, "run" | "send" | "isUp" | "clockOffset"> & {
+    readonly secrets: Pick<Encryption, "seal" | "open">
+  },
   options: SharedUsageOptions = {}
 ): Effect.fn.Return<Required<UsageStoreShape>, never, Scope.Scope> {
   const { enabled = () => true, keepDays = () => defaultKeepDays } = options

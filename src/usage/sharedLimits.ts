@@ -12,7 +12,7 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { randomBytes } from "node:crypto"
 import type { StoreShape } from "../cluster/store/Store.ts"
-import type { StoreUnavailable } from "../cluster/store/StoreShape.ts"
+import type { Membership, StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
@@ -45,7 +45,9 @@ import type { RateLimits } from "./rateLimits.ts"
 import { windowAt } from "./windows.ts"
 
 /** The part of the store that limits need. */
-export type LimitsStore = Pick<StoreShape, "run" | "listen" | "bringsBack" | "isUp" | "clockOffset">
+export interface LimitsStore extends Pick<StoreShape, "run" | "listen" | "isUp" | "clockOffset"> {
+  readonly membership: Pick<Membership, "bringsBack">
+}
 
 const unavailable = (): GatewayError =>
   gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })
@@ -192,7 +194,7 @@ export const makeSharedLimits = (
       }))
   })
 
-  store.bringsBack(({ at }) => {
+  store.membership.bringsBack(({ at }) => {
     olderThan = Math.min(at, olderThan ?? at)
     return Effect.map(Effect.suspend(() => olderThan === undefined ? Effect.void : sync), () => {
       for (const key of running.keys()) changed.add(key)

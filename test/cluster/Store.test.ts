@@ -114,7 +114,7 @@ describe("a node of a store", () => {
       const one = yield* storeNode(server, "one")
       const two = yield* storeNode(server, "two", { url: Redacted.make(`unix://${server.socket}`) })
       assert.strictEqual(two.store.status().url, `unix://${server.socket}`)
-      assert.strictEqual(one.store.nameOf("account"), two.store.nameOf("account"))
+      assert.strictEqual(one.store.secrets.nameOf("account"), two.store.secrets.nameOf("account"))
       assert.deepInclude(one.store.status(), { state: "up", url: server.url })
       const taken = yield* Effect.flip(Effect.scoped(storeNode(server, "one")))
       assert.strictEqual(taken.message, "GATEWAY_NODE_ID one is in use by a running node")
@@ -182,25 +182,28 @@ describe("a node of a store", () => {
       const first = yield* storeNode(server, "one", { key: old })
       const ready = yield* storeNode(server, "two", { key: old, previousKey: next })
       const rotated = yield* storeNode(server, "three", { key: next, previousKey: old })
-      const name = first.store.nameOf("account")
-      assert.strictEqual(ready.store.nameOf("account"), name)
-      assert.strictEqual(rotated.store.nameOf("account"), name)
-      assert.strictEqual(ready.store.open("place", rotated.store.seal("place", "text")), "text")
+      const name = first.store.secrets.nameOf("account")
+      assert.strictEqual(ready.store.secrets.nameOf("account"), name)
+      assert.strictEqual(rotated.store.secrets.nameOf("account"), name)
+      assert.strictEqual(ready.store.secrets.open("place", rotated.store.secrets.seal("place", "text")), "text")
       // All values are encrypted with the new key, so the old one is no longer needed.
       const last = yield* storeNode(server, "four", { key: next })
-      assert.strictEqual(last.store.nameOf("account"), name)
+      assert.strictEqual(last.store.secrets.nameOf("account"), name)
     }))
 
   it.live("detects the loss of the store, and reattaches with or without its data", () =>
     Effect.gen(function*() {
       const server = yield* redisServer()
       const { heard, store } = yield* storeNode(server, "one")
-      const name = store.nameOf("account")
-      store.holds(() => ({ leases: [["t1", name, 7]], tickets: [["t2", "A", 3, 60_000, 5, "chat"]] }), () => ({
-        leases: 1,
-        tickets: 1,
-        unsettled: 0
-      }))
+      const name = store.secrets.nameOf("account")
+      store.membership.holds(
+        () => ({ leases: [["t1", name, 7]], tickets: [["t2", "A", 3, 60_000, 5, "chat"]] }),
+        () => ({
+          leases: 1,
+          tickets: 1,
+          unsettled: 0
+        })
+      )
       yield* Effect.promise(() => server.stop(true))
       yield* until(() => heard.includes("lost"))
       assert.strictEqual((yield* Effect.flip(store.run("cleaned", "x")))._tag, "StoreUnavailable")
@@ -212,7 +215,7 @@ describe("a node of a store", () => {
       yield* Effect.promise(() => server.start())
       yield* until(() => heard.filter((line) => line === "up").length === 2)
       assert.include(heard, "restored")
-      assert.strictEqual(store.nameOf("account"), name)
+      assert.strictEqual(store.secrets.nameOf("account"), name)
       const sum = yield* store.send("HMGET", "gw:{main}:sum", "in_use", "waiting", "given", "numbered")
       assert.deepStrictEqual(sum, ["1", "1", "7", "3"])
     }))

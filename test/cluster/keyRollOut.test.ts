@@ -44,7 +44,7 @@ const startNode = Effect.fnUntraced(function*(server: RedisServer, id: string, k
   )
   const config = Context.get(context, ConfigStore)
   return {
-    name: Context.get(context, Store).nameOf("account"),
+    name: Context.get(context, Store).secrets.nameOf("account"),
     keys: () => config.now().keys,
     setKeys: (...keys: ReadonlyArray<string>) => config.update((raw) => Effect.succeed({ ...raw, keys })),
     stop: Scope.close(scope, Exit.void)

@@ -205,7 +205,7 @@ describe("a store that comes back with older data", () => {
       const held = yield* hold(one.pool)
       yield* other.change({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1, account_max_queue: 10 } })
       yield* until(() => one.configuration.now().accounts.length === 2)
-      const revision = one.store.revision()
+      const revision = one.store.membership.revision()
       const [next, last] = yield* returnOlder(server, nodes, (node) => Effect.forkScoped(hold(node.pool)))
       const second = yield* Effect.raceFirst(Fiber.join(next!), Fiber.join(last!))
       assert.strictEqual(second.lease.identifier, "b@x.org")

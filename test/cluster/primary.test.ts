@@ -188,13 +188,16 @@ describe("nodes of a store behind sentinels", () => {
       const one = yield* storeNode(group.first, "one", { url })
       const two = yield* storeNode(group.first, "two", { url })
       assert.strictEqual(one.store.status().url, group.url.replace(/\/\/.*@/, "//"))
-      one.store.holds(() => ({ leases: [["t1", "of one", 7]], tickets: [["t2", "A", 3, 60_000, 5, "chat"]] }), () => ({
-        leases: 1,
-        tickets: 1,
-        unsettled: 0
-      }))
+      one.store.membership.holds(
+        () => ({ leases: [["t1", "of one", 7]], tickets: [["t2", "A", 3, 60_000, 5, "chat"]] }),
+        () => ({
+          leases: 1,
+          tickets: 1,
+          unsettled: 0
+        })
+      )
       let data = 0
-      two.store.bringsBack(({ at, isEmpty }) =>
+      two.store.membership.bringsBack(({ at, isEmpty }) =>
         Effect.sync(() => {
           data = isEmpty ? 0 : at
         })

@@ -201,12 +201,12 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
 
   const makeNode = (name: string) => {
     const listeners: Array<Parameters<LimitsStore["listen"]>[0]> = []
-    const brings: Array<Parameters<LimitsStore["bringsBack"]>[0]> = []
+    const brings: Array<Parameters<LimitsStore["membership"]["bringsBack"]>[0]> = []
     const store: LimitsStore = {
       isUp: () => true,
       clockOffset: () => 0,
       listen: (listener) => void listeners.push(listener),
-      bringsBack: (bring) => void brings.push(bring),
+      membership: { bringsBack: (bring) => void brings.push(bring) },
       run: (script, ...args) =>
         Effect.tryPromise({
           try: async () => {

@@ -176,7 +176,7 @@ describe("a pool that two nodes share", () => {
       yield* next.free
       works = true
       // The probe is due at once.
-      const name = one.store.nameOf(first.lease.account ?? "")
+      const name = one.store.secrets.nameOf(first.lease.account ?? "")
       yield* one.store.send("ZADD", "gw:{main}:untried", "1", name)
       const again = other.pool.describe([first.lease.identifier ?? ""])
       yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
@@ -209,7 +209,7 @@ describe("a pool that two nodes share", () => {
       assert.isTrue(Exit.isFailure(yield* Effect.exit(first.lease.credential.token)))
       yield* first.free
       works = true
-      yield* one.store.send("ZADD", "gw:{main}:untried", "1", one.store.nameOf(first.lease.account ?? ""))
+      yield* one.store.send("ZADD", "gw:{main}:untried", "1", one.store.secrets.nameOf(first.lease.account ?? ""))
       const again = one.pool.describe([first.lease.identifier ?? ""])
       yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
       assert.strictEqual(lost, 2)
@@ -230,7 +230,7 @@ describe("a pool that two nodes share", () => {
         assert.strictEqual((yield* pool.status).reason, "the upstream refuses its login")
       }
       // A due or running probe may end at any moment.
-      yield* one.store.send("ZADD", "gw:{main}:untried", "inf", one.store.nameOf(first.lease.account ?? ""))
+      yield* one.store.send("ZADD", "gw:{main}:untried", "inf", one.store.secrets.nameOf(first.lease.account ?? ""))
       assert.strictEqual((yield* Effect.flip(hold(other.pool))).retryAfter, 1)
     }))
 
@@ -258,7 +258,7 @@ describe("a pool that two nodes share", () => {
       assert.strictEqual(yield* errorOf(Fiber.join(late)), "authentication_failed")
       yield* Effect.all([held.free, second.free])
       yield* idle(one.pool)
-      assert.strictEqual(one.store.revision(), other.store.revision())
+      assert.strictEqual(one.store.membership.revision(), other.store.membership.revision())
     }))
 
   it.live("serves an in-process caller that waits across a change of the configuration", () =>

@@ -40,7 +40,7 @@ const nodeStore = (node: string, lost: () => boolean = () => false, offset = 0) 
       catch: () => unavailable
     })
   return {
-    ...encryption,
+    secrets: encryption,
     isUp: () => true,
     clockOffset: () => offset,
     send,

@@ -1,6 +1,6 @@
 /** The check on prose: where it looks, what it finds, and that the checked files pass. */
 import { assert, describe, it } from "@effect/vitest"
-import { phrasesIn, proseViolations } from "../../scripts/prose.ts"
+import { oldNamesIn, phrasesIn, proseViolations } from "../../scripts/prose.ts"
 
 const phrase = `who${"ever"}`
 
@@ -28,6 +28,12 @@ describe("the check on prose", () => {
     ["code in Markdown", "docs/a.md", `\`${phrase}\`\n\n\`\`\`ts\n${phrase}\n\`\`\`\n`]
   ])("leaves %s alone", (_, file, text) => {
     assert.deepStrictEqual(phrasesIn(file, text), [])
+  })
+
+  it("finds a name that another one has replaced, and leaves properties of other names alone", () => {
+    assert.deepStrictEqual(oldNamesIn("src/a.ts", "const a = 1\nexport const told = { tolder: a }\n"), [
+      "src/a.ts:2: told: the name is now reported"
+    ])
   })
 
   it("finds nothing in the checked files", () => {

@@ -244,7 +244,7 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
     }
   }
   store.listen(received)
-  store.holds(
+  store.membership.holds(
     () => ({
       leases: Array.from(
         leases.values(),

@@ -69,7 +69,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   /** How many accounts each upstream has here. */
   let counts: ReadonlyMap<string, number> = new Map()
   const keyOf = ({ account, key, upstream }: PooledAccount) => account === undefined ? anonymousKey(upstream) : key
-  const nameOf = (account: PooledAccount) => names.get(account.key) ?? store.nameOf(keyOf(account))
+  const nameOf = (account: PooledAccount) => names.get(account.key) ?? store.secrets.nameOf(keyOf(account))
 
   function* nameAccounts(accounts: AccountsByKey): Cooperative<void> {
     claims.review()
@@ -78,7 +78,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const next = new Map<string, PooledAccount>()
     const nextCounts = new Map<string, number>()
     yield* eachCooperatively(accounts, ([key, account]) => {
-      const name = store.nameOf(keyOf(account))
+      const name = store.secrets.nameOf(keyOf(account))
       nextNames.set(key, name)
       next.set(name, account)
       nextCounts.set(account.upstream, (nextCounts.get(account.upstream) ?? 0) + 1)
@@ -151,7 +151,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         registry.invalidate()
     }
   })
-  store.bringsBack((data) =>
+  store.membership.bringsBack((data) =>
     Effect.suspend(() => {
       const made = Array.from(byName.values(), (account) => shell.madeTokens(account))
         .filter((tokens) => tokens !== undefined)
@@ -287,7 +287,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const scope = yield* Effect.scope
     yield* currentDrivers
     const began = now()
-    const asked = store.revision()
+    const asked = store.membership.revision()
     const grant = yield* Effect.catch(
       claimFor(caller, options, restore),
       (error) => Effect.flatMap(noGrantError(error, caller, options), Effect.fail)
@@ -297,8 +297,8 @@ const makeSharedCore = Effect.fnUntraced(function*(
     // The scope closed during the wait: the finalizer has run already.
     if (scope.state._tag === "Closed") return yield* Effect.interrupt
     // The grant may be of a configuration that this node has not received yet.
-    if (grant.revision > store.revision()) yield* restore(reach(grant.revision))
-    if (store.revision() !== asked) {
+    if (grant.revision > store.membership.revision()) yield* restore(reach(grant.revision))
+    if (store.membership.revision() !== asked) {
       // The key may have been removed while its request waited. A caller within the process has no key.
       if (caller._tag === "Managed" && caller.key !== undefined && !isConfiguredKey(caller.owner)) {
         release(grant, undefined)
@@ -321,7 +321,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       release(grant, undefined)
       // The store already has the change that removed the account, so the next grant names another one.
       const patience = (options.patience ?? config.now().request_timeouts.queue * 1_000) - (now() - began)
-      const isCurrent = grant.revision <= store.revision()
+      const isCurrent = grant.revision <= store.membership.revision()
       if (
         account === undefined && caller._tag === "Managed" && caller.target === undefined && isCurrent && patience > 0
       ) {

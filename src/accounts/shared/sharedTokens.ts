@@ -66,7 +66,7 @@ export const makeSharedTokens = (options: SharedTokensOptions): SharedTokens => 
   const take = (text: string): void => {
     const [version = "0", time = "0", encrypted = ""] = text.split(" ")
     const refused = encrypted === "-"
-    const token = refused || encrypted === "" ? undefined : store.open(place(), encrypted)
+    const token = refused || encrypted === "" ? undefined : store.secrets.open(place(), encrypted)
     known = { version, token, refused: refused || (encrypted !== "" && token === undefined), since: Number(time) }
     current = version
   }
@@ -95,7 +95,7 @@ export const makeSharedTokens = (options: SharedTokensOptions): SharedTokens => 
           take(text)
           return Effect.succeed(Result.succeed(known.token))
         }
-        const failure = decodeFailure(store.open(failurePlace(), text) ?? "")
+        const failure = decodeFailure(store.secrets.open(failurePlace(), text) ?? "")
         return Effect.succeed(Result.isSuccess(failure) ? Result.fail(failure.success) : Result.succeed(undefined))
       })
     )
@@ -104,8 +104,8 @@ export const makeSharedTokens = (options: SharedTokensOptions): SharedTokens => 
   const ownLogin = Effect.fnUntraced(function*(login: Login, kind: LoginKind) {
     const exit = yield* Effect.exit(logInTo(driver, login))
     const ended = Exit.isSuccess(exit)
-      ? store.run("login", "done", name(), store.seal(place(), exit.value))
-      : store.run("login", "failed", name(), store.seal(failurePlace(), failureText(exit)))
+      ? store.run("login", "done", name(), store.secrets.seal(place(), exit.value))
+      : store.run("login", "failed", name(), store.secrets.seal(failurePlace(), failureText(exit)))
     const reply = yield* Effect.option(ended)
     if (Exit.isSuccess(exit)) {
       const version = reply._tag === "Some" && reply.value[0] === "ok" ? reply.value[1] ?? "0" : current
@@ -167,7 +167,7 @@ export const makeSharedTokens = (options: SharedTokensOptions): SharedTokens => 
       Effect.suspend(() => {
         const { since, token: held, version } = known
         if (held === undefined) return Effect.void
-        const encrypted = store.seal(place(), held)
+        const encrypted = store.secrets.seal(place(), held)
         current = "?"
         // An empty store counts its versions anew.
         const args = [name(), encrypted, String(Math.round(since)), ...(isEmpty ? [] : [version])]

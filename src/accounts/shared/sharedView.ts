@@ -41,7 +41,9 @@ export const makeSharedView = (
   const stateOf = (account: PooledAccount, facts: SharedFacts | undefined): AccountState => {
     const [, , encrypted = ""] = facts?.token.split(" ") ?? []
     const refused = encrypted === "-"
-    const token = encrypted === "" || refused ? undefined : store.open(`gw:{main}:token:${facts?.name}`, encrypted)
+    const token = encrypted === "" || refused
+      ? undefined
+      : store.secrets.open(`gw:{main}:token:${facts?.name}`, encrypted)
     const state = facts?.state === "cooling" || facts?.state === "out" ? facts.state : "ready"
     return {
       inUse: facts?.inUse ?? 0,

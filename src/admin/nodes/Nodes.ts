@@ -127,11 +127,11 @@ export class Nodes extends Context.Service<Nodes, {
         })
 
         const alone = selfOnly(accounts, () => ({
-          id: store.node,
+          id: store.membership.node,
           version,
           started_at,
-          draining: store.isDraining(),
-          config_revision: store.revision()
+          draining: store.membership.isDraining(),
+          config_revision: store.membership.revision()
         }))
 
         const all = Effect.map(store.run("status", ""), (reply): ReadonlyArray<NodeFacts> => {
@@ -140,7 +140,7 @@ export class Nodes extends Context.Service<Nodes, {
             const silence = Math.max(0, Number(now) - wholeNumber(node.beat))
             return {
               id: node.id,
-              self: node.id === store.node,
+              self: node.id === store.membership.node,
               state: silence > lateMillis ? "late" : node.state === "draining" ? "draining" : "up",
               version: node.version,
               started_at: wholeNumber(node.started),
@@ -154,18 +154,25 @@ export class Nodes extends Context.Service<Nodes, {
 
         const list = Effect.catch(all, () => alone)
         return Nodes.of({
-          id: store.node,
+          id: store.membership.node,
           store: () => {
             const { detail, roundTrip, since, state, url, version } = store.status()
-            const facts = { state, url, version, revision: store.revision(), round_trip_ms: roundTrip, since }
+            const facts = {
+              state,
+              url,
+              version,
+              revision: store.membership.revision(),
+              round_trip_ms: roundTrip,
+              since
+            }
             return detail === undefined ? facts : { ...facts, detail }
           },
           isReady: () => store.isUp() && isCurrent(),
           list,
-          watchDraining: (isDraining) => store.watchDraining(isDraining),
+          watchDraining: (isDraining) => store.membership.watchDraining(isDraining),
           peers: makePeers(store, fork),
           metrics: Effect.map(list, (nodes) => {
-            const { lostWrites, scripts } = store.counts()
+            const { lostWrites, scripts } = store.membership.counts()
             return { up: store.isUp(), nodes: nodes.length, scripts, leasesLost, lostWrites }
           })
         })

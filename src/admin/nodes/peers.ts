@@ -91,7 +91,7 @@ interface Waiting {
 
 /** Makes the peers of a node; `fork` runs the handlers. */
 export const makePeers = (
-  store: Pick<StoreShape, "node" | "run" | "bulk" | "listen" | "seal" | "open">,
+  store: Pick<StoreShape, "membership" | "run" | "bulk" | "listen" | "secrets">,
   fork: (effect: Effect.Effect<void>) => void
 ): Peers => {
   const answerers = new Map<string, QueryHandler>()
@@ -101,7 +101,7 @@ export const makePeers = (
 
   const answer = (id: string, asker: string, sealed: string) =>
     Effect.gen(function*() {
-      const [kind, question] = yield* readQuery(store.open(askPlace(id), sealed))
+      const [kind, question] = yield* readQuery(store.secrets.open(askPlace(id), sealed))
       const answerer = answerers.get(kind)
       if (answerer === undefined) return
       const text = yield* answerer(question).pipe(
@@ -110,8 +110,8 @@ export const makePeers = (
       )
       let pieces = 0
       for (const piece of piecesOf(text)) {
-        const place = replyPlace(id, store.node, pieces++)
-        yield* store.bulk([["SET", place, store.seal(place, piece), "PX", answerMillis]])
+        const place = replyPlace(id, store.membership.node, pieces++)
+        yield* store.bulk([["SET", place, store.secrets.seal(place, piece), "PX", answerMillis]])
       }
       yield* store.run("ask", "answer", id, asker, String(pieces))
     }).pipe(Effect.ignore)
@@ -138,7 +138,7 @@ export const makePeers = (
     for (let i = 0; i < pieces; i++) {
       const place = replyPlace(id, node, i)
       const [sealed] = yield* store.bulk([["GETDEL", place]])
-      const piece = typeof sealed === "string" ? store.open(place, sealed) : undefined
+      const piece = typeof sealed === "string" ? store.secrets.open(place, sealed) : undefined
       if (piece === undefined) return ""
       text += piece
     }
@@ -156,7 +156,7 @@ export const makePeers = (
     const one: Waiting = { answered: new Map(), expected: undefined, done: Deferred.makeUnsafe() }
     waiting.set(id, one)
     return yield* Effect.gen(function*() {
-      const sealed = store.seal(askPlace(id), JSON.stringify([kind, question]))
+      const sealed = store.secrets.seal(askPlace(id), JSON.stringify([kind, question]))
       const asked = yield* store.run("ask", "ask", id, to, sealed)
       one.expected = new Set(asked)
       completeWhenAnswered(one)

@@ -109,38 +109,24 @@ export interface StoreStatus {
   readonly detail: string | undefined
 }
 
-export interface StoreShape extends Encryption {
-  readonly node: string
-  /** The id of the store's data; a store that was emptied gets a new one. */
-  readonly epoch: () => string
-  readonly status: () => StoreStatus
-  readonly isUp: () => boolean
-  /** Runs a script as this node; attaches first if necessary. */
-  readonly run: (
-    name: ScriptName,
-    ...args: ReadonlyArray<string>
-  ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
-  readonly send: (command: string, ...args: ReadonlyArray<string>) => Effect.Effect<unknown, StoreUnavailable>
-  /**
-   * Sends commands with large values (chunks) together, on a separate connection. Callers of a node take turns. A slow or
-   * failed one does not mark the store as lost.
-   */
-  readonly bulk: (commands: ReadonlyArray<StoreCommand>) => Effect.Effect<ReadonlyArray<unknown>, StoreUnavailable>
+/** What keeps the data in the store private. */
+export interface StoreSecrets extends Encryption {
   /** A pseudonym (16 hex digits) for a text, for keys and values in the store. */
   readonly nameOf: (text: string) => string
-  /** Offset of the store's clock from this node's, in milliseconds. */
-  readonly clockOffset: () => number
-  /** Registers a listener for the messages of the store and of other nodes, and for what this node notices of the store. */
-  readonly listen: (listener: (event: StoreEvent) => void) => void
+  /** Agrees on a secret among all nodes: the stored one, else the given one. `undefined` if it cannot be decrypted. */
+  readonly agree: (name: string, ours: string) => Effect.Effect<string | undefined, StoreUnavailable>
+}
+
+/** What this node is to the others, and what it tells the store of itself. */
+export interface Membership {
+  readonly node: string
+  /** Registers the node's leases and waiters: the full list for each attach, the counts for each heartbeat. */
+  readonly holds: (holdings: () => Holdings, counts: () => HoldingCounts) => void
   /**
    * Registers what this node writes back to a store whose data may be older than what the node knows. Nothing is granted
    * before all nodes have done so, for 5 s at most. Runs in the order of registration, and again until it succeeds.
    */
   readonly bringsBack: (bring: (data: ReturnedData) => Effect.Effect<void, StoreUnavailable>) => void
-  /** Agrees on a secret among all nodes: the stored one, else the given one. `undefined` if it cannot be decrypted. */
-  readonly agree: (name: string, ours: string) => Effect.Effect<string | undefined, StoreUnavailable>
-  /** Registers the node's leases and waiters: the full list for each attach, the counts for each heartbeat. */
-  readonly holds: (holdings: () => Holdings, counts: () => HoldingCounts) => void
   /** Sets the configuration revision in effect on this node. */
   readonly setRevision: (revision: number) => void
   readonly revision: () => number
@@ -153,6 +139,30 @@ export interface StoreShape extends Encryption {
     readonly lostWrites: number
     readonly scripts: ReadonlyMap<string, number>
   }
+}
+
+export interface StoreShape {
+  readonly secrets: StoreSecrets
+  readonly membership: Membership
+  /** The id of the store's data; a store that was emptied gets a new one. */
+  readonly epoch: () => string
+  readonly status: () => StoreStatus
+  readonly isUp: () => boolean
+  /** Offset of the store's clock from this node's, in milliseconds. */
+  readonly clockOffset: () => number
+  /** Runs a script as this node; attaches first if necessary. */
+  readonly run: (
+    name: ScriptName,
+    ...args: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+  readonly send: (command: string, ...args: ReadonlyArray<string>) => Effect.Effect<unknown, StoreUnavailable>
+  /**
+   * Sends commands with large values (chunks) together, on a separate connection. Callers of a node take turns. A slow or
+   * failed one does not mark the store as lost.
+   */
+  readonly bulk: (commands: ReadonlyArray<StoreCommand>) => Effect.Effect<ReadonlyArray<unknown>, StoreUnavailable>
+  /** Registers a listener for the messages of the store and of other nodes, and for what this node notices of the store. */
+  readonly listen: (listener: (event: StoreEvent) => void) => void
 }
 
 /** A default node name: the host name and six random hex digits. */

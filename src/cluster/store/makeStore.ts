@@ -119,8 +119,27 @@ export const makeStore = Effect.fnUntraced(function*(
   yield* Effect.forkScoped(heartbeat.run)
 
   return {
-    ...seals,
-    node,
+    secrets: { ...seals, agree, nameOf: (text) => names.nameOf(text) },
+    membership: {
+      node,
+      holds: (holdings, counts) => {
+        facts.holdings = holdings
+        facts.counts = counts
+      },
+      bringsBack: (bring) => broughtBack.register(bring),
+      setRevision: (revision) => {
+        facts.revision = revision
+      },
+      revision: () => facts.revision,
+      watchDraining: (isDraining) => {
+        facts.isDraining = isDraining
+      },
+      isDraining: () => facts.isDraining(),
+      countLostWrite: () => {
+        facts.lostWrites++
+      },
+      counts: () => ({ ...client.counts(), lostWrites: facts.lostWrites })
+    },
     epoch: () => attachment.epoch,
     status: () => ({
       state: availability.state,
@@ -131,32 +150,13 @@ export const makeStore = Effect.fnUntraced(function*(
       detail: eviction.fault === undefined ? undefined : `The store ${eviction.fault}`
     }),
     isUp: () => availability.isUp,
+    clockOffset: () => storeClock.offset,
     run: (name, ...args) => availability.watched(attachment.run(name, args)),
     send: (command, ...args) =>
       Effect.suspend(() =>
         availability.isUp ? availability.watched(client.send(command, ...args)) : Effect.fail(unavailable)
       ),
     bulk: (commands) => availability.whileUp(bulkTurn.withPermit(client.bulk(commands))),
-    bringsBack: (bring) => broughtBack.register(bring),
-    agree,
-    nameOf: (text) => names.nameOf(text),
-    clockOffset: () => storeClock.offset,
-    listen: (listener) => listeners.listen(listener),
-    holds: (holdings, counts) => {
-      facts.holdings = holdings
-      facts.counts = counts
-    },
-    setRevision: (revision) => {
-      facts.revision = revision
-    },
-    revision: () => facts.revision,
-    watchDraining: (isDraining) => {
-      facts.isDraining = isDraining
-    },
-    isDraining: () => facts.isDraining(),
-    countLostWrite: () => {
-      facts.lostWrites++
-    },
-    counts: () => ({ ...client.counts(), lostWrites: facts.lostWrites })
+    listen: (listener) => listeners.listen(listener)
   }
 })

@@ -35,7 +35,7 @@ const ofText = names("text thought __proto__")
 type Finish = UpstreamFinish["reason"]
 
 /** The reasons that the gateway models. All others are kept as the server says them. */
-const modelledReasons: ReadonlyMap<string, Finish> = new Map([
+const supportedReasons: ReadonlyMap<string, Finish> = new Map([
   ["STOP", "stop"],
   ["MAX_TOKENS", "length"],
   ["SAFETY", "content_filter"]
@@ -143,13 +143,13 @@ export const chunkDecoder = (Reader = RepeatedEvents): ChunkDecoder => {
   const takeFinish = (candidate: JsonRecord, out: Array<UpstreamEvent>) => {
     const reason = asString(candidate["finishReason"])
     if (reason === undefined || noReasons.has(reason)) return
-    const modelled = modelledReasons.get(reason)
-    finish = modelled ?? (filterReasons.has(reason) ? "content_filter" : "stop")
+    const supported = supportedReasons.get(reason)
+    finish = supported ?? (filterReasons.has(reason) ? "content_filter" : "stop")
     isComplete = true
     // Without content, the reason is all that the reply has.
     if (!hasContent && reason !== "STOP" && reason !== "MAX_TOKENS") {
       out.push(UpstreamExtra("generate", "message", { finishReason: reason }))
-    } else if (modelled === undefined) out.push(UpstreamExtra("generate", "choice", { finishReason: reason }))
+    } else if (supported === undefined) out.push(UpstreamExtra("generate", "choice", { finishReason: reason }))
   }
 
   const takeCandidate = (candidate: JsonRecord, out: Array<UpstreamEvent>) => {

@@ -218,9 +218,9 @@ export const chunkDecoder = (
   }
 
   const takeUsage = (value: JsonRecord, choice: unknown, out: Array<UpstreamEvent>) => {
-    const told = usageIn(value, choice)
-    const usage = told !== undefined ? usageOf(told) : lastUsage === undefined ? timingsUsage(value) : undefined
-    lastUsage = told ?? lastUsage
+    const reported = usageIn(value, choice)
+    const usage = reported !== undefined ? usageOf(reported) : lastUsage === undefined ? timingsUsage(value) : undefined
+    lastUsage = reported ?? lastUsage
     if (usage !== undefined) out.push(UpstreamUsage(usage))
   }
 

@@ -185,7 +185,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
     ResponsesStore,
     Effect.gen(function*() {
       const store = yield* Store
-      return ResponsesStore.of(makeSharedResponses(store, yield* ConfigStore, store.countLostWrite))
+      return ResponsesStore.of(makeSharedResponses(store, yield* ConfigStore, store.membership.countLostWrite))
     })
   )
 

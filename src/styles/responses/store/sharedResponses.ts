@@ -77,12 +77,12 @@ export const makeSharedResponses = (
   lost: () => void
 ): ResponsesStoreShape => {
   const nameOf = (owner: string, id: string) =>
-    `${store.nameOf(`response ${owner}\n${id}`)}${store.nameOf(`${id}\n${owner}`)}`
+    `${store.secrets.nameOf(`response ${owner}\n${id}`)}${store.secrets.nameOf(`${id}\n${owner}`)}`
   const piecePlace = (piece: string) => `gw:{main}:item:${piece}`
   /** Pieces of another key have other names, because they may be unreadable soon. */
   const pieceName = (owner: string, text: string) => {
-    const content = `${store.keyName} ${hash("sha256", text)}`
-    return `${store.nameOf(`item ${owner}\n${content}`)}${store.nameOf(`${content}\n${owner}`)}`
+    const content = `${store.secrets.keyName} ${hash("sha256", text)}`
+    return `${store.secrets.nameOf(`item ${owner}\n${content}`)}${store.secrets.nameOf(`${content}\n${owner}`)}`
   }
   /** Item pieces that this node has stored. The store reports those that have expired since. */
   const remembered = new Set<string>()
@@ -115,7 +115,7 @@ export const makeSharedResponses = (
       }
       sent.add(name)
       // NX keeps an existing piece with its expiry: it may belong to a response.
-      const sealed = store.seal(piecePlace(name), text)
+      const sealed = store.secrets.seal(piecePlace(name), text)
       commands.push(["SET", piecePlace(name), sealed, "NX", "EX", String(longestWriting)])
       length += sealed.length
       if (length < pieceBytes && commands.length < piecesAtOnce) continue
@@ -161,7 +161,7 @@ export const makeSharedResponses = (
     written(attempted(Effect.fnUntraced(function*(each) {
       const own = yield* write(owner, piecesOf(body), each)
       const shared = yield* write(owner, piecesOfItems(items), each)
-      const facts = [store.nameOf(`share ${share}`), String(own.length), [...own, ...shared].join(" "), seconds]
+      const facts = [store.secrets.nameOf(`share ${share}`), String(own.length), [...own, ...shared].join(" "), seconds]
       const reply = yield* store.run("respond", "put", nameOf(owner, id), ...facts, ...bounds())
       if (reply[0] !== "missing") { for (const piece of shared) remember(piece) }
       return reply
@@ -181,7 +181,7 @@ export const makeSharedResponses = (
       for (const [i, piece] of some.entries()) {
         if (i > 0) yield* Effect.yieldNow
         const found = sealed[i]
-        const text = typeof found === "string" ? store.open(piecePlace(piece), found) : undefined
+        const text = typeof found === "string" ? store.secrets.open(piecePlace(piece), found) : undefined
         if (text === undefined) return false
         take(text)
       }
