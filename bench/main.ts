@@ -6,7 +6,9 @@ import { collectionsBench } from "./collections.ts"
 import { countsBench } from "./counts.ts"
 import { defaultsBench, gatewayBench, latencyBench, streamsBench } from "./gateway.ts"
 import { observabilityBench } from "./observability.ts"
+import { peersBench } from "./peers.ts"
 import { poolBench } from "./pool.ts"
+import { profileBench } from "./profile.ts"
 import { rows, type Scenario } from "./rows.ts"
 import { sieveBench } from "./sieve.ts"
 import { storeBench } from "./store.ts"
@@ -22,10 +24,14 @@ interface Bench {
   readonly isNamed?: boolean
 }
 
+const overOpenai = rows.filter(({ kind }) => kind === "openai")
+
 const benches: Readonly<Record<string, Bench>> = {
   counts: { run: countsBench },
   gateway: { run: gatewayBench, rows },
   defaults: { run: defaultsBench, rows: rows.filter(({ name }) => /^chat, whole, (?:session|openai)$/.test(name)) },
+  peers: { run: peersBench, rows: overOpenai, isNamed: true },
+  profile: { run: profileBench, rows, isNamed: true },
   streams: { run: streamsBench },
   latency: { run: latencyBench },
   collections: { run: collectionsBench },
