@@ -4,7 +4,7 @@
 import type { Scenario } from "./rows.ts"
 import { pause } from "./soak/until.ts"
 import { type Row, table } from "./table.ts"
-import { callers, cpuSeconds, effort, end, type Target, type Targets, treeOf } from "./targets.ts"
+import { callers, cpuSeconds, effort, endProcess, type Target, type Targets, treeOf } from "./targets.ts"
 
 /** Seconds of load until the steady state: V8 has compiled what a request runs. */
 export const warmUp = 20 * effort
@@ -49,13 +49,15 @@ export interface Starter {
 
 const measure = async (targets: Targets, row: Scenario, { start }: Starter) => {
   const target = await start(row)
+  const { body } = row.what
+  const named = target.model === undefined ? body : body.replace(/"model":"[^"]*"/, `"model":"${target.model}"`)
   try {
     const before = await targets.counts()
-    const { costs, replies } = await load(target, row, ...spans)
+    const { costs, replies } = await load(target, { ...row, what: { ...row.what, body: named } }, ...spans)
     const after = await targets.counts()
     return { costs, wire: [(after.bytes - before.bytes) / replies, (after.events - before.events) / replies] }
   } finally {
-    await end(target.pid)
+    await endProcess(target.pid)
   }
 }
 
@@ -70,7 +72,7 @@ export const compare = async (
   base: string
 ): Promise<void> => {
   const lines: Array<Row> = []
-  const failures: Array<string> = []
+  const failures = new Map<string, Array<string>>()
   for (const row of rows) {
     const measured = new Map<string, Awaited<ReturnType<typeof measure>>>()
     for (const starter of starters) {
@@ -80,7 +82,8 @@ export const compare = async (
         process.stderr.write(`measured: ${name}\n`)
       } catch (error) {
         if (starter.mayFail !== true) throw error
-        failures.push(`${name}: ${String(error).replaceAll(/\s+/g, " ").slice(0, 300)}`)
+        const reason = `${starter.name}: ${String(error).replaceAll(/\s+/g, " ").slice(0, 200)}`
+        failures.set(reason, [...failures.get(reason) ?? [], row.name])
       }
     }
     const steady = measured.get(base)!.costs.at(-1)!
@@ -100,5 +103,6 @@ export const compare = async (
     "events",
     "goal"
   ]
-  process.stdout.write([table(head, lines), ...failures, ""].join("\n\n"))
+  process.stdout.write(`${table(head, lines)}\n`)
+  for (const [reason, names] of failures) process.stdout.write(`\nNot measured: ${names.join("; ")}. ${reason}\n`)
 }

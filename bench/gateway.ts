@@ -14,7 +14,7 @@ import {
   chat,
   cpuSeconds,
   effort,
-  end,
+  endProcess,
   percentile,
   residentMb,
   type Target,
@@ -124,7 +124,7 @@ const each = async (
   for (const { name, start } of startersOf(targets, ["all off", "as shipped"])) {
     const target = await start({ kind: "session" })
     lines.push([name, ...await measure(target)])
-    await end(target.pid)
+    await endProcess(target.pid)
   }
   return lines
 }

@@ -11,7 +11,7 @@ import { promisify } from "node:util"
 import { compare, type Starter } from "./compare.ts"
 import { startersOf } from "./gateway.ts"
 import type { Scenario } from "./rows.ts"
-import { start, type Target, type Targets, withTargets } from "./targets.ts"
+import { startProcess, type Target, type Targets, withTargets } from "./targets.ts"
 
 /** Where a package is installed and runs. */
 interface Place {
@@ -99,7 +99,7 @@ const install = async ({ folder: within, serverUrl }: Targets, peer: Peer, i: nu
       const port = await freePort()
       const place = { folder, port, base: `${serverUrl}/v1`, chat: `${serverUrl}/v1/chat/completions` }
       const log = path.join(folder, `${port}.log`)
-      const { pid } = await start({ args: peer.prepare(place), env: { HOME: folder }, ready: port, log })
+      const { pid } = await startProcess({ args: peer.prepare(place), env: { HOME: folder }, ready: port, log })
       return { name, url: `http://127.0.0.1:${port}`, pid, ...peer.target?.(place) }
     }
   }

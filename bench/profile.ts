@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url"
 import { load, warmUp } from "./compare.ts"
 import type { Scenario } from "./rows.ts"
 import { type Row, table } from "./table.ts"
-import { effort, end, withTargets } from "./targets.ts"
+import { effort, endProcess, withTargets } from "./targets.ts"
 
 /** V8's profile of a process. Times are monotonic, in µs. */
 interface Profile {
@@ -51,7 +51,7 @@ export const profileBench = (rows: ReadonlyArray<Scenario>): Promise<void> =>
       const from = nowMicros()
       await load(target, row, 10 * effort)
       const to = nowMicros()
-      await end(target.pid, "SIGTERM")
+      await endProcess(target.pid, "SIGTERM")
       const [file] = readdirSync(own)
       const { nodes, samples, startTime, timeDeltas } = JSON.parse(
         readFileSync(path.join(own, file!), "utf8")

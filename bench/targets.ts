@@ -92,7 +92,7 @@ const launch = async (child: ChildProcess, { args, heard, log, ready }: Start) =
 }
 
 /** Starts Node on the target's core, and waits until it is ready. */
-export const start = (how: Start): Promise<{ readonly pid: number; readonly port: string }> => {
+export const startProcess = (how: Start): Promise<{ readonly pid: number; readonly port: string }> => {
   const out = how.log === undefined ? "pipe" : openSync(how.log, "w")
   const child = spawn("taskset", ["-c", String(cores[0]), process.execPath, ...how.args], {
     env: { ...process.env, ...how.env },
@@ -108,7 +108,7 @@ export const treeOf = async (pid: number): Promise<ReadonlyArray<number>> => {
 }
 
 /** Ends a process, waits for its end, and ends the processes that it leaves. */
-export const end = async (pid: number, signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<void> => {
+export const endProcess = async (pid: number, signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<void> => {
   const child = children.get(pid)
   if (child === undefined) return
   children.delete(pid)
@@ -212,7 +212,7 @@ export const ask = (target: Target, { body, isReply, path }: Ask): Promise<numbe
       response.on("end", () => {
         const reply = Buffer.concat(chunks).toString()
         if (response.statusCode === 200 && isReply(textOf(reply))) resolve(firstByte)
-        else reject(new Error(`${target.name} answers ${response.statusCode}: ${reply.slice(0, 300)}`))
+        else reject(new Error(`${target.name} answers ${response.statusCode}, ${reply.slice(0, 300)}`))
       })
       response.on("error", reject)
     })
@@ -288,7 +288,7 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
     const bundle = async (): Promise<string> => {
       const file = await bundleInto(folder)
       // Like the first start by `scripts/start`, this one leaves compiled code for later starts.
-      const first = await start({
+      const first = await startProcess({
         args: [file],
         env: {
           ...compiled,
@@ -298,7 +298,7 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
         },
         ready: listens
       })
-      await end(first.pid, "SIGTERM")
+      await endProcess(first.pid, "SIGTERM")
       return file
     }
     let bundled: Promise<string> | undefined
@@ -341,7 +341,7 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
       const program = isMounted
         ? ["--no-allocation-site-pretenuring", "bench/mounted.ts", ...(kind === "mounted by client" ? ["client"] : [])]
         : [fromSources ? "src/main.ts" : await (bundled ??= bundle())]
-      const { pid, port } = await start({
+      const { pid, port } = await startProcess({
         args: [...flags, ...program],
         env: {
           ...(fromSources ? {} : compiled),
@@ -359,7 +359,7 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
     }
     const relay: Targets["relay"] = async (kind) => {
       const [mode, { url }] = kind === "openai" ? ["openai", server] as const : ["relay", reference] as const
-      const { pid, port } = await start({ args: ["bench/relay.ts", mode, url], ready: /listening (\d+)/ })
+      const { pid, port } = await startProcess({ args: ["bench/relay.ts", mode, url], ready: /listening (\d+)/ })
       return { name: "relay", url: `http://127.0.0.1:${port}`, pid }
     }
     const counts: Targets["counts"] = async () => {
@@ -372,7 +372,7 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
     }
     await measure({ folder, serverUrl: server.url, relay, gateway, counts })
   } finally {
-    for (const pid of children.keys()) await end(pid)
+    for (const pid of children.keys()) await endProcess(pid)
     agent.destroy()
     moveTo(cores)
     rmSync(folder, { recursive: true })
