@@ -434,6 +434,13 @@ export const UpstreamGroup = group({
     }),
     "pass"
   ),
+  whole_replies: withDefault(
+    described(
+      oneOf(["whole", "streamed"]),
+      "How a reply that the caller gets as a whole is asked for: as a whole, or as a stream for servers behind proxies that end silent connections."
+    ),
+    "whole"
+  ),
   timeouts: Timeouts.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
   ...sharedFields
 })
@@ -455,6 +462,7 @@ export const UpstreamEntry = group({
   tools: UpstreamGroup.fields.tools,
   history_reasoning: UpstreamGroup.fields.history_reasoning,
   fields: UpstreamGroup.fields.fields,
+  whole_replies: UpstreamGroup.fields.whole_replies,
   timeouts: group(Struct.pick(Timeouts.fields, ["connect", "first_byte", "silence"])).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed({}))
   ),

@@ -123,6 +123,7 @@ describe("decodeConfig", () => {
         tools: "prompt",
         history_reasoning: "all",
         fields: "pass",
+        whole_replies: "whole",
         enabled: true,
         timeouts: { connect: 10, first_byte: 30, silence: 120 },
         headers: [],

@@ -69,7 +69,7 @@ export const said = (text: string, { path }: Pick<SeenRequest, "path">): Answer 
   if (path.endsWith("/count_tokens")) return json(200, { input_tokens: text.length })
   if (path.endsWith("/v1/completions")) return json(200, { object: "text_completion", model: "m", choices: [{ text }] })
   if (path.endsWith("/messages")) return Messages.streamedMessage([Messages.textBlock(text)])
-  return path.includes(":streamGenerateContent") ? Generate.said(text) : streamed({ content: text })
+  return /:(?:streamG|g)enerateContent/.test(path) ? Generate.said(text) : streamed({ content: text })
 }
 
 /** Starts a server that has a list of models, and answers requests of every kind. */

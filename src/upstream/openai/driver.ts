@@ -37,6 +37,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: Serve
     upstream: options.upstream,
     baseUrl,
     limits,
+    wholeReplies: options.wholeReplies,
     credential: (key) => ({ authorization: `Bearer ${key}` }),
     credentialHeader: options.credentialHeader,
     errorFacts,
@@ -44,13 +45,20 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: Serve
     versionPrefix: "/v1"
   })
 
-  function* say({ conversation, model }: CompletionRequest): Cooperative<CompletionCall> {
+  function* say({ conversation, isWhole, model }: CompletionRequest): Cooperative<CompletionCall> {
     const asked = { id: model.id, name: names.get(model.id) ?? model.id }
-    const { body, stop } = yield* chatRequest(asked.name, conversation, tools, {
-      words: thinkingWords.get(model.id),
-      history: historyReasoning,
-      names: reasoningNames
-    }, policy)
+    const { body, stop } = yield* chatRequest(
+      asked.name,
+      conversation,
+      tools,
+      {
+        words: thinkingWords.get(model.id),
+        history: historyReasoning,
+        names: reasoningNames
+      },
+      policy,
+      isWhole
+    )
     return {
       model: asked,
       path: "/chat/completions",

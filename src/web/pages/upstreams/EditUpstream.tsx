@@ -108,7 +108,7 @@ const Tested = ({ outcome }: { readonly outcome: Outcome | undefined }) => {
 const ways = ["headers", "proxy", "tls"]
 
 /** What an upstream that answers by keys has, and one with logins has not. */
-const ofServers = ["credential_header", "fields", "history_reasoning", "tools"]
+const ofServers = ["credential_header", "fields", "history_reasoning", "tools", "whole_replies"]
 
 /** The list of upstreams switches an upstream on and off. */
 const placed = ["driver", "base_url", "models", "enabled", ...ways, "credential_header"]
