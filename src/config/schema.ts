@@ -570,6 +570,10 @@ export const ServerGroup = group({
       description: "Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count: IP addresses and CIDR ranges."
     }).check(Schema.isMaxLength(mostProxies, { message: `must have at most ${mostProxies} entries` })),
     []
+  ),
+  websockets: withDefault(
+    described(flag, "Callers may open a WebSocket at `/v1/responses`. Otherwise such a request is answered with 426."),
+    true
   )
 })
 

@@ -30,6 +30,7 @@ const words = {
   style: "接口风格",
   time: "时间",
   tokens: "Token",
+  upgrade_required: "请发送 POST，或打开 WebSocket。设置 server.websockets 可能已关闭。",
   upstream: "上游"
 }
 
@@ -98,6 +99,7 @@ const causeNames: Readonly<Record<string, string>> = {
   model_unavailable: "模型不可用",
   overdue: "时间用尽",
   overloaded: "过载",
+  previous_response_not_found: "请求所续的回复不存在或不再保存。请改为发送完整对话。",
   prompt_too_long: "提示过长",
   proxy_failed: "代理失败",
   quota_exhausted: "配额用尽",
@@ -137,6 +139,7 @@ const adviceTexts: Readonly<Record<string, string>> = {
   left: "调用方关闭了连接。若经常发生，请将调用方的超时与耗时对比。",
   leftEarly: "调用方在回答开始前关闭了连接。若经常发生，请延长调用方的超时，或添加账号。",
   login_refused: "请检查账号密码，然后测试该账号。",
+  invalid_stream_id: "请修正消息中的通道名 stream_id。",
   method_not_allowed: "请检查调用的方法与地址。",
   model_not_allowed: "请为该密钥放行此模型，或使用该密钥允许的模型。",
   role_not_allowed: "请以 admin 角色登录。",
@@ -172,6 +175,8 @@ const adviceTexts: Readonly<Record<string, string>> = {
   upstream_rate_limited: "所有合适的账号都已达服务商的限制。请添加账号，或稍候。",
   upstream_timeout: "上游沉默过久。请重新发送，或提高时间限制。",
   upstream_trouble: "请稍后重新发送，测试该上游，或将模型路由到其他上游。",
+  websocket_connection_limit_reached: "连接时间过长或占用过多。客户端会重新连接。",
+  websocket_stream_limit_reached: "请在一个连接中使用更少的通道 (stream_id)，或另开连接。",
   withdrawn: "请改写提示。服务商对所有账号都会过滤它。"
 }
 
