@@ -99,6 +99,8 @@ export class Connection implements OpenConnection, TurnConnection {
   readonly #arriving: HeldBytes
   /** Resume what waits until the client has read. Bounded by the turns that run, and the reader. */
   #waiting: Array<() => void> = []
+  /** No further message is taken before the client has read: its silence means nothing. */
+  #isBehind = false
   #isClosing = false
 
   constructor(options: ConnectionOptions) {
@@ -112,6 +114,7 @@ export class Connection implements OpenConnection, TurnConnection {
     socket.on("data", this.#heard)
     socket.on("drain", this.#drained)
     options.connections.opened(this)
+    if (options.connections.isLeaving) this.leave()
   }
 
   get isIdle(): boolean {
@@ -138,8 +141,13 @@ export class Connection implements OpenConnection, TurnConnection {
     }
     return Effect.flatMap(startCooperatively(nestsTooDeep(message, depth)), (isTooDeep) => {
       if (isTooDeep) this.#refuse(invalidRequest(`The message nests deeper than ${depth} levels`))
-      else this.#take(message)
-      return this.#room() ?? Effect.void
+      else if (!this.#isClosing) this.#take(message)
+      const room = this.#room()
+      if (room === undefined) return Effect.void
+      this.#isBehind = true
+      return Effect.map(room, () => {
+        this.#isBehind = false
+      })
     })
   }
 
@@ -352,6 +360,7 @@ export class Connection implements OpenConnection, TurnConnection {
 
   #look(now: number): void {
     const { limits, socket } = this.#options
+    if (this.#isBehind) this.#heardAt = now
     const silence = now - this.#heardAt
     if (silence >= dropAfter) return void socket.destroy()
     if (this.#isClosing) return
