@@ -47,7 +47,7 @@ const streamId = /^[\w.-]{1,256}$/
 /** The part of node's socket that a connection uses. */
 type NodeSocket = Pick<
   Socket,
-  "destroy" | "destroyed" | "off" | "on" | "writableEnded" | "writableLength" | "writableNeedDrain" | "write"
+  "destroy" | "destroyed" | "off" | "on" | "pause" | "writableEnded" | "writableLength" | "writableNeedDrain" | "write"
 >
 
 /** Close codes (RFC 6455, 7.4). */
@@ -163,6 +163,7 @@ export class Connection implements OpenConnection, TurnConnection {
     { body, headers, status }: HttpServerResponse.HttpServerResponse,
     scope: Scope.Scope
   ): Effect.Effect<void> {
+    turn.forget()
     if (body._tag === "Stream") {
       turn.headers = headers
       return Effect.flatMap(pullOf(body.stream, scope), (pull) => {
@@ -217,18 +218,17 @@ export class Connection implements OpenConnection, TurnConnection {
   readonly #heard = (bytes: Uint8Array): void => {
     const { deadlines, limits } = this.#options
     const now = deadlines.now()
-    if (this.#arrived === 0) this.#pace = new BodyPace(limits())
-    else this.#pace.arrived(bytes.length, now - this.#heardAt)
-    this.#heardAt = now
     const before = this.#arrived
+    if (before === 0) this.#pace = new BodyPace(limits())
+    this.#pace.arrived(bytes.length, before === 0 ? 0 : now - this.#heardAt)
+    this.#heardAt = now
     this.#arrived += bytes.length
     if (this.#arrived <= smallBody || this.#isClosing) return
     const { body_bytes } = limits()
-    if (this.#arrived > body_bytes + mostFraming) return this.#close(1009, tooLarge(body_bytes).message)
-    if (!this.#arriving.add(before <= smallBody ? this.#arrived : bytes.length)) {
-      this.#refuse(tooMuchHeld)
-      this.#close(1013, tooMuchHeld.message)
-    }
+    if (this.#arrived > body_bytes + mostFraming) return this.#stop(1009, tooLarge(body_bytes))
+    if (this.#arriving.add(before <= smallBody ? this.#arrived : bytes.length)) return
+    this.#refuse(tooMuchHeld)
+    this.#stop(1013, tooMuchHeld)
   }
 
   readonly #drained = (): void => {
@@ -333,10 +333,10 @@ export class Connection implements OpenConnection, TurnConnection {
     const next = this.#lanes.end(turn)
     // A reply that is interrupted while its client is here is one that the client does not read.
     if (Exit.hasInterrupts(exit) && !this.#isClosing) socket.destroy()
-    if (next !== undefined) return this.#run(next)
-    if (!this.isIdle || this.#isClosing) return
-    if (connections.isLeaving) return this.leave()
-    if (this.#isOld) return this.#expire(tooOld(limits().websocket_seconds))
+    if (next !== undefined) this.#run(next)
+    if (this.#isClosing) return
+    if (connections.isLeaving) this.leave()
+    else if (this.isIdle && this.#isOld) this.#expire(tooOld(limits().websocket_seconds))
     connections.makeRoom(limits().websocket_bytes)
   }
 
@@ -381,6 +381,12 @@ export class Connection implements OpenConnection, TurnConnection {
     this.#dropWaiting()
     this.#options.close(code, reason)
     for (const fiber of this.#running.values()) fiber.interruptUnsafe()
+  }
+
+  /** Closes the connection within a message, of which no more is read. */
+  #stop(code: CloseCode, { message }: GatewayError): void {
+    this.#options.socket.pause()
+    this.#close(code, message)
   }
 
   #dropWaiting(): void {

@@ -26,8 +26,8 @@ export interface TurnConnection {
 
 export class Turn extends MessageSource {
   readonly url = "/v1/responses"
-  readonly text: string
-  readonly body: JsonRecord
+  text: string
+  body: JsonRecord | undefined
   readonly lane: LaneName
   /** False for a warm-up, for which no server is asked. */
   readonly generates: boolean
@@ -57,6 +57,12 @@ export class Turn extends MessageSource {
   }
 
   readonly sendNow = (frames: string): boolean => this.#connection.sendNow(this, frames)
+
+  /** Drops the message: its reply has begun. */
+  forget(): void {
+    this.text = ""
+    this.body = undefined
+  }
 
   find(id: string): TurnResponse | undefined {
     return this.#connection.find(id)

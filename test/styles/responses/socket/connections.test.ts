@@ -142,6 +142,19 @@ describe("a connection", () => {
     await untilHolds(() => Context.get(gateway.services, Lifecycle).active() === 0)
   })
 
+  it("is closed when a message comes more slowly than a body may, though the client answers pings", async () => {
+    const { clock, held, open } = await startStill()
+    const client = await open()
+    client.socket.send("x".repeat(100 * 1024), { fin: false })
+    await untilHolds(() => held() > 0)
+    await pass(clock, 100)
+    assert.isUndefined(client.closed)
+    await pass(clock, 60)
+    assert.strictEqual((await client.error()).error.code, "request_timeout")
+    assert.strictEqual((await client.end()).code, 1008)
+    await untilHolds(() => held() === 0)
+  })
+
   it("that is idle is closed at the age of limits.websocket_seconds", async () => {
     const { clock, open } = await startStill({ limits: { websocket_seconds: 60 } })
     const client = await open()

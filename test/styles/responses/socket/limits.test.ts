@@ -229,6 +229,19 @@ describe("a message above limits.body_bytes", () => {
   })
 })
 
+describe("a message that arrives", () => {
+  it("counts in limits.buffered_bytes, and one that does not fit closes the connection with 1013", async () => {
+    const { open } = await start({ limits: { buffered_bytes: 64 * 1024 * 1024, body_bytes: 256 * 1024 * 1024 } })
+    const client = await open()
+    client.socket.send("x".repeat(1024 * 1024), { fin: false })
+    await untilHolds(() => stand.held() > 1024 * 1024)
+    client.socket.send("x".repeat(70 * 1024 * 1024), { fin: false })
+    assert.strictEqual((await client.error()).error.code, "rate_limit_exceeded")
+    assert.strictEqual((await client.end()).code, 1013)
+    await untilHolds(() => stand.held() === 0)
+  })
+})
+
 describe("limits.websocket_bytes", () => {
   it("closes the largest idle connection of the caller who uses most, and its client can start anew", async () => {
     const { open } = await start({ keys: [businessKey, "other"], limits: { websocket_bytes: 1024 * 1024 } })
