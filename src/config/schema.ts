@@ -602,6 +602,19 @@ export const ConsoleGroup = group({
   enabled: withDefault(described(flag, "Serve the web console at /console/."), true)
 })
 
+/** The most characters of the instructions of an agent. */
+const mostInstructions = 200_000
+
+/** What the gateway tells agents. */
+export const ClientsGroup = group({
+  codex_instructions: Schema.optionalKey(
+    described(
+      text,
+      "The prompt of codex, in the list of models that codex reads. Without it that list is empty, and codex uses its own."
+    ).check(Schema.isMaxLength(mostInstructions, { message: `must have at most ${mostInstructions} characters` }))
+  )
+})
+
 export const Metrics = group({
   public: withDefault(described(flag, "Show metrics without a credential."), false)
 })
@@ -660,6 +673,7 @@ export const settingGroups = {
   drain: DrainGroup,
   privacy: PrivacyGroup,
   console: ConsoleGroup,
+  clients: ClientsGroup,
   metrics: Metrics,
   telemetry: Telemetry,
   samples: Samples

@@ -70,6 +70,7 @@ const texts = [
   "msgcompat_mapping.slow",
   "model_aliases.any",
   "host.token",
+  "clients.codex_instructions",
   "host.project_id"
 ]
 
@@ -95,6 +96,7 @@ const groups = [
   "metrics",
   "telemetry",
   "samples",
+  "clients",
   "host"
 ]
 

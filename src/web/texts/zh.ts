@@ -30,7 +30,6 @@ const words = {
   style: "接口风格",
   time: "时间",
   tokens: "Token",
-  upgrade_required: "请发送 POST，或打开 WebSocket。设置 server.websockets 可能已关闭。",
   upstream: "上游"
 }
 
@@ -99,7 +98,6 @@ const causeNames: Readonly<Record<string, string>> = {
   model_unavailable: "模型不可用",
   overdue: "时间用尽",
   overloaded: "过载",
-  previous_response_not_found: "请求所续的回复不存在或不再保存。请改为发送完整对话。",
   prompt_too_long: "提示过长",
   proxy_failed: "代理失败",
   quota_exhausted: "配额用尽",
@@ -151,6 +149,7 @@ const adviceTexts: Readonly<Record<string, string>> = {
   overdue: "请缩短提示后重新发送，或提高时间限制。",
   overloaded: "请稍后重试，或为路由添加其他目标。",
   own_token: "调用方使用自己在服务商处的令牌，只有调用方能修复或更换它。",
+  previous_response_not_found: "请求所续的回复不存在或不再保存。请改为发送完整对话。",
   prompt_too_long: "请缩短对话，或使用上下文更长的模型。",
   proxy_failed: "请检查账号的代理：地址、凭据，以及是否在运行。",
   queue_full: "等待账号的请求过多。请添加账号，或提高队列限制。",
@@ -169,6 +168,7 @@ const adviceTexts: Readonly<Record<string, string>> = {
   unknown_reference: "请求引用的 id 不存在或不再保存。请改为发送完整对话。",
   unreachable: "请检查上游地址、DNS 名称与网络。",
   unsupported_media_type: "请发送 JSON，content-type 为 application/json。",
+  upgrade_required: "请发送 POST，或打开 WebSocket。设置 server.websockets 可能已关闭。",
   upstream: "请稍后重新发送，或将模型路由到其他上游。",
   upstream_empty_output: "请重新发送。若仍为空，请用此模型测试该账号。",
   upstream_error: "请稍后重新发送，测试该上游，或将模型路由到其他上游。",
