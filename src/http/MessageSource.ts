@@ -18,8 +18,11 @@ export abstract class MessageSource {
   /** What waits for the client, over all replies of the connection. */
   abstract readonly queue: ClientQueue
   /** Sends frames at once. Returns false if earlier bytes are still unsent. */
-  abstract readonly sendNow: (frames: string) => boolean
+  abstract sendNow(frames: string): boolean
 }
+
+/** Makes the function that sends frames to the connection of a message. */
+export const sendAsMessages = (source: MessageSource) => (frames: string): boolean => source.sendNow(frames)
 
 /** Headers that are of the connection and its first request, not of its messages. */
 const notOfMessages = /^(?:connection|upgrade|sec-websocket-.*|x-request-id|content-.*|expect|transfer-encoding)$/

@@ -20,7 +20,7 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { FailingMachine } from "../domain/stream/transducer.ts"
 import { toGatewayError } from "./endpointMiddleware.ts"
-import { MessageSource } from "./MessageSource.ts"
+import { MessageSource, sendAsMessages } from "./MessageSource.ts"
 import { CurrentRequest } from "./RequestContext.ts"
 import { comment, type Frame, ResponseBuffer, sendNow, type StreamHead } from "./ResponseBuffer.ts"
 
@@ -98,7 +98,7 @@ export class ReplyResponse {
       sent: (frames) => {
         if (this.renderer?.isRecorded !== false) this.request.followers.recording?.sent(frames)
       },
-      sendNow: message === undefined ? sendNow(request) : message.sendNow
+      sendNow: message === undefined ? sendNow(request) : sendAsMessages(message)
     })
   }
 

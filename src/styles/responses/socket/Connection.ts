@@ -101,6 +101,7 @@ export class Connection implements OpenConnection, TurnConnection {
   #waiting: Array<() => void> = []
   /** No further message is taken before the client has read: its silence means nothing. */
   #isBehind = false
+  #isRetired = false
   #isClosing = false
 
   constructor(options: ConnectionOptions) {
@@ -115,6 +116,10 @@ export class Connection implements OpenConnection, TurnConnection {
     socket.on("drain", this.#drained)
     options.connections.opened(this)
     if (options.connections.isLeaving) this.leave()
+  }
+
+  get isRetired(): boolean {
+    return this.#isRetired
   }
 
   get isIdle(): boolean {
@@ -140,7 +145,7 @@ export class Connection implements OpenConnection, TurnConnection {
       return Effect.sync(() => this.#close(1009, tooLarge(body_bytes).message))
     }
     return Effect.flatMap(startCooperatively(nestsTooDeep(message, depth)), (isTooDeep) => {
-      if (isTooDeep) this.#refuse(invalidRequest(`The message nests deeper than ${depth} levels`))
+      if (isTooDeep) this.refuse(invalidRequest(`The message nests deeper than ${depth} levels`))
       else if (!this.#isClosing) this.#take(message)
       const room = this.#room()
       if (room === undefined) return Effect.void
@@ -151,10 +156,18 @@ export class Connection implements OpenConnection, TurnConnection {
     })
   }
 
-  readonly sendNow = (turn: Turn, frames: string): boolean => {
+  sendNow(turn: Turn, frames: string): boolean {
     if (this.#options.socket.writableLength > 0) return false
     this.#sendFrames(turn, frames)
     return true
+  }
+
+  /** Sends an error that no request has answered. */
+  refuse(error: GatewayError, lane?: LaneName): void {
+    const retryAfter = error.retryAfter === undefined ? {} : { "retry-after": String(error.retryAfter) }
+    const headers = JSON.stringify({ "x-request-id": this.#options.id, ...retryAfter })
+    const body = openaiErrors.text(error).slice(1, -1)
+    this.#send([`{"type":"error","status":${error.status},${body},"headers":${headers}${laneField(lane)}}`])
   }
 
   /** Sends the reply of a turn. */
@@ -201,6 +214,10 @@ export class Connection implements OpenConnection, TurnConnection {
     this.#expire(tooMuchKept)
   }
 
+  retire(): void {
+    this.#isRetired = true
+  }
+
   /** Ends the connection: no turn of it goes on. */
   readonly release: Effect.Effect<void> = Effect.suspend(() => {
     const { connections, socket } = this.#options
@@ -227,7 +244,7 @@ export class Connection implements OpenConnection, TurnConnection {
     const { body_bytes } = limits()
     if (this.#arrived > body_bytes + mostFraming) return this.#stop(1009, tooLarge(body_bytes))
     if (this.#arriving.add(before <= smallBody ? this.#arrived : bytes.length)) return
-    this.#refuse(tooMuchHeld)
+    this.refuse(tooMuchHeld)
     this.#stop(1013, tooMuchHeld)
   }
 
@@ -258,43 +275,36 @@ export class Connection implements OpenConnection, TurnConnection {
     this.#send(messagesOf(turn, frames, () => this.#keep(turn)))
   }
 
-  /** Sends an error that no request has. */
-  #refuse(error: GatewayError, lane?: LaneName): void {
-    const retryAfter = error.retryAfter === undefined ? {} : { "retry-after": String(error.retryAfter) }
-    const headers = JSON.stringify({ "x-request-id": this.#options.id, ...retryAfter })
-    const body = openaiErrors.text(error).slice(1, -1)
-    this.#send([`{"type":"error","status":${error.status},${body},"headers":${headers}${laneField(lane)}}`])
-  }
-
   #take(text: string): void {
     let message: unknown
     try {
       message = JSON.parse(text)
     } catch (error) {
       const place = error instanceof Error ? `: ${error.message}` : ""
-      return this.#refuse(invalidRequest(`The message is not valid JSON${place}`.slice(0, 300)))
+      return this.refuse(invalidRequest(`The message is not valid JSON${place}`.slice(0, 300)))
     }
-    if (!isRecord(message)) return this.#refuse(invalidRequest("The message must be a JSON object"))
+    if (!isRecord(message)) return this.refuse(invalidRequest("The message must be a JSON object"))
     const { generate, stream_id, type, ...body } = message
     if (type === "response.steer") return this.#refuseSteering(body)
     const hasLane = stream_id !== undefined && stream_id !== null
     if (hasLane && (typeof stream_id !== "string" || !streamId.test(stream_id))) {
       const what = "stream_id: must be 1 to 256 letters, digits, `_`, `-` or `.`"
-      return this.#refuse(gatewayError("invalid_stream_id", what, { param: "stream_id" }))
+      return this.refuse(gatewayError("invalid_stream_id", what, { param: "stream_id" }))
     }
     const lane = hasLane ? stream_id as string : undefined
     if (type !== "response.create") {
-      return this.#refuse(invalidRequest("type: must be response.create or response.steer", "type"), lane)
+      return this.refuse(invalidRequest("type: must be response.create or response.steer", "type"), lane)
     }
     if (generate !== undefined && generate !== null && typeof generate !== "boolean") {
-      return this.#refuse(invalidRequest("generate: must be true or false", "generate"), lane)
+      return this.refuse(invalidRequest("generate: must be true or false", "generate"), lane)
     }
     this.#begin(text, { ...body, stream: true }, generate !== false, lane)
   }
 
   #begin(text: string, body: JsonRecord, generates: boolean, lane: LaneName): void {
     const { limits, sum } = this.#options
-    if (this.#isOld) return this.#refuse(tooOld(limits().websocket_seconds), lane)
+    const end = this.#end
+    if (end !== undefined) return this.refuse(end, lane)
     const held = new HeldBytes(sum, limits)
     const turn = new Turn({ text, body, generates, lane, held }, this)
     // A message is held as text and as what it says.
@@ -302,7 +312,7 @@ export class Connection implements OpenConnection, TurnConnection {
     if (offered === "runs") return this.#run(turn)
     if (offered === "waits") return
     held.release()
-    this.#refuse(
+    this.refuse(
       offered === "too large"
         ? tooMuchHeld
         : refusal(offered === "too many lanes" ? "websocket_stream_limit_reached" : "rate_limit_exceeded"),
@@ -335,8 +345,9 @@ export class Connection implements OpenConnection, TurnConnection {
     if (Exit.hasInterrupts(exit) && !this.#isClosing) socket.destroy()
     if (next !== undefined) this.#run(next)
     if (this.#isClosing) return
+    const end = this.#end
     if (connections.isLeaving) this.leave()
-    else if (this.isIdle && this.#isOld) this.#expire(tooOld(limits().websocket_seconds))
+    else if (this.isIdle && end !== undefined) this.#expire(end)
     connections.makeRoom(limits().websocket_bytes)
   }
 
@@ -348,13 +359,16 @@ export class Connection implements OpenConnection, TurnConnection {
     this.#options.connections.grew(this.size - before)
   }
 
-  get #isOld(): boolean {
+  /** Why the connection begins no further turn; `undefined` if it does. */
+  get #end(): GatewayError | undefined {
     const { deadlines, limits } = this.#options
-    return deadlines.now() - this.#openedAt >= limits().websocket_seconds * 1000
+    const { websocket_seconds } = limits()
+    if (this.#isRetired) return tooMuchKept
+    return deadlines.now() - this.#openedAt >= websocket_seconds * 1000 ? tooOld(websocket_seconds) : undefined
   }
 
   #expire(error: GatewayError): void {
-    this.#refuse(error)
+    this.refuse(error)
     this.#close(1000, error.code)
   }
 
@@ -364,9 +378,10 @@ export class Connection implements OpenConnection, TurnConnection {
     const silence = now - this.#heardAt
     if (silence >= dropAfter) return void socket.destroy()
     if (this.#isClosing) return
-    if (this.#isOld && this.isIdle) return this.#expire(tooOld(limits().websocket_seconds))
+    const over = this.#end
+    if (over !== undefined && this.isIdle) return this.#expire(over)
     if (this.#arrived > smallBody && silence >= this.#pace.patience) {
-      this.#refuse(this.#pace.fault)
+      this.refuse(this.#pace.fault)
       return this.#close(1008, this.#pace.fault.message)
     }
     if (silence >= pingAfter && !socket.writableEnded) socket.write(ping)

@@ -9,6 +9,9 @@ export interface OpenConnection {
   readonly size: number
   /** True if no turn runs. */
   readonly isIdle: boolean
+  /** True if it begins no further turn, and is closed when it is idle. */
+  readonly isRetired: boolean
+  readonly retire: () => void
   /** Closes the idle connection, because all connections keep too much. */
   readonly forget: () => void
   /** Closes the connection if it is idle, because the gateway goes away. */
@@ -56,22 +59,28 @@ export class Connections {
   }
 
   /**
-   * Closes idle connections until all of them together keep at most `most` bytes: of the caller who uses most, the largest first. One that
-   * works is looked at again when it is idle.
+   * Closes idle connections until all of them together keep at most `most` bytes: of the caller who uses most, the largest first. Where all
+   * work, the largest begins no further turn, and is closed when its turns have ended.
    */
   makeRoom(most: number): void {
     while (this.#bytes > most) {
-      const used = new Map<string, number>()
-      for (const { share, size } of this.#open) used.set(share, (used.get(share) ?? 0) + size)
-      let largest: OpenConnection | undefined
-      for (const each of this.#open) {
-        if (!each.isIdle || each.size === 0) continue
-        const more = largest === undefined ? 1 : used.get(each.share)! - used.get(largest.share)!
-        if (largest === undefined || more > 0 || (more === 0 && each.size > largest.size)) largest = each
-      }
-      if (largest === undefined) return
-      largest.forget()
+      const idle = this.#largest(({ isIdle }) => isIdle)
+      if (idle === undefined) return this.#largest(({ isRetired }) => !isRetired)?.retire()
+      idle.forget()
     }
+  }
+
+  /** The largest connection of the caller who uses most, among those that keep something and satisfy `is`. */
+  #largest(is: (connection: OpenConnection) => boolean): OpenConnection | undefined {
+    const used = new Map<string, number>()
+    for (const { share, size } of this.#open) used.set(share, (used.get(share) ?? 0) + size)
+    let largest: OpenConnection | undefined
+    for (const each of this.#open) {
+      if (each.size === 0 || !is(each)) continue
+      const more = largest === undefined ? 1 : used.get(each.share)! - used.get(largest.share)!
+      if (largest === undefined || more > 0 || (more === 0 && each.size > largest.size)) largest = each
+    }
+    return largest
   }
 
   /** Closes idle connections now, and the others when they are idle. */

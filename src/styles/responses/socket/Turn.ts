@@ -56,7 +56,9 @@ export class Turn extends MessageSource {
     return this.#connection.queue
   }
 
-  readonly sendNow = (frames: string): boolean => this.#connection.sendNow(this, frames)
+  sendNow(frames: string): boolean {
+    return this.#connection.sendNow(this, frames)
+  }
 
   /** Drops the message: its reply has begun. */
   forget(): void {

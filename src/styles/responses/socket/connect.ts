@@ -16,6 +16,7 @@ import { ConfigStore } from "../../../config/ConfigStore.ts"
 import { CurrentBufferedBytes } from "../../../config/limits.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../../domain/GatewayError.ts"
 import { Draining } from "../../../http/Draining.ts"
+import { toGatewayError } from "../../../http/endpointMiddleware.ts"
 import { messageHeaders, messageRequest } from "../../../http/MessageSource.ts"
 import { CurrentCaller, CurrentRequest } from "../../../http/RequestContext.ts"
 import { Connection } from "./Connection.ts"
@@ -124,7 +125,13 @@ const requestOf = (
 ) =>
   Effect.uninterruptible(
     Effect.onExit(
-      Effect.flatMap(handle, (response) => Effect.interruptible(connection.deliver(turn, response, scope))),
-      (exit) => Scope.close(scope, exit)
+      Effect.matchCauseEffect(handle, {
+        onSuccess: (response) => Effect.interruptible(connection.deliver(turn, response, scope)),
+        onFailure: (cause) =>
+          Effect.flatMap(toGatewayError(cause), (error) =>
+            error === undefined ? Effect.interrupt : Effect.sync(() => connection.refuse(error, turn.lane)))
+      }),
+      (exit) =>
+        Scope.close(scope, exit)
     )
   )

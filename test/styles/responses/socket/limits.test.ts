@@ -263,4 +263,18 @@ describe("limits.websocket_bytes", () => {
     other!.create({ input: "more", store: false, generate: false, previous_response_id: kept })
     assert.strictEqual((await other!.response()).status, "completed")
   })
+
+  it("ends a connection that is never idle: it begins no further turn, and is closed after those that run", async () => {
+    const { held, open } = await start({ limits: { websocket_bytes: 1024 * 1024 } })
+    const client = await open()
+    client.create({ input: "long", stream_id: "a" })
+    await untilHolds(() => held.open.length === 1)
+    client.create({ input: "x".repeat(600_000), store: false, generate: false })
+    await client.response()
+    client.create({ input: "more", store: false, generate: false })
+    assert.strictEqual((await client.error()).error.code, "websocket_connection_limit_reached")
+    await held.end("long")
+    assert.strictEqual((await client.response("a")).status, "completed")
+    assert.strictEqual((await client.end()).code, 1000)
+  })
 })
