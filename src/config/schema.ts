@@ -578,6 +578,10 @@ export const ServerGroup = group({
       description: "Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count: IP addresses and CIDR ranges."
     }).check(Schema.isMaxLength(mostProxies, { message: `must have at most ${mostProxies} entries` })),
     []
+  ),
+  websockets: withDefault(
+    described(flag, "Callers may open a WebSocket at `/v1/responses`. Otherwise such a request is answered with 426."),
+    true
   )
 })
 
@@ -604,6 +608,19 @@ export const DrainGroup = group({
 /** The web console and its browser sessions. */
 export const ConsoleGroup = group({
   enabled: withDefault(described(flag, "Serve the web console at /console/."), true)
+})
+
+/** The most characters of the instructions of an agent. */
+const mostInstructions = 200_000
+
+/** What the gateway tells agents. */
+export const ClientsGroup = group({
+  codex_instructions: Schema.optionalKey(
+    described(
+      text,
+      "The prompt of codex, in the list of models that codex reads. Without it that list is empty, and codex uses its own."
+    ).check(Schema.isMaxLength(mostInstructions, { message: `must have at most ${mostInstructions} characters` }))
+  )
 })
 
 export const Metrics = group({
@@ -664,6 +681,7 @@ export const settingGroups = {
   drain: DrainGroup,
   privacy: PrivacyGroup,
   console: ConsoleGroup,
+  clients: ClientsGroup,
   metrics: Metrics,
   telemetry: Telemetry,
   samples: Samples

@@ -3,6 +3,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -16,7 +17,7 @@ import { holdPrompt, withRest } from "../../http/jsonBody.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/RequestContext.ts"
 import { beforeReply } from "../../http/WorkLimit.ts"
-import { OpenAiMiddleware } from "../shared/middleware.ts"
+import { OpenAiMiddleware, UncountedMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
 import { decodeResponse } from "./decode.ts"
@@ -26,6 +27,9 @@ import { readCountRequest, readResponseRequest } from "./readRequest.ts"
 import { responseFrames } from "./render.ts"
 import { storedReferences } from "./requestItems.ts"
 import { inProgressText, responseInfo } from "./responseText.ts"
+import { makeConnect } from "./socket/connect.ts"
+import { Turn } from "./socket/Turn.ts"
+import { emptyText, warmUpFrames } from "./socket/warmUp.ts"
 import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
 import { type OpenResponse, ResponsesStore, type StoredResponse } from "./store/ResponsesStore.ts"
 
@@ -38,6 +42,7 @@ export const ResponsesHandlers = groupRoutes(
     const responder = yield* makeResponder
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
+    const connect = yield* makeConnect
 
     const find = Effect.fnUntraced(function*(id: string) {
       const stored = yield* store.get((yield* CurrentCaller).owner, id)
@@ -45,10 +50,10 @@ export const ResponsesHandlers = groupRoutes(
       return stored
     })
 
-    const referenced = Effect.fnUntraced(function*(owner: string, request: ResponseRequest) {
+    const referenced = Effect.fnUntraced(function*(owner: string, request: ResponseRequest, turn?: Turn) {
       const found = new Map<string, StoredResponse>()
       for (const id of yield* runCooperatively(storedReferences(request))) {
-        const stored = yield* store.get(owner, id)
+        const stored = turn?.find(id) ?? (yield* store.get(owner, id))
         if (stored !== undefined) found.set(id, stored)
       }
       return found
@@ -77,7 +82,9 @@ export const ResponsesHandlers = groupRoutes(
           input_tokens: yield* responder.countTokens(current, model, withRest(conversation, sent))
         })
       }),
+      connect: ({ request }) => connect(request),
       create: Effect.fnUntraced(function*({ request }) {
+        const turn = request.source instanceof Turn ? request.source : undefined
         const sent = yield* readResponseRequest(request)
         const { body } = sent
         const current = yield* responder.currentRequest
@@ -89,7 +96,7 @@ export const ResponsesHandlers = groupRoutes(
           yield* startCooperatively(decodeResponse(body, {
             bodyVendorFields: sent.bodyVendorFields,
             wideInput: config.compat.wide_input_strict_output,
-            stored: yield* referenced(caller.owner, body),
+            stored: yield* referenced(caller.owner, body, turn),
             limits: config.limits
           }))
         )
@@ -100,7 +107,10 @@ export const ResponsesHandlers = groupRoutes(
         const now = () => clock.currentTimeMillisUnsafe()
         const info = responseInfo(seed, Math.floor(now() / 1000), body, targets)
         const keep = body.store !== false
-        const itemsSize = keep ? yield* startCooperatively(jsonSizeSliced(items)) : 0
+        const itemsSize = keep || turn !== undefined ? yield* startCooperatively(jsonSizeSliced(items)) : 0
+        const finish = (body: string) => {
+          if (turn !== undefined) turn.response = { id, body, items, size: itemsSize + 2 * body.length }
+        }
         // A caller may use any number of direct tokens, so they share one part of the store.
         const share = caller._tag === "Direct" ? "direct" : caller.owner
 
@@ -117,8 +127,20 @@ export const ResponsesHandlers = groupRoutes(
             : Effect.succeed(response)
         }
 
+        if (turn?.generates === false) {
+          current.request.followers.isCounted = false
+          const body = emptyText(info, Math.floor(now() / 1000))
+          finish(body)
+          if (keep) yield* store.put(caller.owner, { id, body, items, itemsSize }, share)
+          return HttpServerResponse.text(warmUpFrames(info, body), { contentType: "text/event-stream" })
+        }
+
         let stored: OpenResponse | undefined
-        const renderer = responseFrames(info, { now, finalized: (text) => stored?.finalizeUnsafe(text) })
+        const finalized = (text: string) => {
+          finish(text)
+          stored?.finalizeUnsafe(text)
+        }
+        const renderer = responseFrames(info, { now, finalized })
         const start = () => {
           if (keep) {
             stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items, itemsSize }, share)
@@ -137,7 +159,14 @@ export const ResponsesHandlers = groupRoutes(
           current,
           model,
           withRest(conversation, sent),
-          { stream, whole, frames: start, failure: (error) => start().failure(error), keepsText: true },
+          {
+            stream,
+            whole,
+            frames: start,
+            // Before the first event, a message is answered by an error.
+            failure: turn === undefined ? (error) => start().failure(error) : undefined,
+            keepsText: true
+          },
           // This error concerns the model's reply, not the request, so the stream reports it (spec "States and transitions").
           Effect.catchIf(
             (error) => error.code === "tool_choice_violation",
@@ -170,5 +199,8 @@ export const ResponsesHandlers = groupRoutes(
     } satisfies HandlersOf<typeof ResponsesGroup>
   })
 ).pipe(
-  Layer.provide(Layer.effect(OpenAiMiddleware, businessMiddleware(OpenAiMiddleware.facts)))
+  Layer.provide([
+    Layer.effect(OpenAiMiddleware, businessMiddleware(OpenAiMiddleware.facts)),
+    Layer.effect(UncountedMiddleware, businessMiddleware(UncountedMiddleware.facts))
+  ])
 )
