@@ -25,7 +25,7 @@ import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
 import type { ReplyStarter } from "./startReply.ts"
-import { judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
+import { hasOwnTools, judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsent } from "./unsentFields.ts"
 
 /** How a completion is attempted. */
@@ -101,7 +101,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   refuse(driver: Driver, { model }: Target): GatewayError | undefined {
     const { conversation, request } = this.#input
     const unsent = noteUnsent(conversation, model, driver, request)
-    if (unsent !== undefined || conversation.vendorTools === undefined) return unsent
+    if (unsent !== undefined || !hasOwnTools(conversation)) return unsent
     return judgesChoice(conversation, driver.family) ? undefined : toolChoiceFault(conversation)
   }
 

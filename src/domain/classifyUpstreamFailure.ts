@@ -125,7 +125,7 @@ const limitReason = hasWord(
 )
 const quotaReason = hasWord(
   "insufficient_quota insufficient_balance billing_hard_limit_reached billing_not_active billing_error quota_exceeded " +
-    "QUOTA_EXCEEDED BILLING_DISABLED"
+    "QUOTA_EXCEEDED BILLING_DISABLED usage_limit_reached usage_not_included"
 )
 const keyReason = hasWord(
   "invalid_api_key authentication_error invalid_authentication invalid_authentication_error token_expired API_KEY_INVALID " +

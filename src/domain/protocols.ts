@@ -15,6 +15,7 @@ interface ProtocolFacts {
 export const protocols = {
   session: { isServer: false, hasTools: false, endpoint: /\/+$/ },
   openai: { isServer: true, hasTools: false, endpoint: /(?:\/chat\/completions)?\/*$/ },
+  responses: { isServer: true, hasTools: false, endpoint: /(?:\/(?:chat\/completions|responses))?\/*$/ },
   messages: { isServer: true, hasTools: true, endpoint: /(?:\/v1)?(?:\/messages)?\/*$/ },
   generate: { isServer: true, hasTools: true, endpoint: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/ }
 } as const satisfies { readonly [name: string]: ProtocolFacts }

@@ -193,6 +193,8 @@ export interface CountRequest {
 export interface Sends {
   /** True for a sampling parameter that the server gets. A driver without it sends none. */
   readonly sampling?: ((name: keyof Sampling, model: UpstreamModel, conversation: Conversation) => boolean) | undefined
+  /** The least limit of output, in tokens, which is sent in place of a lower one. */
+  readonly leastOutput?: number | undefined
   /** True if the server gets all that the caller's fields say about thinking. A driver without it passes none of them on. */
   readonly thinking?:
     | ((model: UpstreamModel, thinking: Thinking, conversation?: Conversation) => boolean)
@@ -227,6 +229,8 @@ export interface Driver {
   readonly name: string
   /** The vendor contract that the driver speaks; it sends the `VendorFields` of that family back word for word. */
   readonly family?: FamilyName | undefined
+  /** The contracts that it may speak beside its own, of which `choose` names one for each request. */
+  readonly families?: ReadonlyArray<FamilyName> | undefined
   /** A completion needs no credential. */
   readonly isAnonymous: boolean
   readonly sends: Sends

@@ -3,6 +3,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -10,22 +11,25 @@ import type { CompletedReply, CompletionOutput } from "../../completion/Completi
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import type { Route } from "../../domain/routes.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { holdPrompt, withRest } from "../../http/jsonBody.ts"
+import { holdPrompt, type ReadRequest, withRest } from "../../http/jsonBody.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/RequestContext.ts"
 import { beforeReply } from "../../http/WorkLimit.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
+import type { RunningRequest } from "../shared/responder.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
 import { decodeResponse } from "./decode.ts"
 import { responseId, responseSeed } from "./ids.ts"
 import { listInputItems } from "./listItems.ts"
+import { betasOf } from "./ownRequest.ts"
 import { readCountRequest, readResponseRequest } from "./readRequest.ts"
 import { responseFrames } from "./render.ts"
 import { storedReferences } from "./requestItems.ts"
-import { inProgressText, responseInfo } from "./responseText.ts"
+import { responseInfo } from "./responseText.ts"
 import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
 import { type OpenResponse, ResponsesStore, type StoredResponse } from "./store/ResponsesStore.ts"
 
@@ -54,24 +58,34 @@ export const ResponsesHandlers = groupRoutes(
       return found
     })
 
+    const decode = Effect.fnUntraced(function*(
+      { bodyVendorFields, body, sent }: ReadRequest<ResponseRequest>,
+      { caller, config, stats }: RunningRequest,
+      model: Route,
+      { headers }: HttpServerRequest.HttpServerRequest
+    ) {
+      const decoded = yield* Effect.fromResult(
+        yield* startCooperatively(decodeResponse(body, {
+          bodyVendorFields,
+          wideInput: config.compat.wide_input_strict_output,
+          sent: responder.mayPassWhole(model, "responses") ? sent : undefined,
+          betas: betasOf(headers["openai-beta"]),
+          stored: yield* referenced(caller.owner, body),
+          limits: config.limits
+        }))
+      )
+      for (const path of decoded.ignored) noteIgnored(stats, path)
+      if (decoded.taken > 0) yield* holdPrompt(decoded.taken)
+      return decoded
+    })
+
     return {
       countTokens: Effect.fnUntraced(function*({ endpoint, request }) {
         const sent = yield* readCountRequest(request)
-        const { body } = sent
         const current = yield* responder.currentRequest
-        const { caller, config, stats } = current
-        const model = findModel(current, body.model)
+        const model = findModel(current, sent.body.model)
         if (model instanceof GatewayError) return yield* model
-        const { conversation, ignored, taken } = yield* Effect.fromResult(
-          yield* startCooperatively(decodeResponse(body, {
-            bodyVendorFields: sent.bodyVendorFields,
-            wideInput: config.compat.wide_input_strict_output,
-            stored: yield* referenced(caller.owner, body),
-            limits: config.limits
-          }))
-        )
-        for (const path of ignored) noteIgnored(stats, path)
-        if (taken > 0) yield* holdPrompt(taken)
+        const { conversation } = yield* decode(sent, current, model, request)
         return respond(endpoint, {
           object: "response.input_tokens",
           input_tokens: yield* responder.countTokens(current, model, withRest(conversation, sent))
@@ -81,20 +95,11 @@ export const ResponsesHandlers = groupRoutes(
         const sent = yield* readResponseRequest(request)
         const { body } = sent
         const current = yield* responder.currentRequest
-        const { caller, config, stats } = current
+        const { caller, stats } = current
         const stream = stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
-        const { conversation, ignored, items, taken, targets } = yield* Effect.fromResult(
-          yield* startCooperatively(decodeResponse(body, {
-            bodyVendorFields: sent.bodyVendorFields,
-            wideInput: config.compat.wide_input_strict_output,
-            stored: yield* referenced(caller.owner, body),
-            limits: config.limits
-          }))
-        )
-        for (const path of ignored) noteIgnored(stats, path)
-        if (taken > 0) yield* holdPrompt(taken)
+        const { conversation, items, targets } = yield* decode(sent, current, model, request)
         const seed = responseSeed(crypto.randomUUID())
         const id = responseId(seed)
         const now = () => clock.currentTimeMillisUnsafe()
@@ -106,25 +111,28 @@ export const ResponsesHandlers = groupRoutes(
 
         const whole = ({ events }: CompletedReply) => {
           let final = ""
-          const finalized = (text: string) => {
+          let finalId = id
+          const finalized = (text: string, id: string) => {
             final = text
+            finalId = id
           }
           const { frames } = responseFrames(info, { now, finalized })
           for (const event of events) frames.push(event, [])
           const response = jsonText(final)
           return keep
-            ? Effect.as(store.put(caller.owner, { id, body: final, items, itemsSize }, share), response)
+            ? Effect.as(store.put(caller.owner, { id: finalId, body: final, items, itemsSize }, share), response)
             : Effect.succeed(response)
         }
 
         let stored: OpenResponse | undefined
-        const renderer = responseFrames(info, { now, finalized: (text) => stored?.finalizeUnsafe(text) })
-        const start = () => {
-          if (keep) {
-            stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items, itemsSize }, share)
-          }
-          return { ...renderer, pending: () => stored?.written() }
-        }
+        const renderer = responseFrames(info, {
+          now,
+          begun: (body, id) => {
+            if (keep) stored = store.openUnsafe(caller.owner, { id, body, items, itemsSize }, share)
+          },
+          finalized: (text) => stored?.finalizeUnsafe(text)
+        })
+        const start = () => ({ ...renderer, pending: () => stored?.written() })
         if (stream) {
           // When the client disconnects before the response is final, the response is stored as cancelled.
           const cancel = Effect.suspend(() => {

@@ -8,7 +8,7 @@ import { request } from "../../domain/families/requestSchema.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Json } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
-import { type Cooperative, eachCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
+import { type Cooperative, eachCooperatively, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import { itemCounter } from "../../http/bodyLimits.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { planDecoder } from "../../http/planDecoder.ts"
@@ -20,8 +20,14 @@ import type { StoredResponse } from "./store/ResponsesStore.ts"
 /** A stored response. `items` are the items of its conversation, then those of its output. */
 export interface KnownResponse {
   readonly status: string
-  readonly items: ReadonlyArray<Item>
-  readonly byId: ReadonlyMap<string, Item>
+  readonly items: ReadonlyArray<StoredItem>
+  readonly byId: ReadonlyMap<string, StoredItem>
+}
+
+/** An item of a stored response, and as it is stored. */
+export interface StoredItem {
+  readonly item: Item
+  readonly sent: Json
 }
 
 const decodeItems = planDecoder(Schema.Struct({ items: Schema.Array(Item) }))
@@ -58,12 +64,15 @@ export class StoredItems {
     const stored = this.#stored.get(id)
     const known = this.#known.get(id)
     if (stored === undefined || known !== undefined) return known
-    const body: unknown = JSON.parse(stored.body)
+    const body = JSON.parse(stored.body) as { readonly output: ReadonlyArray<Json> }
     const { output, status } = Result.getOrThrow(yield* decodeBody(body))
-    const items = (yield* inputItems(stored)).concat(output)
-    const byId = new Map<string, Item>()
-    yield* eachCooperatively(items, (item) => {
-      if ("id" in item && typeof item.id === "string") byId.set(item.id, item)
+    const sent = stored.items.concat(body.output)
+    const decoded = (yield* inputItems(stored)).concat(output)
+    const items = yield* mapCooperatively(this.#slice, decoded, (item, i): StoredItem => ({ item, sent: sent[i]! }))
+    const byId = new Map<string, StoredItem>()
+    yield* eachCooperatively(items, (stored) => {
+      const { item } = stored
+      if ("id" in item && typeof item.id === "string") byId.set(item.id, stored)
     })
     const response = { status, items, byId }
     this.#known.set(id, response)
@@ -71,7 +80,7 @@ export class StoredItems {
   }
 
   /** The item with this id: of the response that the request continues, else of the response that the id belongs to. */
-  *find(id: string, previous: KnownResponse | undefined): Cooperative<Item | undefined> {
+  *find(id: string, previous: KnownResponse | undefined): Cooperative<StoredItem | undefined> {
     const owner = responseOfItem(id)
     return previous?.byId.get(id) ?? (owner === undefined ? undefined : (yield* this.response(owner))?.byId.get(id))
   }

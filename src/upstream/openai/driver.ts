@@ -1,5 +1,6 @@
 /**
- * The `openai` driver: any server with an OpenAI-compatible `POST {base_url}/chat/completions`.
+ * The drivers `openai` and `responses`: any server with an OpenAI-compatible `POST {base_url}/chat/completions` or `/responses`. Their
+ * addresses, keys, embeddings, relayed endpoints and lists of models are the same.
  */
 import * as Effect from "effect/Effect"
 import { isRecord } from "../../domain/json.ts"
@@ -7,6 +8,7 @@ import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
+import { isError as isResponseError, makeResponsesApi } from "../responses/driver.ts"
 import { errorFacts, isError } from "../server/errorFacts.ts"
 import {
   type CompletionCall,
@@ -24,8 +26,11 @@ import { readEmbeddings } from "./embeddings.ts"
 import { chatRequest, passedFields, passesField, sendsVendorFields } from "./requestBody.ts"
 import { unknownNames } from "./thinking.ts"
 
-/** Makes the driver. */
-export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver => {
+const makeDriver = (
+  exchanges: Exchanges["Service"],
+  options: ServerOptions,
+  driverName: "openai" | "responses"
+): Driver => {
   const { baseUrl, historyReasoning, limits, tools = "native" } = options
   const names = new Map(options.models.map((model) => [model.id, model.model]))
   const thinkingWords = new Map(options.models.map((model) => [model.id, model.thinking]))
@@ -33,14 +38,14 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: Serve
   const policy = options.fields ?? "pass"
   const isPassed = passesField(policy)
   const client = makeServerClient(exchanges, {
-    name: "openai",
+    name: driverName,
     upstream: options.upstream,
     baseUrl,
     limits,
     credential: (key) => ({ authorization: `Bearer ${key}` }),
     credentialHeader: options.credentialHeader,
     errorFacts,
-    isError,
+    isError: driverName === "responses" ? isResponseError : isError,
     versionPrefix: "/v1"
   })
 
@@ -97,22 +102,33 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: Serve
       return client.relay(request, { id, name: names.get(id) ?? id }, scope)
     })
 
-  return {
-    name: "openai",
-    family: "openai",
+  const server = {
+    name: driverName,
     verify: client.verify("/models"),
     embed,
     relay,
     listModels: client.listModels("/models", listedIds),
+    // Most self-hosted servers need no key; others refuse by themselves.
+    isAnonymous: true,
+    models: options.furtherModels
+  }
+  return driverName === "responses" ? { ...server, ...makeResponsesApi(client, options) } : {
+    ...server,
+    family: "openai",
     sends: {
       sampling: () => true,
       thinking: (model, thinking) => saysThinking(thinking, thinkingWords.get(model.id)),
       fields: isPassed,
       vendorFields: sendsVendorFields(policy, tools)
     },
-    // Most self-hosted servers need no key; others refuse by themselves.
-    isAnonymous: true,
-    models: options.furtherModels,
     complete: (request) => client.complete(request, say)
   }
 }
+
+/** Makes the driver that asks by chat completions. */
+export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver =>
+  makeDriver(exchanges, options, "openai")
+
+/** Makes the driver that asks by the Responses API. */
+export const makeResponsesDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver =>
+  makeDriver(exchanges, options, "responses")

@@ -91,6 +91,7 @@ const driverNames: Readonly<Record<string, string>> = {
   embedded: "Built-in answers",
   session: "Session protocol",
   openai: "OpenAI-compatible",
+  responses: "Responses API",
   messages: "Messages API",
   generate: "Content generation API"
 }

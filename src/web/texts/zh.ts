@@ -79,6 +79,7 @@ const driverNames: Readonly<Record<string, string>> = {
   embedded: "内置回答",
   session: "会话协议",
   openai: "兼容 OpenAI",
+  responses: "Responses 接口",
   messages: "Messages 接口",
   generate: "内容生成接口"
 }
