@@ -21,6 +21,7 @@ import { monotonicMillis } from "../domain/time.ts"
 import type { FamilyName } from "../domain/VendorFields.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { RequestBudget } from "../upstream/budget.ts"
+import { servingDriver } from "../upstream/Upstream.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
@@ -133,12 +134,15 @@ export class Completion extends Context.Service<Completion, {
         }),
       count: (input) =>
         Effect.suspend(() => {
-          const counting = input.model.targets
-            .filter(({ enabled }) => enabled)
-            .map(({ upstream }) => accounts.driverOf(upstream))
-            .find((driver) => driver?.countTokens !== undefined)
+          const { conversation } = input
+          const counting = input.model.targets.flatMap(({ enabled, model, upstream }) => {
+            const driver = enabled ? accounts.driverOf(upstream) : undefined
+            return driver?.countTokens === undefined
+              ? []
+              : [servingDriver(driver, model, conversation, deadlines.now())]
+          })[0]
           return admitRequest(keyLimits, input, undefined, () => {
-            const unsent = noteUnsentFields(input.conversation, input.request, counting)
+            const unsent = noteUnsentFields(conversation, input.request, counting)
             if (unsent !== undefined) return Effect.fail(unsent)
             return counting === undefined ? Effect.succeed(undefined) : countUpstream(accounts, deadlines, input)
           })

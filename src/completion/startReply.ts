@@ -23,6 +23,7 @@ import { reminder } from "../sieve/declaration.ts"
 import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import { sieve } from "../sieve/sieve.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
+import type { Driver } from "../upstream/Upstream.ts"
 import { assembleReply, isTurnDone, Turn } from "./assembleReply.ts"
 import type { Request } from "./Request.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
@@ -46,6 +47,8 @@ interface ReplyInput {
   readonly conversation: Conversation
   readonly request: Request
   readonly budget: RequestBudget
+  /** The lease's driver, or the one that it chose for the request. */
+  readonly driver: Driver
 }
 
 const violation = (conversation: Conversation): GatewayError =>
@@ -122,15 +125,15 @@ export type ReplyStarter = ReturnType<typeof replyStarter>
 /** Makes the function that starts a reply on a lease, within the scope that holds the upstream's connections. */
 export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls) => {
   const startTurn = (
-    { budget, caller, config, model, request }: ReplyInput,
+    { budget, caller, config, driver, model, request }: ReplyInput,
     lease: Lease,
     conversation: Conversation,
     policy: PolicyMachine | undefined
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> =>
     Effect.flatMap(
-      lease.driver.complete({
+      driver.complete({
         model,
-        conversation: forDriver(conversation, lease.driver),
+        conversation: forDriver(conversation, driver),
         credential: lease.credential,
         direct: caller._tag === "Direct",
         recorder: captures.recorder(lease, request.id, request.followers.recording),
@@ -212,9 +215,9 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
     lease: Lease,
     scope: Scope.Scope
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
-    const { conversation } = input
+    const { conversation, driver } = input
     const { toolChoice } = conversation
-    return toolsEnabled(conversation) && demandsCall(toolChoice) && !judgesChoice(conversation, lease.driver.family)
+    return toolsEnabled(conversation) && demandsCall(toolChoice) && !judgesChoice(conversation, driver.family)
       ? startWithReminder(input, lease, scope)
       : startTurn(input, lease, conversation, undefined)
   }

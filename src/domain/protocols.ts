@@ -40,6 +40,9 @@ export const isServer = (driver: string): boolean => factsOf(driver)?.isServer =
 /** Whether tools of its requests are always declared in fields of their own. */
 export const hasTools = (driver: string): boolean => factsOf(driver)?.hasTools === true
 
+/** Whether its servers have the API of chat completions and that of Responses, of which the configuration may choose one. */
+export const hasApis = (driver: string): boolean => driver === "openai" || driver === "responses"
+
 /** An address without what names an endpoint beyond the base address. */
 export const baseAddress = (driver: string, path: string): string =>
   path.replace(factsOf(driver)?.endpoint ?? /\/+$/, "")

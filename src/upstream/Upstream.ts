@@ -211,6 +211,10 @@ export interface Sends {
   readonly vendorFields?: ((name: string, path: string) => boolean) | undefined
 }
 
+/** The driver of the API that serves a request. */
+export const servingDriver = (driver: Driver, model: UpstreamModel, conversation: Conversation, now: number): Driver =>
+  driver.choose?.(model, conversation, now) ?? driver
+
 /** The sessions of an account that the upstream keeps. */
 export interface Sessions {
   readonly create: (token: string | undefined) => Effect.Effect<string, UpstreamFailure>
@@ -231,6 +235,13 @@ export interface Driver {
   readonly family?: FamilyName | undefined
   /** The contracts that it may speak beside its own, of which `choose` names one for each request. */
   readonly families?: ReadonlyArray<FamilyName> | undefined
+  /**
+   * The driver of the API that serves a request, for a server with several. `now`: monotonic milliseconds. After a failure that says that the
+   * server lacks the API it is another one.
+   */
+  readonly choose?: ((model: UpstreamModel, conversation: Conversation, now: number) => Driver) | undefined
+  /** Learns what `choose` depends on, in bounded time. */
+  readonly prepare?: ((token: string | undefined, now: number) => Effect.Effect<void>) | undefined
   /** A completion needs no credential. */
   readonly isAnonymous: boolean
   readonly sends: Sends

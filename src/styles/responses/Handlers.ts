@@ -28,7 +28,7 @@ import { listInputItems } from "./listItems.ts"
 import { betasOf } from "./ownRequest.ts"
 import { readCountRequest, readResponseRequest } from "./readRequest.ts"
 import { responseFrames } from "./render.ts"
-import { storedReferences } from "./requestItems.ts"
+import { type DecodeOptions, storedReferences } from "./requestItems.ts"
 import { responseInfo } from "./responseText.ts"
 import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
 import { type OpenResponse, ResponsesStore, type StoredResponse } from "./store/ResponsesStore.ts"
@@ -58,25 +58,19 @@ export const ResponsesHandlers = groupRoutes(
       return found
     })
 
-    const decode = Effect.fnUntraced(function*(
-      { bodyVendorFields, body, sent }: ReadRequest<ResponseRequest>,
-      { caller, config, stats }: RunningRequest,
+    const optionsOf = (
+      { bodyVendorFields, sent }: ReadRequest<ResponseRequest>,
+      { config }: RunningRequest,
       model: Route,
-      { headers }: HttpServerRequest.HttpServerRequest
-    ) {
-      const decoded = yield* Effect.fromResult(
-        yield* startCooperatively(decodeResponse(body, {
-          bodyVendorFields,
-          wideInput: config.compat.wide_input_strict_output,
-          sent: responder.mayPassWhole(model, "responses") ? sent : undefined,
-          betas: betasOf(headers["openai-beta"]),
-          stored: yield* referenced(caller.owner, body),
-          limits: config.limits
-        }))
-      )
-      for (const path of decoded.ignored) noteIgnored(stats, path)
-      if (decoded.taken > 0) yield* holdPrompt(decoded.taken)
-      return decoded
+      { headers }: HttpServerRequest.HttpServerRequest,
+      stored: DecodeOptions["stored"]
+    ): DecodeOptions => ({
+      bodyVendorFields,
+      wideInput: config.compat.wide_input_strict_output,
+      sent: responder.mayPassWhole(model, "responses") ? sent : undefined,
+      betas: betasOf(headers["openai-beta"]),
+      stored,
+      limits: config.limits
     })
 
     return {
@@ -85,7 +79,13 @@ export const ResponsesHandlers = groupRoutes(
         const current = yield* responder.currentRequest
         const model = findModel(current, sent.body.model)
         if (model instanceof GatewayError) return yield* model
-        const { conversation } = yield* decode(sent, current, model, request)
+        const { caller, stats } = current
+        const stored = yield* referenced(caller.owner, sent.body)
+        const { conversation, ignored, taken } = yield* Effect.fromResult(
+          yield* startCooperatively(decodeResponse(sent.body, optionsOf(sent, current, model, request, stored)))
+        )
+        for (const path of ignored) noteIgnored(stats, path)
+        if (taken > 0) yield* holdPrompt(taken)
         return respond(endpoint, {
           object: "response.input_tokens",
           input_tokens: yield* responder.countTokens(current, model, withRest(conversation, sent))
@@ -99,7 +99,12 @@ export const ResponsesHandlers = groupRoutes(
         const stream = stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
-        const { conversation, items, targets } = yield* decode(sent, current, model, request)
+        const known = yield* referenced(caller.owner, body)
+        const { conversation, ignored, items, taken, targets } = yield* Effect.fromResult(
+          yield* startCooperatively(decodeResponse(body, optionsOf(sent, current, model, request, known)))
+        )
+        for (const path of ignored) noteIgnored(stats, path)
+        if (taken > 0) yield* holdPrompt(taken)
         const seed = responseSeed(crypto.randomUUID())
         const id = responseId(seed)
         const now = () => clock.currentTimeMillisUnsafe()

@@ -3,12 +3,14 @@
  * addresses, keys, embeddings, relayed endpoints and lists of models are the same.
  */
 import * as Effect from "effect/Effect"
+import type { Conversation } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
-import { isError as isResponseError, makeResponsesApi } from "../responses/driver.ts"
+import { isError as isResponseError, lacksEndpoint, makeResponsesApi, noCounts } from "../responses/driver.ts"
 import { errorFacts, isError } from "../server/errorFacts.ts"
 import {
   type CompletionCall,
@@ -16,11 +18,13 @@ import {
   longestBody,
   longestVectors,
   makeServerClient,
+  type ServerClient,
   slowestBody
 } from "../server/ServerClient.ts"
 import type { ServerOptions } from "../server/ServerOptions.ts"
 import { saysThinking } from "../server/thinking.ts"
-import type { CompletionRequest, Driver, EmbeddingsRequest, RelayedRequest } from "../Upstream.ts"
+import type { CompletionRequest, Driver, EmbeddingsRequest, RelayedRequest, UpstreamModel } from "../Upstream.ts"
+import { ApiChoice } from "./apiChoice.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { readEmbeddings } from "./embeddings.ts"
 import { chatRequest, passedFields, passesField, sendsVendorFields } from "./requestBody.ts"
@@ -31,23 +35,27 @@ const makeDriver = (
   options: ServerOptions,
   driverName: "openai" | "responses"
 ): Driver => {
-  const { baseUrl, historyReasoning, limits, tools = "native" } = options
+  const { baseUrl, historyReasoning, limits } = options
+  const tools = options.tools === "prompt" ? "prompt" : "native"
   const names = new Map(options.models.map((model) => [model.id, model.model]))
   const thinkingWords = new Map(options.models.map((model) => [model.id, model.thinking]))
   const reasoningNames = unknownNames()
   const policy = options.fields ?? "pass"
   const isPassed = passesField(policy)
-  const client = makeServerClient(exchanges, {
-    name: driverName,
-    upstream: options.upstream,
-    baseUrl,
-    limits,
-    credential: (key) => ({ authorization: `Bearer ${key}` }),
-    credentialHeader: options.credentialHeader,
-    errorFacts,
-    isError: driverName === "responses" ? isResponseError : isError,
-    versionPrefix: "/v1"
-  })
+  const choice = new ApiChoice(options, driverName === "responses" ? "responses" : "chat")
+  const clientOf = (name: "openai" | "responses") =>
+    makeServerClient(exchanges, {
+      name,
+      upstream: options.upstream,
+      baseUrl,
+      limits,
+      credential: (key) => ({ authorization: `Bearer ${key}` }),
+      credentialHeader: options.credentialHeader,
+      errorFacts,
+      isError: name === "responses" ? isResponseError : isError,
+      versionPrefix: "/v1"
+    })
+  const client = clientOf(choice.usual === "responses" ? "responses" : "openai")
 
   function* say({ conversation, model }: CompletionRequest): Cooperative<CompletionCall> {
     const asked = { id: model.id, name: names.get(model.id) ?? model.id }
@@ -112,7 +120,7 @@ const makeDriver = (
     isAnonymous: true,
     models: options.furtherModels
   }
-  return driverName === "responses" ? { ...server, ...makeResponsesApi(client, options) } : {
+  const chatDriver = (client: ServerClient): Driver => ({
     ...server,
     family: "openai",
     sends: {
@@ -122,6 +130,43 @@ const makeDriver = (
       vendorFields: sendsVendorFields(policy, tools)
     },
     complete: (request) => client.complete(request, say)
+  })
+  const responsesDriver = (client: ServerClient): Driver => ({ ...server, ...makeResponsesApi(client, options) })
+  if (choice.only === "chat") return chatDriver(client)
+  if (choice.only === "responses") return responsesDriver(client)
+
+  const chat = chatDriver(choice.usual === "chat" ? client : clientOf("openai"))
+  const responses = responsesDriver(choice.usual === "responses" ? client : clientOf("responses"))
+  const list = Effect.fnUntraced(function*(token: string | undefined) {
+    const exchange = yield* client.start("GET", "/models", token, "session")
+    const text = yield* client.readBody(exchange)
+    return client.isAnswer(exchange) ? parseJson(text) : undefined
+  }, Effect.scoped)
+  const choose: NonNullable<Driver["choose"]> = (model, conversation, now) =>
+    choice.apiOf(model, conversation, now) === "responses" ? knowing : chat
+  /** Learns from a refusal that the server has no such endpoint. */
+  const knowing: Driver = {
+    ...responses,
+    complete: (request) =>
+      Effect.tapError(responses.complete(request), (failure) =>
+        lacksEndpoint(failure) && choice.isAuto
+          ? Effect.clockWith((clock) => Effect.sync(() => choice.lacksResponses(monotonicMillis(clock))))
+          : Effect.void)
+  }
+  const chosenFor = (model: UpstreamModel, conversation: Conversation) =>
+    Effect.clockWith((clock) => Effect.succeed(choose(model, conversation, monotonicMillis(clock))))
+  return {
+    ...(choice.usual === "responses" ? responses : chat),
+    families: ["responses"],
+    choose,
+    ...(choice.isAuto ? { prepare: (token, now) => choice.read(list(token), now) } : {}),
+    complete: (request) =>
+      Effect.flatMap(chosenFor(request.model, request.conversation), (driver) => driver.complete(request)),
+    countTokens: (request) =>
+      Effect.flatMap(
+        chosenFor(request.model, request.conversation),
+        (driver) => driver.countTokens?.(request) ?? Effect.fail(noCounts)
+      )
   }
 }
 

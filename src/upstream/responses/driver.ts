@@ -40,7 +40,8 @@ export const lacksEndpoint = (failure: UpstreamFailure): boolean =>
   failure.kind === "refused" && !refusesModel(failure) &&
   (failure.status === 404 || failure.status === 405 || failure.status === 501)
 
-const noCounts = new UpstreamFailure({ phase: "completion", kind: "refused", status: 501 })
+/** The failure of a server that counts no tokens. */
+export const noCounts = new UpstreamFailure({ phase: "completion", kind: "refused", status: 501 })
 
 /** The headers of a caller of this contract. */
 const headersOf = ({ vendorFields }: Conversation) =>
@@ -60,7 +61,8 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
   const asked = (model: UpstreamModel) => {
     const entry = entries.get(model.id)
     const said: ModelOptions = {
-      tools: options.tools ?? "native",
+      speaks,
+      tools: options.tools === "prompt" ? "prompt" : "native",
       words: entry?.thinking,
       shows: model.reasoning,
       policy,

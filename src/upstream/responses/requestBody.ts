@@ -38,6 +38,8 @@ const reworded: ReadonlySet<string> = new Set(["logprobs", "verbosity", "reasoni
 
 /** How a model is asked. */
 export interface ModelOptions extends HistoryOptions {
+  /** The server gets the caller's own request, with all kinds of tools and items. */
+  readonly speaks: boolean
   readonly tools: ToolMode
   readonly words?: ThinkingWords | undefined
   /** Whether the model's thinking is shown; `auto`: if the caller asks for it. */
@@ -158,7 +160,7 @@ const ownBody = (own: JsonFields, conversation: Conversation, policy: FieldPolic
 }
 
 function* fieldsOf(conversation: Conversation, options: ModelOptions): Cooperative<JsonFields> {
-  const own = options.tools === "native" ? ownRequest(conversation) : undefined
+  const own = options.speaks ? ownRequest(conversation) : undefined
   return own === undefined ? yield* translated(conversation, options) : ownBody(own, conversation, options.policy)
 }
 
