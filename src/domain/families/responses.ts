@@ -117,7 +117,7 @@ export const responsesFields: Table = {
     fields: new Map([["include_obfuscation", local(ignorable("The gateway pads no events."))]])
   },
   conversation: refusedByDecoder("The gateway stores no conversations."),
-  prompt: refusedByDecoder("The gateway stores no prompts."),
+  prompt: refusedByDecoder("The gateway stores no prompts. A server of the same contract gets the field."),
   background: refused("responses are not made in the background", oneOf(false)),
   max_tool_calls: reported(vendorTools),
   service_tier: passed({ isSilent: oneOf("auto", "default") }),

@@ -43,6 +43,9 @@ export const lacksEndpoint = (failure: UpstreamFailure): boolean =>
 /** The failure of a server that counts no tokens. */
 export const noCounts = new UpstreamFailure({ phase: "completion", kind: "refused", status: 501 })
 
+/** Models that are remembered. */
+const mostSealless = 1_000
+
 /** The headers of a caller of this contract. */
 const headersOf = ({ vendorFields }: Conversation) =>
   vendorFields?.vendor === "responses" ? vendorFields.headers : undefined
@@ -58,12 +61,15 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
   const thinking: SentThinking = { text: false }
   /** The server gets the tools and items of the contract as the caller wrote them. */
   const speaks = (options.tools ?? "native") === "native"
+  /** Models that refuse to seal thinking, because they have none. */
+  const sealless = new Set<string>()
   const asked = (model: UpstreamModel) => {
     const entry = entries.get(model.id)
     const said: ModelOptions = {
       speaks,
       tools: options.tools === "prompt" ? "prompt" : "native",
       words: entry?.thinking,
+      seals: entry?.thinking !== "none" && !sealless.has(model.id),
       shows: model.reasoning,
       policy,
       history: options.historyReasoning,
@@ -85,6 +91,14 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
   }
 
   const isNative = (conversation: Conversation): boolean => speaks && ownRequest(conversation) !== undefined
+
+  /** True for the first refusal of what the gateway asks for by itself. */
+  const refusesSeals = (
+    { conversation, model }: CompletionRequest,
+    { message = "", status }: UpstreamFailure
+  ): boolean =>
+    status === 400 && !isNative(conversation) && !sealless.has(model.id) && sealless.size < mostSealless &&
+    /encrypted[ _.]content/i.test(message.slice(0, 2_000))
 
   /** Monotonic milliseconds up to which the server is known not to count tokens. */
   let countsFrom = -Infinity
@@ -119,7 +133,11 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
       fields: sendsField(policy),
       vendorFields: (name, path) => path !== "" || isOfContract(name) || isPassed(name)
     },
-    complete: (request) => client.complete(request, say),
+    complete: (request) =>
+      Effect.catchIf(client.complete(request, say), (failure) => refusesSeals(request, failure), () => {
+        sealless.add(request.model.id)
+        return client.complete(request, say)
+      }),
     countTokens
   }
 }

@@ -42,6 +42,8 @@ export interface ModelOptions extends HistoryOptions {
   readonly speaks: boolean
   readonly tools: ToolMode
   readonly words?: ThinkingWords | undefined
+  /** The server is asked for its thinking in a form that it reads again. */
+  readonly seals: boolean
   /** Whether the model's thinking is shown; `auto`: if the caller asks for it. */
   readonly shows: boolean | "auto"
   readonly policy: FieldPolicy
@@ -133,7 +135,7 @@ function* translated(conversation: Conversation, options: ModelOptions): Coopera
   const limit = sampling.maxCompletionTokens ?? sampling.maxTokens
   const reasoning = thinkingOf(conversation, options)
   const text = textFields(conversation)
-  const included = options.shows === false ? [] : ["reasoning.encrypted_content"]
+  const included = options.seals ? ["reasoning.encrypted_content"] : []
   if (serverFields["logprobs"] === true) included.push(includedLogprobs)
   return {
     store: false,

@@ -274,8 +274,13 @@ const upstreamFields: Readonly<Record<string, string>> = {
   "timeouts.connect": "Seconds to connect",
   "timeouts.first_byte": "Seconds to the first byte",
   "timeouts.silence": "Seconds of silence",
+  api: "API of completions",
+  "api.chat": "Chat completions",
+  "api.responses": "Responses",
+  "api.auto": "The one of the request",
   tools: "Tools",
   "tools.native": "Declared to the server",
+  "tools.functions": "Declared as functions",
   "tools.prompt": "Written into the prompt"
 }
 
