@@ -133,7 +133,7 @@ describe("the recipes for servers", () => {
         assert.include(said, "Hello", `${model}: ${said}`)
         // A Responses server says itself what it thinks.
         const { path } = server.requests.at(-1)!
-        const isServers = place === path && upstream["tools"] === undefined
+        const isServers = place === "/v1/responses" && path === place && upstream["tools"] === undefined
         assert.strictEqual(said.includes("Let me think."), isServers || kind === "thinking", `${model}: ${said}`)
       }
     } finally {

@@ -15,6 +15,7 @@ import { isShown } from "../domain/ReplyEvent.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { peel, pullOf } from "../domain/stream/transduce.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { isWholeFor } from "../domain/VendorFields.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
@@ -109,6 +110,11 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const unsent = noteUnsent(conversation, model, driver, request)
     if (unsent !== undefined || !hasOwnTools(conversation)) return unsent
     return judgesChoice(conversation, driver.family) ? undefined : toolChoiceFault(conversation)
+  }
+
+  keepsCode(driver: Driver, { model }: Target): boolean {
+    const { conversation } = this.#input
+    return isWholeFor(conversation, servingDriver(driver, model, conversation, this.#options.deadlines.now()).family)
   }
 
   span(lease: Lease, target: Target, count: number): Effect.Effect<AttemptSpan, never, Scope.Scope> {

@@ -76,6 +76,8 @@ export interface FailureContext {
   readonly alone?: boolean
   /** The upstream needs no account: a limit of its rate is one of the model, and its other models go on. */
   readonly keyless?: boolean
+  /** The caller speaks the server's contract, and knows its codes. */
+  readonly keepsCode?: boolean
   /** Secrets that were sent to the upstream; its message is quoted without them. */
   readonly secrets?: ReadonlyArray<string>
 }
@@ -549,6 +551,7 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
         (errorTable[rule.code].status < 500 ? redactMessage(failure.param, context.secrets) : undefined),
       retry: rule.mayRepeat,
       retryAfter: wholeSeconds(failure, rule.code),
+      serverCode: context.keepsCode === true ? failure.serverCode : undefined,
       cause: causeWith(failure, context.secrets)
     }),
     retryAfter: failure.retryAfter === undefined ? undefined : clampWait(failure.retryAfter)

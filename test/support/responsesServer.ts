@@ -77,8 +77,17 @@ const inItem = (item: Fields, output_index: number): ReadonlyArray<Fields> => {
   const place = { item_id: item["id"], output_index }
   switch (item["type"]) {
     case "message":
-      return records(item["content"]).flatMap((part, content_index) => {
+      return records(item["content"]).flatMap((part, content_index): ReadonlyArray<Fields> => {
         const inPart = { ...place, content_index }
+        if (part["type"] === "refusal") {
+          const refusal = String(part["refusal"])
+          return [
+            { type: "response.content_part.added", ...inPart, part: { ...part, refusal: "" } },
+            ...pieces(refusal).map((delta) => ({ type: "response.refusal.delta", ...inPart, delta })),
+            { type: "response.refusal.done", ...inPart, refusal },
+            { type: "response.content_part.done", ...inPart, part }
+          ]
+        }
         const text = String(part["text"])
         return [
           { type: "response.content_part.added", ...inPart, part: { ...part, text: "", annotations: [] } },

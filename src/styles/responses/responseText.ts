@@ -116,8 +116,8 @@ export interface ResponseState {
 }
 
 /** The error of a failed response. */
-export const errorFields = ({ code, message, param, type }: GatewayError): typeof ResponseError.Type => ({
-  code,
+export const errorFields = ({ code, message, param, serverCode, type }: GatewayError): typeof ResponseError.Type => ({
+  code: serverCode ?? code,
   message,
   type,
   param

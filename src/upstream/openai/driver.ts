@@ -11,6 +11,7 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
 import { isError as isResponseError, lacksEndpoint, makeResponsesApi, noCounts } from "../responses/driver.ts"
+import { httpErrorFacts } from "../responses/errorFacts.ts"
 import { errorFacts, isError } from "../server/errorFacts.ts"
 import {
   type CompletionCall,
@@ -51,7 +52,7 @@ const makeDriver = (
       limits,
       credential: (key) => ({ authorization: `Bearer ${key}` }),
       credentialHeader: options.credentialHeader,
-      errorFacts,
+      errorFacts: name === "responses" ? httpErrorFacts : errorFacts,
       isError: name === "responses" ? isResponseError : isError,
       versionPrefix: "/v1"
     })

@@ -9,6 +9,19 @@ import { errorFacts } from "../server/errorFacts.ts"
 
 type Facts = Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">
 
+/** The server's own code of an error. */
+const codeOf = (error: unknown): string | undefined => {
+  const inner = isRecord(error) && isRecord(error["error"]) ? error["error"] : error
+  const code = asString(isRecord(inner) ? inner["code"] : undefined)
+  return code !== undefined && /^[\w.-]{1,100}$/.test(code) ? code : undefined
+}
+
+/** Reads the error of an HTTP response, as for chat completions, with the server's code. */
+export const httpErrorFacts = (body: unknown): ReturnType<typeof errorFacts> & { readonly serverCode?: string } => {
+  const serverCode = codeOf(body)
+  return serverCode === undefined ? errorFacts(body) : { ...errorFacts(body), serverCode }
+}
+
 /** Codes of the vendor's filters. */
 const filters = /^(?:invalid_prompt|content_filter)$|_policy(?:_violation)?$/
 
@@ -27,9 +40,8 @@ const waitIn = (message: string): number | undefined => {
 
 /** Reads an error within a reply; `error` has its `code` and `message`, or stands in a field `error`. */
 export const replyErrorFacts = (error: unknown): Facts => {
-  const { status, ...stated } = errorFacts(error)
-  const inner = isRecord(error) && isRecord(error["error"]) ? error["error"] : error
-  const code = asString(isRecord(inner) ? inner["code"] : undefined) ?? ""
+  const { status, ...stated } = httpErrorFacts(error)
+  const code = stated.serverCode ?? ""
   const retryAfter = waitIn(stated.message ?? "")
   return {
     kind: filters.test(code) ? "withdrawn" : "refused",

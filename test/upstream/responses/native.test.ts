@@ -25,7 +25,7 @@ let gateway: RunningGateway
 beforeAll(async () => {
   server = await startResponsesServer()
   gateway = await startGateway({
-    accounts: [{ token: "sk-1" }, { token: "sk-2" }, { token: "sk-3" }],
+    accounts: Array.from({ length: 60 }, (_, i) => ({ token: `sk-${i}` })),
     embeddings: { provider: "upstream" },
     upstream: {
       driver: "responses",
@@ -223,7 +223,7 @@ describe("a request", () => {
       const seen = server.requests[0]!
       assert.deepStrictEqual(seen.body, { ...everything, model: "server-model", stream: true })
       assert.strictEqual(seen.path, "/v1/responses")
-      assert.match(seen.headers.authorization ?? "", /^Bearer sk-\d$/)
+      assert.match(seen.headers.authorization ?? "", /^Bearer sk-\d+$/)
       assert.strictEqual(seen.headers["openai-beta"], "responses=v9")
       assert.deepStrictEqual(
         Object.keys(seen.body).filter((name) => name !== "model" && name !== "stream"),
@@ -301,6 +301,7 @@ describe("a reply", () => {
         logprobs: []
       }]
     }),
+    messageItem("", { id: "msg_2", content: [{ type: "refusal", refusal: "I will not." }] }),
     ...vendorItems,
     callItem("g", { a: 1 })
   ]
@@ -516,6 +517,26 @@ describe("a failure after the first item", () => {
       assert.strictEqual(server.requests.length, 2)
       assert.notStrictEqual(server.requests[0]?.key, server.requests[1]?.key)
     }
+  })
+})
+
+describe("a refusal", () => {
+  it("has the server's code and the field that it names", async () => {
+    const error = { message: "Wrong", type: "invalid_request_error", code: "invalid_value", param: "input[0].x" }
+    for (
+      const answer of [json(400, { error }), { pieces: [events({ ...error, type: "error" })] }]
+    ) {
+      server.answer(() => answer)
+      const response = await post({ input: "Hi" })
+      assert.strictEqual(response.status, 400)
+      assert.deepNestedInclude(await response.json(), { "error.code": "invalid_value", "error.param": "input[0].x" })
+      assert.strictEqual(server.requests.length, 1)
+    }
+    server.answer(() => json(429, { error: { message: "Gone", code: "insufficient_quota" } }))
+    const response = await post({ input: "Hi" })
+    assert.strictEqual(response.status, 429)
+    assert.nestedPropertyVal(await response.json(), "error.code", "insufficient_quota")
+    assert.strictEqual(server.requests.length, 3)
   })
 })
 
