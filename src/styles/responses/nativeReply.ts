@@ -8,6 +8,7 @@
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
+import { responseOfItem } from "./ids.ts"
 import { errorFields, usageFields } from "./responseText.ts"
 
 /** What the gateway's own renderer does for items that the server does not have. */
@@ -75,13 +76,16 @@ export interface NativeOptions {
   readonly own: OwnItems
   /** Receives the first response object of the reply, before its frame is rendered. */
   readonly begun: (body: string, id: string) => void
-  /** Receives the last response object. */
-  readonly finalized: (body: string, id: string) => void
+  /** Receives the last response object, with the ids of the server's items. */
+  readonly finalized: (body: string, id: string, items: ReadonlyArray<string>) => void
 }
 
 const isFinalType = (type: string): boolean =>
   type === "response.completed" || type === "response.incomplete" || type === "response.failed" ||
   type === "response.cancelled" || type === "error"
+
+/** Fields of an event `error` beside those of the error. */
+const eventFields: ReadonlySet<string> = new Set(["type", "sequence_number"])
 
 const incompleteReasons: { readonly [Reason in FinishReason]?: string } = {
   length: "max_output_tokens",
@@ -122,7 +126,7 @@ export class NativeReply {
     const type = stringOf(value["type"])
     if (at === "response") return this.#about(type, value, out)
     if (at === "event") {
-      if (type === "response.output_text.delta" && value["delta"] !== "") return this.#piece(value)
+      if (type === "response.output_text.delta" && value["delta"] !== "") return this.#piece(value, out)
       return this.#emit(value, out)
     }
     switch (type) {
@@ -170,20 +174,15 @@ export class NativeReply {
 
   /** The last events of a reply that fails; what the server says of it comes first. */
   fail(error: GatewayError, out: Array<string>): void {
-    const { type = "", response = null, ...stated } = this.#last ?? {}
-    const own = isRecord(response) ? fieldsOf((response as JsonFields)["error"]) : fieldsOf(stated["error"] ?? stated)
-    const code = stringOf(own["code"])
-    const message = stringOf(own["message"])
+    const last = this.#last ?? {}
+    const response = fieldsOf(last["response"])
+    const stated = fieldsOf(response["error"] ?? last["error"] ?? (last["type"] === "error" ? last : {}))
+    const said = Object.entries(stated).filter(([name, value]) => !eventFields.has(name) && (value ?? "") !== "")
     const failed = {
       ...this.#response,
-      ...(isRecord(response) ? response as JsonFields : {}),
+      ...response,
       status: "failed",
-      error: {
-        ...errorFields(error),
-        ...(type === "response.failed" || type === "error" ? fieldsOf((response as JsonFields | null)?.["error"]) : {}),
-        ...(code === "" ? {} : { code }),
-        ...(message === "" ? {} : { message })
-      }
+      error: { ...errorFields(error), ...Object.fromEntries(said) }
     }
     this.#end("response.failed", failed, out)
   }
@@ -241,7 +240,11 @@ export class NativeReply {
   #emit(event: JsonFields, out: Array<string>): void {
     const message = this.#message
     if (message !== undefined && this.#isWithin(message, event)) {
-      if (message.isCut) return
+      if (message.isCut) {
+        // The message has ended for the caller. What the model refuses by is text of the one that follows.
+        if (event["type"] === "response.refusal.delta") this.#text(stringOf(event["delta"]), out)
+        return
+      }
       this.#show(message, out)
     }
     this.#write(event, out)
@@ -270,9 +273,10 @@ export class NativeReply {
     out.push(`event: ${stringOf(event["type"])}\ndata: ${JSON.stringify(written)}\n\n`)
   }
 
-  #piece(event: JsonFields): void {
+  #piece(event: JsonFields, out: Array<string>): void {
     const message = this.#message
     if (message === undefined || !this.#isWithin(message, event)) {
+      if (message !== undefined) this.#show(message, out)
       // Some servers begin a message by its first piece.
       this.#message = this.#opened({}, event, undefined)
     } else message.place = event
@@ -310,6 +314,7 @@ export class NativeReply {
     const id = stringOf(item["id"])
     if (item["call_id"] !== undefined && id !== "") this.#callIds.set(id, item["call_id"])
     if (item["type"] !== "message") return this.#write(event, out)
+    if (this.#message?.isCut === false) this.#show(this.#message, out)
     this.#pieces = []
     this.#message = this.#opened(item, event, [event])
   }
@@ -537,7 +542,10 @@ export class NativeReply {
 
   #finalize(response: JsonFields, output: ReadonlyArray<Json>): string {
     const body = JSON.stringify(this.#withOwnFields(response, output))
-    this.#options.finalized(body, this.#options.own.id)
+    const ids = output.map((item) => stringOf(fieldsOf(item)["id"])).filter((id) =>
+      id !== "" && responseOfItem(id) === undefined
+    )
+    this.#options.finalized(body, this.#options.own.id, ids)
     return body
   }
 }
