@@ -43,8 +43,14 @@ interface OpenMessage {
   part: JsonFields | undefined
 }
 
-/** Pieces of text that wait at most. What may become a call is shorter. */
-const mostPieces = 100_000
+/** Pieces of text that wait for their words at most. What may become a call is shorter; further pieces are shown as one. */
+const mostPieces = 10_000
+
+/** Events that wait for the words of a message at most: then it is shown without. */
+const mostWaiting = 1_000
+
+/** Items that are followed at once, and calls whose ids are known. A server has few. */
+const mostItems = 20_000
 
 const numberOf = (value: Json | undefined): number | undefined => typeof value === "number" ? value : undefined
 
@@ -280,7 +286,7 @@ export class NativeReply {
       // Some servers begin a message by its first piece.
       this.#message = this.#opened({}, event, undefined)
     } else message.place = event
-    if (this.#pieces.length < mostPieces) this.#pieces.push(event)
+    if (this.#message?.isCut === false && this.#pieces.length < mostPieces) this.#pieces.push(event)
   }
 
   #opened(item: JsonFields, event: JsonFields, waiting: Array<JsonFields> | undefined): OpenMessage {
@@ -308,11 +314,13 @@ export class NativeReply {
     const item = fieldsOf(event["item"])
     const index = numberOf(event["output_index"])
     if (index !== undefined) {
-      this.#indexes.set(index, index + this.#shift)
+      if (this.#indexes.size < mostItems) this.#indexes.set(index, index + this.#shift)
       this.#options.own.nextIndex = Math.max(this.#options.own.nextIndex, index + this.#shift + 1)
     }
     const id = stringOf(item["id"])
-    if (item["call_id"] !== undefined && id !== "") this.#callIds.set(id, item["call_id"])
+    if (item["call_id"] !== undefined && id !== "" && this.#callIds.size < mostItems) {
+      this.#callIds.set(id, item["call_id"])
+    }
     if (item["type"] !== "message") return this.#write(event, out)
     if (this.#message?.isCut === false) this.#show(this.#message, out)
     this.#pieces = []
@@ -403,9 +411,10 @@ export class NativeReply {
     message.texts.set(part, (message.texts.get(part) ?? "") + text)
     if (message.waiting !== undefined && text.trim() !== "") this.#show(message, out)
     for (const event of this.#wordsOf(text, message)) {
-      if (message.waiting !== undefined) message.waiting.push(event)
-      else this.#write(event, out)
+      if (message.waiting === undefined) this.#write(event, out)
+      else message.waiting.push(event)
     }
+    if ((message.waiting?.length ?? 0) > mostWaiting) this.#show(message, out)
   }
 
   /** The events of a piece of text: the server's own, as far as their pieces are the same. */
