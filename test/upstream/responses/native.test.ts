@@ -289,6 +289,32 @@ describe("a request", () => {
   })
 })
 
+describe("an item that is not what its type says", () => {
+  it("goes and comes as it stands, also from an earlier reply", async () => {
+    const odd = [
+      { type: "function_call", id: "fc_odd", arguments: 5 },
+      { type: "message", id: "msg_odd", role: "critic", content: [{ type: "from_the_future", text: 1 }] },
+      { type: "reasoning", id: "rs_odd", summary: "none" }
+    ]
+    const response = responseOf(odd, { id: "resp_odd" })
+    server.answer(() => streamed(response))
+    assert.deepStrictEqual((await ask({ input: "Hi" }))["output"], odd)
+    server.answer(() => streamed(response))
+    assert.deepStrictEqual((await stream({ input: "Hi" })).at(-1)?.["response"], {
+      ...response,
+      model: "upstream-chat",
+      output_text: ""
+    })
+    server.answer(() => said("Again"))
+    await ask({ input: "Go on", previous_response_id: "resp_odd" })
+    assert.deepStrictEqual(server.requests[0]?.body["input"], [
+      { type: "message", role: "user", content: "Hi" },
+      ...odd,
+      { type: "message", role: "user", content: "Go on" }
+    ])
+  })
+})
+
 describe("a reference to an item", () => {
   it("of an earlier reply is sent as the item, whatever id its server gave it", async () => {
     for (const isStream of [false, true]) {
