@@ -141,6 +141,9 @@ interface Place {
 /** What drivers share: folders below src/upstream. `embedded` answers in the protocol of another driver. */
 const sharedByDrivers: ReadonlySet<string | undefined> = new Set(["server", "transports", "embedded"])
 
+/** Folders that are parts of one driver: the same server has both APIs. */
+const oneDriver: ReadonlyMap<string | undefined, string> = new Map([["responses", "openai"]])
+
 const placeOf = (file: string): Place => {
   const [folder, ...rest] = file.split("/").slice(1, -1)
   const inner = floors[`${folder}/${rest[0]}`]
@@ -148,7 +151,7 @@ const placeOf = (file: string): Place => {
     folder,
     floor: folder === undefined ? file === testingEntry ? floors["testing"] : topFloor : inner ?? floors[folder],
     style: folder === "styles" && rest[0] !== "shared" ? rest[0] : undefined,
-    driver: folder === "upstream" && !sharedByDrivers.has(rest[0]) ? rest[0] : undefined
+    driver: folder === "upstream" && !sharedByDrivers.has(rest[0]) ? oneDriver.get(rest[0]) ?? rest[0] : undefined
   }
 }
 

@@ -92,7 +92,7 @@ export type { Exchange, ExchangeLimits, ExchangeOptions, ExchangeRequest } from 
 export { makeGenerateDriver } from "./upstream/generate/driver.ts"
 export { layer as configuredUpstream } from "./upstream/layer.ts"
 export { makeMessagesDriver } from "./upstream/messages/driver.ts"
-export { makeOpenAiDriver } from "./upstream/openai/driver.ts"
+export { makeOpenAiDriver, makeResponsesDriver } from "./upstream/openai/driver.ts"
 export type { ServerOptions } from "./upstream/server/ServerOptions.ts"
 export { makeSessionDriver } from "./upstream/session/driver.ts"
 export type { SessionOptions } from "./upstream/session/driver.ts"

@@ -16,6 +16,7 @@ import { adminKey, businessKey, startGateway } from "./support/gateway.ts"
 import { chunk as generated } from "./support/generateServer.ts"
 import { textBlock, wholeMessage } from "./support/messagesServer.ts"
 import { type Answer, json, modelList, startOpenAiServer, streamed } from "./support/openaiServer.ts"
+import * as responsesServer from "./support/responsesServer.ts"
 import { service, serviceEnvironment } from "./support/service.ts"
 import { allSnippets, pageText } from "./support/snippets.ts"
 
@@ -92,6 +93,10 @@ describe("the recipes for servers", () => {
     const replies: { readonly [driver: string]: Answer } = {
       openai: streamed({ reasoning_content: "Let me think." }, { content: "Hello" }),
       messages: wholeMessage([thought, textBlock("Hello")]),
+      responses: responsesServer.whole(responsesServer.responseOf([
+        responsesServer.reasoningItem("Let me think."),
+        responsesServer.messageItem("Hello")
+      ])),
       generate: json(
         200,
         generated([{ text: "Let me think.", thought: true }, { text: "Hello" }], { finishReason: "STOP" })
@@ -99,7 +104,7 @@ describe("the recipes for servers", () => {
     }
     server.answer(({ body, path }) =>
       known.has(String(body["model"] ?? /models\/([^:]+):/.exec(path)?.[1]))
-        ? replies[String(upstream["driver"])]!
+        ? replies[path.endsWith("/responses") ? "responses" : String(upstream["driver"])]!
         : json(404, { error: { message: "The model does not exist.", code: "model_not_found" } })
     )
     const gateway = await startGateway({
@@ -127,7 +132,10 @@ describe("the recipes for servers", () => {
         })
         const said = await reply.text()
         assert.include(said, "Hello", `${model}: ${said}`)
-        assert.strictEqual(said.includes("Let me think."), kind === "thinking", `${model}: ${said}`)
+        // A Responses server says itself what it thinks.
+        const { path } = server.requests.at(-1)!
+        const isServers = place === "/v1/responses" && path === place && upstream["tools"] === undefined
+        assert.strictEqual(said.includes("Let me think."), isServers || kind === "thinking", `${model}: ${said}`)
       }
     } finally {
       await gateway.stop()

@@ -36,6 +36,8 @@ export interface AttemptWork<B, A> {
   readonly canServe: (driver: Driver, target: Target) => boolean
   /** Notes what the driver does not send. Returns the error if the driver cannot serve the request. */
   readonly refuse: (driver: Driver, target: Target) => GatewayError | undefined
+  /** The caller speaks the contract of the driver's server, and sees its codes. */
+  readonly keepsCode?: (driver: Driver, target: Target) => boolean
   /** Starts the span of an attempt, counted from 1, while tracing is on. Without it, attempts have no spans. */
   readonly span?: (lease: Lease, target: Target, count: number) => Effect.Effect<AttemptSpan, never, Scope.Scope>
   /**
@@ -126,7 +128,8 @@ export class Attempt<B, A> {
     then: (failure: Classification, took: number) => Effect.Effect<A, GatewayError>
   ): Effect.Effect<A, GatewayError> {
     const record = this.#record
-    const { caller } = this.#work
+    const work = this.#work
+    const { caller } = work
     const { choice, lease, modelLimits, scope, target, tried } = this.#facts
     // The client has disconnected, which may have caused the failure.
     if (scope.state._tag === "Closed") return Effect.interrupt
@@ -141,6 +144,7 @@ export class Attempt<B, A> {
       shown: false,
       alone: hasOneAccount(choice, lease.upstream),
       keyless: lease.isKeyless,
+      ...(work.keepsCode?.(lease.driver, target) === true ? { keepsCode: true } : {}),
       secrets: lease.secrets()
     })
     const fault = upstreamFault(failure, judged.class)

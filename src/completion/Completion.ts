@@ -16,9 +16,12 @@ import { Deadlines } from "../config/clock/Deadlines.ts"
 import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isServer } from "../domain/protocols.ts"
+import type { Route } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
+import type { FamilyName } from "../domain/VendorFields.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { RequestBudget } from "../upstream/budget.ts"
+import { servingDriver } from "../upstream/Upstream.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
@@ -28,7 +31,7 @@ import { countUpstream } from "./countUpstream.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
 import { CurrentSharedCalls, SealedCalls } from "./SealedCalls.ts"
 import { replyStarter } from "./startReply.ts"
-import { toolChoiceFault } from "./toolPolicy.ts"
+import { hasOwnTools, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsentFields } from "./unsentFields.ts"
 
 export type { CompletedReply, CompletionInput, CompletionOutput }
@@ -50,6 +53,8 @@ export class Completion extends Context.Service<Completion, {
   readonly whole: (input: CompletionInput) => Effect.Effect<CompletedReply, GatewayError, Scope.Scope>
   /** Counts the tokens of a conversation; `undefined` if the upstream counts none, or has no slot free now. The scope holds the limits. */
   readonly count: (input: CompletionInput) => Effect.Effect<number | undefined, GatewayError, Scope.Scope>
+  /** True if a target of the route may get a request of this contract as its caller wrote it. */
+  readonly mayPassWhole?: (route: Route, family: FamilyName) => boolean
 }>()("model-gateway/completion/Completion") {
   static readonly make = Effect.gen(function*() {
     const accounts = yield* Accounts
@@ -67,7 +72,7 @@ export class Completion extends Context.Service<Completion, {
     ): Effect.Effect<A, GatewayError, R | Scope.Scope> => {
       const { caller, conversation } = input
       // An attempt knows whether the upstream has tools of its own.
-      const fault = conversation.vendorTools === undefined ? toolChoiceFault(conversation) : undefined
+      const fault = hasOwnTools(conversation) ? undefined : toolChoiceFault(conversation)
       if (fault !== undefined) return Effect.fail(fault)
       const admit = () => admitRequest(keyLimits, input, () => estimateConversation(conversation), then)
       return keyLimits.countsTokens(keyOf(caller))
@@ -122,14 +127,22 @@ export class Completion extends Context.Service<Completion, {
     return Completion.of({
       stream: (input) => open(input, false, (reply) => Effect.succeed(streamOf(reply))),
       whole: (input) => open(input, true, wholeOf),
+      mayPassWhole: ({ targets }, family) =>
+        targets.some(({ upstream }) => {
+          const driver = accounts.driverOf(upstream)
+          return driver?.family === family || driver?.families?.includes(family) === true
+        }),
       count: (input) =>
         Effect.suspend(() => {
-          const counting = input.model.targets
-            .filter(({ enabled }) => enabled)
-            .map(({ upstream }) => accounts.driverOf(upstream))
-            .find((driver) => driver?.countTokens !== undefined)
+          const { conversation } = input
+          const counting = input.model.targets.flatMap(({ enabled, model, upstream }) => {
+            const driver = enabled ? accounts.driverOf(upstream) : undefined
+            return driver?.countTokens === undefined
+              ? []
+              : [servingDriver(driver, model, conversation, deadlines.now())]
+          })[0]
           return admitRequest(keyLimits, input, undefined, () => {
-            const unsent = noteUnsentFields(input.conversation, input.request, counting)
+            const unsent = noteUnsentFields(conversation, input.request, counting)
             if (unsent !== undefined) return Effect.fail(unsent)
             return counting === undefined ? Effect.succeed(undefined) : countUpstream(accounts, deadlines, input)
           })

@@ -15,8 +15,9 @@ import { isShown } from "../domain/ReplyEvent.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { peel, pullOf } from "../domain/stream/transduce.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { isWholeFor } from "../domain/VendorFields.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
-import type { Driver } from "../upstream/Upstream.ts"
+import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
@@ -25,7 +26,7 @@ import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
 import type { ReplyStarter } from "./startReply.ts"
-import { judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
+import { hasOwnTools, judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsent } from "./unsentFields.ts"
 
 /** How a completion is attempted. */
@@ -99,10 +100,21 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   }
 
   refuse(driver: Driver, { model }: Target): GatewayError | undefined {
+    const { conversation } = this.#input
+    return this.#refusedBy(servingDriver(driver, model, conversation, this.#options.deadlines.now()), model)
+  }
+
+  /** Notes what the driver does not send. Returns the error if it cannot serve the request. */
+  #refusedBy(driver: Driver, model: Target["model"]): GatewayError | undefined {
     const { conversation, request } = this.#input
     const unsent = noteUnsent(conversation, model, driver, request)
-    if (unsent !== undefined || conversation.vendorTools === undefined) return unsent
+    if (unsent !== undefined || !hasOwnTools(conversation)) return unsent
     return judgesChoice(conversation, driver.family) ? undefined : toolChoiceFault(conversation)
+  }
+
+  keepsCode(driver: Driver, { model }: Target): boolean {
+    const { conversation } = this.#input
+    return isWholeFor(conversation, servingDriver(driver, model, conversation, this.#options.deadlines.now()).family)
   }
 
   span(lease: Lease, target: Target, count: number): Effect.Effect<AttemptSpan, never, Scope.Scope> {
@@ -120,6 +132,49 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
 
   begin(
     lease: Lease,
+    target: Target,
+    attempt: Scope.Scope,
+    most: number
+  ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> {
+    const { driver } = lease
+    return driver.choose === undefined
+      ? this.#begin(lease, driver, target, attempt, most)
+      : this.#choosing(lease, target, attempt, most)
+  }
+
+  /** Asks by the API that the driver chooses, and by another one in the same attempt if the server turns out to lack that. */
+  #choosing(
+    lease: Lease,
+    target: Target,
+    attempt: Scope.Scope,
+    most: number
+  ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> {
+    const { driver } = lease
+    const { now } = this.#options.deadlines
+    const choose = () => servingDriver(driver, target.model, this.#input.conversation, now())
+    const before = choose()
+    const on = (
+      chosen: Driver,
+      known: Driver | undefined
+    ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> => {
+      const refused = chosen === known ? undefined : this.#refusedBy(chosen, target.model)
+      if (refused !== undefined) return Effect.fail(refused)
+      const begun = this.#begin(lease, chosen, target, attempt, most)
+      return chosen === before || known !== undefined
+        ? Effect.catch(begun, (failure) => {
+          const other = choose()
+          return failure._tag === "GatewayError" || other === chosen ? Effect.fail(failure) : on(other, undefined)
+        })
+        : begun
+    }
+    if (driver.prepare === undefined) return on(before, before)
+    const prepared = Effect.flatMap(lease.credential.token, (token) => driver.prepare?.(token, now()) ?? Effect.void)
+    return Effect.flatMap(prepared, () => on(choose(), before))
+  }
+
+  #begin(
+    lease: Lease,
+    driver: Driver,
     { model }: Target,
     attempt: Scope.Scope,
     most: number
@@ -134,7 +189,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const start = (conversation: Conversation) => {
       const { stats } = input.request
       countPrompt(stats, budget, () => estimateConversation(conversation))
-      const starting = startReply({ ...input, model, conversation, budget, isWhole: whole }, lease, attempt)
+      const starting = startReply({ ...input, model, conversation, budget, isWhole: whole, driver }, lease, attempt)
       const estimate = estimateCooperatively(conversation)
       if (isLong(conversation)) {
         return Effect.andThen(estimateAtEnd(attempt, stats, budget, runCooperatively(estimate)), starting)

@@ -81,8 +81,8 @@ const isContent = (event: UpstreamEvent): boolean => {
     case "UpstreamCall":
       return true
     case "UpstreamExtra":
-      // Pictures, sound, a refusal, sealed thinking.
-      return isOrderedPlace(event.at)
+      // Pictures, sound, a refusal, sealed thinking, an item.
+      return event.at !== "event" && isOrderedPlace(event.at)
     case "UpstreamUsage":
     case "UpstreamFinish":
       return false

@@ -20,6 +20,12 @@ export interface FilterOptions {
   readonly stop: StopSequences | undefined
 }
 
+/** The event of a server with a piece of text. */
+const textPiece = "response.output_text.delta"
+
+/** Events that wait for text at most; further ones do not wait. */
+const mostWaiting = 10_000
+
 const text = (piece: string, out: Array<ReplyPart>): void => {
   if (piece !== "") out.push(Text(piece))
 }
@@ -58,7 +64,11 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     if (this.#ended) return
     switch (part._tag) {
       case "Text":
-        if (this.#sieve?.passes(part.text, this.#sieved) === false) return this.#fromSieve(out)
+        if (this.#sieve?.passes(part.text, this.#sieved) === false) {
+          this.#fromSieve(out)
+          if (this.#content.length > 0 && !this.#holdsText) this.#release(out)
+          return
+        }
         if (this.#markers !== undefined || this.#stop !== undefined) return this.#toMarkers(part.text, out)
         out.push(part)
         return
@@ -79,6 +89,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
         this.#sieve?.end(this.#sieved)
         this.#fromSieve(out)
         if (!this.#ended) this.#flush(out)
+        this.#release(out)
         if (!this.#ended) this.#finish(part, out)
         return
       case "UpstreamExtra":
@@ -92,14 +103,16 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
   end(): void {}
 
   #extra(part: UpstreamExtra, out: Array<ReplyPart>): void {
-    if (part.at === "block") {
-      // Text does not continue after another block of the content.
+    if (part.at === "block" || part.at === "item") {
+      // Text does not continue after another block of the content, nor over the bounds of an item.
       this.#sieve?.interrupt(this.#sieved)
       this.#fromSieve(out)
       if (!this.#ended) this.#flush(out)
+      if (!this.#ended) this.#release(out)
       if (!this.#ended) out.push(part)
       return
     }
+    if (part.at === "event") return this.#event(part, out)
     if (isOrderedPlace(part.at) && this.#inCall) {
       this.#content.push(part)
       return
@@ -112,6 +125,21 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     this.#hasLogprobs ||= logprobs !== undefined
     if (!this.#isChanged) out.push(part)
     else if (Object.keys(rest).length > 0) out.push(UpstreamExtra(part.family, "choice", rest))
+  }
+  /** An event of the server waits for the text before it. Those of a call's own text have nothing to say. */
+  #event(part: UpstreamExtra, out: Array<ReplyPart>): void {
+    if (this.#inCall && part.value["type"] === textPiece) return
+    if (this.#holdsText && this.#content.length < mostWaiting) this.#content.push(part)
+    else out.push(part)
+  }
+  /** Text waits that may become a call. What the server says beside it waits with it. */
+  get #holdsText(): boolean {
+    return this.#inCall || (this.#sieve?.held ?? 0) > 0
+  }
+
+  #release(out: Array<ReplyPart>): void {
+    for (const part of this.#content) out.push(part)
+    clear(this.#content)
   }
   #changed(out: Array<ReplyPart>): void {
     if (this.#hasLogprobs && !this.#isChanged) out.push(UpstreamExtra("openai", "choice", { logprobs: null }))
@@ -177,8 +205,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
           out.push(CallOver(event._tag === "CallFinished", event.arguments))
           if (this.#reasoning !== undefined) out.push(Reasoning(this.#reasoning.toString()))
           this.#reasoning = undefined
-          for (const part of this.#content) out.push(part)
-          clear(this.#content)
+          this.#release(out)
       }
     }
     clear(this.#sieved)

@@ -6,7 +6,7 @@ import { TokenCounter } from "../domain/estimateTokens.ts"
 import type { JsonFields } from "../domain/json.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import * as Reply from "../domain/ReplyEvent.ts"
-import { ExtraFold, isContentPlace } from "../domain/replyExtras.ts"
+import { ExtraFold, isContentPlace, isEventPlace } from "../domain/replyExtras.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
 import type { PartialUsage, UpstreamExtra } from "../domain/UpstreamEvent.ts"
 import type { ReasoningCalls } from "../sieve/reasoningCalls.ts"
@@ -48,7 +48,12 @@ export interface FinishMachine extends HoldingMachine<ReplyPart, ReplyEvent>, Us
 interface Call {
   readonly id: string
   readonly name: string
+  /** Items of reasoning that go back before the call. */
+  items?: ReadonlyArray<JsonFields>
 }
+
+/** Events of a server that wait for its first item at most: then the reply is shown without one. */
+const mostBefore = 1_000
 
 const noCall: Call = { id: "", name: "" }
 
@@ -81,6 +86,8 @@ class ReplyFinisher implements FinishMachine {
   /** What only the upstream reads of the message that has the calls, and its characters. */
   #details: ExtraFold | undefined
   #sealedChars = 0
+  /** Items of reasoning that belong to the next call. */
+  #items: ReadonlyArray<JsonFields> = []
   /** Extra fields that wait for something to show. */
   #extras: Array<UpstreamExtra> | undefined
   #hasShown = false
@@ -174,12 +181,23 @@ class ReplyFinisher implements FinishMachine {
   }
   #extra(part: UpstreamExtra, out: Array<ReplyEvent>): void {
     const { at, family, value } = part
+    if (isEventPlace(at)) return this.#event(part, out)
     if (isContentPlace(at)) return this.#content(part, out)
     if (at === "reasoning") {
       if (family === "messages") this.#keepDetails({ thinking_blocks: [value] })
+      if (family === "responses") this.#keepItem(value)
       if (!this.#options.showReasoning) return
     }
     if (this.#hasShown) out.push(Reply.ReplyExtra(family, at, value))
+    else {
+      this.#extras ??= []
+      this.#extras.push(part)
+    }
+  }
+  /** An item shows the reply. What the server says before its first item waits for it. */
+  #event(part: UpstreamExtra, out: Array<ReplyEvent>): void {
+    if (part.at === "item" || (this.#extras?.length ?? 0) >= mostBefore) this.#show(out)
+    if (this.#hasShown) out.push(Reply.ReplyExtra(part.family, part.at, part.value))
     else {
       this.#extras ??= []
       this.#extras.push(part)
@@ -199,6 +217,11 @@ class ReplyFinisher implements FinishMachine {
     this.#details ??= new ExtraFold()
     this.#details.push({ at: "message", value })
     this.#sealedChars += JSON.stringify(value).length
+  }
+  /** Keeps an item of reasoning for the call that follows it. */
+  #keepItem(item: JsonFields): void {
+    this.#items = [...this.#items, item]
+    this.#sealedChars += JSON.stringify(item).length
   }
   /** Keeps what only the upstream reads of the calls. */
   #seal(): void {
@@ -226,6 +249,11 @@ class ReplyFinisher implements FinishMachine {
     // An id that the upstream uses twice is replaced.
     this.#current = { id: id === undefined || this.#ids.has(id) ? this.#options.callId(index) : id, name }
     this.#ids.add(this.#current.id)
+    if (this.#items.length > 0) {
+      this.#options.keepSealed?.(this.#current.id, { ...sealed, reasoning_items: this.#items })
+      this.#current.items = this.#items
+      this.#items = []
+    }
     this.#first ??= { ...this.#current, sealed: undefined }
     this.#written.push(name)
     this.#show(out)
@@ -239,10 +267,10 @@ class ReplyFinisher implements FinishMachine {
     { arguments: args, sealed, whole }: Pick<CallOver, "arguments" | "sealed" | "whole">,
     out: Array<ReplyEvent>
   ): void {
-    const { id, name } = this.#current
+    const { id, items, name } = this.#current
     if (!whole) this.#cutOff = true
     if (sealed !== undefined) {
-      this.#options.keepSealed?.(id, sealed)
+      this.#options.keepSealed?.(id, items === undefined ? sealed : { ...sealed, reasoning_items: items })
       if (this.#first?.id === id) this.#first.sealed = sealed
     }
     out.push(

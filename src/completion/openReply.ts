@@ -157,7 +157,12 @@ type Piece = Extract<ReplyEvent, { readonly _tag: "TextDelta" | "ReasoningDelta"
 const ownContent = ["images", "refusal"]
 
 const divides = ({ at, value }: ReplyExtra): boolean =>
-  at === "block" || at === "reasoning" || (at === "message" && ownContent.some((name) => value[name] !== undefined))
+  at === "block" || at === "reasoning" || at === "item" ||
+  (at === "message" && ownContent.some((name) => value[name] !== undefined))
+
+/** False for an event of the server that says what its item, or the whole response, says too. */
+const isKept = ({ at, value: { type } }: ReplyExtra): boolean =>
+  at !== "event" && (at !== "item" || type === "response.output_item.done" || !String(type).endsWith(".done"))
 
 /** Joins consecutive pieces of the same kind, and of the same call, into one event. */
 class Joined {
@@ -174,7 +179,7 @@ class Joined {
         return this.#add(event, event.delta)
       case "ReplyExtra":
         if (divides(event)) this.#close()
-        this.#events.push(event)
+        if (isKept(event)) this.#events.push(event)
         return
       default:
         this.#close()

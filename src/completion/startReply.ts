@@ -18,11 +18,13 @@ import { compileStopSequences } from "../domain/stream/stopSequences.ts"
 import { type ChunkPull, mapPull, once, transduce } from "../domain/stream/transduce.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { isWholeFor } from "../domain/VendorFields.ts"
 import type { Captures } from "../recordings/Captures.ts"
 import { reminder } from "../sieve/declaration.ts"
 import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import { sieve } from "../sieve/sieve.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
+import type { Driver } from "../upstream/Upstream.ts"
 import { assembleReply, isTurnDone, Turn } from "./assembleReply.ts"
 import type { Request } from "./Request.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
@@ -48,6 +50,8 @@ interface ReplyInput {
   readonly budget: RequestBudget
   /** The caller gets the reply as a whole. */
   readonly isWhole: boolean
+  /** The lease's driver, or the one that it chose for the request. */
+  readonly driver: Driver
 }
 
 const violation = (conversation: Conversation): GatewayError =>
@@ -124,15 +128,15 @@ export type ReplyStarter = ReturnType<typeof replyStarter>
 /** Makes the function that starts a reply on a lease, within the scope that holds the upstream's connections. */
 export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls) => {
   const startTurn = (
-    { budget, caller, config, isWhole, model, request }: ReplyInput,
+    { budget, caller, config, driver, isWhole, model, request }: ReplyInput,
     lease: Lease,
     conversation: Conversation,
     policy: PolicyMachine | undefined
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> =>
     Effect.flatMap(
-      lease.driver.complete({
+      driver.complete({
         model,
-        conversation: forDriver(conversation, lease.driver),
+        conversation: forDriver(conversation, driver),
         credential: lease.credential,
         direct: caller._tag === "Direct",
         recorder: captures.recorder(lease, request.id, request.followers.recording),
@@ -146,7 +150,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
       ({ events, id, isOver = mayTakeAWhile }) => {
         const { tools } = conversation
         const enabled = toolsEnabled(conversation)
-        const singleCall = enabled && !conversation.parallelToolCalls
+        const singleCall = enabled && !conversation.parallelToolCalls && !isWholeFor(conversation, driver.family)
         // A stop sequence or a single call may end the reply within a chunk, too late to estimate in slices.
         const isLate = isLong(conversation) && conversation.stop.length === 0 && !singleCall
         const callId = callIds()
@@ -215,9 +219,9 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
     lease: Lease,
     scope: Scope.Scope
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
-    const { conversation } = input
+    const { conversation, driver } = input
     const { toolChoice } = conversation
-    return toolsEnabled(conversation) && demandsCall(toolChoice) && !judgesChoice(conversation, lease.driver.family)
+    return toolsEnabled(conversation) && demandsCall(toolChoice) && !judgesChoice(conversation, driver.family)
       ? startWithReminder(input, lease, scope)
       : startTurn(input, lease, conversation, undefined)
   }

@@ -7,7 +7,7 @@ import { type GatewayError, invalidRequest, shortenName } from "../domain/Gatewa
 import { type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
-import type { FamilyName } from "../domain/VendorFields.ts"
+import { type FamilyName, isWholeFor } from "../domain/VendorFields.ts"
 
 /** A machine over reply events that detects violations of the choice. */
 export interface PolicyMachine extends HoldingMachine<ReplyEvent, ReplyEvent> {
@@ -32,9 +32,17 @@ export const toolChoiceFault = ({ toolChoice: choice, tools }: Conversation): Ga
   return undefined
 }
 
-/** True if the upstream of this family gets tools that it runs itself: then it judges the choice among all tools. */
-export const judgesChoice = ({ vendorTools }: Conversation, family: FamilyName | undefined): boolean =>
-  vendorTools?.some(({ vendorFields }) => vendorFields.vendor === family) === true
+/** True if an upstream may have tools of its own, among which a choice may be. */
+export const hasOwnTools = ({ vendorFields, vendorTools }: Conversation): boolean =>
+  vendorTools !== undefined || vendorFields?.wholeElement === true
+
+/**
+ * True if the upstream of this family gets tools that it runs itself, or the request as its caller wrote it: then it judges the choice
+ * among all tools.
+ */
+export const judgesChoice = (conversation: Conversation, family: FamilyName | undefined): boolean =>
+  isWholeFor(conversation, family) ||
+  conversation.vendorTools?.some(({ vendorFields }) => vendorFields.vendor === family) === true
 
 /**
  * Starts the machine. A forced function hides the calls of other functions; the remaining calls are numbered from 0.

@@ -6,6 +6,7 @@ import type { Conversation, Part, Sampling, Thinking, Turn } from "../domain/Con
 import type { BodyVendorFields } from "../domain/families/BodyVendorFields.ts"
 import { ignorableFields, isRequired } from "../domain/families/openai.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { isWholeFor } from "../domain/VendorFields.ts"
 import type { Driver, Sends, UpstreamModel, VendorInputs } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { Request } from "./Request.ts"
@@ -22,6 +23,17 @@ const samplingFields = {
   logitBias: "logit_bias"
 } as const satisfies { readonly [Key in keyof Sampling]: string }
 
+/** The limits of output, with their fields in chat completions. */
+const limitNames = { maxTokens: "max_tokens", maxCompletionTokens: "max_completion_tokens" } as const
+const limitKeys = Object.keys(limitNames) as ReadonlyArray<keyof typeof limitNames>
+
+/** The field of the limit by style, where it is another one. */
+const limitFields: ReadonlyMap<string | undefined, string> = new Map([
+  ["responses", "max_output_tokens"],
+  ["messages", "max_tokens"],
+  ["generate", "generationConfig.maxOutputTokens"]
+])
+
 const samplingKeys = Object.keys(samplingFields) as ReadonlyArray<keyof typeof samplingFields>
 
 /** Notes the sampling parameters of a request that its driver does not send. */
@@ -32,6 +44,11 @@ const noteUnsampled = (
   { stats, style }: Request
 ): void => {
   const { sampling } = conversation
+  const { leastOutput = 0 } = sends
+  for (const key of limitKeys) {
+    if ((sampling[key] ?? Infinity) >= leastOutput || sends.sampling?.(key, model, conversation) === true) continue
+    noteIgnored(stats, limitFields.get(style) ?? limitNames[key])
+  }
   for (const key of samplingKeys) {
     if (sampling[key] === undefined || sends.sampling?.(key, model, conversation) === true) continue
     noteIgnored(stats, style === "generate" ? `generationConfig.${key}` : samplingFields[key])
@@ -109,9 +126,14 @@ export const noteUnsentFields = (
   request: Request,
   driver: Sending = sendsNothing
 ): GatewayError | undefined => {
-  const { bodyVendorFields, serverFields } = conversation
+  const { bodyVendorFields, serverFields, untranslated } = conversation
   const sends = sendsOf(driver, bodyVendorFields)
-  if (bodyVendorFields !== undefined) {
+  const isWhole = isWholeFor(conversation, driver.family)
+  if (untranslated !== undefined && !isWhole) {
+    if (untranslated.refused !== undefined) return untranslated.refused
+    for (const path of untranslated.paths) noteIgnored(request.stats, path)
+  }
+  if (bodyVendorFields !== undefined && !isWhole) {
     const { more, paths, refused } = bodyVendorFields.unsent(sends)
     if (refused !== undefined) return refused
     for (const path of paths) noteIgnored(request.stats, path)

@@ -77,6 +77,8 @@ export interface ConfiguredModel extends Model {
   readonly thinking?: "effort" | "template" | "budget" | "none"
   /** The limit of output that a `messages` server gets if the caller has none. */
   readonly max_tokens?: number
+  /** The API of the model, in place of its upstream's. */
+  readonly api?: "chat" | "responses" | "auto"
   /** False for a model that takes no pictures. */
   readonly images?: boolean
 }
@@ -91,7 +93,9 @@ export interface UpstreamConfig {
   /** Without a trailing slash, with the query that every call gets; empty with the embedded driver. */
   readonly base_url: string
   readonly models: ReadonlyArray<ConfiguredModel>
-  readonly tools: "native" | "prompt"
+  /** The API of completions; absent for the one of the driver. */
+  readonly api?: "chat" | "responses" | "auto"
+  readonly tools: "native" | "functions" | "prompt"
   /** The turns whose thinking is sent back to the server. */
   readonly history_reasoning: "all" | "current" | "none"
   /** What becomes of fields that the gateway does not model: all pass, none, or those of a list. */

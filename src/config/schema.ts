@@ -340,7 +340,8 @@ const ModelEntry = Schema.Union([
     search: Schema.optionalKey(flag),
     thinking: Schema.optionalKey(oneOf(["effort", "template", "budget", "none"])),
     max_tokens: Schema.optionalKey(integer(1, 10_000_000)),
-    images: Schema.optionalKey(flag)
+    images: Schema.optionalKey(flag),
+    api: Schema.optionalKey(oneOf(["chat", "responses", "auto"]))
   })
 ]).annotate({ message: "must be a model's name or an object with model, reasoning, search, thinking and max_tokens" })
 
@@ -413,10 +414,16 @@ export const UpstreamGroup = group({
     }),
     {}
   ),
+  api: Schema.optionalKey(
+    described(
+      oneOf(["chat", "responses", "auto"]),
+      "API of completions at an OpenAI-compatible server; `auto` is the one of the request's style. Unset: the one of the driver."
+    )
+  ),
   tools: Schema.optionalKey(
     described(
-      oneOf(["native", "prompt"]),
-      "Whether tools are declared in fields of the request, or written into the prompt."
+      oneOf(["native", "functions", "prompt"]),
+      "Whether tools are declared in fields of the request, there as functions alone, or written into the prompt."
     )
   ),
   history_reasoning: withDefault(
@@ -459,6 +466,7 @@ export const UpstreamEntry = group({
   driver: described(oneOf(protocolNames), "How the upstream is spoken to."),
   base_url: UpstreamGroup.fields.base_url,
   models: UpstreamGroup.fields.models,
+  api: UpstreamGroup.fields.api,
   tools: UpstreamGroup.fields.tools,
   history_reasoning: UpstreamGroup.fields.history_reasoning,
   fields: UpstreamGroup.fields.fields,

@@ -7,7 +7,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
-import { baseAddress, hasTools, isServer } from "../domain/protocols.ts"
+import { baseAddress, hasApis, hasTools, isServer } from "../domain/protocols.ts"
 import { type RoutedUpstream, routeFaults } from "../domain/routes.ts"
 import { onPath } from "../domain/serverAddress.ts"
 import { defaultUpstream, placeOfUpstream } from "../domain/upstreamNames.ts"
@@ -39,11 +39,26 @@ const toTools = (
   if (tools === "prompt" && hasTools(driver)) {
     faults.push(fault(`${place}.tools`, `must be native with the ${driver} driver`))
   }
+  if (tools === "functions" && !hasApis(driver)) {
+    faults.push(fault(`${place}.tools`, `must not be functions with the ${driver} driver`))
+  }
   return tools ?? (isServer(driver) ? "native" : "prompt")
 }
 
 const normalForm =
   "must be in its normal form, such as https://host/v1: in lower case up to the path, and without the usual port"
+
+/** The API by which an upstream at a place of the file, or a model of it, is asked. */
+const toApi = <Api extends string>(
+  driver: string,
+  api: Api | undefined,
+  place: string,
+  faults: Array<Fault>
+): { readonly api?: Api } => {
+  if (api === undefined) return {}
+  if (!hasApis(driver)) faults.push(fault(`${place}.api`, `must be unset with the ${driver} driver`))
+  return { api }
+}
 
 /**
  * What is wrong with the address of an upstream. Each has one form, so that no reader takes a part of it for another: `http:\\host`, for
@@ -82,7 +97,7 @@ export const noWildcard = "must be the name of one model: names have no wildcard
 
 /** The models of an upstream at a place of the file. */
 const toModels = (
-  entries: typeof Groups.UpstreamGroup.Type["models"],
+  { driver, models: entries }: Entry,
   place: string,
   faults: Array<Fault>
 ): ReadonlyArray<ConfiguredModel> =>
@@ -90,7 +105,7 @@ const toModels = (
     if (id.trim() === "") faults.push(fault(`${place}.models`, "must not have an empty id"))
     if (id.includes("*")) faults.push(fault(`${place}.models.${id}`, noWildcard))
     const native = natives.get(normalizeModelName(id))
-    const { images, max_tokens, model, reasoning, search, thinking } = typeof entry === "string"
+    const { api, images, max_tokens, model, reasoning, search, thinking } = typeof entry === "string"
       ? { model: entry }
       : entry
     if (model.trim() === "") faults.push(fault(`${place}.models.${id}`, "must name a model"))
@@ -101,6 +116,7 @@ const toModels = (
       search: search ?? native?.search ?? false,
       ...(thinking === undefined ? {} : { thinking }),
       ...(max_tokens === undefined ? {} : { max_tokens }),
+      ...toApi(driver, api, `${place}.models.${id}`, faults),
       ...(images === undefined ? {} : { images })
     }
   })
@@ -210,7 +226,8 @@ const toUpstream = (
     name,
     driver: entry.driver,
     base_url,
-    models: toModels(entry.models, place, faults),
+    models: toModels(entry, place, faults),
+    ...toApi(entry.driver, entry.api, place, faults),
     tools: toTools(entry, place, faults),
     history_reasoning: entry.history_reasoning,
     fields: entry.fields,

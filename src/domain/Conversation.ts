@@ -5,6 +5,7 @@
  */
 
 import type { BodyVendorFields } from "./families/BodyVendorFields.ts"
+import type { GatewayError } from "./GatewayError.ts"
 import type { Json } from "./json.ts"
 import type { VendorFields } from "./VendorFields.ts"
 
@@ -155,6 +156,14 @@ export interface VendorTool {
   readonly vendorFields: VendorFields
 }
 
+/** What a decoder found that no other contract has. */
+export interface Untranslated {
+  /** Paths of what has no effect elsewhere. Bounded by the request's elements. */
+  readonly paths: ReadonlyArray<string>
+  /** The error of a request that cannot be translated. */
+  readonly refused: GatewayError | undefined
+}
+
 /** A whole request of any style. */
 export interface Conversation {
   readonly turns: ReadonlyArray<Turn>
@@ -171,6 +180,8 @@ export interface Conversation {
   readonly vendorFields?: VendorFields | undefined
   /** Tools that the vendor's own servers run, whole. */
   readonly vendorTools?: ReadonlyArray<VendorTool> | undefined
+  /** What only a driver that sends the request as its caller wrote it has a place for. */
+  readonly untranslated?: Untranslated
   /** All vendor fields of the request, for the report of those that are not sent. */
   readonly bodyVendorFields?: BodyVendorFields
   /** Top-level fields of the caller's body that its family's contract does not have, for a driver of the openai family. */

@@ -69,7 +69,9 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   /** Overrides `retry` of the table. */
   retry: Schema.optionalKey(Schema.Boolean),
   /** Why the upstream failed, for the log; not sent to callers. */
-  cause: Schema.optionalKey(FailureCause)
+  cause: Schema.optionalKey(FailureCause),
+  /** The code of a server that speaks the caller's contract, which the caller sees in place of `code`. */
+  serverCode: Schema.optionalKey(Schema.String)
 }) {
   /** The HTTP status of the response. */
   get status(): number {
@@ -100,6 +102,7 @@ export const gatewayError = (
     readonly inPath?: true | undefined
     readonly retry?: boolean | undefined
     readonly cause?: FailureCause | undefined
+    readonly serverCode?: string | undefined
   }
 ): GatewayError =>
   new GatewayError({
@@ -110,7 +113,8 @@ export const gatewayError = (
     ...(options?.faults === undefined ? {} : { faults: options.faults }),
     ...(options?.inPath === undefined ? {} : { inPath: options.inPath }),
     ...(options?.retry === undefined ? {} : { retry: options.retry }),
-    ...(options?.cause === undefined ? {} : { cause: options.cause })
+    ...(options?.cause === undefined ? {} : { cause: options.cause }),
+    ...(options?.serverCode === undefined ? {} : { serverCode: options.serverCode })
   })
 
 /** A malformed or missing field. */

@@ -3,7 +3,7 @@
  */
 import type { JsonFields } from "./json.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "./ReplyEvent.ts"
-import { ExtraFold, type ReplyExtras } from "./replyExtras.ts"
+import { ExtraFold, isEventPlace, type ReplyExtras } from "./replyExtras.ts"
 import type { FamilyName } from "./VendorFields.ts"
 
 /** A part of a reply; adjacent text, and adjacent reasoning, is one block. */
@@ -71,6 +71,8 @@ export const foldReply = (): ReplyFold => {
     text += piece
   }
   const extra = ({ at, family, value }: ReplyExtra) => {
+    // The other events say the same.
+    if (isEventPlace(at)) return
     if (at === "reasoning" || at === "block") {
       close()
       blocks.push({ _tag: "Extra", family, at, value })

@@ -37,6 +37,8 @@ export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("Upst
   bizCode: Schema.optionalKey(Schema.Number),
   /** The upstream's code for it: `finish_reason` of a hint, `error.code` or `error.type` of a server. */
   reason: Schema.optionalKey(Schema.String),
+  /** The server's own code, which callers of the same contract see. */
+  serverCode: Schema.optionalKey(Schema.String),
   /** The upstream's own message: `msg`, `biz_msg`, `content` or `error.message`; never a page. */
   message: Schema.optionalKey(Schema.String),
   /** The field of the request that the upstream names. */

@@ -24,6 +24,12 @@ export interface VendorFields {
   readonly headers?: { readonly [name: string]: string }
 }
 
+/** True if the element is sent whole to a driver of the family, as its caller wrote it. */
+export const isWholeFor = (
+  { vendorFields }: { readonly vendorFields?: VendorFields | undefined },
+  family: FamilyName | undefined
+): boolean => vendorFields?.wholeElement === true && vendorFields.vendor === family
+
 /** An element as a driver writes it, with its vendor fields beneath. The element's own fields win, at every depth. */
 export const mergeFields = (element: JsonFields, fields: JsonFields): JsonFields => {
   const merged: { [name: string]: Json } = { ...element }

@@ -76,6 +76,8 @@ export interface FailureContext {
   readonly alone?: boolean
   /** The upstream needs no account: a limit of its rate is one of the model, and its other models go on. */
   readonly keyless?: boolean
+  /** The caller speaks the server's contract, and knows its codes. */
+  readonly keepsCode?: boolean
   /** Secrets that were sent to the upstream; its message is quoted without them. */
   readonly secrets?: ReadonlyArray<string>
 }
@@ -125,7 +127,7 @@ const limitReason = hasWord(
 )
 const quotaReason = hasWord(
   "insufficient_quota insufficient_balance billing_hard_limit_reached billing_not_active billing_error quota_exceeded " +
-    "QUOTA_EXCEEDED BILLING_DISABLED"
+    "QUOTA_EXCEEDED BILLING_DISABLED usage_limit_reached usage_not_included"
 )
 const keyReason = hasWord(
   "invalid_api_key authentication_error invalid_authentication invalid_authentication_error token_expired API_KEY_INVALID " +
@@ -550,6 +552,7 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
         (errorTable[rule.code].status < 500 ? redactMessage(failure.param, context.secrets) : undefined),
       retry: rule.mayRepeat,
       retryAfter: wholeSeconds(failure, rule.code),
+      serverCode: context.keepsCode === true ? failure.serverCode : undefined,
       cause: causeWith(failure, context.secrets)
     }),
     retryAfter: failure.retryAfter === undefined ? undefined : clampWait(failure.retryAfter)

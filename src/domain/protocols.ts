@@ -15,6 +15,7 @@ interface ProtocolFacts {
 export const protocols = {
   session: { isServer: false, hasTools: false, endpoint: /\/+$/ },
   openai: { isServer: true, hasTools: false, endpoint: /(?:\/chat\/completions)?\/*$/ },
+  responses: { isServer: true, hasTools: false, endpoint: /(?:\/(?:chat\/completions|responses))?\/*$/ },
   messages: { isServer: true, hasTools: true, endpoint: /(?:\/v1)?(?:\/messages)?\/*$/ },
   generate: { isServer: true, hasTools: true, endpoint: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/ }
 } as const satisfies { readonly [name: string]: ProtocolFacts }
@@ -38,6 +39,9 @@ export const isServer = (driver: string): boolean => factsOf(driver)?.isServer =
 
 /** Whether tools of its requests are always declared in fields of their own. */
 export const hasTools = (driver: string): boolean => factsOf(driver)?.hasTools === true
+
+/** Whether its servers have the API of chat completions and that of Responses, of which the configuration may choose one. */
+export const hasApis = (driver: string): boolean => driver === "openai" || driver === "responses"
 
 /** An address without what names an endpoint beyond the base address. */
 export const baseAddress = (driver: string, path: string): string =>

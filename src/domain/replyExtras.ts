@@ -6,18 +6,27 @@ import type { Json, JsonFields } from "./json.ts"
 /**
  * The part of a reply that extra fields belong to: the whole, its choice, the choice's message, or the token counts. `reasoning`: the
  * fields are a sealed block of reasoning, which ends here. `block`: they are one whole element of the content, of a kind that the
- * events do not model.
+ * events do not model. The places of `EventPlace`: they are an event as the server sent it, which stands beside the events that say the same.
  */
-export type ExtraPlace = FoldedPlace | "reasoning" | "block"
+export type ExtraPlace = FoldedPlace | "reasoning" | "block" | EventPlace
+
+/**
+ * What an event of the server is about: the whole response, the beginning or the end of an item or of a part of one, or anything else,
+ * such as a piece of text.
+ */
+export type EventPlace = "response" | "item" | "event"
+
+/** True for an event as the server sent it. */
+export const isEventPlace = (at: ExtraPlace): at is EventPlace => at === "event" || at === "item" || at === "response"
 
 /** The places at which the fields of several events are joined. */
 export type FoldedPlace = "chunk" | "choice" | "message" | "usage"
 
 /** True for a place whose fields are content of the reply. */
-export const isContentPlace = (at: ExtraPlace): boolean => at === "message" || at === "block"
+export const isContentPlace = (at: ExtraPlace): boolean => at === "message" || at === "block" || at === "item"
 
 /** True for a place whose fields belong between the pieces of the reply where they arrive. */
-export const isOrderedPlace = (at: ExtraPlace): boolean => isContentPlace(at) || at === "reasoning"
+export const isOrderedPlace = (at: ExtraPlace): boolean => isContentPlace(at) || at === "reasoning" || at === "event"
 
 /** The extra fields of a whole reply, by place. */
 export type ReplyExtras = { readonly [At in FoldedPlace]?: JsonFields }
@@ -80,7 +89,7 @@ export class ExtraFold {
   private readonly fields: { [At in FoldedPlace]?: Grown } = {}
 
   push({ at, value }: { readonly at: ExtraPlace; readonly value: JsonFields }): void {
-    if (at === "reasoning" || at === "block") return
+    if (at === "reasoning" || at === "block" || isEventPlace(at)) return
     const known = this.fields[at] ?? {}
     this.fields[at] = at === "chunk" || at === "usage" ? Object.assign(known, said(known, value)) : grow(known, value)
   }

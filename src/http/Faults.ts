@@ -9,11 +9,15 @@ import type { VendorFields } from "../domain/VendorFields.ts"
 /** A collection of faults and of what has no effect, with the vendor fields of the body. */
 export class Faults {
   readonly #bodyVendorFields: BodyVendorFields | undefined
+  readonly #mayPassWhole: boolean
+  #elsewhere: GatewayError | undefined
   #first: GatewayError | undefined
   #ignored: Array<string> | undefined
 
-  constructor(bodyVendorFields?: BodyVendorFields) {
+  /** `mayPassWhole`: a server of the contract gets the request as its caller wrote it. */
+  constructor(bodyVendorFields?: BodyVendorFields, mayPassWhole = false) {
     this.#bodyVendorFields = bodyVendorFields
+    this.#mayPassWhole = mayPassWhole
   }
 
   /** False for an ordinary body, which has no vendor fields. */
@@ -36,6 +40,22 @@ export class Faults {
     if (this.#bodyVendorFields?.noteWhole(path) === true) return
     this.#ignored ??= []
     this.#ignored.push(path)
+  }
+
+  /** The first fault of what only a server of the contract can serve. */
+  get elsewhere(): GatewayError | undefined {
+    return this.#elsewhere
+  }
+
+  /** Adds a fault that counts only where the request is translated. */
+  addElsewhere(error: GatewayError): void {
+    if (this.#mayPassWhole) this.#elsewhere ??= error
+    else this.add(error)
+  }
+
+  /** Adds an `invalid_request` fault that counts only where the request is translated. */
+  atElsewhere(field: string, message: string): void {
+    this.addElsewhere(invalidRequest(`${field}: ${message}`, field))
   }
 
   /** Adds an `invalid_request` fault at a field; only the first fault counts. */

@@ -59,7 +59,12 @@ const fields = Schema.Struct({
   param: Schema.NullOr(Schema.String)
 })
 
-const wording = ({ code, message, param, type }: GatewayError): typeof fields.Type => ({ message, type, code, param })
+const wording = ({ code, message, param, serverCode, type }: GatewayError): typeof fields.Type => ({
+  message,
+  type,
+  code: serverCode ?? code,
+  param
+})
 
 const revived = ({ code, message, param }: typeof fields.Type) =>
   gatewayError(isCode(code) ? code : "internal_error", message, { param: param ?? undefined })

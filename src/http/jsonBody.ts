@@ -25,7 +25,7 @@ import type { BodyVendorFields } from "../domain/families/BodyVendorFields.ts"
 import type { Family, ServerFields } from "../domain/families/Family.ts"
 import { type Rest, restOf } from "../domain/families/restOf.ts"
 import { fieldName, type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import { isRecord, readExactly } from "../domain/json.ts"
+import { isRecord, type JsonRecord, readExactly } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
 import { itemCounter, nestsTooDeep } from "./bodyLimits.ts"
@@ -46,6 +46,8 @@ export interface BodyOptions {
   readonly normalize?: (body: unknown) => Cooperative<unknown>
   /** The request has its text too. */
   readonly keepsText?: boolean
+  /** The request has its body as it was parsed too. */
+  readonly keepsSent?: boolean
   /**
    * The vendor's contract, whose table says what becomes of fields that the Schema does not read. The fields that its Schema marks count
    * against the limits, and the prompt's bytes are held.
@@ -60,6 +62,8 @@ export interface ReadRequest<A> {
   readonly body: A
   /** The body's text as it was received, if the reader keeps it; else empty. */
   readonly text: string
+  /** The body as it was parsed, with fields that its Schema lacks, if the reader keeps it. */
+  readonly sent?: JsonRecord | undefined
   /** Fields of the body that go to the server as they stand. */
   readonly serverFields: ServerFields | undefined
   /** The body's vendor fields. */
@@ -144,14 +148,16 @@ const withBody = <A>(
   body: A,
   text: string,
   rest: Rest | undefined,
-  current: Request | undefined
+  current: Request | undefined,
+  sent: unknown
 ): Result.Result<ReadRequest<A>, GatewayError> => {
   if (rest?.refused !== undefined) return Result.fail(rest.refused)
   if (rest !== undefined && current !== undefined) {
     for (const path of rest.ignored) noteIgnored(current.stats, path)
     noteMoreIgnored(current.stats, rest.more)
   }
-  return Result.succeed({ body, text, serverFields: rest?.serverFields, bodyVendorFields: rest?.bodyVendorFields })
+  const read = { body, text, serverFields: rest?.serverFields, bodyVendorFields: rest?.bodyVendorFields }
+  return Result.succeed(isRecord(sent) ? { ...read, sent } : read)
 }
 
 const itself = (body: unknown): unknown => body
@@ -160,6 +166,7 @@ const itself = (body: unknown): unknown => body
 export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options: BodyOptions = {}) => {
   const {
     family,
+    keepsSent = false,
     keepsText = false,
     limit,
     mayBeEmpty = false,
@@ -201,12 +208,12 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
     if (text.length <= smallBody) {
       const whole = decodeWhole(value)
       return Result.isSuccess(whole)
-        ? withBody(whole.success, kept, rest, current)
+        ? withBody(whole.success, kept, rest, current, keepsSent ? request : undefined)
         : Result.fail(schemaFault(whole.failure.issue))
     }
     const decoded = yield* decodeLarge(value)
     return Result.isSuccess(decoded)
-      ? withBody(decoded.success, kept, rest, current)
+      ? withBody(decoded.success, kept, rest, current, keepsSent ? request : undefined)
       : Result.fail(schemaFault(decoded.failure.issue, decoded.failure.path))
   }
 

@@ -29,7 +29,7 @@ export const makeDriver = (
   driver: Pick<Driver, "complete"> & { readonly [K in keyof Driver]?: Driver[K] | undefined }
 ): Driver => {
   const name = driver.name ?? "custom"
-  const optional = (["login", "listModels", "embed", "countTokens", "relay"] as const)
+  const optional = (["login", "listModels", "embed", "countTokens", "relay", "choose", "prepare"] as const)
     .flatMap((member) => driver[member] === undefined ? [] : [[member, driver[member].bind(driver)] as const])
   // A spread would miss the methods of a class, and members set to undefined would hide the defaults.
   return {
@@ -39,6 +39,7 @@ export const makeDriver = (
     models: driver.models ?? [],
     verify: (token) => driver.verify?.(token) ?? Effect.void,
     family: driver.family,
+    families: driver.families,
     secrets: driver.secrets,
     sessions: driver.sessions,
     ...Object.fromEntries(optional),

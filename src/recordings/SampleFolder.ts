@@ -90,7 +90,7 @@ const SampleMeta = Schema.Struct({
   sample_id: Schema.String,
   /** ISO 8601. */
   created_at: Schema.String.check(Schema.makeFilter((text) => Number.isFinite(Date.parse(text)))),
-  protocol: Schema.Literals(["session", "openai", "messages", "generate"]),
+  protocol: Schema.Literals(["session", "openai", "responses", "messages", "generate"]),
   chain_key: Schema.String,
   capture_ids: Schema.Array(Schema.String),
   round_count: Schema.Int,

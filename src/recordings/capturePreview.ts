@@ -42,7 +42,8 @@ const requestWords = (body: string): string => {
   const request = parse(body)
   const prompt = fieldOf(request, "prompt")
   if (typeof prompt === "string") return readPrompt(prompt).findLast(({ role }) => role === "user")?.text ?? prompt
-  const messages = fieldOf(request, "messages") ?? fieldOf(request, "contents")
+  const messages = fieldOf(request, "messages") ?? fieldOf(request, "contents") ?? fieldOf(request, "input")
+  if (typeof messages === "string") return messages
   const last: unknown = Array.isArray(messages)
     ? messages.findLast((message) => fieldOf(message, "role") === "user")
     : undefined

@@ -195,6 +195,8 @@ export interface CountRequest {
 export interface Sends {
   /** True for a sampling parameter that the server gets. A driver without it sends none. */
   readonly sampling?: ((name: keyof Sampling, model: UpstreamModel, conversation: Conversation) => boolean) | undefined
+  /** The least limit of output, in tokens, which is sent in place of a lower one. */
+  readonly leastOutput?: number | undefined
   /** True if the server gets all that the caller's fields say about thinking. A driver without it passes none of them on. */
   readonly thinking?:
     | ((model: UpstreamModel, thinking: Thinking, conversation?: Conversation) => boolean)
@@ -210,6 +212,10 @@ export interface Sends {
    */
   readonly vendorFields?: ((name: string, path: string) => boolean) | undefined
 }
+
+/** The driver of the API that serves a request. */
+export const servingDriver = (driver: Driver, model: UpstreamModel, conversation: Conversation, now: number): Driver =>
+  driver.choose?.(model, conversation, now) ?? driver
 
 /** The sessions of an account that the upstream keeps. */
 export interface Sessions {
@@ -229,6 +235,15 @@ export interface Driver {
   readonly name: string
   /** The vendor contract that the driver speaks; it sends the `VendorFields` of that family back word for word. */
   readonly family?: FamilyName | undefined
+  /** The contracts that it may speak beside its own, of which `choose` names one for each request. */
+  readonly families?: ReadonlyArray<FamilyName> | undefined
+  /**
+   * The driver of the API that serves a request, for a server with several. `now`: monotonic milliseconds. After a failure that says that the
+   * server lacks the API it is another one.
+   */
+  readonly choose?: ((model: UpstreamModel, conversation: Conversation, now: number) => Driver) | undefined
+  /** Learns what `choose` depends on, in bounded time. */
+  readonly prepare?: ((token: string | undefined, now: number) => Effect.Effect<void>) | undefined
   /** A completion needs no credential. */
   readonly isAnonymous: boolean
   readonly sends: Sends

@@ -6,7 +6,7 @@
  */
 import type { Held } from "../config/limits.ts"
 import type { Limits } from "../domain/limits.ts"
-import { isContentPlace } from "../domain/replyExtras.ts"
+import { isContentPlace, isEventPlace } from "../domain/replyExtras.ts"
 import { monotonicMillis, type MonotonicSource } from "../domain/time.ts"
 import {
   UpstreamCall,
@@ -246,6 +246,14 @@ export class RequestBudget {
   admit(events: Array<UpstreamEvent>, from: number): boolean {
     for (let i = from; i < events.length; i++) {
       const event = events[i]!
+      if (event._tag === "UpstreamExtra" && isEventPlace(event.at)) {
+        this.progressed()
+        // What it says is counted with the events beside it. What memory keeps of it is an item.
+        if (event.value["type"] !== itemDone || this.keep(JSON.stringify(event.value).length) > 0) continue
+        events.length = i
+        events.push(UpstreamFinish("length"))
+        return true
+      }
       const size = sizeOf(event)
       if (size === 0) continue
       // A server's own field beside the content does not cut the content that it comes with.
@@ -265,6 +273,9 @@ export class RequestBudget {
     return false
   }
 }
+
+/** The event that has a whole item. */
+const itemDone = "response.output_item.done"
 
 const sealedSize = ({ sealed }: UpstreamCall): number => sealed === undefined ? 0 : JSON.stringify(sealed).length
 

@@ -9,7 +9,8 @@ import { makeGenerateDriver } from "./generate/driver.ts"
 import { eventDecoder } from "./messages/decodeEvents.ts"
 import { makeMessagesDriver } from "./messages/driver.ts"
 import { chunkDecoder } from "./openai/decodeChunks.ts"
-import { makeOpenAiDriver } from "./openai/driver.ts"
+import { makeOpenAiDriver, makeResponsesDriver } from "./openai/driver.ts"
+import { eventDecoder as responsesDecoder } from "./responses/decodeEvents.ts"
 import type { ServerOptions } from "./server/ServerOptions.ts"
 import { makeSessionDriver } from "./session/driver.ts"
 import type { Driver } from "./Upstream.ts"
@@ -24,6 +25,7 @@ export interface Protocol {
 export const protocols: { readonly [Name in UpstreamProtocol]: Protocol } = {
   session: { makeDriver: makeSessionDriver, decoder: undefined },
   openai: { makeDriver: makeOpenAiDriver, decoder: () => chunkDecoder([]) },
+  responses: { makeDriver: makeResponsesDriver, decoder: () => responsesDecoder({ passesEvents: true }) },
   messages: { makeDriver: makeMessagesDriver, decoder: eventDecoder },
   generate: { makeDriver: makeGenerateDriver, decoder: generateDecoder }
 }

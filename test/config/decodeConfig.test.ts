@@ -206,8 +206,8 @@ describe("decodeConfig", () => {
         "auto_delete.mode must be one of none, single, all"
       ])
       assert.deepStrictEqual(yield* faults({ upstream: { driver: "other", tools: 1 } }), [
-        "upstream.driver must be one of embedded, session, openai, messages, generate",
-        "upstream.tools must be one of native, prompt"
+        "upstream.driver must be one of embedded, session, openai, responses, messages, generate",
+        "upstream.tools must be one of native, functions, prompt"
       ])
       assert.deepStrictEqual(yield* faults({ privacy: { client_address: "some" } }), [
         "privacy.client_address must be one of full, prefix, none"

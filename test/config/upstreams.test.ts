@@ -140,7 +140,9 @@ describe("upstreams and routes of the configuration", () => {
         [{ upstreams: { Gpu: gpu } }, [
           "upstreams.Gpu must have a name of a-z, 0-9 and -, which begins with a letter and has at most 32 characters"
         ]],
-        [withGpu({ driver: "embedded" }), ["upstreams.gpu.driver must be one of session, openai, messages, generate"]],
+        [withGpu({ driver: "embedded" }), [
+          "upstreams.gpu.driver must be one of session, openai, responses, messages, generate"
+        ]],
         [withGpu({ base_url: "" }), ["upstreams.gpu.base_url is required with the openai driver"]],
         ...[
           "http:\\\\u:p@host/v1",

@@ -48,6 +48,8 @@ beforeAll(async () => {
   const openai = { ...common, upstream: { driver: "openai", base_url: `${upstream.url}/v1` } }
   gateways["session"] = await startGateway(session, { tracer })
   gateways["openai"] = await startGateway(openai, { tracer })
+  const responses = { ...common, upstream: { driver: "responses", base_url: `${upstream.url}/v1` } }
+  gateways["responses"] = await startGateway(responses, { tracer })
   gateways["mounted session"] = await startMounted(session, tracer)
   gateways["mounted openai"] = await startMounted(openai, tracer)
 })
@@ -148,9 +150,9 @@ const countFailover = async (request: Request): Promise<Counts> => {
 }
 
 /** What one network chunk more costs. */
-const countChunk = async (gateway: string): Promise<Counts> => {
-  const few = await count(gateway, requests.chat(true), 10)
-  const many = await count(gateway, requests.chat(true), 110)
+const countChunk = async (gateway: string, request = requests.chat(true)): Promise<Counts> => {
+  const few = await count(gateway, request, 10)
+  const many = await count(gateway, request, 110)
   return { primitives: (many.primitives - few.primitives) / 100, fibers: many.fibers - few.fibers }
 }
 
@@ -183,6 +185,18 @@ describe.each(["session", "openai"] as const)("a request through the %s driver c
     atMost(await count(driver, requests.chat(true, { tools }), 1), budgets.chat.streamed[driver], 3))
 
   it("its budget, for each network chunk", async () => atMost(await countChunk(driver), 14, 0))
+})
+
+describe("a request through the responses driver costs no more than", () => {
+  for (const style of ["chat", "responses"] as const) {
+    const request = requests[style]
+    it(`its budget, ${style}, whole`, async () =>
+      atMost(await count("responses", request(false), 1), budgets[style].whole.openai, 2))
+    it(`its budget, ${style}, streamed in one piece`, async () =>
+      atMost(await count("responses", request(true), 1), budgets[style].streamed.openai, 3))
+    it(`its budget, ${style}, for each network chunk`, async () =>
+      atMost(await countChunk("responses", request(true)), 14, 0))
+  }
 })
 
 describe.each(["session", "openai"] as const)("a gateway mounted in another app, through the %s driver", (driver) => {

@@ -1,5 +1,5 @@
 /**
- * An upstream for counting: speaks both protocols on a real socket, answers at once, and sends the pieces of a streamed reply
+ * An upstream for counting: speaks three protocols on a real socket, answers at once, and sends the pieces of a streamed reply
  * one by one, the next when its reader has had the one before, so that each is a network chunk of its own.
  */
 import { createServer, type ServerResponse } from "node:http"
@@ -69,6 +69,35 @@ const openaiFrames = (count: number): ReadonlyArray<string> => [
   event("[DONE]")
 ]
 
+const responsesFrames = (count: number): ReadonlyArray<string> => {
+  let sequence_number = 0
+  const named = (type: string, fields: object): string =>
+    `event: ${type}\n${event({ type, ...fields, sequence_number: sequence_number++ })}`
+  const text = Array.from({ length: count }, (_, i) => `w${i} `).join("")
+  const place = { item_id: "msg_1", output_index: 0, content_index: 0 }
+  const part = { type: "output_text", text, annotations: [], logprobs: [] }
+  const item = { id: "msg_1", type: "message", status: "completed", role: "assistant", content: [part] }
+  const response = { id: "resp_1", object: "response", status: "in_progress", model: "m", output: [], usage: null }
+  const delta = (i: number) => named("response.output_text.delta", { ...place, delta: `w${i} `, logprobs: [] })
+  return [
+    named("response.created", { response }) + named("response.in_progress", { response }) +
+    named("response.output_item.added", { output_index: 0, item: { ...item, status: "in_progress", content: [] } }) +
+    named("response.content_part.added", { ...place, part: { ...part, text: "" } }) + delta(0),
+    ...Array.from({ length: count - 1 }, (_, i) => delta(i + 1)),
+    named("response.output_text.done", { ...place, text, logprobs: [] }) +
+    named("response.content_part.done", { ...place, part }) +
+    named("response.output_item.done", { output_index: 0, item }) +
+    named("response.completed", {
+      response: {
+        ...response,
+        status: "completed",
+        output: [item],
+        usage: { input_tokens: 3, output_tokens: count, total_tokens: count + 3 }
+      }
+    })
+  ]
+}
+
 /** Starts one on a free port. */
 export const startCountingUpstream = async (): Promise<CountingUpstream> => {
   let released: (() => void) | undefined
@@ -110,7 +139,8 @@ export const startCountingUpstream = async (): Promise<CountingUpstream> => {
         response.writeHead(status, { "content-type": "application/json" })
         response.end(body)
       }
-      const completes = request.url === "/api/v0/chat/completion" || request.url === "/v1/chat/completions"
+      const completes = request.url === "/api/v0/chat/completion" || request.url === "/v1/chat/completions" ||
+        request.url === "/v1/responses"
       if (completes && upstream.refuseNext) {
         upstream.refuseNext = false
         return whole("{\"code\":50000,\"msg\":\"overloaded\",\"data\":null}", 503)
@@ -124,6 +154,9 @@ export const startCountingUpstream = async (): Promise<CountingUpstream> => {
         case "/v1/chat/completions":
           credit = 0
           return void stream(response, openaiFrames(upstream.pieces))
+        case "/v1/responses":
+          credit = 0
+          return void stream(response, responsesFrames(upstream.pieces))
         default:
           return whole(envelope({}))
       }

@@ -88,7 +88,7 @@ describe("a driver that is added by its folder and its rows", () => {
   it("is a choice of the settings and of the forms, and reports its accounts", async () => {
     assert.include(
       JSON.stringify(await admin("/admin/settings/fields")),
-      `"embedded","session","openai","messages","generate","toy"`
+      `"embedded","session","openai","responses","messages","generate","toy"`
     )
     assert.include(JSON.stringify(await admin("/admin/upstreams")), `"driver":"toy"`)
   })

@@ -101,6 +101,15 @@ export const reasoningFields: Table = {
   mode: reported("The server has no such modes.", "standard")
 }
 
+/** The fields of a request that every server of the contract knows, beside those of `responsesFields`. */
+const known: ReadonlySet<string> = new Set(
+  ("input instructions max_output_tokens metadata model parallel_tool_calls previous_response_id reasoning store stream temperature text " +
+    "tool_choice tools top_p").split(" ")
+)
+
+/** True for a field of a request that every server of the contract knows. */
+export const isOfContract = (name: string): boolean => known.has(name) || Object.hasOwn(responsesFields, name)
+
 /** Fields of a request. Some are in its Schema, which checks their values. */
 export const responsesFields: Table = {
   stream_options: {
@@ -108,7 +117,7 @@ export const responsesFields: Table = {
     fields: new Map([["include_obfuscation", local(ignorable("The gateway pads no events."))]])
   },
   conversation: refusedByDecoder("The gateway stores no conversations."),
-  prompt: refusedByDecoder("The gateway stores no prompts."),
+  prompt: refusedByDecoder("The gateway stores no prompts. A server of the same contract gets the field."),
   background: refused("responses are not made in the background", oneOf(false)),
   max_tool_calls: reported(vendorTools),
   service_tier: passed({ isSilent: oneOf("auto", "default") }),

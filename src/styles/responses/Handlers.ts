@@ -3,6 +3,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
@@ -11,27 +12,36 @@ import type { CompletedReply, CompletionOutput } from "../../completion/Completi
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import type { Route } from "../../domain/routes.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { holdPrompt, withRest } from "../../http/jsonBody.ts"
+import { holdPrompt, type ReadRequest, withRest } from "../../http/jsonBody.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/RequestContext.ts"
 import { beforeReply } from "../../http/WorkLimit.ts"
 import { OpenAiMiddleware, UncountedMiddleware } from "../shared/middleware.ts"
+import type { RunningRequest } from "../shared/responder.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
 import { decodeResponse } from "./decode.ts"
 import { responseId, responseSeed } from "./ids.ts"
 import { listInputItems } from "./listItems.ts"
+import { betasOf } from "./ownRequest.ts"
 import { readCountRequest, readResponseRequest } from "./readRequest.ts"
 import { responseFrames } from "./render.ts"
-import { storedReferences } from "./requestItems.ts"
-import { inProgressText, responseInfo } from "./responseText.ts"
+import { type DecodeOptions, storedReferences } from "./requestItems.ts"
+import { responseInfo } from "./responseText.ts"
 import { makeConnect } from "./socket/connect.ts"
 import { Turn } from "./socket/Turn.ts"
 import { emptyText, warmUpFrames } from "./socket/warmUp.ts"
 import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
 import { type OpenResponse, ResponsesStore, type StoredResponse } from "./store/ResponsesStore.ts"
+
+/** The owner of the names of responses by the ids of their items: those of servers name no response. */
+const ownerOfItems = (owner: string): string => `items ${owner}`
+
+/** Items of a response that can be referred to. */
+const mostItems = 64
 
 const notFound = (id: string) =>
   gatewayError("not_found", `The response "${id.slice(0, 200)}" does not exist or has expired`)
@@ -52,28 +62,43 @@ export const ResponsesHandlers = groupRoutes(
 
     const referenced = Effect.fnUntraced(function*(owner: string, request: ResponseRequest, turn?: Turn) {
       const found = new Map<string, StoredResponse>()
-      for (const id of yield* runCooperatively(storedReferences(request))) {
+      const { items, responses } = yield* runCooperatively(storedReferences(request))
+      for (const id of items) {
+        const named = yield* store.get(ownerOfItems(owner), id)
+        if (named !== undefined) responses.add(named.body)
+      }
+      for (const id of responses) {
         const stored = turn?.find(id) ?? (yield* store.get(owner, id))
         if (stored !== undefined) found.set(id, stored)
       }
       return found
     })
 
+    const optionsOf = (
+      { bodyVendorFields, sent }: ReadRequest<ResponseRequest>,
+      { config }: RunningRequest,
+      model: Route,
+      { headers }: HttpServerRequest.HttpServerRequest,
+      stored: DecodeOptions["stored"]
+    ): DecodeOptions => ({
+      bodyVendorFields,
+      wideInput: config.compat.wide_input_strict_output,
+      sent: responder.mayPassWhole(model, "responses") ? sent : undefined,
+      betas: betasOf(headers["openai-beta"]),
+      stored,
+      limits: config.limits
+    })
+
     return {
       countTokens: Effect.fnUntraced(function*({ endpoint, request }) {
         const sent = yield* readCountRequest(request)
-        const { body } = sent
         const current = yield* responder.currentRequest
-        const { caller, config, stats } = current
-        const model = findModel(current, body.model)
+        const model = findModel(current, sent.body.model)
         if (model instanceof GatewayError) return yield* model
+        const { caller, stats } = current
+        const stored = yield* referenced(caller.owner, sent.body)
         const { conversation, ignored, taken } = yield* Effect.fromResult(
-          yield* startCooperatively(decodeResponse(body, {
-            bodyVendorFields: sent.bodyVendorFields,
-            wideInput: config.compat.wide_input_strict_output,
-            stored: yield* referenced(caller.owner, body),
-            limits: config.limits
-          }))
+          yield* startCooperatively(decodeResponse(sent.body, optionsOf(sent, current, model, request, stored)))
         )
         for (const path of ignored) noteIgnored(stats, path)
         if (taken > 0) yield* holdPrompt(taken)
@@ -88,17 +113,13 @@ export const ResponsesHandlers = groupRoutes(
         const sent = yield* readResponseRequest(request)
         const { body } = sent
         const current = yield* responder.currentRequest
-        const { caller, config, stats } = current
+        const { caller, stats } = current
         const stream = stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
+        const known = yield* referenced(caller.owner, body, turn)
         const { conversation, ignored, items, taken, targets } = yield* Effect.fromResult(
-          yield* startCooperatively(decodeResponse(body, {
-            bodyVendorFields: sent.bodyVendorFields,
-            wideInput: config.compat.wide_input_strict_output,
-            stored: yield* referenced(caller.owner, body, turn),
-            limits: config.limits
-          }))
+          yield* startCooperatively(decodeResponse(body, optionsOf(sent, current, model, request, known)))
         )
         for (const path of ignored) noteIgnored(stats, path)
         if (taken > 0) yield* holdPrompt(taken)
@@ -108,50 +129,70 @@ export const ResponsesHandlers = groupRoutes(
         const info = responseInfo(seed, Math.floor(now() / 1000), body, targets)
         const keep = body.store !== false
         const itemsSize = keep || turn !== undefined ? yield* startCooperatively(jsonSizeSliced(items)) : 0
-        const finish = (body: string) => {
+        const finish = (body: string, id: string) => {
           if (turn !== undefined) turn.response = { id, body, items, size: itemsSize + 2 * body.length }
         }
         // A caller may use any number of direct tokens, so they share one part of the store.
         const share = caller._tag === "Direct" ? "direct" : caller.owner
 
+        /** Keeps which response has the items of a server. */
+        const keepItems = (response: string, items: ReadonlyArray<string>) =>
+          Effect.forEach(
+            items.slice(0, mostItems),
+            (id) => store.put(ownerOfItems(caller.owner), { id, body: response, items: [], itemsSize: 0 }, share),
+            { discard: true }
+          )
+
         const whole = ({ events }: CompletedReply) => {
           let final = ""
-          const finalized = (text: string) => {
+          let finalId = id
+          let served: ReadonlyArray<string> = []
+          const finalized = (text: string, id: string, items: ReadonlyArray<string> = []) => {
             final = text
+            finalId = id
+            served = items
           }
           const { frames } = responseFrames(info, { now, finalized })
           for (const event of events) frames.push(event, [])
           const response = jsonText(final)
-          return keep
-            ? Effect.as(store.put(caller.owner, { id, body: final, items, itemsSize }, share), response)
-            : Effect.succeed(response)
+          if (!keep) return Effect.succeed(response)
+          const put = store.put(caller.owner, { id: finalId, body: final, items, itemsSize }, share)
+          return Effect.as(served.length === 0 ? put : Effect.andThen(put, keepItems(finalId, served)), response)
         }
 
         if (turn?.generates === false) {
           current.request.followers.isCounted = false
           const body = emptyText(info, Math.floor(now() / 1000))
-          finish(body)
+          finish(body, id)
           if (keep) yield* store.put(caller.owner, { id, body, items, itemsSize }, share)
           return HttpServerResponse.text(warmUpFrames(info, body), { contentType: "text/event-stream" })
         }
 
         let stored: OpenResponse | undefined
-        const finalized = (text: string) => {
-          finish(text)
-          stored?.finalizeUnsafe(text)
-        }
-        const renderer = responseFrames(info, { now, finalized })
-        const start = () => {
-          if (keep) {
-            stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items, itemsSize }, share)
+        let indexing: Effect.Effect<void> | undefined
+        const renderer = responseFrames(info, {
+          now,
+          begun: (body, id) => {
+            if (keep) stored = store.openUnsafe(caller.owner, { id, body, items, itemsSize }, share)
+          },
+          finalized: (text, id, items = []) => {
+            finish(text, id)
+            stored?.finalizeUnsafe(text)
+            if (keep && items.length > 0) indexing = keepItems(id, items)
           }
-          return { ...renderer, pending: () => stored?.written() }
+        })
+        const pending = () => {
+          const written = stored?.written()
+          const index = indexing
+          indexing = undefined
+          return index === undefined || written === undefined ? index ?? written : Effect.andThen(written, index)
         }
+        const start = () => ({ ...renderer, pending })
         if (stream) {
           // When the client disconnects before the response is final, the response is stored as cancelled.
           const cancel = Effect.suspend(() => {
             renderer.cancel()
-            return stored?.written() ?? Effect.void
+            return pending() ?? Effect.void
           })
           yield* Scope.addFinalizer(yield* Effect.scope, cancel)
         }

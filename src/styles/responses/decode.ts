@@ -5,14 +5,15 @@ import type * as Result from "effect/Result"
 import { type Conversation, type StructuredOutput, Text, type Turn } from "../../domain/Conversation.ts"
 import { includedLogprobs } from "../../domain/families/responses.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
+import type { Json } from "../../domain/json.ts"
 import { type Cooperative, mapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
 import { commonSampling, stopSequences } from "../shared/chatFamily.ts"
 import { jsonSchemaOutput } from "../shared/conversation.ts"
 import { effortSaid, type ThinkingFields, thinkingFields } from "../shared/thinking.ts"
 import type { ResponseRequest } from "./Api.ts"
-import type { Item } from "./items.ts"
 import { loadedTools } from "./loadedTools.ts"
+import { ownRequest } from "./ownRequest.ts"
 import { type DecodeOptions, requestItems } from "./requestItems.ts"
 import type { CallTargets } from "./toolNames.ts"
 import { decodeTools, toolNames } from "./tools.ts"
@@ -22,12 +23,12 @@ import { decodeItems } from "./turns.ts"
 export interface DecodedRequest {
   readonly conversation: Conversation
   /** All items of the conversation, items of earlier responses included; without `instructions`. */
-  readonly items: ReadonlyArray<Item>
+  readonly items: ReadonlyArray<Json>
   /** Characters of the items from stored responses; they count as part of the prompt beside the body. */
   readonly taken: number
   /** What calls of the declared functions are to the caller. */
   readonly targets: CallTargets
-  /** Paths of the fields that have no effect. */
+  /** Paths of the fields that have no effect, unless the conversation says where they have one. */
   readonly ignored: ReadonlyArray<string>
 }
 
@@ -44,18 +45,18 @@ const structuredOutput = ({ text }: ResponseRequest): StructuredOutput | undefin
 const logprobFields = ({ include, top_logprobs: most }: ResponseRequest): Pick<Conversation, "serverFields"> =>
   (most ?? 0) > 0 || include?.includes(includedLogprobs) === true ? { serverFields: { logprobs: true } } : {}
 
+const unknown = (param: "conversation" | "prompt"): GatewayError =>
+  gatewayError("unknown_reference", `${param}: the gateway stores no ${param}s`, { param })
+
 /** Decodes a request; `instructions` become its first turn. Fails with the first fault, which names its field. */
 export function* decodeResponse(
   request: ResponseRequest,
   options: DecodeOptions
 ): Cooperative<Result.Result<DecodedRequest, GatewayError>> {
   const slice = new Slice()
-  const faults = new Faults(options.bodyVendorFields)
-  for (const param of ["conversation", "prompt"] as const) {
-    if (request[param]) {
-      faults.add(gatewayError("unknown_reference", `${param}: the gateway stores no ${param}s`, { param }))
-    }
-  }
+  const faults = new Faults(options.bodyVendorFields, options.sent !== undefined)
+  if (request.conversation) faults.add(unknown("conversation"))
+  if (request.prompt) faults.addElsewhere(unknown("prompt"))
   if (request.background === true) {
     faults.at("background", "the gateway makes no responses in the background; leave it out or set it to false")
   }
@@ -80,11 +81,19 @@ export function* decodeResponse(
       ...withFields(
         thinkingFields(request, [effortSaid(request.reasoning?.effort, "reasoning.effort")], ["reasoning"]),
         logprobFields(request)
-      )
+      ),
+      ...(options.sent === undefined ? {} : {
+        vendorFields: ownRequest(options.sent, items, options.betas),
+        untranslated: { paths: faults.ignored, refused: faults.elsewhere }
+      })
     },
-    items: yield* mapCooperatively(slice, items, ({ item }) => item),
+    items: yield* mapCooperatively(
+      slice,
+      items,
+      ({ item, sent }) => options.sent === undefined || sent === undefined ? item as Json : sent
+    ),
     taken,
     targets: names.targets,
-    ignored: faults.ignored
+    ignored: options.sent === undefined ? faults.ignored : []
   })
 }

@@ -13,6 +13,12 @@ export const responsesFamily = familyOf(ResponseRequest, {
   fields: responsesFields
 })
 
-export const readResponseRequest = requestReader(ResponsesGroup.endpoints.create, { family: responsesFamily })
+export const readResponseRequest = requestReader(ResponsesGroup.endpoints.create, {
+  family: responsesFamily,
+  keepsSent: true
+})
 
-export const readCountRequest = requestReader(ResponsesGroup.endpoints.countTokens, { family: responsesFamily })
+export const readCountRequest = requestReader(ResponsesGroup.endpoints.countTokens, {
+  family: responsesFamily,
+  keepsSent: true
+})

@@ -6,6 +6,7 @@
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { JsonRecord } from "../../domain/json.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
+import { isEventPlace } from "../../domain/replyExtras.ts"
 import type { FrameRenderer } from "../../http/ReplyResponse.ts"
 import {
   type Citation,
@@ -19,6 +20,7 @@ import {
 } from "../shared/serverExtras.ts"
 import { clientTools, type ClientToolType, shellCommands } from "./clientTools.ts"
 import { outputItemId, responseId } from "./ids.ts"
+import { NativeReply, type OwnItems } from "./nativeReply.ts"
 import { inProgressText, type ResponseInfo, type ResponseState, responseText } from "./responseText.ts"
 import { annotationText, textFormats, type TextKind } from "./textFormats.ts"
 import { isClientTarget, plainFunction, type ToolTarget } from "./toolNames.ts"
@@ -68,8 +70,12 @@ export interface ResponseRenderer extends FrameRenderer {
 export interface RenderOptions {
   /** The clock's milliseconds. */
   readonly now: () => number
-  /** Receives the final response object as JSON text, before the frames that contain it are rendered. */
-  readonly finalized: (body: string) => void
+  /** Receives the response in progress as JSON text, and its id, before its first frames are rendered. */
+  readonly begun?: (body: string, id: string) => void
+  /**
+   * Receives the final response object as JSON text, before the frames that contain it are rendered, and the ids of items that a server made.
+   */
+  readonly finalized: (body: string, id: string, serversItems?: ReadonlyArray<string>) => void
 }
 
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
@@ -129,6 +135,10 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
   let waitingLogprobs = ""
   /** Blank text between items: rendered only together with text that follows, else it would be an empty message. */
   let blank = ""
+  /** The id of the response: the gateway's own, or the server's. */
+  let id = responseId(info.seed)
+  /** The reply of a server that speaks this contract. */
+  let native: NativeReply | undefined
 
   const frame = (type: string, fields: string): string =>
     `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence++},${fields}}\n\n`
@@ -141,8 +151,9 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     if (started) return
     started = true
     const object = inProgressText(info)
+    options.begun?.(object, id)
     out.push(
-      frame("response.created", `"id":"${responseId(info.seed)}","status":"in_progress","response":${object}`),
+      frame("response.created", `"id":"${id}","status":"in_progress","response":${object}`),
       frame("response.in_progress", `"response":${object}`)
     )
   }
@@ -155,7 +166,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     return frame("response.output_item.done", `${inResponse},"item":${item}`)
   }
 
-  const nextInResponse = (): string => `"response_id":"${responseId(info.seed)}","output_index":${itemCount++}`
+  const nextInResponse = (): string => `"response_id":${JSON.stringify(id)},"output_index":${itemCount++}`
 
   const openText = (kind: TextKind, out: Array<string>) => {
     const { extra, index, item, part, partEvent, textEvent } = textFormats[kind]
@@ -336,7 +347,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
       serviceTier
     })
     isFinal = true
-    options.finalized(body)
+    options.finalized(body, id)
     return body
   }
 
@@ -350,20 +361,101 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     out.push(frame(`response.${status}`, `"response":${body}`), done)
   }
 
+  /** The items that the gateway makes in the reply of a server that speaks this contract. */
+  const ownItems: OwnItems = {
+    text: (text, out) => growText("message", text, out),
+    closeText: (out) => closeText("completed", out),
+    call: (event, out) => shown(event, out),
+    output,
+    get nextIndex() {
+      return itemCount
+    },
+    set nextIndex(index) {
+      itemCount = index
+    },
+    get id() {
+      return id
+    },
+    set id(own) {
+      id = own
+    }
+  }
+  const nativeReply = (): NativeReply =>
+    native ??= new NativeReply({
+      model: info.model,
+      previousId: info.previousId,
+      now: options.now,
+      nextNumber: () => sequence++,
+      own: ownItems,
+      begun: (body, id) => options.begun?.(body, id),
+      finalized(body, id, items) {
+        isFinal = true
+        options.finalized(body, id, items)
+      }
+    })
+
+  const shown = (event: ReplyEvent, out: Array<string>): void => {
+    switch (event._tag) {
+      case "TextDelta": {
+        if (open?.kind === "message") return growText("message", event.text, out)
+        const before = blank
+        const isBlank = event.text.trim() === ""
+        blank = isBlank ? before + event.text : ""
+        return isBlank ? undefined : growText("message", before + event.text, out)
+      }
+      case "ReplyExtra": {
+        const refusal = refusalIn(event.value)
+        if (refusal !== "") growText("refusal", refusal, out)
+        const images = imagesIn(event.value)
+        const spoken = transcriptIn(event.value) + imageText(images.filter((image) => !isPicture(image)))
+        if (spoken !== "") growText("message", spoken, out)
+        cite(citationsIn(event.value), out)
+        for (const image of images) if (isPicture(image)) show(image, out)
+        return
+      }
+      case "ReasoningDelta":
+        return growText("reasoning", event.text, out)
+      case "CallStarted":
+        return openCall(event.id, event.name, out)
+      case "CallArguments":
+        if (open?.kind === "call" && !open.isCustom) out.push(deltaFrame(open, escaped(event.delta)))
+        return
+      case "CallFinished":
+        return closeCall(event.arguments, out)
+      case "CallCutOff":
+        // The item gets no closing frame, and the output leaves it out.
+        open = undefined
+        return
+      case "UsageReported":
+        usage = event.usage
+        return
+      case "Finish":
+        return finish(event.reason, out)
+    }
+  }
+
   return {
     keepAlive: () => ": keep-alive\n\n",
     failure(error: GatewayError) {
       const out: Array<string> = []
+      if (native !== undefined) {
+        native.fail(error, out)
+        return out.join("")
+      }
       start(out)
       const body = finalize({ status: "failed", error, incomplete: null })
       out.push(frame("response.failed", `"response":${body}`), done)
       return out.join("")
     },
     cancel() {
-      if (!isFinal) finalize({ status: "cancelled", error: null, incomplete: null })
+      if (isFinal) return
+      if (native === undefined) finalize({ status: "cancelled", error: null, incomplete: null })
+      else native.cancel()
     },
     frames: {
       push(event: ReplyEvent, out) {
+        if (event._tag === "ReplyExtra" && isEventPlace(event.at)) return nativeReply().take(event, out)
+        if (native !== undefined) return native.push(event, out)
         if (event._tag === "ReplyExtra" && event.family !== "openai") return
         if (event._tag === "ReplyExtra" && event.at !== "message") {
           const tier = event.at === "chunk" ? event.value["service_tier"] : undefined
@@ -374,43 +466,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
           return
         }
         start(out)
-        switch (event._tag) {
-          case "TextDelta": {
-            if (open?.kind === "message") return growText("message", event.text, out)
-            const before = blank
-            const isBlank = event.text.trim() === ""
-            blank = isBlank ? before + event.text : ""
-            return isBlank ? undefined : growText("message", before + event.text, out)
-          }
-          case "ReplyExtra": {
-            const refusal = refusalIn(event.value)
-            if (refusal !== "") growText("refusal", refusal, out)
-            const images = imagesIn(event.value)
-            const spoken = transcriptIn(event.value) + imageText(images.filter((image) => !isPicture(image)))
-            if (spoken !== "") growText("message", spoken, out)
-            cite(citationsIn(event.value), out)
-            for (const image of images) if (isPicture(image)) show(image, out)
-            return
-          }
-          case "ReasoningDelta":
-            return growText("reasoning", event.text, out)
-          case "CallStarted":
-            return openCall(event.id, event.name, out)
-          case "CallArguments":
-            if (open?.kind === "call" && !open.isCustom) out.push(deltaFrame(open, escaped(event.delta)))
-            return
-          case "CallFinished":
-            return closeCall(event.arguments, out)
-          case "CallCutOff":
-            // The item gets no closing frame, and the output leaves it out.
-            open = undefined
-            return
-          case "UsageReported":
-            usage = event.usage
-            return
-          case "Finish":
-            return finish(event.reason, out)
-        }
+        shown(event, out)
       },
       end() {}
     }

@@ -4,6 +4,7 @@
  */
 import type { BodyVendorFields } from "../../domain/families/BodyVendorFields.ts"
 import { type ErrorCode, type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
+import type { Json, JsonRecord } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { type Cooperative, eachCooperatively, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import type { Faults } from "../../http/Faults.ts"
@@ -21,6 +22,10 @@ export interface DecodeOptions {
   readonly bodyVendorFields?: BodyVendorFields | undefined
   /** True when `input` is accepted beside `messages` (`compat.wide_input_strict_output`). */
   readonly wideInput: boolean
+  /** The body as it was parsed, if a server may get it so. */
+  readonly sent?: JsonRecord | undefined
+  /** A header of the request that such a server gets too. */
+  readonly betas?: string | undefined
   /** The stored responses among `storedReferences` of the request, by id. */
   readonly stored: ReadonlyMap<string, StoredResponse>
   readonly limits: Limits
@@ -41,16 +46,26 @@ const isItem = (input: object): input is InputItem => !Array.isArray(input)
 const inputList = (input: Input): ReadonlyArray<string | InputItem> =>
   typeof input === "object" && !isItem(input) ? input : [input]
 
-/** Ids of the stored responses that a request refers to. */
-export function* storedReferences(request: ResponseRequest): Cooperative<ReadonlySet<string>> {
-  const ids = new Set<string>()
-  if (request.previous_response_id) ids.add(request.previous_response_id)
+/** What a request refers to. */
+interface References {
+  /** Ids of stored responses. */
+  readonly responses: Set<string>
+  /** Ids of items that a server made, which do not name their response. */
+  readonly items: Set<string>
+}
+
+/** The stored responses that a request refers to, and the items of others. */
+export function* storedReferences(request: ResponseRequest): Cooperative<References> {
+  const responses = new Set<string>()
+  const items = new Set<string>()
+  if (request.previous_response_id) responses.add(request.previous_response_id)
   yield* eachCooperatively(inputList(request.input ?? []), (item) => {
     if (typeof item === "string" || !isReference(item)) return
     const id = responseOfItem(item.id)
-    if (id !== undefined) ids.add(id)
+    if (id === undefined) items.add(item.id)
+    else responses.add(id)
   })
-  return ids
+  return { responses, items }
 }
 
 const unknownReference = (code: ErrorCode, param: string, id: string): GatewayError =>
@@ -113,21 +128,28 @@ const messageItems = (message: InputMessage): ReadonlyArray<Item> => {
   }
 }
 
+/** The elements of `input` in the body as it was parsed. */
+const inputAsSent = (own: JsonRecord | undefined): ReadonlyArray<Json> => {
+  const input = own?.["input"] as Json | undefined
+  return input === undefined ? [] : Array.isArray(input) ? input : [input]
+}
+
 /** All items in order, references replaced by the items they name. Stops at a reference that cannot be replaced. */
 function* placedItems(
   request: ResponseRequest,
   stored: StoredItems,
   faults: Faults,
-  slice: Slice
+  slice: Slice,
+  own: JsonRecord | undefined
 ): Cooperative<ReadonlyArray<PlacedItem>> {
   const { input, messages } = request
   const items: Array<PlacedItem> = []
   const previous = yield* previousResponse(request, stored, faults)
-  for (const item of previous?.items ?? []) {
+  for (const { item, sent } of previous?.items ?? []) {
     const field = "previous_response_id"
     if (slice.add(1)) yield slice.end()
     if (!(yield* stored.take(item, field, faults))) return items
-    items.push({ item, field })
+    items.push({ item, field, sent })
   }
   for (const [i, message] of (messages ?? []).entries()) {
     for (const item of messageItems(message)) {
@@ -137,6 +159,7 @@ function* placedItems(
   }
   if (input === undefined || input === null) return items
   const sent = inputList(input)
+  const written = inputAsSent(own)
   if (sent.length === 0) faults.at("input", "must not be empty")
   for (const [i, item] of sent.entries()) {
     if (slice.add(1)) yield slice.end()
@@ -149,10 +172,11 @@ function* placedItems(
         faults.add(unknownReference("unknown_reference", `${field}.id`, item.id))
         return items
       }
-      if (!(yield* stored.take(found, `${field}.id`, faults))) return items
-      items.push({ item: found, field })
+      if (!(yield* stored.take(found.item, `${field}.id`, faults))) return items
+      items.push({ ...found, field })
     } else {
-      items.push({ item, field })
+      const own = written[i]
+      items.push(own === undefined ? { item, field } : { item, field, sent: own })
     }
   }
   return items
@@ -161,7 +185,7 @@ function* placedItems(
 /** Collects the items of a request's conversation. A request has either `input` or `messages`. */
 export function* requestItems(
   request: ResponseRequest,
-  { limits, stored: responses, wideInput }: DecodeOptions,
+  { limits, sent, stored: responses, wideInput }: DecodeOptions,
   faults: Faults,
   slice: Slice
 ): Cooperative<RequestItems> {
@@ -172,11 +196,12 @@ export function* requestItems(
   }
   if (hasInput && messages) faults.at("messages", "input and messages exclude each other")
   if (!hasInput && !messages) {
-    if (wideInput) faults.at("input", "is required, or messages")
+    if (request.prompt) faults.atElsewhere("input", "is required, or messages")
+    else if (wideInput) faults.at("input", "is required, or messages")
     else faults.at("messages", "is required")
   }
   const stored = new StoredItems(responses, limits, slice)
-  const items = yield* placedItems(request, stored, faults, slice)
+  const items = yield* placedItems(request, stored, faults, slice, sent)
   if (stored.taken > 0) yield* stored.checkCount(yield* mapCooperatively(slice, items, ({ item }) => item), faults)
   return { items, taken: stored.taken }
 }

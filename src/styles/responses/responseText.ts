@@ -12,6 +12,10 @@ import { functionFields, isFunctionTool, type Tool } from "./tools.ts"
 
 /** The facts of one response that do not change. */
 export interface ResponseInfo {
+  /** The model's name that was asked for. */
+  readonly model: string
+  /** The response that the request continues. */
+  readonly previousId: string | undefined
   /** 32 hex digits that all ids of the response contain. */
   readonly seed: string
   /** Unix seconds. */
@@ -83,6 +87,8 @@ export const responseInfo = (
   const echo = Object.entries(echoOf(request))
   const tier = echo.findIndex(([name]) => name === "service_tier")
   return {
+    model: request.model,
+    previousId: request.previous_response_id ?? undefined,
     seed,
     createdAt,
     targets,
@@ -109,32 +115,28 @@ export interface ResponseState {
   readonly serviceTier?: string | undefined
 }
 
-const errorText = (error: GatewayError): string =>
-  JSON.stringify(
-    {
-      code: error.code,
-      message: error.message,
-      type: error.type,
-      param: error.param
-    } satisfies typeof ResponseError.Type
-  )
+/** The error of a failed response. */
+export const errorFields = ({ code, message, param, serverCode, type }: GatewayError): typeof ResponseError.Type => ({
+  code: serverCode ?? code,
+  message,
+  type,
+  param
+})
 
-const usageText = (usage: Usage): string =>
-  JSON.stringify(
-    {
-      input_tokens: usage.promptTokens,
-      input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens ?? 0 },
-      output_tokens: usage.completionTokens,
-      output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
-      total_tokens: usage.promptTokens + usage.completionTokens
-    } satisfies typeof ResponseUsage.Type
-  )
+/** The token counts of a response. */
+export const usageFields = (usage: Usage): typeof ResponseUsage.Type => ({
+  input_tokens: usage.promptTokens,
+  input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens ?? 0 },
+  output_tokens: usage.completionTokens,
+  output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+  total_tokens: usage.promptTokens + usage.completionTokens
+})
 
 /** The response object as JSON text. */
 export const responseText = (info: ResponseInfo, state: ResponseState): string => {
-  const error = state.error === null ? "null" : errorText(state.error)
+  const error = state.error === null ? "null" : JSON.stringify(errorFields(state.error))
   const incomplete = state.incomplete === null ? "null" : `{"reason":"${state.incomplete}"}`
-  const usage = state.usage === undefined ? "null" : usageText(state.usage)
+  const usage = state.usage === undefined ? "null" : JSON.stringify(usageFields(state.usage))
   return `{"id":"${
     responseId(info.seed)
   }","object":"response","created_at":${info.createdAt},"status":"${state.status}"` +

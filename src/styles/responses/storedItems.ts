@@ -8,7 +8,7 @@ import { request } from "../../domain/families/requestSchema.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Json } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
-import { type Cooperative, eachCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
+import { type Cooperative, eachCooperatively, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import { itemCounter } from "../../http/bodyLimits.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { planDecoder } from "../../http/planDecoder.ts"
@@ -20,13 +20,31 @@ import type { StoredResponse } from "./store/ResponsesStore.ts"
 /** A stored response. `items` are the items of its conversation, then those of its output. */
 export interface KnownResponse {
   readonly status: string
-  readonly items: ReadonlyArray<Item>
-  readonly byId: ReadonlyMap<string, Item>
+  readonly items: ReadonlyArray<StoredItem>
+  readonly byId: ReadonlyMap<string, StoredItem>
+}
+
+/** An item of a stored response, and as it is stored. */
+export interface StoredItem {
+  readonly item: Item
+  readonly sent: Json
 }
 
 const decodeItems = planDecoder(Schema.Struct({ items: Schema.Array(Item) }))
 
-const decodeBody = planDecoder(Schema.Struct({ status: Schema.String, output: Schema.Array(Item) }))
+const decodeOutput = planDecoder(Schema.Struct({ output: Schema.Array(Item) }))
+const decodeItem = Schema.decodeUnknownResult(Item)
+
+/** Stands for an item of a server that is of a known type and lacks what the type needs. */
+const unreadable = Schema.decodeUnknownSync(Item)({ type: "unreadable_item" })
+
+/** The items of an output. A server may have written them. */
+function* outputItems(output: ReadonlyArray<Json>, slice: Slice): Cooperative<ReadonlyArray<Item>> {
+  const decoded = yield* decodeOutput({ output })
+  return Result.isSuccess(decoded)
+    ? decoded.success.output
+    : yield* mapCooperatively(slice, output, (item) => Result.getOrElse(decodeItem(item), () => unreadable))
+}
 
 /** The items before a stored response's output. This style wrote them, so they always decode. */
 export function* inputItems({ items }: StoredResponse): Cooperative<ReadonlyArray<Item>> {
@@ -58,22 +76,37 @@ export class StoredItems {
     const stored = this.#stored.get(id)
     const known = this.#known.get(id)
     if (stored === undefined || known !== undefined) return known
-    const body: unknown = JSON.parse(stored.body)
-    const { output, status } = Result.getOrThrow(yield* decodeBody(body))
-    const items = (yield* inputItems(stored)).concat(output)
-    const byId = new Map<string, Item>()
-    yield* eachCooperatively(items, (item) => {
-      if ("id" in item && typeof item.id === "string") byId.set(item.id, item)
+    const { output, status } = JSON.parse(stored.body) as {
+      readonly output: ReadonlyArray<Json>
+      readonly status: string
+    }
+    const sent = stored.items.concat(output)
+    const decoded = (yield* inputItems(stored)).concat(yield* outputItems(output, this.#slice))
+    const items = yield* mapCooperatively(this.#slice, decoded, (item, i): StoredItem => ({ item, sent: sent[i]! }))
+    const byId = new Map<string, StoredItem>()
+    yield* eachCooperatively(items, (stored) => {
+      const { item } = stored
+      if ("id" in item && typeof item.id === "string") byId.set(item.id, stored)
     })
     const response = { status, items, byId }
     this.#known.set(id, response)
     return response
   }
 
-  /** The item with this id: of the response that the request continues, else of the response that the id belongs to. */
-  *find(id: string, previous: KnownResponse | undefined): Cooperative<Item | undefined> {
+  /**
+   * The item with this id: of the response that the request continues, else of the response that the id belongs to. The id of a server's item
+   * does not name its response.
+   */
+  *find(id: string, previous: KnownResponse | undefined): Cooperative<StoredItem | undefined> {
     const owner = responseOfItem(id)
-    return previous?.byId.get(id) ?? (owner === undefined ? undefined : (yield* this.response(owner))?.byId.get(id))
+    const found = previous?.byId.get(id) ??
+      (owner === undefined ? undefined : (yield* this.response(owner))?.byId.get(id))
+    if (found !== undefined || owner !== undefined) return found
+    for (const stored of this.#stored.keys()) {
+      const item = (yield* this.response(stored))?.byId.get(id)
+      if (item !== undefined) return item
+    }
+    return undefined
   }
 
   /** Takes an item. Returns false, and notes a fault at `field`, when the items are larger than a body may be. */

@@ -187,7 +187,9 @@ const forcedChoice = (choice: Choice, declared: ReadonlyArray<DeclaredTool>, fau
   const isCallable = named.type === "function" || named.type === "custom"
   const name = (named.namespace === undefined ? outside ?? first : first)?.declaration.name ??
     (isCallable ? named.name : undefined)
-  if (name === undefined) faults.at("tool_choice", `a tool of the type "${choice.type}" cannot be forced`.slice(0, 200))
+  if (name === undefined) {
+    faults.atElsewhere("tool_choice", `a tool of the type "${choice.type}" cannot be forced`.slice(0, 200))
+  }
   return { tools, toolChoice: { _tag: "Function", name: name ?? "" } }
 }
 
@@ -239,6 +241,6 @@ export const decodeTools = (
       namespace: namespace ?? undefined
     }))
   )
-  if (allowed.length === 0) faults.at("tool_choice.tools", "names no declared function")
+  if (allowed.length === 0) faults.atElsewhere("tool_choice.tools", "names no declared function")
   return { tools: allowed.map((tool) => tool.declaration), toolChoice: toolChoices[choice.mode] }
 }

@@ -2,6 +2,7 @@
  * Decodes the items of a conversation to its turns.
  */
 import { type Part, type Role, Text, type Turn } from "../../domain/Conversation.ts"
+import type { Json } from "../../domain/json.ts"
 import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { contentParts, partOf } from "../shared/chatFamily.ts"
@@ -15,6 +16,8 @@ import { type Said, vendorItem } from "./vendorItems.ts"
 export interface PlacedItem {
   readonly item: Item
   readonly field: string
+  /** The item as it was sent, or as a server wrote it, with fields that no Schema has. Absent for an item that the gateway made. */
+  readonly sent?: Json
 }
 
 /** The text of a reasoning item: its content, else its summary. */

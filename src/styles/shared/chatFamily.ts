@@ -164,7 +164,7 @@ const imagePart = (part: ContentPart, field: string, faults: Faults): ImagePart 
     : image_url ?? {}
   if (!url) {
     if (part.file_id) {
-      faults.at(`${field}.file_id`, "the gateway stores no files; send the picture in image_url instead")
+      faults.atElsewhere(`${field}.file_id`, "the gateway stores no files; send the picture in image_url instead")
     } else faults.at(`${field}.image_url`, "is required")
   }
   return url === undefined ? image({ detail: part.detail ?? detail }) : imageAt(url, part.detail ?? detail)

@@ -19,6 +19,7 @@ import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { type NameFamily, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
+import type { FamilyName } from "../../domain/VendorFields.ts"
 import type { FrameRenderer } from "../../http/ReplyResponse.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/RequestContext.ts"
 import { streamReply } from "../../http/streamReply.ts"
@@ -84,6 +85,9 @@ export const makeResponder = Effect.gen(function*() {
         created: Math.floor(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() / 1000)
       }
     }),
+
+    /** Whether a target of the route may get a request of the family's contract as its caller wrote it. */
+    mayPassWhole: (model: Route, family: FamilyName): boolean => completion.mayPassWhole?.(model, family) === true,
 
     /** Answers a conversation in the way of the format. `around` wraps the opening of a stream. */
     respond: (

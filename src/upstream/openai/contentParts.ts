@@ -24,7 +24,8 @@ const audioFormats: ReadonlyMap<string, string> = new Map([
   ["mp4", "m4a"]
 ])
 
-const audioFormat = (mediaType: string | undefined): string => {
+/** The name of an audio format by its media type. */
+export const audioFormat = (mediaType: string | undefined): string => {
   const subtype = mediaType?.toLowerCase().replace(/;.*/, "").split("/")[1]?.trim() ?? "wav"
   return audioFormats.get(subtype) ?? subtype
 }

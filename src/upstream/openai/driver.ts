@@ -1,12 +1,17 @@
 /**
- * The `openai` driver: any server with an OpenAI-compatible `POST {base_url}/chat/completions`.
+ * The drivers `openai` and `responses`: any server with an OpenAI-compatible `POST {base_url}/chat/completions` or `/responses`. Their
+ * addresses, keys, embeddings, relayed endpoints and lists of models are the same.
  */
 import * as Effect from "effect/Effect"
+import type { Conversation } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
+import { isError as isResponseError, lacksEndpoint, makeResponsesApi, noCounts } from "../responses/driver.ts"
+import { httpErrorFacts } from "../responses/errorFacts.ts"
 import { errorFacts, isError } from "../server/errorFacts.ts"
 import {
   type CompletionCall,
@@ -14,36 +19,45 @@ import {
   longestBody,
   longestVectors,
   makeServerClient,
+  type ServerClient,
   slowestBody
 } from "../server/ServerClient.ts"
 import type { ServerOptions } from "../server/ServerOptions.ts"
 import { saysThinking } from "../server/thinking.ts"
-import type { CompletionRequest, Driver, EmbeddingsRequest, RelayedRequest } from "../Upstream.ts"
+import type { CompletionRequest, Driver, EmbeddingsRequest, RelayedRequest, UpstreamModel } from "../Upstream.ts"
+import { ApiChoice } from "./apiChoice.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { readEmbeddings } from "./embeddings.ts"
 import { chatRequest, passedFields, passesField, sendsVendorFields } from "./requestBody.ts"
 import { unknownNames } from "./thinking.ts"
 
-/** Makes the driver. */
-export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver => {
-  const { baseUrl, historyReasoning, limits, tools = "native" } = options
+const makeDriver = (
+  exchanges: Exchanges["Service"],
+  options: ServerOptions,
+  driverName: "openai" | "responses"
+): Driver => {
+  const { baseUrl, historyReasoning, limits } = options
+  const tools = options.tools === "prompt" ? "prompt" : "native"
   const names = new Map(options.models.map((model) => [model.id, model.model]))
   const thinkingWords = new Map(options.models.map((model) => [model.id, model.thinking]))
   const reasoningNames = unknownNames()
   const policy = options.fields ?? "pass"
   const isPassed = passesField(policy)
-  const client = makeServerClient(exchanges, {
-    name: "openai",
-    upstream: options.upstream,
-    baseUrl,
-    limits,
-    wholeReplies: options.wholeReplies,
-    credential: (key) => ({ authorization: `Bearer ${key}` }),
-    credentialHeader: options.credentialHeader,
-    errorFacts,
-    isError,
-    versionPrefix: "/v1"
-  })
+  const choice = new ApiChoice(options, driverName === "responses" ? "responses" : "chat")
+  const clientOf = (name: "openai" | "responses") =>
+    makeServerClient(exchanges, {
+      name,
+      upstream: options.upstream,
+      baseUrl,
+      limits,
+      wholeReplies: options.wholeReplies,
+      credential: (key) => ({ authorization: `Bearer ${key}` }),
+      credentialHeader: options.credentialHeader,
+      errorFacts: name === "responses" ? httpErrorFacts : errorFacts,
+      isError: name === "responses" ? isResponseError : isError,
+      versionPrefix: "/v1"
+    })
+  const client = clientOf(choice.usual === "responses" ? "responses" : "openai")
 
   function* say({ conversation, isWhole, model }: CompletionRequest): Cooperative<CompletionCall> {
     const asked = { id: model.id, name: names.get(model.id) ?? model.id }
@@ -105,22 +119,70 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: Serve
       return client.relay(request, { id, name: names.get(id) ?? id }, scope)
     })
 
-  return {
-    name: "openai",
-    family: "openai",
+  const server = {
+    name: driverName,
     verify: client.verify("/models"),
     embed,
     relay,
     listModels: client.listModels("/models", listedIds),
+    // Most self-hosted servers need no key; others refuse by themselves.
+    isAnonymous: true,
+    models: options.furtherModels
+  }
+  const chatDriver = (client: ServerClient): Driver => ({
+    ...server,
+    family: "openai",
     sends: {
       sampling: () => true,
       thinking: (model, thinking) => saysThinking(thinking, thinkingWords.get(model.id)),
       fields: isPassed,
       vendorFields: sendsVendorFields(policy, tools)
     },
-    // Most self-hosted servers need no key; others refuse by themselves.
-    isAnonymous: true,
-    models: options.furtherModels,
     complete: (request) => client.complete(request, say)
+  })
+  const responsesDriver = (client: ServerClient): Driver => ({ ...server, ...makeResponsesApi(client, options) })
+  if (choice.only === "chat") return chatDriver(client)
+  if (choice.only === "responses") return responsesDriver(client)
+
+  const chat = chatDriver(choice.usual === "chat" ? client : clientOf("openai"))
+  const responses = responsesDriver(choice.usual === "responses" ? client : clientOf("responses"))
+  const list = Effect.fnUntraced(function*(token: string | undefined) {
+    const exchange = yield* client.start("GET", "/models", token, "session")
+    const text = yield* client.readBody(exchange)
+    return client.isAnswer(exchange) ? parseJson(text) : undefined
+  }, Effect.scoped)
+  const choose: NonNullable<Driver["choose"]> = (model, conversation, now) =>
+    choice.apiOf(model, conversation, now) === "responses" ? knowing : chat
+  /** Learns from a refusal that the server has no such endpoint. */
+  const knowing: Driver = {
+    ...responses,
+    complete: (request) =>
+      Effect.tapError(responses.complete(request), (failure) =>
+        lacksEndpoint(failure) && choice.isAuto
+          ? Effect.clockWith((clock) => Effect.sync(() => choice.lacksResponses(monotonicMillis(clock))))
+          : Effect.void)
+  }
+  const chosenFor = (model: UpstreamModel, conversation: Conversation) =>
+    Effect.clockWith((clock) => Effect.succeed(choose(model, conversation, monotonicMillis(clock))))
+  return {
+    ...(choice.usual === "responses" ? responses : chat),
+    families: ["responses"],
+    choose,
+    ...(choice.isAuto ? { prepare: (token, now) => choice.read(list(token), now) } : {}),
+    complete: (request) =>
+      Effect.flatMap(chosenFor(request.model, request.conversation), (driver) => driver.complete(request)),
+    countTokens: (request) =>
+      Effect.flatMap(
+        chosenFor(request.model, request.conversation),
+        (driver) => driver.countTokens?.(request) ?? Effect.fail(noCounts)
+      )
   }
 }
+
+/** Makes the driver that asks by chat completions. */
+export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver =>
+  makeDriver(exchanges, options, "openai")
+
+/** Makes the driver that asks by the Responses API. */
+export const makeResponsesDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver =>
+  makeDriver(exchanges, options, "responses")

@@ -5,7 +5,8 @@ import { type Conversation, type Thinking, thinkingWords } from "../../domain/Co
 import { isRecord, type Json } from "../../domain/json.ts"
 import { budgetTokens, lowBudget, mediumBudget, type ThinkingWords } from "../server/thinking.ts"
 
-const effortOf = ({ budget, effort, mode }: Thinking): string | undefined => {
+/** How much to think, as an effort; `undefined` if the caller leaves it to the server. */
+export const effortOf = ({ budget, effort, mode }: Thinking): string | undefined => {
   if (mode === "off") return "none"
   if (effort !== undefined) return effort
   if (budget !== undefined) return budget <= lowBudget ? "low" : budget <= mediumBudget ? "medium" : "high"

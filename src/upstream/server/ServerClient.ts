@@ -157,6 +157,9 @@ export interface CompletionCall {
 /** Closing the connection stops the server, so leaving takes no time. */
 const leavesAtOnce = () => true
 
+/** The client of one server. */
+export type ServerClient = ReturnType<typeof makeServerClient>
+
 /** Makes the client of one server. */
 export const makeServerClient = (exchanges: Exchanges["Service"], protocol: ServerProtocol) => {
   const { credentialHeader, errorFacts, isError, limits, name, versionPrefix } = protocol

@@ -4,11 +4,16 @@ import type { UpstreamModel } from "../Upstream.ts"
 import type { FieldPolicy } from "./fieldPolicy.ts"
 import type { HistoryReasoning, ThinkingWords } from "./thinking.ts"
 
+/** The API by which a server of the drivers `openai` and `responses` is asked; `auto`: the one of the request's style. */
+export type ServerApi = "chat" | "responses" | "auto"
+
 /** A model, with the server's name for it. */
 export interface ServerModel extends UpstreamModel {
   readonly model: string
   /** The words in which the server reads whether and how much to think. */
   readonly thinking?: ThinkingWords
+  /** The API of the model, in place of the server's. */
+  readonly api?: ServerApi
   /** The limit of output that a server gets which demands one, if the caller has none. */
   readonly max_tokens?: number
 }
@@ -21,8 +26,13 @@ export interface ServerOptions {
   readonly models: ReadonlyArray<ServerModel>
   /** Model ids beyond the native ones. */
   readonly furtherModels: ReadonlyArray<UpstreamModel>
-  /** How tools are declared: in the API's own fields (the default), or in the prompt for models that know none. */
-  readonly tools?: "native" | "prompt" | undefined
+  /** The API of completions; the driver's own if it is absent. */
+  readonly api?: ServerApi | undefined
+  /**
+   * How tools are declared: in the API's own fields (the default), as functions alone for servers that have no other tools, or in the prompt
+   * for models that know none.
+   */
+  readonly tools?: "native" | "functions" | "prompt" | undefined
   /** The turns whose thinking goes back; the default is all. */
   readonly historyReasoning?: HistoryReasoning | undefined
   /** How a reply that the caller gets as a whole is asked for; the default is as a whole. */

@@ -91,6 +91,7 @@ const driverNames: Readonly<Record<string, string>> = {
   embedded: "Built-in answers",
   session: "Session protocol",
   openai: "OpenAI-compatible",
+  responses: "Responses API",
   messages: "Messages API",
   generate: "Content generation API"
 }
@@ -279,8 +280,13 @@ const upstreamFields: Readonly<Record<string, string>> = {
   "timeouts.connect": "Seconds to connect",
   "timeouts.first_byte": "Seconds to the first byte",
   "timeouts.silence": "Seconds of silence",
+  api: "API of completions",
+  "api.chat": "Chat completions",
+  "api.responses": "Responses",
+  "api.auto": "The one of the request",
   tools: "Tools",
   "tools.native": "Declared to the server",
+  "tools.functions": "Declared as functions",
   "tools.prompt": "Written into the prompt"
 }
 

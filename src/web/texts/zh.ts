@@ -79,6 +79,7 @@ const driverNames: Readonly<Record<string, string>> = {
   embedded: "内置回答",
   session: "会话协议",
   openai: "兼容 OpenAI",
+  responses: "Responses 接口",
   messages: "Messages 接口",
   generate: "内容生成接口"
 }
@@ -257,8 +258,13 @@ const upstreamFields: Readonly<Record<string, string>> = {
   "timeouts.connect": "连接秒数",
   "timeouts.first_byte": "首个字节秒数",
   "timeouts.silence": "静默秒数",
+  api: "补全接口",
+  "api.chat": "Chat completions",
+  "api.responses": "Responses",
+  "api.auto": "与请求相同",
   tools: "工具",
   "tools.native": "向服务器声明",
+  "tools.functions": "声明为函数",
   "tools.prompt": "写入提示词"
 }
 

@@ -44,7 +44,7 @@ export interface RequestRow {
 }
 
 export interface MatrixDriver {
-  readonly name: "openai" | "messages" | "generate"
+  readonly name: "openai" | "responses" | "messages" | "generate"
   /** The style of the same vendor, whose requests and replies are not translated; none is for the most common one. */
   readonly own?: StyleName
   readonly start: () => Promise<MatrixServer>

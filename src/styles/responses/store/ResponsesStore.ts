@@ -38,7 +38,6 @@ class Share {
 }
 
 interface Entry {
-  readonly owner: string
   readonly share: string
   readonly items: ReadonlyArray<Json>
   readonly itemsSize: number
@@ -122,9 +121,10 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
         }
       }
     }
+    /** Ids of servers are unique for their callers alone. */
+    const keyOf = (owner: string, id: string): string => `${id}\n${owner}`
     const add = (owner: string, response: StoredResponse, share: string, isFinal: boolean): Entry => {
       const entry: Entry = {
-        owner,
         share,
         items: response.items,
         itemsSize: response.itemsSize ?? jsonSize(response.items),
@@ -133,13 +133,15 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
         isFinal,
         removed: false
       }
-      insert(response.id, entry)
+      const key = keyOf(owner, response.id)
+      const before = entries.get(key)
+      if (before !== undefined) drop(key, before)
+      insert(key, entry)
       return entry
     }
     const find = (owner: string, id: string): Entry | undefined => {
       sweep()
-      const entry = entries.get(id)
-      return entry?.owner === owner ? entry : undefined
+      return entries.get(keyOf(owner, id))
     }
 
     yield* Effect.forkScoped(Effect.repeat(Effect.sync(sweep), Schedule.spaced(sweepEvery)))
@@ -155,7 +157,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
           add(owner, response, share, true)
         }),
       openUnsafe(owner, response, share = owner) {
-        const { id } = response
+        const id = keyOf(owner, response.id)
         const entry = add(owner, response, share, false)
         return {
           finalizeUnsafe(body) {
@@ -173,7 +175,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
           const entry = find(owner, id)
           if (entry === undefined) return false
           entry.removed = true
-          drop(id, entry)
+          drop(keyOf(owner, id), entry)
           return true
         }),
       held: Effect.sync(() => ({ count: entries.size, bytes }))

@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
 import { useMemo, useState } from "preact/hooks"
-import { driverNames, isServer } from "../../../api.ts"
+import { driverNames, hasApis, isServer } from "../../../api.ts"
 import { EntryField, EntryFields, nameOf, otherPaths, useEntry, WithFields } from "../../forms/Entry.tsx"
 import type { Entry, FormField } from "../../forms/fields.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
@@ -110,6 +110,9 @@ const ways = ["headers", "proxy", "tls"]
 /** What an upstream that answers by keys has, and one with logins has not. */
 const ofServers = ["credential_header", "fields", "history_reasoning", "tools", "whole_replies"]
 
+/** What an upstream has whose server may be asked by several APIs. */
+const ofApis = ["api"]
+
 /** The list of upstreams switches an upstream on and off. */
 const placed = ["driver", "base_url", "models", "enabled", ...ways, "credential_header"]
 
@@ -190,7 +193,8 @@ const Editor = ({ fields, item, onClose }: Editing & { readonly fields: Readonly
 
   const usesKey = isServer(driver)
   const shown = { form, names: t.fields }
-  const isShown = (path: string) => usesKey || !ofServers.includes(path)
+  const isShown = (path: string) =>
+    (usesKey || !ofServers.includes(path)) && (hasApis(driver) || !ofApis.includes(path))
   const within = (group: string) => fields.map(({ path }) => path).filter((path) => path.split(".")[0] === group)
   const options = drivers.filter((each) => each !== "embedded" || item?.name === defaultUpstream)
     .map((each) => [each, t.drivers(each)] as const)

@@ -1,0 +1,572 @@
+/**
+ * The reply of a server that speaks this contract: its events as it sent them. Only the model's name, the numbers of the events, and
+ * fields that the contract of the gateway has beside the vendor's are the gateway's own.
+ *
+ * Text is shown as the reply's text has it: a call that a model writes into its text ends the message, and is an item of its own, which the
+ * renderer of the gateway's items writes (`OwnItems`). Later items have later indexes then.
+ */
+import type { GatewayError } from "../../domain/GatewayError.ts"
+import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
+import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
+import { responseOfItem } from "./ids.ts"
+import { errorFields, usageFields } from "./responseText.ts"
+
+/** What the gateway's own renderer does for items that the server does not have. */
+export interface OwnItems {
+  /** The text of a message of the gateway's own. */
+  readonly text: (text: string, out: Array<string>) => void
+  readonly closeText: (out: Array<string>) => void
+  /** The events of a call. */
+  readonly call: (event: ReplyEvent, out: Array<string>) => void
+  /** The items so far, as JSON text. */
+  readonly output: Array<string>
+  /** The index of the next item. */
+  nextIndex: number
+  /** The id of the response. */
+  id: string
+}
+
+/** A message of the server that is open. */
+interface OpenMessage {
+  readonly index: number | undefined
+  /** The item as it began. */
+  readonly item: JsonFields
+  /** Events that wait for words: a message that has nothing but a call is not shown. */
+  waiting: Array<JsonFields> | undefined
+  /** The place of the next text, as fields of an event. */
+  place: JsonFields
+  /** The text that was shown, by the index of its part. */
+  readonly texts: Map<number, string>
+  /** It was ended before the server's end of it, by a call in its text. */
+  isCut: boolean
+  /** A part is open. */
+  part: JsonFields | undefined
+}
+
+/** Pieces of text that wait for their words at most. What may become a call is shorter; further pieces are shown as one. */
+const mostPieces = 10_000
+
+/** Events that wait for the words of a message at most: then it is shown without. */
+const mostWaiting = 1_000
+
+/** Items that are followed at once, and calls whose ids are known. A server has few. */
+const mostItems = 20_000
+
+const numberOf = (value: Json | undefined): number | undefined => typeof value === "number" ? value : undefined
+
+const stringOf = (value: Json | undefined): string => typeof value === "string" ? value : ""
+
+const fieldsOf = (value: Json | undefined): JsonFields => isRecord(value) ? value as JsonFields : {}
+
+const listOf = (value: Json | undefined): ReadonlyArray<Json> => Array.isArray(value) ? value : []
+
+/** True for text that ends within a character. */
+const isCut = (text: string): boolean => /[\ud800-\udbff]$/.test(text)
+
+const textOfPart = (part: Json): string =>
+  isRecord(part) && part["type"] === "output_text" ? stringOf((part as JsonFields)["text"]) : ""
+
+/** All text of the messages among the items. */
+const outputText = (output: ReadonlyArray<Json>): string =>
+  output.map((item) =>
+    isRecord(item) && item["type"] === "message"
+      ? listOf((item as JsonFields)["content"]).map(textOfPart).join("")
+      : ""
+  ).join("")
+
+export interface NativeOptions {
+  /** The model's name that was asked for, and the response that the request continues. */
+  readonly model: string
+  readonly previousId: string | undefined
+  /** The clock's milliseconds. */
+  readonly now: () => number
+  /** The number of the next event. */
+  readonly nextNumber: () => number
+  readonly own: OwnItems
+  /** Receives the first response object of the reply, before its frame is rendered. */
+  readonly begun: (body: string, id: string) => void
+  /** Receives the last response object, with the ids of the server's items. */
+  readonly finalized: (body: string, id: string, items: ReadonlyArray<string>) => void
+}
+
+const isFinalType = (type: string): boolean =>
+  type === "response.completed" || type === "response.incomplete" || type === "response.failed" ||
+  type === "response.cancelled" || type === "error"
+
+/** Fields of an event `error` beside those of the error. */
+const eventFields: ReadonlySet<string> = new Set(["type", "sequence_number"])
+
+const incompleteReasons: { readonly [Reason in FinishReason]?: string } = {
+  length: "max_output_tokens",
+  content_filter: "content_filter"
+}
+
+/** Renders one reply. */
+export class NativeReply {
+  readonly #options: NativeOptions
+  /** The response as the server described it last. */
+  #response: JsonFields = {}
+  #last: JsonFields | undefined
+  #hasBegun = false
+  /** The difference between the indexes that are shown and those of the server. */
+  #shift = 0
+  /** The indexes that are shown, of items that are open. */
+  readonly #indexes = new Map<number, number>()
+  #message: OpenMessage | undefined
+  /** Pieces of text whose words have not come yet. */
+  #pieces: Array<JsonFields> = []
+  /** The ids of calls by the ids of their items. */
+  readonly #callIds = new Map<string, Json>()
+  /** The ids of the server's calls, whose events are the server's own. */
+  readonly #calls = new Set<string>()
+  /** Half a character that was shown with its piece, before its other half is known. */
+  #ahead = ""
+  #inOwnCall = false
+  /** The output is not the server's. */
+  #isChanged = false
+  /** Blank text after a call, which is shown together with words that follow. */
+  #blank = ""
+  #usage: Usage | undefined
+
+  constructor(options: NativeOptions) {
+    this.#options = options
+  }
+
+  /** Takes an event of the server. */
+  take({ at, value }: ReplyExtra, out: Array<string>): void {
+    const type = stringOf(value["type"])
+    if (at === "response") return this.#about(type, value, out)
+    if (at === "event") {
+      if (type === "response.output_text.delta" && value["delta"] !== "") return this.#piece(value, out)
+      return this.#emit(value, out)
+    }
+    switch (type) {
+      case "response.output_item.added":
+        return this.#added(value, out)
+      case "response.output_item.done":
+        return this.#done(value, out)
+      case "response.content_part.added":
+        return this.#partAdded(value, out)
+      default:
+        return this.#partDone(value, out)
+    }
+  }
+
+  /** Takes an event of the gateway's, which says the same as those of the server, or what the server does not say. */
+  push(event: ReplyEvent, out: Array<string>): void {
+    switch (event._tag) {
+      case "TextDelta":
+        return this.#text(event.text, out)
+      case "CallStarted":
+        if (this.#calls.has(event.id)) return
+        this.#cut(out)
+        this.#blank = ""
+        this.#inOwnCall = true
+        this.#isChanged = true
+        return this.#ownCall(event, out)
+      case "CallArguments":
+        if (this.#inOwnCall) this.#ownCall(event, out)
+        return
+      case "CallFinished":
+      case "CallCutOff":
+        if (!this.#inOwnCall) return
+        this.#ownCall(event, out)
+        this.#inOwnCall = false
+        return
+      case "UsageReported":
+        this.#usage = event.usage
+        return
+      case "Finish":
+        return this.#finish(event.reason, out)
+      case "ReasoningDelta":
+      case "ReplyExtra":
+    }
+  }
+
+  /** The last events of a reply that fails; what the server says of it comes first. */
+  fail(error: GatewayError, out: Array<string>): void {
+    const last = this.#last ?? {}
+    const response = fieldsOf(last["response"])
+    const stated = fieldsOf(response["error"] ?? last["error"] ?? (last["type"] === "error" ? last : {}))
+    const said = Object.entries(stated).filter(([name, value]) => !eventFields.has(name) && (value ?? "") !== "")
+    const failed = {
+      ...this.#response,
+      ...response,
+      status: "failed",
+      error: { ...errorFields(error), ...Object.fromEntries(said) }
+    }
+    this.#end("response.failed", failed, out)
+  }
+
+  /** The response of a caller who has left. */
+  cancel(): void {
+    this.#finalize({ ...this.#response, status: "cancelled" }, this.#output([]))
+  }
+
+  #about(type: string, event: JsonFields, out: Array<string>): void {
+    if (isFinalType(type)) {
+      this.#last = event
+      return
+    }
+    this.#response = fieldsOf(event["response"])
+    this.#begin()
+    this.#emit(event, out)
+  }
+
+  /** The response is known by the server's id from its first event on. */
+  #begin(): void {
+    if (this.#hasBegun) return
+    this.#hasBegun = true
+    const { begun, own } = this.#options
+    const id = stringOf(this.#response["id"])
+    if (id !== "") own.id = id
+    begun(JSON.stringify(this.#withOwnFields(this.#response, [])), own.id)
+  }
+
+  /** The response by the names that its caller knows. */
+  #ofCaller(response: JsonFields): JsonFields {
+    const { model, previousId } = this.#options
+    return {
+      ...response,
+      ...(Object.hasOwn(response, "model") ? { model } : {}),
+      ...(previousId === undefined ? {} : { previous_response_id: previousId })
+    }
+  }
+
+  #withOwnFields(response: JsonFields, output: ReadonlyArray<Json>): JsonFields {
+    return {
+      ...this.#ofCaller(response),
+      id: this.#options.own.id,
+      output,
+      ...(Object.hasOwn(response, "output_text") && !this.#isChanged ? {} : { output_text: outputText(output) })
+    }
+  }
+
+  /** The index that is shown, of an event within an item of the server's. */
+  #indexOf(event: JsonFields): number | undefined {
+    const index = numberOf(event["output_index"])
+    return index === undefined ? undefined : this.#indexes.get(index) ?? index + this.#shift
+  }
+
+  #emit(event: JsonFields, out: Array<string>): void {
+    const message = this.#message
+    if (message !== undefined && this.#isWithin(message, event)) {
+      if (message.isCut) {
+        // The message has ended for the caller. What the model refuses by is text of the one that follows.
+        if (event["type"] === "response.refusal.delta") this.#text(stringOf(event["delta"]), out)
+        return
+      }
+      this.#show(message, out)
+    }
+    this.#write(event, out)
+  }
+
+  #isWithin({ index, item }: OpenMessage, event: JsonFields): boolean {
+    const at = event["output_index"]
+    return at !== undefined ? at === index : event["item_id"] !== undefined && event["item_id"] === item["id"]
+  }
+
+  #write(event: JsonFields, out: Array<string>): void {
+    const { nextNumber, own } = this.#options
+    this.#begin()
+    const { obfuscation: _, ...kept } = event as JsonFields & { readonly obfuscation?: Json }
+    const written: { [name: string]: Json } = kept
+    const index = this.#indexOf(event)
+    written["sequence_number"] = nextNumber()
+    if (index !== undefined) {
+      written["output_index"] = index
+      written["response_id"] ??= own.id
+      const callId = this.#callIds.get(stringOf(event["item_id"]))
+      if (callId !== undefined) written["call_id"] ??= callId
+    }
+    const { response } = written
+    if (isRecord(response)) written["response"] = this.#ofCaller(response as JsonFields)
+    out.push(`event: ${stringOf(event["type"])}\ndata: ${JSON.stringify(written)}\n\n`)
+  }
+
+  #piece(event: JsonFields, out: Array<string>): void {
+    const message = this.#message
+    if (message === undefined || !this.#isWithin(message, event)) {
+      if (message !== undefined) this.#show(message, out)
+      // Some servers begin a message by its first piece.
+      this.#message = this.#opened({}, event, undefined)
+    } else message.place = event
+    if (this.#message?.isCut === false && this.#pieces.length < mostPieces) this.#pieces.push(event)
+  }
+
+  #opened(item: JsonFields, event: JsonFields, waiting: Array<JsonFields> | undefined): OpenMessage {
+    return {
+      index: numberOf(event["output_index"]),
+      item,
+      waiting,
+      place: event,
+      texts: new Map(),
+      isCut: false,
+      part: undefined
+    }
+  }
+
+  /** Shows what waited for the words of a message. */
+  #show(message: OpenMessage, out: Array<string>): void {
+    const { waiting } = message
+    if (waiting === undefined) return
+    message.waiting = undefined
+    for (const event of waiting) this.#write(event, out)
+  }
+
+  #added(event: JsonFields, out: Array<string>): void {
+    this.#endOwnText(out)
+    const item = fieldsOf(event["item"])
+    const index = numberOf(event["output_index"])
+    if (index !== undefined) {
+      if (this.#indexes.size < mostItems) this.#indexes.set(index, index + this.#shift)
+      this.#options.own.nextIndex = Math.max(this.#options.own.nextIndex, index + this.#shift + 1)
+    }
+    const id = stringOf(item["id"])
+    if (item["call_id"] !== undefined && id !== "" && this.#callIds.size < mostItems) {
+      this.#callIds.set(id, item["call_id"])
+    }
+    if (item["type"] !== "message") return this.#write(event, out)
+    if (this.#message?.isCut === false) this.#show(this.#message, out)
+    this.#pieces = []
+    this.#message = this.#opened(item, event, [event])
+  }
+
+  #partAdded(event: JsonFields, out: Array<string>): void {
+    const message = this.#message
+    if (message === undefined || !this.#isWithin(message, event)) return this.#write(event, out)
+    if (message.isCut) return
+    message.part = event
+    message.place = event
+    if (message.waiting !== undefined && fieldsOf(event["part"])["type"] === "output_text") message.waiting.push(event)
+    else this.#emit(event, out)
+  }
+
+  /** The end of a part, or of its text, with the text that was shown of it. */
+  #partDone(event: JsonFields, out: Array<string>): void {
+    const message = this.#message
+    if (message === undefined || !this.#isWithin(message, event)) return this.#write(event, out)
+    if (message.isCut) return
+    this.#show(message, out)
+    const shown = this.#shownOf(message, event)
+    if (event["type"] === "response.content_part.done") message.part = undefined
+    const part = fieldsOf(event["part"])
+    if (event["text"] !== undefined && event["text"] !== shown) {
+      this.#write({ ...event, text: shown, logprobs: [] }, out)
+    } else if (part["type"] === "output_text" && part["text"] !== shown) {
+      this.#write({ ...event, part: { ...part, text: shown, logprobs: [] } }, out)
+    } else this.#write(event, out)
+  }
+
+  #shownOf({ texts }: OpenMessage, event: JsonFields): string {
+    return texts.get(numberOf(event["content_index"]) ?? 0) ?? ""
+  }
+
+  #done(event: JsonFields, out: Array<string>): void {
+    this.#endOwnText(out)
+    const item = fieldsOf(event["item"])
+    const index = numberOf(event["output_index"])
+    const message = this.#message
+    if (typeof item["call_id"] === "string") this.#calls.add(item["call_id"])
+    if (
+      message !== undefined && item["type"] === "message" &&
+      this.#isWithin(message, { ...event, item_id: item["id"] ?? null })
+    ) {
+      this.#message = undefined
+      if (!message.isCut) {
+        this.#show(message, out)
+        const kept = this.#withShownText(item, message)
+        this.#write(kept === item ? event : { ...event, item: kept }, out)
+        this.#options.own.output.push(JSON.stringify(kept))
+      }
+    } else {
+      this.#write(event, out)
+      this.#options.own.output.push(JSON.stringify(item))
+    }
+    if (index !== undefined) this.#indexes.delete(index)
+  }
+
+  /** The item with the text that was shown; the item itself if that is the server's. */
+  #withShownText(item: JsonFields, { texts }: OpenMessage): JsonFields {
+    const content = listOf(item["content"])
+    const isSame = content.every((part, i) => {
+      const fields = fieldsOf(part)
+      return fields["type"] !== "output_text" || fields["text"] === (texts.get(i) ?? "")
+    })
+    if (isSame) return item
+    this.#isChanged = true
+    return {
+      ...item,
+      content: content.map((part, i) => {
+        const fields = fieldsOf(part)
+        return fields["type"] === "output_text" ? { ...fields, text: texts.get(i) ?? "", logprobs: [] } : part
+      })
+    }
+  }
+
+  #text(text: string, out: Array<string>): void {
+    const message = this.#message
+    if (message === undefined || message.isCut) {
+      const all = this.#blank + text
+      this.#blank = all.trim() === "" ? all : ""
+      if (this.#blank === "") this.#shifted((own) => own.text(all, out))
+      return
+    }
+    const part = numberOf(message.place["content_index"]) ?? 0
+    message.texts.set(part, (message.texts.get(part) ?? "") + text)
+    if (message.waiting !== undefined && text.trim() !== "") this.#show(message, out)
+    for (const event of this.#wordsOf(text, message)) {
+      if (message.waiting === undefined) this.#write(event, out)
+      else message.waiting.push(event)
+    }
+    if ((message.waiting?.length ?? 0) > mostWaiting) this.#show(message, out)
+  }
+
+  /** The events of a piece of text: the server's own, as far as their pieces are the same. */
+  #wordsOf(text: string, { place }: OpenMessage): ReadonlyArray<JsonFields> {
+    const pieces = this.#pieces
+    const found: Array<JsonFields> = []
+    let rest = text.startsWith(this.#ahead) ? text.slice(this.#ahead.length) : text
+    this.#ahead = ""
+    while (rest !== "") {
+      const [first] = pieces
+      const delta = stringOf(first?.["delta"])
+      if (first === undefined || (!rest.startsWith(delta) && !delta.startsWith(rest))) {
+        // Something of the text was taken away.
+        pieces.length = 0
+        const { annotations: _a, item: _i, part: _p, ...at } = first ?? place as JsonFields & {
+          readonly annotations?: Json
+          readonly item?: Json
+          readonly part?: Json
+        }
+        found.push({ ...at, type: "response.output_text.delta", delta: rest, logprobs: [] })
+        return found
+      }
+      if (rest.startsWith(delta)) {
+        pieces.shift()
+        found.push(first)
+        rest = rest.slice(delta.length)
+      } else if (delta.length === rest.length + 1 && isCut(delta)) {
+        pieces.shift()
+        found.push(first)
+        this.#ahead = delta.slice(-1)
+        rest = ""
+      } else {
+        found.push({ ...first, delta: rest, logprobs: [] })
+        pieces[0] = { ...first, delta: delta.slice(rest.length) }
+        rest = ""
+      }
+    }
+    return found
+  }
+
+  /** Ends the open message before a call in its text. A message without words is left out. */
+  #cut(out: Array<string>): void {
+    const { own } = this.#options
+    own.closeText(out)
+    const message = this.#message
+    this.#pieces = []
+    this.#ahead = ""
+    if (message === undefined || message.isCut) return
+    message.isCut = true
+    if (message.waiting !== undefined) {
+      this.#shift--
+      own.nextIndex--
+      return
+    }
+    const content = [...message.texts].toSorted(([a], [b]) => a - b)
+      .map(([, text]) => ({ type: "output_text", text, annotations: [], logprobs: [] }))
+    const last = content.at(-1)
+    const { item: _i, part: _p, delta: _d, logprobs: _l, ...place } = message.place as { readonly [name: string]: Json }
+    if (message.part !== undefined && last !== undefined) {
+      this.#write({ ...place, type: "response.output_text.done", text: last.text, logprobs: [] }, out)
+      this.#write({ ...place, type: "response.content_part.done", part: last }, out)
+    }
+    const item = { ...message.item, status: "completed", content }
+    const { content_index: _c, item_id: _m, ...at } = place
+    this.#write({ ...at, type: "response.output_item.done", item }, out)
+    own.output.push(JSON.stringify(item))
+  }
+
+  #ownCall(event: ReplyEvent, out: Array<string>): void {
+    this.#shifted((own) => own.call(event, out))
+  }
+
+  /** Lets the gateway's renderer make items, after which those of the server have later indexes. */
+  #shifted(make: (own: OwnItems) => void): void {
+    const { own } = this.#options
+    const before = own.nextIndex
+    make(own)
+    this.#shift += own.nextIndex - before
+  }
+
+  /** Ends a message of the gateway's own. */
+  #endOwnText(out: Array<string>): void {
+    this.#blank = ""
+    this.#options.own.closeText(out)
+  }
+
+  /** The items that were shown, and those of the last response where they are the same. */
+  #output(own: ReadonlyArray<Json>): ReadonlyArray<Json> {
+    return own.length > 0 && !this.#isChanged
+      ? own
+      : this.#options.own.output.map((item) => JSON.parse(item) as Json)
+  }
+
+  #finish(reason: FinishReason, out: Array<string>): void {
+    this.#endOwnText(out)
+    const event = this.#last
+    const response = fieldsOf(event?.["response"])
+    const incomplete = incompleteReasons[reason]
+    if (event !== undefined && !(this.#isChanged && incomplete !== undefined && response["status"] === "completed")) {
+      return this.#end(stringOf(event["type"]), response, out)
+    }
+    // The reply ends before the server's end of it: at a sequence, a limit, or a call that was cut off.
+    if (this.#message?.isCut === false) this.#endMessage(incomplete === undefined ? "completed" : "incomplete", out)
+    this.#end(
+      incomplete === undefined ? "response.completed" : "response.incomplete",
+      {
+        ...this.#response,
+        ...response,
+        status: incomplete === undefined ? "completed" : "incomplete",
+        completed_at: incomplete === undefined ? Math.floor(this.#options.now() / 1000) : null,
+        incomplete_details: incomplete === undefined ? null : { reason: incomplete },
+        usage: response["usage"] ?? (this.#usage === undefined ? null : usageFields(this.#usage))
+      },
+      out,
+      true
+    )
+  }
+
+  #endMessage(status: string, out: Array<string>): void {
+    const message = this.#message!
+    this.#show(message, out)
+    this.#isChanged = true
+    this.#message = { ...message, item: { ...message.item, status } }
+    this.#cut(out)
+  }
+
+  #end(type: string, response: JsonFields, out: Array<string>, isEarly = false): void {
+    const { nextNumber } = this.#options
+    this.#begin()
+    const own = isEarly ? [] : listOf(response["output"])
+    const body = this.#finalize(response, this.#output(own))
+    const { response: _r, sequence_number: _s, type: _t, ...more } = isEarly || this.#last?.["type"] === "error"
+      ? {} as JsonRecord
+      : this.#last ?? {}
+    const rest = JSON.stringify(more).slice(1, -1)
+    const fields = `"type":"${type}","sequence_number":${nextNumber()},"response":${body}${
+      rest === "" ? "" : `,${rest}`
+    }`
+    out.push(`event: ${type}\ndata: {${fields}}\n\n`, "data: [DONE]\n\n")
+  }
+
+  #finalize(response: JsonFields, output: ReadonlyArray<Json>): string {
+    const body = JSON.stringify(this.#withOwnFields(response, output))
+    const ids = output.map((item) => stringOf(fieldsOf(item)["id"])).filter((id) =>
+      id !== "" && responseOfItem(id) === undefined
+    )
+    this.#options.finalized(body, this.#options.own.id, ids)
+    return body
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * The request as its caller wrote it, for servers of the same contract: its fields and items, in their order, with those that the gateway
+ * does not know.
+ *
+ * What only the gateway understands is brought to the contract's form: `messages`, a single item or texts in `input`, tools in the form of
+ * chat completions, `stop`, and what `previous_response_id` and references stand for, which are items.
+ */
+import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
+import { isFields } from "../../domain/replyExtras.ts"
+import type { VendorFields } from "../../domain/VendorFields.ts"
+import type { PlacedItem } from "./turns.ts"
+
+/** A function, or a choice of one, without the object that chat completions put it in. */
+const flat = (tool: Json): Json => {
+  if (!isFields(tool)) return tool
+  const { function: inner, ...outer } = tool
+  return outer["type"] === "function" && isFields(inner) ? { ...outer, ...inner } : tool
+}
+
+const isOfContract = (item: Json): boolean =>
+  isRecord(item) && item["type"] !== "item_reference" &&
+  (typeof item["type"] === "string" || Object.hasOwn(item, "role"))
+
+/** The caller's own `input`, unless the gateway has to write it. */
+const ownInput = ({ input, messages, previous_response_id: previous }: JsonRecord): Json | undefined => {
+  if ((previous ?? null) !== null || (messages ?? null) !== null || (input ?? null) === null) return undefined
+  const sent = input as Json
+  return typeof sent === "string" || (Array.isArray(sent) && sent.every(isOfContract)) ? sent : undefined
+}
+
+/** Fields that the gateway applies itself. */
+const applied: ReadonlySet<string> = new Set(["messages", "stop"])
+
+/** The fields of the request, from its body as it was parsed and from the items of its conversation. */
+export const ownRequest = (
+  sent: JsonRecord,
+  items: ReadonlyArray<PlacedItem>,
+  betas: string | undefined
+): VendorFields => {
+  const fields: { [name: string]: Json } = {}
+  const input = ownInput(sent)
+  const isExpanded = input === undefined && items.length > 0
+  for (const [name, value] of Object.entries(sent as JsonFields)) {
+    if (applied.has(name) || name === "__proto__") continue
+    if (isExpanded && (name === "input" || name === "previous_response_id")) continue
+    fields[name] = name === "tools" && Array.isArray(value)
+      ? value.map(flat)
+      : name === "tool_choice"
+      ? flat(value)
+      : value
+  }
+  if (isExpanded) fields["input"] = items.map(({ item, sent }) => sent ?? item as Json)
+  const own = { vendor: "responses", fields, wholeElement: true } as const
+  return betas === undefined ? own : { ...own, headers: { "openai-beta": betas } }
+}
+
+/** The caller's choices of the vendor's unfinished features; those of the connection are the gateway's own. */
+export const betasOf = (header: string | undefined): string | undefined => {
+  const betas = (header ?? "").split(",").map((beta) => beta.trim())
+    .filter((beta) => beta !== "" && !beta.startsWith("responses_websockets"))
+  return betas.length === 0 ? undefined : betas.join(", ")
+}

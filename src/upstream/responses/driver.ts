@@ -1,0 +1,143 @@
+/**
+ * Completions by the Responses API of an OpenAI-compatible server, `POST {base_url}/responses`. The rest of the server is the business of
+ * the `openai` driver.
+ */
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { startCooperatively } from "../../config/clock/cooperative.ts"
+import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
+import type { Conversation } from "../../domain/Conversation.ts"
+import { isOfContract } from "../../domain/families/responses.ts"
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import { monotonicMillis } from "../../domain/time.ts"
+import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { asCount, parseJson } from "../json.ts"
+import { isError as isOtherError } from "../server/errorFacts.ts"
+import { passes } from "../server/fieldPolicy.ts"
+import type { CompletionCall, ServerClient } from "../server/ServerClient.ts"
+import type { ServerModel, ServerOptions } from "../server/ServerOptions.ts"
+import { saysThinking } from "../server/thinking.ts"
+import type { CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
+import { eventDecoder, type SentThinking } from "./decodeEvents.ts"
+import {
+  countRequest,
+  leastOutputTokens,
+  type ModelOptions,
+  ownRequest,
+  responsesRequest,
+  sendsField
+} from "./requestBody.ts"
+
+/** True if an object is an error instead of a response, which has an `error` that is `null`. */
+export const isError = (value: JsonRecord): boolean => value["type"] === "error" || isOtherError(value)
+
+/** Milliseconds for which a server without an endpoint is not asked for it again. */
+export const missingFor = 10 * 60_000
+
+/** True for the refusal of a server that does not have the endpoint, and not of one that lacks the model. */
+export const lacksEndpoint = (failure: UpstreamFailure): boolean =>
+  failure.kind === "refused" && !refusesModel(failure) &&
+  (failure.status === 404 || failure.status === 405 || failure.status === 501)
+
+/** The failure of a server that counts no tokens. */
+export const noCounts = new UpstreamFailure({ phase: "completion", kind: "refused", status: 501 })
+
+/** Models that are remembered. */
+const mostSealless = 1_000
+
+/** The headers of a caller of this contract. */
+const headersOf = ({ vendorFields }: Conversation) =>
+  vendorFields?.vendor === "responses" ? vendorFields.headers : undefined
+
+/** The part of a driver that is the API's own. */
+export type ResponsesApi = Pick<Driver, "family" | "sends" | "complete" | "countTokens">
+
+/** Makes the API's part of a driver. */
+export const makeResponsesApi = (client: ServerClient, options: ServerOptions): ResponsesApi => {
+  const entries = new Map<string, ServerModel>(options.models.map((model) => [model.id, model]))
+  const policy = options.fields ?? "pass"
+  const isPassed = passes(policy)
+  const thinking: SentThinking = { text: false }
+  /** The server gets the tools and items of the contract as the caller wrote them. */
+  const speaks = (options.tools ?? "native") === "native"
+  /** Models that refuse to seal thinking, because they have none. */
+  const sealless = new Set<string>()
+  const asked = (model: UpstreamModel) => {
+    const entry = entries.get(model.id)
+    const said: ModelOptions = {
+      speaks,
+      tools: options.tools === "prompt" ? "prompt" : "native",
+      words: entry?.thinking,
+      seals: entry?.thinking !== "none" && !sealless.has(model.id),
+      shows: model.reasoning,
+      policy,
+      history: options.historyReasoning,
+      readsThinking: thinking.text
+    }
+    return { model: { id: model.id, name: entry?.model ?? model.id }, said }
+  }
+
+  function* say({ conversation, isWhole, model: requested }: CompletionRequest): Cooperative<CompletionCall> {
+    const { model, said } = asked(requested)
+    return {
+      model,
+      path: "/responses",
+      body: yield* responsesRequest(model.name, conversation, said, isWhole),
+      headers: headersOf(conversation),
+      id: `resp_${crypto.randomUUID().replaceAll("-", "")}`,
+      chunks: eventDecoder({ passesEvents: isNative(conversation), thinking })
+    }
+  }
+
+  const isNative = (conversation: Conversation): boolean => speaks && ownRequest(conversation) !== undefined
+
+  /** True for the first refusal of what the gateway asks for by itself. */
+  const refusesSeals = (
+    { conversation, model }: CompletionRequest,
+    { message = "", status }: UpstreamFailure
+  ): boolean =>
+    status === 400 && !isNative(conversation) && !sealless.has(model.id) && sealless.size < mostSealless &&
+    /encrypted[ _.]content/i.test(message.slice(0, 2_000))
+
+  /** Monotonic milliseconds up to which the server is known not to count tokens. */
+  let countsFrom = -Infinity
+
+  const count = Effect.fnUntraced(function*({ conversation, model: requested, token }: CountRequest) {
+    const { model, said } = asked(requested)
+    const body = yield* startCooperatively(countRequest(model.name, conversation, said))
+    const headers = headersOf(conversation)
+    const exchange = yield* client.start("POST", "/responses/input_tokens", token, "completion", body, headers)
+    const text = yield* client.readBody(exchange)
+    const parsed = client.isAnswer(exchange) ? parseJson(text) : undefined
+    const tokens = asCount(isRecord(parsed) ? parsed["input_tokens"] : undefined)
+    return tokens ?? (yield* yield* client.refusal("completion", exchange, text, token, model))
+  }, Effect.scoped)
+
+  const countTokens = (request: CountRequest): Effect.Effect<number, UpstreamFailure> =>
+    Effect.clockWith((clock: Clock.Clock) =>
+      monotonicMillis(clock) < countsFrom
+        ? Effect.fail(noCounts)
+        : Effect.tapError(count(request), (failure) =>
+          Effect.sync(() => {
+            if (lacksEndpoint(failure)) countsFrom = monotonicMillis(clock) + missingFor
+          }))
+    )
+
+  return {
+    ...(speaks ? { family: "responses" as const } : {}),
+    sends: {
+      sampling: (name, _, conversation) => isNative(conversation) || name === "temperature" || name === "topP",
+      leastOutput: leastOutputTokens,
+      thinking: (model, said) => saysThinking(said, entries.get(model.id)?.thinking),
+      fields: sendsField(policy),
+      vendorFields: (name, path) => path !== "" || isOfContract(name) || isPassed(name)
+    },
+    complete: (request) =>
+      Effect.catchIf(client.complete(request, say), (failure) => refusesSeals(request, failure), () => {
+        sealless.add(request.model.id)
+        return client.complete(request, say)
+      }),
+    countTokens
+  }
+}

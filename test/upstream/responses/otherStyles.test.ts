@@ -1,0 +1,223 @@
+/** Callers of other styles in front of a Responses server: loops of tools with sealed thinking, and what its replies become. */
+import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
+import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
+import { makeMovedClock } from "../../support/movedClock.ts"
+import type { OpenAiServer } from "../../support/openaiServer.ts"
+import {
+  callItem,
+  events,
+  eventsOf,
+  json,
+  messageItem,
+  reasoningItem,
+  responseOf,
+  said,
+  startResponsesServer,
+  streamed
+} from "../../support/responsesServer.ts"
+
+type Fields = { readonly [field: string]: unknown }
+
+const clock = makeMovedClock({ still: true })
+
+let server: OpenAiServer
+let gateway: RunningGateway
+beforeEach(async () => {
+  server = await startResponsesServer()
+})
+afterEach(async () => {
+  await gateway.stop()
+  await server.stop()
+})
+
+const start = async (config: object = {}) => {
+  gateway = await startGateway(
+    JSON.parse(JSON.stringify({
+      accounts: [{ token: "sk-1" }, { token: "sk-2" }],
+      upstream: { driver: "responses", base_url: server.baseUrl, timeouts: { queue: 0 } },
+      ...config
+    })),
+    { clock }
+  )
+}
+
+const post = async (path: string, body: object) => {
+  const response = await fetch(gateway.url + path, {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "upstream-reasoner", ...body })
+  })
+  return { response, body: await response.json() as Fields }
+}
+
+const chat = (messages: ReadonlyArray<object>, more: object = {}) => post("/v1/chat/completions", { messages, ...more })
+
+const sent = (index = 0) => server.requests[index]?.body["input"] as ReadonlyArray<Fields>
+
+describe("a loop of tools", () => {
+  const tools = ["f", "g"].map((name) => ({ type: "function", function: { name, parameters: { type: "object" } } }))
+  const first = reasoningItem("One.", { id: "rs_1" })
+  const second = reasoningItem("Two.", { id: "rs_2" })
+  const { status: _, ...firstBack } = first
+  const { status: __, ...secondBack } = second
+  const calls = [first, callItem("f", { a: 1 }), second, callItem("g", { b: 2 })]
+
+  it("takes each item of reasoning back to the server before the call that it led to", async () => {
+    await start()
+    server.answer(() => streamed(responseOf(calls)))
+    const { body } = await chat([{ role: "user", content: "Go" }], { tools })
+    const [choice] = body["choices"] as ReadonlyArray<{ readonly message: Fields }>
+    const message = choice!.message
+    assert.notInclude(JSON.stringify(message), "c2VhbA")
+    server.answer(() => said("Done"))
+    const results = ["f", "g"].map((name) => ({ role: "tool", tool_call_id: `call_${name}`, content: `of ${name}` }))
+    await chat([{ role: "user", content: "Go" }, message, ...results], { tools })
+    const call = (name: string, args: string) => ({
+      type: "function_call",
+      call_id: `call_${name}`,
+      name,
+      arguments: args
+    })
+    const output = (name: string) => ({ type: "function_call_output", call_id: `call_${name}`, output: `of ${name}` })
+    assert.deepStrictEqual(sent(), [
+      { type: "message", role: "user", content: "Go" },
+      firstBack,
+      call("f", `{"a":1}`),
+      secondBack,
+      call("g", `{"b":2}`),
+      output("f"),
+      output("g")
+    ])
+  })
+
+  it("takes it back for callers of messages and of content generation too", async () => {
+    await start()
+    server.answer(() => streamed(responseOf([first, callItem("f", {})])))
+    await post("/v1/messages", {
+      max_tokens: 99,
+      messages: [{ role: "user", content: "Go" }],
+      tools: [{ name: "f", input_schema: { type: "object" } }]
+    })
+    server.answer(() => said("Done"))
+    await post("/v1/messages", {
+      max_tokens: 99,
+      messages: [
+        { role: "user", content: "Go" },
+        { role: "assistant", content: [{ type: "tool_use", id: "call_f", name: "f", input: {} }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "call_f", content: "of f" }] }
+      ],
+      tools: [{ name: "f", input_schema: { type: "object" } }]
+    })
+    assert.deepStrictEqual(sent()[1], firstBack)
+  })
+})
+
+describe("thinking without a seal", () => {
+  const history = [
+    { role: "user", content: "A" },
+    { role: "assistant", content: "B", reasoning_content: "Hm." },
+    { role: "user", content: "C" }
+  ]
+  const types = () => sent().map(({ type }) => type)
+
+  it("goes back only to a server that has sent thinking itself", async () => {
+    await start()
+    server.answer(() => said("Hello"))
+    await chat(history)
+    assert.deepStrictEqual(types(), ["message", "message", "message"])
+    const thought = reasoningItem("", { summary: [], content: [{ type: "reasoning_text", text: "Hm." }] })
+    server.answer(() => streamed(responseOf([thought, messageItem("Hello")])))
+    await chat([{ role: "user", content: "A" }])
+    server.answer(() => said("Hello"))
+    await chat(history)
+    assert.deepStrictEqual(sent()[1], {
+      type: "reasoning",
+      summary: [],
+      content: [{ type: "reasoning_text", text: "Hm." }]
+    })
+  })
+})
+
+describe("a model that seals no thinking", () => {
+  it("is asked again without, in the same try, and not for it again", async () => {
+    await start()
+    server.answer(({ body }) =>
+      "include" in body
+        ? json(400, { error: { message: "Encrypted content is not supported with this model.", param: "include" } })
+        : said("Hello")
+    )
+    for (let i = 0; i < 2; i++) {
+      const { response } = await chat([{ role: "user", content: "A" }])
+      assert.strictEqual(response.status, 200)
+    }
+    assert.deepStrictEqual(server.requests.map(({ body }) => "include" in body), [true, false, false])
+    assert.strictEqual(server.requests[0]?.key, server.requests[1]?.key)
+  })
+})
+
+describe("what a server says beyond text", () => {
+  it("becomes the style's own: messages one after another, citations, pictures, refusals, log probabilities", async () => {
+    await start()
+    const cited = { type: "url_citation", start_index: 0, end_index: 2, title: "T", url: "https://a.test" }
+    const logprobs = [{ token: "A", bytes: [65], logprob: -1, top_logprobs: [] }]
+    const picture = {
+      id: "ig_1",
+      type: "image_generation_call",
+      status: "completed",
+      result: "aGk=",
+      output_format: "png"
+    }
+    const parts = (text: string) => [{ type: "output_text", text, annotations: [cited], logprobs: [] }]
+    const response = responseOf([
+      messageItem("First.", { id: "msg_1" }),
+      messageItem("Next", { id: "msg_2", content: parts("Next") }),
+      picture
+    ])
+    server.answer(() => ({
+      pieces: [
+        events(
+          ...eventsOf(response).map((event) =>
+            event["type"] === "response.output_text.delta" && event["delta"] === "Firs" ? { ...event, logprobs } : event
+          )
+        )
+      ]
+    }))
+    const { body } = await chat([{ role: "user", content: "A" }], { logprobs: true })
+    const [choice] = body["choices"] as ReadonlyArray<{ readonly message: Fields; readonly logprobs: Fields }>
+    const { type, ...page } = cited
+    assert.deepInclude(choice?.message, {
+      content: "First.\n\nNext",
+      annotations: [{ type, url_citation: page }],
+      images: [{ type: "image_url", image_url: { url: "data:image/png;base64,aGk=" } }]
+    })
+    assert.deepStrictEqual(choice?.logprobs, { content: logprobs })
+
+    const refusal = messageItem("", { content: [{ type: "refusal", refusal: "No." }] })
+    server.answer(() => streamed(responseOf([refusal])))
+    const refused = await chat([{ role: "user", content: "A" }])
+    assert.nestedPropertyVal(refused.body, "choices[0].message.refusal", "No.")
+  })
+})
+
+describe("an account that is limited", () => {
+  it("is left alone for as long as the message says", async () => {
+    await start({ accounts: [{ token: "sk-1" }, { token: "sk-2" }] })
+    const limited = {
+      type: "response.failed",
+      response: responseOf([], {
+        status: "failed",
+        error: { code: "rate_limit_exceeded", message: "Rate limit reached. Please try again in 20.5s." }
+      })
+    }
+    server.answer(({ key }) => key === "sk-1" ? { pieces: [events(limited)] } : said("Hello"))
+    for (let i = 0; i < 3; i++) {
+      const { response } = await chat([{ role: "user", content: "A" }])
+      assert.strictEqual(response.status, 200)
+    }
+    assert.deepStrictEqual(server.requests.map(({ key }) => key), ["sk-1", "sk-2", "sk-2", "sk-2"])
+    server.answer(() => ({ pieces: [events(limited)] }))
+    const { response } = await chat([{ role: "user", content: "A" }])
+    assert.strictEqual(response.status, 429)
+    assert.strictEqual(response.headers.get("retry-after"), "21")
+  })
+})
