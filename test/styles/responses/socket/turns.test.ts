@@ -3,6 +3,7 @@ import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vi
 import type { JsonRecord } from "../../../../src/domain/json.ts"
 import { businessKey, type RunningGateway, startGateway } from "../../../support/gateway.ts"
 import { parseFrames } from "../../../support/sse.ts"
+import { untilHolds } from "../../../support/until.ts"
 import { Client, type Event, model } from "./client.ts"
 
 let gateway: RunningGateway
@@ -263,6 +264,27 @@ describe("an error", () => {
     assert.strictEqual(failed!.type, "response.steer.failed")
     assert.strictEqual(failed!.error!.code, "steering_not_supported")
     assert.deepStrictEqual(failed!["steer"], steer)
+  })
+})
+
+describe("an event", () => {
+  it("of any length arrives whole", async () => {
+    const client = await open()
+    const ask = (input: string) => client.send({ type: "response.steer", previous_response_id: "resp_1", input })
+    const returned = async (count: number) => {
+      await untilHolds(() => client.events.length === count)
+      return client.events.at(-1) as Event & { readonly steer: { readonly input: string } }
+    }
+    ask("")
+    const rest = JSON.stringify(await returned(1)).length
+    // The frames of a server have lengths of three sizes.
+    const lengths = [65_534, 65_535, 65_536, 65_537, 200_000].map((length) => length - rest)
+    for (const [i, length] of lengths.entries()) {
+      for (const [j, input] of ["x".repeat(length), "ü".repeat(length / 2)].entries()) {
+        ask(input)
+        assert.strictEqual((await returned(2 + 2 * i + j)).steer.input, input)
+      }
+    }
   })
 })
 
