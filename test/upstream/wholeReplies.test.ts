@@ -11,8 +11,9 @@ import { generate } from "./matrix/generate.ts"
 import { messages } from "./matrix/messages.ts"
 import { openai } from "./matrix/openai.ts"
 import { sharedReplies } from "./matrix/replies.ts"
+import { responses } from "./matrix/responses.ts"
 
-const drivers: ReadonlyArray<MatrixDriver> = [openai, messages, generate]
+const drivers: ReadonlyArray<MatrixDriver> = [openai, responses, messages, generate]
 
 let stops: Array<() => Promise<unknown>> = []
 afterEach(async () => {
