@@ -4,7 +4,6 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -38,21 +37,19 @@ export const CurrentCollector = Context.Reference<Effect.Effect<void>>("model-ga
   defaultValue: () => collectAll
 })
 
-/** Collects once after each burst, when no request is open and none has come for 15 to 30 seconds. */
-export const layerIdleMemory: Layer.Layer<never, never, Lifecycle> = Layer.effectDiscard(
-  Effect.gen(function*() {
-    const lifecycle = yield* Lifecycle
-    const collectAll = yield* CurrentCollector
-    let seen = 0
-    let collected = 0
-    const look = Effect.suspend(() => {
-      const begun = lifecycle.begun()
-      const isIdle = begun === seen && lifecycle.active() === 0
-      seen = begun
-      if (!isIdle || begun - collected < leastRequests) return Effect.void
-      collected = begun
-      return collectAll
-    })
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(lookEvery), look)))
+/** Collects once after each burst, when no request is open and none has come for 15 to 30 seconds. Runs in the scope. */
+export const collectWhenIdle = Effect.gen(function*() {
+  const lifecycle = yield* Lifecycle
+  const collectAll = yield* CurrentCollector
+  let seen = 0
+  let collected = 0
+  const look = Effect.suspend(() => {
+    const begun = lifecycle.begun()
+    const isIdle = begun === seen && lifecycle.active() === 0
+    seen = begun
+    if (!isIdle || begun - collected < leastRequests) return Effect.void
+    collected = begun
+    return collectAll
   })
-)
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(lookEvery), look)))
+})

@@ -27,7 +27,7 @@ import { builtAssets } from "./assets.ts"
 import { announce } from "./banner.ts"
 import { ConsoleRoutes } from "./console/routes.ts"
 import { GatewayRoutes, gatewayServices, routerConfig } from "./Gateway.ts"
-import { layerIdleMemory } from "./idleMemory.ts"
+import { collectWhenIdle } from "./idleMemory.ts"
 import { inheritedSocket } from "./inheritedSocket.ts"
 import type { ListenOptions } from "./listen.ts"
 import { isTerminal, layerLogging } from "./loggers.ts"
@@ -88,7 +88,6 @@ const serveServices = <A, E, R, E2, R2>(
       }))
     ),
     Layer.provideMerge(Layer.effectDiscard(opening)),
-    Layer.provideMerge(layerIdleMemory),
     Layer.provideMerge(services),
     Layer.provide(Layer.succeed(CurrentShutdown, shutdown)),
     Layer.provideMerge(node.server),
@@ -126,9 +125,10 @@ export const serve = Effect.gen(function*() {
   const named = id === undefined
     ? Layer.empty
     : Layer.merge(Layer.succeed(References.CurrentLogAnnotations, { node: id }), Layer.succeed(GivenNodeId, id))
-  const opening = machine?.announces === false
+  const announced = machine?.announces === false
     ? Effect.void
     : Effect.andThen(announce(isTerminal), inherited === undefined ? warnOfLoopback(host) : Effect.void)
+  const opening = Effect.andThen(announced, collectWhenIdle)
   const gateway = shared === undefined
     ? serveServices(listen, NodeGatewayServices, opening).pipe(
       Layer.provide(UsageStore.layer),

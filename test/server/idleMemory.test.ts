@@ -1,13 +1,13 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { CurrentCollector, layerIdleMemory } from "../../src/server/idleMemory.ts"
+import { collectWhenIdle, CurrentCollector } from "../../src/server/idleMemory.ts"
 import { Lifecycle } from "../../src/server/Lifecycle.ts"
 
 const setup = (then: (lifecycle: Lifecycle["Service"], collected: () => number) => Effect.Effect<void>) => {
   let collected = 0
   const collector = Layer.succeed(CurrentCollector, Effect.sync(() => void collected++))
-  const layer = Layer.provideMerge(layerIdleMemory, Layer.merge(Lifecycle.layer, collector))
+  const layer = Layer.provideMerge(Layer.effectDiscard(collectWhenIdle), Layer.merge(Lifecycle.layer, collector))
   return Effect.provide(Effect.flatMap(Lifecycle, (lifecycle) => then(lifecycle, () => collected)), layer)
 }
 
