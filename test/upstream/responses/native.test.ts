@@ -453,6 +453,39 @@ describe("a reply", () => {
     leaving.abort()
     await server.until(([first]) => first?.outcome === "aborted")
   })
+
+  it("that a caller left gives its slot back", async () => {
+    const narrow = await startGateway({
+      accounts: [{ token: "sk-1" }],
+      upstream: {
+        driver: "responses",
+        base_url: server.baseUrl,
+        account_max_inflight: 1,
+        account_max_queue: 1,
+        timeouts: { queue: 60 }
+      }
+    })
+    try {
+      server.answer((_, i) =>
+        i === 0 ? { pieces: [events(...eventsOf(response).slice(0, 6))], after: "hang" } : said("Hello")
+      )
+      const leaving = new AbortController()
+      const asking = (signal?: AbortSignal) =>
+        fetch(`${narrow.url}/v1/responses`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+          body: JSON.stringify({ model: "upstream-chat", input: "Hi", stream: true }),
+          ...(signal === undefined ? {} : { signal })
+        })
+      const first = await asking(leaving.signal)
+      await first.body?.getReader().read()
+      const second = asking()
+      leaving.abort()
+      assert.include(await (await second).text(), "response.completed")
+    } finally {
+      await narrow.stop()
+    }
+  })
 })
 
 describe("a call in the text", () => {
