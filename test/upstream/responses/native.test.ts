@@ -235,7 +235,7 @@ describe("a request", () => {
   it("has no field that its caller did not send", async () => {
     server.answer(() => said("Hello"))
     await ask({ input: "Hi" })
-    assert.deepStrictEqual(server.requests[0]?.body, { model: "server-model", input: "Hi", stream: true })
+    assert.deepStrictEqual(server.requests[0]?.body, { model: "server-model", input: "Hi", stream: false })
   })
 
   it("has the vendor's form where only the gateway reads another one", async () => {
@@ -250,7 +250,7 @@ describe("a request", () => {
     assert.deepStrictEqual(server.requests[0]?.body, {
       model: "server-model",
       input: [{ type: "message", role: "user", content: "Hi" }],
-      stream: true,
+      stream: false,
       tools: [{ type: "function", name: "f", parameters }],
       tool_choice: { type: "function", name: "f" }
     })
@@ -279,7 +279,7 @@ describe("a request", () => {
         { type: "message", role: "user", content: "Go on" }
       ],
       metadata: { a: "b" },
-      stream: true
+      stream: false
     })
     assert.strictEqual(second["previous_response_id"], "resp_first")
     const stored = await fetch(`${gateway.url}/v1/responses/resp_first`, {
