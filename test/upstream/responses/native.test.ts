@@ -573,6 +573,11 @@ describe("a failure after the first item", () => {
         "response.model": "upstream-chat",
         "response.id": "resp_server_1"
       })
+      // What was shown of the message is in the response, as incomplete.
+      assert.deepNestedInclude(last, {
+        "response.output[0].status": "incomplete",
+        "response.output[0].content[0].text": "Hell"
+      })
       assert.strictEqual(server.requests.length, 1)
     }
   })
@@ -596,6 +601,16 @@ describe("a failure after the first item", () => {
       assert.strictEqual(server.requests.length, 2)
       assert.notStrictEqual(server.requests[0]?.key, server.requests[1]?.key)
     }
+  })
+})
+
+describe("a message of the server within its stream", () => {
+  it("has no key", async () => {
+    const error = { code: "server_error", message: "The key sk-secret-of-mine is odd" }
+    const shownFirst = eventsOf(responseOf([messageItem("Hello")])).slice(0, 5)
+    server.answer(() => ({ pieces: [events(...shownFirst, { type: "error", ...error })] }))
+    const last = (await stream({ input: "Hi" })).at(-1)
+    assert.nestedPropertyVal(last, "response.error.message", "The key [token] is odd")
   })
 })
 
