@@ -453,6 +453,39 @@ describe("a reply", () => {
     leaving.abort()
     await server.until(([first]) => first?.outcome === "aborted")
   })
+
+  it("that a caller left gives its slot back", async () => {
+    const narrow = await startGateway({
+      accounts: [{ token: "sk-1" }],
+      upstream: {
+        driver: "responses",
+        base_url: server.baseUrl,
+        account_max_inflight: 1,
+        account_max_queue: 1,
+        timeouts: { queue: 60 }
+      }
+    })
+    try {
+      server.answer((_, i) =>
+        i === 0 ? { pieces: [events(...eventsOf(response).slice(0, 6))], after: "hang" } : said("Hello")
+      )
+      const leaving = new AbortController()
+      const asking = (signal?: AbortSignal) =>
+        fetch(`${narrow.url}/v1/responses`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+          body: JSON.stringify({ model: "upstream-chat", input: "Hi", stream: true }),
+          ...(signal === undefined ? {} : { signal })
+        })
+      const first = await asking(leaving.signal)
+      await first.body?.getReader().read()
+      const second = asking()
+      leaving.abort()
+      assert.include(await (await second).text(), "response.completed")
+    } finally {
+      await narrow.stop()
+    }
+  })
 })
 
 describe("a call in the text", () => {
@@ -540,6 +573,11 @@ describe("a failure after the first item", () => {
         "response.model": "upstream-chat",
         "response.id": "resp_server_1"
       })
+      // What was shown of the message is in the response, as incomplete.
+      assert.deepNestedInclude(last, {
+        "response.output[0].status": "incomplete",
+        "response.output[0].content[0].text": "Hell"
+      })
       assert.strictEqual(server.requests.length, 1)
     }
   })
@@ -563,6 +601,16 @@ describe("a failure after the first item", () => {
       assert.strictEqual(server.requests.length, 2)
       assert.notStrictEqual(server.requests[0]?.key, server.requests[1]?.key)
     }
+  })
+})
+
+describe("a message of the server within its stream", () => {
+  it("has no key", async () => {
+    const error = { code: "server_error", message: "The key sk-secret-of-mine is odd" }
+    const shownFirst = eventsOf(responseOf([messageItem("Hello")])).slice(0, 5)
+    server.answer(() => ({ pieces: [events(...shownFirst, { type: "error", ...error })] }))
+    const last = (await stream({ input: "Hi" })).at(-1)
+    assert.nestedPropertyVal(last, "response.error.message", "The key [token] is odd")
   })
 })
 
