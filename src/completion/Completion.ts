@@ -26,6 +26,7 @@ import { CompletionAttempt } from "./CompletionAttempt.ts"
 import type { CompletedReply, CompletionInput, CompletionOutput } from "./CompletionInput.ts"
 import { countUpstream } from "./countUpstream.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
+import { startsNextReply } from "./RequestStats.ts"
 import { CurrentSharedCalls, SealedCalls } from "./SealedCalls.ts"
 import { replyStarter } from "./startReply.ts"
 import { toolChoiceFault } from "./toolPolicy.ts"
@@ -38,6 +39,8 @@ const tooMuchHeld = gatewayError(
   "All requests together hold too much memory (limits.buffered_bytes)",
   { retryAfter: 5 }
 )
+
+const isTooLong = (error: GatewayError): boolean => error.code === "context_length_exceeded"
 
 /** Runs completions. */
 export class Completion extends Context.Service<Completion, {
@@ -82,8 +85,12 @@ export class Completion extends Context.Service<Completion, {
       traced: boolean,
       whole: boolean,
       output: (reply: OpenReply) => Effect.Effect<A>
-    ) =>
-      admitted(input, () => {
+    ) => {
+      const attempted = <A>(
+        input: CompletionInput,
+        whole: boolean,
+        output: (reply: OpenReply) => Effect.Effect<A>
+      ): Effect.Effect<A, GatewayError> => {
         const { config, request: { held } } = input
         if (!held.add(0)) return Effect.fail(tooMuchHeld)
         const keepsReply = whole || input.kept === true
@@ -96,8 +103,26 @@ export class Completion extends Context.Service<Completion, {
           whole,
           output
         })
-        return new Attempts(work, { accounts, deadlines, config, scope, traced }).open()
+        const opening = new Attempts(work, { accounts, deadlines, config, scope, traced }).open()
+        if (input.shorter === undefined) return opening
+        return Effect.catchIf(opening, isTooLong, (error) => {
+          const shorter = input.shorter?.()
+          return shorter === undefined
+            ? Effect.fail(error)
+            : attempted({ ...input, conversation: shorter, shorter: undefined }, whole, output)
+        })
+      }
+      return admitted(input, () => {
+        const { before } = input
+        if (before === undefined) return attempted(input, whole, output)
+        const { conversation, shorter } = before
+        return attempted({ ...input, conversation, shorter }, true, wholeOf).pipe(
+          Effect.tap(() => Effect.sync(() => startsNextReply(input.request.stats))),
+          Effect.flatMap(before.next),
+          Effect.flatMap((conversation) => attempted({ ...input, conversation }, whole, output))
+        )
       })
+    }
 
     const open = <A>(
       input: CompletionInput,

@@ -9,7 +9,9 @@ import * as Stream from "effect/Stream"
 import type { CompletedReply, CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
+import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { replyOf } from "../../domain/Reply.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { holdPrompt, withRest } from "../../http/jsonBody.ts"
@@ -17,17 +19,29 @@ import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/RequestContext.ts"
 import { beforeReply } from "../../http/WorkLimit.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
-import { findModel, makeResponder } from "../shared/responder.ts"
+import { findModel, makeResponder, type Opening } from "../shared/responder.ts"
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
+import { compactionItem, keptTexts } from "./compaction/compactedItems.ts"
+import { compactedResponse, continuing } from "./compaction/compactedResponse.ts"
+import { asStream, makeCompactions, withoutText } from "./compaction/Compactions.ts"
+import { summaryRequest } from "./compaction/prompt.ts"
 import { decodeResponse } from "./decode.ts"
 import { responseId, responseSeed } from "./ids.ts"
 import { listInputItems } from "./listItems.ts"
-import { readCountRequest, readResponseRequest } from "./readRequest.ts"
+import { readCompactRequest, readCountRequest, readResponseRequest } from "./readRequest.ts"
 import { responseFrames } from "./render.ts"
-import { storedReferences } from "./requestItems.ts"
+import { type DecodeOptions, storedReferences } from "./requestItems.ts"
 import { inProgressText, responseInfo } from "./responseText.ts"
 import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
 import { type OpenResponse, ResponsesStore, type StoredResponse } from "./store/ResponsesStore.ts"
+
+/** A violated `tool_choice` concerns the model's reply, not the request, so the stream reports it (spec "States and transitions"). */
+const reportsViolation = (id: string) => (opening: Opening): Opening =>
+  Effect.catchIf(
+    opening,
+    (error) => error.code === "tool_choice_violation",
+    (error): Effect.Effect<CompletionOutput> => Effect.succeed({ id, driver: "", events: Stream.fail(error) })
+  )
 
 const notFound = (id: string) =>
   gatewayError("not_found", `The response "${id.slice(0, 200)}" does not exist or has expired`)
@@ -38,6 +52,7 @@ export const ResponsesHandlers = groupRoutes(
     const responder = yield* makeResponder
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
+    const { readSummary, sealed } = yield* makeCompactions
 
     const find = Effect.fnUntraced(function*(id: string) {
       const stored = yield* store.get((yield* CurrentCaller).owner, id)
@@ -67,7 +82,8 @@ export const ResponsesHandlers = groupRoutes(
             bodyVendorFields: sent.bodyVendorFields,
             wideInput: config.compat.wide_input_strict_output,
             stored: yield* referenced(caller.owner, body),
-            limits: config.limits
+            limits: config.limits,
+            readSummary
           }))
         )
         for (const path of ignored) noteIgnored(stats, path)
@@ -85,14 +101,16 @@ export const ResponsesHandlers = groupRoutes(
         const stream = stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
-        const { conversation, ignored, items, taken, targets } = yield* Effect.fromResult(
-          yield* startCooperatively(decodeResponse(body, {
-            bodyVendorFields: sent.bodyVendorFields,
-            wideInput: config.compat.wide_input_strict_output,
-            stored: yield* referenced(caller.owner, body),
-            limits: config.limits
-          }))
-        )
+        const options: DecodeOptions = {
+          bodyVendorFields: sent.bodyVendorFields,
+          wideInput: config.compat.wide_input_strict_output,
+          stored: yield* referenced(caller.owner, body),
+          limits: config.limits,
+          readSummary
+        }
+        const decoded = yield* Effect.fromResult(yield* startCooperatively(decodeResponse(body, options)))
+        const { asked, ignored, items, taken, targets } = decoded
+        const conversation = withRest(decoded.conversation, sent)
         for (const path of ignored) noteIgnored(stats, path)
         if (taken > 0) yield* holdPrompt(taken)
         const seed = responseSeed(crypto.randomUUID())
@@ -104,12 +122,35 @@ export const ResponsesHandlers = groupRoutes(
         // A caller may use any number of direct tokens, so they share one part of the store.
         const share = caller._tag === "Direct" ? "direct" : caller.owner
 
+        let seal: string | undefined
+        const compaction = () => seal
+        const keepSeal = (reply: CompletedReply) =>
+          Effect.map(sealed(reply, body.model), (made) => {
+            seal = made
+            return made
+          })
+        const isDue = typeof asked === "number" &&
+          (yield* startCooperatively(estimateCooperatively(conversation))) >= asked
+        const compacted = (reply: CompletedReply) =>
+          Effect.gen(function*() {
+            const last = compactionItem(yield* keepSeal(reply))
+            const next = decodeResponse(body, { ...options, compaction: last })
+            return withRest((yield* Effect.fromResult(yield* startCooperatively(next))).conversation, sent)
+          })
+        const before = isDue ? { ...summaryRequest(conversation), next: compacted } : undefined
+        const summary = asked === "now"
+          ? Effect.flatMap(
+            responder.whole(current, model, summaryRequest(conversation)),
+            (reply) => Effect.as(keepSeal(reply), withoutText(reply))
+          )
+          : undefined
+
         const whole = ({ events }: CompletedReply) => {
           let final = ""
           const finalized = (text: string) => {
             final = text
           }
-          const { frames } = responseFrames(info, { now, finalized })
+          const { frames } = responseFrames(info, { now, finalized, compaction })
           for (const event of events) frames.push(event, [])
           const response = jsonText(final)
           return keep
@@ -118,7 +159,11 @@ export const ResponsesHandlers = groupRoutes(
         }
 
         let stored: OpenResponse | undefined
-        const renderer = responseFrames(info, { now, finalized: (text) => stored?.finalizeUnsafe(text) })
+        const renderer = responseFrames(info, {
+          now,
+          finalized: (text) => stored?.finalizeUnsafe(text),
+          compaction
+        })
         const start = () => {
           if (keep) {
             stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items, itemsSize }, share)
@@ -133,16 +178,41 @@ export const ResponsesHandlers = groupRoutes(
           })
           yield* Scope.addFinalizer(yield* Effect.scope, cancel)
         }
+        if (summary !== undefined && !stream) return yield* Effect.flatMap(summary, whole)
         return yield* responder.respond(
           current,
           model,
-          withRest(conversation, sent),
+          conversation,
           { stream, whole, frames: start, failure: (error) => start().failure(error), keepsText: true },
-          // This error concerns the model's reply, not the request, so the stream reports it (spec "States and transitions").
-          Effect.catchIf(
-            (error) => error.code === "tool_choice_violation",
-            (error): Effect.Effect<CompletionOutput> => Effect.succeed({ id, driver: "", events: Stream.fail(error) })
-          )
+          summary === undefined ? reportsViolation(id) : () => Effect.map(summary, asStream),
+          before
+        )
+      }),
+      compact: Effect.fnUntraced(function*({ endpoint, request }) {
+        const sent = yield* readCompactRequest(request)
+        const body = continuing(sent.body)
+        if (body.stream === true) return yield* invalidRequest("stream: a compaction is sent whole", "stream")
+        const current = yield* responder.currentRequest
+        const { caller, config, created, stats } = current
+        const model = findModel(current, body.model)
+        if (model instanceof GatewayError) return yield* model
+        const { conversation, ignored, items, taken } = yield* Effect.fromResult(
+          yield* startCooperatively(decodeResponse(body, {
+            bodyVendorFields: sent.bodyVendorFields,
+            wideInput: config.compat.wide_input_strict_output,
+            stored: yield* referenced(caller.owner, body),
+            limits: config.limits,
+            readSummary
+          }))
+        )
+        for (const path of ignored) noteIgnored(stats, path)
+        if (taken > 0) yield* holdPrompt(taken)
+        const reply = yield* responder.whole(current, model, summaryRequest(withRest(conversation, sent)))
+        const seal = yield* sealed(reply, body.model)
+        const texts = yield* runCooperatively(keptTexts(items))
+        return respond(
+          endpoint,
+          compactedResponse(crypto.randomUUID(), created, texts, seal, replyOf(reply.events).usage)
         )
       }),
       retrieve: Effect.fnUntraced(function*({ params, query }) {

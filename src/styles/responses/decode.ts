@@ -11,6 +11,8 @@ import { commonSampling, stopSequences } from "../shared/chatFamily.ts"
 import { jsonSchemaOutput } from "../shared/conversation.ts"
 import { effortSaid, type ThinkingFields, thinkingFields } from "../shared/thinking.ts"
 import type { ResponseRequest } from "./Api.ts"
+import { type AskedCompaction, askedCompaction } from "./compaction/asked.ts"
+import { openedItems } from "./compaction/compactedItems.ts"
 import type { Item } from "./items.ts"
 import { loadedTools } from "./loadedTools.ts"
 import { type DecodeOptions, requestItems } from "./requestItems.ts"
@@ -27,6 +29,7 @@ export interface DecodedRequest {
   readonly taken: number
   /** What calls of the declared functions are to the caller. */
   readonly targets: CallTargets
+  readonly asked: AskedCompaction
   /** Paths of the fields that have no effect. */
   readonly ignored: ReadonlyArray<string>
 }
@@ -59,7 +62,11 @@ export function* decodeResponse(
   if (request.background === true) {
     faults.at("background", "the gateway makes no responses in the background; leave it out or set it to false")
   }
+  const { compaction, readSummary } = options
   const { items, taken } = yield* requestItems(request, options, faults, slice)
+  const asked = yield* askedCompaction(request, items, faults, slice)
+  const all = compaction === undefined ? items : [...items, { item: compaction, field: "input" }]
+  const sent = yield* openedItems(all, readSummary, faults, slice)
   const lists = [{ tools: request.tools ?? [], field: "tools" }, ...(yield* loadedTools(items, faults, slice))]
   const names = toolNames(lists.flatMap(({ tools }) => tools))
   const tools = decodeTools(request, lists, names, options.limits, faults)
@@ -68,7 +75,7 @@ export function* decodeResponse(
     : []
   return faults.result<DecodedRequest>({
     conversation: {
-      turns: system.concat(yield* decodeItems(items, names, faults, slice)),
+      turns: system.concat(yield* decodeItems(sent, names, faults, slice)),
       ...tools,
       parallelToolCalls: request.parallel_tool_calls !== false,
       stop: stopSequences(request.stop),
@@ -85,6 +92,7 @@ export function* decodeResponse(
     items: yield* mapCooperatively(slice, items, ({ item }) => item),
     taken,
     targets: names.targets,
+    asked,
     ignored: faults.ignored
   })
 }

@@ -16,3 +16,5 @@ export const responsesFamily = familyOf(ResponseRequest, {
 export const readResponseRequest = requestReader(ResponsesGroup.endpoints.create, { family: responsesFamily })
 
 export const readCountRequest = requestReader(ResponsesGroup.endpoints.countTokens, { family: responsesFamily })
+
+export const readCompactRequest = requestReader(ResponsesGroup.endpoints.compact, { family: responsesFamily })

@@ -19,6 +19,7 @@ import {
 } from "../shared/serverExtras.ts"
 import { clientTools, type ClientToolType, shellCommands } from "./clientTools.ts"
 import { outputItemId, responseId } from "./ids.ts"
+import type { OutputCompaction } from "./items.ts"
 import { inProgressText, type ResponseInfo, type ResponseState, responseText } from "./responseText.ts"
 import { annotationText, textFormats, type TextKind } from "./textFormats.ts"
 import { isClientTarget, plainFunction, type ToolTarget } from "./toolNames.ts"
@@ -70,6 +71,8 @@ export interface RenderOptions {
   readonly now: () => number
   /** Receives the final response object as JSON text, before the frames that contain it are rendered. */
   readonly finalized: (body: string) => void
+  /** The seal of a compaction that is the first item of the output; asked for once, when the reply starts. */
+  readonly compaction?: (() => string | undefined) | undefined
 }
 
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
@@ -86,6 +89,9 @@ const callItem = ({ callId, id, isCustom, name }: OpenCall, status: string, payl
     JSON.stringify(payload)
   }}`
 }
+
+const compactionText = (id: string, seal: string): string =>
+  JSON.stringify({ id, type: "compaction", encrypted_content: seal } satisfies typeof OutputCompaction.Type)
 
 /** A picture whose data the server sent. Others have an address, which is text. */
 type Picture = Extract<ServerImage, { readonly data: string }>
@@ -145,6 +151,11 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
       frame("response.created", `"id":"${responseId(info.seed)}","status":"in_progress","response":${object}`),
       frame("response.in_progress", `"response":${object}`)
     )
+    const seal = options.compaction?.()
+    if (seal === undefined) return
+    const item = compactionText(outputItemId(info.seed, "compaction", itemCount), seal)
+    const place = { inResponse: nextInResponse() }
+    out.push(itemAdded(place, item), itemDone(place, item))
   }
 
   const itemAdded = ({ inResponse }: Pick<OpenItem, "inResponse">, item: string): string =>

@@ -9,6 +9,7 @@ import { type Cooperative, eachCooperatively, mapCooperatively, type Slice } fro
 import type { Faults } from "../../http/Faults.ts"
 import { type MessageContent, messageReasoning } from "../shared/chatFamily.ts"
 import type { ResponseRequest } from "./Api.ts"
+import type { ReadsSummary } from "./compaction/compactedItems.ts"
 import { responseOfItem } from "./ids.ts"
 import { type InputItem, type InputMessage, isReference, type Item } from "./items.ts"
 import type { StoredResponse } from "./store/ResponsesStore.ts"
@@ -24,6 +25,10 @@ export interface DecodeOptions {
   /** The stored responses among `storedReferences` of the request, by id. */
   readonly stored: ReadonlyMap<string, StoredResponse>
   readonly limits: Limits
+  /** The summary in the seal of a compaction; Without it no gateway's compaction can be read. */
+  readonly readSummary?: ReadsSummary
+  /** A compaction of the request's conversation that was made meanwhile: its last item. */
+  readonly compaction?: Item | undefined
 }
 
 /** The items of a request's conversation. */

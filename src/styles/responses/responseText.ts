@@ -119,22 +119,20 @@ const errorText = (error: GatewayError): string =>
     } satisfies typeof ResponseError.Type
   )
 
-const usageText = (usage: Usage): string =>
-  JSON.stringify(
-    {
-      input_tokens: usage.promptTokens,
-      input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens ?? 0 },
-      output_tokens: usage.completionTokens,
-      output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
-      total_tokens: usage.promptTokens + usage.completionTokens
-    } satisfies typeof ResponseUsage.Type
-  )
+/** Usage in the form of this style. */
+export const usageOf = (usage: Usage): typeof ResponseUsage.Type => ({
+  input_tokens: usage.promptTokens,
+  input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens ?? 0 },
+  output_tokens: usage.completionTokens,
+  output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+  total_tokens: usage.promptTokens + usage.completionTokens
+})
 
 /** The response object as JSON text. */
 export const responseText = (info: ResponseInfo, state: ResponseState): string => {
   const error = state.error === null ? "null" : errorText(state.error)
   const incomplete = state.incomplete === null ? "null" : `{"reason":"${state.incomplete}"}`
-  const usage = state.usage === undefined ? "null" : usageText(state.usage)
+  const usage = state.usage === undefined ? "null" : JSON.stringify(usageOf(state.usage))
   return `{"id":"${
     responseId(info.seed)
   }","object":"response","created_at":${info.createdAt},"status":"${state.status}"` +
