@@ -66,7 +66,7 @@ export function* decodeResponse(
   const { items, taken } = yield* requestItems(request, options, faults, slice)
   const asked = yield* askedCompaction(request, items, faults, slice)
   const all = compaction === undefined ? items : [...items, { item: compaction, field: "input" }]
-  const sent = yield* openedItems(all, readSummary, faults, slice)
+  const opened = yield* openedItems(all, readSummary, faults, slice)
   const lists = [{ tools: request.tools ?? [], field: "tools" }, ...(yield* loadedTools(items, faults, slice))]
   const names = toolNames(lists.flatMap(({ tools }) => tools))
   const tools = decodeTools(request, lists, names, options.limits, faults)
@@ -75,7 +75,7 @@ export function* decodeResponse(
     : []
   return faults.result<DecodedRequest>({
     conversation: {
-      turns: system.concat(yield* decodeItems(sent, names, faults, slice)),
+      turns: system.concat(yield* decodeItems(opened, names, faults, slice)),
       ...tools,
       parallelToolCalls: request.parallel_tool_calls !== false,
       stop: stopSequences(request.stop),

@@ -6,7 +6,8 @@ import type { RawConfig } from "../../../../src/config/json.ts"
 import { sha256Hex } from "../../../../src/config/json.ts"
 import { keyId } from "../../../../src/domain/identity.ts"
 import { KeyLimits } from "../../../../src/usage/KeyLimits.ts"
-import { type Answer, type Farm, json, said, type SeenRequest, startFarm } from "../../../several/support.ts"
+import { accounts, startSite } from "../../../gateway/support.ts"
+import { type Answer, type Farm, held, json, said, type SeenRequest, startFarm } from "../../../several/support.ts"
 import { businessKey, type RunningGateway, startGateway } from "../../../support/gateway.ts"
 import { parseFrames } from "../../../support/sse.ts"
 import { untilHolds } from "../../../support/until.ts"
@@ -232,6 +233,51 @@ describe("a compaction", () => {
     assert.include(messages[1]!.content, "Summary of the earlier conversation")
     const again = await told("/compact", { model: "openai/m", previous_response_id: next.body.id })
     assert.strictEqual(again.status, 200, JSON.stringify(again.body))
+  })
+
+  it("is made by a provider with accounts that log in", async () => {
+    const site = await startSite({ accounts: accounts("a") })
+    const response = await fetch(`${site.url}/v1/responses`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "upstream-chat", input: [...history, trigger] })
+    })
+    const { output } = await response.json() as Told
+    await site.stop()
+    assert.deepStrictEqual(output.map(({ type }) => type), ["compaction"])
+  })
+
+  it("is found by its id within a stored response", async () => {
+    summarizing("openai")
+    const { body } = await told("", { model: "openai/m", input: [...history, trigger] })
+    summarizing("openai")
+    const input = [{ type: "item_reference", id: body.output[0]!.id }, { role: "user", content: "Now?" }]
+    const { status } = await told("", { model: "openai/m", input })
+    assert.strictEqual(status, 200)
+    assert.include(sent(farm.seen("openai")[0]), "The loop in lexer.c was found.")
+  })
+
+  it("ends at its server when the caller leaves", async () => {
+    const management = [{ type: "compaction", compact_threshold: 1 }]
+    for (const body of [{ input: ["Hi", trigger] }, { input: "Hi", context_management: management }]) {
+      for (const stream of [false, true]) {
+        const waits = held()
+        farm.answer("openai", waits.behaviour)
+        const leaving = new AbortController()
+        const left = fetch(`${gateway.url}/v1/responses`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+          body: JSON.stringify({ model: "openai/m", stream, ...body }),
+          signal: leaving.signal
+        }).then(() => "answered", () => "left")
+        await untilHolds(() => farm.seen("openai").length === 1)
+        leaving.abort()
+        assert.strictEqual(await left, "left")
+        await untilHolds(() => farm.seen("openai")[0]!.outcome === "aborted")
+        waits.releaseAll()
+        assert.lengthOf(farm.seen("openai"), 1)
+      }
+    }
   })
 
   it("is read by the vendor's SDK", async () => {
