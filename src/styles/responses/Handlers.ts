@@ -9,7 +9,6 @@ import * as Stream from "effect/Stream"
 import type { CompletedReply, CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
-import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
@@ -21,9 +20,9 @@ import { beforeReply } from "../../http/WorkLimit.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder, type Opening } from "../shared/responder.ts"
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
-import { compactionItem, keptTexts } from "./compaction/compactedItems.ts"
+import { keptTexts } from "./compaction/compactedItems.ts"
 import { compactedResponse, continuing } from "./compaction/compactedResponse.ts"
-import { asStream, makeCompactions, withoutText } from "./compaction/Compactions.ts"
+import { asStream, makeCompactions } from "./compaction/Compactions.ts"
 import { summaryRequest } from "./compaction/prompt.ts"
 import { decodeResponse } from "./decode.ts"
 import { responseId, responseSeed } from "./ids.ts"
@@ -52,7 +51,7 @@ export const ResponsesHandlers = groupRoutes(
     const responder = yield* makeResponder
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
-    const { readSummary, sealed } = yield* makeCompactions
+    const { askedFor, readSummary, sealed } = yield* makeCompactions
 
     const find = Effect.fnUntraced(function*(id: string) {
       const stored = yield* store.get((yield* CurrentCaller).owner, id)
@@ -122,35 +121,20 @@ export const ResponsesHandlers = groupRoutes(
         // A caller may use any number of direct tokens, so they share one part of the store.
         const share = caller._tag === "Direct" ? "direct" : caller.owner
 
-        let seal: string | undefined
-        const compaction = () => seal
-        const keepSeal = (reply: CompletedReply) =>
-          Effect.map(sealed(reply, body.model), (made) => {
-            seal = made
-            return made
-          })
-        const isDue = typeof asked === "number" &&
-          (yield* startCooperatively(estimateCooperatively(conversation))) >= asked
-        const compacted = (reply: CompletedReply) =>
-          Effect.gen(function*() {
-            const last = compactionItem(yield* keepSeal(reply))
-            const next = decodeResponse(body, { ...options, compaction: last })
-            return withRest((yield* Effect.fromResult(yield* startCooperatively(next))).conversation, sent)
-          })
-        const before = isDue ? { ...summaryRequest(conversation), next: compacted } : undefined
-        const summary = asked === "now"
-          ? Effect.flatMap(
-            responder.whole(current, model, summaryRequest(conversation)),
-            (reply) => Effect.as(keepSeal(reply), withoutText(reply))
-          )
-          : undefined
+        const compaction = asked === undefined
+          ? undefined
+          : yield* askedFor(asked, conversation, body.model, (last) =>
+            Effect.gen(function*() {
+              const next = yield* startCooperatively(decodeResponse(body, { ...options, compaction: last }))
+              return withRest((yield* Effect.fromResult(next)).conversation, sent)
+            }))
 
         const whole = ({ events }: CompletedReply) => {
           let final = ""
           const finalized = (text: string) => {
             final = text
           }
-          const { frames } = responseFrames(info, { now, finalized, compaction })
+          const { frames } = responseFrames(info, { now, finalized, compaction: compaction?.seal })
           for (const event of events) frames.push(event, [])
           const response = jsonText(final)
           return keep
@@ -162,7 +146,7 @@ export const ResponsesHandlers = groupRoutes(
         const renderer = responseFrames(info, {
           now,
           finalized: (text) => stored?.finalizeUnsafe(text),
-          compaction
+          compaction: compaction?.seal
         })
         const start = () => {
           if (keep) {
@@ -178,14 +162,16 @@ export const ResponsesHandlers = groupRoutes(
           })
           yield* Scope.addFinalizer(yield* Effect.scope, cancel)
         }
-        if (summary !== undefined && !stream) return yield* Effect.flatMap(summary, whole)
+        const alone = compaction?.alone
+        const compacted = alone && Effect.flatMap(responder.whole(current, model, alone), alone.reply)
+        if (compacted !== undefined && !stream) return yield* Effect.flatMap(compacted, whole)
         return yield* responder.respond(
           current,
           model,
           conversation,
           { stream, whole, frames: start, failure: (error) => start().failure(error), keepsText: true },
-          summary === undefined ? reportsViolation(id) : () => Effect.map(summary, asStream),
-          before
+          compacted === undefined ? reportsViolation(id) : () => Effect.map(compacted, asStream),
+          compaction?.before
         )
       }),
       compact: Effect.fnUntraced(function*({ endpoint, request }) {
