@@ -6,7 +6,7 @@ import type { RawConfig } from "../../../../src/config/json.ts"
 import { sha256Hex } from "../../../../src/config/json.ts"
 import { keyId } from "../../../../src/domain/identity.ts"
 import { KeyLimits } from "../../../../src/usage/KeyLimits.ts"
-import { accounts, startSite } from "../../../gateway/support.ts"
+import { accounts, admin, startSite } from "../../../gateway/support.ts"
 import { type Answer, type Farm, held, json, said, type SeenRequest, startFarm } from "../../../several/support.ts"
 import { businessKey, type RunningGateway, startGateway } from "../../../support/gateway.ts"
 import { parseFrames } from "../../../support/sse.ts"
@@ -364,6 +364,14 @@ describe("a compaction", () => {
     // The scripted server says 18 tokens a reply.
     assert.strictEqual(after.used.tokens - before.used.tokens, 36)
     assert.strictEqual(body.usage.total_tokens, 18)
+    const { items } = await admin(gateway.url, "GET", "/admin/requests?limit=1")
+    const [record] = items as ReadonlyArray<{ id: string; attempts: number; usage: object }>
+    assert.deepInclude(record, {
+      attempts: 2,
+      usage: { prompt_tokens: 22, completion_tokens: 14, reasoning_tokens: 0 }
+    })
+    const { tries } = await admin(gateway.url, "GET", `/admin/requests/${record!.id}`)
+    assert.lengthOf(tries as ReadonlyArray<object>, 2)
   })
 })
 
