@@ -31,17 +31,20 @@ export class AttemptsRecord {
   /** The try that runs, and its start. */
   #current: RecordedTry | undefined
   #began = 0
+  /** The attempts of the request's earlier replies. */
+  readonly #before: number
 
   constructor({ followers, stats }: Request, deadlines: Deadlines["Service"], showsUpstreams: boolean) {
     this.#stats = stats
     this.#recording = followers.recording
     this.#deadlines = deadlines
     this.#showsUpstreams = showsUpstreams
+    this.#before = stats.attempts
   }
 
   /** An attempt waits for a slot; `driver` is that of its first target. */
   queued(attempts: number, driver: string | undefined): void {
-    this.#stats.attempts = attempts
+    this.#stats.attempts = this.#before + attempts
     this.#stats.driver ??= driver
     this.waits()
   }
@@ -53,7 +56,7 @@ export class AttemptsRecord {
 
   /** An attempt got no slot. */
   refused(attempts: number): void {
-    this.#stats.attempts = attempts
+    this.#stats.attempts = this.#before + attempts
   }
 
   waited(millis: number): void {

@@ -29,6 +29,7 @@ import { CompletionAttempt } from "./CompletionAttempt.ts"
 import type { CompletedReply, CompletionInput, CompletionOutput } from "./CompletionInput.ts"
 import { countUpstream } from "./countUpstream.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
+import { startsNextReply } from "./RequestStats.ts"
 import { CurrentSharedCalls, SealedCalls } from "./SealedCalls.ts"
 import { replyStarter } from "./startReply.ts"
 import { hasOwnTools, toolChoiceFault } from "./toolPolicy.ts"
@@ -42,6 +43,8 @@ const tooMuchHeld = gatewayError(
   { retryAfter: 5 }
 )
 
+const isTooLong = (error: GatewayError): boolean => error.code === "context_length_exceeded"
+
 /** Runs completions. */
 export class Completion extends Context.Service<Completion, {
   /**
@@ -53,8 +56,10 @@ export class Completion extends Context.Service<Completion, {
   readonly whole: (input: CompletionInput) => Effect.Effect<CompletedReply, GatewayError, Scope.Scope>
   /** Counts the tokens of a conversation; `undefined` if the upstream counts none, or has no slot free now. The scope holds the limits. */
   readonly count: (input: CompletionInput) => Effect.Effect<number | undefined, GatewayError, Scope.Scope>
-  /** True if a target of the route may get a request of this contract as its caller wrote it. */
-  readonly mayPassWhole?: (route: Route, family: FamilyName) => boolean
+  /**
+   * The targets of the route that may get a request of this contract as its caller wrote it. `all`: always, at servers of one upstream.
+   */
+  readonly passesWhole?: (route: Route, family: FamilyName) => "all" | "some" | undefined
 }>()("model-gateway/completion/Completion") {
   static readonly make = Effect.gen(function*() {
     const accounts = yield* Accounts
@@ -87,8 +92,12 @@ export class Completion extends Context.Service<Completion, {
       traced: boolean,
       whole: boolean,
       output: (reply: OpenReply) => Effect.Effect<A>
-    ) =>
-      admitted(input, () => {
+    ) => {
+      const attempted = <A>(
+        input: CompletionInput,
+        whole: boolean,
+        output: (reply: OpenReply) => Effect.Effect<A>
+      ): Effect.Effect<A, GatewayError> => {
         const { config, request: { held } } = input
         if (!held.add(0)) return Effect.fail(tooMuchHeld)
         const keepsReply = whole || input.kept === true
@@ -101,8 +110,26 @@ export class Completion extends Context.Service<Completion, {
           whole,
           output
         })
-        return new Attempts(work, { accounts, deadlines, config, scope, traced }).open()
+        const opening = new Attempts(work, { accounts, deadlines, config, scope, traced }).open()
+        if (input.shorter === undefined) return opening
+        return Effect.catchIf(opening, isTooLong, (error) => {
+          const shorter = input.shorter?.()
+          return shorter === undefined
+            ? Effect.fail(error)
+            : attempted({ ...input, conversation: shorter, shorter: undefined }, whole, output)
+        })
+      }
+      return admitted(input, () => {
+        const { before } = input
+        if (before === undefined) return attempted(input, whole, output)
+        const { conversation, shorter } = before
+        return attempted({ ...input, conversation, shorter }, true, wholeOf).pipe(
+          Effect.tap(() => Effect.sync(() => startsNextReply(input.request.stats))),
+          Effect.flatMap(before.next),
+          Effect.flatMap((conversation) => attempted({ ...input, conversation }, whole, output))
+        )
       })
+    }
 
     const open = <A>(
       input: CompletionInput,
@@ -127,11 +154,15 @@ export class Completion extends Context.Service<Completion, {
     return Completion.of({
       stream: (input) => open(input, false, (reply) => Effect.succeed(streamOf(reply))),
       whole: (input) => open(input, true, wholeOf),
-      mayPassWhole: ({ targets }, family) =>
-        targets.some(({ upstream }) => {
-          const driver = accounts.driverOf(upstream)
-          return driver?.family === family || driver?.families?.includes(family) === true
-        }),
+      passesWhole: ({ targets }, family) => {
+        const drivers = targets.map(({ upstream }) => accounts.driverOf(upstream))
+        const isAll = drivers.every((driver) => driver?.family === family && driver.families === undefined)
+        return isAll && targets.every(({ upstream }) => upstream === targets[0]?.upstream)
+          ? "all"
+          : drivers.some((driver) => driver?.family === family || driver?.families?.includes(family) === true)
+          ? "some"
+          : undefined
+      },
       count: (input) =>
         Effect.suspend(() => {
           const { conversation } = input

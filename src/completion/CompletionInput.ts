@@ -1,5 +1,6 @@
 /** Input and output of a completion. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
+import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
@@ -19,6 +20,15 @@ export interface CompletionInput {
   readonly config: GatewayConfig
   /** The text of a streamed reply stays in memory until its end, for a last frame that repeats it. */
   readonly kept?: boolean
+  /** The conversation that is sent once more if the first one is too long for the model; `undefined` without a shorter one. */
+  readonly shorter?: (() => Conversation | undefined) | undefined
+  /** Another reply that is made first, as a whole. Both are one request for the key's limits and for usage. */
+  readonly before?: ReplyBefore | undefined
+}
+
+/** A whole reply from which the conversation of a request follows. */
+export interface ReplyBefore extends Pick<CompletionInput, "conversation" | "shorter"> {
+  readonly next: (reply: CompletedReply) => Effect.Effect<Conversation, GatewayError>
 }
 
 /** Events of one chunk. */

@@ -88,6 +88,8 @@ export interface RequestStats {
   path: string | undefined
   firstEventAt: number | undefined
   usage: Usage | undefined
+  /** The usage of an earlier reply of the same request; added to `usage` at its end. */
+  usageBefore: Usage | undefined
   /** The cost of `usage` as an amount of 10^-9, from the first time that it is asked for; `null` without a price. */
   cost: bigint | null | undefined
   /** The tokens that count unless `usage` becomes known. */
@@ -113,6 +115,14 @@ export interface RequestStats {
   /** Paths of what had no effect or no place (`ignored.ts`), as far as they are named, and the number of the others. */
   ignored: Array<string> | undefined
   ignoredMore: number
+}
+
+/** A whole reply is over, and another one of the same request follows. */
+export const startsNextReply = (stats: RequestStats): void => {
+  stats.usageBefore = stats.usage
+  stats.usage = undefined
+  stats.soFar = undefined
+  stats.finish = undefined
 }
 
 /** Stats of a request that starts now. */
@@ -141,6 +151,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   path: undefined,
   firstEventAt: undefined,
   usage: undefined,
+  usageBefore: undefined,
   cost: undefined,
   soFar: undefined,
   finish: undefined,

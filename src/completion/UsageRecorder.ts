@@ -26,8 +26,22 @@ const outcome = (stats: RequestStats): Outcome =>
 const counts = ({ admittedAt, status = 0, upstreamCalled }: RequestStats): boolean =>
   admittedAt !== undefined && ((status >= 200 && status < 300) || upstreamCalled)
 
+const sumOf = (one: Usage, other: Usage): Usage => ({
+  promptTokens: one.promptTokens + other.promptTokens,
+  completionTokens: one.completionTokens + other.completionTokens,
+  reasoningTokens: one.reasoningTokens + other.reasoningTokens,
+  cachedTokens: one.cachedTokens + other.cachedTokens,
+  cacheWriteTokens: (one.cacheWriteTokens ?? 0) + (other.cacheWriteTokens ?? 0)
+})
+
 /** The tokens of a finished request; those so far for one that was interrupted, or that the upstream did not answer. */
-const tokensOf = (stats: RequestStats): Usage => (stats.usage ??= stats.soFar?.usage()) ?? noTokens
+const tokensOf = (stats: RequestStats): Usage => {
+  const usage = (stats.usage ??= stats.soFar?.usage()) ?? noTokens
+  const { usageBefore: before } = stats
+  if (before === undefined) return usage
+  stats.usageBefore = undefined
+  return stats.usage = sumOf(before, usage)
+}
 
 /** It was answered 2xx, or the upstream got it and did not refuse it. */
 const isServed = ({ status = 0, usage }: RequestStats): boolean =>

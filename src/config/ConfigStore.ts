@@ -33,6 +33,7 @@ import { Environment, type EnvironmentShape, namedFolder } from "./Environment.t
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
 import { parseConfig, type RawConfig } from "./json.ts"
 import { keptName, makeKeptDocument } from "./keptDocument.ts"
+import { besideConfig, byAdminKey, encryptingBy, LastingEncryption } from "./LastingEncryption.ts"
 import { ListedModels, makeListedModels } from "./ListedModels.ts"
 import { mergeConfigs } from "./merge.ts"
 import { noteRemovedKeys } from "./rawConfig.ts"
@@ -109,6 +110,7 @@ interface Options {
   readonly source: ConfigSource
   readonly advice?: ReadonlyArray<string> | undefined
   readonly credentials: GivenCredentials
+  readonly encryption: LastingEncryption["Service"]
   /** Set in a cluster; no keys are generated then. */
   readonly shared?: Pick<Shared, "revision" | "isCurrent" | "newestRevision" | "keptIn"> | undefined
 }
@@ -126,7 +128,13 @@ const sourceOf = (environment: EnvironmentShape, env_backed: boolean): ConfigSou
 })
 
 /** The services of one loaded configuration. */
-export type ConfigServices = ConfigStore | ConfigOrigin | AdminCredentials | ListedModels | SharedRevision
+export type ConfigServices =
+  | ConfigStore
+  | ConfigOrigin
+  | AdminCredentials
+  | LastingEncryption
+  | ListedModels
+  | SharedRevision
 
 const make = Effect.fnUntraced(function*(
   options: Options
@@ -301,6 +309,7 @@ const make = Effect.fnUntraced(function*(
   return Context.make(ConfigStore, store).pipe(
     Context.add(ConfigOrigin, { source, advice, configWritable: backing.writable, needsHostSync }),
     Context.add(AdminCredentials, makeAdminCredentials(options.credentials, shared !== undefined)),
+    Context.add(LastingEncryption, options.encryption),
     Context.add(ListedModels, makeListedModels(derive)),
     Context.add(SharedRevision, yield* makeSharedRevision(shared, Effect.ignore(writer.withPermit(meetEdit))))
   )
@@ -330,7 +339,8 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
           // A login must not outlive a generated admin key.
           jwtSecret: lasting ? yield* loadJwtSecret(environment.configPath) : yield* makeJwtSecret,
           endedLogins: lasting ? yield* loadEndedLogins(environment.configPath) : yield* makeEndedLogins
-        }
+        },
+        encryption: loaded.envBacked ? encryptingBy(byAdminKey(environment)) : yield* besideConfig(environment)
       })
     })
   )
@@ -365,6 +375,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
           jwtSecret: shared.jwtSecret,
           endedLogins: yield* makeSharedEndedLogins(store)
         },
+        encryption: encryptingBy(store.secrets),
         shared
       })
       const updateAs =
@@ -393,6 +404,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
   ): Layer.Layer<ConfigServices, ConfigInvalid> =>
     Layer.effectContext(
       Effect.gen(function*() {
+        const adminKey = options?.adminKey === undefined ? undefined : Redacted.make(options.adminKey)
         return yield* make({
           initial: yield* decodeConfig(raw, { duplicates: "keep-first" }),
           backing: memoryBacking,
@@ -403,10 +415,11 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
             config_path: ""
           },
           credentials: {
-            adminKey: options?.adminKey === undefined ? undefined : Redacted.make(options.adminKey),
+            adminKey,
             jwtSecret: yield* makeJwtSecret,
             endedLogins: yield* makeEndedLogins
-          }
+          },
+          encryption: encryptingBy(byAdminKey({ adminKey }))
         })
       })
     )

@@ -46,27 +46,39 @@ export const makeJwtSecret: Effect.Effect<Redacted.Redacted<Uint8Array>> = Effec
   Redacted.make<Uint8Array>(randomBytes(size))
 )
 
+const pathBeside = (configPath: string): string => `${configPath}.jwt-secret`
+
+type Kept = Effect.Effect<Redacted.Redacted<Uint8Array> | undefined, never, FileSystem.FileSystem>
+
+/** The secret beside the configuration file; `undefined` without one. Never fails. */
+export const findSecret = (configPath: string): Kept =>
+  readRegularFile(pathBeside(configPath), longestFile).pipe(
+    Effect.map((bytes) => parse(bytes.toString())),
+    Effect.orElseSucceed(() => undefined),
+    Effect.map((bytes) => bytes && Redacted.make(bytes))
+  )
+
 /**
  * The secret in a file beside the configuration file (`<config>.jwt-secret`, mode 0600), created if missing. It is in no
- * export and no sync. If the file is not writable, the secret and all logins end with the process. Never fails.
+ * export and no sync. `undefined` if the file cannot be written. Never fails.
  */
-export const loadJwtSecret = Effect.fnUntraced(function*(configPath: string) {
+export const keepSecret: (configPath: string) => Kept = Effect.fnUntraced(function*(configPath: string) {
   const fs = yield* FileSystem.FileSystem
-  const path = `${configPath}.jwt-secret`
-  const read = readRegularFile(path, longestFile).pipe(
-    Effect.map((bytes) => parse(bytes.toString())),
-    Effect.orElseSucceed(() => undefined)
-  )
-  const known = yield* read
-  if (known !== undefined) return Redacted.make(known)
+  const path = pathBeside(configPath)
+  const known = yield* findSecret(configPath)
+  if (known !== undefined) return known
 
-  const made = yield* makeJwtSecret
-  const text = `${Buffer.from(Redacted.value(made)).toString("base64url")}\n`
+  const text = `${Buffer.from(Redacted.value(yield* makeJwtSecret)).toString("base64url")}\n`
   yield* Effect.ignore(fs.remove(path, { force: true }))
   yield* Effect.ignore(fs.writeFileString(path, text, { flag: "wx", mode: 0o600 }))
   // Another process with the same configuration may have created the file first; its secret wins.
-  const stored = yield* read
-  if (stored !== undefined) return Redacted.make(stored)
-  yield* Effect.logWarning(`${path} cannot be written: logins end with this process`)
-  return made
+  return yield* findSecret(configPath)
+})
+
+/** The kept secret for logins. If it cannot be kept, it and all logins end with the process. Never fails. */
+export const loadJwtSecret = Effect.fnUntraced(function*(configPath: string) {
+  const kept = yield* keepSecret(configPath)
+  if (kept !== undefined) return kept
+  yield* Effect.logWarning(`${pathBeside(configPath)} cannot be written: logins end with this process`)
+  return yield* makeJwtSecret
 })

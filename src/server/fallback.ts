@@ -140,10 +140,6 @@ export const asksMethod = (method: string, path: string): boolean =>
 /** Paths of vendors' contracts that the gateway does not serve, with what it has instead. */
 const elsewhere: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
   [
-    /^\/v1\/responses\/compact\/?$/,
-    "the gateway compacts no conversations; send the history, or previous_response_id, to /v1/responses"
-  ],
-  [
     /^\/v1\/conversations(?:\/|$)/,
     "the gateway keeps no conversations; send the history, or previous_response_id, to /v1/responses"
   ],
@@ -161,7 +157,7 @@ const elsewhere: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
   ]
 ]
 
-/** A word instead of a response id: an operation of the vendor's API, such as `compact`. */
+/** A word instead of a response id: an operation of the vendor's API, such as `cancel`. */
 const unknownOperation = /^\/v1\/responses\/(?!resp_)[^/]+\/?$/
 
 /** Whether a path calls an unknown method of a model or an unknown operation on responses. */

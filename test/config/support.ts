@@ -38,7 +38,7 @@ export const startStore = (
 }
 
 /** A file system on which one operation fails. */
-export const failing = (method: "rename" | "open", code: string) =>
+export const failing = (method: "rename" | "open" | "writeFileString", code: string) =>
   Layer.effect(
     FileSystem.FileSystem,
     Effect.map(FileSystem.FileSystem, (fs) =>

@@ -258,8 +258,8 @@ describe("a field of the vendor that the gateway does not model", () => {
   it("is otherwise reported as ignored, by its path", async () => {
     const told = async (style: StyleName, fields: object) => (await ask(style, fields)).ignored
     assert.strictEqual(
-      await told("responses", { context_management: [{ type: "compaction" }], include: ["x"], truncation: "auto" }),
-      "context_management,include,truncation"
+      await told("responses", { moderation: {}, include: ["x"], truncation: "auto" }),
+      "moderation,include,truncation"
     )
     assert.strictEqual(
       await told("messages", { mcp_servers: [{}], container: "c", output_config: { task_budget: { total: 1 } } }),

@@ -100,7 +100,7 @@ const streams: Readonly<Record<StyleName, (frames: ReadonlyArray<SseFrame>) => s
     assert("response" in last)
     assert.strictEqual(last.response.id, created.id)
     for (const item of last.response.output) {
-      if (item.status === "completed") assert.notInclude([...open.values()], item.id)
+      if ("status" in item && item.status === "completed") assert.notInclude([...open.values()], item.id)
     }
     return last.response.error?.code ?? last.type
   },

@@ -6,6 +6,7 @@ import { ConfigOrigin } from "../../src/config/ConfigOrigin.ts"
 import { type ConfigServices, ConfigStore } from "../../src/config/ConfigStore.ts"
 import { ConfigTransfer } from "../../src/config/ConfigTransfer.ts"
 import type { RawConfig } from "../../src/config/json.ts"
+import { LastingEncryption } from "../../src/config/LastingEncryption.ts"
 import { SharedRevision } from "../../src/config/SharedRevision.ts"
 
 /** A configuration with its own transfers, also where an effect with one provides another one. */
@@ -21,5 +22,6 @@ export const servicesIn = (context: Context.Context<ConfigServices | ConfigTrans
   ...Context.get(context, ConfigOrigin),
   ...Context.get(context, ConfigTransfer),
   ...Context.get(context, AdminCredentials),
-  ...Context.get(context, SharedRevision)
+  ...Context.get(context, SharedRevision),
+  encryption: Context.get(context, LastingEncryption)
 })

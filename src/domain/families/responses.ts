@@ -35,8 +35,6 @@ const vendorItems = [
   "apply_patch_call",
   "apply_patch_call_output",
   "code_interpreter_call",
-  "compaction",
-  "compaction_summary",
   "computer_call",
   "computer_call_output",
   "file_search_call",
@@ -56,10 +54,16 @@ const vendorItems = [
   "web_search_call"
 ]
 
+const compacted = translated(
+  "A gateway's own becomes a message with its summary. The header names others that have no words."
+)
+
 /** Items without a Schema. */
 export const otherItems: Table = {
   ...Object.fromEntries(vendorItems.map((type) => [type, words])),
-  compaction_trigger: reported("Conversations are not compacted."),
+  compaction: compacted,
+  compaction_summary: compacted,
+  compaction_trigger: translated("As the last item: the reply is a compaction of the conversation."),
   configuration_update: reported("A request has one configuration.")
 }
 
@@ -127,7 +131,6 @@ export const responsesFields: Table = {
     ...reported(`Replies have no further parts than "${includedLogprobs}", which is sent as logprobs.`),
     isSilent: (value) => Array.isArray(value) && value.every((part) => part === includedLogprobs)
   },
-  context_management: reported("Conversations are not compacted."),
   image: reported(vendorTools),
   moderation: reported("Nothing is moderated."),
   access_programs: reported("Belongs to the vendor's own servers."),

@@ -19,8 +19,8 @@ import { completing, documented, finding, reading } from "../../http/documented.
 import { OpenAiMiddleware, UncountedMiddleware } from "../shared/middleware.ts"
 import { serverWords } from "../shared/thinking.ts"
 import { ResponseFrame } from "./events.ts"
-import { InputItem, InputMessage, otherTypes } from "./items.ts"
-import { ResponseObject, TextFormat } from "./ResponseObject.ts"
+import { InputItem, InputMessage, otherTypes, OutputCompaction } from "./items.ts"
+import { ResponseObject, ResponseUsage, TextFormat } from "./ResponseObject.ts"
 
 const functionFields = {
   name: Schema.NonEmptyString,
@@ -126,6 +126,17 @@ export const ResponseRequest = Schema.Struct({
     .annotate(request({ fields: reasoningFields })),
   max_output_tokens: optional(Schema.Int),
   max_tool_calls: optional(Schema.Int),
+  context_management: optional(
+    Schema.Array(
+      Schema.Struct({
+        type: Schema.String,
+        compact_threshold: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))
+      })
+    )
+  ).annotate({
+    description:
+      "`[{\"type\":\"compaction\",\"compact_threshold\":N}]`: once the input has N tokens, the conversation is compacted before the reply."
+  }),
   stop: optional(Schema.Union([Schema.String, Schema.Array(Schema.String)]))
     .annotate(request({ counted: "stops" })),
   temperature: optional(Schema.Finite),
@@ -144,6 +155,25 @@ export const ResponseRequest = Schema.Struct({
 }).annotate({ identifier: "ResponseRequest" })
 
 export type ResponseRequest = typeof ResponseRequest.Type
+
+/** A message of the user, as text. */
+const KeptMessage = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("message"),
+  status: Schema.Literal("completed"),
+  role: Schema.Literal("user"),
+  content: Schema.Array(Schema.Struct({ type: Schema.Literal("input_text"), text: Schema.String }))
+})
+
+/** A conversation in place of which a summary stands: the messages of the user, and the compaction. */
+export const CompactedResponse = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("response.compaction"),
+  /** Unix seconds. */
+  created_at: Schema.Int,
+  output: Schema.Array(Schema.Union([KeptMessage, OutputCompaction])),
+  usage: ResponseUsage
+}).annotate({ identifier: "CompactedResponse" })
 
 /** A page of a response's input items. */
 export const InputItemList = Schema.Struct({
@@ -173,6 +203,16 @@ export class ResponsesGroup extends HttpApiGroup.make("responses").add(
   }).annotateMerge(documented({
     summary: "Count the input tokens of a response",
     description: "By the upstream if it counts tokens, otherwise an estimate by the gateway.",
+    errors: completing,
+    example: { model: "upstream-chat", input: "Say hello in one short sentence." }
+  })),
+  HttpApiEndpoint.post("compact", "/v1/responses/compact", {
+    payload: ResponseRequest,
+    success: CompactedResponse
+  }).annotateMerge(documented({
+    summary: "Compact a conversation",
+    description:
+      "The model writes a summary, which the next request sends in place of the conversation. Nothing is stored.",
     errors: completing,
     example: { model: "upstream-chat", input: "Say hello in one short sentence." }
   })),

@@ -12,6 +12,8 @@ import type { CompletedReply, CompletionOutput } from "../../completion/Completi
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import type { JsonRecord } from "../../domain/json.ts"
+import { replyOf } from "../../domain/Reply.ts"
 import type { Route } from "../../domain/routes.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
@@ -20,14 +22,18 @@ import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/RequestContext.ts"
 import { beforeReply } from "../../http/WorkLimit.ts"
 import { OpenAiMiddleware, UncountedMiddleware } from "../shared/middleware.ts"
-import type { RunningRequest } from "../shared/responder.ts"
-import { findModel, makeResponder } from "../shared/responder.ts"
+import { findModel, makeResponder, type Opening, type RunningRequest } from "../shared/responder.ts"
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
+import { keptTexts } from "./compaction/compactedItems.ts"
+import { compactedResponse, continuing } from "./compaction/compactedResponse.ts"
+import { asStream, makeCompactions } from "./compaction/Compactions.ts"
+import { summaryRequest } from "./compaction/prompt.ts"
 import { decodeResponse } from "./decode.ts"
 import { responseId, responseSeed } from "./ids.ts"
+import type { Item } from "./items.ts"
 import { listInputItems } from "./listItems.ts"
 import { betasOf } from "./ownRequest.ts"
-import { readCountRequest, readResponseRequest } from "./readRequest.ts"
+import { readCompactRequest, readCountRequest, readResponseRequest } from "./readRequest.ts"
 import { responseFrames } from "./render.ts"
 import { type DecodeOptions, storedReferences } from "./requestItems.ts"
 import { responseInfo } from "./responseText.ts"
@@ -43,6 +49,14 @@ const ownerOfItems = (owner: string): string => `items ${owner}`
 /** Items of a response that can be referred to. */
 const mostItems = 64
 
+/** A violated `tool_choice` concerns the model's reply, not the request, so the stream reports it (spec "States and transitions"). */
+const reportsViolation = (id: string) => (opening: Opening): Opening =>
+  Effect.catchIf(
+    opening,
+    (error) => error.code === "tool_choice_violation",
+    (error): Effect.Effect<CompletionOutput> => Effect.succeed({ id, driver: "", events: Stream.fail(error) })
+  )
+
 const notFound = (id: string) =>
   gatewayError("not_found", `The response "${id.slice(0, 200)}" does not exist or has expired`)
 
@@ -53,6 +67,7 @@ export const ResponsesHandlers = groupRoutes(
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
     const connect = yield* makeConnect
+    const { askedFor, readSummary, sealed } = yield* makeCompactions
 
     const find = Effect.fnUntraced(function*(id: string) {
       const stored = yield* store.get((yield* CurrentCaller).owner, id)
@@ -83,10 +98,17 @@ export const ResponsesHandlers = groupRoutes(
     ): DecodeOptions => ({
       bodyVendorFields,
       wideInput: config.compat.wide_input_strict_output,
-      sent: responder.mayPassWhole(model, "responses") ? sent : undefined,
+      ...sentTo(responder.passesWhole(model, "responses"), sent),
       betas: betasOf(headers["openai-beta"]),
       stored,
-      limits: config.limits
+      limits: config.limits,
+      readSummary
+    })
+
+    /** What a server may get as the caller wrote it. */
+    const sentTo = (targets: ReturnType<typeof responder.passesWhole>, sent: JsonRecord | undefined) => ({
+      sent: targets === undefined ? undefined : sent,
+      serverCompacts: targets === "all" && sent !== undefined
     })
 
     return {
@@ -118,9 +140,10 @@ export const ResponsesHandlers = groupRoutes(
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
         const known = yield* referenced(caller.owner, body, turn)
-        const { conversation, ignored, items, taken, targets } = yield* Effect.fromResult(
-          yield* startCooperatively(decodeResponse(body, optionsOf(sent, current, model, request, known)))
-        )
+        const options = optionsOf(sent, current, model, request, known)
+        const decoded = yield* Effect.fromResult(yield* startCooperatively(decodeResponse(body, options)))
+        const { asked, ignored, items, taken, targets } = decoded
+        const conversation = withRest(decoded.conversation, sent)
         for (const path of ignored) noteIgnored(stats, path)
         if (taken > 0) yield* holdPrompt(taken)
         const seed = responseSeed(crypto.randomUUID())
@@ -143,6 +166,15 @@ export const ResponsesHandlers = groupRoutes(
             { discard: true }
           )
 
+        const compaction = asked === undefined
+          ? undefined
+          : yield* askedFor(asked, conversation, body.model, (last) =>
+            Effect.gen(function*() {
+              const shorter = { ...options, sent: undefined, compaction: last }
+              const next = yield* startCooperatively(decodeResponse(body, shorter))
+              return withRest((yield* Effect.fromResult(next)).conversation, sent)
+            }))
+
         const whole = ({ events }: CompletedReply) => {
           let final = ""
           let finalId = id
@@ -152,7 +184,7 @@ export const ResponsesHandlers = groupRoutes(
             finalId = id
             served = items
           }
-          const { frames } = responseFrames(info, { now, finalized })
+          const { frames } = responseFrames(info, { now, finalized, compaction: compaction?.seal })
           for (const event of events) frames.push(event, [])
           const response = jsonText(final)
           if (!keep) return Effect.succeed(response)
@@ -172,6 +204,7 @@ export const ResponsesHandlers = groupRoutes(
         let indexing: Effect.Effect<void> | undefined
         const renderer = responseFrames(info, {
           now,
+          compaction: compaction?.seal,
           begun: (body, id) => {
             if (keep) stored = store.openUnsafe(caller.owner, { id, body, items, itemsSize }, share)
           },
@@ -196,10 +229,13 @@ export const ResponsesHandlers = groupRoutes(
           })
           yield* Scope.addFinalizer(yield* Effect.scope, cancel)
         }
+        const alone = compaction?.alone
+        const compacted = alone && Effect.flatMap(responder.whole(current, model, alone), alone.reply)
+        if (compacted !== undefined && !stream) return yield* Effect.flatMap(compacted, whole)
         return yield* responder.respond(
           current,
           model,
-          withRest(conversation, sent),
+          conversation,
           {
             stream,
             whole,
@@ -208,11 +244,30 @@ export const ResponsesHandlers = groupRoutes(
             failure: turn === undefined ? (error) => start().failure(error) : undefined,
             keepsText: true
           },
-          // This error concerns the model's reply, not the request, so the stream reports it (spec "States and transitions").
-          Effect.catchIf(
-            (error) => error.code === "tool_choice_violation",
-            (error): Effect.Effect<CompletionOutput> => Effect.succeed({ id, driver: "", events: Stream.fail(error) })
-          )
+          compacted === undefined ? reportsViolation(id) : () => Effect.map(compacted, asStream),
+          compaction?.before
+        )
+      }),
+      compact: Effect.fnUntraced(function*({ endpoint, request }) {
+        const sent = yield* readCompactRequest(request)
+        const body = continuing(sent.body)
+        if (body.stream === true) return yield* invalidRequest("stream: a compaction is sent whole", "stream")
+        const current = yield* responder.currentRequest
+        const { caller, created, stats } = current
+        const model = findModel(current, body.model)
+        if (model instanceof GatewayError) return yield* model
+        const known = yield* referenced(caller.owner, body)
+        const { conversation, ignored, items, taken } = yield* Effect.fromResult(
+          yield* startCooperatively(decodeResponse(body, optionsOf(sent, current, model, request, known)))
+        )
+        for (const path of ignored) noteIgnored(stats, path)
+        if (taken > 0) yield* holdPrompt(taken)
+        const reply = yield* responder.whole(current, model, summaryRequest(withRest(conversation, sent)))
+        const seal = yield* sealed(reply, body.model)
+        const texts = yield* runCooperatively(keptTexts(items as ReadonlyArray<Item>))
+        return respond(
+          endpoint,
+          compactedResponse(crypto.randomUUID(), created, texts, seal, replyOf(reply.events).usage)
         )
       }),
       retrieve: Effect.fnUntraced(function*({ params, query }) {

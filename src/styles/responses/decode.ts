@@ -12,6 +12,8 @@ import { commonSampling, stopSequences } from "../shared/chatFamily.ts"
 import { jsonSchemaOutput } from "../shared/conversation.ts"
 import { effortSaid, type ThinkingFields, thinkingFields } from "../shared/thinking.ts"
 import type { ResponseRequest } from "./Api.ts"
+import { type AskedCompaction, askedCompaction } from "./compaction/asked.ts"
+import { openedItems } from "./compaction/compactedItems.ts"
 import { loadedTools } from "./loadedTools.ts"
 import { ownRequest } from "./ownRequest.ts"
 import { type DecodeOptions, requestItems } from "./requestItems.ts"
@@ -28,6 +30,8 @@ export interface DecodedRequest {
   readonly taken: number
   /** What calls of the declared functions are to the caller. */
   readonly targets: CallTargets
+  /** What the gateway is asked to compact. */
+  readonly asked: AskedCompaction
   /** Paths of the fields that have no effect, unless the conversation says where they have one. */
   readonly ignored: ReadonlyArray<string>
 }
@@ -60,7 +64,13 @@ export function* decodeResponse(
   if (request.background === true) {
     faults.at("background", "the gateway makes no responses in the background; leave it out or set it to false")
   }
+  const { compaction, readSummary } = options
   const { items, taken } = yield* requestItems(request, options, faults, slice)
+  const asked = yield* askedCompaction(request, items, faults, slice)
+  const all = compaction === undefined ? items : [...items, { item: compaction, field: "input" }]
+  const noted = faults.ignored.length
+  const opened = yield* openedItems(all, readSummary, faults, slice)
+  const unread = faults.ignored.slice(noted)
   const lists = [{ tools: request.tools ?? [], field: "tools" }, ...(yield* loadedTools(items, faults, slice))]
   const names = toolNames(lists.flatMap(({ tools }) => tools))
   const tools = decodeTools(request, lists, names, options.limits, faults)
@@ -69,7 +79,7 @@ export function* decodeResponse(
     : []
   return faults.result<DecodedRequest>({
     conversation: {
-      turns: system.concat(yield* decodeItems(items, names, faults, slice)),
+      turns: system.concat(yield* decodeItems(opened, names, faults, slice)),
       ...tools,
       parallelToolCalls: request.parallel_tool_calls !== false,
       stop: stopSequences(request.stop),
@@ -83,7 +93,11 @@ export function* decodeResponse(
         logprobFields(request)
       ),
       ...(options.sent === undefined ? {} : {
-        vendorFields: ownRequest(options.sent, items, options.betas),
+        vendorFields: ownRequest(options.sent, opened, {
+          betas: options.betas,
+          isRewritten: opened.length !== items.length || opened.some((placed, i) => placed !== items[i]),
+          serverCompacts: options.serverCompacts === true
+        }),
         untranslated: { paths: faults.ignored, refused: faults.elsewhere }
       })
     },
@@ -94,6 +108,7 @@ export function* decodeResponse(
     ),
     taken,
     targets: names.targets,
-    ignored: options.sent === undefined ? faults.ignored : []
+    asked: options.serverCompacts === true ? undefined : asked,
+    ignored: options.sent === undefined ? faults.ignored : unread
   })
 }

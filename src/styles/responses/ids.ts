@@ -19,7 +19,8 @@ const prefixes = {
   function_call_output: "fco",
   custom_tool_call: "ctc",
   custom_tool_call_output: "ctco",
-  image_generation_call: "ig"
+  image_generation_call: "ig",
+  compaction: "cmp"
 } as const
 
 /** Types of items with their own id prefix. */

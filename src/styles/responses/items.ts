@@ -85,6 +85,16 @@ const UntypedReference = Schema.Struct({
 const loosePart = <const Type extends string>(type: Type) =>
   Schema.Struct({ ...ContentPart.fields, type: Schema.Literal(type) })
 
+/** The types of content parts in the places of items. */
+export const loosePartTypes: ReadonlySet<string> = new Set([
+  "input_text",
+  "input_image",
+  "input_file",
+  "input_audio",
+  "text",
+  "image_url"
+])
+
 export const knownTypes: ReadonlySet<string> = new Set([
   "message",
   "function_call",
@@ -93,12 +103,7 @@ export const knownTypes: ReadonlySet<string> = new Set([
   "custom_tool_call_output",
   "reasoning",
   "item_reference",
-  "input_text",
-  "input_image",
-  "input_file",
-  "input_audio",
-  "text",
-  "image_url"
+  ...loosePartTypes
 ])
 
 /** A JSON object whose `type` is not one of the known ones. */
@@ -111,6 +116,9 @@ export const otherTypes = (known: ReadonlySet<string>) =>
   )
 
 const OtherItem = otherTypes(knownTypes)
+
+/** An item of a type that has no Schema. */
+export const otherItem = Schema.decodeUnknownSync(OtherItem)
 
 // Members with a literal `type` come before those without: an error is reported for the first member that can match.
 const itemMembers = [
@@ -314,6 +322,13 @@ const clientCalls = [
   clientCall("tool_search_call", { arguments: ParsedObject, execution: Schema.Literal("client") })
 ] as const
 
+/** What a model wrote of the conversation so far. Only the gateway can read it. */
+export const OutputCompaction = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("compaction"),
+  encrypted_content: Schema.String
+})
+
 /** An item of a response's output. */
 export const OutputItem = Schema.Union([
   OutputMessage,
@@ -321,6 +336,7 @@ export const OutputItem = Schema.Union([
   OutputFunctionCall,
   OutputCustomToolCall,
   OutputPicture,
+  OutputCompaction,
   ...clientCalls
 ])
   .annotate({ identifier: "ResponseOutputItem" })

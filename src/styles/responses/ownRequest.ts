@@ -31,17 +31,26 @@ const ownInput = ({ input, messages, previous_response_id: previous }: JsonRecor
 /** Fields that the gateway applies itself. */
 const applied: ReadonlySet<string> = new Set(["messages", "stop"])
 
+/** How the request differs from its body. */
+interface OwnOptions {
+  readonly betas: string | undefined
+  /** The gateway has put messages in the places of items. */
+  readonly isRewritten: boolean
+  /** The server is asked for the compactions of the request; otherwise the gateway makes them. */
+  readonly serverCompacts: boolean
+}
+
 /** The fields of the request, from its body as it was parsed and from the items of its conversation. */
 export const ownRequest = (
   sent: JsonRecord,
   items: ReadonlyArray<PlacedItem>,
-  betas: string | undefined
+  { betas, isRewritten, serverCompacts }: OwnOptions
 ): VendorFields => {
   const fields: { [name: string]: Json } = {}
-  const input = ownInput(sent)
+  const input = isRewritten ? undefined : ownInput(sent)
   const isExpanded = input === undefined && items.length > 0
   for (const [name, value] of Object.entries(sent as JsonFields)) {
-    if (applied.has(name) || name === "__proto__") continue
+    if (applied.has(name) || name === "__proto__" || (name === "context_management" && !serverCompacts)) continue
     if (isExpanded && (name === "input" || name === "previous_response_id")) continue
     fields[name] = name === "tools" && Array.isArray(value)
       ? value.map(flat)

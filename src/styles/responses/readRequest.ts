@@ -22,3 +22,5 @@ export const readCountRequest = requestReader(ResponsesGroup.endpoints.countToke
   family: responsesFamily,
   keepsSent: true
 })
+
+export const readCompactRequest = requestReader(ResponsesGroup.endpoints.compact, { family: responsesFamily })

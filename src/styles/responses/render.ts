@@ -20,6 +20,7 @@ import {
 } from "../shared/serverExtras.ts"
 import { clientTools, type ClientToolType, shellCommands } from "./clientTools.ts"
 import { outputItemId, responseId } from "./ids.ts"
+import type { OutputCompaction } from "./items.ts"
 import { NativeReply, type OwnItems } from "./nativeReply.ts"
 import { inProgressText, type ResponseInfo, type ResponseState, responseText } from "./responseText.ts"
 import { annotationText, textFormats, type TextKind } from "./textFormats.ts"
@@ -76,6 +77,8 @@ export interface RenderOptions {
    * Receives the final response object as JSON text, before the frames that contain it are rendered, and the ids of items that a server made.
    */
   readonly finalized: (body: string, id: string, serversItems?: ReadonlyArray<string>) => void
+  /** The seal of a compaction that is the first item of the output; asked for once, when the reply starts. */
+  readonly compaction?: (() => string | undefined) | undefined
 }
 
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
@@ -92,6 +95,9 @@ const callItem = ({ callId, id, isCustom, name }: OpenCall, status: string, payl
     JSON.stringify(payload)
   }}`
 }
+
+const compactionText = (id: string, seal: string): string =>
+  JSON.stringify({ id, type: "compaction", encrypted_content: seal } satisfies typeof OutputCompaction.Type)
 
 /** A picture whose data the server sent. Others have an address, which is text. */
 type Picture = Extract<ServerImage, { readonly data: string }>
@@ -156,6 +162,11 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
       frame("response.created", `"id":"${id}","status":"in_progress","response":${object}`),
       frame("response.in_progress", `"response":${object}`)
     )
+    const seal = options.compaction?.()
+    if (seal === undefined) return
+    const item = compactionText(outputItemId(info.seed, "compaction", itemCount), seal)
+    const place = { inResponse: nextInResponse() }
+    out.push(itemAdded(place, item), itemDone(place, item))
   }
 
   const itemAdded = ({ inResponse }: Pick<OpenItem, "inResponse">, item: string): string =>

@@ -10,6 +10,7 @@ import { type Cooperative, eachCooperatively, mapCooperatively, type Slice } fro
 import type { Faults } from "../../http/Faults.ts"
 import { type MessageContent, messageReasoning } from "../shared/chatFamily.ts"
 import type { ResponseRequest } from "./Api.ts"
+import type { ReadsSummary } from "./compaction/compactedItems.ts"
 import { responseOfItem } from "./ids.ts"
 import { type InputItem, type InputMessage, isReference, type Item } from "./items.ts"
 import type { StoredResponse } from "./store/ResponsesStore.ts"
@@ -24,11 +25,17 @@ export interface DecodeOptions {
   readonly wideInput: boolean
   /** The body as it was parsed, if a server may get it so. */
   readonly sent?: JsonRecord | undefined
+  /** Every target is such a server, and of one upstream: it makes the compactions of the request. */
+  readonly serverCompacts?: boolean | undefined
   /** A header of the request that such a server gets too. */
   readonly betas?: string | undefined
   /** The stored responses among `storedReferences` of the request, by id. */
   readonly stored: ReadonlyMap<string, StoredResponse>
   readonly limits: Limits
+  /** The summary in the seal of a compaction; Without it no gateway's compaction can be read. */
+  readonly readSummary?: ReadsSummary
+  /** A compaction of the request's conversation that was made meanwhile: its last item. */
+  readonly compaction?: Item | undefined
 }
 
 /** The items of a request's conversation. */

@@ -40,8 +40,8 @@ class TurnCollector {
 
   say(said: Said): void {
     if ("role" in said) {
-      if (said.role === "user") this.add("user", [Text(said.text)])
-      else this.addAssistant("text", [Text(said.text)])
+      if (said.role === "assistant") this.addAssistant("text", [Text(said.text)])
+      else this.add(said.role === "user" ? "user" : "system", [Text(said.text)])
     } else if (said._tag === "Call") {
       this.addAssistant("call", [said])
     } else {

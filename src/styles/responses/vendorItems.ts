@@ -7,10 +7,11 @@ import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { call, type Content, image, imageAt, result } from "../shared/conversation.ts"
 import { calledTool, clientTools } from "./clientTools.ts"
+import { unreadable } from "./compaction/prompt.ts"
 import type { ToolNames } from "./toolNames.ts"
 
 /** What an item says. An item of the vendor's servers is a call and its result. */
-export type Said = CallPart | ResultPart | { readonly role: "user" | "assistant"; readonly text: string }
+export type Said = CallPart | ResultPart | { readonly role: "user" | "assistant" | "developer"; readonly text: string }
 
 interface Context {
   readonly field: string
@@ -178,13 +179,15 @@ export const vendorItem = (
     case "compaction":
     case "compaction_summary": {
       const text = textOf(item["summary"]) || textOf(item["content"]) || textOf(item["text"])
-      return text === "" ? undefined : [{ role: "assistant", text }]
+      if (text !== "") return [{ role: "assistant", text }]
+      context.faults.noteIgnored(context.field)
+      return [{ role: "developer", text: unreadable }]
     }
     // The tools are declared.
     case "additional_tools":
+    case "compaction_trigger":
       return []
     case "configuration_update":
-    case "compaction_trigger":
       context.faults.noteIgnored(context.field)
       return []
     default:

@@ -9,6 +9,7 @@ import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Scope from "effect/Scope"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { type CompletedReply, Completion, type CompletionOutput } from "../../completion/Completion.ts"
+import type { CompletionInput, ReplyBefore } from "../../completion/CompletionInput.ts"
 import type { Request } from "../../completion/Request.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { runCooperatively } from "../../config/clock/cooperative.ts"
@@ -86,18 +87,30 @@ export const makeResponder = Effect.gen(function*() {
       }
     }),
 
-    /** Whether a target of the route may get a request of the family's contract as its caller wrote it. */
-    mayPassWhole: (model: Route, family: FamilyName): boolean => completion.mayPassWhole?.(model, family) === true,
+    /** Which targets of the route may get a request of the family's contract as its caller wrote it. */
+    passesWhole: (model: Route, family: FamilyName): "all" | "some" | undefined =>
+      completion.passesWhole?.(model, family),
 
-    /** Answers a conversation in the way of the format. `around` wraps the opening of a stream. */
+    /** Makes a whole reply, for a style that answers with something that follows from it. */
+    whole: (
+      { caller, config, request }: RunningRequest,
+      model: Route,
+      asked: Pick<CompletionInput, "conversation" | "shorter">
+    ): Effect.Effect<CompletedReply, GatewayError, Scope.Scope> =>
+      completion.whole({ ...asked, caller, model, request, config }),
+
+    /**
+     * Answers a conversation in the way of the format. `around` wraps the opening of a stream. `before`: a whole reply that is made first.
+     */
     respond: (
       { caller, config, request }: RunningRequest,
       model: Route,
       conversation: Conversation,
       { failure, frames, keepsText = false, stream, whole }: ReplyFormat,
-      around?: (opening: Opening) => Opening
+      around?: (opening: Opening) => Opening,
+      before?: ReplyBefore
     ) => {
-      const input = { caller, model, conversation, request, config, kept: keepsText }
+      const input = { caller, model, conversation, request, config, kept: keepsText, before }
       if (!stream) return Effect.flatMap(completion.whole(input), whole)
       const opening = completion.stream(input)
       const timeout = config.request_timeouts.client * 1000

@@ -157,6 +157,26 @@ describe("stored responses", () => {
       assert.strictEqual(stored.error?.code, "upstream_timeout")
     }))
 
+  it.effect("keep the failure of a compaction that takes longer than the headers wait", () =>
+    Effect.gen(function*() {
+      const opened = yield* Deferred.make<CompletionOutput, GatewayError>()
+      const asked = yield* Deferred.make<void>()
+      const app = yield* serve(() => Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(opened)))
+      const body = { ...streamed, input: ["Hi", { type: "compaction_trigger" }] }
+      const answering = yield* Effect.forkScoped(app("POST", "/v1/responses", body))
+      yield* Deferred.await(asked)
+      yield* TestClock.adjust("10 seconds")
+      const { done, events, id } = yield* read(yield* Fiber.join(answering))
+      yield* Deferred.succeed(opened, output(Stream.make(ReasoningDelta("Hm."), Finish("stop"))))
+      yield* done
+      assert.deepStrictEqual(events().map((event) => event.type), [
+        "response.created",
+        "response.in_progress",
+        "response.failed"
+      ])
+      assert.strictEqual((yield* retrieve(app, id())).error?.code, "upstream_empty_output")
+    }))
+
   it.effect("are cancelled when the client leaves, with what it was shown", () =>
     Effect.gen(function*() {
       const app = yield* serve(() => Effect.succeed(output(Stream.concat(Stream.make(TextDelta("So ")), Stream.never))))

@@ -9,6 +9,7 @@ import { defaultLimits } from "../../../src/domain/limits.ts"
 import { runSync } from "../../../src/domain/stream/cooperative.ts"
 import { jsonBody } from "../../../src/http/jsonBody.ts"
 import { ResponseRequest } from "../../../src/styles/responses/Api.ts"
+import { unreadable } from "../../../src/styles/responses/compaction/prompt.ts"
 import { type DecodedRequest, decodeResponse } from "../../../src/styles/responses/decode.ts"
 import { storedReferences } from "../../../src/styles/responses/requestItems.ts"
 import type { StoredResponse } from "../../../src/styles/responses/store/ResponsesStore.ts"
@@ -204,7 +205,10 @@ describe("the input of a Responses request", () => {
       { role: "user", content: [{ type: "video", url: "x" }] }
     ]
     const { conversation, ignored } = await decoded({ input })
-    assert.deepStrictEqual(conversation.turns, [user("[compaction omitted]"), user("[video omitted]")])
+    assert.deepStrictEqual(conversation.turns, [
+      { role: "system", parts: [{ _tag: "Text", text: unreadable }] },
+      user("[video omitted]")
+    ])
     assert.deepStrictEqual(ignored, ["input[0]", "input[1].content[0]"])
   })
 

@@ -200,7 +200,7 @@ describe("Responses replies", () => {
           assert.strictEqual(event.output_index, done.length)
           if (event.type === "response.output_item.added") {
             assert.isUndefined(open)
-            assert.strictEqual(event.item.status, "in_progress")
+            assert.propertyVal(event.item, "status", "in_progress")
             const callId = "call_id" in event.item ? event.item.call_id : undefined
             open = { id: event.item.id, callId, deltas: "", steps: [] }
             continue
@@ -268,7 +268,7 @@ describe("Responses replies", () => {
     const withdrawn = object(render(scripts["withdrawn"]!).body)
     assert.strictEqual(withdrawn.status, "incomplete")
     assert.deepStrictEqual(withdrawn.incomplete_details, { reason: "content_filter" })
-    assert.strictEqual(withdrawn.output[0]?.status, "incomplete")
+    assert.propertyVal(withdrawn.output[0], "status", "incomplete")
   })
 
   it("never let a call that was cut off look runnable", async () => {
@@ -329,7 +329,7 @@ describe("Responses replies", () => {
       type: "service_unavailable_error",
       param: null
     })
-    assert.deepStrictEqual(last.response.output.map((item) => [item.type, item.status]), [
+    assert.deepStrictEqual(last.response.output.map((item) => [item.type, "status" in item ? item.status : ""]), [
       ["function_call", "completed"],
       ["message", "incomplete"]
     ])
