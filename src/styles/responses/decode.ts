@@ -68,9 +68,8 @@ export function* decodeResponse(
   const { items, taken } = yield* requestItems(request, options, faults, slice)
   const asked = yield* askedCompaction(request, items, faults, slice)
   const all = compaction === undefined ? items : [...items, { item: compaction, field: "input" }]
-  const noted = faults.ignored.length
-  const opened = yield* openedItems(all, readSummary, faults, slice)
-  const unread = faults.ignored.slice(noted)
+  const unread: Array<string> = []
+  const opened = yield* openedItems(all, readSummary, { noteIgnored: (path) => unread.push(path) }, slice)
   const lists = [{ tools: request.tools ?? [], field: "tools" }, ...(yield* loadedTools(items, faults, slice))]
   const names = toolNames(lists.flatMap(({ tools }) => tools))
   const tools = decodeTools(request, lists, names, options.limits, faults)
@@ -109,6 +108,6 @@ export function* decodeResponse(
     taken,
     targets: names.targets,
     asked: options.serverCompacts === true ? undefined : asked,
-    ignored: options.sent === undefined ? faults.ignored : unread
+    ignored: options.sent === undefined ? [...unread, ...faults.ignored] : unread
   })
 }

@@ -88,7 +88,7 @@ const isMessage = (item: Item): boolean => isOfUser(item) || isInstruction(item)
 export function* openedItems(
   items: ReadonlyArray<PlacedItem>,
   read: ReadsSummary | undefined,
-  faults: Faults,
+  faults: Pick<Faults, "noteIgnored">,
   slice: Slice
 ): Cooperative<ReadonlyArray<PlacedItem>> {
   let newest: number | undefined
