@@ -22,6 +22,7 @@ import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { conversationKey, isContinued } from "./conversationKey.ts"
+import { noteIgnored } from "./ignored.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
@@ -199,27 +200,40 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
         ? starting
         : Effect.flatMapEager(startCooperatively(estimate), () => starting)
     }
-    const started = sealed.isEmpty(owner)
-      ? start(conversation)
-      : Effect.flatMap(
-        startCooperatively(
-          sealed.restored(owner, conversation, responses.store_ttl_seconds * 1000, lease.upstream)
-        ),
-        start
+    const restored = sealed.isEmpty(owner)
+      ? undefined
+      : startCooperatively(
+        sealed.restored(owner, conversation, responses.store_ttl_seconds * 1000, lease.upstream)
       )
-    const first = Effect.flatMap(
-      started,
-      ({ events, id, isOver }) =>
-        Effect.flatMap(
-          Pull.catchDone(peel(events, attempt), () => empty),
-          ([batch, rest]) =>
-            Effect.flatMapEager(checkFirst(batch, budget.isEmpty), (first) => {
-              input.request.stats.firstEventAt = deadlines.now()
-              input.request.followers.recording?.progressed()
-              return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, rest }))
-            })
-        )
-    )
+    const begin = (started: ReturnType<typeof start>) =>
+      Effect.flatMap(
+        started,
+        ({ events, id, isOver }) =>
+          Effect.flatMap(
+            Pull.catchDone(peel(events, attempt), () => empty),
+            ([batch, rest]) =>
+              Effect.flatMapEager(checkFirst(batch, budget.isEmpty), (first) => {
+                input.request.stats.firstEventAt = deadlines.now()
+                input.request.followers.recording?.progressed()
+                return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, rest }))
+              })
+          )
+      )
+    const { seals } = driver
+    /** Asks, and once more in plain form if the server refuses what another one has made. */
+    const ask = (conversation: Conversation) => {
+      const begun = begin(start(conversation))
+      return seals === undefined ? begun : Effect.catch(begun, (failure) => {
+        const plain = failure._tag === "UpstreamFailure" && seals.refused(failure)
+          ? seals.plain(conversation)
+          : undefined
+        if (plain === undefined) return Effect.fail(failure)
+        budget.isEmpty = true
+        for (const path of plain.left) noteIgnored(input.request.stats, path)
+        return begin(start(plain.conversation))
+      })
+    }
+    const first = restored === undefined ? ask(conversation) : Effect.flatMap(restored, ask)
     const begun = withDeadline(
       first,
       deadlines,

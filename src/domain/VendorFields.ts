@@ -8,6 +8,13 @@ import { isFields } from "./replyExtras.ts"
 /** The vendor contracts that styles and drivers speak. */
 export type FamilyName = "openai" | "responses" | "messages" | "generate"
 
+/** A stored response that a request continues. */
+export interface ContinuedResponse {
+  readonly id: string
+  /** The number of its items, with which the conversation begins. */
+  readonly items: number
+}
+
 /** The vendor fields of one element: a part, a turn, a tool, or the whole request. */
 export interface VendorFields {
   readonly vendor: FamilyName
@@ -22,6 +29,8 @@ export interface VendorFields {
   readonly continues?: true
   /** Of a whole request: headers of the vendor's contract that a driver of the family sends too, by their names in lower case. */
   readonly headers?: { readonly [name: string]: string }
+  /** Of a whole request: the stored response that it continues. */
+  readonly continued?: ContinuedResponse
 }
 
 /** True if the element is sent whole to a driver of the family, as its caller wrote it. */

@@ -211,6 +211,24 @@ export interface Sends {
   readonly vendorFields?: ((name: string, path: string) => boolean) | undefined
 }
 
+/** A conversation without what its server cannot read or find. */
+export interface PlainConversation {
+  readonly conversation: Conversation
+  /** The paths of what was left out, in the caller's request. */
+  readonly left: ReadonlyArray<string>
+}
+
+/** What of a conversation only its maker can read or find: seals, ids of items, stored responses. */
+export interface Seals {
+  /** True for a refusal of that. */
+  readonly refused: (failure: UpstreamFailure) => boolean
+  /** The conversation without seals that are foreign, which are all without `isForeign`; `undefined` if it has none. */
+  readonly plain: (
+    conversation: Conversation,
+    isForeign?: ((seal: string) => boolean) | undefined
+  ) => PlainConversation | undefined
+}
+
 /** The driver of the API that serves a request. */
 export const servingDriver = (driver: Driver, model: UpstreamModel, conversation: Conversation, now: number): Driver =>
   driver.choose?.(model, conversation, now) ?? driver
@@ -245,6 +263,8 @@ export interface Driver {
   /** A completion needs no credential. */
   readonly isAnonymous: boolean
   readonly sends: Sends
+  /** Absent where servers seal nothing. */
+  readonly seals?: Seals | undefined
   /**
    * Model ids beyond the four native ones, in configured order. Informational: callers may use those of `upstream.models`.
    */

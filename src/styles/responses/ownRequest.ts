@@ -28,6 +28,9 @@ const ownInput = ({ input, messages, previous_response_id: previous }: JsonRecor
   return typeof sent === "string" || (Array.isArray(sent) && sent.every(isOfContract)) ? sent : undefined
 }
 
+/** The field that names the response which a request continues. */
+const previousField = "previous_response_id"
+
 /** Fields that the gateway applies itself. */
 const applied: ReadonlySet<string> = new Set(["messages", "stop"])
 
@@ -50,8 +53,17 @@ export const ownRequest = (
       : value
   }
   if (isExpanded) fields["input"] = items.map(({ item, sent }) => sent ?? item as Json)
-  const own = { vendor: "responses", fields, wholeElement: true } as const
-  return betas === undefined ? own : { ...own, headers: { "openai-beta": betas } }
+  const id = sent["previous_response_id"]
+  const continued = typeof id === "string" && id !== ""
+    ? { id, items: items.filter(({ field }) => field === previousField).length }
+    : undefined
+  return {
+    vendor: "responses",
+    fields,
+    wholeElement: true,
+    ...(betas === undefined ? {} : { headers: { "openai-beta": betas } }),
+    ...(continued === undefined ? {} : { continued })
+  }
 }
 
 /** The caller's choices of the vendor's unfinished features; those of the connection are the gateway's own. */

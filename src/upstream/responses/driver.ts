@@ -28,6 +28,7 @@ import {
   responsesRequest,
   sendsField
 } from "./requestBody.ts"
+import { makeSeals, refusesSeal } from "./seals.ts"
 
 /** True if an object is an error instead of a response, which has an `error` that is `null`. */
 export const isError = (value: JsonRecord): boolean => value["type"] === "error" || isOtherError(value)
@@ -37,7 +38,7 @@ export const missingFor = 10 * 60_000
 
 /** True for the refusal of a server that does not have the endpoint, and not of one that lacks the model. */
 export const lacksEndpoint = (failure: UpstreamFailure): boolean =>
-  failure.kind === "refused" && !refusesModel(failure) &&
+  failure.kind === "refused" && !refusesModel(failure) && !refusesSeal(failure) &&
   (failure.status === 404 || failure.status === 405 || failure.status === 501)
 
 /** The failure of a server that counts no tokens. */
@@ -51,7 +52,7 @@ const headersOf = ({ vendorFields }: Conversation) =>
   vendorFields?.vendor === "responses" ? vendorFields.headers : undefined
 
 /** The part of a driver that is the API's own. */
-export type ResponsesApi = Pick<Driver, "family" | "sends" | "complete" | "countTokens">
+export type ResponsesApi = Pick<Driver, "family" | "sends" | "seals" | "complete" | "countTokens">
 
 /** Makes the API's part of a driver. */
 export const makeResponsesApi = (client: ServerClient, options: ServerOptions): ResponsesApi => {
@@ -93,12 +94,12 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
   const isNative = (conversation: Conversation): boolean => speaks && ownRequest(conversation) !== undefined
 
   /** True for the first refusal of what the gateway asks for by itself. */
-  const refusesSeals = (
-    { conversation, model }: CompletionRequest,
-    { message = "", status }: UpstreamFailure
-  ): boolean =>
-    status === 400 && !isNative(conversation) && !sealless.has(model.id) && sealless.size < mostSealless &&
-    /encrypted[ _.]content/i.test(message.slice(0, 2_000))
+  const refusesSeals = ({ conversation, model }: CompletionRequest, failure: UpstreamFailure): boolean => {
+    const { message = "", status } = failure
+    return status === 400 && !refusesSeal(failure) && !isNative(conversation) && !sealless.has(model.id) &&
+      sealless.size < mostSealless &&
+      /encrypted[ _.]content/i.test(message.slice(0, 2_000))
+  }
 
   /** Monotonic milliseconds up to which the server is known not to count tokens. */
   let countsFrom = -Infinity
@@ -133,6 +134,7 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
       fields: sendsField(policy),
       vendorFields: (name, path) => path !== "" || isOfContract(name) || isPassed(name)
     },
+    seals: makeSeals(isNative, () => thinking.text),
     complete: (request) =>
       Effect.catchIf(client.complete(request, say), (failure) => refusesSeals(request, failure), () => {
         sealless.add(request.model.id)

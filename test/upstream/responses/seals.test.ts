@@ -1,0 +1,193 @@
+/** Seals, ids and stored responses that a server cannot read or find, in front of a server that refuses them. */
+import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
+import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
+import type { OpenAiServer } from "../../support/openaiServer.ts"
+import { json, said, startResponsesServer } from "../../support/responsesServer.ts"
+import { type StrictOptions, strictResponses, valuesOf } from "../../support/strictResponses.ts"
+
+type Fields = { readonly [field: string]: unknown }
+
+let server: OpenAiServer
+let gateway: RunningGateway
+beforeEach(async () => {
+  server = await startResponsesServer()
+})
+afterEach(async () => {
+  await gateway.stop()
+  await server.stop()
+})
+
+const start = async (options: StrictOptions = {}, more: object = {}) => {
+  const strict = strictResponses(options)
+  server.answer(strict.answer)
+  gateway = await startGateway(JSON.parse(JSON.stringify({
+    accounts: [{ token: "sk-1" }],
+    upstream: { driver: "responses", base_url: server.baseUrl, timeouts: { queue: 0 } },
+    ...more
+  })))
+  return strict
+}
+
+const post = (body: object, path = "/v1/responses") =>
+  fetch(gateway.url + path, {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "upstream-chat", ...body })
+  })
+
+interface Reply {
+  readonly body: Fields
+  readonly output: ReadonlyArray<Fields>
+  readonly ignored: string | null
+}
+
+/** The reply, whole or from the last event of a stream. */
+const ask = async (body: object): Promise<Reply> => {
+  const response = await post(body)
+  const text = await response.text()
+  assert.strictEqual(response.status, 200, text)
+  const isStream = response.headers.get("content-type")?.includes("event-stream") === true
+  const last = isStream ? text.split("\n\n").at(-3)!.split("\ndata: ")[1]! : text
+  const parsed = JSON.parse(last) as Fields
+  const whole = isStream ? parsed["response"] as Fields : parsed
+  assert.strictEqual(whole["status"], "completed", text)
+  return {
+    body: whole,
+    output: whole["output"] as ReadonlyArray<Fields>,
+    ignored: response.headers.get("x-gateway-ignored")
+  }
+}
+
+const sealedThinking = { include: ["reasoning.encrypted_content"], store: false }
+const seal = `${"z".repeat(100)}elsewhere-1`
+const question = { role: "user", content: "Where?" }
+/** A turn that was answered elsewhere. */
+const foreignTurn = [
+  question,
+  { type: "reasoning", id: "rs_far", summary: [], encrypted_content: seal },
+  { type: "function_call", id: "fc_far", call_id: "call_far", name: "look", arguments: "{}" },
+  { type: "function_call_output", call_id: "call_far", output: "there" }
+]
+
+describe("a seal that the server refuses", () => {
+  for (const stream of [false, true]) {
+    for (const refusesInStream of [false, true]) {
+      const how = `${stream ? "a stream" : "a whole reply"}, refused ${
+        refusesInStream ? "within the stream" : "at once"
+      }`
+      it(`costs one more call to the same account and no error: ${how}`, async () => {
+        await start({ refusesInStream }, { accounts: [{ token: "sk-1" }, { token: "sk-2" }] })
+        const { body, ignored } = await ask({ ...sealedThinking, stream, input: foreignTurn })
+        assert.strictEqual(body["output_text"], "It is there")
+        assert.strictEqual(ignored, "input[1].encrypted_content")
+        const [first, second, ...others] = server.requests
+        assert.deepStrictEqual(others, [])
+        assert.strictEqual(first!.key, second!.key)
+        assert.deepStrictEqual(first!.body["input"], foreignTurn)
+        const { id: _, ...call } = foreignTurn[2]! as Fields & { readonly id: string }
+        const plain = [question, call, foreignTurn[3]]
+        assert.deepStrictEqual(second!.body, { ...first!.body, input: plain })
+      })
+    }
+  }
+
+  it("is left alone where the refusal is about something else", async () => {
+    await start()
+    server.answer(() => json(400, { error: { code: "unsupported_value", message: "input: no", param: "input" } }))
+    const response = await post({ ...sealedThinking, input: foreignTurn })
+    assert.strictEqual(response.status, 400)
+    assert.strictEqual(server.requests.length, 1)
+  })
+
+  it("is not asked a third time, nor again where the request has none", async () => {
+    await start()
+    server.answer(() => json(400, { error: { code: "invalid_encrypted_content", message: "no" } }))
+    assert.strictEqual((await post({ ...sealedThinking, input: foreignTurn })).status, 400)
+    assert.strictEqual(server.requests.length, 2)
+    server.answer(() => json(400, { error: { code: "invalid_encrypted_content", message: "no" } }))
+    assert.strictEqual((await post({ ...sealedThinking, input: "Hi" })).status, 400)
+    assert.strictEqual(server.requests.length, 1)
+  })
+
+  it("is a sentence to the model where it was the whole item", async () => {
+    await start({ output: (_, made) => [made.text("Hello")] })
+    const compaction = { type: "compaction", id: "cmp_1", encrypted_content: seal }
+    const { ignored } = await ask({ ...sealedThinking, input: [compaction, question] })
+    assert.strictEqual(ignored, "input[0].encrypted_content")
+    const input = server.requests[1]!.body["input"] as ReadonlyArray<Fields>
+    assert.deepInclude(input[0], { type: "message", role: "developer" })
+    assert.deepStrictEqual(input.slice(1), [question])
+    assert.deepStrictEqual(valuesOf("encrypted_content", input), [])
+  })
+})
+
+describe("an id that the server does not know", () => {
+  it("is left out, with the thinking that it stood for", async () => {
+    await start()
+    const input = [
+      question,
+      { type: "reasoning", id: "rs_far", summary: [] },
+      { type: "function_call", id: "fc_far", call_id: "call_far", name: "look", arguments: "{}" },
+      { type: "function_call_output", call_id: "call_far", output: "there" }
+    ]
+    const { body, ignored } = await ask({ store: false, input })
+    assert.strictEqual(body["output_text"], "It is there")
+    assert.strictEqual(ignored, "input[1]")
+    assert.deepStrictEqual(valuesOf("id", server.requests[1]!.body["input"]), [])
+  })
+
+  it("is left out where the thinking before it is missing", async () => {
+    await start()
+    const { output } = await ask({ ...sealedThinking, input: [question] })
+    const [, call] = output
+    const result = { type: "function_call_output", call_id: call!["call_id"], output: "there" }
+    const { body } = await ask({ ...sealedThinking, input: [question, call, result] })
+    assert.strictEqual(body["output_text"], "It is there")
+    assert.strictEqual(server.requests.length, 3)
+    assert.deepStrictEqual(valuesOf("id", server.requests[2]!.body["input"]), [])
+  })
+
+  it("does not say that the server has no such endpoint", async () => {
+    await start({}, {
+      upstream: { driver: "openai", api: "auto", base_url: server.baseUrl, timeouts: { queue: 0 } }
+    })
+    const input = [question, { type: "reasoning", id: "rs_far", summary: [] }]
+    await ask({ store: false, input: [...input, { role: "user", content: "And now?" }] })
+    await ask({ store: false, input: "Hi" })
+    assert.deepStrictEqual(server.requests.map(({ path }) => path), Array(3).fill("/v1/responses"))
+  })
+})
+
+describe("thinking that was kept for callers of another style", () => {
+  it("is left out once the server refuses it, and the call is answered", async () => {
+    await start({ organizationOf: () => "first" })
+    const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }]
+    const chat = async (messages: ReadonlyArray<object>) => {
+      const response = await post({ messages, tools }, "/v1/chat/completions")
+      const body = await response.json() as { readonly choices: ReadonlyArray<{ readonly message: Fields }> }
+      assert.strictEqual(response.status, 200, JSON.stringify(body))
+      return { message: body.choices[0]!.message, ignored: response.headers.get("x-gateway-ignored") }
+    }
+    const { message } = await chat([question])
+    const [call] = message["tool_calls"] as ReadonlyArray<Fields>
+    assert.isString(call!["id"])
+    server.answer(strictResponses({ organizationOf: () => "second" }).answer)
+    const result = { role: "tool", tool_call_id: call!["id"], content: "there" }
+    const { ignored, message: last } = await chat([question, message, result])
+    assert.strictEqual(last["content"], "It is there")
+    assert.isNull(ignored)
+    assert.strictEqual(server.requests.length, 2)
+    assert.strictEqual(valuesOf("encrypted_content", server.requests[0]!.body["input"]).length, 1)
+    assert.deepStrictEqual(valuesOf("encrypted_content", server.requests[1]!.body["input"]), [])
+  })
+})
+
+describe("a request without seals", () => {
+  it("is one call", async () => {
+    await start()
+    server.answer(() => said("Hello"))
+    const { ignored } = await ask({ input: "Hi" })
+    assert.isNull(ignored)
+    assert.strictEqual(server.requests.length, 1)
+  })
+})
