@@ -20,6 +20,12 @@ export interface FilterOptions {
   readonly stop: StopSequences | undefined
 }
 
+/** The event of a server with a piece of text. */
+const textPiece = "response.output_text.delta"
+
+/** Events that wait for text at most; further ones do not wait. */
+const mostWaiting = 10_000
+
 const text = (piece: string, out: Array<ReplyPart>): void => {
   if (piece !== "") out.push(Text(piece))
 }
@@ -106,7 +112,8 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
       if (!this.#ended) out.push(part)
       return
     }
-    if (isOrderedPlace(part.at) && (this.#inCall || (part.at === "event" && this.#holdsText))) {
+    if (part.at === "event") return this.#event(part, out)
+    if (isOrderedPlace(part.at) && this.#inCall) {
       this.#content.push(part)
       return
     }
@@ -118,6 +125,12 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     this.#hasLogprobs ||= logprobs !== undefined
     if (!this.#isChanged) out.push(part)
     else if (Object.keys(rest).length > 0) out.push(UpstreamExtra(part.family, "choice", rest))
+  }
+  /** An event of the server waits for the text before it. Those of a call's own text have nothing to say. */
+  #event(part: UpstreamExtra, out: Array<ReplyPart>): void {
+    if (this.#inCall && part.value["type"] === textPiece) return
+    if (this.#holdsText && this.#content.length < mostWaiting) this.#content.push(part)
+    else out.push(part)
   }
   /** Text waits that may become a call. What the server says beside it waits with it. */
   get #holdsText(): boolean {

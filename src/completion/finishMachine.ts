@@ -52,6 +52,9 @@ interface Call {
   items?: ReadonlyArray<JsonFields>
 }
 
+/** Events of a server that wait for its first item at most: then the reply is shown without one. */
+const mostBefore = 1_000
+
 const noCall: Call = { id: "", name: "" }
 
 /** A valid count of tokens; any other number would corrupt the limits of keys and the sums of usage. */
@@ -193,7 +196,7 @@ class ReplyFinisher implements FinishMachine {
   }
   /** An item shows the reply. What the server says before its first item waits for it. */
   #event(part: UpstreamExtra, out: Array<ReplyEvent>): void {
-    if (part.at === "item") this.#show(out)
+    if (part.at === "item" || (this.#extras?.length ?? 0) >= mostBefore) this.#show(out)
     if (this.#hasShown) out.push(Reply.ReplyExtra(part.family, part.at, part.value))
     else {
       this.#extras ??= []

@@ -18,6 +18,7 @@ import { compileStopSequences } from "../domain/stream/stopSequences.ts"
 import { type ChunkPull, mapPull, once, transduce } from "../domain/stream/transduce.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { isWholeFor } from "../domain/VendorFields.ts"
 import type { Captures } from "../recordings/Captures.ts"
 import { reminder } from "../sieve/declaration.ts"
 import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
@@ -146,7 +147,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
       ({ events, id, isOver = mayTakeAWhile }) => {
         const { tools } = conversation
         const enabled = toolsEnabled(conversation)
-        const singleCall = enabled && !conversation.parallelToolCalls
+        const singleCall = enabled && !conversation.parallelToolCalls && !isWholeFor(conversation, driver.family)
         // A stop sequence or a single call may end the reply within a chunk, too late to estimate in slices.
         const isLate = isLong(conversation) && conversation.stop.length === 0 && !singleCall
         const callId = callIds()

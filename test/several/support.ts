@@ -21,13 +21,14 @@ import {
   usage
 } from "../support/openaiServer.ts"
 import { plainRequests, question } from "../support/plainRequests.ts"
+import * as Responses from "../support/responsesServer.ts"
 import { parseFrames } from "../support/sse.ts"
 import { styleNames } from "../support/styleClients.ts"
 import { untilHolds } from "../support/until.ts"
 
 export { type Answer, json, type SeenRequest } from "../support/openaiServer.ts"
 
-export const drivers = ["openai", "messages", "generate"] as const
+export const drivers = ["openai", "responses", "messages", "generate"] as const
 export type DriverName = typeof drivers[number]
 
 /** Every style, whole and streamed. */
@@ -68,6 +69,9 @@ export const said = (text: string, { path }: Pick<SeenRequest, "path">): Answer 
   }
   if (path.endsWith("/count_tokens")) return json(200, { input_tokens: text.length })
   if (path.endsWith("/v1/completions")) return json(200, { object: "text_completion", model: "m", choices: [{ text }] })
+  if (path.endsWith("/responses")) {
+    return text === "" ? Responses.streamed(Responses.responseOf([])) : Responses.said(text)
+  }
   if (path.endsWith("/messages")) return Messages.streamedMessage([Messages.textBlock(text)])
   return path.includes(":streamGenerateContent") ? Generate.said(text) : streamed({ content: text })
 }
@@ -90,6 +94,7 @@ export const startAnswering = async (): Promise<OpenAiServer> => {
 
 const baseUrls: Readonly<Record<DriverName, (root: string) => string>> = {
   openai: (root) => `${root}/v1`,
+  responses: (root) => `${root}/v1`,
   messages: (root) => root,
   generate: (root) => `${root}/v1beta`
 }

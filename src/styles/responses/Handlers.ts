@@ -33,6 +33,12 @@ import { responseInfo } from "./responseText.ts"
 import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
 import { type OpenResponse, ResponsesStore, type StoredResponse } from "./store/ResponsesStore.ts"
 
+/** The owner of the names of responses by the ids of their items: those of servers name no response. */
+const ownerOfItems = (owner: string): string => `items ${owner}`
+
+/** Items of a response that can be referred to. */
+const mostItems = 64
+
 const notFound = (id: string) =>
   gatewayError("not_found", `The response "${id.slice(0, 200)}" does not exist or has expired`)
 
@@ -51,7 +57,12 @@ export const ResponsesHandlers = groupRoutes(
 
     const referenced = Effect.fnUntraced(function*(owner: string, request: ResponseRequest) {
       const found = new Map<string, StoredResponse>()
-      for (const id of yield* runCooperatively(storedReferences(request))) {
+      const { items, responses } = yield* runCooperatively(storedReferences(request))
+      for (const id of items) {
+        const named = yield* store.get(ownerOfItems(owner), id)
+        if (named !== undefined) responses.add(named.body)
+      }
+      for (const id of responses) {
         const stored = yield* store.get(owner, id)
         if (stored !== undefined) found.set(id, stored)
       }
@@ -114,35 +125,55 @@ export const ResponsesHandlers = groupRoutes(
         // A caller may use any number of direct tokens, so they share one part of the store.
         const share = caller._tag === "Direct" ? "direct" : caller.owner
 
+        /** Keeps which response has the items of a server. */
+        const keepItems = (response: string, items: ReadonlyArray<string>) =>
+          Effect.forEach(
+            items.slice(0, mostItems),
+            (id) => store.put(ownerOfItems(caller.owner), { id, body: response, items: [], itemsSize: 0 }, share),
+            { discard: true }
+          )
+
         const whole = ({ events }: CompletedReply) => {
           let final = ""
           let finalId = id
-          const finalized = (text: string, id: string) => {
+          let served: ReadonlyArray<string> = []
+          const finalized = (text: string, id: string, items: ReadonlyArray<string> = []) => {
             final = text
             finalId = id
+            served = items
           }
           const { frames } = responseFrames(info, { now, finalized })
           for (const event of events) frames.push(event, [])
           const response = jsonText(final)
-          return keep
-            ? Effect.as(store.put(caller.owner, { id: finalId, body: final, items, itemsSize }, share), response)
-            : Effect.succeed(response)
+          if (!keep) return Effect.succeed(response)
+          const put = store.put(caller.owner, { id: finalId, body: final, items, itemsSize }, share)
+          return Effect.as(served.length === 0 ? put : Effect.andThen(put, keepItems(finalId, served)), response)
         }
 
         let stored: OpenResponse | undefined
+        let indexing: Effect.Effect<void> | undefined
         const renderer = responseFrames(info, {
           now,
           begun: (body, id) => {
             if (keep) stored = store.openUnsafe(caller.owner, { id, body, items, itemsSize }, share)
           },
-          finalized: (text) => stored?.finalizeUnsafe(text)
+          finalized: (text, id, items = []) => {
+            stored?.finalizeUnsafe(text)
+            if (keep && items.length > 0) indexing = keepItems(id, items)
+          }
         })
-        const start = () => ({ ...renderer, pending: () => stored?.written() })
+        const pending = () => {
+          const written = stored?.written()
+          const index = indexing
+          indexing = undefined
+          return index === undefined || written === undefined ? index ?? written : Effect.andThen(written, index)
+        }
+        const start = () => ({ ...renderer, pending })
         if (stream) {
           // When the client disconnects before the response is final, the response is stored as cancelled.
           const cancel = Effect.suspend(() => {
             renderer.cancel()
-            return stored?.written() ?? Effect.void
+            return pending() ?? Effect.void
           })
           yield* Scope.addFinalizer(yield* Effect.scope, cancel)
         }

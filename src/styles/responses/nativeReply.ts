@@ -8,6 +8,7 @@
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
+import { responseOfItem } from "./ids.ts"
 import { errorFields, usageFields } from "./responseText.ts"
 
 /** What the gateway's own renderer does for items that the server does not have. */
@@ -42,8 +43,14 @@ interface OpenMessage {
   part: JsonFields | undefined
 }
 
-/** Pieces of text that wait at most. What may become a call is shorter. */
-const mostPieces = 100_000
+/** Pieces of text that wait for their words at most. What may become a call is shorter; further pieces are shown as one. */
+const mostPieces = 10_000
+
+/** Events that wait for the words of a message at most: then it is shown without. */
+const mostWaiting = 1_000
+
+/** Items that are followed at once, and calls whose ids are known. A server has few. */
+const mostItems = 20_000
 
 const numberOf = (value: Json | undefined): number | undefined => typeof value === "number" ? value : undefined
 
@@ -75,13 +82,16 @@ export interface NativeOptions {
   readonly own: OwnItems
   /** Receives the first response object of the reply, before its frame is rendered. */
   readonly begun: (body: string, id: string) => void
-  /** Receives the last response object. */
-  readonly finalized: (body: string, id: string) => void
+  /** Receives the last response object, with the ids of the server's items. */
+  readonly finalized: (body: string, id: string, items: ReadonlyArray<string>) => void
 }
 
 const isFinalType = (type: string): boolean =>
   type === "response.completed" || type === "response.incomplete" || type === "response.failed" ||
   type === "response.cancelled" || type === "error"
+
+/** Fields of an event `error` beside those of the error. */
+const eventFields: ReadonlySet<string> = new Set(["type", "sequence_number"])
 
 const incompleteReasons: { readonly [Reason in FinishReason]?: string } = {
   length: "max_output_tokens",
@@ -122,7 +132,7 @@ export class NativeReply {
     const type = stringOf(value["type"])
     if (at === "response") return this.#about(type, value, out)
     if (at === "event") {
-      if (type === "response.output_text.delta" && value["delta"] !== "") return this.#piece(value)
+      if (type === "response.output_text.delta" && value["delta"] !== "") return this.#piece(value, out)
       return this.#emit(value, out)
     }
     switch (type) {
@@ -170,20 +180,15 @@ export class NativeReply {
 
   /** The last events of a reply that fails; what the server says of it comes first. */
   fail(error: GatewayError, out: Array<string>): void {
-    const { type = "", response = null, ...stated } = this.#last ?? {}
-    const own = isRecord(response) ? fieldsOf((response as JsonFields)["error"]) : fieldsOf(stated["error"] ?? stated)
-    const code = stringOf(own["code"])
-    const message = stringOf(own["message"])
+    const last = this.#last ?? {}
+    const response = fieldsOf(last["response"])
+    const stated = fieldsOf(response["error"] ?? last["error"] ?? (last["type"] === "error" ? last : {}))
+    const said = Object.entries(stated).filter(([name, value]) => !eventFields.has(name) && (value ?? "") !== "")
     const failed = {
       ...this.#response,
-      ...(isRecord(response) ? response as JsonFields : {}),
+      ...response,
       status: "failed",
-      error: {
-        ...errorFields(error),
-        ...(type === "response.failed" || type === "error" ? fieldsOf((response as JsonFields | null)?.["error"]) : {}),
-        ...(code === "" ? {} : { code }),
-        ...(message === "" ? {} : { message })
-      }
+      error: { ...errorFields(error), ...Object.fromEntries(said) }
     }
     this.#end("response.failed", failed, out)
   }
@@ -241,7 +246,11 @@ export class NativeReply {
   #emit(event: JsonFields, out: Array<string>): void {
     const message = this.#message
     if (message !== undefined && this.#isWithin(message, event)) {
-      if (message.isCut) return
+      if (message.isCut) {
+        // The message has ended for the caller. What the model refuses by is text of the one that follows.
+        if (event["type"] === "response.refusal.delta") this.#text(stringOf(event["delta"]), out)
+        return
+      }
       this.#show(message, out)
     }
     this.#write(event, out)
@@ -270,13 +279,14 @@ export class NativeReply {
     out.push(`event: ${stringOf(event["type"])}\ndata: ${JSON.stringify(written)}\n\n`)
   }
 
-  #piece(event: JsonFields): void {
+  #piece(event: JsonFields, out: Array<string>): void {
     const message = this.#message
     if (message === undefined || !this.#isWithin(message, event)) {
+      if (message !== undefined) this.#show(message, out)
       // Some servers begin a message by its first piece.
       this.#message = this.#opened({}, event, undefined)
     } else message.place = event
-    if (this.#pieces.length < mostPieces) this.#pieces.push(event)
+    if (this.#message?.isCut === false && this.#pieces.length < mostPieces) this.#pieces.push(event)
   }
 
   #opened(item: JsonFields, event: JsonFields, waiting: Array<JsonFields> | undefined): OpenMessage {
@@ -304,12 +314,15 @@ export class NativeReply {
     const item = fieldsOf(event["item"])
     const index = numberOf(event["output_index"])
     if (index !== undefined) {
-      this.#indexes.set(index, index + this.#shift)
+      if (this.#indexes.size < mostItems) this.#indexes.set(index, index + this.#shift)
       this.#options.own.nextIndex = Math.max(this.#options.own.nextIndex, index + this.#shift + 1)
     }
     const id = stringOf(item["id"])
-    if (item["call_id"] !== undefined && id !== "") this.#callIds.set(id, item["call_id"])
+    if (item["call_id"] !== undefined && id !== "" && this.#callIds.size < mostItems) {
+      this.#callIds.set(id, item["call_id"])
+    }
     if (item["type"] !== "message") return this.#write(event, out)
+    if (this.#message?.isCut === false) this.#show(this.#message, out)
     this.#pieces = []
     this.#message = this.#opened(item, event, [event])
   }
@@ -398,9 +411,10 @@ export class NativeReply {
     message.texts.set(part, (message.texts.get(part) ?? "") + text)
     if (message.waiting !== undefined && text.trim() !== "") this.#show(message, out)
     for (const event of this.#wordsOf(text, message)) {
-      if (message.waiting !== undefined) message.waiting.push(event)
-      else this.#write(event, out)
+      if (message.waiting === undefined) this.#write(event, out)
+      else message.waiting.push(event)
     }
+    if ((message.waiting?.length ?? 0) > mostWaiting) this.#show(message, out)
   }
 
   /** The events of a piece of text: the server's own, as far as their pieces are the same. */
@@ -537,7 +551,10 @@ export class NativeReply {
 
   #finalize(response: JsonFields, output: ReadonlyArray<Json>): string {
     const body = JSON.stringify(this.#withOwnFields(response, output))
-    this.#options.finalized(body, this.#options.own.id)
+    const ids = output.map((item) => stringOf(fieldsOf(item)["id"])).filter((id) =>
+      id !== "" && responseOfItem(id) === undefined
+    )
+    this.#options.finalized(body, this.#options.own.id, ids)
     return body
   }
 }

@@ -72,8 +72,10 @@ export interface RenderOptions {
   readonly now: () => number
   /** Receives the response in progress as JSON text, and its id, before its first frames are rendered. */
   readonly begun?: (body: string, id: string) => void
-  /** Receives the final response object as JSON text, before the frames that contain it are rendered. */
-  readonly finalized: (body: string, id: string) => void
+  /**
+   * Receives the final response object as JSON text, before the frames that contain it are rendered, and the ids of items that a server made.
+   */
+  readonly finalized: (body: string, id: string, serversItems?: ReadonlyArray<string>) => void
 }
 
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
@@ -386,9 +388,9 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
       nextNumber: () => sequence++,
       own: ownItems,
       begun: (body, id) => options.begun?.(body, id),
-      finalized(body, id) {
+      finalized(body, id, items) {
         isFinal = true
-        options.finalized(body, id)
+        options.finalized(body, id, items)
       }
     })
 

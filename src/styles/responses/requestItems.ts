@@ -46,16 +46,26 @@ const isItem = (input: object): input is InputItem => !Array.isArray(input)
 const inputList = (input: Input): ReadonlyArray<string | InputItem> =>
   typeof input === "object" && !isItem(input) ? input : [input]
 
-/** Ids of the stored responses that a request refers to. */
-export function* storedReferences(request: ResponseRequest): Cooperative<ReadonlySet<string>> {
-  const ids = new Set<string>()
-  if (request.previous_response_id) ids.add(request.previous_response_id)
+/** What a request refers to. */
+interface References {
+  /** Ids of stored responses. */
+  readonly responses: Set<string>
+  /** Ids of items that a server made, which do not name their response. */
+  readonly items: Set<string>
+}
+
+/** The stored responses that a request refers to, and the items of others. */
+export function* storedReferences(request: ResponseRequest): Cooperative<References> {
+  const responses = new Set<string>()
+  const items = new Set<string>()
+  if (request.previous_response_id) responses.add(request.previous_response_id)
   yield* eachCooperatively(inputList(request.input ?? []), (item) => {
     if (typeof item === "string" || !isReference(item)) return
     const id = responseOfItem(item.id)
-    if (id !== undefined) ids.add(id)
+    if (id === undefined) items.add(item.id)
+    else responses.add(id)
   })
-  return ids
+  return { responses, items }
 }
 
 const unknownReference = (param: string, id: string): GatewayError =>

@@ -79,10 +79,20 @@ export class StoredItems {
     return response
   }
 
-  /** The item with this id: of the response that the request continues, else of the response that the id belongs to. */
+  /**
+   * The item with this id: of the response that the request continues, else of the response that the id belongs to. The id of a server's item
+   * does not name its response.
+   */
   *find(id: string, previous: KnownResponse | undefined): Cooperative<StoredItem | undefined> {
     const owner = responseOfItem(id)
-    return previous?.byId.get(id) ?? (owner === undefined ? undefined : (yield* this.response(owner))?.byId.get(id))
+    const found = previous?.byId.get(id) ??
+      (owner === undefined ? undefined : (yield* this.response(owner))?.byId.get(id))
+    if (found !== undefined || owner !== undefined) return found
+    for (const stored of this.#stored.keys()) {
+      const item = (yield* this.response(stored))?.byId.get(id)
+      if (item !== undefined) return item
+    }
+    return undefined
   }
 
   /** Takes an item. Returns false, and notes a fault at `field`, when the items are larger than a body may be. */

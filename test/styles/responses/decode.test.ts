@@ -29,7 +29,7 @@ const send = (body: unknown, around: Around = {}): Promise<Result.Result<Decoded
     Effect.flatMap((value) => {
       // The handler looks up no more than what the request names.
       const named = runSync(storedReferences(value))
-      const known = new Map([...stored].filter(([id]) => named.has(id)))
+      const known = new Map([...stored].filter(([id]) => named.responses.has(id)))
       return Effect.fromResult(
         runSync(decodeResponse(value, { wideInput: around.wideInput ?? true, stored: known, limits: defaultLimits }))
       )

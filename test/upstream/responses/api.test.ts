@@ -204,3 +204,48 @@ describe("a server that has functions alone", () => {
     await start({ driver: "openai" })
   })
 })
+
+describe("tools in the prompt", () => {
+  it("are declared in the instructions, and calls in the text come back as the vendor's items", async () => {
+    await start({ driver: "responses", tools: "prompt" })
+    const call = `<tool_call>{"name":"get_weather","arguments":{"city":"Oslo"}}</tool_call>`
+    server.answer(() => said(call))
+    const tools = [{
+      type: "function",
+      name: "get_weather",
+      description: "Looks outside",
+      parameters: { type: "object" }
+    }]
+    const { body } = await own({ input: [{ role: "user", content: "Go" }], instructions: "Be brief.", tools })
+    const seen = server.requests[0]!
+    assert.notProperty(seen.body, "tools")
+    assert.match(String(seen.body["instructions"]), /^Be brief\.[^]*Looks outside/)
+    assert.deepStrictEqual(seen.body["input"], [{ type: "message", role: "user", content: "Go" }])
+    assert.deepStrictEqual(
+      (body["output"] as ReadonlyArray<Fields>).map(({ arguments: args, name, type }) => [type, name, args]),
+      [["function_call", "get_weather", `{"city":"Oslo"}`]]
+    )
+  })
+})
+
+describe("the configuration", () => {
+  it("has an API only where a server has several", async () => {
+    await start({ driver: "openai" })
+    for (
+      const [upstream, fault] of [
+        [{ driver: "messages", api: "responses" }, "upstream.api must be unset with the messages driver"],
+        [
+          { driver: "generate", models: { m: { model: "m", api: "auto" } } },
+          "upstream.models.m.api must be unset with the generate driver"
+        ],
+        [{ driver: "messages", tools: "functions" }, "upstream.tools must not be functions with the messages driver"]
+      ] as const
+    ) {
+      const refused = await startGateway({ upstream: { base_url: server.baseUrl, ...upstream } }).then(
+        () => "started",
+        (error: unknown) => String(error)
+      )
+      assert.include(refused, fault)
+    }
+  })
+})

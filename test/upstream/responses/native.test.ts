@@ -289,6 +289,26 @@ describe("a request", () => {
   })
 })
 
+describe("a reference to an item", () => {
+  it("of an earlier reply is sent as the item, whatever id its server gave it", async () => {
+    for (const isStream of [false, true]) {
+      const [first, second] = [
+        reasoningItem("Hm.", { id: "rs_far" }),
+        messageItem("Hello", { id: `msg_far_${isStream}` })
+      ]
+      server.answer(() => streamed(responseOf([first, second], { id: `resp_far_${isStream}` })))
+      await (isStream ? stream : ask)({ input: "Hi" })
+      server.answer(() => said("Again"))
+      const input = [{ type: "item_reference", id: `msg_far_${isStream}` }, { role: "user", content: "Go on" }]
+      await ask({ input })
+      assert.deepStrictEqual(server.requests[0]?.body["input"], [second, input[1]])
+      const refused = await post({ input: [{ type: "item_reference", id: "msg_of_others" }] })
+      assert.strictEqual(refused.status, 400)
+      assert.strictEqual(server.requests.length, 1)
+    }
+  })
+})
+
 describe("a reply", () => {
   const output = [
     reasoningItem("I think about it."),
