@@ -151,6 +151,8 @@ const direct: Omit<AccountAccess, "upstream" | "driver" | "credential" | "secret
   account: undefined,
   identifier: undefined,
   accountHash: undefined,
+  organization: undefined,
+  learnOrganization: () => undefined,
   refreshToken: Effect.void,
   report: () => Effect.void
 }
@@ -262,6 +264,10 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     account: account.key,
     identifier: account.identifier,
     accountHash: account.hash,
+    organization: account.organization,
+    learnOrganization: (name) => {
+      account.saidOrganization = name
+    },
     isKeyless: account.isAnonymous,
     secrets: () => [
       ...(held.token === undefined ? [] : [held.token]),

@@ -5,12 +5,13 @@ import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import type { Lease } from "../accounts/Accounts.ts"
-import type { Stickiness } from "../accounts/Lease.ts"
+import type { Preference, Stickiness } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import { mayOpen } from "../domain/makers.ts"
 import { isShown } from "../domain/ReplyEvent.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { peel, pullOf } from "../domain/stream/transduce.ts"
@@ -22,11 +23,11 @@ import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { conversationKey, isContinued } from "./conversationKey.ts"
-import { noteIgnored } from "./ignored.ts"
+import { forgetIgnored, noteIgnored } from "./ignored.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
-import type { ReplyStarter } from "./startReply.ts"
+import { makerOf, type ReplyStarter } from "./startReply.ts"
 import { hasOwnTools, judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsent } from "./unsentFields.ts"
 
@@ -74,14 +75,26 @@ const stickinessOf = ({ caller, conversation }: CompletionInput, prefersTarget: 
   prefersTarget
 })
 
+/** The accounts that open the newest seal of the conversation. */
+const preferencesOf = (
+  { caller: { owner }, conversation, model }: CompletionInput,
+  sealed: SealedCalls
+): ReadonlyArray<Preference> | undefined => {
+  const maker = sealed.newestMaker(owner, conversation)
+  return maker && [{ maker, isAccount: false, prefersTarget: model.options.sticky !== false }]
+}
+
 /** The attempts of one completion. */
 export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   readonly caller: CompletionInput["caller"]
   readonly request: CompletionInput["request"]
   readonly sticky: Stickiness | undefined
+  readonly prefers: ReadonlyArray<Preference> | undefined
   readonly #input: CompletionInput
   readonly #options: CompletionAttemptOptions<A>
   #budget: RequestBudget | undefined
+  /** Paths of what the attempt left out of the request. */
+  #left: ReadonlyArray<string> = []
 
   constructor(input: CompletionInput, options: CompletionAttemptOptions<A>) {
     this.#input = input
@@ -90,6 +103,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     this.request = input.request
     const sticky = input.model.options.sticky ?? input.config.runtime.sticky
     this.sticky = sticky === false ? undefined : stickinessOf(input, sticky === "target")
+    this.prefers = preferencesOf(input, options.sealed)
   }
 
   get route(): Route {
@@ -173,6 +187,31 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     return Effect.flatMap(prepared, () => on(choose(), before))
   }
 
+  /** Names what the attempt leaves out of the request, in place of what the attempt before left out. */
+  #leaveOut(paths: ReadonlyArray<string>): void {
+    const { stats } = this.#input.request
+    for (const path of paths) noteIgnored(stats, path)
+    this.#left = [...this.#left, ...paths]
+  }
+
+  /** The conversation without the seals that the account of a lease cannot open. */
+  #readable({ seals }: Driver, lease: Lease): Conversation {
+    const { caller: { owner }, conversation, request: { stats } } = this.#input
+    const { sealed } = this.#options
+    forgetIgnored(stats, this.#left)
+    this.#left = []
+    const account = makerOf(lease)
+    const isForeign = (seal: string): boolean => {
+      const maker = sealed.makerOf(owner, seal)
+      return maker !== undefined && !mayOpen(maker, account)
+    }
+    if (seals === undefined || conversation.vendorFields?.seals?.some(isForeign) !== true) return conversation
+    const plain = seals.plain(conversation, isForeign)
+    if (plain === undefined) return conversation
+    this.#leaveOut(plain.left)
+    return plain.conversation
+  }
+
   #begin(
     lease: Lease,
     driver: Driver,
@@ -186,7 +225,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     budget.isEmpty = true
     budget.isSent = false
     let produced = 0
-    const { caller: { owner }, config: { responses }, conversation } = input
+    const { caller: { owner }, config: { responses } } = input
     const start = (conversation: Conversation) => {
       const { stats } = input.request
       countPrompt(stats, budget, () => estimateConversation(conversation))
@@ -200,10 +239,11 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
         ? starting
         : Effect.flatMapEager(startCooperatively(estimate), () => starting)
     }
+    const readable = this.#readable(driver, lease)
     const restored = sealed.isEmpty(owner)
       ? undefined
       : startCooperatively(
-        sealed.restored(owner, conversation, responses.store_ttl_seconds * 1000, lease.upstream)
+        sealed.restored(owner, readable, responses.store_ttl_seconds * 1000, makerOf(lease))
       )
     const begin = (started: ReturnType<typeof start>) =>
       Effect.flatMap(
@@ -229,11 +269,11 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
           : undefined
         if (plain === undefined) return Effect.fail(failure)
         budget.isEmpty = true
-        for (const path of plain.left) noteIgnored(input.request.stats, path)
+        this.#leaveOut(plain.left)
         return begin(start(plain.conversation))
       })
     }
-    const first = restored === undefined ? ask(conversation) : Effect.flatMap(restored, ask)
+    const first = restored === undefined ? ask(readable) : Effect.flatMap(restored, ask)
     const begun = withDeadline(
       first,
       deadlines,

@@ -103,6 +103,8 @@ export interface CompletionReply {
    * early end (interruption, or the end of the scope) stops the upstream, best effort.
    */
   readonly events: Stream.Stream<UpstreamEvent, UpstreamFailure>
+  /** The organisation of the credential, as the server says it. */
+  readonly organization?: string | undefined
   /** True if the upstream needs no stop request, so that leaving takes no time. Without it, leaving may take a while. */
   readonly isOver?: (() => boolean) | undefined
 }

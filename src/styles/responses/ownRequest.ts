@@ -6,6 +6,7 @@
  * chat completions, `stop`, and what `previous_response_id` and references stand for, which are items.
  */
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
+import { collectSeals } from "../../domain/makers.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { VendorFields } from "../../domain/VendorFields.ts"
 import type { PlacedItem } from "./turns.ts"
@@ -57,11 +58,14 @@ export const ownRequest = (
   const continued = typeof id === "string" && id !== ""
     ? { id, items: items.filter(({ field }) => field === previousField).length }
     : undefined
+  const seals: Array<string> = []
+  for (const { item, sent } of items) collectSeals(sent ?? item as Json, seals)
   return {
     vendor: "responses",
     fields,
     wholeElement: true,
     ...(betas === undefined ? {} : { headers: { "openai-beta": betas } }),
+    ...(seals.length === 0 ? {} : { seals }),
     ...(continued === undefined ? {} : { continued })
   }
 }

@@ -6,7 +6,8 @@
  * with what follows it.
  */
 import { hash } from "node:crypto"
-import { isRecord, type Json, type JsonFields } from "../../domain/json.ts"
+import type { Json, JsonFields } from "../../domain/json.ts"
+import { sealedLists, sealOf } from "../../domain/makers.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 
 /** What of a request the server can read. */
@@ -68,11 +69,6 @@ const unnamed = (item: JsonFields): JsonFields => {
   return others
 }
 
-const sealOf = (value: Json | undefined): string | undefined => {
-  const seal = isRecord(value) ? value[sealField] : undefined
-  return typeof seal === "string" ? seal : undefined
-}
-
 const withoutSeal = (fields: JsonFields): JsonFields => {
   const { [sealField]: _, ...others } = fields as JsonFields & { readonly [sealField]?: Json }
   return others
@@ -80,26 +76,6 @@ const withoutSeal = (fields: JsonFields): JsonFields => {
 
 const isFilled = (value: Json | undefined): boolean =>
   typeof value === "string" ? value !== "" : Array.isArray(value) && value.length > 0
-
-/** The lists of an item whose parts may be sealed. */
-const lists = ["content", "output"] as const
-
-/** All seals of a request, in their order. */
-export function* sealsOf({ input }: JsonFields): Generator<string, void> {
-  for (const item of Array.isArray(input) ? input as ReadonlyArray<Json> : []) {
-    if (!isFields(item)) continue
-    const seal = sealOf(item)
-    if (seal !== undefined) yield seal
-    for (const name of lists) {
-      const parts = item[name]
-      if (!Array.isArray(parts)) continue
-      for (const part of parts as ReadonlyArray<Json>) {
-        const seal = sealOf(part)
-        if (seal !== undefined) yield seal
-      }
-    }
-  }
-}
 
 class Plain {
   readonly left: Array<LeftOut> = []
@@ -138,7 +114,10 @@ class Plain {
       this.#leave(index, `.${sealField}`)
       return isFilled(item["content"]) ? unnamed(withoutSeal(item)) : unreadableMessage
     }
-    const readable = lists.reduce<JsonFields | undefined>((item, name) => item && this.#parts(item, name, index), item)
+    const readable = sealedLists.reduce<JsonFields | undefined>(
+      (item, name) => item && this.#parts(item, name, index),
+      item
+    )
     return readable === undefined || this.#isOwn ? readable ?? unreadableMessage : unnamed(readable)
   }
 
@@ -152,7 +131,7 @@ class Plain {
   }
 
   /** The item without the sealed parts of a list; `undefined` if they are all that it has. A result stays, since its call has to have one. */
-  #parts(item: JsonFields, name: typeof lists[number], index: number): JsonFields | undefined {
+  #parts(item: JsonFields, name: typeof sealedLists[number], index: number): JsonFields | undefined {
     const parts = item[name]
     if (!Array.isArray(parts)) return item
     const readable = (parts as ReadonlyArray<Json>).filter((part, i) => {

@@ -310,7 +310,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
           round?.bytes,
           () => exchange.isRead
         )
-        return Effect.succeed({ id, events: decodeBody(exchange, decoder), isOver: leavesAtOnce })
+        const organization = exchange.header("openai-organization")?.slice(0, longestName)
+        return Effect.succeed({ id, events: decodeBody(exchange, decoder), isOver: leavesAtOnce, organization })
       }
     )
 

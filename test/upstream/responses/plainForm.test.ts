@@ -2,7 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { Json, JsonFields } from "../../../src/domain/json.ts"
-import { plainForm, sealsOf } from "../../../src/upstream/responses/plainForm.ts"
+import { collectSeals } from "../../../src/domain/makers.ts"
+import { plainForm } from "../../../src/upstream/responses/plainForm.ts"
 import { runs, seed } from "../../support/effort.ts"
 import { valuesOf } from "../../support/strictResponses.ts"
 
@@ -57,6 +58,12 @@ const holds = (test: (fields: JsonFields) => void) =>
 
 const inputOf = ({ input }: JsonFields): ReadonlyArray<Json> => input as ReadonlyArray<Json>
 
+const sealsIn = (fields: JsonFields): ReadonlyArray<string> => {
+  const seals: Array<string> = []
+  for (const item of inputOf(fields)) collectSeals(item, seals)
+  return seals
+}
+
 const wordsIn = (value: unknown): ReadonlyArray<string> =>
   typeof value === "string"
     ? value.startsWith("w-") ? [value] : []
@@ -87,7 +94,7 @@ describe("the plain form", () => {
         path.endsWith("encrypted_content")
       )
       assert.strictEqual(new Set(paths).size, paths.length)
-      assert.strictEqual(paths.length, [...sealsOf(fields)].length)
+      assert.strictEqual(paths.length, sealsIn(fields).length)
       assert.strictEqual(valuesOf("encrypted_content", fields).length, paths.length)
     })
   })
@@ -115,8 +122,8 @@ describe("the plain form", () => {
   it("keeps the seals that can be opened, with the items that follow them", () => {
     holds((fields) => {
       const plain = plainForm(fields, { readsThinking: false, isForeign: isFar })?.fields ?? fields
-      const own = [...sealsOf(fields)].filter((seal) => !isFar(seal))
-      assert.deepStrictEqual([...sealsOf(plain)], own)
+      const own = sealsIn(fields).filter((seal) => !isFar(seal))
+      assert.deepStrictEqual(sealsIn(plain), own)
       let follows = false
       const kept = inputOf(fields).filter((item) => {
         const { encrypted_content: seal, role } = item as JsonFields

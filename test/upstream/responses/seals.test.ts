@@ -1,9 +1,14 @@
 /** Seals, ids and stored responses that a server cannot read or find, in front of a server that refuses them. */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
+import { sha256Hex } from "../../../src/config/json.ts"
+import { identifierOf } from "../../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
 import type { OpenAiServer } from "../../support/openaiServer.ts"
-import { json, said, startResponsesServer } from "../../support/responsesServer.ts"
+import { type Answer, json, said, type SeenRequest, startResponsesServer } from "../../support/responsesServer.ts"
 import { type StrictOptions, strictResponses, valuesOf } from "../../support/strictResponses.ts"
+
+/** The names of accounts by their keys. */
+const accountNames = new Map(["sk-1", "sk-2", "sk-3"].map((token) => [token, identifierOf({ token }, sha256Hex)]))
 
 type Fields = { readonly [field: string]: unknown }
 
@@ -179,6 +184,186 @@ describe("thinking that was kept for callers of another style", () => {
     assert.strictEqual(server.requests.length, 2)
     assert.strictEqual(valuesOf("encrypted_content", server.requests[0]!.body["input"]).length, 1)
     assert.deepStrictEqual(valuesOf("encrypted_content", server.requests[1]!.body["input"]), [])
+  })
+})
+
+describe("a conversation with seals", () => {
+  const accounts = [{ token: "sk-1" }, { token: "sk-2" }, { token: "sk-3" }]
+  /** Two accounts of one organisation, and a third one. */
+  const teams = [{ token: "sk-1", organization: "a" }, { token: "sk-2", organization: "b" }, {
+    token: "sk-3",
+    organization: "a"
+  }]
+  const organizationOf = (key: string) => key === "sk-2" ? "b" : "a"
+  const oneSlot = { runtime: { account_max_inflight: 1 } }
+
+  /** The first turn: its items, and the key that served it. */
+  const first = async (more: object = {}) => {
+    const { output } = await ask({ ...sealedThinking, input: [question], ...more })
+    const call = output.find(({ type }) => type === "function_call")!
+    const result = { type: "function_call_output", call_id: call["call_id"], output: "there" }
+    return { key: server.requests.at(-1)!.key!, input: [question, ...output, result], output, call, result }
+  }
+
+  /** Holds an account by an unfinished reply; returns what ends it. */
+  const holding = async (keys: ReadonlyArray<string>, answer: (request: SeenRequest) => Answer) => {
+    const held = new Map<string, () => void>()
+    server.answer((request) => {
+      if (request.body["user"] !== "holds") return answer(request)
+      const open = new Promise<void>((resolve) => held.set(request.key!, resolve))
+      const { pieces } = said("Held")
+      return { pieces: [open, ...pieces!] }
+    })
+    const pending: Array<Promise<Response>> = []
+    for (const key of keys) {
+      const response = fetch(`${gateway.url}/v1/responses`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${businessKey}`,
+          "content-type": "application/json",
+          "x-gateway-target-account": accountNames.get(key)!
+        },
+        body: JSON.stringify({ model: "upstream-chat", input: "Hold", user: "holds", stream: true, store: false })
+      })
+      pending.push(response)
+      await server.until((requests) =>
+        requests.some((request) => request.body["user"] === "holds" && request.key === key)
+      )
+    }
+    return async () => {
+      for (const end of held.values()) end()
+      for (const response of pending) await (await response).text()
+    }
+  }
+
+  it("stays with the account that sealed it, although others are free and were used less", async () => {
+    await start({}, { accounts, runtime: { sticky: false } })
+    const { input, key } = await first()
+    for (let i = 0; i < 4; i++) {
+      const { body, ignored } = await ask({ ...sealedThinking, input })
+      assert.strictEqual(body["output_text"], "It is there")
+      assert.isNull(ignored)
+    }
+    assert.deepStrictEqual(server.requests.map((request) => request.key), Array(5).fill(key))
+  })
+
+  it("goes with its seals to another account of the organisation while its own is busy", async () => {
+    const strict = await start({ organizationOf }, { accounts: teams, ...oneSlot })
+    const { input, key } = await first()
+    assert.strictEqual(key, "sk-1")
+    const release = await holding([key], strict.answer)
+    const { ignored } = await ask({ ...sealedThinking, input })
+    assert.isNull(ignored)
+    assert.deepStrictEqual(server.requests.map((request) => request.key), ["sk-1", "sk-3"])
+    assert.deepStrictEqual(server.requests.at(-1)!.body["input"], input)
+    await release()
+  })
+
+  it("takes the organisation from the server where none is configured", async () => {
+    const strict = await start({ organizationOf, saysOrganization: true }, { accounts, ...oneSlot })
+    // Each account has answered once.
+    for (let i = 0; i < 3; i++) await ask({ store: false, input: `Hi ${i}` })
+    const { input, key } = await first()
+    const release = await holding([key], strict.answer)
+    const { ignored } = await ask({ ...sealedThinking, input })
+    assert.isNull(ignored)
+    assert.strictEqual(organizationOf(server.requests.at(-1)!.key!), organizationOf(key))
+    assert.deepStrictEqual(server.requests.at(-1)!.body["input"], input)
+    await release()
+  })
+
+  it("moves without its seals, thinking and ids where no account of the organisation is free, and does not wait", async () => {
+    const strict = await start({ organizationOf }, { accounts: teams, ...oneSlot })
+    const { call, input, key, result } = await first()
+    assert.strictEqual(key, "sk-1")
+    const release = await holding(["sk-1", "sk-3"], strict.answer)
+    const { body, ignored } = await ask({ ...sealedThinking, input })
+    assert.strictEqual(body["output_text"], "It is there")
+    assert.strictEqual(ignored, "input[1].encrypted_content")
+    const [, , moved, ...others] = server.requests
+    assert.deepStrictEqual(others, [])
+    assert.strictEqual(moved!.key, "sk-2")
+    const { id: _, ...plainCall } = call as Fields & { readonly id: unknown }
+    assert.deepStrictEqual(moved!.body["input"], [question, plainCall, result])
+    await release()
+  })
+
+  it("keeps the seals of the organisation that it has moved to", async () => {
+    const strict = await start({ organizationOf }, { accounts: teams, ...oneSlot })
+    const { input } = await first()
+    const release = await holding(["sk-1", "sk-3"], strict.answer)
+    const moved = await ask({ ...sealedThinking, input })
+    await release()
+    const more = [...input, ...moved.output, question]
+    const { ignored } = await ask({ ...sealedThinking, input: more })
+    const last = server.requests.at(-1)!
+    assert.strictEqual(last.key, "sk-2")
+    assert.strictEqual(ignored, "input[1].encrypted_content")
+    const own = moved.output.find(({ type }) => type === "reasoning")!
+    assert.deepStrictEqual(valuesOf("encrypted_content", last.body["input"]), [own["encrypted_content"]])
+    assert.includeDeepMembers(last.body["input"] as Array<Fields>, moved.output as Array<Fields>)
+  })
+
+  it("names what was left out only where the account that answered did not get it", async () => {
+    const strict = await start({ organizationOf }, { accounts: teams.slice(0, 2), ...oneSlot })
+    const { input } = await first()
+    const release = await holding(
+      ["sk-1"],
+      (request) => request.key === "sk-2" ? { status: 500, pieces: [release(), "{}"] } : strict.answer(request)
+    )
+    const { ignored } = await ask({ ...sealedThinking, input })
+    assert.deepStrictEqual(server.requests.map(({ key }) => key), ["sk-1", "sk-2", "sk-1"])
+    assert.isNull(ignored)
+  })
+
+  it("prefers the target of the organisation, unless the route says no", async () => {
+    const upstream = { driver: "responses", base_url: server.baseUrl, models: { m: "m" } }
+    const config = {
+      accounts: [{ upstream: "one", token: "sk-1" }, { upstream: "two", token: "sk-2" }],
+      upstream: undefined,
+      upstreams: { one: upstream, two: upstream },
+      routes: { any: ["one/m", "two/m"], still: { targets: ["one/m", "two/m"], sticky: false } }
+    }
+    await start({}, config)
+    const { input } = await first({ model: "two/m" })
+    const { ignored } = await ask({ ...sealedThinking, model: "any", input })
+    assert.isNull(ignored)
+    const moved = await ask({ ...sealedThinking, model: "still", input })
+    assert.strictEqual(moved.ignored, "input[1].encrypted_content")
+    assert.deepStrictEqual(server.requests.map(({ key }) => key), ["sk-2", "sk-2", "sk-1"])
+  })
+
+  it("is known for each caller alone, so that the seal of another one is tried first", async () => {
+    await start({}, { accounts, keys: [businessKey, "other-key"] })
+    const { input, key } = await first()
+    const response = await fetch(`${gateway.url}/v1/responses`, {
+      method: "POST",
+      headers: { authorization: "Bearer other-key", "content-type": "application/json" },
+      body: JSON.stringify({ model: "upstream-chat", ...sealedThinking, input })
+    })
+    assert.strictEqual(response.status, 200, await response.text())
+    assert.strictEqual(response.headers.get("x-gateway-ignored"), "input[1].encrypted_content")
+    const [, tried, plain] = server.requests
+    assert.strictEqual(tried!.key, plain!.key)
+    assert.notStrictEqual(tried!.key, key)
+  })
+
+  it("of another style stays with the account that sealed its thinking", async () => {
+    await start({}, { accounts, runtime: { sticky: false } })
+    const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }]
+    const chat = async (messages: ReadonlyArray<object>) => {
+      const response = await post({ messages, tools }, "/v1/chat/completions")
+      return (await response.json() as { readonly choices: ReadonlyArray<{ readonly message: Fields }> }).choices[0]!
+        .message
+    }
+    const message = await chat([question])
+    const [call] = message["tool_calls"] as ReadonlyArray<Fields>
+    for (let i = 0; i < 3; i++) {
+      const last = await chat([question, message, { role: "tool", tool_call_id: call!["id"], content: "there" }])
+      assert.strictEqual(last["content"], "It is there")
+    }
+    assert.deepStrictEqual(server.requests.map(({ key }) => key), Array(4).fill(server.requests[0]!.key))
+    assert.strictEqual(valuesOf("encrypted_content", server.requests[3]!.body["input"]).length, 1)
   })
 })
 
