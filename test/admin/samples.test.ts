@@ -8,6 +8,7 @@ import path from "node:path"
 import * as Reference from "../../src/testing/Reference.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { chunk, startGenerateServer, streamed } from "../support/generateServer.ts"
+import * as Responses from "../support/responsesServer.ts"
 import { parseFrames } from "../support/sse.ts"
 import { caller } from "./support.ts"
 
@@ -467,6 +468,48 @@ describe("replaying a saved sample", () => {
     } finally {
       await other.stop()
       server.close()
+    }
+  })
+
+  it("of a Responses server gives that server's reply", async () => {
+    const server = await Responses.startResponsesServer()
+    server.answer(() =>
+      Responses.streamed(Responses.responseOf([
+        Responses.reasoningItem("Hm."),
+        Responses.messageItem("Look: 你好"),
+        Responses.callItem("look_up", { q: 1 })
+      ]))
+    )
+    const other = await startGateway({
+      samples: { dir },
+      upstream: { driver: "responses", base_url: server.baseUrl },
+      accounts: [{ token: "some-upstream-key" }]
+    })
+    try {
+      const to = caller(() => other)
+      const sample = await to("POST", "/admin/dev/raw-samples/capture", {
+        body: { message: "hi", sample_id: "responses" }
+      })
+      assert.strictEqual(sample.status, 200)
+      assert.strictEqual(metaOf("responses").protocol, "responses")
+      for (const style of ["chat", "messages", "generate"] as const) {
+        for (const stream of [false, true]) {
+          assert.deepStrictEqual(
+            await ask(gateway, style, "!replay responses", stream),
+            await ask(other, style, "hi", stream),
+            `${style} ${stream}`
+          )
+        }
+      }
+      const captures = await to("GET", "/admin/dev/captures")
+      assert.include(JSON.stringify(captures.json), "Look: 你好")
+      const { json } = await to("GET", "/admin/requests?limit=1")
+      const { items } = json as { readonly items: ReadonlyArray<{ readonly id: string }> }
+      const detail = await to("GET", `/admin/requests/${items[0]!.id}`)
+      assert.include(JSON.stringify(detail.json), "Look: 你好")
+    } finally {
+      await other.stop()
+      await server.stop()
     }
   })
 

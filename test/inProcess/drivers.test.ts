@@ -13,6 +13,7 @@ import {
   makeGenerateDriver,
   makeMessagesDriver,
   makeOpenAiDriver,
+  makeResponsesDriver,
   makeSessionDriver,
   Reply,
   undiciExchanges,
@@ -40,6 +41,8 @@ describe("a driver that an app makes itself", () => {
   const makers = {
     openai: (exchanges: Exchanges["Service"], root: string) =>
       makeOpenAiDriver(exchanges, { ...common, baseUrl: `${root}/v1`, tools: "native" }),
+    responses: (exchanges: Exchanges["Service"], root: string) =>
+      makeResponsesDriver(exchanges, { ...common, baseUrl: `${root}/v1` }),
     messages: (exchanges: Exchanges["Service"], root: string) =>
       makeMessagesDriver(exchanges, { ...common, baseUrl: root }),
     generate: (exchanges: Exchanges["Service"], root: string) =>

@@ -30,7 +30,13 @@ interface Site {
 
 type Kind = DriverName | "session"
 
-const paths: Readonly<Record<Kind, string>> = { openai: "/v1", messages: "", generate: "/v1beta", session: "" }
+const paths: Readonly<Record<Kind, string>> = {
+  openai: "/v1",
+  responses: "/v1",
+  messages: "",
+  generate: "/v1beta",
+  session: ""
+}
 
 let ends: Array<() => Promise<unknown>> = []
 afterEach(async () => {

@@ -60,6 +60,9 @@ const fieldsOf = (value: Json | undefined): JsonFields => isRecord(value) ? valu
 
 const listOf = (value: Json | undefined): ReadonlyArray<Json> => Array.isArray(value) ? value : []
 
+/** True for text that ends within a character. */
+const isCut = (text: string): boolean => /[\ud800-\udbff]$/.test(text)
+
 const textOfPart = (part: Json): string =>
   isRecord(part) && part["type"] === "output_text" ? stringOf((part as JsonFields)["text"]) : ""
 
@@ -116,6 +119,8 @@ export class NativeReply {
   readonly #callIds = new Map<string, Json>()
   /** The ids of the server's calls, whose events are the server's own. */
   readonly #calls = new Set<string>()
+  /** Half a character that was shown with its piece, before its other half is known. */
+  #ahead = ""
   #inOwnCall = false
   /** The output is not the server's. */
   #isChanged = false
@@ -421,7 +426,8 @@ export class NativeReply {
   #wordsOf(text: string, { place }: OpenMessage): ReadonlyArray<JsonFields> {
     const pieces = this.#pieces
     const found: Array<JsonFields> = []
-    let rest = text
+    let rest = text.startsWith(this.#ahead) ? text.slice(this.#ahead.length) : text
+    this.#ahead = ""
     while (rest !== "") {
       const [first] = pieces
       const delta = stringOf(first?.["delta"])
@@ -440,6 +446,11 @@ export class NativeReply {
         pieces.shift()
         found.push(first)
         rest = rest.slice(delta.length)
+      } else if (delta.length === rest.length + 1 && isCut(delta)) {
+        pieces.shift()
+        found.push(first)
+        this.#ahead = delta.slice(-1)
+        rest = ""
       } else {
         found.push({ ...first, delta: rest, logprobs: [] })
         pieces[0] = { ...first, delta: delta.slice(rest.length) }
@@ -455,6 +466,7 @@ export class NativeReply {
     own.closeText(out)
     const message = this.#message
     this.#pieces = []
+    this.#ahead = ""
     if (message === undefined || message.isCut) return
     message.isCut = true
     if (message.waiting !== undefined) {

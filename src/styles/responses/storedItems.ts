@@ -32,7 +32,19 @@ export interface StoredItem {
 
 const decodeItems = planDecoder(Schema.Struct({ items: Schema.Array(Item) }))
 
-const decodeBody = planDecoder(Schema.Struct({ status: Schema.String, output: Schema.Array(Item) }))
+const decodeOutput = planDecoder(Schema.Struct({ output: Schema.Array(Item) }))
+const decodeItem = Schema.decodeUnknownResult(Item)
+
+/** Stands for an item of a server that is of a known type and lacks what the type needs. */
+const unreadable = Schema.decodeUnknownSync(Item)({ type: "unreadable_item" })
+
+/** The items of an output. A server may have written them. */
+function* outputItems(output: ReadonlyArray<Json>, slice: Slice): Cooperative<ReadonlyArray<Item>> {
+  const decoded = yield* decodeOutput({ output })
+  return Result.isSuccess(decoded)
+    ? decoded.success.output
+    : yield* mapCooperatively(slice, output, (item) => Result.getOrElse(decodeItem(item), () => unreadable))
+}
 
 /** The items before a stored response's output. This style wrote them, so they always decode. */
 export function* inputItems({ items }: StoredResponse): Cooperative<ReadonlyArray<Item>> {
@@ -64,10 +76,12 @@ export class StoredItems {
     const stored = this.#stored.get(id)
     const known = this.#known.get(id)
     if (stored === undefined || known !== undefined) return known
-    const body = JSON.parse(stored.body) as { readonly output: ReadonlyArray<Json> }
-    const { output, status } = Result.getOrThrow(yield* decodeBody(body))
-    const sent = stored.items.concat(body.output)
-    const decoded = (yield* inputItems(stored)).concat(output)
+    const { output, status } = JSON.parse(stored.body) as {
+      readonly output: ReadonlyArray<Json>
+      readonly status: string
+    }
+    const sent = stored.items.concat(output)
+    const decoded = (yield* inputItems(stored)).concat(yield* outputItems(output, this.#slice))
     const items = yield* mapCooperatively(this.#slice, decoded, (item, i): StoredItem => ({ item, sent: sent[i]! }))
     const byId = new Map<string, StoredItem>()
     yield* eachCooperatively(items, (stored) => {

@@ -72,7 +72,7 @@ const nativeCall = (part: CallPart, sends: Sends): Json => {
   const { arguments: text, id, name, sealed } = part
   const call = { id, type: "function", function: { name, arguments: text } }
   if (sealed === undefined) return withVendorFieldsOf(part, call, sends)
-  const { extra_content: extra, reasoning_details: _, ...own } = sealed
+  const { extra_content: extra, reasoning_details: _, reasoning_items: __, ...own } = sealed
   const signed = extra === undefined || isPlaceholder(extra) ? {} : { extra_content: extra }
   return withVendorFieldsOf(part, { ...own, ...signed, ...call }, sends)
 }

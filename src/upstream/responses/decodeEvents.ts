@@ -93,6 +93,8 @@ const pictureOf = ({ output_format: format, result }: JsonRecord): UpstreamEvent
   return UpstreamExtra("openai", "message", { images: [{ type: "image_url", image_url: { url } }] })
 }
 
+const idOf = (item: unknown): unknown => isRecord(item) ? item["id"] : undefined
+
 const isObjectText = (text: string): boolean => isRecord(parseJson(text))
 
 /** The name and the arguments of a whole call, as JSON text; `undefined` for other items, and for arguments that are no object. */
@@ -273,10 +275,17 @@ class EventDecoder implements ChunkDecoder {
 
   /** Emits what a server says only at the end of a part. */
   #beforeEnd(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
-    const item = this.#itemAt(event)
-    if (item?.hasContent !== false) return
+    const isItem = type === "response.output_item.done"
+    const item = isItem ? this.#items.get(event["output_index"] ?? idOf(event["item"])) : this.#itemAt(event)
+    if (item === undefined || (!isItem && type !== "response.output_text.done")) return
+    if (item.type === "message") {
+      // Half a character that nothing completes.
+      const rest = item.characters.end()
+      if (rest !== "") out.push(UpstreamText(rest))
+    }
+    if (item.hasContent) return
     if (type === "response.output_text.done") this.#text(item, asString(event["text"]), out)
-    if (type !== "response.output_item.done" || item.type !== "message") return
+    if (!isItem || item.type !== "message") return
     const parts = listOf(isRecord(event["item"]) ? event["item"]["content"] : undefined)
     this.#text(item, parts.map(({ text }) => asString(text) ?? "").join(""), out)
   }

@@ -289,6 +289,32 @@ describe("a request", () => {
   })
 })
 
+describe("an item that is not what its type says", () => {
+  it("goes and comes as it stands, also from an earlier reply", async () => {
+    const odd = [
+      { type: "function_call", id: "fc_odd", arguments: 5 },
+      { type: "message", id: "msg_odd", role: "critic", content: [{ type: "from_the_future", text: 1 }] },
+      { type: "reasoning", id: "rs_odd", summary: "none" }
+    ]
+    const response = responseOf(odd, { id: "resp_odd" })
+    server.answer(() => streamed(response))
+    assert.deepStrictEqual((await ask({ input: "Hi" }))["output"], odd)
+    server.answer(() => streamed(response))
+    assert.deepStrictEqual((await stream({ input: "Hi" })).at(-1)?.["response"], {
+      ...response,
+      model: "upstream-chat",
+      output_text: ""
+    })
+    server.answer(() => said("Again"))
+    await ask({ input: "Go on", previous_response_id: "resp_odd" })
+    assert.deepStrictEqual(server.requests[0]?.body["input"], [
+      { type: "message", role: "user", content: "Hi" },
+      ...odd,
+      { type: "message", role: "user", content: "Go on" }
+    ])
+  })
+})
+
 describe("a reference to an item", () => {
   it("of an earlier reply is sent as the item, whatever id its server gave it", async () => {
     for (const isStream of [false, true]) {
@@ -426,6 +452,39 @@ describe("a reply", () => {
     await leaves.body?.getReader().read()
     leaving.abort()
     await server.until(([first]) => first?.outcome === "aborted")
+  })
+
+  it("that a caller left gives its slot back", async () => {
+    const narrow = await startGateway({
+      accounts: [{ token: "sk-1" }],
+      upstream: {
+        driver: "responses",
+        base_url: server.baseUrl,
+        account_max_inflight: 1,
+        account_max_queue: 1,
+        timeouts: { queue: 60 }
+      }
+    })
+    try {
+      server.answer((_, i) =>
+        i === 0 ? { pieces: [events(...eventsOf(response).slice(0, 6))], after: "hang" } : said("Hello")
+      )
+      const leaving = new AbortController()
+      const asking = (signal?: AbortSignal) =>
+        fetch(`${narrow.url}/v1/responses`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+          body: JSON.stringify({ model: "upstream-chat", input: "Hi", stream: true }),
+          ...(signal === undefined ? {} : { signal })
+        })
+      const first = await asking(leaving.signal)
+      await first.body?.getReader().read()
+      const second = asking()
+      leaving.abort()
+      assert.include(await (await second).text(), "response.completed")
+    } finally {
+      await narrow.stop()
+    }
   })
 })
 
