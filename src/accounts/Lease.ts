@@ -93,7 +93,7 @@ export interface Lease {
   /** Twelve hex digits that stand for the account in logs and traces; `undefined` for a caller's own token. */
   readonly accountHash: string | undefined
   /** Names the accounts whose seals the account opens; `undefined` if that is unknown. */
-  readonly organization: string | undefined
+  readonly organization: () => string | undefined
   /** Learns what the server says of the account's organisation. */
   readonly learnOrganization: (name: string) => void
   /** Whether the account stands for an upstream that needs no credential of an account. */
@@ -283,6 +283,8 @@ export interface AccountPool {
    * `not_found`.
    */
   readonly withAccount: (identifier: string) => Effect.Effect<AccountAccess, GatewayError>
+  /** The use of a configured account by what it made. Takes no slot. Fails with `not_found`. */
+  readonly accessOf: (maker: Maker) => Effect.Effect<AccountAccess, GatewayError>
   /** The facts of configured accounts, in the order given. */
   readonly describe: (identifiers: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<AccountFacts>>
   /**

@@ -11,7 +11,7 @@ import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import { mayOpen } from "../domain/makers.ts"
+import { isMaker, type Maker, mayOpen } from "../domain/makers.ts"
 import { isShown } from "../domain/ReplyEvent.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { peel, pullOf } from "../domain/stream/transduce.ts"
@@ -75,13 +75,18 @@ const stickinessOf = ({ caller, conversation }: CompletionInput, prefersTarget: 
   prefersTarget
 })
 
-/** The accounts that open the newest seal of the conversation. */
+/** The account that stores the response which the conversation continues, then those that open the newest seal. */
 const preferencesOf = (
   { caller: { owner }, conversation, model }: CompletionInput,
   sealed: SealedCalls
 ): ReadonlyArray<Preference> | undefined => {
+  const prefersTarget = model.options.sticky !== false
+  const holder = conversation.vendorFields?.continued?.heldBy
   const maker = sealed.newestMaker(owner, conversation)
-  return maker && [{ maker, isAccount: false, prefersTarget: model.options.sticky !== false }]
+  return holder === undefined && maker === undefined ? undefined : [
+    ...(holder === undefined ? [] : [{ maker: holder, isAccount: true, prefersTarget }]),
+    ...(maker === undefined ? [] : [{ maker, isAccount: false, prefersTarget }])
+  ]
 }
 
 /** The attempts of one completion. */
@@ -194,22 +199,31 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     this.#left = [...this.#left, ...paths]
   }
 
-  /** The conversation without the seals that the account of a lease cannot open. */
-  #readable({ seals }: Driver, lease: Lease): Conversation {
+  /** The whole conversation for the account of a lease, without what the account cannot open or find. */
+  #readable({ seals }: Driver, account: Maker): Conversation {
     const { caller: { owner }, conversation, request: { stats } } = this.#input
     const { sealed } = this.#options
     forgetIgnored(stats, this.#left)
     this.#left = []
-    const account = makerOf(lease)
+    if (seals === undefined) return conversation
     const isForeign = (seal: string): boolean => {
       const maker = sealed.makerOf(owner, seal)
       return maker !== undefined && !mayOpen(maker, account)
     }
-    if (seals === undefined || conversation.vendorFields?.seals?.some(isForeign) !== true) return conversation
+    const { continued, seals: found } = conversation.vendorFields ?? {}
+    const holder = continued?.heldBy
+    if ((holder === undefined || mayOpen(holder, account)) && found?.some(isForeign) !== true) return conversation
     const plain = seals.plain(conversation, isForeign)
     if (plain === undefined) return conversation
     this.#leaveOut(plain.left)
     return plain.conversation
+  }
+
+  /** The conversation by the id of the response that it continues, if the server stores that for the account. */
+  #byId({ seals }: Driver, account: Maker): Conversation | undefined {
+    const { conversation } = this.#input
+    const holder = conversation.vendorFields?.continued?.heldBy
+    return holder !== undefined && isMaker(holder, account) ? seals?.byId(conversation) : undefined
   }
 
   #begin(
@@ -239,12 +253,12 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
         ? starting
         : Effect.flatMapEager(startCooperatively(estimate), () => starting)
     }
-    const readable = this.#readable(driver, lease)
-    const restored = sealed.isEmpty(owner)
+    const account = makerOf(lease)
+    const readable = this.#readable(driver, account)
+    const byId = this.#byId(driver, account)
+    const restored = sealed.isEmpty(owner) || byId !== undefined
       ? undefined
-      : startCooperatively(
-        sealed.restored(owner, readable, responses.store_ttl_seconds * 1000, makerOf(lease))
-      )
+      : startCooperatively(sealed.restored(owner, readable, responses.store_ttl_seconds * 1000, account))
     const begin = (started: ReturnType<typeof start>) =>
       Effect.flatMap(
         started,
@@ -260,13 +274,12 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
           )
       )
     const { seals } = driver
-    /** Asks, and once more in plain form if the server refuses what another one has made. */
+    /** Asks, and once more in plain form if the server refuses what another one has made, or has forgotten a response. */
     const ask = (conversation: Conversation) => {
-      const begun = begin(start(conversation))
+      const begun = begin(start(byId ?? conversation))
       return seals === undefined ? begun : Effect.catch(begun, (failure) => {
-        const plain = failure._tag === "UpstreamFailure" && seals.refused(failure)
-          ? seals.plain(conversation)
-          : undefined
+        if (failure._tag !== "UpstreamFailure" || !seals.refused(failure)) return Effect.fail(failure)
+        const plain = seals.plain(conversation) ?? (byId && { conversation, left: [] })
         if (plain === undefined) return Effect.fail(failure)
         budget.isEmpty = true
         this.#leaveOut(plain.left)

@@ -54,10 +54,11 @@ interface ReplyInput {
 }
 
 /** The account of a lease, as what it makes is compared with. */
-export const makerOf = (
-  { accountHash = "", organization, upstream }: Lease,
-  said: string | undefined = undefined
-): Maker => ({ upstream, account: accountHash, organization: organization ?? said })
+export const makerOf = ({ accountHash = "", organization, upstream }: Lease): Maker => ({
+  upstream,
+  account: accountHash,
+  organization: organization()
+})
 
 const violation = (conversation: Conversation): GatewayError =>
   gatewayError(
@@ -160,7 +161,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         const isLate = isLong(conversation) && conversation.stop.length === 0 && !singleCall
         const callId = callIds()
         const writes = new Writes()
-        const maker = driver.seals === undefined ? undefined : makerOf(lease, organization)
+        const maker = driver.seals === undefined ? undefined : makerOf(lease)
         const assembly = assembleReply({
           sieve: enabled ? sieve({ tools, callId }) : undefined,
           reasoningCalls: enabled ? () => new ReasoningCalls(tools) : undefined,

@@ -3,6 +3,7 @@
  * family sends them back as they came; for other drivers `x-gateway-ignored` lists them, unless they are ignorable.
  */
 import type { Json, JsonFields } from "./json.ts"
+import type { Maker } from "./makers.ts"
 import { isFields } from "./replyExtras.ts"
 
 /** The vendor contracts that styles and drivers speak. */
@@ -13,6 +14,8 @@ export interface ContinuedResponse {
   readonly id: string
   /** The number of its items, with which the conversation begins. */
   readonly items: number
+  /** The account by which its server stores it; absent if only the gateway has it, or if the new items refer to others. */
+  readonly heldBy?: Maker | undefined
 }
 
 /** The vendor fields of one element: a part, a turn, a tool, or the whole request. */

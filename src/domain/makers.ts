@@ -20,6 +20,10 @@ export const mayOpen = (maker: Maker, { account, organization, upstream }: Maker
   (maker.account === account ||
     (maker.organization !== undefined && (organization === undefined || organization === maker.organization)))
 
+/** True for the account of the maker. */
+export const isMaker = (maker: Maker, { account, upstream }: Maker): boolean =>
+  maker.upstream === upstream && maker.account === account
+
 /** True if an account is of the organisation of a maker. */
 export const isOfMaker = (maker: Maker, { account, organization, upstream }: Maker): boolean =>
   maker.upstream === upstream &&

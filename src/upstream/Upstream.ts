@@ -229,6 +229,10 @@ export interface Seals {
     conversation: Conversation,
     isForeign?: ((seal: string) => boolean) | undefined
   ) => PlainConversation | undefined
+  /** The conversation as the id of the stored response that it continues, and the new items alone; `undefined` without new items. */
+  readonly byId: (conversation: Conversation) => Conversation | undefined
+  /** Deletes a stored response. */
+  readonly forget: (token: string | undefined, id: string) => Effect.Effect<void, UpstreamFailure>
 }
 
 /** The driver of the API that serves a request. */

@@ -11,6 +11,7 @@ import type { CompletedReply, CompletionOutput } from "../../completion/Completi
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import type { Maker } from "../../domain/makers.ts"
 import type { Route } from "../../domain/routes.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
@@ -133,32 +134,35 @@ export const ResponsesHandlers = groupRoutes(
             { discard: true }
           )
 
-        const whole = ({ events }: CompletedReply) => {
+        const whole = ({ events, maker }: CompletedReply) => {
           let final = ""
           let finalId = id
           let served: ReadonlyArray<string> = []
-          const finalized = (text: string, id: string, items: ReadonlyArray<string> = []) => {
+          let heldBy: Maker | undefined
+          const finalized = (text: string, id: string, items: ReadonlyArray<string> = [], isHeld = false) => {
             final = text
             finalId = id
             served = items
+            heldBy = isHeld ? maker : undefined
           }
           const { frames } = responseFrames(info, { now, finalized })
           for (const event of events) frames.push(event, [])
           const response = jsonText(final)
           if (!keep) return Effect.succeed(response)
-          const put = store.put(caller.owner, { id: finalId, body: final, items, itemsSize }, share)
+          const put = store.put(caller.owner, { id: finalId, body: final, items, itemsSize, heldBy }, share)
           return Effect.as(served.length === 0 ? put : Effect.andThen(put, keepItems(finalId, served)), response)
         }
 
         let stored: OpenResponse | undefined
+        let maker: Maker | undefined
         let indexing: Effect.Effect<void> | undefined
         const renderer = responseFrames(info, {
           now,
           begun: (body, id) => {
             if (keep) stored = store.openUnsafe(caller.owner, { id, body, items, itemsSize }, share)
           },
-          finalized: (text, id, items = []) => {
-            stored?.finalizeUnsafe(text)
+          finalized: (text, id, items = [], isHeld = false) => {
+            stored?.finalizeUnsafe(text, isHeld ? maker : undefined)
             if (keep && items.length > 0) indexing = keepItems(id, items)
           }
         })
@@ -168,7 +172,10 @@ export const ResponsesHandlers = groupRoutes(
           indexing = undefined
           return index === undefined || written === undefined ? index ?? written : Effect.andThen(written, index)
         }
-        const start = () => ({ ...renderer, pending })
+        const start = (output?: CompletionOutput) => {
+          maker = output?.maker
+          return { ...renderer, pending }
+        }
         if (stream) {
           // When the client disconnects before the response is final, the response is stored as cancelled.
           const cancel = Effect.suspend(() => {
@@ -197,8 +204,10 @@ export const ResponsesHandlers = groupRoutes(
         return jsonText(stored.body)
       }),
       remove: Effect.fnUntraced(function*({ endpoint, params }) {
-        const { owner } = yield* CurrentCaller
-        if (!(yield* store.remove(owner, params.id))) return yield* notFound(params.id)
+        const caller = yield* CurrentCaller
+        const { heldBy } = yield* find(params.id)
+        if (!(yield* store.remove(caller.owner, params.id))) return yield* notFound(params.id)
+        if (heldBy !== undefined) yield* responder.forget(caller, heldBy, params.id)
         return respond(endpoint, { id: params.id, object: "response", deleted: true })
       }),
       inputItems: Effect.fnUntraced(function*({ endpoint, params, query }) {

@@ -83,7 +83,7 @@ export function* decodeResponse(
         logprobFields(request)
       ),
       ...(options.sent === undefined ? {} : {
-        vendorFields: ownRequest(options.sent, items, options.betas),
+        vendorFields: ownRequest(options.sent, items, options),
         untranslated: { paths: faults.ignored, refused: faults.elsewhere }
       })
     },

@@ -9,6 +9,7 @@ import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../dom
 import { collectSeals } from "../../domain/makers.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { VendorFields } from "../../domain/VendorFields.ts"
+import type { DecodeOptions } from "./requestItems.ts"
 import type { PlacedItem } from "./turns.ts"
 
 /** A function, or a choice of one, without the object that chat completions put it in. */
@@ -21,6 +22,9 @@ const flat = (tool: Json): Json => {
 const isOfContract = (item: Json): boolean =>
   isRecord(item) && item["type"] !== "item_reference" &&
   (typeof item["type"] === "string" || Object.hasOwn(item, "role"))
+
+const refersToItems = ({ input }: JsonRecord): boolean =>
+  Array.isArray(input) && input.some((item) => isRecord(item) && item["type"] === "item_reference")
 
 /** The caller's own `input`, unless the gateway has to write it. */
 const ownInput = ({ input, messages, previous_response_id: previous }: JsonRecord): Json | undefined => {
@@ -39,7 +43,7 @@ const applied: ReadonlySet<string> = new Set(["messages", "stop"])
 export const ownRequest = (
   sent: JsonRecord,
   items: ReadonlyArray<PlacedItem>,
-  betas: string | undefined
+  { betas, stored }: Pick<DecodeOptions, "betas" | "stored">
 ): VendorFields => {
   const fields: { [name: string]: Json } = {}
   const input = ownInput(sent)
@@ -56,7 +60,11 @@ export const ownRequest = (
   if (isExpanded) fields["input"] = items.map(({ item, sent }) => sent ?? item as Json)
   const id = sent["previous_response_id"]
   const continued = typeof id === "string" && id !== ""
-    ? { id, items: items.filter(({ field }) => field === previousField).length }
+    ? {
+      id,
+      items: items.filter(({ field }) => field === previousField).length,
+      ...(refersToItems(sent) ? {} : { heldBy: stored.get(id)?.heldBy })
+    }
     : undefined
   const seals: Array<string> = []
   for (const { item, sent } of items) collectSeals(sent ?? item as Json, seals)

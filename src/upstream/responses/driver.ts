@@ -18,7 +18,7 @@ import { passes } from "../server/fieldPolicy.ts"
 import type { CompletionCall, ServerClient } from "../server/ServerClient.ts"
 import type { ServerModel, ServerOptions } from "../server/ServerOptions.ts"
 import { saysThinking } from "../server/thinking.ts"
-import type { CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
+import type { CompletionRequest, CountRequest, Driver, Seals, UpstreamModel } from "../Upstream.ts"
 import { eventDecoder, type SentThinking } from "./decodeEvents.ts"
 import {
   countRequest,
@@ -101,6 +101,11 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
       /encrypted[ _.]content/i.test(message.slice(0, 2_000))
   }
 
+  const forget: Seals["forget"] = Effect.fnUntraced(function*(token, id) {
+    const path = `/responses/${encodeURIComponent(id)}`
+    yield* client.readBody(yield* client.start("DELETE", path, token, "session"))
+  }, Effect.scoped)
+
   /** Monotonic milliseconds up to which the server is known not to count tokens. */
   let countsFrom = -Infinity
 
@@ -134,7 +139,7 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
       fields: sendsField(policy),
       vendorFields: (name, path) => path !== "" || isOfContract(name) || isPassed(name)
     },
-    seals: makeSeals(isNative, () => thinking.text),
+    seals: makeSeals(isNative, () => thinking.text, forget),
     complete: (request) =>
       Effect.catchIf(client.complete(request, say), (failure) => refusesSeals(request, failure), () => {
         sealless.add(request.model.id)

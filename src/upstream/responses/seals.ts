@@ -3,7 +3,7 @@
  * conversation without it.
  */
 import type { Conversation, Part, Turn } from "../../domain/Conversation.ts"
-import type { JsonFields } from "../../domain/json.ts"
+import type { Json, JsonFields } from "../../domain/json.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { VendorFields } from "../../domain/VendorFields.ts"
 import type { Seals } from "../Upstream.ts"
@@ -46,18 +46,31 @@ const unsealed = (conversation: Conversation): Conversation | undefined => {
   return turns.every((turn, i) => turn === conversation.turns[i]) ? undefined : { ...conversation, turns }
 }
 
-/** The path in the caller's request. */
-const pathOf = ({ index, path }: LeftOut, { continued }: VendorFields): string => {
+/** The path in the caller's request. Of what a stored response has, seals are named alone. */
+const pathsOf = ({ index, path }: LeftOut, { continued }: VendorFields): ReadonlyArray<string> => {
   const own = index - (continued?.items ?? 0)
-  return own < 0 ? `previous_response_id${path}` : `input[${own}]${path}`
+  return own >= 0 ? [`input[${own}]${path}`] : path === "" ? [] : [`previous_response_id${path}`]
 }
 
 /** Makes the driver's part. `isNative`: the server gets the request as its caller wrote it. */
 export const makeSeals = (
   isNative: (conversation: Conversation) => boolean,
-  readsThinking: () => boolean
+  readsThinking: () => boolean,
+  forget: Seals["forget"]
 ): Seals => ({
+  forget,
   refused: refusesSeal,
+  byId: (conversation) => {
+    const own = conversation.vendorFields
+    const input = own?.fields["input"]
+    if (own?.continued === undefined || !isNative(conversation) || !Array.isArray(input)) return undefined
+    const { id, items } = own.continued
+    const added = (input as ReadonlyArray<Json>).slice(items)
+    return added.length === 0 ? undefined : {
+      ...conversation,
+      vendorFields: { ...own, fields: { ...own.fields, input: added, previous_response_id: id } }
+    }
+  },
   plain: (conversation, isForeign) => {
     const own = conversation.vendorFields
     if (own === undefined || !isNative(conversation)) {
@@ -68,7 +81,7 @@ export const makeSeals = (
     if (plain === undefined) return undefined
     return {
       conversation: { ...conversation, vendorFields: { ...own, fields: plain.fields } },
-      left: plain.left.map((each) => pathOf(each, own))
+      left: plain.left.flatMap((each) => pathsOf(each, own))
     }
   }
 })

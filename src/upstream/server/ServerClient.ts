@@ -210,7 +210,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
 
   /** Sends a request and waits for the head of the response. The scope owns the connection. */
   const start = Effect.fnUntraced(function*(
-    method: "GET" | "POST",
+    method: "DELETE" | "GET" | "POST",
     path: string,
     token: string | undefined,
     phase: FailurePhase,

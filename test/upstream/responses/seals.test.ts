@@ -1,71 +1,15 @@
-/** Seals, ids and stored responses that a server cannot read or find, in front of a server that refuses them. */
-import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
-import { sha256Hex } from "../../../src/config/json.ts"
-import { identifierOf } from "../../../src/domain/identity.ts"
-import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
-import type { OpenAiServer } from "../../support/openaiServer.ts"
-import { type Answer, json, said, type SeenRequest, startResponsesServer } from "../../support/responsesServer.ts"
-import { type StrictOptions, strictResponses, valuesOf } from "../../support/strictResponses.ts"
+/** Seals and ids that a server cannot read or find, in front of a server that refuses them. */
+import { assert, describe, it } from "@effect/vitest"
+import { businessKey } from "../../support/gateway.ts"
+import { json, said } from "../../support/responsesServer.ts"
+import { strictResponses, valuesOf } from "../../support/strictResponses.ts"
+import { type Fields, question, useStrictServer } from "./sealSupport.ts"
 
-/** The names of accounts by their keys. */
-const accountNames = new Map(["sk-1", "sk-2", "sk-3"].map((token) => [token, identifierOf({ token }, sha256Hex)]))
-
-type Fields = { readonly [field: string]: unknown }
-
-let server: OpenAiServer
-let gateway: RunningGateway
-beforeEach(async () => {
-  server = await startResponsesServer()
-})
-afterEach(async () => {
-  await gateway.stop()
-  await server.stop()
-})
-
-const start = async (options: StrictOptions = {}, more: object = {}) => {
-  const strict = strictResponses(options)
-  server.answer(strict.answer)
-  gateway = await startGateway(JSON.parse(JSON.stringify({
-    accounts: [{ token: "sk-1" }],
-    upstream: { driver: "responses", base_url: server.baseUrl, timeouts: { queue: 0 } },
-    ...more
-  })))
-  return strict
-}
-
-const post = (body: object, path = "/v1/responses") =>
-  fetch(gateway.url + path, {
-    method: "POST",
-    headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "upstream-chat", ...body })
-  })
-
-interface Reply {
-  readonly body: Fields
-  readonly output: ReadonlyArray<Fields>
-  readonly ignored: string | null
-}
-
-/** The reply, whole or from the last event of a stream. */
-const ask = async (body: object): Promise<Reply> => {
-  const response = await post(body)
-  const text = await response.text()
-  assert.strictEqual(response.status, 200, text)
-  const isStream = response.headers.get("content-type")?.includes("event-stream") === true
-  const last = isStream ? text.split("\n\n").at(-3)!.split("\ndata: ")[1]! : text
-  const parsed = JSON.parse(last) as Fields
-  const whole = isStream ? parsed["response"] as Fields : parsed
-  assert.strictEqual(whole["status"], "completed", text)
-  return {
-    body: whole,
-    output: whole["output"] as ReadonlyArray<Fields>,
-    ignored: response.headers.get("x-gateway-ignored")
-  }
-}
+const bench = useStrictServer()
+const { ask, holding, post, start } = bench
 
 const sealedThinking = { include: ["reasoning.encrypted_content"], store: false }
 const seal = `${"z".repeat(100)}elsewhere-1`
-const question = { role: "user", content: "Where?" }
 /** A turn that was answered elsewhere. */
 const foreignTurn = [
   question,
@@ -85,7 +29,7 @@ describe("a seal that the server refuses", () => {
         const { body, ignored } = await ask({ ...sealedThinking, stream, input: foreignTurn })
         assert.strictEqual(body["output_text"], "It is there")
         assert.strictEqual(ignored, "input[1].encrypted_content")
-        const [first, second, ...others] = server.requests
+        const [first, second, ...others] = bench.server.requests
         assert.deepStrictEqual(others, [])
         assert.strictEqual(first!.key, second!.key)
         assert.deepStrictEqual(first!.body["input"], foreignTurn)
@@ -98,20 +42,20 @@ describe("a seal that the server refuses", () => {
 
   it("is left alone where the refusal is about something else", async () => {
     await start()
-    server.answer(() => json(400, { error: { code: "unsupported_value", message: "input: no", param: "input" } }))
+    bench.server.answer(() => json(400, { error: { code: "unsupported_value", message: "input: no", param: "input" } }))
     const response = await post({ ...sealedThinking, input: foreignTurn })
     assert.strictEqual(response.status, 400)
-    assert.strictEqual(server.requests.length, 1)
+    assert.strictEqual(bench.server.requests.length, 1)
   })
 
   it("is not asked a third time, nor again where the request has none", async () => {
     await start()
-    server.answer(() => json(400, { error: { code: "invalid_encrypted_content", message: "no" } }))
+    bench.server.answer(() => json(400, { error: { code: "invalid_encrypted_content", message: "no" } }))
     assert.strictEqual((await post({ ...sealedThinking, input: foreignTurn })).status, 400)
-    assert.strictEqual(server.requests.length, 2)
-    server.answer(() => json(400, { error: { code: "invalid_encrypted_content", message: "no" } }))
+    assert.strictEqual(bench.server.requests.length, 2)
+    bench.server.answer(() => json(400, { error: { code: "invalid_encrypted_content", message: "no" } }))
     assert.strictEqual((await post({ ...sealedThinking, input: "Hi" })).status, 400)
-    assert.strictEqual(server.requests.length, 1)
+    assert.strictEqual(bench.server.requests.length, 1)
   })
 
   it("is a sentence to the model where it was the whole item", async () => {
@@ -119,7 +63,7 @@ describe("a seal that the server refuses", () => {
     const compaction = { type: "compaction", id: "cmp_1", encrypted_content: seal }
     const { ignored } = await ask({ ...sealedThinking, input: [compaction, question] })
     assert.strictEqual(ignored, "input[0].encrypted_content")
-    const input = server.requests[1]!.body["input"] as ReadonlyArray<Fields>
+    const input = bench.server.requests[1]!.body["input"] as ReadonlyArray<Fields>
     assert.deepInclude(input[0], { type: "message", role: "developer" })
     assert.deepStrictEqual(input.slice(1), [question])
     assert.deepStrictEqual(valuesOf("encrypted_content", input), [])
@@ -138,7 +82,7 @@ describe("an id that the server does not know", () => {
     const { body, ignored } = await ask({ store: false, input })
     assert.strictEqual(body["output_text"], "It is there")
     assert.strictEqual(ignored, "input[1]")
-    assert.deepStrictEqual(valuesOf("id", server.requests[1]!.body["input"]), [])
+    assert.deepStrictEqual(valuesOf("id", bench.server.requests[1]!.body["input"]), [])
   })
 
   it("is left out where the thinking before it is missing", async () => {
@@ -148,18 +92,18 @@ describe("an id that the server does not know", () => {
     const result = { type: "function_call_output", call_id: call!["call_id"], output: "there" }
     const { body } = await ask({ ...sealedThinking, input: [question, call, result] })
     assert.strictEqual(body["output_text"], "It is there")
-    assert.strictEqual(server.requests.length, 3)
-    assert.deepStrictEqual(valuesOf("id", server.requests[2]!.body["input"]), [])
+    assert.strictEqual(bench.server.requests.length, 3)
+    assert.deepStrictEqual(valuesOf("id", bench.server.requests[2]!.body["input"]), [])
   })
 
   it("does not say that the server has no such endpoint", async () => {
     await start({}, {
-      upstream: { driver: "openai", api: "auto", base_url: server.baseUrl, timeouts: { queue: 0 } }
+      upstream: { driver: "openai", api: "auto", base_url: bench.server.baseUrl, timeouts: { queue: 0 } }
     })
     const input = [question, { type: "reasoning", id: "rs_far", summary: [] }]
     await ask({ store: false, input: [...input, { role: "user", content: "And now?" }] })
     await ask({ store: false, input: "Hi" })
-    assert.deepStrictEqual(server.requests.map(({ path }) => path), Array(3).fill("/v1/responses"))
+    assert.deepStrictEqual(bench.server.requests.map(({ path }) => path), Array(3).fill("/v1/responses"))
   })
 })
 
@@ -176,14 +120,14 @@ describe("thinking that was kept for callers of another style", () => {
     const { message } = await chat([question])
     const [call] = message["tool_calls"] as ReadonlyArray<Fields>
     assert.isString(call!["id"])
-    server.answer(strictResponses({ organizationOf: () => "second" }).answer)
+    bench.server.answer(strictResponses({ organizationOf: () => "second" }).answer)
     const result = { role: "tool", tool_call_id: call!["id"], content: "there" }
     const { ignored, message: last } = await chat([question, message, result])
     assert.strictEqual(last["content"], "It is there")
     assert.isNull(ignored)
-    assert.strictEqual(server.requests.length, 2)
-    assert.strictEqual(valuesOf("encrypted_content", server.requests[0]!.body["input"]).length, 1)
-    assert.deepStrictEqual(valuesOf("encrypted_content", server.requests[1]!.body["input"]), [])
+    assert.strictEqual(bench.server.requests.length, 2)
+    assert.strictEqual(valuesOf("encrypted_content", bench.server.requests[0]!.body["input"]).length, 1)
+    assert.deepStrictEqual(valuesOf("encrypted_content", bench.server.requests[1]!.body["input"]), [])
   })
 })
 
@@ -202,38 +146,7 @@ describe("a conversation with seals", () => {
     const { output } = await ask({ ...sealedThinking, input: [question], ...more })
     const call = output.find(({ type }) => type === "function_call")!
     const result = { type: "function_call_output", call_id: call["call_id"], output: "there" }
-    return { key: server.requests.at(-1)!.key!, input: [question, ...output, result], output, call, result }
-  }
-
-  /** Holds an account by an unfinished reply; returns what ends it. */
-  const holding = async (keys: ReadonlyArray<string>, answer: (request: SeenRequest) => Answer) => {
-    const held = new Map<string, () => void>()
-    server.answer((request) => {
-      if (request.body["user"] !== "holds") return answer(request)
-      const open = new Promise<void>((resolve) => held.set(request.key!, resolve))
-      const { pieces } = said("Held")
-      return { pieces: [open, ...pieces!] }
-    })
-    const pending: Array<Promise<Response>> = []
-    for (const key of keys) {
-      const response = fetch(`${gateway.url}/v1/responses`, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${businessKey}`,
-          "content-type": "application/json",
-          "x-gateway-target-account": accountNames.get(key)!
-        },
-        body: JSON.stringify({ model: "upstream-chat", input: "Hold", user: "holds", stream: true, store: false })
-      })
-      pending.push(response)
-      await server.until((requests) =>
-        requests.some((request) => request.body["user"] === "holds" && request.key === key)
-      )
-    }
-    return async () => {
-      for (const end of held.values()) end()
-      for (const response of pending) await (await response).text()
-    }
+    return { key: bench.server.requests.at(-1)!.key!, input: [question, ...output, result], output, call, result }
   }
 
   it("stays with the account that sealed it, although others are free and were used less", async () => {
@@ -244,7 +157,7 @@ describe("a conversation with seals", () => {
       assert.strictEqual(body["output_text"], "It is there")
       assert.isNull(ignored)
     }
-    assert.deepStrictEqual(server.requests.map((request) => request.key), Array(5).fill(key))
+    assert.deepStrictEqual(bench.server.requests.map((request) => request.key), Array(5).fill(key))
   })
 
   it("goes with its seals to another account of the organisation while its own is busy", async () => {
@@ -254,8 +167,8 @@ describe("a conversation with seals", () => {
     const release = await holding([key], strict.answer)
     const { ignored } = await ask({ ...sealedThinking, input })
     assert.isNull(ignored)
-    assert.deepStrictEqual(server.requests.map((request) => request.key), ["sk-1", "sk-3"])
-    assert.deepStrictEqual(server.requests.at(-1)!.body["input"], input)
+    assert.deepStrictEqual(bench.server.requests.map((request) => request.key), ["sk-1", "sk-3"])
+    assert.deepStrictEqual(bench.server.requests.at(-1)!.body["input"], input)
     await release()
   })
 
@@ -267,8 +180,8 @@ describe("a conversation with seals", () => {
     const release = await holding([key], strict.answer)
     const { ignored } = await ask({ ...sealedThinking, input })
     assert.isNull(ignored)
-    assert.strictEqual(organizationOf(server.requests.at(-1)!.key!), organizationOf(key))
-    assert.deepStrictEqual(server.requests.at(-1)!.body["input"], input)
+    assert.strictEqual(organizationOf(bench.server.requests.at(-1)!.key!), organizationOf(key))
+    assert.deepStrictEqual(bench.server.requests.at(-1)!.body["input"], input)
     await release()
   })
 
@@ -280,7 +193,7 @@ describe("a conversation with seals", () => {
     const { body, ignored } = await ask({ ...sealedThinking, input })
     assert.strictEqual(body["output_text"], "It is there")
     assert.strictEqual(ignored, "input[1].encrypted_content")
-    const [, , moved, ...others] = server.requests
+    const [, , moved, ...others] = bench.server.requests
     assert.deepStrictEqual(others, [])
     assert.strictEqual(moved!.key, "sk-2")
     const { id: _, ...plainCall } = call as Fields & { readonly id: unknown }
@@ -296,7 +209,7 @@ describe("a conversation with seals", () => {
     await release()
     const more = [...input, ...moved.output, question]
     const { ignored } = await ask({ ...sealedThinking, input: more })
-    const last = server.requests.at(-1)!
+    const last = bench.server.requests.at(-1)!
     assert.strictEqual(last.key, "sk-2")
     assert.strictEqual(ignored, "input[1].encrypted_content")
     const own = moved.output.find(({ type }) => type === "reasoning")!
@@ -312,12 +225,12 @@ describe("a conversation with seals", () => {
       (request) => request.key === "sk-2" ? { status: 500, pieces: [release(), "{}"] } : strict.answer(request)
     )
     const { ignored } = await ask({ ...sealedThinking, input })
-    assert.deepStrictEqual(server.requests.map(({ key }) => key), ["sk-1", "sk-2", "sk-1"])
+    assert.deepStrictEqual(bench.server.requests.map(({ key }) => key), ["sk-1", "sk-2", "sk-1"])
     assert.isNull(ignored)
   })
 
   it("prefers the target of the organisation, unless the route says no", async () => {
-    const upstream = { driver: "responses", base_url: server.baseUrl, models: { m: "m" } }
+    const upstream = { driver: "responses", base_url: bench.server.baseUrl, models: { m: "m" } }
     const config = {
       accounts: [{ upstream: "one", token: "sk-1" }, { upstream: "two", token: "sk-2" }],
       upstream: undefined,
@@ -330,20 +243,15 @@ describe("a conversation with seals", () => {
     assert.isNull(ignored)
     const moved = await ask({ ...sealedThinking, model: "still", input })
     assert.strictEqual(moved.ignored, "input[1].encrypted_content")
-    assert.deepStrictEqual(server.requests.map(({ key }) => key), ["sk-2", "sk-2", "sk-1"])
+    assert.deepStrictEqual(bench.server.requests.map(({ key }) => key), ["sk-2", "sk-2", "sk-1"])
   })
 
   it("is known for each caller alone, so that the seal of another one is tried first", async () => {
     await start({}, { accounts, keys: [businessKey, "other-key"] })
     const { input, key } = await first()
-    const response = await fetch(`${gateway.url}/v1/responses`, {
-      method: "POST",
-      headers: { authorization: "Bearer other-key", "content-type": "application/json" },
-      body: JSON.stringify({ model: "upstream-chat", ...sealedThinking, input })
-    })
-    assert.strictEqual(response.status, 200, await response.text())
-    assert.strictEqual(response.headers.get("x-gateway-ignored"), "input[1].encrypted_content")
-    const [, tried, plain] = server.requests
+    const { ignored } = await ask({ ...sealedThinking, input }, { authorization: "Bearer other-key" })
+    assert.strictEqual(ignored, "input[1].encrypted_content")
+    const [, tried, plain] = bench.server.requests
     assert.strictEqual(tried!.key, plain!.key)
     assert.notStrictEqual(tried!.key, key)
   })
@@ -362,17 +270,17 @@ describe("a conversation with seals", () => {
       const last = await chat([question, message, { role: "tool", tool_call_id: call!["id"], content: "there" }])
       assert.strictEqual(last["content"], "It is there")
     }
-    assert.deepStrictEqual(server.requests.map(({ key }) => key), Array(4).fill(server.requests[0]!.key))
-    assert.strictEqual(valuesOf("encrypted_content", server.requests[3]!.body["input"]).length, 1)
+    assert.deepStrictEqual(bench.server.requests.map(({ key }) => key), Array(4).fill(bench.server.requests[0]!.key))
+    assert.strictEqual(valuesOf("encrypted_content", bench.server.requests[3]!.body["input"]).length, 1)
   })
 })
 
 describe("a request without seals", () => {
   it("is one call", async () => {
     await start()
-    server.answer(() => said("Hello"))
+    bench.server.answer(() => said("Hello"))
     const { ignored } = await ask({ input: "Hi" })
     assert.isNull(ignored)
-    assert.strictEqual(server.requests.length, 1)
+    assert.strictEqual(bench.server.requests.length, 1)
   })
 })
