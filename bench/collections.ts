@@ -3,7 +3,7 @@
  * garbage.
  */
 import { type Row, table } from "./table.ts"
-import { ask, chat, messages, withTargets } from "./targets.ts"
+import { ask, chat, messages, type NodeOptions, withTargets } from "./targets.ts"
 
 /** A collection from V8's trace line: MB before and after, and milliseconds. */
 interface Collection {
@@ -30,7 +30,16 @@ const count = 3000
 /** Prints what requests allocate, how much of it survives a young collection, and the time of collections. */
 export const collectionsBench = async (): Promise<void> => {
   const collections: Array<Collection> = []
-  await withTargets(async ({ openai, session }) => {
+  await withTargets(async ({ gateway }) => {
+    const options: NodeOptions = {
+      flags: ["--trace-gc"],
+      heard: (line) => {
+        const collection = collectionOf(line)
+        if (collection !== undefined) collections.push(collection)
+      }
+    }
+    const session = await gateway("session", "all off", options)
+    const openai = await gateway("openai", "all off", options)
     const rows: Array<Row> = []
     for (
       const [name, target, what] of [
@@ -58,8 +67,5 @@ export const collectionsBench = async (): Promise<void> => {
       rows.push([name, made / count * 1000, kept / count * 1000, made === 0 ? Number.NaN : millis / made])
     }
     process.stdout.write(`${table(["kB per request", "allocated", "kept", "ms of collections per MB"], rows)}\n`)
-  }, (line) => {
-    const collection = collectionOf(line)
-    if (collection !== undefined) collections.push(collection)
   })
 }

@@ -1,45 +1,85 @@
 /**
- * `npm run bench [-- counts | gateway | defaults | streams | latency | collections | sieve | pool | observability | usage | store | workers]`: prints figures as ratios within one run.
- * `BENCH_EFFORT=0.1` runs a tenth of the requests of `gateway`, `defaults`, `streams`, `latency` and `workers`, to check that they work.
+ * `npm run bench [-- BENCH [ROW …] …]`: prints figures as ratios within one run. A word that is the name of no bench chooses rows of the bench
+ * before it: those whose names contain it. Without a bench, all run except those that must be named.
  */
 import { collectionsBench } from "./collections.ts"
 import { countsBench } from "./counts.ts"
 import { defaultsBench, gatewayBench, latencyBench, streamsBench } from "./gateway.ts"
 import { observabilityBench } from "./observability.ts"
+import { peersBench } from "./peers.ts"
 import { poolBench } from "./pool.ts"
+import { profileBench } from "./profile.ts"
+import { rows, type Scenario } from "./rows.ts"
 import { sieveBench } from "./sieve.ts"
 import { storeBench } from "./store.ts"
 import { type Row, table } from "./table.ts"
 import { usageBench } from "./usage.ts"
 import { workersBench } from "./workers.ts"
 
-const benches: Readonly<Record<string, () => Promise<void>>> = {
-  counts: countsBench,
-  gateway: gatewayBench,
-  defaults: defaultsBench,
-  streams: streamsBench,
-  latency: latencyBench,
-  collections: collectionsBench,
-  sieve: () => {
-    const rows = sieveBench().map(({ unit, value, what }): Row => [what, value, unit])
-    process.stdout.write(`${table(["", "value", "unit"], rows)}\n`)
-    return Promise.resolve()
-  },
-  pool: poolBench,
-  observability: observabilityBench,
-  usage: usageBench,
-  store: storeBench,
-  workers: workersBench
+interface Bench {
+  readonly run: (rows: ReadonlyArray<Scenario>) => Promise<void>
+  /** The rows to choose from. */
+  readonly rows?: ReadonlyArray<Scenario>
+  /** Whether it runs only if it is named. */
+  readonly isNamed?: boolean
 }
 
-const wanted = process.argv.slice(2)
-const unknown = wanted.find((name) => !Object.hasOwn(benches, name))
-if (unknown !== undefined) {
-  process.stderr.write(`Unknown benchmark "${unknown}"; the benchmarks are ${Object.keys(benches).join(", ")}\n`)
-  process.exitCode = 1
-} else {
-  for (const name of wanted.length === 0 ? Object.keys(benches) : wanted) {
+const overOpenai = rows.filter(({ kind }) => kind === "openai")
+
+const benches: Readonly<Record<string, Bench>> = {
+  counts: { run: countsBench },
+  gateway: { run: gatewayBench, rows },
+  defaults: { run: defaultsBench, rows: rows.filter(({ name }) => /^chat, whole, (?:session|openai)$/.test(name)) },
+  peers: { run: peersBench, rows: overOpenai, isNamed: true },
+  profile: { run: profileBench, rows, isNamed: true },
+  streams: { run: streamsBench },
+  latency: { run: latencyBench },
+  collections: { run: collectionsBench },
+  sieve: {
+    run: () => {
+      const rows = sieveBench().map(({ unit, value, what }): Row => [what, value, unit])
+      process.stdout.write(`${table(["", "value", "unit"], rows)}\n`)
+      return Promise.resolve()
+    }
+  },
+  pool: { run: poolBench },
+  observability: { run: observabilityBench },
+  usage: { run: usageBench },
+  store: { run: storeBench },
+  workers: { run: workersBench }
+}
+
+/** The benches that the arguments name, with their rows. Throws with what may be named instead. */
+const wanted = (
+  words: ReadonlyArray<string>
+): ReadonlyArray<readonly [name: string, rows: ReadonlyArray<Scenario>]> => {
+  const chosen: Array<[name: string, filters: Array<string>]> = []
+  for (const word of words) {
+    if (Object.hasOwn(benches, word)) chosen.push([word, []])
+    else if (chosen.length > 0) chosen.at(-1)![1].push(word)
+    else throw new Error(`There is no bench "${word}". The benches are ${Object.keys(benches).join(", ")}.`)
+  }
+  return chosen.map(([name, filters]) => {
+    const { rows = [] } = benches[name]!
+    const matching = rows.filter((row) => filters.length === 0 || filters.some((filter) => row.name.includes(filter)))
+    if (filters.length === 0 || matching.length > 0) return [name, matching]
+    const names = rows.map((row) => `\n  ${row.name}`)
+    throw new Error(
+      `The bench ${name} has no row "${filters.join("\", \"")}". Its rows are:${names.join("") || " none"}`
+    )
+  })
+}
+
+const run = async (): Promise<void> => {
+  const words = process.argv.slice(2)
+  const usual = Object.keys(benches).filter((name) => benches[name]!.isNamed !== true)
+  for (const [name, rows] of wanted(words.length === 0 ? usual : words)) {
     process.stdout.write(`\n## ${name}\n\n`)
-    await benches[name]!()
+    await benches[name]!.run(rows)
   }
 }
+
+await run().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+})

@@ -1,60 +1,72 @@
 /**
- * A minimal OpenAI-compatible server: it streams the words that the benchmark requests, one event each.
+ * A minimal OpenAI-compatible server: it answers the words that the benchmark requests, as a stream with one event each, or whole.
  *
- * Understands `!count N`, `!pace Nms` and `!say TEXT`. Run as `node bench/openaiServer.ts`; prints its port.
+ * Understands `!count N`, `!pace Nms`, `!say TEXT` and `!call NAME {JSON}`. Run as `node bench/openaiServer.ts`; prints its port.
  */
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 
-const created = Math.floor(Date.now() / 1000)
+const common = { id: "chatcmpl-bench", created: Math.floor(Date.now() / 1000), model: "bench" }
 
-const event = (delta: object, reason: string | null) =>
-  `data: ${
-    JSON.stringify({
-      id: "chatcmpl-bench",
-      object: "chat.completion.chunk",
-      created,
-      model: "bench",
-      choices: [{ index: 0, delta, logprobs: null, finish_reason: reason }]
-    })
-  }\n\n`
+const usageOf = (tokens: number) => ({ prompt_tokens: 10, completion_tokens: tokens, total_tokens: 10 + tokens })
 
-const usage = (tokens: number) =>
-  `data: ${
-    JSON.stringify({
-      id: "chatcmpl-bench",
-      object: "chat.completion.chunk",
-      created,
-      model: "bench",
-      choices: [],
-      usage: { prompt_tokens: 10, completion_tokens: tokens, total_tokens: 10 + tokens }
-    })
-  }\n\ndata: [DONE]\n\n`
+const event = (choices: ReadonlyArray<object>, rest: object = {}) =>
+  `data: ${JSON.stringify({ ...common, object: "chat.completion.chunk", choices, ...rest })}\n\n`
+
+const deltaEvent = (delta: object, reason: string | null = null) =>
+  event([{ index: 0, delta, logprobs: null, finish_reason: reason }])
 
 const numberAfter = (prompt: string, command: string): number =>
   Number(new RegExp(`!${command} (\\d+)`).exec(prompt)?.[1] ?? 0)
 
-const reply = (prompt: string, response: ServerResponse) => {
-  const count = numberAfter(prompt, "count")
+/** The characters of a call's arguments in one event. */
+const piece = /.{1,16}/gs
+
+const stream = async (prompt: string, words: ReadonlyArray<string>, response: ServerResponse): Promise<void> => {
   const pace = numberAfter(prompt, "pace")
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  response.write(deltaEvent({ role: "assistant", content: "" }))
+  const call = /!call (\S+) (.*)/.exec(prompt)
+  const deltas = call === null
+    ? words.map((content) => ({ content }))
+    : [
+      { tool_calls: [{ index: 0, id: "call_bench", type: "function", function: { name: call[1]!, arguments: "" } }] },
+      ...call[2]!.match(piece)!.map((text) => ({ tool_calls: [{ index: 0, function: { arguments: text } }] }))
+    ]
+  for (const [i, delta] of deltas.entries()) {
+    if (pace > 0 && i > 0) await new Promise((resolve) => setTimeout(resolve, pace))
+    if (response.destroyed) return
+    response.write(deltaEvent(delta))
+  }
+  const end = deltaEvent({}, call === null ? "stop" : "tool_calls")
+  response.end(`${end}${event([], { usage: usageOf(deltas.length) })}data: [DONE]\n\n`)
+}
+
+const whole = (words: ReadonlyArray<string>, response: ServerResponse): void => {
+  const message = { role: "assistant", content: words.join("") }
+  response.writeHead(200, { "content-type": "application/json" })
+  response.end(JSON.stringify({
+    ...common,
+    object: "chat.completion",
+    choices: [{ index: 0, message, logprobs: null, finish_reason: "stop" }],
+    usage: usageOf(words.length)
+  }))
+}
+
+interface Asked {
+  readonly stream?: boolean
+  readonly messages: ReadonlyArray<{ readonly content: string | ReadonlyArray<{ readonly text: string }> }>
+}
+
+const reply = (asked: Asked, response: ServerResponse): void => {
+  const { content } = asked.messages.at(-1)!
+  const prompt = typeof content === "string" ? content : content.map(({ text }) => text).join("")
+  const count = numberAfter(prompt, "count")
   const words = count > 0
     ? Array.from({ length: count }, (_, i) => i === 0 ? "1" : ` ${i + 1}`)
     : [/!say (.*)/.exec(prompt)?.[1] ?? "Hello"]
-  response.writeHead(200, { "content-type": "text/event-stream" })
-  response.write(event({ role: "assistant", content: "" }, null))
-  let next = 0
-  const write = () => {
-    if (response.destroyed) return
-    do {
-      response.write(event({ content: words[next++] }, null))
-    } while (pace === 0 && next < words.length)
-    if (next < words.length) {
-      setTimeout(write, pace)
-      return
-    }
-    response.end(event({}, "stop") + usage(words.length))
-  }
-  write()
+  if (asked.stream === true) void stream(prompt, words, response)
+  else whole(words, response)
 }
 
 const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
@@ -64,10 +76,7 @@ const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) =>
   }
   const chunks: Array<Buffer> = []
   request.on("data", (chunk: Buffer) => chunks.push(chunk))
-  request.on("end", () => {
-    const { messages } = JSON.parse(Buffer.concat(chunks).toString()) as { messages: Array<{ content: string }> }
-    reply(messages[0]!.content, response)
-  })
+  request.on("end", () => reply(JSON.parse(Buffer.concat(chunks).toString()) as Asked, response))
 })
 server.listen(0, "127.0.0.1", () => {
   process.stdout.write(`listening ${(server.address() as AddressInfo).port}\n`)

@@ -1,7 +1,7 @@
 /**
  * The baseline of the benchmarks: a minimal `node:http` server. `relay` makes the gateway's upstream calls, parses every event, and renders
- * it in the chat style. `openai` does the same in front of an OpenAI-compatible server, also in the messages style. `pipe` forwards the
- * bytes.
+ * it in the chat style. `openai` does the same in front of an OpenAI-compatible server, also in the messages style; if the caller asks for
+ * a whole reply, so does the relay, and parses it once. `pipe` forwards the bytes.
  *
  * Run as `node bench/relay.ts relay|openai|pipe UPSTREAM`; prints its port.
  */
@@ -83,17 +83,23 @@ interface Asked {
   readonly messages: ReadonlyArray<{ readonly content: string }>
 }
 
+/** What an event adds to the reply: text, or in the chat style also calls. */
+interface Delta {
+  readonly content?: string
+  readonly tool_calls?: ReadonlyArray<object>
+}
+
 /** A minimal renderer of a style. */
 interface Style {
   readonly begin: (id: string, model: string) => string
-  readonly text: (id: string, model: string, piece: string) => string
+  readonly delta: (id: string, model: string, delta: Delta) => string
   readonly end: (id: string, model: string) => string
   readonly whole: (id: string, model: string, content: string) => string
 }
 
 const chat: Style = {
   begin: (id, model) => chunkOf(id, model, { role: "assistant" }, null),
-  text: (id, model, content) => chunkOf(id, model, { content }, null),
+  delta: (id, model, delta) => chunkOf(id, model, delta, null),
   end: (id, model) => `${chunkOf(id, model, {}, "stop")}data: [DONE]\n\n`,
   whole: (id, model, content) =>
     JSON.stringify({
@@ -111,7 +117,8 @@ const messages: Style = {
   begin: (id, model) =>
     eventOf("message_start", { message: { id, type: "message", role: "assistant", model, content: [] } }) +
     eventOf("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
-  text: (_, __, text) => eventOf("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
+  delta: (_, __, { content }) =>
+    eventOf("content_block_delta", { index: 0, delta: { type: "text_delta", text: content } }),
   end: () =>
     eventOf("content_block_stop", { index: 0 }) +
     eventOf("message_delta", { delta: { stop_reason: "end_turn", stop_sequence: null }, usage: { output_tokens: 1 } }) +
@@ -133,7 +140,7 @@ const messages: Style = {
 const renew = (
   { model, stream: streamed }: Asked,
   id: string,
-  textOf: (data: string) => string,
+  deltaOf: (data: string) => Delta | undefined,
   stream: IncomingMessage,
   response: ServerResponse,
   style: Style
@@ -145,10 +152,10 @@ const renew = (
   }
   const feed = events((data) => {
     if (data === "[DONE]") return
-    const piece = textOf(data)
-    if (piece === "") return
-    if (streamed === true) response.write(style.text(id, model, piece))
-    else content += piece
+    const delta = deltaOf(data)
+    if (delta?.content === "" || (delta?.content ?? delta?.tool_calls) === undefined) return
+    if (streamed === true) response.write(style.delta(id, model, delta!))
+    else content += delta!.content
   })
   stream.on("data", (chunk: Buffer) => {
     response.cork()
@@ -186,30 +193,36 @@ const relay = (body: string, response: ServerResponse) => {
       call(
         "/api/v0/chat/completion",
         completion,
-        (stream) => renew(asked, session, (data) => textOf(JSON.parse(data) as Patch), stream, response, chat)
+        (stream) =>
+          renew(asked, session, (data) => ({ content: textOf(JSON.parse(data) as Patch) }), stream, response, chat)
       )
     }))
 }
 
 interface Chunk {
-  readonly choices: ReadonlyArray<{ readonly delta: { readonly content?: string } }>
+  readonly choices: ReadonlyArray<{ readonly delta: Delta }>
+}
+
+interface Whole {
+  readonly choices: readonly [{ readonly message: { readonly content: string } }]
 }
 
 const openai = (body: string, response: ServerResponse, path = "") => {
   const asked = JSON.parse(body) as Asked
-  call(
-    "/v1/chat/completions",
-    JSON.stringify({ ...asked, stream: true, stream_options: { include_usage: true } }),
-    (stream) =>
-      renew(
-        asked,
-        "chatcmpl-bench",
-        (data) => (JSON.parse(data) as Chunk).choices[0]?.delta.content ?? "",
-        stream,
-        response,
-        path.startsWith("/v1/messages") ? messages : chat
-      )
-  )
+  const id = "chatcmpl-bench"
+  const style = path.startsWith("/v1/messages") ? messages : chat
+  const options = asked.stream === true ? { stream_options: { include_usage: true } } : {}
+  call("/v1/chat/completions", JSON.stringify({ ...asked, ...options }), (reply) => {
+    if (asked.stream === true) {
+      renew(asked, id, (data) => (JSON.parse(data) as Chunk).choices[0]?.delta, reply, response, style)
+      return
+    }
+    collect(reply, (text) => {
+      const { choices: [{ message }] } = JSON.parse(text) as Whole
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(style.whole(id, asked.model, message.content))
+    })
+  })
 }
 
 const pipe = (body: string, response: ServerResponse) => {

@@ -7,13 +7,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { spawn } from "node:child_process"
-import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { Agent, request } from "node:http"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { createInterface } from "node:readline"
 import { admitRequest } from "../src/completion/admission.ts"
 import { startRequest } from "../src/completion/Request.ts"
 import { UsageRecorder } from "../src/completion/UsageRecorder.ts"
@@ -33,8 +29,9 @@ import { makeReport, type UsageQuery } from "../src/usage/UsageQuery.ts"
 import { UsageStore } from "../src/usage/UsageStore.ts"
 import { hourLength } from "../src/usage/windows.ts"
 import { type Row, table } from "./table.ts"
+import { callers, chat, cpuSeconds, endProcess, median, startProcess, type Target } from "./targets.ts"
 
-const key = "bench"
+const key = "bench-key"
 const id = keyId(key, sha256Hex)
 const most = 1_000_000_000
 const config = {
@@ -176,65 +173,30 @@ const requests = 2000
 const concurrency = 20
 const rounds = 5
 
-const start = async (enabled: boolean, folder: string) => {
-  const child = spawn(process.execPath, ["src/main.ts"], {
+const start = async (enabled: boolean, folder: string): Promise<Target> => {
+  const { pid, port } = await startProcess({
+    args: ["src/main.ts"],
     env: {
-      ...process.env,
       PORT: "0",
       GATEWAY_ADMIN_KEY: "bench",
       GATEWAY_LOG_LEVEL: "none",
       GATEWAY_DATA_DIR: path.join(folder, String(enabled)),
       GATEWAY_CONFIG_JSON: JSON.stringify({ ...config, usage: { enabled } })
     },
-    stdio: ["ignore", "pipe", "inherit"]
+    ready: /listens on http:\/\/[^:]+:(\d+)/
   })
-  for await (const line of createInterface({ input: child.stdout })) {
-    const found = /listens on http:\/\/[^:]+:(\d+)/.exec(line)
-    if (found === null) continue
-    child.stdout.resume()
-    return { child, port: found[1]!, pid: child.pid!, enabled }
-  }
-  throw new Error("the gateway ended before it listened")
+  return { name: `usage ${enabled ? "on" : "off"}`, url: `http://127.0.0.1:${port}`, pid }
 }
 
-const body = JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say short" }] })
-const agent = new Agent({ keepAlive: true, maxSockets: concurrency })
-
-const ask = (port: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const outgoing = request({
-      port,
-      path: "/v1/chat/completions",
-      method: "POST",
-      agent,
-      headers: { authorization: `Bearer ${key}`, "content-length": Buffer.byteLength(body) }
-    }, (response) => {
-      if (response.statusCode !== 200) reject(new Error(`status ${response.statusCode}`))
-      response.resume().on("end", resolve).on("error", reject)
-    })
-    outgoing.on("error", reject)
-    outgoing.end(body)
-  })
-
-/** CPU seconds of a process so far, user and system. */
-const cpuSeconds = (pid: number): number => {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-  return (Number(fields[11]) + Number(fields[12])) / 100
-}
+const what = chat("!say short", false)
 
 /** Seconds and CPU seconds of a load. */
-const load = async ({ pid, port }: { readonly pid: number; readonly port: string }) => {
-  const [began, cpu] = [performance.now(), cpuSeconds(pid)]
+const load = async (target: Target) => {
+  const [began, cpu] = [performance.now(), cpuSeconds([target.pid])]
   let left = requests
-  const worker = async () => {
-    while (left-- > 0) await ask(port)
-  }
-  await Promise.all(Array.from({ length: concurrency }, worker))
-  return { seconds: (performance.now() - began) / 1000, cpu: cpuSeconds(pid) - cpu }
+  await callers(target, what, concurrency, () => left-- > 0)
+  return { seconds: (performance.now() - began) / 1000, cpu: cpuSeconds([target.pid]) - cpu }
 }
-
-const median = (values: ReadonlyArray<number>) => values.toSorted((a, b) => a - b)[values.length >> 1]!
 
 /** Requests per second and CPU of gateways with usage relative to gateways without. */
 const gatewayCost = async () => {
@@ -249,11 +211,7 @@ const gatewayCost = async () => {
     }
     return { rate: median(measured.map(({ rate }) => rate)), cpu: median(measured.map(({ cpu }) => cpu)) }
   } finally {
-    agent.destroy()
-    for (const { child } of gateways) {
-      child.kill("SIGKILL")
-      await once(child, "exit")
-    }
+    for (const { pid } of gateways) await endProcess(pid)
     rmSync(folder, { recursive: true })
   }
 }

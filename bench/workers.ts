@@ -6,25 +6,17 @@ import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { closeSync, openSync, readFileSync } from "node:fs"
-import { Agent } from "node:http"
 import { availableParallelism } from "node:os"
 import path from "node:path"
 import { redisServer } from "../test/support/redisServer.ts"
-import { childrenOf } from "./soak/processes.ts"
 import { expectSoon } from "./soak/until.ts"
 import { type Row, table } from "./table.ts"
-import { type Ask, ask, chat, cpuSeconds, median } from "./targets.ts"
+import { type Ask, callers, chat, cpuSeconds, effort, median, type Target, treeOf } from "./targets.ts"
 
-/** Scales the numbers of requests. */
-const effort = Number(process.env["BENCH_EFFORT"] ?? 1)
 const rounds = Math.max(1, Math.round(5 * effort))
-const callers = 32
+const concurrency = 32
 
-interface Machine {
-  readonly name: string
-  readonly url: string
-  /** The processes of the gateway. */
-  readonly pids: () => Promise<ReadonlyArray<number>>
+interface Machine extends Target {
   readonly stop: () => Promise<void>
 }
 
@@ -60,7 +52,7 @@ const startMachine = async (workers: number, store: string | undefined, folder: 
   return {
     name,
     url,
-    pids: async () => [child.pid!, ...await childrenOf(child.pid!)],
+    pid: child.pid!,
     stop: async () => {
       child.kill("SIGKILL")
       await ended
@@ -70,19 +62,13 @@ const startMachine = async (workers: number, store: string | undefined, folder: 
 
 /** Replies per second, and CPU microseconds per reply of all processes together. */
 const load = async (machine: Machine, what: Ask, count: number) => {
-  const agent = new Agent({ keepAlive: true, maxSockets: callers })
-  const pids = await machine.pids()
-  const spent = () => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
-  const before = spent()
+  const pids = await treeOf(machine.pid)
+  const before = cpuSeconds(pids)
   const began = performance.now()
   let left = count
-  const caller = async () => {
-    while (left-- > 0) await ask({ ...machine, pid: 0 }, what, undefined, agent)
-  }
-  await Promise.all(Array.from({ length: callers }, caller))
+  await callers(machine, what, concurrency, () => left-- > 0)
   const seconds = (performance.now() - began) / 1000
-  agent.destroy()
-  return { rate: count / seconds, cpu: (spent() - before) / count * 1e6 }
+  return { rate: count / seconds, cpu: (cpuSeconds(pids) - before) / count * 1e6 }
 }
 
 /** Runs the benchmark and prints its table. */
@@ -104,7 +90,7 @@ export const workersBench = (): Promise<void> =>
             ["chat, stream of 200", chat("!count 200", true), 600]
           ] as const
         ) {
-          const count = Math.max(callers, Math.round(most * effort))
+          const count = Math.max(concurrency, Math.round(most * effort))
           for (const machine of machines) await load(machine, what, count)
           const measured = machines.map(() => ({ rates: new Array<number>(), cpus: new Array<number>() }))
           // The machines alternate, so that a change of the computer's speed affects all.
@@ -121,7 +107,7 @@ export const workersBench = (): Promise<void> =>
           }
         }
         process.stdout.write(
-          `${callers} callers, who share the ${availableParallelism()} cores with the gateway and the store.\n\n${
+          `${concurrency} callers, who share the ${availableParallelism()} cores with the gateway and the store.\n\n${
             table(["", "replies/s", "CPU µs a reply", "÷ 1 worker"], rows)
           }\n`
         )

@@ -2,8 +2,10 @@
 import Anthropic from "@anthropic-ai/sdk"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { GoogleGenAI } from "@google/genai"
+import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import path from "node:path"
+import { promisify } from "node:util"
 import OpenAI from "openai"
 import { errorTable } from "../src/domain/GatewayError.ts"
 import { businessKey, type RunningGateway, startGateway } from "./support/gateway.ts"
@@ -60,6 +62,12 @@ describe("the configuration in docs/clients.md", () => {
     const client = new OpenAI({ baseURL: value("base_url"), apiKey: businessKey })
     const stream = client.responses.stream({ model: value("model"), input: "!say pasted" })
     assert.strictEqual((await stream.finalResponse()).output_text, "pasted")
+  })
+
+  it("of the SDK over WebSocket works as it stands", async () => {
+    const code = block("js socket").replace(`"Hello"`, `"!say pasted"`)
+    const run = promisify(execFile)(process.execPath, ["--input-type=module", "-e", code], { cwd: import.meta.dirname })
+    assert.deepStrictEqual(await run, { stdout: "pasted", stderr: "" })
   })
 
   it("of gemini-cli works with its SDK", () => {

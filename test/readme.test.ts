@@ -37,6 +37,7 @@ describe("the README and the pages", () => {
       "ts run",
       "sh nodes",
       "sh workers",
+      "js socket",
       "sh gemini-cli",
       "sh qwen-code",
       "sh messages",

@@ -10,7 +10,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import { formatAddress, formatPrefix, parseAddress } from "../domain/addresses.ts"
+import { formatAddress, formatPrefix, parseAddress, remembering } from "../domain/addresses.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
 
@@ -138,11 +138,11 @@ class Source {
 const subscriberBits = 64
 
 /** The name that an address is counted under: an IPv4 address, also one mapped into IPv6, or the /64 of an IPv6 address. */
-export const sourceOf = (text: string): string => {
+export const sourceOf = remembering((text) => {
   const address = parseAddress(text)
   if (address === undefined) return text
   return address.family === 4 ? formatAddress(address) : formatPrefix(address, subscriberBits)
-}
+})
 
 export interface CredentialThrottle {
   /**

@@ -243,7 +243,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const start = (conversation: Conversation) => {
       const { stats } = input.request
       countPrompt(stats, budget, () => estimateConversation(conversation))
-      const starting = startReply({ ...input, model, conversation, budget, driver }, lease, attempt)
+      const starting = startReply({ ...input, model, conversation, budget, isWhole: whole, driver }, lease, attempt)
       const estimate = estimateCooperatively(conversation)
       if (isLong(conversation)) {
         return Effect.andThen(estimateAtEnd(attempt, stats, budget, runCooperatively(estimate)), starting)

@@ -18,6 +18,8 @@ export interface RequestFollowers {
   recording: RequestRecord | undefined
   /** Finishes the request after its response body; run once. */
   ended: (() => Effect.Effect<void>) | undefined
+  /** False for a request that asks for nothing yet: it is not added to the usage history. */
+  isCounted: boolean
 }
 
 export interface Request {
@@ -55,7 +57,7 @@ export const startRequest = (
     entered: undefined,
     choosing: [],
     held,
-    followers: { recording: undefined, ended: undefined },
+    followers: { recording: undefined, ended: undefined, isCounted: true },
     stats
   }
 }

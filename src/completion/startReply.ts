@@ -49,6 +49,8 @@ interface ReplyInput {
   readonly conversation: Conversation
   readonly request: Request
   readonly budget: RequestBudget
+  /** The caller gets the reply as a whole. */
+  readonly isWhole: boolean
   /** The lease's driver, or the one that it chose for the request. */
   readonly driver: Driver
 }
@@ -134,7 +136,7 @@ export type ReplyStarter = ReturnType<typeof replyStarter>
 /** Makes the function that starts a reply on a lease, within the scope that holds the upstream's connections. */
 export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls) => {
   const startTurn = (
-    { budget, caller, config, driver, model, request }: ReplyInput,
+    { budget, caller, config, driver, isWhole, model, request }: ReplyInput,
     lease: Lease,
     conversation: Conversation,
     policy: PolicyMachine | undefined
@@ -146,6 +148,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         credential: lease.credential,
         direct: caller._tag === "Direct",
         recorder: captures.recorder(lease, request.id, request.followers.recording),
+        isWhole,
         budget,
         onSession: lease.registerSession,
         onContinue: () => {

@@ -100,6 +100,8 @@ export interface UpstreamConfig {
   readonly history_reasoning: "all" | "current" | "none"
   /** What becomes of fields that the gateway does not model: all pass, none, or those of a list. */
   readonly fields: "pass" | "drop" | ReadonlyArray<string>
+  /** How a reply that the caller gets as a whole is asked for. */
+  readonly whole_replies: "whole" | "streamed"
   readonly enabled: boolean
   /** Seconds. */
   readonly timeouts: typeof Groups.UpstreamEntry.Type["timeouts"]

@@ -448,6 +448,13 @@ export const UpstreamGroup = group({
     }),
     "pass"
   ),
+  whole_replies: withDefault(
+    described(
+      oneOf(["whole", "streamed"]),
+      "How a reply that the caller gets as a whole is asked for: as a whole, or as a stream for servers behind proxies that end silent connections."
+    ),
+    "whole"
+  ),
   timeouts: Timeouts.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
   ...sharedFields
 })
@@ -470,6 +477,7 @@ export const UpstreamEntry = group({
   tools: UpstreamGroup.fields.tools,
   history_reasoning: UpstreamGroup.fields.history_reasoning,
   fields: UpstreamGroup.fields.fields,
+  whole_replies: UpstreamGroup.fields.whole_replies,
   timeouts: group(Struct.pick(Timeouts.fields, ["connect", "first_byte", "silence"])).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed({}))
   ),
@@ -585,6 +593,10 @@ export const ServerGroup = group({
       description: "Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count: IP addresses and CIDR ranges."
     }).check(Schema.isMaxLength(mostProxies, { message: `must have at most ${mostProxies} entries` })),
     []
+  ),
+  websockets: withDefault(
+    described(flag, "Callers may open a WebSocket at `/v1/responses`. Otherwise such a request is answered with 426."),
+    true
   )
 })
 
@@ -611,6 +623,19 @@ export const DrainGroup = group({
 /** The web console and its browser sessions. */
 export const ConsoleGroup = group({
   enabled: withDefault(described(flag, "Serve the web console at /console/."), true)
+})
+
+/** The most characters of the instructions of an agent. */
+const mostInstructions = 200_000
+
+/** What the gateway tells agents. */
+export const ClientsGroup = group({
+  codex_instructions: Schema.optionalKey(
+    described(
+      text,
+      "The prompt of codex, in the list of models that codex reads. Without it that list is empty, and codex uses its own."
+    ).check(Schema.isMaxLength(mostInstructions, { message: `must have at most ${mostInstructions} characters` }))
+  )
 })
 
 export const Metrics = group({
@@ -671,6 +696,7 @@ export const settingGroups = {
   drain: DrainGroup,
   privacy: PrivacyGroup,
   console: ConsoleGroup,
+  clients: ClientsGroup,
   metrics: Metrics,
   telemetry: Telemetry,
   samples: Samples

@@ -231,6 +231,7 @@ const toUpstream = (
     tools: toTools(entry, place, faults),
     history_reasoning: entry.history_reasoning,
     fields: entry.fields,
+    whole_replies: entry.whole_replies,
     enabled: entry.enabled,
     timeouts: { connect, first_byte, silence },
     headers: toHeaders(entry.headers, `${place}.headers`, outside.variables, faults),

@@ -12,6 +12,15 @@ export const errorTable = {
   context_length_exceeded: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   content_filter: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   unknown_reference: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  previous_response_not_found: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  invalid_stream_id: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  websocket_stream_limit_reached: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  websocket_connection_limit_reached: {
+    status: 400,
+    type: "invalid_request_error",
+    rpc: "INVALID_ARGUMENT",
+    retry: true
+  },
   authentication_failed: { status: 401, type: "authentication_error", rpc: "UNAUTHENTICATED", retry: false },
   model_not_allowed: { status: 403, type: "permission_error", rpc: "PERMISSION_DENIED", retry: false },
   model_not_priced: { status: 403, type: "permission_error", rpc: "PERMISSION_DENIED", retry: false },
@@ -22,6 +31,7 @@ export const errorTable = {
   conflict: { status: 409, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   request_too_large: { status: 413, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   unsupported_media_type: { status: 415, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  upgrade_required: { status: 426, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   tool_choice_violation: { status: 422, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   rate_limit_exceeded: { status: 429, type: "rate_limit_error", rpc: "RESOURCE_EXHAUSTED", retry: true },
   upstream_rate_limited: { status: 429, type: "rate_limit_error", rpc: "RESOURCE_EXHAUSTED", retry: true },

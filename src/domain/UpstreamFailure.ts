@@ -45,6 +45,8 @@ export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("Upst
   param: Schema.optionalKey(Schema.String),
   /** Seconds of the upstream's `Retry-After`. */
   retryAfter: Schema.optionalKey(Schema.Number),
+  /** The reply was asked for as a whole, so that the server was silent until its end. */
+  isWhole: Schema.optionalKey(Schema.Boolean),
   /** The call had no credential, since no credential is configured. */
   anonymous: Schema.optionalKey(Schema.Boolean),
   /** The network's reason, or the beginning of a body that did not come from a model server. */

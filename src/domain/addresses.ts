@@ -15,6 +15,22 @@ export interface AddressRange {
   readonly bits: number
 }
 
+/** Addresses whose results are remembered, since a client sends many requests. At this number all are forgotten. */
+const mostRemembered = 1_024
+
+/** The function, which remembers its results. */
+export const remembering = <A>(resultOf: (address: string) => A): (address: string) => A => {
+  const results = new Map<string, A>()
+  return (address) => {
+    const known = results.get(address)
+    if (known !== undefined) return known
+    if (results.size >= mostRemembered) results.clear()
+    const result = resultOf(address)
+    results.set(address, result)
+    return result
+  }
+}
+
 const widthOf = (family: Address["family"]): number => family === 4 ? 8 : 16
 
 const partsOfV4 = (text: string): ReadonlyArray<number> | undefined => {
@@ -56,16 +72,17 @@ const mappedBits = 96
 const isMapped = (parts: ReadonlyArray<number>): boolean =>
   parts[5] === 0xffff && parts.slice(0, 5).every((part) => part === 0)
 
-/** The address that a text of at most 64 characters is; `undefined` for another text. */
-export const parseAddress = (text: string): Address | undefined => {
-  if (text.length > 64) return undefined
+const addressOf = remembering((text): Address | undefined => {
   const v4 = partsOfV4(text)
   if (v4 !== undefined) return { family: 4, parts: v4 }
   const parts = text.includes(":") ? partsOfV6(text.replace(/%[\da-z.:-]+$/i, "")) : undefined
   if (parts === undefined) return undefined
   if (!isMapped(parts)) return { family: 6, parts }
   return { family: 4, parts: parts.slice(6).flatMap((part) => [part >> 8, part & 0xff]) }
-}
+})
+
+/** The address that a text of at most 64 characters is; `undefined` for another text. */
+export const parseAddress = (text: string): Address | undefined => text.length > 64 ? undefined : addressOf(text)
 
 /** The address of an entry of a forwarding header, which may have a port: `192.0.2.1:80`, `[2001:db8::1]:80`. */
 export const parseHost = (entry: string): Address | undefined => {
@@ -126,9 +143,18 @@ export const formatPrefix = ({ family, parts }: Address, bits: number): string =
 export const addressPrivacies = ["full", "prefix", "none"] as const
 export type AddressPrivacy = typeof addressPrivacies[number]
 
+const shown = {
+  full: remembering((text) => {
+    const address = parseHost(text)
+    return address === undefined ? undefined : formatAddress(address)
+  }),
+  prefix: remembering((text) => {
+    const address = parseHost(text)
+    return address === undefined ? undefined : formatPrefix(address, address.family === 4 ? 24 : 48)
+  }),
+  none: () => undefined
+} satisfies Record<AddressPrivacy, (text: string) => string | undefined>
+
 /** What is kept of a client's address: the address, its /24 or /48, or nothing. `undefined` for a text that is no address, too. */
-export const shownAddress = (text: string, privacy: AddressPrivacy): string | undefined => {
-  const address = privacy === "none" ? undefined : parseHost(text)
-  if (address === undefined) return undefined
-  return privacy === "full" ? formatAddress(address) : formatPrefix(address, address.family === 4 ? 24 : 48)
-}
+export const shownAddress = (text: string, privacy: AddressPrivacy): string | undefined =>
+  text.length > 64 ? undefined : shown[privacy](text)

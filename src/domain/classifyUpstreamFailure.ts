@@ -430,7 +430,8 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "timed_out",
-    when: (failure, context) => timedOut(failure) && context.alone === true && mayHaveArrived(failure),
+    when: (failure, context) =>
+      timedOut(failure) && failure.isWhole !== true && context.alone === true && mayHaveArrived(failure),
     retry: "no",
     next: "target",
     code: "upstream_timeout",
@@ -444,7 +445,7 @@ export const rules: ReadonlyArray<Rule> = [
     next: "target",
     code: "upstream_timeout",
     message: "The upstream did not answer in time",
-    because: "a slow upstream is not the account's fault"
+    because: "a slow upstream is not the account's fault, and may answer in time by a stream"
   },
   {
     class: "empty_reply",

@@ -20,6 +20,7 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { FailingMachine } from "../domain/stream/transducer.ts"
 import { toGatewayError } from "./endpointMiddleware.ts"
+import { MessageSource, sendAsMessages } from "./MessageSource.ts"
 import { CurrentRequest } from "./RequestContext.ts"
 import { comment, type Frame, ResponseBuffer, sendNow, type StreamHead } from "./ResponseBuffer.ts"
 
@@ -82,6 +83,8 @@ export class ReplyResponse {
     this.failureBefore = failureBefore
     this.deadlines = deadlines
     this.request = Context.getUnsafe(fiber.context, CurrentRequest)
+    const request = Context.getOrUndefined(fiber.context, HttpServerRequest.HttpServerRequest)
+    const message = request?.source instanceof MessageSource ? request.source : undefined
     this.buffer = new ResponseBuffer({
       deadlines,
       patience,
@@ -90,11 +93,12 @@ export class ReplyResponse {
         Effect.runForkWith(fiber.context)(this.end(Exit.interrupt(fiber.id)))
       },
       limits: fiber.getRef(CurrentLimits),
+      queue: message?.queue ?? { bytes: 0 },
       sum: fiber.getRef(CurrentBufferedBytes),
       sent: (frames) => {
         if (this.renderer?.isRecorded !== false) this.request.followers.recording?.sent(frames)
       },
-      sendNow: sendNow(Context.getOrUndefined(fiber.context, HttpServerRequest.HttpServerRequest))
+      sendNow: message === undefined ? sendNow(request) : sendAsMessages(message)
     })
   }
 

@@ -28,13 +28,16 @@ export const bearerToken = (headers: HttpServerRequest.HttpServerRequest["header
   return token === "" ? undefined : token
 }
 
-/** The credential of a business request: the first of its possible sources (spec "Authentication"), or `undefined`. */
+/**
+ * The credential of a business request: the first of its possible sources (spec "Authentication"), or `undefined`. An upgrade has it in a
+ * header, because the address of a long connection is logged by many proxies.
+ */
 export const credentialOf = (request: HttpServerRequest.HttpServerRequest): string | undefined => {
   const { headers } = request
   const found = bearerToken(headers) ??
     [headers["x-api-key"], headers["x-gen-api-key"], headers["x-goog-api-key"]].find((value) =>
       value !== undefined && value.trim() !== ""
-    ) ?? queryCredential(request.url)
+    ) ?? (headers["upgrade"] === undefined ? queryCredential(request.url) : undefined)
   const token = found?.trim()
   return token === "" ? undefined : token
 }

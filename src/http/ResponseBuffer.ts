@@ -46,6 +46,11 @@ const nothing = new Uint8Array()
 /** The keep-alive of event streams. */
 export const comment = (): string => ": keep-alive\n\n"
 
+/** The bytes that wait for one client. The replies of a WebSocket share theirs. */
+export interface ClientQueue {
+  bytes: number
+}
+
 /** Options of a buffer. */
 interface ResponseBufferOptions {
   readonly deadlines: Deadlines["Service"]
@@ -53,6 +58,8 @@ interface ResponseBufferOptions {
   readonly patience: number
   readonly leave: () => void
   readonly limits: () => Limits
+  /** What waits for the client, this buffer included. */
+  readonly queue: ClientQueue
   /** The bytes held for all requests, which include this buffer. */
   readonly sum: BufferedBytes
   /** Called with every chunk that is handed to the connection, for the recording. */
@@ -91,7 +98,7 @@ export class ResponseBuffer {
 
   /** Sends text or bytes to the client, at once or through the buffer. */
   write(content: Frame): void {
-    const { deadlines, sendNow, sent, sum } = this.options
+    const { deadlines, queue, sendNow, sent, sum } = this.options
     const now = deadlines.now()
     this.quiet.at = now + keepAliveEvery
     // The reader waits, so the connection has the response head and everything written before.
@@ -99,6 +106,7 @@ export class ResponseBuffer {
     const piece = typeof content === "string" ? Buffer.from(content) : content
     this.pieces.push(piece)
     this.bytes += piece.length
+    queue.bytes += piece.length
     sum.used += piece.length
     if (this.reader === undefined) {
       if (this.unread.at === Infinity) this.unread.at = now + this.options.patience
@@ -128,6 +136,7 @@ export class ResponseBuffer {
   readonly release = (): void => {
     this.quiet.cancel()
     this.unread.cancel()
+    this.options.queue.bytes -= this.bytes
     this.options.sum.used -= this.bytes
     this.bytes = 0
     this.pieces.length = 0
@@ -150,10 +159,10 @@ export class ResponseBuffer {
   }
 
   private get hasRoom(): boolean {
-    const { limits, sum } = this.options
+    const { limits, queue, sum } = this.options
     if (this.bytes === 0 || this.isLast) return true
     const { buffered_bytes, client_queue_bytes } = limits()
-    return this.bytes < client_queue_bytes && sum.used <= buffered_bytes
+    return queue.bytes < client_queue_bytes && sum.used <= buffered_bytes
   }
 
   /** Waits until a read makes room. No keep-alive is due while the client is behind. */
@@ -173,6 +182,7 @@ export class ResponseBuffer {
       ? this.pieces[from]!
       : Buffer.concat(this.pieces.slice(from, this.first), size)
     this.bytes -= size
+    this.options.queue.bytes -= size
     this.options.sum.used -= size
     if (this.first === this.pieces.length) {
       this.pieces.length = 0

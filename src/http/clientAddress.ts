@@ -15,7 +15,7 @@ import {
 } from "../domain/addresses.ts"
 
 type Request = Pick<HttpServerRequest.HttpServerRequest, "headers" | "remoteAddress">
-type Server = GatewayConfig["server"]
+type Server = Pick<GatewayConfig["server"], "trusted_proxies">
 
 const parsed = new WeakMap<Server["trusted_proxies"], ReadonlyArray<AddressRange>>()
 

@@ -50,6 +50,7 @@ export const completing: ReadonlyArray<ErrorCode> = [
   "context_length_exceeded",
   "content_filter",
   "unknown_reference",
+  "previous_response_not_found",
   "tool_choice_violation",
   "rate_limit_exceeded",
   "upstream_rate_limited",

@@ -169,7 +169,7 @@ const ending = (
   clock: Clock.Clock
 ) =>
 (): Effect.Effect<void> => {
-  recorder?.ended(stats)
+  if (followers.isCounted) recorder?.ended(stats)
   held.release()
   followers.recording?.ended()
   const observed = watch.ended(stats, span)

@@ -29,6 +29,7 @@ import { isRecord, type JsonRecord, readExactly } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
 import { itemCounter, nestsTooDeep } from "./bodyLimits.ts"
+import { MessageSource } from "./MessageSource.ts"
 import { planDecoder } from "./planDecoder.ts"
 import { encodingFault, receiveBody, smallBody, tooMuchHeld } from "./receiveBody.ts"
 import { CurrentRequest } from "./RequestContext.ts"
@@ -181,13 +182,14 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
     text: string,
     contentType: string | undefined,
     limits: Limits,
-    current: Request | undefined
+    current: Request | undefined,
+    message: MessageSource | undefined
   ): Cooperative<Result.Result<ReadRequest<S["Type"]>, GatewayError>> {
     const kept = keepsText ? text : ""
-    if (yield* nestsTooDeep(text, limits.depth)) {
+    if (message === undefined && (yield* nestsTooDeep(text, limits.depth))) {
       return Result.fail(invalidRequest(`The request body nests deeper than ${limits.depth} levels`))
     }
-    const body = parseJson(text, contentType)
+    const body = message === undefined ? parseJson(text, contentType) : Result.succeed(message.body)
     if (Result.isFailure(body)) return Result.fail(body.failure)
     const refused = refuse === undefined ? undefined : yield* refuse(body.success)
     if (refused !== undefined) return Result.fail(refused)
@@ -219,10 +221,11 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
     received: string,
     contentType: string | undefined,
     limits: Limits,
-    current: Request | undefined
+    current: Request | undefined,
+    message: MessageSource | undefined
   ): Effect.Effect<ReadRequest<S["Type"]>, GatewayError, Scope.Scope> => {
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
-    const work = decode(text, contentType, limits, current)
+    const work = decode(text, contentType, limits, current, message)
     if (text.length <= smallBody) return Effect.fromResult(runSync(work))
     const sliced = Effect.flatMap(runCooperatively(work), Effect.fromResult)
     return family === undefined && !keepsText ? sliced : Effect.andThen(holdPrompt(text.length), sliced)
@@ -239,7 +242,8 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
       const current = Context.getOrUndefined(fiber.context, CurrentRequest)
       return Effect.flatMap(receiveBody(request, limits(), deadlines, limit), (received) => {
         current?.followers.recording?.received(received)
-        return read(received, request.headers["content-type"], limits(), current)
+        const message = request.source instanceof MessageSource ? request.source : undefined
+        return read(received, request.headers["content-type"], limits(), current, message)
       })
     })
   }

@@ -16,6 +16,7 @@ import type { Limits } from "../domain/limits.ts"
 import { BYTE_ORDER_MARK } from "../domain/stream/characters.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import { BodyPace, notReadable, pacedBody } from "./BodyPace.ts"
+import { MessageSource } from "./MessageSource.ts"
 
 /** Bodies up to this size are not counted: node buffers as much of an unread body. `body_bytes` is never less. */
 export const smallBody = 64 * 1024
@@ -181,6 +182,7 @@ export const receiveBody = (
   bytes: number | undefined
 ): Effect.Effect<string, GatewayError, Scope.Scope> => {
   const { source } = request
+  if (source instanceof MessageSource) return Effect.succeed(source.text)
   // A web request without a body has no stream to read.
   if (source instanceof Request && source.body === null) return Effect.succeed("")
   const limit = Math.min(bytes ?? limits.body_bytes, limits.body_bytes)

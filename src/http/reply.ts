@@ -40,6 +40,10 @@ export const errorResponse = (
   const headers: Record<string, string> = {}
   if (error.retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfter)))
   if (!error.shouldRetry) headers["x-should-retry"] = "false"
+  // RFC 9110, 15.5.22: the reply names what to upgrade to.
+  if (error.code === "upgrade_required") {
+    Object.assign(headers, { connection: "upgrade", upgrade: "websocket", "sec-websocket-version": "13" })
+  }
   // The rest of the request body is discarded with the connection.
   if (error.code === "request_timeout") headers["connection"] = "close"
   return HttpServerResponse.text(shape.text(error, requestId), {

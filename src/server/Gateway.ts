@@ -5,10 +5,10 @@
 import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
-import { Draining } from "../admin/events/EventFeed.ts"
 import { ChangeLog } from "../admin/history/ChangeLog.ts"
 import { AdminHandlers } from "../admin/layers.ts"
 import { AdminMiddlewares } from "../admin/middlewareLayers.ts"
+import { Draining } from "../http/Draining.ts"
 import type { Served } from "../http/groupRoutes.ts"
 import { StyleHandlers } from "../styles/handlers.ts"
 import type { StyleId } from "../styles/styles.ts"
@@ -34,7 +34,7 @@ const Handlers = Layer.mergeAll(
   AdminHandlers
 )
 
-/** Ends event streams when the gateway drains or another worker takes its place. */
+/** Ends event streams and WebSocket connections when the gateway drains or another worker takes its place. */
 const DrainingLive = Layer.effect(Draining, Effect.map(Lifecycle, (lifecycle) => lifecycle.leaving))
 
 /** The routes for a dedicated router; they answer every path. `mountGateway` shares a router. */
@@ -45,9 +45,8 @@ export const GatewayRoutes = Layer.mergeAll(
     Layer.provide(AdminMiddlewares),
     Layer.provide(ChangeLog.layer),
     Layer.provide(SelfClientLive),
-    Layer.provide(SampleReplayLive),
-    Layer.provide(DrainingLive)
+    Layer.provide(SampleReplayLive)
   ),
   Documents,
   EveryRequest
-)
+).pipe(Layer.provide(DrainingLive))

@@ -16,6 +16,8 @@ export class Lifecycle extends Context.Service<Lifecycle, {
   /** Counts a request until the returned function is called, after the body is sent. */
   readonly begin: () => () => void
   readonly active: () => number
+  /** Requests so far, the active ones included. */
+  readonly begun: () => number
   /** True once connections close after their reply: during a drain, and when another worker takes the place of this one. */
   readonly isLeaving: () => boolean
   /** Closes connections after their reply from now on. Requests are still accepted. */
@@ -34,6 +36,7 @@ export class Lifecycle extends Context.Service<Lifecycle, {
       let draining = false
       let leaving = false
       let active = 0
+      let requests = 0
       const completeWhenIdle = () => {
         if (draining && active === 0) Deferred.doneUnsafe(idle, Effect.void)
       }
@@ -51,9 +54,11 @@ export class Lifecycle extends Context.Service<Lifecycle, {
         isLeaving: () => leaving,
         leave,
         active: () => active,
+        begun: () => requests,
         leaving: Deferred.await(begun),
         begin: () => {
           active++
+          requests++
           return () => {
             active--
             completeWhenIdle()

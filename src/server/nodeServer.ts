@@ -6,11 +6,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type Server } from "node:http"
 import { Server as SocketServer } from "node:net"
 import { Nodes } from "../admin/nodes/Nodes.ts"
 import { listenForced, Shutdown, whenForced } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import { limitRanges } from "../domain/limits.ts"
 import { watchConnections, withinLimits } from "./connections/Connections.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 import { cannotListen, type ListenOptions } from "./listen.ts"
@@ -43,19 +44,32 @@ const nameAddress = (node: Server, name: string): void => {
  * Keeps the requests that arrive before the gateway serves them: the socket listens before the routes are built, and Node never answers a
  * request without a listener. They are bounded by the connections of the server.
  */
-const keepEarlyRequests = (node: Server): void => {
-  const early: Array<[IncomingMessage, ServerResponse<IncomingMessage> & { req: IncomingMessage }]> = []
-  const keep: RequestListener = (...request) => void early.push(request)
-  const serve = (event: string, listener: RequestListener) => {
-    if (event !== "request") return
+const keepEarly = (node: Server, kind: "request" | "upgrade"): void => {
+  const early: Array<ReadonlyArray<unknown>> = []
+  const keep = (...request: ReadonlyArray<unknown>) => void early.push(request)
+  const serve = (event: string, listener: (...request: ReadonlyArray<unknown>) => void) => {
+    if (event !== kind) return
     node.off("newListener", serve)
-    node.off("request", keep)
+    node.off(kind, keep)
     // The listener is added after this event.
-    process.nextTick(() => early.forEach(([request, response]) => listener.call(node, request, response)))
+    process.nextTick(() => early.forEach((request) => listener.apply(node, [...request])))
   }
-  node.on("request", keep)
+  node.on(kind, keep)
   node.on("newListener", serve)
 }
+
+/** The bounds of WebSocket connections. `limits.body_bytes` is at most this, and the connection itself applies it. */
+const websocket = {
+  maxPayload: limitRanges.body_bytes.maximum,
+  /** Milliseconds that a closing connection waits for its client to close it too. */
+  closeTimeout: 2000,
+  /** No subprotocol is chosen. */
+  handleProtocols: () => false as const
+}
+
+/** Whether a request opens a WebSocket where the gateway has one. */
+const opensWebSocket = ({ headers, method, url = "" }: IncomingMessage): boolean =>
+  method === "GET" && headers.upgrade?.toLowerCase() === "websocket" && /^\/v1\/responses\/?(?:\?|$)/.test(url)
 
 /** Makes a listening server and its drain. Build `drain` after the layer that serves, so that it ends first. */
 export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shutdown()) => {
@@ -65,15 +79,17 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
     connectionsCheckingInterval,
     maxHeaderSize,
     requestTimeout,
-    // Refuses upgrades: the request is answered over HTTP, on a socket that node still watches.
-    shouldUpgradeCallback: () => false
+    // Refuses other upgrades: the request is answered over HTTP, on a socket that node still watches.
+    shouldUpgradeCallback: opensWebSocket
   })
   if (options.descriptor !== undefined) nameAddress(node, `descriptor ${options.descriptor}`)
   const connections = watchConnections(node)
-  keepEarlyRequests(node)
+  keepEarly(node, "request")
+  keepEarly(node, "upgrade")
   const listening = NodeHttpServer.layerServer(() => node, {
     ...(options.descriptor === undefined ? { port: options.port, host: options.host } : { fd: options.descriptor }),
-    gracefulShutdownTimeout: "1 seconds"
+    gracefulShutdownTimeout: "1 seconds",
+    websocket
   }).pipe(
     Layer.catchTag(
       "ServeError",

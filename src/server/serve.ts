@@ -27,6 +27,7 @@ import { builtAssets } from "./assets.ts"
 import { announce } from "./banner.ts"
 import { ConsoleRoutes } from "./console/routes.ts"
 import { GatewayRoutes, gatewayServices, routerConfig } from "./Gateway.ts"
+import { layerIdleMemory } from "./idleMemory.ts"
 import { inheritedSocket } from "./inheritedSocket.ts"
 import type { ListenOptions } from "./listen.ts"
 import { isTerminal, layerLogging } from "./loggers.ts"
@@ -87,6 +88,7 @@ const serveServices = <A, E, R, E2, R2>(
       }))
     ),
     Layer.provideMerge(Layer.effectDiscard(opening)),
+    Layer.provideMerge(layerIdleMemory),
     Layer.provideMerge(services),
     Layer.provide(Layer.succeed(CurrentShutdown, shutdown)),
     Layer.provideMerge(node.server),

@@ -61,6 +61,8 @@ export interface ExchangeOptions {
   /** The phase of a failure before the head of the response. */
   readonly phase: FailurePhase
   readonly limits: ExchangeLimits
+  /** The reply was asked for as a whole. */
+  readonly isWhole?: boolean | undefined
   /** The budget of the reply that the exchange is part of. */
   readonly budget?: RequestBudget | undefined
 }
@@ -98,6 +100,7 @@ export class Exchange {
   headers: Readonly<Record<string, string | Array<string> | undefined>> = {}
   /** The known cause of the failure, or of an unexpected answer. */
   cause: FailureCause | undefined
+  readonly isWhole: boolean
   private state: State = "head"
   private failure: UpstreamFailure | undefined
   private chunks: Array<Uint8Array> = []
@@ -125,6 +128,7 @@ export class Exchange {
     this.address = address
     this.phase = options.phase
     this.limits = options.limits
+    this.isWhole = options.isWhole === true
     this.budget = options.budget
     this.deadlines = deadlines
     this.limit = this.limits.firstByte
@@ -400,7 +404,12 @@ export class Exchange {
     const left = this.budget?.timeLeft(now - this.waitingSince, now)
     if (left !== undefined && left.millis <= 0) this.fail(this.budget!.overdue(phase, left.of))
     else if (this.endExpected && this.state === "body") this.close("complete")
-    else this.fail(new UpstreamFailure({ phase, kind: "timeout", cause: this.because({}) }))
+    else {
+      const isWhole = this.isWhole && this.state === "head"
+      this.fail(
+        new UpstreamFailure({ phase, kind: "timeout", cause: this.because({}), ...(isWhole ? { isWhole } : {}) })
+      )
+    }
     transport?.abort()
   }
 

@@ -84,6 +84,8 @@ export interface CompletionRequest {
   /** The credential is the caller's own token, and the caller has no business key. */
   readonly direct?: boolean | undefined
   readonly recorder: Recorder | undefined
+  /** The caller gets the reply as a whole, so the upstream may send it as a whole too. */
+  readonly isWhole?: boolean | undefined
   /** The budget of the request, shared by its attempts. A driver takes each call from it and counts what arrives. */
   readonly budget: RequestBudget
   /** Receives the id of the upstream session as soon as it exists, because later steps may fail and leave it behind. */

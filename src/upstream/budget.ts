@@ -139,6 +139,12 @@ export class RequestBudget {
     return this.bytes <= this.limits.reply_bytes
   }
 
+  /** Counts bytes of the reply that wait to be decoded towards the memory of all requests; false if that is exceeded. */
+  keepBytes(count: number): boolean {
+    this.heldBytes += count
+    return this.held?.add(count) !== false
+  }
+
   /** Counts new characters of the reply; returns how many of them fit. */
   addChars(count: number): number {
     const room = Math.max(0, this.limits.reply_chars - this.characters)
@@ -209,6 +215,15 @@ export class RequestBudget {
       phase,
       kind: "exhausted",
       message: `the reply came with more than ${this.limits.reply_bytes} bytes`
+    })
+  }
+
+  /** The failure of a reply for which the memory of all requests has no room. */
+  tooMuchKept(phase: FailurePhase): UpstreamFailure {
+    return new UpstreamFailure({
+      phase,
+      kind: "exhausted",
+      message: "the reply exceeds what the gateway keeps of all replies at once"
     })
   }
 

@@ -49,8 +49,8 @@ export interface ChunkDecoder {
 const endAfterFinish = 2_000
 const endAfterSentinel = 100
 
-/** Bytes of an answer other than a stream. */
-const longestWhole = 1024 * 1024
+/** Bytes of a reply that came as a whole, which one parse reads. */
+const longestWhole = 64 * 1024 * 1024
 
 const malformed = new UpstreamFailure({ phase: "stream", kind: "malformed" })
 
@@ -84,20 +84,24 @@ const streamDecoder = (chunks: ChunkDecoder, expectEnd: Exchange["expectEnd"]): 
   }
 }
 
-/** Decodes one object, at the end. */
-const wholeDecoder = (chunks: ChunkDecoder): BodyDecoder<UpstreamEvent> => {
+/** Decodes one object, at the end. Until then its bytes count towards the memory of all requests. */
+const wholeDecoder = (chunks: ChunkDecoder, budget: RequestBudget): BodyDecoder<UpstreamEvent> => {
   const pieces: Array<Uint8Array> = []
   let size = 0
+  let tooMany: UpstreamFailure | undefined
   return {
     push(bytes) {
       size += bytes.length
-      if (size <= longestWhole) pieces.push(bytes)
+      if (size > longestWhole) tooMany = malformed
+      else if (!budget.keepBytes(bytes.length)) tooMany = budget.tooMuchKept("stream")
+      else pieces.push(bytes)
     },
     end(out) {
+      budget.keepBytes(-size)
       chunks.pushWhole(new TextDecoder().decode(Buffer.concat(pieces)), out)
       chunks.end(out)
     },
-    failure: () => size > longestWhole ? malformed : chunks.failure(),
+    failure: () => tooMany ?? chunks.failure(),
     done: () => false
   }
 }
@@ -138,7 +142,7 @@ export const replyDecoder = (
   }
   const failure = () => isFull ? undefined : tooMany ?? (decoder ?? chunks).failure()
   const decide = (first: number | undefined) =>
-    first !== undefined && isJson(first) ? wholeDecoder(chunks) : streamDecoder(chunks, expectEnd)
+    first !== undefined && isJson(first) ? wholeDecoder(chunks, budget) : streamDecoder(chunks, expectEnd)
   return {
     push(bytes, out) {
       if (isFull || tooMany !== undefined) return

@@ -35,6 +35,7 @@ const optionsOf = (config: UpstreamConfig): ServerOptions => ({
   tools: config.tools,
   historyReasoning: config.history_reasoning,
   fields: config.fields,
+  wholeReplies: config.whole_replies,
   upstream: config.name,
   credentialHeader: config.credential_header,
   limits: limits(config)

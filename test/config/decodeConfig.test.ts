@@ -47,6 +47,7 @@ const flags = [
   "compat.family_models",
   "runtime.sticky",
   "upstream.enabled",
+  "server.websockets",
   "auto_delete.sessions",
   "captures.enabled",
   "auth.direct_tokens",
@@ -69,6 +70,7 @@ const texts = [
   "msgcompat_mapping.slow",
   "model_aliases.any",
   "host.token",
+  "clients.codex_instructions",
   "host.project_id"
 ]
 
@@ -94,6 +96,7 @@ const groups = [
   "metrics",
   "telemetry",
   "samples",
+  "clients",
   "host"
 ]
 
@@ -123,6 +126,7 @@ describe("decodeConfig", () => {
         tools: "prompt",
         history_reasoning: "all",
         fields: "pass",
+        whole_replies: "whole",
         enabled: true,
         timeouts: { connect: 10, first_byte: 30, silence: 120 },
         headers: [],
@@ -143,7 +147,7 @@ describe("decodeConfig", () => {
         direct_max_inflight: 1,
         removed_keys: []
       })
-      assert.deepStrictEqual(config.server, { trusted_proxies: [] })
+      assert.deepStrictEqual(config.server, { trusted_proxies: [], websockets: true })
       assert.deepStrictEqual(config.privacy, { client_address: "prefix" })
       assert.deepStrictEqual(config.metrics, { public: false })
       assert.deepStrictEqual(config.telemetry, { capture_content: false, propagate: false })

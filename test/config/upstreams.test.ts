@@ -58,6 +58,7 @@ describe("upstreams and routes of the configuration", () => {
         tools: "native",
         history_reasoning: "all",
         fields: "pass",
+        whole_replies: "whole",
         timeouts: { connect: 10, first_byte: 30, silence: 30 },
         headers: [],
         credential_header: undefined,

@@ -118,7 +118,7 @@ describe("the cause of an upstream failure, in the error, the log and the captur
     const server = await startServer({ headless: true, after: "hang" })
     const clock = makeMovedClock({ still: true })
     const gateway = await startGateway({
-      upstream: { driver: "openai", base_url: server.baseUrl, timeouts: { first_byte: 5 } }
+      upstream: { driver: "openai", base_url: server.baseUrl, timeouts: { first_byte: 5 }, whole_replies: "streamed" }
     }, { clock })
     open.push(gateway)
     const asking = fetch(`${gateway.url}/v1/chat/completions`, {

@@ -66,3 +66,59 @@ describe("the lists of models", () => {
     assert.deepNestedInclude(messages, { type: "error", "error.type": "authentication_error" })
   })
 })
+
+/** The fields without one of which codex refuses the whole list. */
+const codexFields = [
+  "slug",
+  "display_name",
+  "description",
+  "supported_reasoning_levels",
+  "shell_type",
+  "visibility",
+  "supported_in_api",
+  "priority",
+  "availability_nux",
+  "upgrade",
+  "base_instructions",
+  "supports_reasoning_summaries",
+  "support_verbosity",
+  "default_verbosity",
+  "apply_patch_tool_type",
+  "truncation_policy",
+  "supports_parallel_tool_calls",
+  "experimental_supported_tools"
+]
+
+interface List {
+  readonly data: ReadonlyArray<{ readonly id: string }>
+  readonly models?: ReadonlyArray<{ readonly [field: string]: unknown }>
+}
+
+const listOf = async (path: string) => await (await get(path, bearer(businessKey))).json() as List
+
+describe("the list of models for codex", () => {
+  it("is empty without instructions, and not there for clients that name no version", async () => {
+    await start({})
+    const { models, ...plain } = await listOf("/v1/models?client_version=0.171.0")
+    assert.deepStrictEqual(models, [])
+    assert.deepStrictEqual(await listOf("/v1/models"), plain)
+  })
+
+  it("has every field that codex needs, for the models that the key may use", async () => {
+    gateway = await startGateway({
+      key_records: { [keyId(businessKey, sha256Hex)]: { models: ["upstream-reasoner", "blind"] } },
+      routes: { blind: ["default/upstream-chat"] },
+      clients: { codex_instructions: "You are an agent." }
+    })
+    const { data, models = [] } = await listOf("/v1/models?client_version=0.171.0")
+    assert.deepStrictEqual(data.map(({ id }) => id), ["upstream-reasoner", "blind"])
+    assert.deepStrictEqual(models.map(({ slug }) => slug), ["upstream-reasoner", "blind"])
+    for (const [i, model] of models.entries()) {
+      assert.containsAllKeys(model, codexFields)
+      assert.deepInclude(model, { base_instructions: "You are an agent.", priority: i })
+      assert.notProperty(model, "use_responses_lite")
+    }
+    const efforts = models.map(({ supported_reasoning_levels: levels }) => (levels as ReadonlyArray<unknown>).length)
+    assert.deepStrictEqual(efforts, [3, 0])
+  })
+})

@@ -69,9 +69,13 @@ describe("a failing upstream server", () => {
     assert.notProperty(stand.logged[0], "retries")
   })
 
-  it("a request that timed out after it was sent is not retried", async () => {
+  const streamed = { whole_replies: "streamed" }
+
+  it("a request for a stream that timed out after it was sent is not retried", async () => {
     const clock = makeMovedClock({ still: true })
-    const stand = await start({ headless: true, after: "hang" }, {}, { timeouts: { first_byte: 5 } }, { clock })
+    const stand = await start({ headless: true, after: "hang" }, {}, { timeouts: { first_byte: 5 }, ...streamed }, {
+      clock
+    })
     const asking = ask(stand)
     await stand.server.until(({ length }) => length === 1)
     clock.move(5_000)
@@ -80,8 +84,8 @@ describe("a failing upstream server", () => {
     assert.lengthOf(stand.server.requests, 1)
   })
 
-  it("a request that a proxy answered with 504 is not retried", async () => {
-    const stand = await start(json(504, { error: { message: "late" } }))
+  it("a request for a stream that a proxy answered with 504 is not retried", async () => {
+    const stand = await start(json(504, { error: { message: "late" } }), {}, streamed)
     await ask(stand)
     assert.lengthOf(stand.server.requests, 1)
   })

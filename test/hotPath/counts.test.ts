@@ -2,6 +2,7 @@
  * What a request costs in primitives and fibers of Effect, over real sockets on both sides: the gateway's own node server,
  * its own pipeline, and an upstream that answers at once.
  */
+import { WebSocket } from "@effect/platform-node/NodeWS"
 import { afterAll, assert, beforeAll, describe, expect, it } from "@effect/vitest"
 import { businessKey, startGateway } from "../support/gateway.ts"
 import { countingTracer, type Counts } from "./counting.ts"
@@ -102,6 +103,41 @@ const least = (counts: ReadonlyArray<Counts>): Counts => ({
   fibers: Math.min(...counts.map(({ fibers }) => fibers))
 })
 
+/** Sends the same request as a message of a WebSocket, again and again; counts what each costs, from the message to the last event. */
+const countMessages = async (driver: string, { body }: Request, pieces: number): Promise<Counts> => {
+  upstream.pieces = pieces
+  const socket = new WebSocket(`${gateways[driver]!.url.replace("http", "ws")}/v1/responses`, {
+    headers: { authorization: `Bearer ${businessKey}` }
+  })
+  const counts: Array<Counts> = []
+  for (let i = 0; i < 8; i++) {
+    const text = await new Promise<string>((resolve) => {
+      let text = ""
+      let seen = 0
+      const ask = () => {
+        take()
+        socket.send(JSON.stringify({ type: "response.create", ...body }))
+      }
+      socket.removeAllListeners("message").on("message", (data: Buffer) => {
+        text += data.toString()
+        while (text.includes(`w${seen} `)) {
+          seen++
+          upstream.release()
+        }
+        if (/"type":"(?:response.completed|error)"/.test(data.toString())) resolve(text)
+      })
+      if (socket.readyState === WebSocket.OPEN) ask()
+      else socket.once("open", ask)
+    })
+    assert.include(text, `w${pieces - 1} `)
+    // The request ends behind its last event.
+    await new Promise(setImmediate)
+    counts.push(take())
+  }
+  socket.close()
+  return least(counts.slice(3))
+}
+
 /** The first try of each request is refused. */
 const countFailover = async (request: Request): Promise<Counts> => {
   const counts: Array<Counts> = []
@@ -172,6 +208,22 @@ describe.each(["session", "openai"] as const)("a gateway mounted in another app,
     atMost(await count(mounted, requests.chat(true), 1), 152, 3))
 
   it("costs no more than its budget, for each network chunk", async () => atMost(await countChunk(mounted), 14, 0))
+})
+
+describe.each(["session", "openai"] as const)("a message of a WebSocket, through the %s driver", (driver) => {
+  it("costs at most forty primitives and one fiber more than the same request over HTTP", async () =>
+    atMost(
+      await countMessages(driver, requests.responses(true), 1),
+      (await count(driver, requests.responses(true), 1)).primitives + 40,
+      4
+    ))
+
+  it("costs at most two primitives more for each network chunk", async () => {
+    const few = await countMessages(driver, requests.responses(true), 10)
+    const many = await countMessages(driver, requests.responses(true), 110)
+    const chunk = { primitives: (many.primitives - few.primitives) / 100, fibers: many.fibers - few.fibers }
+    atMost(chunk, 14 + 2, 0)
+  })
 })
 
 describe("a request that fails over once costs no more than", () => {

@@ -73,7 +73,7 @@ export const said = (text: string, { path }: Pick<SeenRequest, "path">): Answer 
     return text === "" ? Responses.streamed(Responses.responseOf([])) : Responses.said(text)
   }
   if (path.endsWith("/messages")) return Messages.streamedMessage([Messages.textBlock(text)])
-  return path.includes(":streamGenerateContent") ? Generate.said(text) : streamed({ content: text })
+  return /:(?:streamG|g)enerateContent/.test(path) ? Generate.said(text) : streamed({ content: text })
 }
 
 /** Starts a server that has a list of models, and answers requests of every kind. */

@@ -2,7 +2,7 @@
  * A Responses server that refuses what the vendor refuses: seals and ids of other organisations, thinking that it has not kept, items
  * without their thinking, responses that it does not have, and results without their call. Each API key is an organisation.
  */
-import { type Answer, json, messageItem, responseOf, type SeenRequest, streamed } from "./responsesServer.ts"
+import { type Answer, json, messageItem, responseOf, type SeenRequest, streamed, whole } from "./responsesServer.ts"
 
 type Fields = { readonly [field: string]: unknown }
 
@@ -141,8 +141,7 @@ export const strictResponses = (options: StrictOptions = {}) => {
 
   const inStream = (answer: Answer): Answer => {
     const { error } = JSON.parse(String(answer.pieces?.[0])) as { readonly error: Fields }
-    const failed = responseOf([], { status: "failed", error, usage: null })
-    return streamed(failed)
+    return streamed(responseOf([], { status: "failed", error, usage: null }))
   }
 
   const answer = (request: SeenRequest): Answer => {
@@ -156,7 +155,7 @@ export const strictResponses = (options: StrictOptions = {}) => {
     }
     const { body } = request
     const refused = refusal(body, organization)
-    if (refused !== undefined) return { ...refusesInStream === true ? inStream(refused) : refused }
+    if (refused !== undefined) return refusesInStream === true ? inStream(refused) : refused
     const items = conversationOf(body, organization)!
     const output = (options.output ?? usual)(body, madeBy(organization))
     let thinking: unknown
@@ -171,7 +170,9 @@ export const strictResponses = (options: StrictOptions = {}) => {
       for (const item of output) if (item["type"] === "reasoning") thoughts.set(String(item["id"]), organization)
     }
     const previous = body["previous_response_id"] ?? null
-    return { ...streamed(responseOf(output, { id, store: isStored, previous_response_id: previous })), headers }
+    const response = responseOf(output, { id, store: isStored, previous_response_id: previous })
+    const answer = body["stream"] === true ? streamed(response) : whole(response)
+    return { ...answer, headers: { ...answer.headers, ...headers } }
   }
   return { answer, kept }
 }

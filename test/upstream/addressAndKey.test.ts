@@ -165,7 +165,7 @@ describe("an address with a query", () => {
       }
     })
     await ask(gateway.url, "generate", false, "upstream-chat")
-    assert.strictEqual(server.requests[0]?.path, "/v1beta/models/upstream-chat:streamGenerateContent?alt=sse&tenant=a")
+    assert.strictEqual(server.requests[0]?.path, "/v1beta/models/upstream-chat:generateContent?alt=json&tenant=a")
     isKeyAlone(server.requests[0], "authorization", "key-1")
   })
 

@@ -1,25 +1,12 @@
 /** A driver is added by its folder (`toy`) and a row in each of the two tables of protocols. Everything else follows. */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { vi } from "vitest"
 import type * as Domain from "../../src/domain/protocols.ts"
 import type * as Upstream from "../../src/upstream/protocols.ts"
+import type { RunningGateway } from "../support/gateway.ts"
 
-vi.mock("../../src/domain/protocols.ts", async (original) => {
-  const actual = await original<typeof Domain>()
-  Object.assign(actual.protocols, { toy: { isServer: true, hasTools: false, endpoint: /\/+$/ } })
-  const protocolNames = Object.keys(actual.protocols)
-  return { ...actual, protocolNames, driverNames: ["embedded", ...protocolNames] }
-})
-
-vi.mock("../../src/upstream/protocols.ts", async (original) => {
-  const actual = await original<typeof Upstream>()
-  const { makeToyDriver, toyDecoder } = await import("./toy/driver.ts")
-  return { ...actual, protocols: { ...actual.protocols, toy: { makeDriver: makeToyDriver, decoder: toyDecoder } } }
-})
-
-const { adminKey, businessKey, startGateway } = await import("../support/gateway.ts")
+const modules = { domain: "../../src/domain/protocols.ts", upstream: "../../src/upstream/protocols.ts" }
 
 const seen: Array<{ readonly key: unknown; readonly body: unknown }> = []
 const server = createServer((request, response) => {
@@ -31,18 +18,37 @@ const server = createServer((request, response) => {
     response.end("data: Hello\n\ndata:  toy\n\ndata: end\n\n")
   })
 })
-let gateway: Awaited<ReturnType<typeof startGateway>>
+let gateway: RunningGateway
+let businessKey: string
+let adminKey: string
 
 beforeAll(async () => {
+  vi.resetModules()
+  vi.doMock(modules.domain, async (original) => {
+    const { protocols, ...actual } = await original<typeof Domain>()
+    const withToy = { ...protocols, toy: { isServer: true, hasTools: false, endpoint: /\/+$/ } }
+    const protocolNames = Object.keys(withToy)
+    return { ...actual, protocols: withToy, protocolNames, driverNames: ["embedded", ...protocolNames] }
+  })
+  vi.doMock(modules.upstream, async (original) => {
+    const { protocols } = await original<typeof Upstream>()
+    const { makeToyDriver, toyDecoder } = await import("./toy/driver.ts")
+    return { protocols: { ...protocols, toy: { makeDriver: makeToyDriver, decoder: toyDecoder } } }
+  })
+  const support = await import("../support/gateway.ts")
+  businessKey = support.businessKey
+  adminKey = support.adminKey
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const { port } = server.address() as AddressInfo
-  gateway = await startGateway({
+  gateway = await support.startGateway({
     upstream: { driver: "embedded" },
     upstreams: { box: { driver: "toy", base_url: `http://127.0.0.1:${port}`, models: { bear: "bear-1" } } },
     accounts: [{ upstream: "box", token: "toy-secret" }]
   })
 })
 afterAll(async () => {
+  for (const module of Object.values(modules)) vi.doUnmock(module)
+  vi.resetModules()
   await gateway.stop()
   server.close()
 })

@@ -4,7 +4,6 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -17,6 +16,7 @@ import { findAccount } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
 import { monotonicMillis } from "../../domain/time.ts"
+import { Draining } from "../../http/Draining.ts"
 import type { RequestRecord } from "../../recordings/RequestRecord.ts"
 import { Requests } from "../../recordings/Requests.ts"
 import { accountsThat, itemOf, shownTo, stateOf } from "../accounts/view.ts"
@@ -24,11 +24,6 @@ import type { Operator } from "../middleware.ts"
 import { keyNameIn, viewItem } from "../requests/view.ts"
 import { currentVersion } from "../system/build.ts"
 import type { ConfigEvent, HelloEvent, PoolEvent, QueueEvent, RequestsEvent } from "./Api.ts"
-
-/** Completes when the gateway stops taking requests, so that open streams end. By default it never completes. */
-export const Draining = Context.Reference<Effect.Effect<void>>("model-gateway/admin/Draining", {
-  defaultValue: () => Effect.never
-})
 
 export const topics = ["pool", "queue", "requests", "config"] as const
 export type Topic = (typeof topics)[number]

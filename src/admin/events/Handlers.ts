@@ -10,12 +10,13 @@ import { Accounts } from "../../accounts/Accounts.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { Draining } from "../../http/Draining.ts"
 import { Requests } from "../../recordings/Requests.ts"
 import { adminHandlers } from "../handlers.ts"
 import { CurrentOperator, type Operator } from "../middleware.ts"
 import { nodeName } from "../nodeItems.ts"
 import { AdminEventsGroup } from "./Api.ts"
-import { Draining, eventFeed, type FeedSource, type Topic, topics } from "./EventFeed.ts"
+import { eventFeed, type FeedSource, type Topic, topics } from "./EventFeed.ts"
 
 /** Bounds the open streams: all, those of roles below admin together, and those of one named credential with its sessions. */
 const mostStreams = 32

@@ -65,6 +65,8 @@ export class Intake {
   private hasEnded = false
   /** Node wants input: it pauses the socket for a body or a reply that is not read. */
   private isWanted = true
+  /** The new owner of an upgraded socket wants input already, while node still emits the upgrade. */
+  private isAskedByOwner = false
   /** The previous reply is written, and the next request is queued. */
   private isInLine = false
   private readonly pause: () => void
@@ -219,6 +221,7 @@ export class Intake {
     const { socket } = this
     const want = (isWanted: boolean) => {
       this.isWanted = isWanted
+      this.isAskedByOwner = isWanted && socket.parser === null
       this.flow()
       return socket
     }
@@ -236,5 +239,6 @@ export class Intake {
     Reflect.deleteProperty(socket, "resume")
     this.close()
     for (const bytes of rest) socket.unshift(bytes)
+    if (this.isAskedByOwner) socket.resume()
   }
 }

@@ -11,7 +11,7 @@ import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { respond } from "../../http/reply.ts"
 import { visibleModels } from "../../http/visibleModels.ts"
 import { OpenAiPublicMiddleware } from "../shared/middleware.ts"
-import { type ModelEntry, ModelsGroup } from "./Api.ts"
+import { type CodexModel, type ModelEntry, ModelsGroup } from "./Api.ts"
 
 const { endpoints } = ModelsGroup
 
@@ -23,18 +23,56 @@ const entry = (model: Model): typeof ModelEntry.Type => ({
   permission: []
 })
 
+const efforts = [
+  { effort: "low", description: "Thinks little" },
+  { effort: "medium", description: "Thinks as much as most tasks need" },
+  { effort: "high", description: "Thinks long" }
+] as const
+
+/** An entry for codex. What differs from model to model is what the gateway knows; the rest are the values for a model of any vendor. */
+const codexEntry =
+  (instructions: string) => ({ id, images, reasoning }: Model, index: number): typeof CodexModel.Type => ({
+    slug: id,
+    display_name: id,
+    description: null,
+    supported_reasoning_levels: reasoning === true ? efforts : [],
+    shell_type: "unified_exec",
+    visibility: "list",
+    supported_in_api: true,
+    priority: index,
+    availability_nux: null,
+    upgrade: null,
+    base_instructions: instructions,
+    supports_reasoning_summaries: reasoning !== false,
+    support_verbosity: false,
+    default_verbosity: null,
+    apply_patch_tool_type: null,
+    truncation_policy: { mode: "tokens", limit: 10_000 },
+    supports_parallel_tool_calls: true,
+    experimental_supported_tools: [],
+    ...(images === false ? { input_modalities: ["text"] } : {})
+  })
+
 export const ModelsHandlers = groupRoutes(
   ModelsGroup,
   Effect.gen(function*() {
     const config = yield* ConfigStore
     const shown = yield* visibleModels
     return {
-      list: () =>
-        Effect.map(shown, (allowed) =>
-          respond(endpoints.list, {
+      list: ({ query }) =>
+        Effect.map(shown, (allowed) => {
+          const { clients, route_table } = config.now()
+          const listed = listedRoutes(route_table, allowed)
+          const instructions = clients.codex_instructions ?? ""
+          return respond(endpoints.list, {
             object: "list",
-            data: listedRoutes(config.now().route_table, allowed).map(entry)
-          })),
+            data: listed.map(entry),
+            // An entry without instructions would leave the agent without any.
+            ...(query.client_version === undefined
+              ? {}
+              : { models: instructions === "" ? [] : listed.map(codexEntry(instructions)) })
+          })
+        }),
       get: ({ params }) =>
         Effect.flatMap(shown, (allowed) => {
           const { route_table } = config.now()

@@ -15,8 +15,8 @@ import {
   reasoningFields
 } from "../../domain/families/responses.ts"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
-import { completing, documented, finding } from "../../http/documented.ts"
-import { OpenAiMiddleware } from "../shared/middleware.ts"
+import { completing, documented, finding, reading } from "../../http/documented.ts"
+import { OpenAiMiddleware, UncountedMiddleware } from "../shared/middleware.ts"
 import { serverWords } from "../shared/thinking.ts"
 import { ResponseFrame } from "./events.ts"
 import { InputItem, InputMessage, otherTypes } from "./items.ts"
@@ -202,4 +202,13 @@ export class ResponsesGroup extends HttpApiGroup.make("responses").add(
     summary: "List the input items of a stored response",
     errors: [...finding, "invalid_request"]
   }))
-).middleware(OpenAiMiddleware).annotate(OpenApi.Description, "Responses, stored and streamed") {}
+).middleware(OpenAiMiddleware).add(
+  HttpApiEndpoint.get("connect", "/v1/responses", {
+    success: HttpApiSchema.Empty(101)
+  }).annotateMerge(documented({
+    summary: "Open a WebSocket for responses",
+    description:
+      "With `Upgrade: websocket`. Each message `{\"type\":\"response.create\",…}` has the fields of a POST; its events come as messages.",
+    errors: [...reading, "invalid_request", "rate_limit_exceeded", "upgrade_required"]
+  })).middleware(UncountedMiddleware)
+).annotate(OpenApi.Description, "Responses, stored and streamed") {}

@@ -4,6 +4,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -19,7 +20,7 @@ import { holdPrompt, type ReadRequest, withRest } from "../../http/jsonBody.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/RequestContext.ts"
 import { beforeReply } from "../../http/WorkLimit.ts"
-import { OpenAiMiddleware } from "../shared/middleware.ts"
+import { OpenAiMiddleware, UncountedMiddleware } from "../shared/middleware.ts"
 import type { RunningRequest } from "../shared/responder.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
@@ -31,6 +32,9 @@ import { readCountRequest, readResponseRequest } from "./readRequest.ts"
 import { responseFrames } from "./render.ts"
 import { type DecodeOptions, storedReferences } from "./requestItems.ts"
 import { responseInfo } from "./responseText.ts"
+import { makeConnect } from "./socket/connect.ts"
+import { Turn } from "./socket/Turn.ts"
+import { emptyText, warmUpFrames } from "./socket/warmUp.ts"
 import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
 import { type OpenResponse, ResponsesStore, type StoredResponse } from "./store/ResponsesStore.ts"
 
@@ -49,6 +53,7 @@ export const ResponsesHandlers = groupRoutes(
     const responder = yield* makeResponder
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
+    const connect = yield* makeConnect
 
     const find = Effect.fnUntraced(function*(id: string) {
       const stored = yield* store.get((yield* CurrentCaller).owner, id)
@@ -56,7 +61,7 @@ export const ResponsesHandlers = groupRoutes(
       return stored
     })
 
-    const referenced = Effect.fnUntraced(function*(owner: string, request: ResponseRequest) {
+    const referenced = Effect.fnUntraced(function*(owner: string, request: ResponseRequest, turn?: Turn) {
       const found = new Map<string, StoredResponse>()
       const { items, responses } = yield* runCooperatively(storedReferences(request))
       for (const id of items) {
@@ -64,7 +69,7 @@ export const ResponsesHandlers = groupRoutes(
         if (named !== undefined) responses.add(named.body)
       }
       for (const id of responses) {
-        const stored = yield* store.get(owner, id)
+        const stored = turn?.find(id) ?? (yield* store.get(owner, id))
         if (stored !== undefined) found.set(id, stored)
       }
       return found
@@ -103,7 +108,9 @@ export const ResponsesHandlers = groupRoutes(
           input_tokens: yield* responder.countTokens(current, model, withRest(conversation, sent))
         })
       }),
+      connect: ({ request }) => connect(request),
       create: Effect.fnUntraced(function*({ request }) {
+        const turn = request.source instanceof Turn ? request.source : undefined
         const sent = yield* readResponseRequest(request)
         const { body } = sent
         const current = yield* responder.currentRequest
@@ -111,7 +118,7 @@ export const ResponsesHandlers = groupRoutes(
         const stream = stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
-        const known = yield* referenced(caller.owner, body)
+        const known = yield* referenced(caller.owner, body, turn)
         const { conversation, ignored, items, taken, targets } = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, optionsOf(sent, current, model, request, known)))
         )
@@ -122,7 +129,10 @@ export const ResponsesHandlers = groupRoutes(
         const now = () => clock.currentTimeMillisUnsafe()
         const info = responseInfo(seed, Math.floor(now() / 1000), body, targets)
         const keep = body.store !== false
-        const itemsSize = keep ? yield* startCooperatively(jsonSizeSliced(items)) : 0
+        const itemsSize = keep || turn !== undefined ? yield* startCooperatively(jsonSizeSliced(items)) : 0
+        const finish = (body: string, id: string, heldBy?: Maker) => {
+          if (turn !== undefined) turn.response = { id, body, items, size: itemsSize + 2 * body.length, heldBy }
+        }
         // A caller may use any number of direct tokens, so they share one part of the store.
         const share = caller._tag === "Direct" ? "direct" : caller.owner
 
@@ -153,6 +163,14 @@ export const ResponsesHandlers = groupRoutes(
           return Effect.as(served.length === 0 ? put : Effect.andThen(put, keepItems(finalId, served)), response)
         }
 
+        if (turn?.generates === false) {
+          current.request.followers.isCounted = false
+          const body = emptyText(info, Math.floor(now() / 1000))
+          finish(body, id)
+          if (keep) yield* store.put(caller.owner, { id, body, items, itemsSize }, share)
+          return HttpServerResponse.text(warmUpFrames(info, body), { contentType: "text/event-stream" })
+        }
+
         let stored: OpenResponse | undefined
         let maker: Maker | undefined
         let indexing: Effect.Effect<void> | undefined
@@ -162,7 +180,9 @@ export const ResponsesHandlers = groupRoutes(
             if (keep) stored = store.openUnsafe(caller.owner, { id, body, items, itemsSize }, share)
           },
           finalized: (text, id, items = [], isHeld = false) => {
-            stored?.finalizeUnsafe(text, isHeld ? maker : undefined)
+            const heldBy = isHeld ? maker : undefined
+            finish(text, id, heldBy)
+            stored?.finalizeUnsafe(text, heldBy)
             if (keep && items.length > 0) indexing = keepItems(id, items)
           }
         })
@@ -188,7 +208,14 @@ export const ResponsesHandlers = groupRoutes(
           current,
           model,
           withRest(conversation, sent),
-          { stream, whole, frames: start, failure: (error) => start().failure(error), keepsText: true },
+          {
+            stream,
+            whole,
+            frames: start,
+            // Before the first event, a message is answered by an error.
+            failure: turn === undefined ? (error) => start().failure(error) : undefined,
+            keepsText: true
+          },
           // This error concerns the model's reply, not the request, so the stream reports it (spec "States and transitions").
           Effect.catchIf(
             (error) => error.code === "tool_choice_violation",
@@ -223,5 +250,8 @@ export const ResponsesHandlers = groupRoutes(
     } satisfies HandlersOf<typeof ResponsesGroup>
   })
 ).pipe(
-  Layer.provide(Layer.effect(OpenAiMiddleware, businessMiddleware(OpenAiMiddleware.facts)))
+  Layer.provide([
+    Layer.effect(OpenAiMiddleware, businessMiddleware(OpenAiMiddleware.facts)),
+    Layer.effect(UncountedMiddleware, businessMiddleware(UncountedMiddleware.facts))
+  ])
 )

@@ -7,6 +7,7 @@
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
+import { redactMessage } from "../../domain/redact.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
 import { responseOfItem } from "./ids.ts"
 import { errorFields, usageFields } from "./responseText.ts"
@@ -42,6 +43,11 @@ interface OpenMessage {
   /** A part is open. */
   part: JsonFields | undefined
 }
+
+/** The parts of a message, with the text that was shown. */
+const contentOf = ({ texts }: OpenMessage) =>
+  [...texts].toSorted(([a], [b]) => a - b)
+    .map(([, text]) => ({ type: "output_text", text, annotations: [], logprobs: [] }))
 
 /** Pieces of text that wait for their words at most. What may become a call is shorter; further pieces are shown as one. */
 const mostPieces = 10_000
@@ -189,11 +195,16 @@ export class NativeReply {
     const response = fieldsOf(last["response"])
     const stated = fieldsOf(response["error"] ?? last["error"] ?? (last["type"] === "error" ? last : {}))
     const said = Object.entries(stated).filter(([name, value]) => !eventFields.has(name) && (value ?? "") !== "")
+    const message = redactMessage(stringOf(stated["message"]))
     const failed = {
       ...this.#response,
       ...response,
       status: "failed",
-      error: { ...errorFields(error), ...Object.fromEntries(said) }
+      error: {
+        ...errorFields(error),
+        ...Object.fromEntries(said),
+        ...(message === undefined ? { message: error.message } : { message })
+      }
     }
     this.#end("response.failed", failed, out)
   }
@@ -474,8 +485,7 @@ export class NativeReply {
       own.nextIndex--
       return
     }
-    const content = [...message.texts].toSorted(([a], [b]) => a - b)
-      .map(([, text]) => ({ type: "output_text", text, annotations: [], logprobs: [] }))
+    const content = contentOf(message)
     const last = content.at(-1)
     const { item: _i, part: _p, delta: _d, logprobs: _l, ...place } = message.place as { readonly [name: string]: Json }
     if (message.part !== undefined && last !== undefined) {
@@ -510,7 +520,14 @@ export class NativeReply {
   #output(own: ReadonlyArray<Json>): ReadonlyArray<Json> {
     return own.length > 0 && !this.#isChanged
       ? own
-      : this.#options.own.output.map((item) => JSON.parse(item) as Json)
+      : [...this.#options.own.output.map((item) => JSON.parse(item) as Json), ...this.#unfinished()]
+  }
+
+  /** A message that was shown without its end. */
+  #unfinished(): ReadonlyArray<Json> {
+    const message = this.#message
+    if (message === undefined || message.isCut || message.waiting !== undefined) return []
+    return [{ ...message.item, status: "incomplete", content: contentOf(message) }]
   }
 
   #finish(reason: FinishReason, out: Array<string>): void {

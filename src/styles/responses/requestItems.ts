@@ -3,7 +3,7 @@
  * references.
  */
 import type { BodyVendorFields } from "../../domain/families/BodyVendorFields.ts"
-import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
+import { type ErrorCode, type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import type { Json, JsonRecord } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { type Cooperative, eachCooperatively, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
@@ -68,8 +68,8 @@ export function* storedReferences(request: ResponseRequest): Cooperative<Referen
   return { responses, items }
 }
 
-const unknownReference = (param: string, id: string): GatewayError =>
-  gatewayError("unknown_reference", `${param}: "${id.slice(0, 200)}" does not exist or has expired`, { param })
+const unknownReference = (code: ErrorCode, param: string, id: string): GatewayError =>
+  gatewayError(code, `${param}: "${id.slice(0, 200)}" does not exist or has expired`, { param })
 
 /** The response that the request continues. */
 function* previousResponse(
@@ -79,7 +79,7 @@ function* previousResponse(
 ): Cooperative<KnownResponse | undefined> {
   if (id === undefined || id === null) return undefined
   const previous = yield* stored.response(id)
-  if (previous === undefined) faults.add(unknownReference("previous_response_id", id))
+  if (previous === undefined) faults.add(unknownReference("previous_response_not_found", "previous_response_id", id))
   if (previous?.status === "in_progress") faults.at("previous_response_id", "the response is still in progress")
   return previous
 }
@@ -169,7 +169,7 @@ function* placedItems(
     } else if (isReference(item)) {
       const found = yield* stored.find(item.id, previous)
       if (found === undefined) {
-        faults.add(unknownReference(`${field}.id`, item.id))
+        faults.add(unknownReference("unknown_reference", `${field}.id`, item.id))
         return items
       }
       if (!(yield* stored.take(found.item, `${field}.id`, faults))) return items

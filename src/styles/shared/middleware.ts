@@ -30,9 +30,9 @@ export class OpenAiPublicMiddleware extends HttpApiMiddleware.Service<OpenAiPubl
   static readonly facts: EndpointPolicy = { errors: openaiErrors, access: "none" }
 }
 
-/** The usage of the key that asks. Such a request is no usage itself. */
-export class KeyUsageMiddleware extends HttpApiMiddleware.Service<KeyUsageMiddleware, ForCallers>()(
-  "model-gateway/styles/KeyUsageMiddleware",
+/** Requests that are no usage themselves: the usage of the key that asks, and the opening of a WebSocket. */
+export class UncountedMiddleware extends HttpApiMiddleware.Service<UncountedMiddleware, ForCallers>()(
+  "model-gateway/styles/UncountedMiddleware",
   { error: openaiErrors.errors }
 ) {
   static readonly facts: EndpointPolicy = { errors: openaiErrors, access: "business", unrecorded: true }

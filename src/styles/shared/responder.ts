@@ -46,8 +46,8 @@ export interface ReplyFormat {
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError>
   /** Starts the renderer of a stream. */
   readonly frames: (output: CompletionOutput) => FrameRenderer
-  /** Renders the frames of a failure before the first event. */
-  readonly failure: (error: GatewayError) => string
+  /** Renders the frames of a failure between the headers and the first event. Without it the headers wait for the first event. */
+  readonly failure: ((error: GatewayError) => string) | undefined
   /** True when the renderer keeps all text of the reply until its end. */
   readonly keepsText?: boolean
 }

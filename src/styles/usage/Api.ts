@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { windowNames } from "../../config/schema.ts"
 import { Spent, SpentCost } from "../../domain/schemas.ts"
 import { documented, reading } from "../../http/documented.ts"
-import { KeyUsageMiddleware } from "../shared/middleware.ts"
+import { UncountedMiddleware } from "../shared/middleware.ts"
 
 const used = {
   requests: Schema.Int.annotate({ description: "Requests that count for limits." }),
@@ -39,4 +39,4 @@ export class UsageGroup extends HttpApiGroup.make("usage").add(
     description: "Today, this month, and the key's limits with what is left. Only a configured business key may ask.",
     errors: [...reading, "store_unavailable"]
   }))
-).middleware(KeyUsageMiddleware).annotate(OpenApi.Description, "Usage of the key that asks") {}
+).middleware(UncountedMiddleware).annotate(OpenApi.Description, "Usage of the key that asks") {}

@@ -15,7 +15,7 @@ import { CurrentCaller } from "../../http/RequestContext.ts"
 import type { WindowCount } from "../../usage/Admission.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { limitedWindows } from "../../usage/limitedWindows.ts"
-import { KeyUsageMiddleware } from "../shared/middleware.ts"
+import { UncountedMiddleware } from "../shared/middleware.ts"
 import { UsageGroup } from "./Api.ts"
 
 const { endpoints } = UsageGroup
@@ -52,4 +52,4 @@ export const UsageHandlers = groupRoutes(
       })
     } satisfies HandlersOf<typeof UsageGroup>
   })
-).pipe(Layer.provide(Layer.effect(KeyUsageMiddleware, businessMiddleware(KeyUsageMiddleware.facts))))
+).pipe(Layer.provide(Layer.effect(UncountedMiddleware, businessMiddleware(UncountedMiddleware.facts))))

@@ -70,7 +70,9 @@ const replayExchanges = ({ rounds }: Recording, deadlines: Deadlines["Service"])
   let next = 0
   const answer = (exchange: Exchange, path: string): void => {
     const json = { "content-type": "application/json" }
-    const isRound = /\/(?:completion|continue|completions|messages|responses)$|:streamGenerateContent\b/.test(path)
+    const isRound = /\/(?:completion|continue|completions|messages|responses)$|:(?:streamG|g)enerateContent\b/.test(
+      path
+    )
     const round = isRound ? rounds[next++] : undefined
     if (round?.status === 0) return exchange.broke(new Error("no reply was recorded"))
     if (round === undefined) {

@@ -1,5 +1,5 @@
 /**
- * The `generate` driver: any server with `POST {base_url}/v1beta/models/{model}:streamGenerateContent`.
+ * The `generate` driver: any server with `POST {base_url}/v1beta/models/{model}:generateContent` and `:streamGenerateContent`.
  */
 import * as Effect from "effect/Effect"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
@@ -98,6 +98,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
     upstream: options.upstream,
     baseUrl: isVersioned(options.baseUrl) ? options.baseUrl : onPath(options.baseUrl, (path) => `${path}/v1beta`),
     limits,
+    wholeReplies: options.wholeReplies,
     credential: (key) => ({ "x-goog-api-key": key }),
     credentialHeader: options.credentialHeader,
     errorFacts,
@@ -113,11 +114,11 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
       history: historyReasoning
     })
 
-  function* say({ conversation, model }: CompletionRequest): Cooperative<CompletionCall> {
+  function* say({ conversation, isWhole, model }: CompletionRequest): Cooperative<CompletionCall> {
     const requested = asked(model)
     return {
       model: requested,
-      path: `/${resourceOf(requested.name)}:streamGenerateContent?alt=sse`,
+      path: `/${resourceOf(requested.name)}:${isWhole === true ? "generateContent" : "streamGenerateContent?alt=sse"}`,
       body: JSON.stringify(yield* bodyOf(conversation, model, requested.name)),
       id: crypto.randomUUID().replaceAll("-", ""),
       chunks: chunkDecoder()

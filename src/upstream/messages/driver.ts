@@ -47,6 +47,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
     upstream: options.upstream,
     baseUrl: onPath(options.baseUrl, (path) => path.replace(/\/v1$/, "")),
     limits,
+    wholeReplies: options.wholeReplies,
     headers: { "anthropic-version": version },
     credential,
     credentialHeader: options.credentialHeader,
@@ -58,12 +59,12 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
     return { model: { id, name }, options: { maxTokens, thinking, sends } }
   }
 
-  function* say({ conversation, model: requested }: CompletionRequest): Cooperative<CompletionCall> {
+  function* say({ conversation, isWhole, model: requested }: CompletionRequest): Cooperative<CompletionCall> {
     const { model, options } = asked(requested)
     return {
       model,
       path: "/v1/messages",
-      body: yield* messagesRequest(model.name, conversation, options),
+      body: yield* messagesRequest(model.name, conversation, options, isWhole),
       headers: headersOf(conversation),
       id: crypto.randomUUID().replaceAll("-", ""),
       chunks: eventDecoder()

@@ -160,11 +160,12 @@ const isThinking = (thinking: Json): boolean =>
   typeof thinking === "object" && thinking !== null && !Array.isArray(thinking) &&
   Reflect.get(thinking, "type") !== "disabled"
 
-/** The request of a conversation, with the server's name of the model. Always streamed. */
+/** The request of a conversation, with the server's name of the model. */
 export function* messagesRequest(
   model: string,
   conversation: Conversation,
-  options: ModelOptions = {}
+  options: ModelOptions = {},
+  isWhole = false
 ): Cooperative<string> {
   const { fields, maxTokens, thinks } = yield* say(model, conversation, options)
   const isCallers = isInVendorsFormat(conversation)
@@ -174,7 +175,7 @@ export function* messagesRequest(
   return JSON.stringify({
     ...fields,
     max_tokens: maxTokens,
-    stream: true,
+    stream: !isWhole,
     ...(isCallers
       ? {
         ...(temperature === undefined ? {} : { temperature }),

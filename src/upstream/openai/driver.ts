@@ -50,6 +50,7 @@ const makeDriver = (
       upstream: options.upstream,
       baseUrl,
       limits,
+      wholeReplies: options.wholeReplies,
       credential: (key) => ({ authorization: `Bearer ${key}` }),
       credentialHeader: options.credentialHeader,
       errorFacts: name === "responses" ? httpErrorFacts : errorFacts,
@@ -58,13 +59,20 @@ const makeDriver = (
     })
   const client = clientOf(choice.usual === "responses" ? "responses" : "openai")
 
-  function* say({ conversation, model }: CompletionRequest): Cooperative<CompletionCall> {
+  function* say({ conversation, isWhole, model }: CompletionRequest): Cooperative<CompletionCall> {
     const asked = { id: model.id, name: names.get(model.id) ?? model.id }
-    const { body, stop } = yield* chatRequest(asked.name, conversation, tools, {
-      words: thinkingWords.get(model.id),
-      history: historyReasoning,
-      names: reasoningNames
-    }, policy)
+    const { body, stop } = yield* chatRequest(
+      asked.name,
+      conversation,
+      tools,
+      {
+        words: thinkingWords.get(model.id),
+        history: historyReasoning,
+        names: reasoningNames
+      },
+      policy,
+      isWhole
+    )
     return {
       model: asked,
       path: "/chat/completions",

@@ -146,7 +146,7 @@ const withOptions = (request: JsonObject, { vendorFields }: Conversation, sends:
 }
 
 /**
- * The request of a conversation, with the server's name of the model. Always streamed, with usage at the end. The caller's fields for
+ * The request of a conversation, with the server's name of the model. A streamed reply has usage at its end. The caller's fields for
  * the server stand below the conversation's.
  */
 export function* chatRequest(
@@ -154,7 +154,8 @@ export function* chatRequest(
   conversation: Conversation,
   mode: ToolMode,
   thinking: ThinkingOptions = {},
-  policy: FieldPolicy = "pass"
+  policy: FieldPolicy = "pass",
+  isWhole = false
 ): Cooperative<ChatRequest> {
   const isPassed = passesField(policy)
   const sends = passes(policy)
@@ -166,8 +167,7 @@ export function* chatRequest(
     ...(serverFields === undefined ? {} : passedFields(serverFields, isPassed)),
     model,
     messages: yield* messagesOf(conversation, mode, mode === "native" ? { ...thinking, sends } : thinking),
-    stream: true,
-    stream_options: { include_usage: true }
+    ...(isWhole ? { stream: false } : { stream: true, stream_options: { include_usage: true } })
   }
   const served = mode === "native" ? serverTools(conversation, sends) : []
   if ((enabled && mode === "native") || served.length > 0) {

@@ -79,12 +79,12 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
     return { model: { id: model.id, name: entry?.model ?? model.id }, said }
   }
 
-  function* say({ conversation, model: requested }: CompletionRequest): Cooperative<CompletionCall> {
+  function* say({ conversation, isWhole, model: requested }: CompletionRequest): Cooperative<CompletionCall> {
     const { model, said } = asked(requested)
     return {
       model,
       path: "/responses",
-      body: yield* responsesRequest(model.name, conversation, said),
+      body: yield* responsesRequest(model.name, conversation, said, isWhole),
       headers: headersOf(conversation),
       id: `resp_${crypto.randomUUID().replaceAll("-", "")}`,
       chunks: eventDecoder({ passesEvents: isNative(conversation), thinking })

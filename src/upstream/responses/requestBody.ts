@@ -166,13 +166,14 @@ function* fieldsOf(conversation: Conversation, options: ModelOptions): Cooperati
   return own === undefined ? yield* translated(conversation, options) : ownBody(own, conversation, options.policy)
 }
 
-/** The request of a conversation, with the server's name of the model. Always streamed. */
+/** The request of a conversation, with the server's name of the model. */
 export function* responsesRequest(
   model: string,
   conversation: Conversation,
-  options: ModelOptions
+  options: ModelOptions,
+  isWhole = false
 ): Cooperative<string> {
-  return JSON.stringify({ ...yield* fieldsOf(conversation, options), model, stream: true })
+  return JSON.stringify({ ...yield* fieldsOf(conversation, options), model, stream: !isWhole })
 }
 
 /** Fields of a request for the count of tokens. */

@@ -11,12 +11,14 @@ import * as Stream from "effect/Stream"
 import { keyless } from "../../config/Account.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
+import type { Conversation } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord } from "../../domain/json.ts"
 import type { UpstreamProtocol } from "../../domain/protocols.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { putBack, takePullUnsafe } from "../../domain/stream/transduce.ts"
+import { monotonicMillis } from "../../domain/time.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { isUnnamed, placeOfUpstream, upstreamNamed } from "../../domain/upstreamNames.ts"
 import type { RequestBudget } from "../budget.ts"
@@ -39,6 +41,7 @@ import type {
   RelayedRequest,
   RoundRecorder
 } from "../Upstream.ts"
+import type { ServerOptions } from "./ServerOptions.ts"
 
 /** Bytes, and milliseconds, that are read of a body other than a reply. */
 export const longestBody = 1024 * 1024
@@ -66,6 +69,21 @@ export const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(
 /** True for a key to send; accounts of servers without keys have a placeholder. */
 export const isKey = (token: string | undefined): token is string => token !== undefined && token !== keyless
 
+/** Milliseconds for which a server that took long for a reply is asked for streams. */
+const slowFor = 3_600_000
+
+/** Statuses of a server, or of a proxy before it, whose time is over. */
+const slowStatuses: ReadonlySet<number> = new Set([408, 504, 524])
+
+/** Tokens of output up to which a reply is asked for as a whole. */
+const mostWholeTokens = 8_192
+
+/** True if what the caller allows makes a long reply likely: much output, or thinking. */
+const mayBeLong = ({ sampling, thinking }: Conversation): boolean =>
+  (sampling.maxCompletionTokens ?? sampling.maxTokens ?? 0) > mostWholeTokens ||
+  (thinking !== undefined && thinking.mode !== "off" &&
+    (thinking.mode === "on" || thinking.effort !== undefined || thinking.budget !== undefined))
+
 /** The requested model: the caller's id, and the name sent to the server. */
 export interface RequestedModel {
   readonly id: string
@@ -83,6 +101,8 @@ export interface ServerProtocol {
   /** Without a trailing slash. Its query is sent with every request. */
   readonly baseUrl: string
   readonly limits: ExchangeLimits
+  /** How a reply that the caller gets as a whole is asked for; the default is as a whole. */
+  readonly wholeReplies?: ServerOptions["wholeReplies"]
   /** Headers of every request. */
   readonly headers?: { readonly [name: string]: string }
   /** The headers of a key. */
@@ -114,6 +134,10 @@ interface ServerCall {
   readonly limits: ExchangeLimits
   /** Headers of this request beside those of the protocol. */
   readonly headers: { readonly [name: string]: string }
+  /** The reply is asked for as a whole. */
+  readonly isWhole?: boolean | undefined
+  /** Called when the exchange is over, with its status; 0 without one. */
+  readonly ended?: (status: number) => void
 }
 
 /** One completion in the server's words. */
@@ -142,6 +166,14 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
   const upstream = upstreamNamed(protocol.upstream)
   const place = placeOfUpstream(upstream)
   const { base, origin, pathOf, query } = serverAddress(protocol.baseUrl)
+  /**
+   * Until then every reply is asked for as a stream: one took longer than half of the time in which the server has to begin. A reply that
+   * is asked for as a whole begins at its end, and a longer one would look like a server that hangs.
+   */
+  let slowUntil = -Infinity
+  const isAskedWhole = ({ conversation, isWhole }: CompletionRequest, now: number): boolean =>
+    isWhole === true && protocol.wholeReplies !== "streamed" && now >= slowUntil && !mayBeLong(conversation)
+
   const isVersioned = versionPrefix === undefined || /\/v\d[^/]*(?:\/|$)/.test(base) || /[?&]api-version=/i.test(query)
 
   /** The headers of every request with a token. */
@@ -193,6 +225,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       kind: isPage(exchange.header("content-type")) && status < 300 ? "malformed" : "refused",
       ...stated,
       ...(status < 300 ? {} : { status }),
+      ...(exchange.isWhole ? { isWhole: true } : {}),
       ...(retryAfter === undefined ? {} : { retryAfter }),
       ...(isKey(token) ? {} : { anonymous: true }),
       // A page or plain text comes from something other than the server.
@@ -237,7 +270,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
 
   /** Sends a request, waits for the head of the response, and continues with an answer. The scope owns the connection. */
   const call = <A>(
-    { body, headers, label, limits, model, path, recorded, request, session, token }: ServerCall,
+    { body, ended, headers, isWhole, label, limits, model, path, recorded, request, session, token }: ServerCall,
     scope: Scope.Scope,
     answered: (exchange: Exchange, round: RoundRecorder | undefined) => Effect.Effect<A, UpstreamFailure>
   ): Effect.Effect<A, UpstreamFailure> => {
@@ -263,11 +296,12 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     const leave = Effect.sync(() => {
       running?.leave()
       round?.closed(running?.cause)
+      ended?.(running?.status ?? 0)
     })
     return Effect.flatMap(
       Scope.addFinalizer(scope, leave),
       () =>
-        Effect.flatMap(exchanges.start(post, { phase: "completion", limits, budget }), (exchange) => {
+        Effect.flatMap(exchanges.start(post, { phase: "completion", limits, isWhole, budget }), (exchange) => {
           running = exchange
           return Effect.flatMap(exchange.head, (): Effect.Effect<A, UpstreamFailure> => {
             round?.opened(exchange.status, exchange.header("content-type"))
@@ -286,9 +320,11 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     request: CompletionRequest,
     token: string | undefined,
     { body, chunks, headers, id, model, path }: CompletionCall,
-    scope: Scope.Scope
-  ): Effect.Effect<CompletionReply, UpstreamFailure> =>
-    call(
+    scope: Scope.Scope,
+    clock: Clock.Clock
+  ): Effect.Effect<CompletionReply, UpstreamFailure> => {
+    const startedAt = monotonicMillis(clock)
+    return call(
       {
         label: "completion",
         request,
@@ -299,7 +335,12 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
         recorded: body,
         session: id,
         limits,
-        headers: { accept: "text/event-stream, application/json", "content-type": "application/json", ...headers }
+        headers: { accept: "text/event-stream, application/json", "content-type": "application/json", ...headers },
+        isWhole: request.isWhole,
+        ended: (status) => {
+          const now = monotonicMillis(clock)
+          if (now - startedAt > limits.firstByte / 2 || slowStatuses.has(status)) slowUntil = now + slowFor
+        }
       },
       scope,
       (exchange, round) => {
@@ -314,6 +355,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
         return Effect.succeed({ id, events: decodeBody(exchange, decoder), isOver: leavesAtOnce, organization })
       }
     )
+  }
 
   /** Makes the call of a completion, in slices, and sends it. */
   const complete = (
@@ -326,7 +368,9 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
         const { budget } = request
         budget.startReply()
         if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
-        return Effect.flatMapEager(startCooperatively(say(request)), (call) => send(request, token, call, scope))
+        const clock = fiber.getRef(Clock.Clock)
+        const asked = { ...request, isWhole: isAskedWhole(request, monotonicMillis(clock)) }
+        return Effect.flatMapEager(startCooperatively(say(asked)), (call) => send(asked, token, call, scope, clock))
       }))
 
   /** Relays a request and waits for the first bytes of the reply. */

@@ -149,6 +149,7 @@ const adviceTexts: Readonly<Record<string, string>> = {
   exhausted: "Look at each try: all that were allowed have failed.",
   forbidden: "The provider does not permit this to the account. Check its rights, region and proxy.",
   gateway: "Look for the request's id in the log of the gateway.",
+  invalid_stream_id: "Correct the name of the lane, stream_id, in the caller's message.",
   internal_error: "This is a defect of the gateway. Look for the request's id in its log, and report it.",
   key_missing: "Add an API key for this upstream.",
   left: "The caller closed the connection. If it happens often, compare the caller's timeout with the duration.",
@@ -166,6 +167,8 @@ const adviceTexts: Readonly<Record<string, string>> = {
   overdue: "Send the request again with a shorter prompt, or raise the time limit.",
   overloaded: "Try again later, or add another target to the route.",
   own_token: "The caller uses its own token at the provider. Only the caller can repair or replace it.",
+  previous_response_not_found:
+    "The request continues a response that is unknown or no longer stored. Send the whole conversation instead.",
   prompt_too_long: "Shorten the conversation, or ask a model with a larger context.",
   proxy_failed: "Check the account's proxy: its address, its credentials, and that it runs.",
   queue_full: "Too many requests wait for an account. Add accounts, or raise the limits of the queue.",
@@ -187,12 +190,15 @@ const adviceTexts: Readonly<Record<string, string>> = {
     "The request refers to an id that is unknown or no longer stored. Send the whole conversation instead.",
   unreachable: "Check the upstream's address, its name in DNS and the network.",
   unsupported_media_type: "Send JSON, with content-type application/json.",
+  upgrade_required: "Send a POST, or open a WebSocket. The setting server.websockets may be off.",
   upstream: "Send the request again later, or route the model to another upstream.",
   upstream_empty_output: "Send the request again. If it stays empty, test this account with this model.",
   upstream_error: "Send the request again later, test the upstream, or route the model to another one.",
   upstream_rate_limited: "Every suitable account is at the provider's limit. Add accounts, or wait.",
   upstream_timeout: "The upstream was silent for too long. Send the request again, or raise the time limit.",
   upstream_trouble: "Send the request again later, test the upstream, or route the model to another one.",
+  websocket_connection_limit_reached: "The connection was old or held too much. The client connects anew.",
+  websocket_stream_limit_reached: "Use fewer lanes (stream_id) on one connection, or open another one.",
   withdrawn: "Rephrase the prompt. The provider filters it for every account."
 }
 

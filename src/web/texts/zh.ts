@@ -138,6 +138,7 @@ const adviceTexts: Readonly<Record<string, string>> = {
   left: "调用方关闭了连接。若经常发生，请将调用方的超时与耗时对比。",
   leftEarly: "调用方在回答开始前关闭了连接。若经常发生，请延长调用方的超时，或添加账号。",
   login_refused: "请检查账号密码，然后测试该账号。",
+  invalid_stream_id: "请修正消息中的通道名 stream_id。",
   method_not_allowed: "请检查调用的方法与地址。",
   model_not_allowed: "请为该密钥放行此模型，或使用该密钥允许的模型。",
   role_not_allowed: "请以 admin 角色登录。",
@@ -149,6 +150,7 @@ const adviceTexts: Readonly<Record<string, string>> = {
   overdue: "请缩短提示后重新发送，或提高时间限制。",
   overloaded: "请稍后重试，或为路由添加其他目标。",
   own_token: "调用方使用自己在服务商处的令牌，只有调用方能修复或更换它。",
+  previous_response_not_found: "请求所续的回复不存在或不再保存。请改为发送完整对话。",
   prompt_too_long: "请缩短对话，或使用上下文更长的模型。",
   proxy_failed: "请检查账号的代理：地址、凭据，以及是否在运行。",
   queue_full: "等待账号的请求过多。请添加账号，或提高队列限制。",
@@ -167,12 +169,15 @@ const adviceTexts: Readonly<Record<string, string>> = {
   unknown_reference: "请求引用的 id 不存在或不再保存。请改为发送完整对话。",
   unreachable: "请检查上游地址、DNS 名称与网络。",
   unsupported_media_type: "请发送 JSON，content-type 为 application/json。",
+  upgrade_required: "请发送 POST，或打开 WebSocket。设置 server.websockets 可能已关闭。",
   upstream: "请稍后重新发送，或将模型路由到其他上游。",
   upstream_empty_output: "请重新发送。若仍为空，请用此模型测试该账号。",
   upstream_error: "请稍后重新发送，测试该上游，或将模型路由到其他上游。",
   upstream_rate_limited: "所有合适的账号都已达服务商的限制。请添加账号，或稍候。",
   upstream_timeout: "上游沉默过久。请重新发送，或提高时间限制。",
   upstream_trouble: "请稍后重新发送，测试该上游，或将模型路由到其他上游。",
+  websocket_connection_limit_reached: "连接时间过长或占用过多。客户端会重新连接。",
+  websocket_stream_limit_reached: "请在一个连接中使用更少的通道 (stream_id)，或另开连接。",
   withdrawn: "请改写提示。服务商对所有账号都会过滤它。"
 }
 

@@ -259,12 +259,27 @@ describe("references of a Responses request", () => {
   })
 
   it.each([
-    ["a response that is not there", { previous_response_id: "resp_x", input: "Hi" }, "previous_response_id"],
-    ["an item that is not there", { input: [{ type: "item_reference", id: `msg_${seed}_9` }] }, "input[0].id"],
-    ["an item of nobody", { input: ["a", { type: "item_reference", id: "msg_1" }] }, "input[1].id"]
-  ])("fail for %s", async (_, body, param) => {
+    [
+      "a response that is not there",
+      { previous_response_id: "resp_x", input: "Hi" },
+      "previous_response_id",
+      "previous_response_not_found"
+    ],
+    [
+      "an item that is not there",
+      { input: [{ type: "item_reference", id: `msg_${seed}_9` }] },
+      "input[0].id",
+      "unknown_reference"
+    ],
+    [
+      "an item of nobody",
+      { input: ["a", { type: "item_reference", id: "msg_1" }] },
+      "input[1].id",
+      "unknown_reference"
+    ]
+  ])("fail for %s", async (_, body, param, code) => {
     const error = await fault(body, { stored: [previous] })
-    assert.strictEqual(error.code, "unknown_reference")
+    assert.strictEqual(error.code, code)
     assert.strictEqual(error.status, 400)
     assert.strictEqual(error.param, param)
   })

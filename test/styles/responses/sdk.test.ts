@@ -176,7 +176,7 @@ describe.each(Object.entries(ways))("the official client, %s", (_, send) => {
     assert.instanceOf(unknown, OpenAI.BadRequestError)
     assert.strictEqual(unknown.code, "model_not_found")
     const reference = await failure(send({ ...ask("hi"), previous_response_id: "resp_none" }))
-    assert.strictEqual(reference.code, "unknown_reference")
+    assert.strictEqual(reference.code, "previous_response_not_found")
     assert.strictEqual(reference.param, "previous_response_id")
     const undeclared = await failure(send({ ...ask("hi"), tools, tool_choice: { type: "function", name: "other" } }))
     assert.strictEqual(undeclared.status, 400)

@@ -32,7 +32,7 @@ describe("a text completion by the official client", () => {
     assert.strictEqual(reply.text, "Hello")
     assert.strictEqual(reply.modelVersion, "upstream-chat")
     const [request] = server.requests
-    assert.strictEqual(request?.path, "/v1beta/models/gemini-server:streamGenerateContent?alt=sse")
+    assert.strictEqual(request?.path, "/v1beta/models/gemini-server:generateContent")
     assert.strictEqual(request?.key, "server-key")
     assert.deepStrictEqual(request?.body, { contents: [{ role: "user", parts: [{ text: "Hi" }] }] })
   })

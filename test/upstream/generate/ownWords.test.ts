@@ -11,7 +11,7 @@ import {
   Type
 } from "@google/genai"
 import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
-import { chunk, type GenerateServer, said, startGenerateServer, streamed } from "../../support/generateServer.ts"
+import { chunk, type GenerateServer, json, said, startGenerateServer, streamed } from "../../support/generateServer.ts"
 import { startOpenAiServer } from "../../support/openaiServer.ts"
 import { parseFrames } from "../../support/sse.ts"
 
@@ -137,7 +137,7 @@ const requests: { readonly [kind: string]: Omit<GenerateContentParameters, "mode
 }
 
 const seenBody = async (send: () => Promise<unknown>) => {
-  server.answer(() => said("Hello"))
+  server.answer(() => json(200, chunk([{ text: "Hello" }], { finishReason: "STOP" })))
   await send()
   assert.strictEqual(server.requests.length, 1)
   return server.requests[0]!
@@ -145,15 +145,16 @@ const seenBody = async (send: () => Promise<unknown>) => {
 
 describe("a request by the official client", () => {
   it.each(Object.entries(requests))("arrives as the caller sent it: %s", async (_, request) => {
-    const direct = await seenBody(async () => {
-      for await (
-        const _ of await clientOf(server.baseUrl).models.generateContentStream({ model: "gemini-server", ...request })
-      ) { /* read */ }
-    })
+    const direct = await seenBody(() =>
+      clientOf(server.baseUrl).models.generateContent({ model: "gemini-server", ...request })
+    )
     const through = await seenBody(() => clientOf(gateway.url).models.generateContent({ model: "mine", ...request }))
     // The client sends settings that are empty.
     assert.deepStrictEqual({ generationConfig: {}, ...through.body }, { generationConfig: {}, ...direct.body })
-    assert.strictEqual(through.path.replace(/^\/v1(?:beta)?/, ""), direct.path.replace(/^\/v1(?:beta)?/, ""))
+    // Thinking is asked for as a stream.
+    const method = request.config?.thinkingConfig === undefined ? "generateContent" : "streamGenerateContent?alt=sse"
+    assert.match(through.path, /^\/v1(?:beta)?\/models\//)
+    assert.strictEqual(through.path.replace(/^.*:/, ""), method)
     // Objects within schemas and arguments keep the order of their keys.
     const ordered = ({ body }: typeof direct) =>
       JSON.stringify([body["contents"], body["tools"], body["generationConfig"]])

@@ -80,8 +80,12 @@ describe.each(Object.entries(ways))("somebody else's messages server through the
   })
 
   it("never takes a stream that breaks off for a whole one", async () => {
+    // So much output is asked for as a stream.
     mock.on({ userMessage: "break off" }, { content: "one two three four five six" }, { truncateAfterChunks: 3 })
-    const failure: unknown = await send(ask("break off")).then(() => undefined, (reason: unknown) => reason)
+    const failure: unknown = await send({ ...ask("break off"), max_tokens: 9_000 }).then(
+      () => undefined,
+      (reason: unknown) => reason
+    )
     assert.instanceOf(failure, Anthropic.APIError)
   })
 })

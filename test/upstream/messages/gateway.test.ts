@@ -59,9 +59,10 @@ describe("a request of every style", () => {
     const shown = { pieces: [text("{}")], finish: "stop" } as const
     const usage = await assertSame(clients, { content: "Hi", ...ask }, shown)
     assert.deepStrictEqual(usage, { prompt: 19, completion: 7, reasoning: 2, cached: 5 })
+    assert.deepStrictEqual(new Set(server.requests.map(({ body }) => body["stream"])), new Set([false, true]))
     for (const { body, headers, key, path } of server.requests) {
       assert.deepStrictEqual([path, key, headers["anthropic-version"]], ["/v1/messages", "sk-server", "2023-06-01"])
-      assert.deepInclude(body, { stream: true, messages: [{ role: "user", content: "Hi" }], ...arrives })
+      assert.deepInclude(body, { messages: [{ role: "user", content: "Hi" }], ...arrives })
     }
   })
 })

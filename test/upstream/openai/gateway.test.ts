@@ -132,13 +132,12 @@ describe("what goes through", () => {
       response_format: { type: "json_object" as const }
     }
     await client.chat.completions.create({ ...ask("Hi"), ...given })
-    assert.deepInclude(server.requests[0]?.body, { ...given, stream: true, stream_options: { include_usage: true } })
+    assert.deepInclude(server.requests[0]?.body, { ...given, stream: false })
     await askRaw(gateway.url, "messages", false)
     assert.deepStrictEqual(Object.keys(server.requests[1]?.body ?? {}).toSorted(), [
       "messages",
       "model",
-      "stream",
-      "stream_options"
+      "stream"
     ])
   })
 

@@ -73,7 +73,7 @@ describe("the API of a server", () => {
     await chat({ model: "both" })
     await chat({ model: "upstream-reasoner" })
     assert.deepStrictEqual(asked(), [chatPath, ownPath, ownPath, chatPath, ownPath])
-    assert.deepStrictEqual(server.requests[2]?.body, { model: "b", input: "Hi", truncation: "auto", stream: true })
+    assert.deepStrictEqual(server.requests[2]?.body, { model: "b", input: "Hi", truncation: "auto", stream: false })
   })
 
   it("is the one of the style with auto, so that neither is translated", async () => {

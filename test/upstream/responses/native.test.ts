@@ -235,7 +235,7 @@ describe("a request", () => {
   it("has no field that its caller did not send", async () => {
     server.answer(() => said("Hello"))
     await ask({ input: "Hi" })
-    assert.deepStrictEqual(server.requests[0]?.body, { model: "server-model", input: "Hi", stream: true })
+    assert.deepStrictEqual(server.requests[0]?.body, { model: "server-model", input: "Hi", stream: false })
   })
 
   it("has the vendor's form where only the gateway reads another one", async () => {
@@ -250,7 +250,7 @@ describe("a request", () => {
     assert.deepStrictEqual(server.requests[0]?.body, {
       model: "server-model",
       input: [{ type: "message", role: "user", content: "Hi" }],
-      stream: true,
+      stream: false,
       tools: [{ type: "function", name: "f", parameters }],
       tool_choice: { type: "function", name: "f" }
     })
@@ -279,7 +279,7 @@ describe("a request", () => {
         { type: "message", role: "user", content: "Go on" }
       ],
       metadata: { a: "b" },
-      stream: true
+      stream: false
     })
     assert.strictEqual(second["previous_response_id"], "resp_first")
     const stored = await fetch(`${gateway.url}/v1/responses/resp_first`, {
@@ -573,6 +573,11 @@ describe("a failure after the first item", () => {
         "response.model": "upstream-chat",
         "response.id": "resp_server_1"
       })
+      // What was shown of the message is in the response, as incomplete.
+      assert.deepNestedInclude(last, {
+        "response.output[0].status": "incomplete",
+        "response.output[0].content[0].text": "Hell"
+      })
       assert.strictEqual(server.requests.length, 1)
     }
   })
@@ -596,6 +601,16 @@ describe("a failure after the first item", () => {
       assert.strictEqual(server.requests.length, 2)
       assert.notStrictEqual(server.requests[0]?.key, server.requests[1]?.key)
     }
+  })
+})
+
+describe("a message of the server within its stream", () => {
+  it("has no key", async () => {
+    const error = { code: "server_error", message: "The key sk-secret-of-mine is odd" }
+    const shownFirst = eventsOf(responseOf([messageItem("Hello")])).slice(0, 5)
+    server.answer(() => ({ pieces: [events(...shownFirst, { type: "error", ...error })] }))
+    const last = (await stream({ input: "Hi" })).at(-1)
+    assert.nestedPropertyVal(last, "response.error.message", "The key [token] is odd")
   })
 })
 

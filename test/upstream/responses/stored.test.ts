@@ -190,7 +190,7 @@ describe("a response that the server does not store", () => {
       const response = await post(request, "/v1/responses", headers)
       const { error } = await response.json() as { readonly error: Fields }
       assert.strictEqual(response.status, 400)
-      assert.strictEqual(error["param"], "previous_response_id")
+      assert.deepInclude(error, { code: "previous_response_not_found", param: "previous_response_id" })
     }
     await refused({ previous_response_id: body["id"], input: "Hi" })
     await refused(own.next, { authorization: "Bearer other-key" })

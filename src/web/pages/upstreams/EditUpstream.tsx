@@ -108,7 +108,7 @@ const Tested = ({ outcome }: { readonly outcome: Outcome | undefined }) => {
 const ways = ["headers", "proxy", "tls"]
 
 /** What an upstream that answers by keys has, and one with logins has not. */
-const ofServers = ["credential_header", "fields", "history_reasoning", "tools"]
+const ofServers = ["credential_header", "fields", "history_reasoning", "tools", "whole_replies"]
 
 /** What an upstream has whose server may be asked by several APIs. */
 const ofApis = ["api"]

@@ -1,0 +1,137 @@
+/**
+ * Opens WebSocket connections of the Responses style: each message is a request of this router.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Scope from "effect/Scope"
+import { CloseEvent } from "effect/socket/Socket"
+import * as Tracer from "effect/Tracer"
+import { IncomingMessage } from "node:http"
+import { shuttingDown } from "../../../accounts/refusals.ts"
+import { Deadlines } from "../../../config/clock/Deadlines.ts"
+import { ConfigStore } from "../../../config/ConfigStore.ts"
+import { CurrentBufferedBytes } from "../../../config/limits.ts"
+import { type GatewayError, gatewayError, invalidRequest } from "../../../domain/GatewayError.ts"
+import { Draining } from "../../../http/Draining.ts"
+import { toGatewayError } from "../../../http/endpointMiddleware.ts"
+import { messageHeaders, messageRequest } from "../../../http/MessageSource.ts"
+import { CurrentCaller, CurrentRequest } from "../../../http/RequestContext.ts"
+import { Connection } from "./Connection.ts"
+import { Connections } from "./Connections.ts"
+import type { Turn } from "./Turn.ts"
+
+const upgradeRequired = (message: string) => gatewayError("upgrade_required", message)
+
+const tooMany = gatewayError(
+  "rate_limit_exceeded",
+  "This API key has too many WebSocket connections (limits.key_websockets)",
+  { retryAfter: 10 }
+)
+
+/** The fault of a request that opens no WebSocket (RFC 6455, 4.2.1). */
+const handshakeFault = ({ headers }: HttpServerRequest.HttpServerRequest): GatewayError | undefined => {
+  if (headers["upgrade"]?.toLowerCase() !== "websocket") {
+    return upgradeRequired("GET opens a WebSocket here; send POST, or Upgrade: websocket")
+  }
+  if (headers["sec-websocket-version"] !== "13") {
+    return upgradeRequired("sec-websocket-version: the gateway speaks version 13")
+  }
+  return /^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "")
+    ? undefined
+    : invalidRequest("sec-websocket-key: must be 16 bytes as Base64")
+}
+
+/** Makes the handler that opens a connection and serves it until it is closed. */
+export const makeConnect = Effect.gen(function*() {
+  const router = yield* HttpRouter.HttpRouter
+  const config = yield* ConfigStore
+  const deadlines = yield* Deadlines
+  const draining = yield* Draining
+  const connections = new Connections()
+  yield* Effect.forkScoped(Effect.andThen(draining, Effect.sync(() => connections.leave())))
+  let app: ReturnType<typeof router.asHttpEffect> | undefined
+
+  return Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+    const { limits, server } = config.now()
+    if (!server.websockets) {
+      return yield* upgradeRequired("The gateway opens no WebSocket (server.websockets); send POST")
+    }
+    const fault = handshakeFault(request)
+    if (fault !== undefined) return yield* fault
+    if (connections.isLeaving) return yield* shuttingDown
+    const { source } = request
+    const caller = yield* CurrentCaller
+    const { id } = yield* CurrentRequest
+    const upgraded = yield* Effect.mapError(
+      request.upgrade,
+      () => upgradeRequired("The server of this gateway opens no WebSocket; send POST")
+    )
+    if (!(source instanceof IncomingMessage)) return yield* upgradeRequired("This server opens no WebSocket; send POST")
+    yield* Effect.acquireRelease(
+      Effect.suspend(() => connections.enter(caller.owner, limits.key_websockets) ? Effect.void : Effect.fail(tooMany)),
+      () => Effect.sync(() => connections.exit(caller.owner))
+    )
+    const outer = yield* Effect.context<never>()
+    const base = Context.omit(CurrentCaller, CurrentRequest, Scope.Scope, Tracer.ParentSpan)(outer)
+    const headers = messageHeaders(request.headers)
+    // The routes are complete only after all layers are built.
+    const handle = app ??= router.asHttpEffect()
+
+    // The client has left where the handshake or the connection fails.
+    const serve = Effect.gen(function*() {
+      const reader = yield* upgraded.reader
+      const writer = yield* upgraded.writer
+      const fork = Effect.runForkWith(base)
+      const connection = new Connection({
+        socket: source.socket,
+        id,
+        share: caller._tag === "Direct" ? "direct" : caller.owner,
+        limits: () => config.now().limits,
+        sum: yield* CurrentBufferedBytes,
+        deadlines,
+        connections,
+        run: (turn) => {
+          const scope = Scope.makeUnsafe()
+          const context = base.pipe(
+            Context.add(HttpServerRequest.HttpServerRequest, messageRequest(turn, headers, request)),
+            Context.add(Scope.Scope, scope)
+          )
+          return Effect.runForkWith(context)(requestOf(handle, connection, turn, scope))
+        },
+        close: (code, reason) => {
+          fork(Effect.ignore(writer.write(new CloseEvent(code, reason))))
+        }
+      })
+      yield* Effect.addFinalizer(() => connection.release)
+      const receive: Effect.Effect<never, unknown> = Effect.flatMap(
+        reader.pull,
+        (messages) => Effect.flatMap(Effect.forEach(messages, (each) => connection.receive(each)), () => receive)
+      )
+      return yield* receive
+    })
+    return yield* Effect.catch(serve, () => Effect.succeed(HttpServerResponse.empty({ status: 101 })))
+  })
+})
+
+/** The request of a turn, from its message to its last event. Only its route can be interrupted, as behind a socket of HTTP. */
+const requestOf = (
+  handle: ReturnType<HttpRouter.HttpRouter["asHttpEffect"]>,
+  connection: Connection,
+  turn: Turn,
+  scope: Scope.Closeable
+) =>
+  Effect.uninterruptible(
+    Effect.onExit(
+      Effect.matchCauseEffect(handle, {
+        onSuccess: (response) => Effect.interruptible(connection.deliver(turn, response, scope)),
+        onFailure: (cause) =>
+          Effect.flatMap(toGatewayError(cause), (error) =>
+            error === undefined ? Effect.interrupt : Effect.sync(() => connection.refuse(error, turn.lane)))
+      }),
+      (exit) =>
+        Scope.close(scope, exit)
+    )
+  )
