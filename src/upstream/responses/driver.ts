@@ -106,6 +106,8 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
     yield* client.readBody(yield* client.start("DELETE", path, token, "session"))
   }, Effect.scoped)
 
+  const seals = makeSeals(isNative, () => thinking.text, forget)
+
   /** Monotonic milliseconds up to which the server is known not to count tokens. */
   let countsFrom = -Infinity
 
@@ -120,11 +122,18 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
     return tokens ?? (yield* yield* client.refusal("completion", exchange, text, token, model))
   }, Effect.scoped)
 
+  /** Counts, and once more in plain form if the server refuses what another one has made. */
+  const countPlain = (request: CountRequest): Effect.Effect<number, UpstreamFailure> =>
+    Effect.catchIf(count(request), refusesSeal, (failure) => {
+      const plain = seals.plain(request.conversation)
+      return plain === undefined ? Effect.fail(failure) : count({ ...request, conversation: plain.conversation })
+    })
+
   const countTokens = (request: CountRequest): Effect.Effect<number, UpstreamFailure> =>
     Effect.clockWith((clock: Clock.Clock) =>
       monotonicMillis(clock) < countsFrom
         ? Effect.fail(noCounts)
-        : Effect.tapError(count(request), (failure) =>
+        : Effect.tapError(countPlain(request), (failure) =>
           Effect.sync(() => {
             if (lacksEndpoint(failure)) countsFrom = monotonicMillis(clock) + missingFor
           }))
@@ -139,7 +148,7 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
       fields: sendsField(policy),
       vendorFields: (name, path) => path !== "" || isOfContract(name) || isPassed(name)
     },
-    seals: makeSeals(isNative, () => thinking.text, forget),
+    seals,
     complete: (request) =>
       Effect.catchIf(client.complete(request, say), (failure) => refusesSeals(request, failure), () => {
         sealless.add(request.model.id)

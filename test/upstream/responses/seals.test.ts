@@ -70,6 +70,22 @@ describe("a seal that the server refuses", () => {
   })
 })
 
+describe("a count of tokens with a seal that the server refuses", () => {
+  it("is one of the request without it", async () => {
+    const strict = await start()
+    bench.server.answer((request) => {
+      const answer = strict.answer(request)
+      return answer.status !== undefined && answer.status >= 400
+        ? answer
+        : json(200, { object: "response.input_tokens", input_tokens: 7 })
+    })
+    const response = await post({ input: foreignTurn }, "/v1/responses/input_tokens")
+    assert.deepStrictEqual(await response.json(), { object: "response.input_tokens", input_tokens: 7 })
+    assert.strictEqual(bench.server.requests.length, 2)
+    assert.deepStrictEqual(valuesOf("encrypted_content", bench.server.requests[1]!.body["input"]), [])
+  })
+})
+
 describe("an id that the server does not know", () => {
   it("is left out, with the thinking that it stood for", async () => {
     await start()

@@ -159,6 +159,41 @@ describe("a response that the server stores", () => {
     assert.notProperty(bench.server.requests[1]!.body, "previous_response_id")
   })
 
+  it("goes whole if the gateway has found a call in its text, which the server does not know as one", async () => {
+    const text = "<tool_call>\n{\"name\": \"look\", \"arguments\": {}}\n</tool_call>"
+    await start({ output: (body, made) => [made.text(body["tools"] === undefined ? "Hello" : text)] })
+    const tools = [{ type: "function", name: "look", parameters: { type: "object", properties: {} } }]
+    const { body, output } = await ask({ input: [question], tools })
+    await ask({ previous_response_id: body["id"], input: [resultOf(output)] })
+    const last = bench.server.requests.at(-1)!
+    assert.notProperty(last.body, "previous_response_id")
+    assert.strictEqual(valuesOf("call_id", last.body["input"]).length, 2)
+  })
+
+  it("is continued and deleted at a server whose API is chosen for each request", async () => {
+    const strict = await start({}, {
+      accounts,
+      ...roomy,
+      upstream: { driver: "openai", api: "auto", base_url: bench.server.baseUrl, timeouts: { queue: 0 } }
+    })
+    const { id, next } = await first()
+    await ask(next)
+    assert.strictEqual(bench.server.requests[1]!.body["previous_response_id"], id)
+    await (await send("DELETE", `/v1/responses/${id}`)).text()
+    assert.isFalse(strict.kept.has(id))
+  })
+
+  it("is continued and deleted by the caller's own token", async () => {
+    const strict = await start({}, { auth: { direct_tokens: true } })
+    const own = { authorization: "Bearer sk-own" }
+    const { body, output } = await ask({ input: [question] }, own)
+    await ask({ previous_response_id: body["id"], input: [resultOf(output)] }, own)
+    assert.strictEqual(bench.server.requests[1]!.body["previous_response_id"], body["id"])
+    await (await send("DELETE", `/v1/responses/${String(body["id"])}`, undefined, own)).text()
+    assert.isFalse(strict.kept.has(String(body["id"])))
+    assert.deepStrictEqual(bench.server.requests.map(({ key }) => key), Array(3).fill("sk-own"))
+  })
+
   it("is read by its caller as the server wrote it", async () => {
     await start()
     const { body } = await ask({ input: [question] })
