@@ -203,7 +203,8 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   #readable({ seals }: Driver, account: Maker): Conversation {
     const { caller: { owner }, conversation, request: { stats } } = this.#input
     const { sealed } = this.#options
-    forgetIgnored(stats, this.#left)
+    // What a driver without seals ignores has been noted for its target, which has taken back the rest.
+    if (seals !== undefined) forgetIgnored(stats, this.#left)
     this.#left = []
     if (seals === undefined) return conversation
     const isForeign = (seal: string): boolean => {

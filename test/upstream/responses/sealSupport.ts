@@ -103,6 +103,9 @@ export const useStrictServer = () => {
     post,
     ask,
     holding,
+    get url() {
+      return gateway.url
+    },
     get server() {
       return server
     }

@@ -1,6 +1,7 @@
 /** Seals and ids that a server cannot read or find, in front of a server that refuses them. */
 import { assert, describe, it } from "@effect/vitest"
 import { businessKey } from "../../support/gateway.ts"
+import { streamed as chatStreamed } from "../../support/openaiServer.ts"
 import { json, said } from "../../support/responsesServer.ts"
 import { strictResponses, valuesOf } from "../../support/strictResponses.ts"
 import { type Fields, question, useStrictServer } from "./sealSupport.ts"
@@ -260,6 +261,39 @@ describe("a conversation with seals", () => {
     const moved = await ask({ ...sealedThinking, model: "still", input })
     assert.strictEqual(moved.ignored, "input[1].encrypted_content")
     assert.deepStrictEqual(bench.server.requests.map(({ key }) => key), ["sk-2", "sk-2", "sk-1"])
+  })
+
+  it("is named once, whether another target gets it or not", async () => {
+    const upstream = { base_url: bench.server.baseUrl, models: { m: "m" } }
+    const config = {
+      accounts: [{ upstream: "one", token: "sk-1" }, { upstream: "two", token: "sk-2" }, {
+        upstream: "chat",
+        token: "sk-3"
+      }],
+      upstream: undefined,
+      upstreams: {
+        one: { ...upstream, driver: "responses" },
+        two: { ...upstream, driver: "responses" },
+        chat: { ...upstream, driver: "openai" }
+      },
+      routes: {
+        back: { targets: ["one/m", "two/m"], sticky: false },
+        other: { targets: ["one/m", "chat/m"], sticky: false }
+      }
+    }
+    const strict = await start({}, config)
+    const { input } = await first({ model: "two/m" })
+    bench.server.answer((request) =>
+      request.key === "sk-1"
+        ? json(500, {})
+        : request.key === "sk-3"
+        ? chatStreamed({ content: "It is there" })
+        : strict.answer(request)
+    )
+    assert.isNull((await ask({ ...sealedThinking, model: "back", input })).ignored)
+    const { ignored } = await ask({ store: false, model: "other", input })
+    assert.strictEqual(ignored, "input[1].encrypted_content")
+    assert.deepStrictEqual(bench.server.requests.map(({ key }) => key), ["sk-1", "sk-2", "sk-1", "sk-3"])
   })
 
   it("is known for each caller alone, so that the seal of another one is tried first", async () => {

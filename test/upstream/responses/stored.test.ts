@@ -1,5 +1,6 @@
 /** Responses that a server stores: continued by their id at their account, and whole from the gateway's copy elsewhere. */
 import { assert, describe, it } from "@effect/vitest"
+import { Client } from "../../styles/responses/socket/client.ts"
 import { adminKey, businessKey } from "../../support/gateway.ts"
 import { json, type SeenRequest } from "../../support/responsesServer.ts"
 import { valuesOf } from "../../support/strictResponses.ts"
@@ -231,6 +232,53 @@ describe("a response that the server does not store", () => {
     await refused(own.next, { authorization: "Bearer other-key" })
     await refused({ previous_response_id: "resp_unknown", input: "Hi" })
     assert.strictEqual(bench.server.requests.length, 0)
+  })
+})
+
+describe("turns of a WebSocket", () => {
+  /** Asks two turns, of which the second continues the first; `between` runs between them. */
+  const turns = async (more: object, between: (key: string) => Promise<void> = async () => undefined) => {
+    const client = await Client.open(bench.url)
+    client.create({ input: [question], ...more })
+    const { id, output } = await client.response()
+    const { key } = bench.server.requests.at(-1)!
+    await between(key!)
+    client.create({ previous_response_id: id, input: [resultOf(output)], ...more })
+    const events = await client.reply()
+    client.close()
+    const [created, last] = [events[0]!, events.at(-1)!]
+    assert.strictEqual(last.response?.output_text, "It is there")
+    assert.strictEqual(last.response?.["previous_response_id"], id)
+    return { id, key, output, result: resultOf(output), ignored: created.headers?.["x-gateway-ignored"] }
+  }
+
+  it("are continued by the id that the server stores", async () => {
+    await start({}, { accounts, ...roomy })
+    const { id, key, result } = await turns({})
+    const last = bench.server.requests.at(-1)!
+    assert.strictEqual(last.body["previous_response_id"], id)
+    assert.deepStrictEqual(last.body["input"], [result])
+    assert.strictEqual(last.key, key)
+  })
+
+  it("go with their seals to the account that made them where nothing is stored", async () => {
+    await start({}, { accounts, ...roomy })
+    const { ignored, key, output, result } = await turns({ include: ["reasoning.encrypted_content"], store: false })
+    const last = bench.server.requests.at(-1)!
+    assert.notProperty(last.body, "previous_response_id")
+    assert.deepStrictEqual(last.body["input"], [question, ...output, result])
+    assert.strictEqual(last.key, key)
+    assert.isUndefined(ignored)
+  })
+
+  it("name the seals that are left out in the headers of their first event", async () => {
+    const strict = await start({}, { accounts, ...oneSlot })
+    let release = () => Promise.resolve()
+    const { ignored } = await turns({ include: ["reasoning.encrypted_content"], store: false }, async (key) => {
+      release = await holding([key], strict.answer)
+    })
+    assert.strictEqual(ignored, "previous_response_id.encrypted_content")
+    await release()
   })
 })
 
