@@ -6,7 +6,7 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
-import type { Conversation } from "../../domain/Conversation.ts"
+import type { Conversation, Sampling } from "../../domain/Conversation.ts"
 import { isOfContract } from "../../domain/families/responses.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
@@ -43,6 +43,15 @@ export const lacksEndpoint = (failure: UpstreamFailure): boolean =>
 
 /** The failure of a server that counts no tokens. */
 export const noCounts = new UpstreamFailure({ phase: "completion", kind: "refused", status: 501 })
+
+/** Parameters that the contract does not have, as callers of it write them all the same. */
+const ownNames: { readonly [Name in keyof Sampling]?: string } = {
+  topK: "top_k",
+  seed: "seed",
+  presencePenalty: "presence_penalty",
+  frequencyPenalty: "frequency_penalty",
+  logitBias: "logit_bias"
+}
 
 /** Models that are remembered. */
 const mostSealless = 1_000
@@ -142,7 +151,9 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
   return {
     ...(speaks ? { family: "responses" as const } : {}),
     sends: {
-      sampling: (name, _, conversation) => isNative(conversation) || name === "temperature" || name === "topP",
+      sampling: (name, _, conversation) =>
+        name === "temperature" || name === "topP" ||
+        (isNative(conversation) && (ownNames[name] === undefined || isPassed(ownNames[name]))),
       leastOutput: leastOutputTokens,
       thinking: (model, said) => saysThinking(said, entries.get(model.id)?.thinking),
       fields: sendsField(policy),

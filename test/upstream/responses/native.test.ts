@@ -256,6 +256,36 @@ describe("a request", () => {
     })
   })
 
+  it("has no field that the vendor does not have where upstream.fields says so", async () => {
+    for (const [fields, passed] of [["drop", {}], [["min_p"], { min_p: 0.1 }]] as const) {
+      const strict = await startGateway({
+        accounts: [{ token: "sk-1" }],
+        upstream: { driver: "responses", base_url: server.baseUrl, fields }
+      })
+      try {
+        server.answer(() => said("Hello"))
+        const response = await fetch(`${strict.url}/v1/responses`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+          body: JSON.stringify({
+            model: "upstream-chat",
+            input: "Hi",
+            user: "u",
+            truncation: "auto",
+            min_p: 0.1,
+            seed: 1
+          })
+        })
+        await response.text()
+        const { model: _, stream: __, ...sent } = server.requests[0]!.body
+        assert.deepStrictEqual(sent, { input: "Hi", user: "u", truncation: "auto", ...passed })
+        assert.strictEqual(response.headers.get("x-gateway-ignored"), fields === "drop" ? "seed,min_p" : "seed")
+      } finally {
+        await strict.stop()
+      }
+    }
+  })
+
   it("in the background, or of a conversation, is refused by its field", async () => {
     for (const [field, value] of [["background", true], ["conversation", "conv_1"]] as const) {
       const response = await post({ input: "Hi", [field]: value })
