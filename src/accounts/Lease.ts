@@ -7,6 +7,7 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AccountHealth } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import type { Maker } from "../domain/makers.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { AccountWork, AccountWorkFacts } from "./AccountWork.ts"
 import type { TestStatus } from "./PooledAccount.ts"
@@ -45,8 +46,19 @@ export interface LeaseOptions {
   readonly patience?: number | undefined
   /** The conversation that prefers the account which answered it last. */
   readonly sticky?: Stickiness | undefined
+  /** Whose accounts are preferred, before `sticky`; the first that has a free one decides. */
+  readonly prefers?: ReadonlyArray<Preference> | undefined
   /** Identifies the request over its leases. */
   readonly request?: string | undefined
+}
+
+/** A preference for the accounts that open what one of them has sealed, or for that account alone. It never waits. */
+export interface Preference {
+  readonly maker: Maker
+  /** Others of its organisation do not count. */
+  readonly isAccount: boolean
+  /** The target is preferred too. */
+  readonly prefersTarget: boolean
 }
 
 /** What a request says of its conversation. */
@@ -80,6 +92,10 @@ export interface Lease {
   readonly identifier: string | undefined
   /** Twelve hex digits that stand for the account in logs and traces; `undefined` for a caller's own token. */
   readonly accountHash: string | undefined
+  /** Names the accounts whose seals the account opens; `undefined` if that is unknown. */
+  readonly organization: () => string | undefined
+  /** Learns what the server says of the account's organisation. */
+  readonly learnOrganization: (name: string) => void
   /** Whether the account stands for an upstream that needs no credential of an account. */
   readonly isKeyless: boolean
   /** The account's names, password and token: removed where the upstream's words are quoted. */
@@ -172,6 +188,8 @@ export type AccountAccess = Pick<
   | "account"
   | "identifier"
   | "accountHash"
+  | "organization"
+  | "learnOrganization"
   | "isKeyless"
   | "secrets"
   | "refreshToken"
@@ -265,6 +283,8 @@ export interface AccountPool {
    * `not_found`.
    */
   readonly withAccount: (identifier: string) => Effect.Effect<AccountAccess, GatewayError>
+  /** The use of a configured account by what it made. Takes no slot. Fails with `not_found`. */
+  readonly accessOf: (maker: Maker) => Effect.Effect<AccountAccess, GatewayError>
   /** The facts of configured accounts, in the order given. */
   readonly describe: (identifiers: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<AccountFacts>>
   /**

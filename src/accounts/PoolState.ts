@@ -199,6 +199,22 @@ export class PoolState<A> implements QueuedPool<A> {
     return this.#members.values()
   }
 
+  /**
+   * The key of the free account with the lowest rank; an account without a rank does not count. Of equal ones the one that was used least
+   * recently. Takes a look at each account.
+   */
+  bestFree(rankOf: (slot: Slot<A>) => number | undefined): string | undefined {
+    let best: SlotNode<A> | undefined
+    let least = Number.POSITIVE_INFINITY
+    for (const slot of this.#members.values()) {
+      const rank = slot.available ? rankOf(slot) : undefined
+      if (rank === undefined || rank > least || (rank === least && slot.lastGiven > best!.lastGiven)) continue
+      best = slot
+      least = rank
+    }
+    return best?.key
+  }
+
   /** The waiting requests, the oldest first. */
   *queued(): IterableIterator<QueuedRequest<A>> {
     for (const waiter of this.#queue.waiters) {

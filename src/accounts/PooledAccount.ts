@@ -44,6 +44,8 @@ export class PooledAccount {
   faults = 0
   /** Rises with each fault; identifies attempts that began before one. */
   epoch = 0
+  /** What the server has said of the account's organisation. */
+  saidOrganization: string | undefined = undefined
   /** Set when leases have made sessions that `auto_delete` mode `all` must delete: what to delete them with. */
   unclean: { readonly driver: Driver; readonly token: string | undefined } | undefined = undefined
   cleanUp: CleanUp | undefined = undefined
@@ -101,6 +103,11 @@ export class PooledAccount {
   reasonFor(fault: Fault): string {
     if (fault === "refused_login" && this.account?.proxy !== undefined) return proxyFailed
     return fault === "refused_login" && this.isAnonymous ? keyMissing : reasonFor(fault)
+  }
+
+  /** Names those whose seals it opens: what the configuration says, else what the server has said lately. */
+  get organization(): string | undefined {
+    return this.account?.organization ?? this.saidOrganization
   }
 
   /** Counts a fault; returns the faults of that kind in a row. */

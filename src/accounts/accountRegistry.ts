@@ -17,6 +17,9 @@ import { PooledAccount } from "./PooledAccount.ts"
 /** The accounts of the pool by their keys, in the order of the configuration. */
 export type AccountsByKey = ReadonlyMap<string, PooledAccount>
 
+/** The key of the one account of an upstream that needs no credential, by the name of its driver. */
+export const anonymousKey = (upstream: string, driver: string): string => isUnnamed(upstream) ? driver : `${upstream}/`
+
 /** Makes the registry of a pool. `configure` brings the pool up to new accounts or another configuration. */
 export const makeAccountRegistry = (
   configure: (accounts: AccountsByKey, config: GatewayConfig) => Cooperative<void>
@@ -46,7 +49,7 @@ export const makeAccountRegistry = (
     // An upstream that needs no credential has one account of its own.
     for (const [upstream, { isAnonymous, name }] of next) {
       if (withAccounts.has(upstream) || !isAnonymous) continue
-      const key = isUnnamed(upstream) ? name : `${upstream}/`
+      const key = anonymousKey(upstream, name)
       const known = next.get(upstream) === drivers.get(upstream) ? registered.get(key) : undefined
       const identifier = isUnnamed(upstream) ? name : upstream
       byKey.set(key, known ?? new PooledAccount(upstream, key, identifier, undefined))

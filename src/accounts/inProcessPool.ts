@@ -10,6 +10,7 @@ import { CurrentShutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import { isOfMaker } from "../domain/makers.ts"
 import { servesModel } from "../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../domain/time.ts"
@@ -18,7 +19,7 @@ import type { Drivers, Upstreams } from "../upstream/Upstreams.ts"
 import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "./accountRegistry.ts"
 import { makeInProcessView } from "./inProcessView.ts"
-import type { Caller, Lease, LeaseOptions, LeaseTarget, PoolWatch } from "./Lease.ts"
+import type { Caller, Lease, LeaseOptions, LeaseTarget, PoolWatch, Preference } from "./Lease.ts"
 import {
   type Held,
   heldBy,
@@ -34,7 +35,7 @@ import { type PoolConfig, Pools } from "./Pools.ts"
 import type { LeaseRequest, PoolChanges, Refusal, Slot, Waiter } from "./PoolState.ts"
 import { ambiguousAccount, disabledUpstreams, otherUpstream, refusalError } from "./refusals.ts"
 import { makeSessionCleanUp } from "./sessionCleanUp.ts"
-import { preferring, StickyConversations } from "./sticky.ts"
+import { type Answered, preferring, StickyConversations } from "./sticky.ts"
 import { type AccountTokens, makeTokens } from "./tokens.ts"
 import { makeUpstreamHealth, type ReportedTry } from "./upstreamHealth.ts"
 
@@ -176,6 +177,26 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       : { request: { _tag: "Pinned", key: stay! } as LeaseRequest, pools: [staying] }
   }
 
+  /** The free account that a request prefers; of an organisation the one that answered the session last, then the one that sealed. */
+  const preferredOf = (
+    { avoid = avoidNothing, prefers = [], targets }: LeaseOptions,
+    last: string | undefined
+  ): (Answered & Pick<Preference, "prefersTarget">) | undefined => {
+    for (const { isAccount, maker, prefersTarget } of prefers) {
+      const { upstream } = maker
+      if (targets?.some((target) => target.upstream === upstream) === false) continue
+      const account = state.get(upstream)?.bestFree(({ account, key }) => {
+        if (avoid.has(key)) return undefined
+        if (account.hash === maker.account) return key === last ? 0 : 1
+        const { hash, organization } = account
+        if (isAccount || !isOfMaker(maker, { upstream, account: hash, organization })) return undefined
+        return key === last ? 0 : 2
+      })
+      if (account !== undefined) return { upstream, account, prefersTarget }
+    }
+    return undefined
+  }
+
   /** Waits until the queue has served a waiter. A wait that ends in any other way leaves nothing behind. */
   const served = (
     waiter: AccountWaiter,
@@ -251,7 +272,13 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   ): Effect.Effect<Lease, GatewayError> => {
     const { sticky } = asked
     const last = sticky === undefined ? undefined : conversations.lastOf(sticky)
-    const options = last === undefined ? asked : preferring(asked, last)
+    const preferred = preferredOf(asked, last?.account)
+    const options = preferred !== undefined
+      ? preferring(asked, preferred, preferred.prefersTarget)
+      : last === undefined
+      ? asked
+      : preferring(asked, last)
+    const firstChoice = (preferred ?? last)?.account
     const pools = upstreamsOf(caller, options, config.now())
     const began = now()
     let attempt: ReportedTry | undefined
@@ -297,7 +324,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       if (request._tag === "Pinned" && request.key !== "" && !pools.includes(found.pools[0]!)) {
         return Effect.fail(otherUpstream(found.pools[0]!, pools))
       }
-      const first = claim(found, hold, options, last?.account)
+      const first = claim(found, hold, options, firstChoice)
       // Staying on an account is a preference, unlike a pin.
       const isPreference = request._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
       const claimed = isPreference
@@ -309,7 +336,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
               { request: { _tag: "Any", avoid: options.avoid ?? avoidNothing }, pools },
               hold,
               options,
-              last?.account
+              firstChoice
             )
         )
         : first

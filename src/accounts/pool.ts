@@ -18,11 +18,13 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
+import type { Maker } from "../domain/makers.ts"
 import { servesModel } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import { type Drivers, Upstreams } from "../upstream/Upstreams.ts"
+import { anonymousKey } from "./accountRegistry.ts"
 import { AccountWork, noWork } from "./AccountWork.ts"
 import type { Fault } from "./backOff.ts"
 import type {
@@ -151,6 +153,8 @@ const direct: Omit<AccountAccess, "upstream" | "driver" | "credential" | "secret
   account: undefined,
   identifier: undefined,
   accountHash: undefined,
+  organization: () => undefined,
+  learnOrganization: () => undefined,
   refreshToken: Effect.void,
   report: () => Effect.void
 }
@@ -262,6 +266,10 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     account: account.key,
     identifier: account.identifier,
     accountHash: account.hash,
+    organization: () => account.organization,
+    learnOrganization: (name) => {
+      account.saidOrganization = name
+    },
     isKeyless: account.isAnonymous,
     secrets: () => [
       ...(held.token === undefined ? [] : [held.token]),
@@ -303,6 +311,30 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     return account === undefined ? undefined : core.get(account.identity[0]!)
   }
 
+  /** The configured account that made something. Takes a look at each account of the configuration. */
+  const madeBy = ({ account: hash, upstream }: Maker): PooledAccount | undefined => {
+    for (const { identity, upstream: of } of config.now().accounts) {
+      const account = of === upstream ? core.get(identity[0]!) : undefined
+      if (account?.hash === hash) return account
+    }
+    const anonymous = core.get(anonymousKey(upstream, applied.get(upstream)?.name ?? ""))
+    return anonymous?.hash === hash ? anonymous : undefined
+  }
+
+  const accessFor = (find: () => PooledAccount | undefined): Effect.Effect<AccountAccess, GatewayError> =>
+    Effect.flatMap(currentDrivers, (drivers) => {
+      const account = find()
+      const driver = account?.driverIn(drivers)
+      if (account === undefined || driver === undefined) {
+        return Effect.fail(gatewayError("not_found", "No such account is configured"))
+      }
+      const tokens = tokensOf(account, driver)
+      return Effect.map(
+        core.access(account, tokens),
+        (report) => accessTo(account, tokens, new Held(account.upstream, driver, undefined), report)
+      )
+    })
+
   yield* currentDrivers
   yield* Effect.forkScoped(Stream.runForEach(config.changes, () => currentDrivers))
 
@@ -328,19 +360,8 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     driverOf,
     modelLimits: makeModelLimits(clock, yield* CurrentShutdown, driverOf),
     serves: ({ model, upstream }) => servesModel(config.now().route_table, upstream, model),
-    withAccount: (identifier) =>
-      Effect.flatMap(currentDrivers, (drivers) => {
-        const account = accountOf(identifier)
-        const driver = account?.driverIn(drivers)
-        if (account === undefined || driver === undefined) {
-          return Effect.fail(gatewayError("not_found", "No such account is configured"))
-        }
-        const tokens = tokensOf(account, driver)
-        return Effect.map(
-          core.access(account, tokens),
-          (report) => accessTo(account, tokens, new Held(account.upstream, driver, undefined), report)
-        )
-      }),
+    withAccount: (identifier) => accessFor(() => accountOf(identifier)),
+    accessOf: (maker) => accessFor(() => madeBy(maker)),
     describe: (identifiers) =>
       Effect.flatMap(currentDrivers, () => {
         const accounts = identifiers.map(accountOf).filter((account) => account !== undefined)

@@ -25,9 +25,13 @@ export interface StickyCounts {
 }
 
 /** The options of a lease for a conversation that `last` answered: a preferred target comes first and holds the request at no other. */
-export const preferring = (options: LeaseOptions, last: Answered): LeaseOptions => {
-  const { sticky, targets } = options
-  if (targets === undefined || sticky?.prefersTarget !== true) return options
+export const preferring = (
+  options: LeaseOptions,
+  last: Answered,
+  prefersTarget = options.sticky?.prefersTarget === true
+): LeaseOptions => {
+  const { targets } = options
+  if (targets === undefined || !prefersTarget) return options
   const isLast = ({ upstream }: LeaseTarget) => upstream === last.upstream
   const ordered = [...targets.filter(isLast), ...targets.filter((target) => !isLast(target))]
   return { ...options, targets: ordered, spread: "order", wait: 0 }

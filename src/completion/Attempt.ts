@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Caller, Lease, LeaseTarget } from "../accounts/Accounts.ts"
-import type { ModelLimits, Stickiness } from "../accounts/Lease.ts"
+import type { ModelLimits, Preference, Stickiness } from "../accounts/Lease.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { type Classification, classify, refusesRequest } from "../domain/classifyUpstreamFailure.ts"
@@ -32,6 +32,8 @@ export interface AttemptWork<B, A> {
   readonly route: Route
   /** The conversation that prefers the account which answered it last. */
   readonly sticky?: Stickiness | undefined
+  /** The accounts that the request prefers before that one. */
+  readonly prefers?: ReadonlyArray<Preference> | undefined
   /** Whether a target can serve the request. Asked only where the route has several. */
   readonly canServe: (driver: Driver, target: Target) => boolean
   /** Notes what the driver does not send. Returns the error if the driver cannot serve the request. */

@@ -10,18 +10,19 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
-import { Accounts } from "../accounts/Accounts.ts"
+import { Accounts, type Caller } from "../accounts/Accounts.ts"
 import { startCooperatively } from "../config/clock/cooperative.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import type { Maker } from "../domain/makers.ts"
 import { isServer } from "../domain/protocols.ts"
 import type { Route } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { FamilyName } from "../domain/VendorFields.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { RequestBudget } from "../upstream/budget.ts"
-import { servingDriver } from "../upstream/Upstream.ts"
+import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
@@ -36,6 +37,9 @@ import { hasOwnTools, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsentFields } from "./unsentFields.ts"
 
 export type { CompletedReply, CompletionInput, CompletionOutput }
+
+/** Milliseconds that a caller waits for the deletion of the server's copy of a response. */
+const longestForgetting = 5_000
 
 const tooMuchHeld = gatewayError(
   "rate_limit_exceeded",
@@ -54,6 +58,8 @@ export class Completion extends Context.Service<Completion, {
   readonly stream: (input: CompletionInput) => Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
   /** Makes a whole reply: every failure up to its end may be retried. */
   readonly whole: (input: CompletionInput) => Effect.Effect<CompletedReply, GatewayError, Scope.Scope>
+  /** Deletes a response that an account's server stores, as far as the server does that in time. */
+  readonly forget?: (caller: Caller, maker: Maker, id: string) => Effect.Effect<void>
   /** Counts the tokens of a conversation; `undefined` if the upstream counts none, or has no slot free now. The scope holds the limits. */
   readonly count: (input: CompletionInput) => Effect.Effect<number | undefined, GatewayError, Scope.Scope>
   /**
@@ -154,6 +160,17 @@ export class Completion extends Context.Service<Completion, {
     return Completion.of({
       stream: (input) => open(input, false, (reply) => Effect.succeed(streamOf(reply))),
       whole: (input) => open(input, true, wholeOf),
+      forget: (caller, maker, id) => {
+        const on = (driver: Driver | undefined, token: string | undefined) =>
+          driver?.seals?.forget(token, id) ?? Effect.void
+        const forgotten = caller._tag === "Direct"
+          ? on(accounts.driverOf(maker.upstream), caller.token)
+          : Effect.flatMap(
+            accounts.accessOf(maker),
+            ({ credential, driver }) => Effect.flatMap(credential.token, (token) => on(driver, token))
+          )
+        return Effect.ignore(Effect.timeoutOption(forgotten, longestForgetting))
+      },
       passesWhole: ({ targets }, family) => {
         const drivers = targets.map(({ upstream }) => accounts.driverOf(upstream))
         const isAll = drivers.every((driver) => driver?.family === family && driver.families === undefined)

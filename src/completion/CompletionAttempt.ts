@@ -5,12 +5,13 @@ import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import type { Lease } from "../accounts/Accounts.ts"
-import type { Stickiness } from "../accounts/Lease.ts"
+import type { Preference, Stickiness } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import { isMaker, type Maker, mayOpen } from "../domain/makers.ts"
 import { isShown } from "../domain/ReplyEvent.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { peel, pullOf } from "../domain/stream/transduce.ts"
@@ -22,10 +23,11 @@ import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { conversationKey, isContinued } from "./conversationKey.ts"
+import { forgetIgnored, noteIgnored } from "./ignored.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
-import type { ReplyStarter } from "./startReply.ts"
+import { makerOf, type ReplyStarter } from "./startReply.ts"
 import { hasOwnTools, judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsent } from "./unsentFields.ts"
 
@@ -73,14 +75,31 @@ const stickinessOf = ({ caller, conversation }: CompletionInput, prefersTarget: 
   prefersTarget
 })
 
+/** The account that stores the response which the conversation continues, then those that open the newest seal. */
+const preferencesOf = (
+  { caller: { owner }, conversation, model }: CompletionInput,
+  sealed: SealedCalls
+): ReadonlyArray<Preference> | undefined => {
+  const prefersTarget = model.options.sticky !== false
+  const holder = conversation.vendorFields?.continued?.heldBy
+  const maker = sealed.newestMaker(owner, conversation)
+  return holder === undefined && maker === undefined ? undefined : [
+    ...(holder === undefined ? [] : [{ maker: holder, isAccount: true, prefersTarget }]),
+    ...(maker === undefined ? [] : [{ maker, isAccount: false, prefersTarget }])
+  ]
+}
+
 /** The attempts of one completion. */
 export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   readonly caller: CompletionInput["caller"]
   readonly request: CompletionInput["request"]
   readonly sticky: Stickiness | undefined
+  readonly prefers: ReadonlyArray<Preference> | undefined
   readonly #input: CompletionInput
   readonly #options: CompletionAttemptOptions<A>
   #budget: RequestBudget | undefined
+  /** Paths of what the attempt left out of the request. */
+  #left: ReadonlyArray<string> = []
 
   constructor(input: CompletionInput, options: CompletionAttemptOptions<A>) {
     this.#input = input
@@ -89,6 +108,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     this.request = input.request
     const sticky = input.model.options.sticky ?? input.config.runtime.sticky
     this.sticky = sticky === false ? undefined : stickinessOf(input, sticky === "target")
+    this.prefers = preferencesOf(input, options.sealed)
   }
 
   get route(): Route {
@@ -172,6 +192,41 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     return Effect.flatMap(prepared, () => on(choose(), before))
   }
 
+  /** Names what the attempt leaves out of the request, in place of what the attempt before left out. */
+  #leaveOut(paths: ReadonlyArray<string>): void {
+    const { stats } = this.#input.request
+    for (const path of paths) noteIgnored(stats, path)
+    this.#left = [...this.#left, ...paths]
+  }
+
+  /** The whole conversation for the account of a lease, without what the account cannot open or find. */
+  #readable({ seals }: Driver, account: Maker): Conversation {
+    const { caller: { owner }, conversation, request: { stats } } = this.#input
+    const { sealed } = this.#options
+    // What a driver without seals ignores has been noted for its target, which has taken back the rest.
+    if (seals !== undefined) forgetIgnored(stats, this.#left)
+    this.#left = []
+    if (seals === undefined) return conversation
+    const isForeign = (seal: string): boolean => {
+      const maker = sealed.makerOf(owner, seal)
+      return maker !== undefined && !mayOpen(maker, account)
+    }
+    const { continued, seals: found } = conversation.vendorFields ?? {}
+    const holder = continued?.heldBy
+    if ((holder === undefined || mayOpen(holder, account)) && found?.some(isForeign) !== true) return conversation
+    const plain = seals.plain(conversation, isForeign)
+    if (plain === undefined) return conversation
+    this.#leaveOut(plain.left)
+    return plain.conversation
+  }
+
+  /** The conversation by the id of the response that it continues, if the server stores that for the account. */
+  #byId({ seals }: Driver, account: Maker): Conversation | undefined {
+    const { conversation } = this.#input
+    const holder = conversation.vendorFields?.continued?.heldBy
+    return holder !== undefined && isMaker(holder, account) ? seals?.byId(conversation) : undefined
+  }
+
   #begin(
     lease: Lease,
     driver: Driver,
@@ -185,7 +240,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     budget.isEmpty = true
     budget.isSent = false
     let produced = 0
-    const { caller: { owner }, config: { responses }, conversation } = input
+    const { caller: { owner }, config: { responses } } = input
     const start = (conversation: Conversation) => {
       const { stats } = input.request
       countPrompt(stats, budget, () => estimateConversation(conversation))
@@ -199,27 +254,40 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
         ? starting
         : Effect.flatMapEager(startCooperatively(estimate), () => starting)
     }
-    const started = sealed.isEmpty(owner)
-      ? start(conversation)
-      : Effect.flatMap(
-        startCooperatively(
-          sealed.restored(owner, conversation, responses.store_ttl_seconds * 1000, lease.upstream)
-        ),
-        start
+    const account = makerOf(lease)
+    const readable = this.#readable(driver, account)
+    const byId = this.#byId(driver, account)
+    const restored = sealed.isEmpty(owner) || byId !== undefined
+      ? undefined
+      : startCooperatively(sealed.restored(owner, readable, responses.store_ttl_seconds * 1000, account))
+    const begin = (started: ReturnType<typeof start>) =>
+      Effect.flatMap(
+        started,
+        ({ events, id, isOver }) =>
+          Effect.flatMap(
+            Pull.catchDone(peel(events, attempt), () => empty),
+            ([batch, rest]) =>
+              Effect.flatMapEager(checkFirst(batch, budget.isEmpty), (first) => {
+                input.request.stats.firstEventAt = deadlines.now()
+                input.request.followers.recording?.progressed()
+                return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, rest }))
+              })
+          )
       )
-    const first = Effect.flatMap(
-      started,
-      ({ events, id, isOver }) =>
-        Effect.flatMap(
-          Pull.catchDone(peel(events, attempt), () => empty),
-          ([batch, rest]) =>
-            Effect.flatMapEager(checkFirst(batch, budget.isEmpty), (first) => {
-              input.request.stats.firstEventAt = deadlines.now()
-              input.request.followers.recording?.progressed()
-              return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, rest }))
-            })
-        )
-    )
+    const { seals } = driver
+    /** Asks, and once more in plain form if the server refuses what another one has made, or has forgotten a response. */
+    const ask = (conversation: Conversation) => {
+      const begun = begin(start(byId ?? conversation))
+      return seals === undefined ? begun : Effect.catch(begun, (failure) => {
+        if (failure._tag !== "UpstreamFailure" || !seals.refused(failure)) return Effect.fail(failure)
+        const plain = seals.plain(conversation) ?? (byId && { conversation, left: [] })
+        if (plain === undefined) return Effect.fail(failure)
+        budget.isEmpty = true
+        this.#leaveOut(plain.left)
+        return begin(start(plain.conversation))
+      })
+    }
+    const first = restored === undefined ? ask(readable) : Effect.flatMap(restored, ask)
     const begun = withDeadline(
       first,
       deadlines,

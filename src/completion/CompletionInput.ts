@@ -6,6 +6,7 @@ import type { Caller } from "../accounts/Accounts.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import type { Maker } from "../domain/makers.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { Route } from "../domain/routes.ts"
 import type { Request } from "./Request.ts"
@@ -38,6 +39,8 @@ export type Batch = NonEmptyReadonlyArray<ReplyEvent>
 export interface CompletionOutput {
   /** The reply's id: the upstream session's. */
   readonly id: string
+  /** The account that answers, if its server can store the response; absent for other ones. */
+  readonly maker?: Maker | undefined
   /** The driver's name; `embedded` for the upstream inside the gateway. */
   readonly driver: string
   /**

@@ -1,12 +1,13 @@
 /**
  * What only the upstream reads of its calls, such as signatures of thinking, for callers whose style or client drops it: kept by
- * the caller and the call's id, and put back where the call returns without it.
+ * the caller and the call's id, and put back where the call returns without it. And who made each seal that has passed to a caller, by the
+ * caller and the seal's end.
  *
- * In memory: at most `mostCalls` calls of `mostBytes` in all, and none for longer than stored responses live. A full memory forgets
- * the oldest call of the caller that has the most, which takes a look at each caller.
+ * In memory: at most `mostCalls` calls and seals of `mostBytes` in all. None is kept for longer than stored responses live, and no seal for
+ * longer than a day. A full memory forgets the oldest one of the caller that has the most, which takes a look at each caller.
  *
- * Nodes of a shared store also write each call there, before the reply's events with it leave, and look up the calls that they do
- * not know. A node looks up a call once, and at most `mostLookedUp` calls of a request, those of the latest turns first.
+ * Nodes of a shared store also write each one there, before the reply's events with it leave, and look up those that they do not know. A
+ * node looks up each once, and at most `mostLookedUp` of a request, the latest ones first.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -14,6 +15,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { Conversation, Part, Turn } from "../domain/Conversation.ts"
 import type { JsonFields } from "../domain/json.ts"
+import { type Maker, mayOpen } from "../domain/makers.ts"
 import { ParsedObject } from "../domain/schemas.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
 import { isUnnamed, upstreamNamed } from "../domain/upstreamNames.ts"
@@ -29,6 +31,14 @@ const mostTurns = 1_000
 const lookedUpAtOnce = 8
 /** Characters of an id that is looked up. */
 const longestId = 200
+
+/** Characters at the end of a seal by which it is known. */
+const endOfSeal = 64
+/** Milliseconds for which the maker of a seal is known. */
+const sealLifetime = 86_400_000
+
+/** Stands for a seal among the ids of calls. */
+const idOfSeal = (seal: string): string => `seal ${seal.slice(-endOfSeal)}`
 
 /** Sealed fields of calls that all nodes read, by caller and call. */
 export interface SharedCalls {
@@ -46,26 +56,46 @@ export const CurrentSharedCalls = Context.Reference<SharedCalls | undefined>("mo
 interface Sealed {
   readonly upstream: string
   readonly fields: JsonFields
+  /** Where not every account of the upstream can read them: who can. */
+  readonly maker?: Maker | undefined
 }
 
-type SealedText = JsonFields | readonly [string, JsonFields]
+type Listed = readonly [upstream: string, fields: JsonFields, account?: string, organization?: string]
+type SealedText = JsonFields | Listed
 
-/** Fields of `default` alone, as nodes of earlier versions write and read them; others in a list after their upstream's name. */
-const encodeSealed = ({ fields, upstream }: Sealed): string =>
-  JSON.stringify(isUnnamed(upstream) ? fields : [upstream, fields])
+/**
+ * Fields of `default` alone, as nodes of earlier versions write and read them; others in a list after their upstream's name. That of a maker
+ * has its account and organisation besides.
+ */
+const encodeSealed = ({ fields, maker, upstream }: Sealed): string => {
+  if (maker === undefined) return JSON.stringify(isUnnamed(upstream) ? fields : [upstream, fields])
+  const { account, organization } = maker
+  return JSON.stringify([upstream, fields, account, ...(organization === undefined ? [] : [organization])])
+}
 
 const readSealed = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Union([Schema.Tuple([Schema.String, ParsedObject]), ParsedObject]))
+  Schema.fromJsonString(
+    Schema.Union([
+      Schema.Tuple([
+        Schema.String,
+        ParsedObject,
+        Schema.optionalKey(Schema.String),
+        Schema.optionalKey(Schema.String)
+      ]),
+      ParsedObject
+    ])
+  )
 )
 
-const isOfUpstream = (sealed: SealedText): sealed is readonly [string, JsonFields] => Array.isArray(sealed)
+const isListed = (sealed: SealedText): sealed is Listed => Array.isArray(sealed)
 
 /** What a node has written; none in the form of another version. */
 const decodeSealed = (text: string): Option.Option<Sealed> =>
-  Option.map(readSealed(text), (sealed) =>
-    isOfUpstream(sealed)
-      ? { upstream: sealed[0], fields: sealed[1] }
-      : { upstream: upstreamNamed(undefined), fields: sealed })
+  Option.map(readSealed(text), (sealed: SealedText) => {
+    if (!isListed(sealed)) return { upstream: upstreamNamed(undefined), fields: sealed }
+    const [upstream, fields, account, organization] = sealed
+    return { upstream, fields, ...(account === undefined ? {} : { maker: { upstream, account, organization } }) }
+  })
 
 interface Kept {
   readonly sealed: Sealed
@@ -107,11 +137,47 @@ export class SealedCalls {
     return this.#shared.put(owner, callId, text)
   }
 
-  /** The effect that looks up the unknown calls of a conversation. Returns `undefined` if all are known, or without a shared store. */
-  lookUp(owner: string, { turns }: Conversation): Effect.Effect<void> | undefined {
+  /** Keeps who made a seal, as `keep` keeps a call. */
+  keepMaker(owner: string, seal: string, maker: Maker): Effect.Effect<void> | undefined {
+    const { upstream } = maker
+    return this.keep(owner, idOfSeal(seal), { upstream, fields: {}, maker })
+  }
+
+  /** Who made a seal, as far as that is known. */
+  makerOf(owner: string, seal: string): Maker | undefined {
+    const kept = this.#owners.get(owner)?.calls.get(idOfSeal(seal))
+    return kept === undefined || this.#now() - kept.since >= sealLifetime ? undefined : kept.sealed.maker
+  }
+
+  /** Who made the newest seal of a conversation, or what was kept of its newest call. Looks at `mostTurns` turns. */
+  newestMaker(owner: string, { turns, vendorFields }: Conversation): Maker | undefined {
+    const of = this.#owners.get(owner)
+    if (of === undefined) return undefined
+    const seals = vendorFields?.seals ?? []
+    for (let i = seals.length - 1; i >= 0; i--) {
+      const maker = this.makerOf(owner, seals[i]!)
+      if (maker !== undefined) return maker
+    }
+    const first = Math.max(0, turns.length - mostTurns)
+    for (let i = turns.length - 1; i >= first; i--) {
+      for (const part of turns[i]!.parts) {
+        const maker = part._tag === "Call" ? of.calls.get(part.id)?.sealed.maker : undefined
+        if (maker !== undefined) return maker
+      }
+    }
+    return undefined
+  }
+
+  /** The effect that looks up the unknown calls and seals of a conversation; `undefined` if all are known, or without a shared store. */
+  lookUp(owner: string, { turns, vendorFields }: Conversation): Effect.Effect<void> | undefined {
     const shared = this.#shared
     if (shared === undefined) return undefined
     const unknown: Array<string> = []
+    const seals = vendorFields?.seals ?? []
+    for (let i = seals.length - 1; i >= 0 && unknown.length < mostLookedUp; i--) {
+      const id = idOfSeal(seals[i]!)
+      if (!this.#known.has(`${owner}\n${id}`)) unknown.push(id)
+    }
     const first = Math.max(0, turns.length - mostTurns)
     for (let i = turns.length - 1; i >= first && unknown.length < mostLookedUp; i--) {
       for (const part of turns[i]!.parts) {
@@ -155,12 +221,12 @@ export class SealedCalls {
     while (this.#count > mostCalls || this.#bytes > mostBytes) this.#forgetOne()
   }
 
-  /** The conversation with what an upstream sealed of its calls in the last `lifetime` milliseconds. */
+  /** The conversation with what an account may open of its calls, of the last `lifetime` milliseconds. */
   *restored(
     owner: string,
     conversation: Conversation,
     lifetime: number,
-    upstream: string
+    account: Maker
   ): Cooperative<Conversation> {
     const of = this.#owners.get(owner)
     if (of === undefined) return conversation
@@ -170,7 +236,7 @@ export class SealedCalls {
     for (const turn of conversation.turns) {
       if (slice.add(1, turn.parts.length)) yield slice.end()
       const parts = turn.role === "assistant"
-        ? turn.parts.map((part) => this.#restoredPart(owner, of, part, lifetime, upstream))
+        ? turn.parts.map((part) => this.#restoredPart(owner, of, part, lifetime, account))
         : turn.parts
       const isSame = parts.every((part, i) => part === turn.parts[i])
       isChanged ||= !isSame
@@ -189,7 +255,7 @@ export class SealedCalls {
     return this.#count === 0 || !this.#owners.has(owner)
   }
 
-  #restoredPart(owner: string, of: Owner, part: Part, lifetime: number, upstream: string): Part {
+  #restoredPart(owner: string, of: Owner, part: Part, lifetime: number, account: Maker): Part {
     if (part._tag !== "Call") return part
     const kept = of.calls.get(part.id)
     if (kept === undefined) return part
@@ -197,9 +263,9 @@ export class SealedCalls {
       this.#forget(owner, part.id)
       return part
     }
-    return kept.sealed.upstream === upstream
-      ? { ...part, sealed: { ...kept.sealed.fields, ...part.sealed } }
-      : part
+    const { fields, maker, upstream } = kept.sealed
+    const isReadable = maker === undefined ? upstream === account.upstream : mayOpen(maker, account)
+    return isReadable ? { ...part, sealed: { ...fields, ...part.sealed } } : part
   }
 
   #forget(owner: string, callId: string): void {

@@ -184,10 +184,10 @@ export class Attempts<B, A> {
   }
 
   #leaseOptions({ candidates, stay }: Step, mayHold: boolean): LeaseOptions {
-    const { isImpatient = false, request: { id, style }, route, sticky } = this.#work
+    const { isImpatient = false, prefers, request: { id, style }, route, sticky } = this.#work
     const { avoid, tries } = this.#tried
     const targets = this.#served(candidates.map((index) => this.#targets[index]!))
-    const asked = { avoid, stay, style, sticky, request: id, targets }
+    const asked = { avoid, stay, style, sticky, prefers, request: id, targets }
     if (this.#isAlone) return { ...asked, patience: isImpatient ? 0 : undefined }
     const { spread, wait } = route.options
     // Only the first choice may hold the request.

@@ -4,6 +4,7 @@
  */
 import { TokenCounter } from "../domain/estimateTokens.ts"
 import type { JsonFields } from "../domain/json.ts"
+import { collectSeals } from "../domain/makers.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import * as Reply from "../domain/ReplyEvent.ts"
 import { ExtraFold, isContentPlace, isEventPlace } from "../domain/replyExtras.ts"
@@ -26,6 +27,8 @@ export interface FinishOptions {
   readonly callId: (index: number) => string
   /** Keeps the fields of a call that only the upstream reads, for the requests that send the call back. */
   readonly keepSealed?: ((callId: string, sealed: JsonFields) => void) | undefined
+  /** Keeps who made a seal that the reply has. */
+  readonly keepSeal?: ((seal: string) => void) | undefined
   /** Estimates the prompt's tokens if the upstream does not report them. */
   readonly promptTokens: () => number
 }
@@ -196,12 +199,21 @@ class ReplyFinisher implements FinishMachine {
   }
   /** An item shows the reply. What the server says before its first item waits for it. */
   #event(part: UpstreamExtra, out: Array<ReplyEvent>): void {
+    if (part.at === "item") this.#keepSeals(part.value)
     if (part.at === "item" || (this.#extras?.length ?? 0) >= mostBefore) this.#show(out)
     if (this.#hasShown) out.push(Reply.ReplyExtra(part.family, part.at, part.value))
     else {
       this.#extras ??= []
       this.#extras.push(part)
     }
+  }
+  /** Keeps who made the seals of an item, which are whole at its end. */
+  #keepSeals({ item, type }: JsonFields): void {
+    const { keepSeal } = this.#options
+    if (keepSeal === undefined || type !== "response.output_item.done" || item === undefined) return
+    const seals: Array<string> = []
+    collectSeals(item, seals)
+    for (const seal of seals) keepSeal(seal)
   }
   #content({ at, family, value }: UpstreamExtra, out: Array<ReplyEvent>): void {
     const { reasoning_details: details, ...rest } = value

@@ -30,6 +30,13 @@ export const noteIgnored = (stats: Noted, path: string): void => {
   else ignored.push(name)
 }
 
+/** Takes back what was noted, for what has an effect after all. */
+export const forgetIgnored = (stats: Noted, paths: ReadonlyArray<string>): void => {
+  if (paths.length === 0) return
+  const names = new Set(paths.map(shown))
+  stats.ignored = stats.ignored?.filter((name) => !names.has(name))
+}
+
 /** Notes that so many more parts had no effect. */
 export const noteMoreIgnored = (stats: Noted, count: number): void => {
   stats.ignoredMore += count

@@ -13,6 +13,7 @@ import type * as Stream from "effect/Stream"
 import type { Lease } from "../accounts/Accounts.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import type { Maker } from "../domain/makers.ts"
 import { CallArguments, ReasoningDelta, type ReplyEvent, type ReplyExtra, TextDelta } from "../domain/ReplyEvent.ts"
 import { type ChunkPull, mapPull } from "../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -21,6 +22,7 @@ import { countFailure } from "./AttemptsRecord.ts"
 import type { Batch, CompletedReply, CompletionOutput } from "./CompletionInput.ts"
 import type { Request } from "./Request.ts"
 import { noteFailure, type RequestStats } from "./RequestStats.ts"
+import { makerOf } from "./startReply.ts"
 import { noteUnshown } from "./unshownExtras.ts"
 
 /** A reply that has started. */
@@ -136,18 +138,22 @@ const eventsOf = (
   })
 }
 
+/** The account of a lease whose server can store responses. */
+const storing = (lease: Lease): Maker | undefined => lease.driver.seals === undefined ? undefined : makerOf(lease)
+
 /** The reply as a stream, for one reader. */
 export const streamOf = (reply: OpenReply): CompletionOutput => ({
   id: reply.id,
   driver: reply.driver,
+  maker: storing(reply.lease),
   events: reply.rest.pipe(mapPull((rest) => eventsOf(reply, reply.span.inSpan(rest))))
 })
 
 /** The reply in one piece. */
 export const wholeOf = (reply: OpenReply): Effect.Effect<CompletedReply> => {
-  const { driver, first, id } = reply
+  const { driver, first, id, lease } = reply
   noteEvents(first, reply)
-  const whole = Effect.succeed({ id, driver, events: first })
+  const whole = Effect.succeed({ id, driver, maker: storing(lease), events: first })
   return closeAttempt(reply, Exit.void, (wait) => wait === undefined ? whole : Effect.andThen(wait, whole))
 }
 

@@ -12,6 +12,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import type { Maker } from "../domain/makers.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { compileStopSequences } from "../domain/stream/stopSequences.ts"
@@ -53,6 +54,13 @@ interface ReplyInput {
   /** The lease's driver, or the one that it chose for the request. */
   readonly driver: Driver
 }
+
+/** The account of a lease, as what it makes is compared with. */
+export const makerOf = ({ accountHash = "", organization, upstream }: Lease): Maker => ({
+  upstream,
+  account: accountHash,
+  organization: organization()
+})
 
 const violation = (conversation: Conversation): GatewayError =>
   gatewayError(
@@ -147,7 +155,8 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           request.stats.continues++
         }
       }),
-      ({ events, id, isOver = mayTakeAWhile }) => {
+      ({ events, id, isOver = mayTakeAWhile, organization }) => {
+        if (organization !== undefined) lease.learnOrganization(organization)
         const { tools } = conversation
         const enabled = toolsEnabled(conversation)
         const singleCall = enabled && !conversation.parallelToolCalls && !isWholeFor(conversation, driver.family)
@@ -155,6 +164,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         const isLate = isLong(conversation) && conversation.stop.length === 0 && !singleCall
         const callId = callIds()
         const writes = new Writes()
+        const maker = driver.seals === undefined ? undefined : makerOf(lease)
         const assembly = assembleReply({
           sieve: enabled ? sieve({ tools, callId }) : undefined,
           reasoningCalls: enabled ? () => new ReasoningCalls(tools) : undefined,
@@ -165,7 +175,8 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           addCall: () => budget.addCall(),
           callId,
           keepSealed: (callId, fields) =>
-            writes.add(sealed.keep(caller.owner, callId, { upstream: lease.upstream, fields })),
+            writes.add(sealed.keep(caller.owner, callId, { upstream: lease.upstream, fields, maker })),
+          keepSeal: maker && ((seal) => writes.add(sealed.keepMaker(caller.owner, seal, maker))),
           promptTokens: () => estimateConversation(conversation)
         })
         request.stats.soFar = assembly

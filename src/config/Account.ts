@@ -35,6 +35,8 @@ export interface Account {
   readonly note: string
   /** An address, which may contain a password, or `direct`; `undefined` for the upstream's. */
   readonly proxy: Redacted.Redacted<string> | undefined
+  /** Names those whose seals it opens; `undefined` if unset. */
+  readonly organization: string | undefined
   /** Normal forms of all names of the account (`identityKeys`); of a token in the environment, as it is written, then as it is. */
   readonly identity: ReadonlyArray<string>
 }
@@ -102,6 +104,7 @@ const toAccount = (raw: unknown, index: number, variables: Variables): Result.Re
     disabled: entry.disabled ?? false,
     note: entry.note ?? "",
     proxy: proxyAt(entry.proxy, `accounts[${index}].proxy`, variables, faults),
+    organization: blankToUndefined(entry.organization),
     identity: token === undefined || !hasReferences(entry.token)
       ? identity
       : withOthers(identity, identityKeys({ ...entry, token: Redacted.value(token) }, sha256Hex))

@@ -81,6 +81,13 @@ export const AccountEntry = group({
   proxy: Schema.optionalKey(
     described(text, "Proxy of this account's requests, or `direct` to use none. Unset: the upstream's.")
   ),
+  organization: Schema.optionalKey(
+    described(
+      text.check(Schema.isMaxLength(longestNote, { message: `must have at most ${longestNote} characters` })),
+      "Accounts of one upstream with the same text open one another's sealed thinking. Unset: what the server says in the header " +
+        "`openai-organization`, else the account alone."
+    )
+  ),
   note: Schema.optionalKey(
     text.check(Schema.isMaxLength(longestNote, { message: `must have at most ${longestNote} characters` }))
   )

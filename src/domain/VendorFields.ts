@@ -3,10 +3,20 @@
  * family sends them back as they came; for other drivers `x-gateway-ignored` lists them, unless they are ignorable.
  */
 import type { Json, JsonFields } from "./json.ts"
+import type { Maker } from "./makers.ts"
 import { isFields } from "./replyExtras.ts"
 
 /** The vendor contracts that styles and drivers speak. */
 export type FamilyName = "openai" | "responses" | "messages" | "generate"
+
+/** A stored response that a request continues. */
+export interface ContinuedResponse {
+  readonly id: string
+  /** The number of its items, with which the conversation begins. */
+  readonly items: number
+  /** The account by which its server stores it; absent if only the gateway has it, or if the new items refer to others. */
+  readonly heldBy?: Maker | undefined
+}
 
 /** The vendor fields of one element: a part, a turn, a tool, or the whole request. */
 export interface VendorFields {
@@ -22,6 +32,10 @@ export interface VendorFields {
   readonly continues?: true
   /** Of a whole request: headers of the vendor's contract that a driver of the family sends too, by their names in lower case. */
   readonly headers?: { readonly [name: string]: string }
+  /** Of a whole request: the seals of its items, in their order. */
+  readonly seals?: ReadonlyArray<string>
+  /** Of a whole request: the stored response that it continues. */
+  readonly continued?: ContinuedResponse
 }
 
 /** True if the element is sent whole to a driver of the family, as its caller wrote it. */

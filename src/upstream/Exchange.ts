@@ -36,7 +36,7 @@ export interface ConnectionSettings {
 
 /** An HTTP request. */
 export interface ExchangeRequest {
-  readonly method: "GET" | "POST"
+  readonly method: "DELETE" | "GET" | "POST"
   /** Scheme, host and port. */
   readonly origin: string
   /** Path and query. */

@@ -105,6 +105,8 @@ export interface CompletionReply {
    * early end (interruption, or the end of the scope) stops the upstream, best effort.
    */
   readonly events: Stream.Stream<UpstreamEvent, UpstreamFailure>
+  /** The organisation of the credential, as the server says it. */
+  readonly organization?: string | undefined
   /** True if the upstream needs no stop request, so that leaving takes no time. Without it, leaving may take a while. */
   readonly isOver?: (() => boolean) | undefined
 }
@@ -213,6 +215,28 @@ export interface Sends {
   readonly vendorFields?: ((name: string, path: string) => boolean) | undefined
 }
 
+/** A conversation without what its server cannot read or find. */
+export interface PlainConversation {
+  readonly conversation: Conversation
+  /** The paths of what was left out, in the caller's request. */
+  readonly left: ReadonlyArray<string>
+}
+
+/** What of a conversation only its maker can read or find: seals, ids of items, stored responses. */
+export interface Seals {
+  /** True for a refusal of that. */
+  readonly refused: (failure: UpstreamFailure) => boolean
+  /** The conversation without seals that are foreign, which are all without `isForeign`; `undefined` if it has none. */
+  readonly plain: (
+    conversation: Conversation,
+    isForeign?: ((seal: string) => boolean) | undefined
+  ) => PlainConversation | undefined
+  /** The conversation as the id of the stored response that it continues, and the new items alone; `undefined` without new items. */
+  readonly byId: (conversation: Conversation) => Conversation | undefined
+  /** Deletes a stored response. */
+  readonly forget: (token: string | undefined, id: string) => Effect.Effect<void, UpstreamFailure>
+}
+
 /** The driver of the API that serves a request. */
 export const servingDriver = (driver: Driver, model: UpstreamModel, conversation: Conversation, now: number): Driver =>
   driver.choose?.(model, conversation, now) ?? driver
@@ -247,6 +271,8 @@ export interface Driver {
   /** A completion needs no credential. */
   readonly isAnonymous: boolean
   readonly sends: Sends
+  /** Absent where servers seal nothing. */
+  readonly seals?: Seals | undefined
   /**
    * Model ids beyond the four native ones, in configured order. Informational: callers may use those of `upstream.models`.
    */

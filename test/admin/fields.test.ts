@@ -72,8 +72,16 @@ const bodies = [
   { method: "POST", path: "/admin/import", body: lists },
   { method: "POST", path: "/admin/keys", body: { key: "new-key" } },
   { method: "POST", path: "/admin/accounts", body: account },
-  { method: "POST", path: "/admin/accounts", body: { upstream: "gpu", token: "t", note: "n", proxy: "direct" } },
-  { method: "PATCH", path: "/admin/accounts/a@x.org", body: { disabled: false, note: "n", proxy: "direct" } },
+  {
+    method: "POST",
+    path: "/admin/accounts",
+    body: { upstream: "gpu", token: "t", note: "n", proxy: "direct", organization: "o" }
+  },
+  {
+    method: "PATCH",
+    path: "/admin/accounts/a@x.org",
+    body: { disabled: false, note: "n", proxy: "direct", organization: "o" }
+  },
   { method: "POST", path: "/admin/upstreams", body: { name: "other", ...upstream } },
   { method: "PATCH", path: "/admin/upstreams/gpu", body: upstream },
   { method: "POST", path: "/admin/upstreams/test", body: { upstream, key: "k" } },
@@ -155,7 +163,8 @@ describe("an admin request with arbitrary JSON in any field", () => {
         ).chain((endpoint) => hostileBodies(endpoint.body).map((body) => ({ ...endpoint, body }))),
         async ({ body, method, path }) => {
           const answer = await call(method, path, { body })
-          assert.include([200, 400, 401, 429], answer.status, answer.text)
+          // An accepted list of accounts lacks the account of later requests.
+          assert.include([200, 400, 401, 404, 429], answer.status, answer.text)
         }
       ),
       { numRuns: runs(300) }

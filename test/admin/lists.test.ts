@@ -176,6 +176,7 @@ describe("the account list", () => {
     disabled: false,
     note: "",
     proxy: undefined,
+    organization: undefined,
     identity: [`user${index}@x.org`, ...(index % 2 === 0 ? [`+861380000${String(index).padStart(4, "0")}`] : [])]
   })
   const everything = { page: undefined, page_size: undefined, q: undefined }

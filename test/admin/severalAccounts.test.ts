@@ -130,6 +130,30 @@ describe("accounts of several upstreams in the admin API", () => {
     assert.match(wrong.detail, /accounts\[3\]\.proxy must be written with its user information/)
   })
 
+  it("may name their organisation", async () => {
+    await start()
+    await ok("POST", "/admin/accounts", { upstream: "gpu", email: "new@x.org", token: "t", organization: " team " })
+    const named = async (account: string) => {
+      const { items } = await ok("GET", "/admin/accounts?upstream=gpu")
+      const found = (items as ReadonlyArray<Record<string, unknown>>).find(({ identifier }) => identifier === account)
+      return found?.["organization"]
+    }
+    assert.strictEqual(await named("new@x.org"), "team")
+    await ok("PATCH", path("gpu/b@x.org"), { organization: "team" })
+    assert.strictEqual(await named("b@x.org"), "team")
+    const before = await rawAccounts()
+    await ok("POST", "/admin/config", await ok("GET", "/admin/config"))
+    assert.deepStrictEqual(await rawAccounts(), before)
+    await ok("PATCH", path("gpu/b@x.org"), { organization: null })
+    assert.isUndefined(await named("b@x.org"))
+    for (const method of ["POST", "PATCH"]) {
+      const body = { ...(method === "POST" ? { token: "u", upstream: "gpu" } : {}), organization: "x".repeat(201) }
+      const answer = await call(method, method === "POST" ? "/admin/accounts" : path("gpu/b@x.org"), { body })
+      assert.strictEqual(answer.status, 400)
+      assert.match(answer.detail, /organization must have at most 200 characters/)
+    }
+  })
+
   it("posted back as the configuration shows them, change nothing", async () => {
     await start()
     const before = await rawAccounts()

@@ -74,6 +74,34 @@ describe("stored responses of two nodes", () => {
       assert.deepStrictEqual(yield* one.held, { count: 0, bytes: 0 })
     }))
 
+  it.live("say by which account a server has them too, whatever their bodies end with", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* responses(server, "one")
+      const other = yield* responses(server, "other")
+      const heldBy = (organization?: string) => ({ upstream: "gpu", account: "0123456789ab", organization })
+      const bodies = [
+        "{\"status\":\"completed\"}",
+        "{\"a\":1,\"held_by\":[\"x\",\"y\"]}",
+        "{\"a\":1,\"held_by\":null}",
+        "{\"a\":1,\"held_by\":3}",
+        "{\"a\":{\"b\":1,\"held_by\":[\"x\",\"y\"]}}"
+      ]
+      for (const [i, body] of bodies.entries()) {
+        for (const holder of [undefined, heldBy(), heldBy("a \"team\",\"held_by\":null}")]) {
+          const id = `resp_${i}`
+          const stored = response(id, body)
+          const expected = holder === undefined ? stored : { ...stored, heldBy: holder }
+          yield* one.put("alice", expected)
+          assert.deepStrictEqual(yield* other.get("alice", id), expected)
+          const open = one.openUnsafe("alice", stored)
+          open.finalizeUnsafe(body, holder)
+          yield* open.written()!
+          assert.deepStrictEqual(yield* other.get("alice", id), expected)
+        }
+      }
+    }))
+
   it.live("are stored before their id is sent, and stored again before the final event is sent", () =>
     Effect.gen(function*() {
       const server = yield* settledServer

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SealedCalls } from "../../src/completion/SealedCalls.ts"
 import type { Conversation } from "../../src/domain/Conversation.ts"
+import type { Maker } from "../../src/domain/makers.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 
 const conversation = (...ids: ReadonlyArray<string>): Conversation => ({
@@ -18,12 +19,14 @@ const minute = 60_000
 
 const ofDefault = (fields: { readonly x: number | string }) => ({ upstream: "default", fields })
 
+const account = (upstream: string, account = "", organization?: string): Maker => ({ upstream, account, organization })
+
 describe("what is kept of calls", () => {
   const start = () => {
     let now = 0
     const calls = new SealedCalls(() => now)
     const restored = (owner: string, ...ids: ReadonlyArray<string>) =>
-      runSync(calls.restored(owner, conversation(...ids), minute, "default")).turns[0]!.parts
+      runSync(calls.restored(owner, conversation(...ids), minute, account("default"))).turns[0]!.parts
         .map((part) => part._tag === "Call" ? part.sealed : undefined)
     return { calls, restored, pass: (millis: number) => void (now += millis) }
   }
@@ -41,7 +44,7 @@ describe("what is kept of calls", () => {
     calls.keep("a", "1", { upstream: "gpu", fields: { x: 1 } })
     calls.keep("a", "2", ofDefault({ x: 2 }))
     assert.deepStrictEqual(restored("a", "1", "2"), [undefined, { x: 2 }])
-    const { parts } = runSync(calls.restored("a", conversation("1", "2"), minute, "gpu")).turns[0]!
+    const { parts } = runSync(calls.restored("a", conversation("1", "2"), minute, account("gpu"))).turns[0]!
     assert.deepStrictEqual(parts.map((part) => part._tag === "Call" && part.sealed), [{ x: 1 }, undefined])
   })
 
@@ -82,7 +85,7 @@ describe("calls that other nodes may know", () => {
         })
     })
     const restored = (owner: string, id: string) =>
-      runSync(calls.restored(owner, conversation(id), minute, "default")).turns[0]!.parts[0]!
+      runSync(calls.restored(owner, conversation(id), minute, account("default"))).turns[0]!.parts[0]!
     return { asked, calls, kept, restored, state }
   }
 
@@ -135,5 +138,107 @@ describe("calls that other nodes may know", () => {
       yield* calls.keep("a", "2", { upstream: "gpu", fields: { x: 2 } })!
       assert.strictEqual(kept.get("a 2"), "[\"gpu\",{\"x\":2}]")
       assert.isUndefined(calls.lookUp("a", conversation("1")))
+    }))
+})
+
+/** A conversation of whose items only the seals count. */
+const sealedBy = (...seals: ReadonlyArray<string>): Conversation => ({
+  ...conversation(),
+  turns: [],
+  vendorFields: { vendor: "responses", fields: {}, wholeElement: true, seals }
+})
+
+describe("the maker of a seal", () => {
+  const day = 86_400_000
+  const seal = (end: string) => `${"x".repeat(200)}${end.padStart(64, "-")}`
+
+  it("is known by the caller and the end of the seal, for a day", () => {
+    let now = 0
+    const calls = new SealedCalls(() => now)
+    calls.keepMaker("a", seal("1"), account("gpu", "one", "team"))
+    assert.deepStrictEqual(calls.makerOf("a", `other${seal("1")}`), account("gpu", "one", "team"))
+    assert.isUndefined(calls.makerOf("a", seal("2")))
+    assert.isUndefined(calls.makerOf("b", seal("1")))
+    now = day - 1
+    assert.isDefined(calls.makerOf("a", seal("1")))
+    now = day
+    assert.isUndefined(calls.makerOf("a", seal("1")))
+  })
+
+  it("counts among the kept calls, of which the oldest are forgotten", () => {
+    const calls = new SealedCalls(() => 0)
+    for (let i = 0; i < 10_001; i++) calls.keepMaker("a", seal(`${i}`), account("gpu", "one"))
+    assert.isUndefined(calls.makerOf("a", seal("0")))
+    assert.isDefined(calls.makerOf("a", seal("1")))
+  })
+
+  it("is the newest one that is known, also of a call", () => {
+    const calls = new SealedCalls(() => 0)
+    assert.isUndefined(calls.newestMaker("a", sealedBy(seal("1"))))
+    calls.keepMaker("a", seal("1"), account("gpu", "one"))
+    calls.keepMaker("a", seal("2"), account("gpu", "two"))
+    assert.strictEqual(calls.newestMaker("a", sealedBy(seal("1"), seal("2"), seal("3")))?.account, "two")
+    assert.strictEqual(calls.newestMaker("a", sealedBy(seal("2"), seal("1")))?.account, "one")
+    calls.keep("a", "call", { upstream: "gpu", fields: {}, maker: account("gpu", "three") })
+    assert.strictEqual(calls.newestMaker("a", conversation("call", "other"))?.account, "three")
+  })
+
+  it("decides who gets what was kept of a call", () => {
+    const calls = new SealedCalls(() => 0)
+    const kept = (maker: Maker) => {
+      calls.keep("a", "1", { upstream: "gpu", fields: { x: 1 }, maker })
+      return (account: Maker) => {
+        const [part] = runSync(calls.restored("a", conversation("1"), minute, account)).turns[0]!.parts
+        return part?._tag === "Call" && part.sealed !== undefined
+      }
+    }
+    const alone = kept(account("gpu", "one"))
+    assert.deepStrictEqual(
+      [account("gpu", "one", "x"), account("gpu", "two"), account("gpu", "two", "x"), account("hosted", "one")].map(
+        alone
+      ),
+      [true, false, false, false]
+    )
+    const team = kept(account("gpu", "one", "team"))
+    const others = [account("gpu", "two", "team"), account("gpu", "two", "other"), account("hosted", "two", "team")]
+    assert.deepStrictEqual(others.map(team), [true, false, false])
+    // Nothing is known of an account that has not answered yet.
+    assert.isTrue(team(account("gpu", "two")))
+  })
+
+  it.effect("is read by other nodes, which look up each seal once", () =>
+    Effect.gen(function*() {
+      const kept = new Map<string, string>()
+      const asked: Array<string> = []
+      const shared = {
+        put: (owner: string, id: string, text: string) => Effect.sync(() => void kept.set(`${owner} ${id}`, text)),
+        get: (owner: string, id: string) =>
+          Effect.sync(() => {
+            asked.push(id)
+            return kept.get(`${owner} ${id}`)
+          })
+      }
+      const [one, other] = [new SealedCalls(() => 0, shared), new SealedCalls(() => 0, shared)]
+      yield* one.keepMaker("a", seal("1"), account("gpu", "one", "team"))!
+      yield* one.keepMaker("a", seal("2"), account("default", "two"))!
+      const sealed = sealedBy(seal("1"), seal("2"), seal("3"))
+      yield* other.lookUp("a", sealed)!
+      assert.deepStrictEqual(other.makerOf("a", seal("1")), account("gpu", "one", "team"))
+      assert.deepStrictEqual(other.makerOf("a", seal("2")), account("default", "two"))
+      assert.isUndefined(other.makerOf("a", seal("3")))
+      assert.strictEqual(asked.length, 3)
+      assert.isUndefined(other.lookUp("a", sealed))
+    }))
+
+  it.effect("is looked up for the newest seals of a request", () =>
+    Effect.gen(function*() {
+      const asked: Array<string> = []
+      const calls = new SealedCalls(() => 0, {
+        put: () => Effect.void,
+        get: (_, id) => Effect.sync(() => void asked.push(id))
+      })
+      yield* calls.lookUp("a", sealedBy(...Array.from({ length: 40 }, (_, i) => seal(`${i}`))))!
+      assert.strictEqual(asked.length, 32)
+      assert.isTrue(asked[0]!.endsWith("-39"))
     }))
 })

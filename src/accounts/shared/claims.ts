@@ -71,6 +71,8 @@ export interface Claim {
   readonly style: string
   /** The conversation that prefers the account which answered it last. */
   readonly sticky: Stickiness | undefined
+  /** The accounts that the request prefers before that one, in order: their pools, names, and `1` if the target is preferred too. */
+  readonly prefers: ReadonlyArray<readonly [pool: string, account: string, prefersTarget: "0" | "1"]>
   /** Whether a pool still serves the claim, by the configuration in effect. */
   readonly isServed: (pool: string) => boolean
 }
@@ -150,9 +152,16 @@ const acquireArguments = (claim: Claim): ReadonlyArray<string> => {
   const args = request === undefined || other === undefined
     ? ["", most, "", style, JSON.stringify(choiceOf(claim, hold > 0))]
     : [request, most, other, style]
-  const { sticky } = claim
-  if (sticky?.isContinued !== true) return args
-  return [...args, ...(args.length === 4 ? [""] : []), sticky.key, sticky.prefersTarget ? "1" : ""]
+  const { prefers, sticky } = claim
+  const isSticky = sticky?.isContinued === true
+  if (!isSticky && prefers.length === 0) return args
+  return [
+    ...args,
+    ...(args.length === 4 ? [""] : []),
+    isSticky ? sticky.key : "",
+    isSticky && sticky.prefersTarget ? "1" : "",
+    ...(prefers.length === 0 ? [] : [prefers.map((each) => each.join(" ")).join(" ")])
+  ]
 }
 
 /** Makes the claims of a node. `now` is a monotonic clock in milliseconds. */

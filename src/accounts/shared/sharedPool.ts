@@ -18,6 +18,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { anonymousKey } from "../../config/sharedAccounts.ts"
 import { SharedRevision } from "../../config/SharedRevision.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
+import { isOfMaker } from "../../domain/makers.ts"
 import { servesModel } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
@@ -51,6 +52,9 @@ const restoresAtOnce = 100
 
 /** The reports of a lease that has shown nothing. */
 const nothingSeen: Omit<Taken, "held"> = { verdict: noVerdict, upstream: [], sticky: undefined }
+
+/** Accounts that the store looks at for one request. */
+const mostPreferred = 64
 
 const makeSharedCore = Effect.fnUntraced(function*(
   shell: PoolShell<SharedTokens>
@@ -159,6 +163,27 @@ const makeSharedCore = Effect.fnUntraced(function*(
     })
   )
 
+  /** The accounts that a request prefers, by the knowledge of this node: `mostPreferred` at most. */
+  const preferredBy = ({ prefers = [], targets }: LeaseOptions): Claim["prefers"] => {
+    const found: Array<Claim["prefers"][number]> = []
+    for (const { isAccount, maker, prefersTarget } of prefers) {
+      const { upstream } = maker
+      if (targets?.some((target) => target.upstream === upstream) === false) continue
+      const own = found.length
+      for (const [name, account] of byName) {
+        const { hash, organization } = account
+        if (account.upstream !== upstream || found.length >= mostPreferred) continue
+        const isSame = hash === maker.account
+        if (!isSame && (isAccount || !isOfMaker(maker, { upstream, account: hash, organization }))) continue
+        const entry = [upstream, name, prefersTarget ? "1" : "0"] as const
+        // The account itself comes before the others of its organisation.
+        if (isSame) found.splice(own, 0, entry)
+        else found.push(entry)
+      }
+    }
+    return found
+  }
+
   /** What a caller asks for; an error if no upstream can be asked. */
   const claimOf = (caller: Caller, options: LeaseOptions): Effect.Effect<Claim, GatewayError | NoGrant> =>
     Effect.suspend((): Effect.Effect<Claim, GatewayError | NoGrant> => {
@@ -173,6 +198,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         patience: patience ?? request_timeouts.queue * 1_000,
         style: style.replaceAll(/\s/g, ""),
         sticky: options.sticky,
+        prefers: preferredBy(options),
         isServed: (pool) => isServed(pool, options)
       })
       if (caller._tag === "Direct") return Effect.succeed(claim(upstreams.map((pool) => ({ pool, request: "D" }))))

@@ -22,7 +22,10 @@ export const AccountView = Schema.Struct({
   has_password: Schema.Boolean,
   has_token: Schema.Boolean,
   token_preview: Schema.String.annotate({ description: "The beginning of the token, then `...`." }),
-  proxy: Schema.optionalKey(Schema.String).annotate({ description: "Proxy of the account, without its password." })
+  proxy: Schema.optionalKey(Schema.String).annotate({ description: "Proxy of the account, without its password." }),
+  organization: Schema.optionalKey(Schema.String).annotate({
+    description: "Accounts with the same one open one another's seals."
+  })
 }).annotate({ identifier: "Account" })
 
 /** An account and its state in the pool. */
@@ -96,16 +99,22 @@ export const AddAccountRequest = Schema.Struct({
   token: optional(Schema.String).annotate({ description: "An upstream session token; never returned." }),
   note: optional(Schema.String),
   upstream: optional(Schema.String).annotate({ description: "Name of its upstream; by default `default`." }),
-  proxy: optional(Schema.String).annotate({ description: "Proxy of the account, or `direct`." })
+  proxy: optional(Schema.String).annotate({ description: "Proxy of the account, or `direct`." }),
+  organization: optional(Schema.String).annotate({
+    description: "Accounts with the same one open one another's seals."
+  })
 }).annotate({ identifier: "AddAccountRequest" })
 
 const AccountsReply = Schema.Struct({ success: Schema.Boolean, total_accounts: Schema.Int, ...lasting })
 
-/** Body of `PATCH /admin/accounts/{identifier}`: at least one field. An empty note removes it, `null` removes the proxy. */
+/** Body of `PATCH /admin/accounts/{identifier}`: at least one field. An empty note removes it, `null` a proxy or an organization. */
 export const PatchAccountRequest = Schema.Struct({
   disabled: Schema.optionalKey(Schema.Boolean),
   note: Schema.optionalKey(Schema.String),
-  proxy: optional(Schema.String).annotate({ description: "Proxy of the account, or `direct`." })
+  proxy: optional(Schema.String).annotate({ description: "Proxy of the account, or `direct`." }),
+  organization: optional(Schema.String).annotate({
+    description: "Accounts with the same one open one another's seals."
+  })
 }).annotate({ identifier: "PatchAccountRequest" })
 
 /** The account as the list shows it. */
@@ -280,7 +289,7 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     payload: PatchAccountRequest,
     success: PatchAccountReply
   }).annotateMerge(documented({
-    summary: "Disable or enable an account, or change its note or proxy",
+    summary: "Disable or enable an account, or change its note, proxy or organization",
     description:
       "A disabled account gets no new requests; running ones finish. The upstream of an account cannot be changed.",
     errors: [...changing, "not_found"],

@@ -22,7 +22,8 @@ export const viewAccount = (account: Account, { route_table }: GatewayConfig): t
   has_password: account.password !== undefined,
   has_token: account.token !== undefined,
   token_preview: account.token === undefined ? "" : tokenPreview(Redacted.value(account.token)),
-  ...(account.proxy === undefined ? {} : { proxy: shownProxy(account.proxy)! })
+  ...(account.proxy === undefined ? {} : { proxy: shownProxy(account.proxy)! }),
+  ...(account.organization === undefined ? {} : { organization: account.organization })
 })
 
 /** An account with its facts in the pool; they are `undefined` if a concurrent change has removed it from the pool. */

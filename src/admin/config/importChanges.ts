@@ -51,8 +51,8 @@ const keyEntries = Effect.fnUntraced(function*(config: GatewayConfig) {
 
 const secret = (value: Redacted.Redacted<string> | undefined) => value === undefined ? null : Redacted.value(value)
 
-const contentOf = ({ disabled, email, mobile, note, password, proxy, token }: Account): string =>
-  JSON.stringify([email, mobile, secret(password), secret(token), disabled, note, secret(proxy)])
+const contentOf = ({ disabled, email, mobile, note, organization, password, proxy, token }: Account): string =>
+  JSON.stringify([email, mobile, secret(password), secret(token), disabled, note, secret(proxy), organization])
 
 const accountEntries = Effect.fnUntraced(function*({ accounts }: GatewayConfig) {
   const entries = new Map<string, Entry>()

@@ -68,7 +68,7 @@ export class AccountEntries extends Context.Service<AccountEntries, {
           return { ...saved, account: saved.config.account_table.index.get(identity[0]!) }
         }),
         mark: Effect.fnUntraced(function*(identifier, marks, options) {
-          if (marks.disabled === undefined && marks.note === undefined && marks.proxy === undefined) {
+          if (Object.values(marks).every((mark) => mark === undefined)) {
             return yield* invalidRequest("disabled or note is required", "disabled")
           }
           const saved = yield* edited(identifier, (entry) => markAccount(entry, marks), options)

@@ -23,13 +23,16 @@ export interface NewAccount {
   readonly upstream?: string | null | undefined
   /** Its own proxy, or `direct`. */
   readonly proxy?: string | null | undefined
+  /** Accounts with the same one open one another's seals. */
+  readonly organization?: string | null | undefined
 }
 
-/** Marks of an account. An absent one stays; an empty note, and a proxy that is `null`, are removed. */
+/** Marks of an account. An absent one stays; an empty note, and a proxy or an organization that is `null`, are removed. */
 export interface AccountMarks {
   readonly disabled?: boolean | undefined
   readonly note?: string | undefined
   readonly proxy?: string | null | undefined
+  readonly organization?: string | null | undefined
 }
 
 /** The error for an account that is not configured. */
@@ -49,7 +52,7 @@ export const accountIn = (table: AccountTable, name: string): Result.Result<Acco
 export const newAccount = (body: NewAccount): Result.Result<RawConfig, GatewayError> => {
   const [email, mobile, token] = [given(body.email), given(body.mobile), given(body.token)]
   const [password, note] = [body.password || undefined, body.note || undefined]
-  const [upstream, proxy] = [given(body.upstream), given(body.proxy)]
+  const [upstream, proxy, organization] = [given(body.upstream), given(body.proxy), given(body.organization)]
   const refuse = (rule: string, field: string) => Result.fail(invalidRequest(rule, field))
   if (email === undefined && mobile === undefined && token === undefined) {
     return refuse("email, mobile or token is required", "email")
@@ -58,10 +61,10 @@ export const newAccount = (body: NewAccount): Result.Result<RawConfig, GatewayEr
   if (password === undefined && token === undefined) return refuse("password or token is required", "password")
   const sendable = headerText(token ?? "", "token")
   if (Result.isFailure(sendable)) return Result.fail(sendable.failure)
-  if (note !== undefined && note.length > longestNote) {
-    return refuse(`note must have at most ${longestNote} characters`, "note")
+  for (const [name, text = ""] of [["note", note], ["organization", organization]] as const) {
+    if (text.length > longestNote) return refuse(`${name} must have at most ${longestNote} characters`, name)
   }
-  const fields = { upstream, email, mobile, password, token, note, proxy }
+  const fields = { upstream, email, mobile, password, token, note, proxy, organization }
   return Result.succeed(
     Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as RawConfig
   )
@@ -73,11 +76,12 @@ const set = (entry: RawConfig, field: string, value: Schema.Json | undefined): R
 /** The entry with these marks; a mark at its default is removed. Returns the same object if nothing changes. */
 export const markAccount = (
   entry: RawConfig,
-  { disabled, note, proxy }: AccountMarks
+  { disabled, note, organization, proxy }: AccountMarks
 ): RawConfig => {
   const switched = disabled === undefined || disabled === (entry["disabled"] === true)
     ? entry
     : set(entry, "disabled", disabled || undefined)
   const noted = note === undefined ? switched : set(switched, "note", note || undefined)
-  return proxy === undefined ? noted : set(noted, "proxy", given(proxy) && keepProxy(entry, proxy ?? ""))
+  const named = organization === undefined ? noted : set(noted, "organization", given(organization))
+  return proxy === undefined ? named : set(named, "proxy", given(proxy) && keepProxy(entry, proxy ?? ""))
 }

@@ -13,6 +13,7 @@ import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { JsonRecord } from "../../domain/json.ts"
+import type { Maker } from "../../domain/makers.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import type { Route } from "../../domain/routes.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
@@ -152,8 +153,8 @@ export const ResponsesHandlers = groupRoutes(
         const info = responseInfo(seed, Math.floor(now() / 1000), body, targets)
         const keep = body.store !== false
         const itemsSize = keep || turn !== undefined ? yield* startCooperatively(jsonSizeSliced(items)) : 0
-        const finish = (body: string, id: string) => {
-          if (turn !== undefined) turn.response = { id, body, items, size: itemsSize + 2 * body.length }
+        const finish = (body: string, id: string, heldBy?: Maker) => {
+          if (turn !== undefined) turn.response = { id, body, items, size: itemsSize + 2 * body.length, heldBy }
         }
         // A caller may use any number of direct tokens, so they share one part of the store.
         const share = caller._tag === "Direct" ? "direct" : caller.owner
@@ -175,20 +176,22 @@ export const ResponsesHandlers = groupRoutes(
               return withRest((yield* Effect.fromResult(next)).conversation, sent)
             }))
 
-        const whole = ({ events }: CompletedReply) => {
+        const whole = ({ events, maker }: CompletedReply) => {
           let final = ""
           let finalId = id
           let served: ReadonlyArray<string> = []
-          const finalized = (text: string, id: string, items: ReadonlyArray<string> = []) => {
+          let heldBy: Maker | undefined
+          const finalized = (text: string, id: string, items: ReadonlyArray<string> = [], isHeld = false) => {
             final = text
             finalId = id
             served = items
+            heldBy = isHeld ? maker : undefined
           }
           const { frames } = responseFrames(info, { now, finalized, compaction: compaction?.seal })
           for (const event of events) frames.push(event, [])
           const response = jsonText(final)
           if (!keep) return Effect.succeed(response)
-          const put = store.put(caller.owner, { id: finalId, body: final, items, itemsSize }, share)
+          const put = store.put(caller.owner, { id: finalId, body: final, items, itemsSize, heldBy }, share)
           return Effect.as(served.length === 0 ? put : Effect.andThen(put, keepItems(finalId, served)), response)
         }
 
@@ -201,6 +204,7 @@ export const ResponsesHandlers = groupRoutes(
         }
 
         let stored: OpenResponse | undefined
+        let maker: Maker | undefined
         let indexing: Effect.Effect<void> | undefined
         const renderer = responseFrames(info, {
           now,
@@ -208,9 +212,10 @@ export const ResponsesHandlers = groupRoutes(
           begun: (body, id) => {
             if (keep) stored = store.openUnsafe(caller.owner, { id, body, items, itemsSize }, share)
           },
-          finalized: (text, id, items = []) => {
-            finish(text, id)
-            stored?.finalizeUnsafe(text)
+          finalized: (text, id, items = [], isHeld = false) => {
+            const heldBy = isHeld ? maker : undefined
+            finish(text, id, heldBy)
+            stored?.finalizeUnsafe(text, heldBy)
             if (keep && items.length > 0) indexing = keepItems(id, items)
           }
         })
@@ -220,7 +225,10 @@ export const ResponsesHandlers = groupRoutes(
           indexing = undefined
           return index === undefined || written === undefined ? index ?? written : Effect.andThen(written, index)
         }
-        const start = () => ({ ...renderer, pending })
+        const start = (output?: CompletionOutput) => {
+          maker = output?.maker
+          return { ...renderer, pending }
+        }
         if (stream) {
           // When the client disconnects before the response is final, the response is stored as cancelled.
           const cancel = Effect.suspend(() => {
@@ -278,8 +286,10 @@ export const ResponsesHandlers = groupRoutes(
         return jsonText(stored.body)
       }),
       remove: Effect.fnUntraced(function*({ endpoint, params }) {
-        const { owner } = yield* CurrentCaller
-        if (!(yield* store.remove(owner, params.id))) return yield* notFound(params.id)
+        const caller = yield* CurrentCaller
+        const { heldBy } = yield* find(params.id)
+        if (!(yield* store.remove(caller.owner, params.id))) return yield* notFound(params.id)
+        if (heldBy !== undefined) yield* responder.forget(caller, heldBy, params.id)
         return respond(endpoint, { id: params.id, object: "response", deleted: true })
       }),
       inputItems: Effect.fnUntraced(function*({ endpoint, params, query }) {

@@ -94,6 +94,7 @@ export function* decodeResponse(
       ...(options.sent === undefined ? {} : {
         vendorFields: ownRequest(options.sent, opened, {
           betas: options.betas,
+          stored: options.stored,
           isRewritten: opened.length !== items.length || opened.some((placed, i) => placed !== items[i]),
           serverCompacts: options.serverCompacts === true
         }),

@@ -92,7 +92,7 @@ export interface NativeOptions {
   /** Receives the first response object of the reply, before its frame is rendered. */
   readonly begun: (body: string, id: string) => void
   /** Receives the last response object, with the ids of the server's items. */
-  readonly finalized: (body: string, id: string, items: ReadonlyArray<string>) => void
+  readonly finalized: (body: string, id: string, items: ReadonlyArray<string>, isHeld: boolean) => void
 }
 
 const isFinalType = (type: string): boolean =>
@@ -583,7 +583,14 @@ export class NativeReply {
     const ids = output.map((item) => stringOf(fieldsOf(item)["id"])).filter((id) =>
       id !== "" && responseOfItem(id) === undefined
     )
-    this.#options.finalized(body, this.#options.own.id, ids)
+    this.#options.finalized(body, this.#options.own.id, ids, this.#isHeld)
     return body
+  }
+
+  /** The server has said that it stores the response, which is what the caller has seen. */
+  get #isHeld(): boolean {
+    const type = stringOf(this.#last?.["type"])
+    return !this.#isChanged && (type === "response.completed" || type === "response.incomplete") &&
+      fieldsOf(this.#last?.["response"])["store"] === true
   }
 }

@@ -6,8 +6,10 @@
  * chat completions, `stop`, and what `previous_response_id` and references stand for, which are items.
  */
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
+import { collectSeals } from "../../domain/makers.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { VendorFields } from "../../domain/VendorFields.ts"
+import type { DecodeOptions } from "./requestItems.ts"
 import type { PlacedItem } from "./turns.ts"
 
 /** A function, or a choice of one, without the object that chat completions put it in. */
@@ -21,6 +23,9 @@ const isOfContract = (item: Json): boolean =>
   isRecord(item) && item["type"] !== "item_reference" &&
   (typeof item["type"] === "string" || Object.hasOwn(item, "role"))
 
+const refersToItems = ({ input }: JsonRecord): boolean =>
+  Array.isArray(input) && input.some((item) => isRecord(item) && item["type"] === "item_reference")
+
 /** The caller's own `input`, unless the gateway has to write it. */
 const ownInput = ({ input, messages, previous_response_id: previous }: JsonRecord): Json | undefined => {
   if ((previous ?? null) !== null || (messages ?? null) !== null || (input ?? null) === null) return undefined
@@ -28,12 +33,14 @@ const ownInput = ({ input, messages, previous_response_id: previous }: JsonRecor
   return typeof sent === "string" || (Array.isArray(sent) && sent.every(isOfContract)) ? sent : undefined
 }
 
+/** The field that names the response which a request continues. */
+const previousField = "previous_response_id"
+
 /** Fields that the gateway applies itself. */
 const applied: ReadonlySet<string> = new Set(["messages", "stop"])
 
 /** How the request differs from its body. */
-interface OwnOptions {
-  readonly betas: string | undefined
+interface OwnOptions extends Pick<DecodeOptions, "betas" | "stored"> {
   /** The gateway has put messages in the places of items. */
   readonly isRewritten: boolean
   /** The server is asked for the compactions of the request; otherwise the gateway makes them. */
@@ -44,7 +51,7 @@ interface OwnOptions {
 export const ownRequest = (
   sent: JsonRecord,
   items: ReadonlyArray<PlacedItem>,
-  { betas, isRewritten, serverCompacts }: OwnOptions
+  { betas, isRewritten, serverCompacts, stored }: OwnOptions
 ): VendorFields => {
   const fields: { [name: string]: Json } = {}
   const input = isRewritten ? undefined : ownInput(sent)
@@ -59,8 +66,24 @@ export const ownRequest = (
       : value
   }
   if (isExpanded) fields["input"] = items.map(({ item, sent }) => sent ?? item as Json)
-  const own = { vendor: "responses", fields, wholeElement: true } as const
-  return betas === undefined ? own : { ...own, headers: { "openai-beta": betas } }
+  const id = sent["previous_response_id"]
+  const continued = typeof id === "string" && id !== ""
+    ? {
+      id,
+      items: items.filter(({ field }) => field === previousField).length,
+      ...(isRewritten || refersToItems(sent) ? {} : { heldBy: stored.get(id)?.heldBy })
+    }
+    : undefined
+  const seals: Array<string> = []
+  for (const { item, sent } of items) collectSeals(sent ?? item as Json, seals)
+  return {
+    vendor: "responses",
+    fields,
+    wholeElement: true,
+    ...(betas === undefined ? {} : { headers: { "openai-beta": betas } }),
+    ...(seals.length === 0 ? {} : { seals }),
+    ...(continued === undefined ? {} : { continued })
+  }
 }
 
 /** The caller's choices of the vendor's unfinished features; those of the connection are the gateway's own. */

@@ -76,7 +76,7 @@ export interface RenderOptions {
   /**
    * Receives the final response object as JSON text, before the frames that contain it are rendered, and the ids of items that a server made.
    */
-  readonly finalized: (body: string, id: string, serversItems?: ReadonlyArray<string>) => void
+  readonly finalized: (body: string, id: string, serversItems?: ReadonlyArray<string>, isHeld?: boolean) => void
   /** The seal of a compaction that is the first item of the output; asked for once, when the reply starts. */
   readonly compaction?: (() => string | undefined) | undefined
 }
@@ -399,9 +399,9 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
       nextNumber: () => sequence++,
       own: ownItems,
       begun: (body, id) => options.begun?.(body, id),
-      finalized(body, id, items) {
+      finalized(body, id, items, isHeld) {
         isFinal = true
-        options.finalized(body, id, items)
+        options.finalized(body, id, items, isHeld)
       }
     })
 

@@ -19,6 +19,7 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
+import type { Maker } from "../../domain/makers.ts"
 import { type NameFamily, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
 import type { FamilyName } from "../../domain/VendorFields.ts"
 import type { FrameRenderer } from "../../http/ReplyResponse.ts"
@@ -90,6 +91,12 @@ export const makeResponder = Effect.gen(function*() {
     /** Which targets of the route may get a request of the family's contract as its caller wrote it. */
     passesWhole: (model: Route, family: FamilyName): "all" | "some" | undefined =>
       completion.passesWhole?.(model, family),
+
+    /** Deletes the copy of a stored response that an account's server has. A caller's own token goes to its upstream alone. */
+    forget: (caller: Caller, maker: Maker, id: string): Effect.Effect<void> =>
+      caller._tag === "Direct" && store.now().auth.direct_upstream !== maker.upstream
+        ? Effect.void
+        : completion.forget?.(caller, maker, id) ?? Effect.void,
 
     /** Makes a whole reply, for a style that answers with something that follows from it. */
     whole: (

@@ -167,6 +167,7 @@ const makeDriver = (
   return {
     ...(choice.usual === "responses" ? responses : chat),
     families: ["responses"],
+    seals: responses.seals,
     choose,
     ...(choice.isAuto ? { prepare: (token, now) => choice.read(list(token), now) } : {}),
     complete: (request) =>

@@ -18,7 +18,7 @@ import { passes } from "../server/fieldPolicy.ts"
 import type { CompletionCall, ServerClient } from "../server/ServerClient.ts"
 import type { ServerModel, ServerOptions } from "../server/ServerOptions.ts"
 import { saysThinking } from "../server/thinking.ts"
-import type { CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
+import type { CompletionRequest, CountRequest, Driver, Seals, UpstreamModel } from "../Upstream.ts"
 import { eventDecoder, type SentThinking } from "./decodeEvents.ts"
 import {
   countRequest,
@@ -28,6 +28,7 @@ import {
   responsesRequest,
   sendsField
 } from "./requestBody.ts"
+import { makeSeals, refusesSeal } from "./seals.ts"
 
 /** True if an object is an error instead of a response, which has an `error` that is `null`. */
 export const isError = (value: JsonRecord): boolean => value["type"] === "error" || isOtherError(value)
@@ -37,7 +38,7 @@ export const missingFor = 10 * 60_000
 
 /** True for the refusal of a server that does not have the endpoint, and not of one that lacks the model. */
 export const lacksEndpoint = (failure: UpstreamFailure): boolean =>
-  failure.kind === "refused" && !refusesModel(failure) &&
+  failure.kind === "refused" && !refusesModel(failure) && !refusesSeal(failure) &&
   (failure.status === 404 || failure.status === 405 || failure.status === 501)
 
 /** The failure of a server that counts no tokens. */
@@ -60,7 +61,7 @@ const headersOf = ({ vendorFields }: Conversation) =>
   vendorFields?.vendor === "responses" ? vendorFields.headers : undefined
 
 /** The part of a driver that is the API's own. */
-export type ResponsesApi = Pick<Driver, "family" | "sends" | "complete" | "countTokens">
+export type ResponsesApi = Pick<Driver, "family" | "sends" | "seals" | "complete" | "countTokens">
 
 /** Makes the API's part of a driver. */
 export const makeResponsesApi = (client: ServerClient, options: ServerOptions): ResponsesApi => {
@@ -102,12 +103,19 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
   const isNative = (conversation: Conversation): boolean => speaks && ownRequest(conversation) !== undefined
 
   /** True for the first refusal of what the gateway asks for by itself. */
-  const refusesSeals = (
-    { conversation, model }: CompletionRequest,
-    { message = "", status }: UpstreamFailure
-  ): boolean =>
-    status === 400 && !isNative(conversation) && !sealless.has(model.id) && sealless.size < mostSealless &&
-    /encrypted[ _.]content/i.test(message.slice(0, 2_000))
+  const refusesSeals = ({ conversation, model }: CompletionRequest, failure: UpstreamFailure): boolean => {
+    const { message = "", status } = failure
+    return status === 400 && !refusesSeal(failure) && !isNative(conversation) && !sealless.has(model.id) &&
+      sealless.size < mostSealless &&
+      /encrypted[ _.]content/i.test(message.slice(0, 2_000))
+  }
+
+  const forget: Seals["forget"] = Effect.fnUntraced(function*(token, id) {
+    const path = `/responses/${encodeURIComponent(id)}`
+    yield* client.readBody(yield* client.start("DELETE", path, token, "session"))
+  }, Effect.scoped)
+
+  const seals = makeSeals(isNative, () => thinking.text, forget)
 
   /** Monotonic milliseconds up to which the server is known not to count tokens. */
   let countsFrom = -Infinity
@@ -123,11 +131,18 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
     return tokens ?? (yield* yield* client.refusal("completion", exchange, text, token, model))
   }, Effect.scoped)
 
+  /** Counts, and once more in plain form if the server refuses what another one has made. */
+  const countPlain = (request: CountRequest): Effect.Effect<number, UpstreamFailure> =>
+    Effect.catchIf(count(request), refusesSeal, (failure) => {
+      const plain = seals.plain(request.conversation)
+      return plain === undefined ? Effect.fail(failure) : count({ ...request, conversation: plain.conversation })
+    })
+
   const countTokens = (request: CountRequest): Effect.Effect<number, UpstreamFailure> =>
     Effect.clockWith((clock: Clock.Clock) =>
       monotonicMillis(clock) < countsFrom
         ? Effect.fail(noCounts)
-        : Effect.tapError(count(request), (failure) =>
+        : Effect.tapError(countPlain(request), (failure) =>
           Effect.sync(() => {
             if (lacksEndpoint(failure)) countsFrom = monotonicMillis(clock) + missingFor
           }))
@@ -144,6 +159,7 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
       fields: sendsField(policy),
       vendorFields: (name, path) => path !== "" || isOfContract(name) || isPassed(name)
     },
+    seals,
     complete: (request) =>
       Effect.catchIf(client.complete(request, say), (failure) => refusesSeals(request, failure), () => {
         sealless.add(request.model.id)

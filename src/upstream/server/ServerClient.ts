@@ -243,7 +243,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
 
   /** Sends a request and waits for the head of the response. The scope owns the connection. */
   const start = Effect.fnUntraced(function*(
-    method: "GET" | "POST",
+    method: "DELETE" | "GET" | "POST",
     path: string,
     token: string | undefined,
     phase: FailurePhase,
@@ -351,7 +351,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
           round?.bytes,
           () => exchange.isRead
         )
-        return Effect.succeed({ id, events: decodeBody(exchange, decoder), isOver: leavesAtOnce })
+        const organization = exchange.header("openai-organization")?.slice(0, longestName)
+        return Effect.succeed({ id, events: decodeBody(exchange, decoder), isOver: leavesAtOnce, organization })
       }
     )
   }

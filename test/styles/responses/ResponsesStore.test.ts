@@ -36,6 +36,17 @@ describe("ResponsesStore", () => {
       assert.isUndefined(yield* store.get("alice", "resp_2"))
     }))
 
+  it.effect("says by which account a server has a response too", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start()
+      const heldBy = { upstream: "gpu", account: "0123456789ab", organization: undefined }
+      const open = store.openUnsafe("alice", response("resp_1"))
+      open.finalizeUnsafe("{}", heldBy)
+      assert.deepStrictEqual(yield* store.get("alice", "resp_1"), { ...response("resp_1", "{}"), heldBy })
+      yield* store.put("alice", { ...response("resp_2"), heldBy })
+      assert.deepStrictEqual(yield* store.get("alice", "resp_2"), { ...response("resp_2"), heldBy })
+    }))
+
   it.effect("lets go of a response when its time-to-live is over", () =>
     Effect.gen(function*() {
       const { store } = yield* start()

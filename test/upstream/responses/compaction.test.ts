@@ -1,7 +1,7 @@
 /** Who makes a compaction where servers of the Responses API are among the targets. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
-import { type OpenAiServer } from "../../support/openaiServer.ts"
+import type { OpenAiServer } from "../../support/openaiServer.ts"
 import { responseOf, said, startResponsesServer, whole } from "../../support/responsesServer.ts"
 
 let server: OpenAiServer

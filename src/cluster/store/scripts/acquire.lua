@@ -1,7 +1,8 @@
 -- Requests a lease. Arguments: ticket, lease request, timeout, the alternative request for an immediate refusal (or for an
 -- account that is not ready), and the request's style. A request that names pools has a JSON array besides: `order` or `even`,
 -- whether it waits at the first pool alone (1), and pools with lease requests: its targets in order, and alternative ones. That of a
--- sticky conversation has its key besides, and `1` if it prefers the target of the last turn.
+-- sticky conversation has its key besides, and `1` if it prefers the target of the last turn. A request that prefers accounts has these
+-- after the two: each with its pool and `1` if it prefers the target too, in order.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket, lease_request, patience, instead, style = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
@@ -41,12 +42,28 @@ local function request(wanted)
   return { 'waiting', int(numbered) }
 end
 
+-- Whether the request asks for another account than this one; each of its targets avoids the same ones.
+local function avoids(account)
+  local wanted = lease_request
+  if ARGV[9] and ARGV[9] ~= '' then wanted = cjson.decode(ARGV[9])[3][1][2] end
+  local _, set = avoided(wanted)
+  return set[account]
+end
+
 local last_pool
 if ARGV[10] then
   local at, pool_name, account = string.match(call('HGET', K .. 'sticky', ARGV[10]) or '', '^(%S+) (%S+) (%S+)$')
   if at and now - tonumber(at) < STICKY then
     preferred = account
     last_pool = ARGV[11] == '1' and pool_name
+  end
+end
+
+for pool_name, account, with_target in string.gmatch(ARGV[12] or '', '(%S+) (%S+) (%d)') do
+  local p = by_name[pool_name]
+  if p and call('ZSCORE', p.k .. 'spare', account) and not avoids(account) then
+    preferred, last_pool = account, with_target == '1' and pool_name
+    break
   end
 end
 

@@ -16,6 +16,7 @@ import { Store } from "../../../cluster/store/Store.ts"
 import { CurrentSharedCalls } from "../../../completion/SealedCalls.ts"
 import { ConfigStore } from "../../../config/ConfigStore.ts"
 import type { Json } from "../../../domain/json.ts"
+import type { Maker } from "../../../domain/makers.ts"
 import { monotonicMillis } from "../../../domain/time.ts"
 import { jsonSize } from "./jsonSize.ts"
 import { makeSharedResponses } from "./sharedResponses.ts"
@@ -42,6 +43,7 @@ interface Entry {
   readonly items: ReadonlyArray<Json>
   readonly itemsSize: number
   body: string
+  heldBy: Maker | undefined
   /** Monotonic milliseconds. */
   changedAt: number
   isFinal: boolean
@@ -129,6 +131,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
         items: response.items,
         itemsSize: response.itemsSize ?? jsonSize(response.items),
         body: response.body,
+        heldBy: response.heldBy,
         changedAt: 0,
         isFinal,
         removed: false
@@ -150,7 +153,9 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
       get: (owner, id) =>
         Effect.sync(() => {
           const entry = find(owner, id)
-          return entry === undefined ? undefined : { id, body: entry.body, items: entry.items }
+          if (entry === undefined) return undefined
+          const { body, heldBy, items } = entry
+          return { id, body, items, ...(heldBy === undefined ? {} : { heldBy }) }
         }),
       put: (owner, response, share = owner) =>
         Effect.sync(() => {
@@ -160,10 +165,11 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
         const id = keyOf(owner, response.id)
         const entry = add(owner, response, share, false)
         return {
-          finalizeUnsafe(body) {
+          finalizeUnsafe(body, heldBy) {
             if (entry.removed) return
             if (entries.get(id) === entry) drop(id, entry)
             entry.body = body
+            entry.heldBy = heldBy
             entry.isFinal = true
             insert(id, entry)
           },

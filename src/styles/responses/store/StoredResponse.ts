@@ -4,6 +4,7 @@
 import type * as Effect from "effect/Effect"
 import type { GatewayError } from "../../../domain/GatewayError.ts"
 import type { Json } from "../../../domain/json.ts"
+import type { Maker } from "../../../domain/makers.ts"
 
 /** A stored response. */
 export interface StoredResponse {
@@ -14,6 +15,8 @@ export interface StoredResponse {
   readonly items: ReadonlyArray<Json>
   /** The size of `items` in bytes (`jsonSizeSliced`). The store computes it when it is absent, without yields. */
   readonly itemsSize?: number
+  /** The account by which the server stores the response too. */
+  readonly heldBy?: Maker | undefined
 }
 
 /** Limits of the store over all callers, or what it holds. */
@@ -28,7 +31,7 @@ export interface OpenResponse {
    * Stores the final response object; does nothing for a removed response. Synchronous, so that the store has it before the
    * client receives the last frame. A shared store has it once `written` is done.
    */
-  readonly finalizeUnsafe: (body: string) => void
+  readonly finalizeUnsafe: (body: string, heldBy?: Maker | undefined) => void
   /** The pending writes, which must finish before the client may receive further frames; `undefined` without any. */
   readonly written: () => Effect.Effect<void> | undefined
 }

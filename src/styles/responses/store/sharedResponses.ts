@@ -8,6 +8,8 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import { hash } from "node:crypto"
 import { pieceBytes, piecesOf } from "../../../cluster/store/encryption.ts"
 import type { Store } from "../../../cluster/store/Store.ts"
@@ -15,6 +17,7 @@ import { type StoreCommand, StoreUnavailable } from "../../../cluster/store/Stor
 import type { ConfigStore } from "../../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
 import type { Json } from "../../../domain/json.ts"
+import type { Maker } from "../../../domain/makers.ts"
 import type { OpenResponse, ResponsesStoreShape, StoredResponse } from "./StoredResponse.ts"
 
 /** Seconds until a response in progress expires. */
@@ -60,6 +63,37 @@ function* piecesOfItems(items: ReadonlyArray<Json>): Generator<string, void> {
     bytes += size
   }
   yield* piecesOf(piece)
+}
+
+/**
+ * Before the account by which a server stores the response too, which is a last field of the body: nodes of earlier versions read the body
+ * as it is, and show the field to the response's owner.
+ */
+const holderMark = ",\"held_by\":"
+
+const readHolder = Schema.decodeUnknownOption(
+  Schema.fromJsonString(
+    Schema.NullOr(Schema.Tuple([Schema.String, Schema.String, Schema.optionalKey(Schema.String)]))
+  )
+)
+
+/** The body and the holder of what `withHolder` has made. */
+const splitHolder = (text: string): Pick<StoredResponse, "body" | "heldBy"> => {
+  const at = text.endsWith("}") ? text.lastIndexOf(holderMark) : -1
+  const found = at === -1 ? Option.none() : readHolder(text.slice(at + holderMark.length, -1))
+  if (Option.isNone(found)) return { body: text }
+  const body = `${text.slice(0, at)}}`
+  if (found.value === null) return { body }
+  const [upstream, account, organization] = found.value
+  return { body, heldBy: { upstream, account, organization } }
+}
+
+/** The body with its holder. A body that ends with such a field of its own gets one all the same. */
+const withHolder = (body: string, heldBy: Maker | undefined): string => {
+  if (heldBy === undefined && splitHolder(body).body === body) return body
+  const { account, organization, upstream } = heldBy ?? {}
+  const holder = heldBy && [upstream, account, ...(organization === undefined ? [] : [organization])]
+  return `${body.slice(0, -1)}${holderMark}${JSON.stringify(holder ?? null)}}`
 }
 
 /** An attempt to store. */
@@ -157,9 +191,9 @@ export const makeSharedResponses = (
       return Effect.onExit(attempts, (exit) => Exit.isSuccess(exit) && exit.value ? Effect.void : forget)
     })
 
-  const put = (owner: string, { body, id, items }: StoredResponse, share: string, seconds: string) =>
+  const put = (owner: string, { body, heldBy, id, items }: StoredResponse, share: string, seconds: string) =>
     written(attempted(Effect.fnUntraced(function*(each) {
-      const own = yield* write(owner, piecesOf(body), each)
+      const own = yield* write(owner, piecesOf(withHolder(body, heldBy)), each)
       const shared = yield* write(owner, piecesOfItems(items), each)
       const facts = [store.secrets.nameOf(`share ${share}`), String(own.length), [...own, ...shared].join(" "), seconds]
       const reply = yield* store.run("respond", "put", nameOf(owner, id), ...facts, ...bounds())
@@ -211,7 +245,7 @@ export const makeSharedResponses = (
         }
         line += text.slice(end + 1)
       }))
-      if (isWhole) return { id, body, items }
+      if (isWhole) return { id, items, ...splitHolder(body) }
     }
     return undefined
   })
@@ -222,8 +256,8 @@ export const makeSharedResponses = (
     openUnsafe(owner, response, share = owner) {
       let pending: Effect.Effect<void> | undefined = put(owner, response, share, String(longestMaking))
       const open: OpenResponse = {
-        finalizeUnsafe(body) {
-          const settled = settle(owner, response.id, body)
+        finalizeUnsafe(body, heldBy) {
+          const settled = settle(owner, response.id, withHolder(body, heldBy))
           pending = pending === undefined ? settled : Effect.andThen(pending, settled)
         },
         written() {

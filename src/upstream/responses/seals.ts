@@ -1,0 +1,87 @@
+/**
+ * What of a conversation only its maker can read or find, for servers of the Responses API: which refusals are about that, and the
+ * conversation without it.
+ */
+import type { Conversation, Part, Turn } from "../../domain/Conversation.ts"
+import type { Json, JsonFields } from "../../domain/json.ts"
+import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { VendorFields } from "../../domain/VendorFields.ts"
+import type { Seals } from "../Upstream.ts"
+import { type LeftOut, plainForm } from "./plainForm.ts"
+
+const refusalCodes: ReadonlySet<string | undefined> = new Set([
+  "invalid_encrypted_content",
+  "previous_response_not_found"
+])
+
+/** The words of refusals without a code, of the vendor and of servers that keep no responses. */
+const refusalWords =
+  /items are not persisted|without its required |previous_response_id|previous response|response with id|encrypted content .{0,300}could not be /is
+
+/** True for a refusal of a seal, an item's id or a stored response. Such a request can be asked in its plain form. */
+export const refusesSeal = ({ kind, message = "", reason, serverCode, status = 400 }: UpstreamFailure): boolean =>
+  kind === "refused" && (
+    refusalCodes.has(serverCode) || refusalCodes.has(reason) ||
+    (status >= 400 && status < 500 && status !== 401 && status !== 403 && status !== 429 &&
+      refusalWords.test(message.slice(0, 2_000)))
+  )
+
+/** The items of reasoning that belong to a call. */
+const itemsOfCall = "reasoning_items"
+
+const unsealedPart = (part: Part): Part => {
+  if (part._tag !== "Call" || part.sealed?.[itemsOfCall] === undefined) return part
+  const { [itemsOfCall]: _, ...sealed } = part.sealed as JsonFields & { readonly [itemsOfCall]?: unknown }
+  return { ...part, sealed: sealed as JsonFields }
+}
+
+const unsealedTurn = (turn: Turn): Turn => {
+  const parts = turn.parts.map(unsealedPart)
+  return parts.every((part, i) => part === turn.parts[i]) ? turn : { ...turn, parts }
+}
+
+/** A conversation of another style without the items of reasoning that were kept for its calls. */
+const unsealed = (conversation: Conversation): Conversation | undefined => {
+  const turns = conversation.turns.map(unsealedTurn)
+  return turns.every((turn, i) => turn === conversation.turns[i]) ? undefined : { ...conversation, turns }
+}
+
+/** The path in the caller's request. Of what a stored response has, seals are named alone. */
+const pathsOf = ({ index, path }: LeftOut, { continued }: VendorFields): ReadonlyArray<string> => {
+  const own = index - (continued?.items ?? 0)
+  return own >= 0 ? [`input[${own}]${path}`] : path === "" ? [] : [`previous_response_id${path}`]
+}
+
+/** Makes the driver's part. `isNative`: the server gets the request as its caller wrote it. */
+export const makeSeals = (
+  isNative: (conversation: Conversation) => boolean,
+  readsThinking: () => boolean,
+  forget: Seals["forget"]
+): Seals => ({
+  forget,
+  refused: refusesSeal,
+  byId: (conversation) => {
+    const own = conversation.vendorFields
+    const input = own?.fields["input"]
+    if (own?.continued === undefined || !isNative(conversation) || !Array.isArray(input)) return undefined
+    const { id, items } = own.continued
+    const added = (input as ReadonlyArray<Json>).slice(items)
+    return added.length === 0 ? undefined : {
+      ...conversation,
+      vendorFields: { ...own, fields: { ...own.fields, input: added, previous_response_id: id } }
+    }
+  },
+  plain: (conversation, isForeign) => {
+    const own = conversation.vendorFields
+    if (own === undefined || !isNative(conversation)) {
+      const plain = unsealed(conversation)
+      return plain === undefined ? undefined : { conversation: plain, left: [] }
+    }
+    const plain = plainForm(own.fields, { isForeign, readsThinking: readsThinking() })
+    if (plain === undefined) return undefined
+    return {
+      conversation: { ...conversation, vendorFields: { ...own, fields: plain.fields } },
+      left: plain.left.flatMap((each) => pathsOf(each, own))
+    }
+  }
+})
