@@ -113,9 +113,9 @@ describe("a response that the server stores", () => {
     assertWhole(bench.server.requests[1]!, output, result)
   })
 
-  for (const refusesInStream of [false, true]) {
-    it(`goes whole to its account in the same try once the server has forgotten it, refused ${refusesInStream ? "within the stream" : "at once"}`, async () => {
-      const strict = await start({ refusesInStream }, { accounts, ...roomy })
+  for (const refusesWithin of [undefined, "failed"] as const) {
+    it(`goes whole to its account in the same try once the server has forgotten it, refused: ${refusesWithin ?? "at once"}`, async () => {
+      const strict = await start({ refusesWithin }, { accounts, ...roomy })
       const { id, key, next, output, result } = await first()
       strict.kept.clear()
       const { body, ignored } = await ask(next)
