@@ -151,6 +151,19 @@ describe("a response that the server stores", () => {
     await release()
   })
 
+  it("is continued by its id, with nothing named, although an earlier turn has seals of another account", async () => {
+    const strict = await start({}, { accounts, ...oneSlot })
+    const { key, next } = await first({ include: ["reasoning.encrypted_content"] })
+    const release = await holding([key], strict.answer)
+    const moved = await ask(next)
+    await release()
+    const { ignored } = await ask({ previous_response_id: moved.body["id"], input: "Thank you" })
+    const [, second, third] = bench.server.requests
+    assert.strictEqual(third!.key, second!.key)
+    assert.strictEqual(third!.body["previous_response_id"], moved.body["id"])
+    assert.isNull(ignored)
+  })
+
   it("goes whole if a new item refers to an old one", async () => {
     await start({}, { accounts, ...roomy })
     const { next, output } = await first()
