@@ -199,13 +199,16 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     this.#left = [...this.#left, ...paths]
   }
 
+  /** Takes back what the attempt before has named. What a driver without seals ignores was noted for its target, in place of the rest. */
+  #startNaming({ seals }: Driver): void {
+    if (seals !== undefined) forgetIgnored(this.#input.request.stats, this.#left)
+    this.#left = []
+  }
+
   /** The whole conversation for the account of a lease, without what the account cannot open or find. */
   #readable({ seals }: Driver, account: Maker): Conversation {
-    const { caller: { owner }, conversation, request: { stats } } = this.#input
+    const { caller: { owner }, conversation } = this.#input
     const { sealed } = this.#options
-    // What a driver without seals ignores has been noted for its target, which has taken back the rest.
-    if (seals !== undefined) forgetIgnored(stats, this.#left)
-    this.#left = []
     if (seals === undefined) return conversation
     const isForeign = (seal: string): boolean => {
       const maker = sealed.makerOf(owner, seal)
@@ -255,8 +258,9 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
         : Effect.flatMapEager(startCooperatively(estimate), () => starting)
     }
     const account = makerOf(lease)
-    const readable = this.#readable(driver, account)
+    this.#startNaming(driver)
     const byId = this.#byId(driver, account)
+    const readable = byId === undefined ? this.#readable(driver, account) : input.conversation
     const restored = sealed.isEmpty(owner) || byId !== undefined
       ? undefined
       : startCooperatively(sealed.restored(owner, readable, responses.store_ttl_seconds * 1000, account))

@@ -2,7 +2,17 @@
  * A Responses server that refuses what the vendor refuses: seals and ids of other organisations, thinking that it has not kept, items
  * without their thinking, responses that it does not have, and results without their call. Each API key is an organisation.
  */
-import { type Answer, json, messageItem, responseOf, type SeenRequest, streamed, whole } from "./responsesServer.ts"
+import {
+  type Answer,
+  events,
+  json,
+  messageItem,
+  opening,
+  responseOf,
+  type SeenRequest,
+  streamed,
+  whole
+} from "./responsesServer.ts"
 
 type Fields = { readonly [field: string]: unknown }
 
@@ -32,8 +42,8 @@ export interface StrictOptions {
   readonly organizationOf?: (key: string) => string
   /** The server says its organisation in a header. */
   readonly saysOrganization?: boolean
-  /** Refusals come within the stream. */
-  readonly refusesInStream?: boolean
+  /** Refusals come within the reply: as its end, or as an error in its place. */
+  readonly refusesWithin?: "failed" | "error" | undefined
   /** What the server says of a request after its checks; a call of the tool `look`, then a text, without it. */
   readonly output?: (body: Fields, made: Made) => ReadonlyArray<Fields>
   /** The server keeps no responses. */
@@ -49,7 +59,7 @@ export interface Made {
 
 /** Makes what the server answers. */
 export const strictResponses = (options: StrictOptions = {}) => {
-  const { isForgetful = false, organizationOf = (key) => key, refusesInStream, saysOrganization } = options
+  const { isForgetful = false, organizationOf = (key) => key, refusesWithin, saysOrganization } = options
   let count = 0
   const makers = new Map<string, string>()
   /** The thinking that an item followed, by the ids of both. */
@@ -139,9 +149,13 @@ export const strictResponses = (options: StrictOptions = {}) => {
     return [thinking, last?.["type"] === "function_call_output" ? made.text("It is there") : made.call()]
   }
 
-  const inStream = (answer: Answer): Answer => {
-    const { error } = JSON.parse(String(answer.pieces?.[0])) as { readonly error: Fields }
-    return streamed(responseOf([], { status: "failed", error, usage: null }))
+  const within = (refused: Answer, body: Fields): Answer => {
+    const { error } = JSON.parse(String(refused.pieces?.[0])) as { readonly error: Fields }
+    const failed = responseOf([], { status: "failed", error, usage: null })
+    if (body["stream"] !== true) return whole(failed)
+    return refusesWithin === "failed"
+      ? streamed(failed)
+      : { pieces: [events(...opening(failed), { ...error, type: "error", sequence_number: 2 })] }
   }
 
   const answer = (request: SeenRequest): Answer => {
@@ -155,7 +169,7 @@ export const strictResponses = (options: StrictOptions = {}) => {
     }
     const { body } = request
     const refused = refusal(body, organization)
-    if (refused !== undefined) return refusesInStream === true ? inStream(refused) : refused
+    if (refused !== undefined) return refusesWithin === undefined ? refused : within(refused, body)
     const items = conversationOf(body, organization)!
     const output = (options.output ?? usual)(body, madeBy(organization))
     let thinking: unknown

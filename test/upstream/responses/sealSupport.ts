@@ -62,6 +62,7 @@ export const useStrictServer = () => {
     const text = await response.text()
     assert.strictEqual(response.status, 200, text)
     const isStream = response.headers.get("content-type")?.includes("event-stream") === true
+    assert.strictEqual(text.split("event: response.created\n").length - 1, isStream ? 1 : 0)
     const last = isStream ? text.split("\n\n").at(-3)!.split("\ndata: ")[1]! : text
     const parsed = JSON.parse(last) as Fields
     const whole = isStream ? parsed["response"] as Fields : parsed

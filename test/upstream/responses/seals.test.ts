@@ -21,12 +21,10 @@ const foreignTurn = [
 
 describe("a seal that the server refuses", () => {
   for (const stream of [false, true]) {
-    for (const refusesInStream of [false, true]) {
-      const how = `${stream ? "a stream" : "a whole reply"}, refused ${
-        refusesInStream ? "within the stream" : "at once"
-      }`
+    for (const refusesWithin of [undefined, "failed", "error"] as const) {
+      const how = `${stream ? "a stream" : "a whole reply"}, refused: ${refusesWithin ?? "at once"}`
       it(`costs one more call to the same account and no error: ${how}`, async () => {
-        await start({ refusesInStream }, { accounts: [{ token: "sk-1" }, { token: "sk-2" }] })
+        await start({ refusesWithin }, { accounts: [{ token: "sk-1" }, { token: "sk-2" }] })
         const { body, ignored } = await ask({ ...sealedThinking, stream, input: foreignTurn })
         assert.strictEqual(body["output_text"], "It is there")
         assert.strictEqual(ignored, "input[1].encrypted_content")

@@ -113,9 +113,9 @@ describe("a response that the server stores", () => {
     assertWhole(bench.server.requests[1]!, output, result)
   })
 
-  for (const refusesInStream of [false, true]) {
-    it(`goes whole to its account in the same try once the server has forgotten it, refused ${refusesInStream ? "within the stream" : "at once"}`, async () => {
-      const strict = await start({ refusesInStream }, { accounts, ...roomy })
+  for (const refusesWithin of [undefined, "failed"] as const) {
+    it(`goes whole to its account in the same try once the server has forgotten it, refused: ${refusesWithin ?? "at once"}`, async () => {
+      const strict = await start({ refusesWithin }, { accounts, ...roomy })
       const { id, key, next, output, result } = await first()
       strict.kept.clear()
       const { body, ignored } = await ask(next)
@@ -149,6 +149,19 @@ describe("a response that the server stores", () => {
     assert.strictEqual(ignored, "previous_response_id.encrypted_content")
     assert.deepStrictEqual(valuesOf("encrypted_content", bench.server.requests[1]!.body["input"]), [])
     await release()
+  })
+
+  it("is continued by its id, with nothing named, although an earlier turn has seals of another account", async () => {
+    const strict = await start({}, { accounts, ...oneSlot })
+    const { key, next } = await first({ include: ["reasoning.encrypted_content"] })
+    const release = await holding([key], strict.answer)
+    const moved = await ask(next)
+    await release()
+    const { ignored } = await ask({ previous_response_id: moved.body["id"], input: "Thank you" })
+    const [, second, third] = bench.server.requests
+    assert.strictEqual(third!.key, second!.key)
+    assert.strictEqual(third!.body["previous_response_id"], moved.body["id"])
+    assert.isNull(ignored)
   })
 
   it("goes whole if a new item refers to an old one", async () => {
