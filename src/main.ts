@@ -9,8 +9,5 @@ import { checkHealth } from "./server/cli/health.ts"
 // V8 pretenures objects of allocation sites that were long-lived so far. Contexts live long while the layers are built,
 // and later for one request each: pretenured ones would retain each request's memory until the next full collection.
 setFlagsFromString("--no-allocation-site-pretenuring")
-// V8 optimizes a function after 3,000 calls, which takes 20 seconds of a full core for all that a request runs. After 1,000 calls the time
-// from 5 to 20 seconds costs a fifth less, and the steady state no more.
-setFlagsFromString("--invocation-count-for-turbofan=1000")
 
 if (!await checkHealth(process.argv.slice(2), process.env)) await import("./server/cli/program.ts")
