@@ -161,7 +161,26 @@ describe("a server that is slow", () => {
   const timeouts = { first_byte: patience, attempts: 8 * patience }
   const one = { accounts: [{ token: "sk-1" }] }
 
-  it("is asked for streams for an hour after a long reply", async () => {
+  it("is asked for whole replies after long streams", async () => {
+    const matrix = await start(openai, { timeouts }, one, { clock })
+    const held = Promise.withResolvers<void>()
+    const streamed = openai.write([{ _tag: "Text", text: "Hello" }], "stop", true)
+    matrix.server.answer((_, index): Answer =>
+      index === 0
+        ? { ...streamed, pieces: [held.promise, ...streamed.pieces ?? []] }
+        : openai.write([{ _tag: "Text", text: "Hello" }], "stop", false)
+    )
+    const [path, body] = requests.chat(undefined, false)
+    const first = ask(matrix.gateway, [path, { ...body, stream: true }])
+    await matrix.server.until(({ length }) => length === 1)
+    clock.move(0.6 * patience * 1_000)
+    held.resolve()
+    await first
+    await ask(matrix.gateway)
+    assert.deepStrictEqual(forms(matrix), ["streamed", "whole"])
+  })
+
+  it("is asked for streams for an hour after a long whole reply", async () => {
     const matrix = await start(openai, { timeouts }, one, { clock })
     const held = Promise.withResolvers<void>()
     const whole = openai.write([{ _tag: "Text", text: "Hello" }], "stop", false)

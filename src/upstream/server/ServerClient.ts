@@ -167,8 +167,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
   const place = placeOfUpstream(upstream)
   const { base, origin, pathOf, query } = serverAddress(protocol.baseUrl)
   /**
-   * Until then every reply is asked for as a stream: one took longer than half of the time in which the server has to begin. A reply that
-   * is asked for as a whole begins at its end, and a longer one would look like a server that hangs.
+   * Until then every reply is asked for as a stream: a whole one took longer than half of the time in which the server has to begin. It
+   * begins at its end, and a longer one would look like a server that hangs.
    */
   let slowUntil = -Infinity
   const isAskedWhole = ({ conversation, isWhole }: CompletionRequest, now: number): boolean =>
@@ -338,6 +338,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
         headers: { accept: "text/event-stream, application/json", "content-type": "application/json", ...headers },
         isWhole: request.isWhole,
         ended: (status) => {
+          if (request.isWhole !== true) return
           const now = monotonicMillis(clock)
           if (now - startedAt > limits.firstByte / 2 || slowStatuses.has(status)) slowUntil = now + slowFor
         }
