@@ -104,6 +104,9 @@ export type ToolChoice =
   | { readonly _tag: "Required" }
   | { readonly _tag: "Function"; readonly name: string }
 
+/** What the vendors say for a choice of no single function. */
+export const toolChoiceWords = { Auto: "auto", None: "none", Required: "required" } as const
+
 /** The caller's sampling fields, in the upstream's units, without the gateway's defaults. */
 export interface Sampling {
   readonly temperature?: number | undefined

@@ -12,7 +12,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import { type Conversation, type ToolChoice, type ToolDeclaration, toolsEnabled } from "../domain/Conversation.ts"
+import {
+  type Conversation,
+  type ToolChoice,
+  toolChoiceWords,
+  type ToolDeclaration,
+  toolsEnabled
+} from "../domain/Conversation.ts"
 import {
   UpstreamCall,
   type UpstreamEvent,
@@ -68,18 +74,8 @@ const failureOf = (error: AiError.AiError, phase: "completion" | "stream"): Upst
 const toolOf = ({ description, name, parameters }: ToolDeclaration) =>
   Tool.dynamic(name, { description, parameters: parameters ?? { type: "object" } })
 
-const choiceOf = (choice: ToolChoice) => {
-  switch (choice._tag) {
-    case "Auto":
-      return "auto"
-    case "None":
-      return "none"
-    case "Required":
-      return "required"
-    case "Function":
-      return { tool: choice.name }
-  }
-}
+const choiceOf = (choice: ToolChoice) =>
+  choice._tag === "Function" ? { tool: choice.name } : toolChoiceWords[choice._tag]
 
 /** Tool calls go to the caller: they are neither run nor checked here. */
 const partsOf = (model: LanguageModel.LanguageModel, conversation: Conversation) => {

@@ -20,7 +20,7 @@ type Collect = (
 
 let collect: Collect | undefined
 
-/** Collects beside the event loop, and then returns the empty pages at once. */
+/** Collects beside the event loop, and then returns the empty pages to the machine. */
 const collectAll = Effect.promise(async () => {
   if (collect === undefined) {
     setFlagsFromString("--expose-gc")

@@ -223,7 +223,7 @@ export class RequestBudget {
     return new UpstreamFailure({
       phase,
       kind: "exhausted",
-      message: "the reply exceeds what the gateway keeps of all replies at once"
+      message: "the reply exceeds what the gateway keeps of all replies together"
     })
   }
 

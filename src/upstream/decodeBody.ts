@@ -98,6 +98,7 @@ const wholeDecoder = (chunks: ChunkDecoder, budget: RequestBudget): BodyDecoder<
     },
     end(out) {
       budget.keepBytes(-size)
+      if (tooMany !== undefined) return
       chunks.pushWhole(new TextDecoder().decode(Buffer.concat(pieces)), out)
       chunks.end(out)
     },

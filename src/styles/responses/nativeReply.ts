@@ -55,7 +55,7 @@ const mostPieces = 10_000
 /** Events that wait for the words of a message at most: then it is shown without. */
 const mostWaiting = 1_000
 
-/** Items that are followed at once, and calls whose ids are known. A server has few. */
+/** The most items that are followed at the same time, and the most calls whose ids are known. A server has few. */
 const mostItems = 20_000
 
 const numberOf = (value: Json | undefined): number | undefined => typeof value === "number" ? value : undefined

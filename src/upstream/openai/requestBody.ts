@@ -6,6 +6,7 @@ import {
   type Sampling,
   type StructuredOutput,
   type ToolChoice,
+  toolChoiceWords,
   type ToolDeclaration,
   toolsEnabled,
   type VendorTool
@@ -22,18 +23,8 @@ import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from 
 import { addThinking } from "./thinking.ts"
 import { hasSentFields, type Sends, withVendorFieldsOf } from "./vendorFields.ts"
 
-const toolChoice = (choice: ToolChoice): Json => {
-  switch (choice._tag) {
-    case "Auto":
-      return "auto"
-    case "None":
-      return "none"
-    case "Required":
-      return "required"
-    case "Function":
-      return { type: "function", function: { name: choice.name } }
-  }
-}
+const toolChoice = (choice: ToolChoice): Json =>
+  choice._tag === "Function" ? { type: "function", function: { name: choice.name } } : toolChoiceWords[choice._tag]
 
 const nativeTool = (tool: ToolDeclaration, sends: Sends): Json => {
   const { description, name, parameters, strict } = tool

@@ -55,7 +55,7 @@ interface Item {
   readonly characters: WholeCharacters
 }
 
-/** Items that are followed at once; a server has few open. */
+/** The most items that are followed at the same time. A server has few open. */
 const mostOpen = 1_024
 
 /** How deep an event may be nested, which repeats the schemas of the request. */

@@ -6,6 +6,7 @@ import {
   type Conversation,
   type StructuredOutput,
   type ToolChoice,
+  toolChoiceWords,
   type ToolDeclaration,
   toolsEnabled
 } from "../../domain/Conversation.ts"
@@ -63,18 +64,8 @@ export const sendsField = (policy: FieldPolicy) => {
       : reworded.has(name) || (!chatOnly.has(name) && isUnwritten(name))
 }
 
-const toolChoice = (choice: ToolChoice): Json => {
-  switch (choice._tag) {
-    case "Auto":
-      return "auto"
-    case "None":
-      return "none"
-    case "Required":
-      return "required"
-    case "Function":
-      return { type: "function", name: choice.name }
-  }
-}
+const toolChoice = (choice: ToolChoice): Json =>
+  choice._tag === "Function" ? { type: "function", name: choice.name } : toolChoiceWords[choice._tag]
 
 /** The vendor takes a function without `strict` for a strict one, and refuses most schemas then. */
 const toolOf = ({ description, name, parameters, strict }: ToolDeclaration): Json => ({
