@@ -11,8 +11,10 @@ import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import { Accounts, type Caller } from "../accounts/Accounts.ts"
+import type { Account } from "../config/Account.ts"
 import { startCooperatively } from "../config/clock/cooperative.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
@@ -27,7 +29,7 @@ import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
 import { CompletionAttempt } from "./CompletionAttempt.ts"
-import type { CompletedReply, CompletionInput, CompletionOutput } from "./CompletionInput.ts"
+import type { Asked, CompletedReply, CompletionInput, CompletionOutput, Replies } from "./CompletionInput.ts"
 import { countUpstream } from "./countUpstream.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
 import { startsNextReply } from "./RequestStats.ts"
@@ -49,6 +51,22 @@ const tooMuchHeld = gatewayError(
 
 const isTooLong = (error: GatewayError): boolean => error.code === "context_length_exceeded"
 
+const streaming = (reply: OpenReply): Effect.Effect<CompletionOutput> => Effect.succeed(streamOf(reply))
+
+/** True if one account of an upstream reads what another one has sealed, as far as the configuration says. */
+const isOneOrganization = (accounts: ReadonlyArray<Account>, name: string): boolean => {
+  const used = accounts.filter(({ disabled, upstream }) => upstream === name && !disabled)
+  const organization = used[0]?.organization
+  return used.length < 2 ||
+    (organization !== undefined && used.every((account) => account.organization === organization))
+}
+
+/** A server that compacts conversations. */
+export interface Compactor {
+  /** It has made no compaction that it was asked for: the gateway makes them for the next ten minutes. */
+  readonly failed: () => void
+}
+
 /** Runs completions. */
 export class Completion extends Context.Service<Completion, {
   /**
@@ -59,13 +77,18 @@ export class Completion extends Context.Service<Completion, {
   /** Makes a whole reply: every failure up to its end may be retried. */
   readonly whole: (input: CompletionInput) => Effect.Effect<CompletedReply, GatewayError, Scope.Scope>
   /** Deletes a response that an account's server stores, as far as the server does that in time. */
-  readonly forget?: (caller: Caller, maker: Maker, id: string) => Effect.Effect<void>
+  readonly forget: (caller: Caller, maker: Maker, id: string) => Effect.Effect<void>
   /** Counts the tokens of a conversation; `undefined` if the upstream counts none, or has no slot free now. The scope holds the limits. */
   readonly count: (input: CompletionInput) => Effect.Effect<number | undefined, GatewayError, Scope.Scope>
-  /**
-   * The targets of the route that may get a request of this contract as its caller wrote it. `all`: always, at servers of one upstream.
-   */
-  readonly passesWhole?: (route: Route, family: FamilyName) => "all" | "some" | undefined
+  /** Opens what `make` makes of several replies. */
+  readonly together: <A>(
+    input: CompletionInput,
+    make: (replies: Replies) => Effect.Effect<A, GatewayError>
+  ) => Effect.Effect<A, GatewayError, Scope.Scope>
+  /** True if a target of the route may get a request of this contract as its caller wrote it. */
+  readonly passesWhole: (route: Route, family: FamilyName) => boolean
+  /** The server that compacts conversations on a route; `undefined` if the gateway has to. */
+  readonly compactor: (route: Route, caller: Caller, config: GatewayConfig) => Compactor | undefined
 }>()("model-gateway/completion/Completion") {
   static readonly make = Effect.gen(function*() {
     const accounts = yield* Accounts
@@ -91,14 +114,7 @@ export class Completion extends Context.Service<Completion, {
         : admit()
     }
 
-    const opened = <A>(
-      input: CompletionInput,
-      clock: Clock.Clock,
-      scope: Scope.Scope,
-      traced: boolean,
-      whole: boolean,
-      output: (reply: OpenReply) => Effect.Effect<A>
-    ) => {
+    const attempting = (clock: Clock.Clock, scope: Scope.Scope, traced: boolean) => {
       const attempted = <A>(
         input: CompletionInput,
         whole: boolean,
@@ -125,29 +141,20 @@ export class Completion extends Context.Service<Completion, {
             : attempted({ ...input, conversation: shorter, shorter: undefined }, whole, output)
         })
       }
-      return admitted(input, () => {
-        const { before } = input
-        if (before === undefined) return attempted(input, whole, output)
-        const { conversation, shorter } = before
-        return attempted({ ...input, conversation, shorter }, true, wholeOf).pipe(
-          Effect.tap(() => Effect.sync(() => startsNextReply(input.request.stats))),
-          Effect.flatMap(before.next),
-          Effect.flatMap((conversation) => attempted({ ...input, conversation }, whole, output))
-        )
-      })
+      return attempted
     }
 
+    /** Opens what `make` makes with attempts. */
     const open = <A>(
       input: CompletionInput,
-      whole: boolean,
-      output: (reply: OpenReply) => Effect.Effect<A>
+      make: (attempted: ReturnType<typeof attempting>) => Effect.Effect<A, GatewayError>
     ): Effect.Effect<A, GatewayError, Scope.Scope> =>
       Effect.withFiber((fiber) => {
         input.request.followers.recording?.decoded(input.conversation)
         const scope = Context.getUnsafe(fiber.context, Scope.Scope)
         const traced = fiber.getRef(References.TracerEnabled)
         const { caller: { owner }, config: { upstreams }, conversation, model: { targets } } = input
-        const run = () => opened(input, fiber.getRef(Clock.Clock), scope, traced, whole, output)
+        const run = () => admitted(input, () => make(attempting(fiber.getRef(Clock.Clock), scope, traced)))
         // Only servers have such fields.
         const hasServer = targets.some(({ upstream }) => isServer(upstreams.get(upstream)?.driver ?? "embedded"))
         const lookUp = hasServer ? sealed.lookUp(owner, conversation) : undefined
@@ -158,8 +165,21 @@ export class Completion extends Context.Service<Completion, {
       })
 
     return Completion.of({
-      stream: (input) => open(input, false, (reply) => Effect.succeed(streamOf(reply))),
-      whole: (input) => open(input, true, wholeOf),
+      stream: (input) => open(input, (attempted) => attempted(input, false, streaming)),
+      whole: (input) => open(input, (attempted) => attempted(input, true, wholeOf)),
+      together: (input, make) =>
+        open(input, (attempted) => {
+          let count = 0
+          const next = <A>(asked: Asked, whole: boolean, output: (reply: OpenReply) => Effect.Effect<A>) =>
+            Effect.suspend(() => {
+              if (count++ > 0) startsNextReply(input.request.stats)
+              return attempted({ ...input, shorter: undefined, ...asked }, whole, output)
+            })
+          return make({
+            stream: (asked) => next(asked, false, streaming),
+            whole: (asked) => next(asked, true, wholeOf)
+          })
+        }),
       forget: (caller, maker, id) => {
         const on = (driver: Driver | undefined, token: string | undefined) =>
           driver?.seals?.forget(token, id) ?? Effect.void
@@ -171,13 +191,20 @@ export class Completion extends Context.Service<Completion, {
           )
         return Effect.ignore(Effect.timeoutOption(forgotten, longestForgetting))
       },
-      passesWhole: ({ targets }, family) => {
-        const drivers = targets.map(({ upstream }) => accounts.driverOf(upstream))
-        const isAll = drivers.every((driver) => driver?.family === family && driver.families === undefined)
-        return isAll && targets.every(({ upstream }) => upstream === targets[0]?.upstream)
-          ? "all"
-          : drivers.some((driver) => driver?.family === family || driver?.families?.includes(family) === true)
-          ? "some"
+      passesWhole: ({ targets }, family) =>
+        targets.some(({ upstream }) => {
+          const driver = accounts.driverOf(upstream)
+          return driver?.family === family || driver?.families?.includes(family) === true
+        }),
+      compactor: ({ targets }, caller, config) => {
+        const found = targets.map(({ upstream }) => accounts.driverOf(upstream)?.compaction)
+        if (!found.every((compaction) => compaction?.works(deadlines.now()) === true)) return undefined
+        const [first] = targets
+        const isAlone = first !== undefined && targets.every(({ upstream }) => upstream === first.upstream) &&
+          accounts.driverOf(first.upstream)?.families === undefined &&
+          (caller._tag === "Direct" || isOneOrganization(config.accounts, first.upstream))
+        return isAlone || found.every((compaction) => compaction?.always === true)
+          ? { failed: () => found.forEach((compaction) => compaction?.failed(deadlines.now())) }
           : undefined
       },
       count: (input) =>

@@ -23,13 +23,15 @@ export interface CompletionInput {
   readonly kept?: boolean
   /** The conversation that is sent once more if the first one is too long for the model; `undefined` without a shorter one. */
   readonly shorter?: (() => Conversation | undefined) | undefined
-  /** Another reply that is made first, as a whole. Both are one request for the key's limits and for usage. */
-  readonly before?: ReplyBefore | undefined
 }
 
-/** A whole reply from which the conversation of a request follows. */
-export interface ReplyBefore extends Pick<CompletionInput, "conversation" | "shorter"> {
-  readonly next: (reply: CompletedReply) => Effect.Effect<Conversation, GatewayError>
+/** What a reply is made for. */
+export type Asked = Pick<CompletionInput, "conversation" | "shorter">
+
+/** Makes the replies of one request, one after the other. They are one request for the limits of its key and for usage. */
+export interface Replies {
+  readonly stream: (asked: Asked) => Effect.Effect<CompletionOutput, GatewayError>
+  readonly whole: (asked: Asked) => Effect.Effect<CompletedReply, GatewayError>
 }
 
 /** Events of one chunk. */

@@ -102,6 +102,8 @@ export interface UpstreamConfig {
   readonly fields: "pass" | "drop" | ReadonlyArray<string>
   /** How a reply that the caller gets as a whole is asked for. */
   readonly whole_replies: "whole" | "streamed"
+  /** Who compacts conversations of the Responses API; absent for `auto`. */
+  readonly compaction?: "auto" | "server" | "gateway"
   readonly enabled: boolean
   /** Seconds. */
   readonly timeouts: typeof Groups.UpstreamEntry.Type["timeouts"]

@@ -455,6 +455,12 @@ export const UpstreamGroup = group({
     ),
     "whole"
   ),
+  compaction: Schema.optionalKey(
+    described(
+      oneOf(["auto", "server", "gateway"]),
+      "Who compacts conversations of the Responses API: the server, the gateway, or the server where its accounts alone have to read the compaction. Unset: `auto`."
+    )
+  ),
   timeouts: Timeouts.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
   ...sharedFields
 })
@@ -478,6 +484,7 @@ export const UpstreamEntry = group({
   history_reasoning: UpstreamGroup.fields.history_reasoning,
   fields: UpstreamGroup.fields.fields,
   whole_replies: UpstreamGroup.fields.whole_replies,
+  compaction: UpstreamGroup.fields.compaction,
   timeouts: group(Struct.pick(Timeouts.fields, ["connect", "first_byte", "silence"])).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed({}))
   ),

@@ -48,16 +48,17 @@ const toTools = (
 const normalForm =
   "must be in its normal form, such as https://host/v1: in lower case up to the path, and without the usual port"
 
-/** The API by which an upstream at a place of the file, or a model of it, is asked. */
-const toApi = <Api extends string>(
+/** A field of an upstream at a place of the file, or of a model of it, that servers with several APIs alone have. */
+const ofApis = <Name extends "api" | "compaction", Value extends string>(
   driver: string,
-  api: Api | undefined,
+  name: Name,
+  value: Value | undefined,
   place: string,
   faults: Array<Fault>
-): { readonly api?: Api } => {
-  if (api === undefined) return {}
-  if (!hasApis(driver)) faults.push(fault(`${place}.api`, `must be unset with the ${driver} driver`))
-  return { api }
+): { readonly [Field in Name]?: Value } => {
+  if (value === undefined) return {}
+  if (!hasApis(driver)) faults.push(fault(`${place}.${name}`, `must be unset with the ${driver} driver`))
+  return { [name]: value } as { readonly [Field in Name]: Value }
 }
 
 /**
@@ -116,7 +117,7 @@ const toModels = (
       search: search ?? native?.search ?? false,
       ...(thinking === undefined ? {} : { thinking }),
       ...(max_tokens === undefined ? {} : { max_tokens }),
-      ...toApi(driver, api, `${place}.models.${id}`, faults),
+      ...ofApis(driver, "api", api, `${place}.models.${id}`, faults),
       ...(images === undefined ? {} : { images })
     }
   })
@@ -227,7 +228,8 @@ const toUpstream = (
     driver: entry.driver,
     base_url,
     models: toModels(entry, place, faults),
-    ...toApi(entry.driver, entry.api, place, faults),
+    ...ofApis(entry.driver, "api", entry.api, place, faults),
+    ...ofApis(entry.driver, "compaction", entry.compaction, place, faults),
     tools: toTools(entry, place, faults),
     history_reasoning: entry.history_reasoning,
     fields: entry.fields,

@@ -32,6 +32,8 @@ export interface VendorFields {
   readonly continues?: true
   /** Of a whole request: headers of the vendor's contract that a driver of the family sends too, by their names in lower case. */
   readonly headers?: { readonly [name: string]: string }
+  /** Of a whole request: it asks for a compaction alone, by the endpoint that the contract has for that. */
+  readonly compacts?: true
   /** Of a whole request: the seals of its items, in their order. */
   readonly seals?: ReadonlyArray<string>
   /** Of a whole request: the stored response that it continues. */

@@ -237,6 +237,16 @@ export interface Seals {
   readonly forget: (token: string | undefined, id: string) => Effect.Effect<void, UpstreamFailure>
 }
 
+/** Compactions of conversations by a server. */
+export interface ServerCompaction {
+  /** The server compacts, even if other servers may have to read what it makes. */
+  readonly always: boolean
+  /** False while the server is known to compact nothing. `now`: monotonic milliseconds. */
+  readonly works: (now: number) => boolean
+  /** The server has made no compaction that it was asked for. */
+  readonly failed: (now: number) => void
+}
+
 /** The driver of the API that serves a request. */
 export const servingDriver = (driver: Driver, model: UpstreamModel, conversation: Conversation, now: number): Driver =>
   driver.choose?.(model, conversation, now) ?? driver
@@ -273,6 +283,8 @@ export interface Driver {
   readonly sends: Sends
   /** Absent where servers seal nothing. */
   readonly seals?: Seals | undefined
+  /** Absent where the gateway makes all compactions. */
+  readonly compaction?: ServerCompaction | undefined
   /**
    * Model ids beyond the four native ones, in configured order. Informational: callers may use those of `upstream.models`.
    */

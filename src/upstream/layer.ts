@@ -36,6 +36,7 @@ const optionsOf = (config: UpstreamConfig): ServerOptions => ({
   historyReasoning: config.history_reasoning,
   fields: config.fields,
   wholeReplies: config.whole_replies,
+  compaction: config.compaction,
   upstream: config.name,
   credentialHeader: config.credential_header,
   limits: limits(config)

@@ -12,7 +12,6 @@ import type { CompletedReply, CompletionOutput } from "../../completion/Completi
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import type { JsonRecord } from "../../domain/json.ts"
 import type { Maker } from "../../domain/makers.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import type { Route } from "../../domain/routes.ts"
@@ -27,8 +26,7 @@ import { findModel, makeResponder, type Opening, type RunningRequest } from "../
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
 import { keptTexts } from "./compaction/compactedItems.ts"
 import { compactedResponse, continuing } from "./compaction/compactedResponse.ts"
-import { asStream, makeCompactions } from "./compaction/Compactions.ts"
-import { summaryRequest } from "./compaction/prompt.ts"
+import { makeCompactions } from "./compaction/Compactions.ts"
 import { decodeResponse } from "./decode.ts"
 import { responseId, responseSeed } from "./ids.ts"
 import type { Item } from "./items.ts"
@@ -68,7 +66,7 @@ export const ResponsesHandlers = groupRoutes(
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
     const connect = yield* makeConnect
-    const { askedFor, readSummary, sealed } = yield* makeCompactions
+    const { askedFor, byEndpoint, readSummary } = yield* makeCompactions
 
     const find = Effect.fnUntraced(function*(id: string) {
       const stored = yield* store.get((yield* CurrentCaller).owner, id)
@@ -99,17 +97,11 @@ export const ResponsesHandlers = groupRoutes(
     ): DecodeOptions => ({
       bodyVendorFields,
       wideInput: config.compat.wide_input_strict_output,
-      ...sentTo(responder.passesWhole(model, "responses"), sent),
+      sent: responder.passesWhole(model, "responses") ? sent : undefined,
       betas: betasOf(headers["openai-beta"]),
       stored,
       limits: config.limits,
       readSummary
-    })
-
-    /** What a server may get as the caller wrote it. */
-    const sentTo = (targets: ReturnType<typeof responder.passesWhole>, sent: JsonRecord | undefined) => ({
-      sent: targets === undefined ? undefined : sent,
-      serverCompacts: targets === "all" && sent !== undefined
     })
 
     return {
@@ -141,7 +133,8 @@ export const ResponsesHandlers = groupRoutes(
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
         const known = yield* referenced(caller.owner, body, turn)
-        const options = optionsOf(sent, current, model, request, known)
+        const compactor = sent.sent === undefined ? undefined : responder.compactor(current, model)
+        const options = { ...optionsOf(sent, current, model, request, known), serverCompacts: compactor !== undefined }
         const decoded = yield* Effect.fromResult(yield* startCooperatively(decodeResponse(body, options)))
         const { asked, ignored, items, taken, targets } = decoded
         const conversation = withRest(decoded.conversation, sent)
@@ -167,14 +160,18 @@ export const ResponsesHandlers = groupRoutes(
             { discard: true }
           )
 
+        const decodedWith = Effect.fnUntraced(function*(differing: Partial<DecodeOptions>) {
+          const decoded = yield* startCooperatively(decodeResponse(body, { ...options, ...differing }))
+          return withRest((yield* Effect.fromResult(decoded)).conversation, sent)
+        })
         const compaction = asked === undefined
           ? undefined
-          : yield* askedFor(asked, conversation, body.model, (last) =>
-            Effect.gen(function*() {
-              const shorter = { ...options, sent: undefined, compaction: last }
-              const next = yield* startCooperatively(decodeResponse(body, shorter))
-              return withRest((yield* Effect.fromResult(next)).conversation, sent)
-            }))
+          : askedFor(
+            asked,
+            { conversation, model: body.model, compactor },
+            compactor === undefined ? Effect.succeed(conversation) : decodedWith({ serverCompacts: false }),
+            (compaction) => decodedWith({ sent: undefined, compaction })
+          )
 
         const whole = ({ events, maker }: CompletedReply) => {
           let final = ""
@@ -237,9 +234,6 @@ export const ResponsesHandlers = groupRoutes(
           })
           yield* Scope.addFinalizer(yield* Effect.scope, cancel)
         }
-        const alone = compaction?.alone
-        const compacted = alone && Effect.flatMap(responder.whole(current, model, alone), alone.reply)
-        if (compacted !== undefined && !stream) return yield* Effect.flatMap(compacted, whole)
         return yield* responder.respond(
           current,
           model,
@@ -252,8 +246,8 @@ export const ResponsesHandlers = groupRoutes(
             failure: turn === undefined ? (error) => start().failure(error) : undefined,
             keepsText: true
           },
-          compacted === undefined ? reportsViolation(id) : () => Effect.map(compacted, asStream),
-          compaction?.before
+          reportsViolation(id),
+          compaction
         )
       }),
       compact: Effect.fnUntraced(function*({ endpoint, request }) {
@@ -265,18 +259,29 @@ export const ResponsesHandlers = groupRoutes(
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
         const known = yield* referenced(caller.owner, body)
-        const { conversation, ignored, items, taken } = yield* Effect.fromResult(
+        const decoded = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, optionsOf(sent, current, model, request, known)))
         )
+        const { ignored, items, taken } = decoded
+        const conversation = withRest(decoded.conversation, sent)
         for (const path of ignored) noteIgnored(stats, path)
         if (taken > 0) yield* holdPrompt(taken)
-        const reply = yield* responder.whole(current, model, summaryRequest(withRest(conversation, sent)))
-        const seal = yield* sealed(reply, body.model)
-        const texts = yield* runCooperatively(keptTexts(items as ReadonlyArray<Item>))
-        return respond(
-          endpoint,
-          compactedResponse(crypto.randomUUID(), created, texts, seal, replyOf(reply.events).usage)
-        )
+        const compactor = sent.sent === undefined ? undefined : responder.compactor(current, model)
+        return yield* responder.together(current, model, conversation, (replies) =>
+          byEndpoint(
+            replies,
+            { conversation, model: body.model, compactor },
+            (described) =>
+              jsonText(
+                JSON.stringify(Object.hasOwn(described, "model") ? { ...described, model: body.model } : described)
+              ),
+            (seal, { events }) =>
+              Effect.map(
+                runCooperatively(keptTexts(items as ReadonlyArray<Item>)),
+                (texts) =>
+                  respond(endpoint, compactedResponse(crypto.randomUUID(), created, texts, seal, replyOf(events).usage))
+              )
+          ))
       }),
       retrieve: Effect.fnUntraced(function*({ params, query }) {
         if (query.stream === "true") {

@@ -108,7 +108,7 @@ export function* decodeResponse(
     ),
     taken,
     targets: names.targets,
-    asked: options.serverCompacts === true ? undefined : asked,
+    asked,
     ignored: options.sent === undefined ? [...unread, ...faults.ignored] : unread
   })
 }

@@ -23,4 +23,7 @@ export const readCountRequest = requestReader(ResponsesGroup.endpoints.countToke
   keepsSent: true
 })
 
-export const readCompactRequest = requestReader(ResponsesGroup.endpoints.compact, { family: responsesFamily })
+export const readCompactRequest = requestReader(ResponsesGroup.endpoints.compact, {
+  family: responsesFamily,
+  keepsSent: true
+})

@@ -25,7 +25,7 @@ export interface DecodeOptions {
   readonly wideInput: boolean
   /** The body as it was parsed, if a server may get it so. */
   readonly sent?: JsonRecord | undefined
-  /** Every target is such a server, and of one upstream: it makes the compactions of the request. */
+  /** Every target is such a server, which is asked for the compactions of the request. */
   readonly serverCompacts?: boolean | undefined
   /** A header of the request that such a server gets too. */
   readonly betas?: string | undefined

@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Scope from "effect/Scope"
 import type { Caller } from "../../accounts/Accounts.ts"
-import { type CompletedReply, Completion, type CompletionOutput } from "../../completion/Completion.ts"
-import type { CompletionInput, ReplyBefore } from "../../completion/CompletionInput.ts"
+import { type Compactor, type CompletedReply, Completion, type CompletionOutput } from "../../completion/Completion.ts"
+import type { Replies } from "../../completion/CompletionInput.ts"
 import type { Request } from "../../completion/Request.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { runCooperatively } from "../../config/clock/cooperative.ts"
@@ -56,6 +56,12 @@ export interface ReplyFormat {
 /** Opens a completion. */
 export type Opening = Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
 
+/** How a reply is made of several. */
+export interface MadeTogether {
+  readonly whole: (replies: Replies) => Effect.Effect<CompletedReply, GatewayError>
+  readonly stream: (replies: Replies) => Effect.Effect<CompletionOutput, GatewayError>
+}
+
 /** Finds the route of the requested name and notes both names in the request's stats. Returns the error for an unknown name. */
 export const findModel = (
   { config, stats }: RunningRequest,
@@ -88,26 +94,30 @@ export const makeResponder = Effect.gen(function*() {
       }
     }),
 
-    /** Which targets of the route may get a request of the family's contract as its caller wrote it. */
-    passesWhole: (model: Route, family: FamilyName): "all" | "some" | undefined =>
-      completion.passesWhole?.(model, family),
+    /** True if a target of the route may get a request of the family's contract as its caller wrote it. */
+    passesWhole: (model: Route, family: FamilyName): boolean => completion.passesWhole(model, family),
+
+    /** The server that compacts conversations on the route; `undefined` if the gateway has to. */
+    compactor: ({ caller, config }: RunningRequest, model: Route): Compactor | undefined =>
+      completion.compactor(model, caller, config),
 
     /** Deletes the copy of a stored response that an account's server has. A caller's own token goes to its upstream alone. */
     forget: (caller: Caller, maker: Maker, id: string): Effect.Effect<void> =>
       caller._tag === "Direct" && store.now().auth.direct_upstream !== maker.upstream
         ? Effect.void
-        : completion.forget?.(caller, maker, id) ?? Effect.void,
+        : completion.forget(caller, maker, id),
 
-    /** Makes a whole reply, for a style that answers with something that follows from it. */
-    whole: (
+    /** Answers with something that follows from several replies. */
+    together: <A>(
       { caller, config, request }: RunningRequest,
       model: Route,
-      asked: Pick<CompletionInput, "conversation" | "shorter">
-    ): Effect.Effect<CompletedReply, GatewayError, Scope.Scope> =>
-      completion.whole({ ...asked, caller, model, request, config }),
+      conversation: Conversation,
+      make: (replies: Replies) => Effect.Effect<A, GatewayError>
+    ): Effect.Effect<A, GatewayError, Scope.Scope> =>
+      completion.together({ caller, model, conversation, request, config }, make),
 
     /**
-     * Answers a conversation in the way of the format. `around` wraps the opening of a stream. `before`: a whole reply that is made first.
+     * Answers a conversation in the way of the format. `around` wraps the opening of a stream. `made`: how the reply is made of several.
      */
     respond: (
       { caller, config, request }: RunningRequest,
@@ -115,11 +125,16 @@ export const makeResponder = Effect.gen(function*() {
       conversation: Conversation,
       { failure, frames, keepsText = false, stream, whole }: ReplyFormat,
       around?: (opening: Opening) => Opening,
-      before?: ReplyBefore
+      made?: MadeTogether
     ) => {
-      const input = { caller, model, conversation, request, config, kept: keepsText, before }
-      if (!stream) return Effect.flatMap(completion.whole(input), whole)
-      const opening = completion.stream(input)
+      const input = { caller, model, conversation, request, config, kept: keepsText }
+      if (!stream) {
+        return Effect.flatMap(
+          made === undefined ? completion.whole(input) : completion.together(input, made.whole),
+          whole
+        )
+      }
+      const opening = made === undefined ? completion.stream(input) : completion.together(input, made.stream)
       const timeout = config.request_timeouts.client * 1000
       return streamReply(around === undefined ? opening : around(opening), frames, failure, deadlines, timeout)
     },

@@ -168,6 +168,7 @@ const makeDriver = (
     ...(choice.usual === "responses" ? responses : chat),
     families: ["responses"],
     seals: responses.seals,
+    compaction: responses.compaction,
     choose,
     ...(choice.isAuto ? { prepare: (token, now) => choice.read(list(token), now) } : {}),
     complete: (request) =>

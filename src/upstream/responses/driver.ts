@@ -18,9 +18,10 @@ import { passes } from "../server/fieldPolicy.ts"
 import type { CompletionCall, ServerClient } from "../server/ServerClient.ts"
 import type { ServerModel, ServerOptions } from "../server/ServerOptions.ts"
 import { saysThinking } from "../server/thinking.ts"
-import type { CompletionRequest, CountRequest, Driver, Seals, UpstreamModel } from "../Upstream.ts"
+import type { CompletionRequest, CountRequest, Driver, Seals, ServerCompaction, UpstreamModel } from "../Upstream.ts"
 import { eventDecoder, type SentThinking } from "./decodeEvents.ts"
 import {
+  compactRequest,
   countRequest,
   leastOutputTokens,
   type ModelOptions,
@@ -61,7 +62,7 @@ const headersOf = ({ vendorFields }: Conversation) =>
   vendorFields?.vendor === "responses" ? vendorFields.headers : undefined
 
 /** The part of a driver that is the API's own. */
-export type ResponsesApi = Pick<Driver, "family" | "sends" | "seals" | "complete" | "countTokens">
+export type ResponsesApi = Pick<Driver, "compaction" | "family" | "sends" | "seals" | "complete" | "countTokens">
 
 /** Makes the API's part of a driver. */
 export const makeResponsesApi = (client: ServerClient, options: ServerOptions): ResponsesApi => {
@@ -90,10 +91,13 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
 
   function* say({ conversation, isWhole, model: requested }: CompletionRequest): Cooperative<CompletionCall> {
     const { model, said } = asked(requested)
+    const compacts = conversation.vendorFields?.compacts === true
     return {
       model,
-      path: "/responses",
-      body: yield* responsesRequest(model.name, conversation, said, isWhole),
+      path: compacts ? "/responses/compact" : "/responses",
+      body: compacts
+        ? yield* compactRequest(model.name, conversation, said)
+        : yield* responsesRequest(model.name, conversation, said, isWhole),
       headers: headersOf(conversation),
       id: `resp_${crypto.randomUUID().replaceAll("-", "")}`,
       chunks: eventDecoder({ passesEvents: isNative(conversation), thinking })
@@ -114,6 +118,16 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
     const path = `/responses/${encodeURIComponent(id)}`
     yield* client.readBody(yield* client.start("DELETE", path, token, "session"))
   }, Effect.scoped)
+
+  /** Monotonic milliseconds up to which the server is known to compact nothing. */
+  let compactsFrom = -Infinity
+  const compaction: ServerCompaction = {
+    always: options.compaction === "server",
+    works: (now) => now >= compactsFrom,
+    failed: (now) => {
+      compactsFrom = now + missingFor
+    }
+  }
 
   const seals = makeSeals(isNative, () => thinking.text, forget)
 
@@ -150,6 +164,7 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
 
   return {
     ...(speaks ? { family: "responses" as const } : {}),
+    ...(speaks && options.compaction !== "gateway" ? { compaction } : {}),
     sends: {
       sampling: (name, _, conversation) =>
         name === "temperature" || name === "topP" ||

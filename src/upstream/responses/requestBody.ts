@@ -167,6 +167,19 @@ export function* responsesRequest(
   return JSON.stringify({ ...yield* fieldsOf(conversation, options), model, stream: !isWhole })
 }
 
+const isTrigger = (item: Json): boolean => isRecord(item) && item["type"] === "compaction_trigger"
+
+/** The request for a compaction alone, of a caller of the contract. Its endpoint has no streams, and no item that asks for one. */
+export function* compactRequest(model: string, conversation: Conversation, options: ModelOptions): Cooperative<string> {
+  const { stream: _, ...fields } = (yield* fieldsOf(conversation, options)) as JsonFields & { readonly stream?: Json }
+  const input = fields["input"]
+  return JSON.stringify({
+    ...fields,
+    ...(Array.isArray(input) ? { input: input.filter((item: Json) => !isTrigger(item)) } : {}),
+    model
+  })
+}
+
 /** Fields of a request for the count of tokens. */
 const counted = [
   "input",

@@ -172,7 +172,10 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
    */
   let slowUntil = -Infinity
   const isAskedWhole = ({ conversation, isWhole }: CompletionRequest, now: number): boolean =>
-    isWhole === true && protocol.wholeReplies !== "streamed" && now >= slowUntil && !mayBeLong(conversation)
+    isWhole === true && (
+      conversation.vendorFields?.compacts === true ||
+      (protocol.wholeReplies !== "streamed" && now >= slowUntil && !mayBeLong(conversation))
+    )
 
   const isVersioned = versionPrefix === undefined || /\/v\d[^/]*(?:\/|$)/.test(base) || /[?&]api-version=/i.test(query)
 

@@ -37,6 +37,8 @@ export interface ServerOptions {
   readonly historyReasoning?: HistoryReasoning | undefined
   /** How a reply that the caller gets as a whole is asked for; the default is as a whole. */
   readonly wholeReplies?: "whole" | "streamed" | undefined
+  /** Who compacts conversations of the Responses API; the default is `auto`. */
+  readonly compaction?: "auto" | "server" | "gateway" | undefined
   /** What becomes of fields that neither the gateway nor the vendor has. Default: all pass. */
   readonly fields?: FieldPolicy | undefined
   /** The upstream's name in the configuration, for advice; an app's driver may have none. */

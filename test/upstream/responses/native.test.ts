@@ -25,7 +25,7 @@ let gateway: RunningGateway
 beforeAll(async () => {
   server = await startResponsesServer()
   gateway = await startGateway({
-    accounts: Array.from({ length: 60 }, (_, i) => ({ token: `sk-${i}` })),
+    accounts: Array.from({ length: 60 }, (_, i) => ({ token: `sk-${i}`, organization: "team" })),
     embeddings: { provider: "upstream" },
     upstream: {
       driver: "responses",

@@ -111,7 +111,7 @@ const ways = ["headers", "proxy", "tls"]
 const ofServers = ["credential_header", "fields", "history_reasoning", "tools", "whole_replies"]
 
 /** What an upstream has whose server may be asked by several APIs. */
-const ofApis = ["api"]
+const ofApis = ["api", "compaction"]
 
 /** The list of upstreams switches an upstream on and off. */
 const placed = ["driver", "base_url", "models", "enabled", ...ways, "credential_header"]
