@@ -22,7 +22,7 @@ import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
-import { conversationKey, isContinued } from "./conversationKey.ts"
+import { conversationKey, isContinued, sessionKey } from "./conversationKey.ts"
 import { forgetIgnored, noteIgnored } from "./ignored.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
@@ -69,11 +69,16 @@ const hasPictures = ({ turns }: Conversation): boolean =>
     )
   )
 
-const stickinessOf = ({ caller, conversation }: CompletionInput, prefersTarget: boolean): Stickiness => ({
-  key: conversationKey(caller.owner, conversation),
-  isContinued: isContinued(conversation),
-  prefersTarget
-})
+/** By what a conversation is known: the session and the agent that its client names, else its beginning. */
+const stickinessOf = (
+  { caller: { owner }, conversation, request: { identity } }: CompletionInput,
+  prefersTarget: boolean
+): Stickiness => {
+  const session = identity?.session
+  return session === undefined
+    ? { key: conversationKey(owner, conversation), isContinued: isContinued(conversation), prefersTarget }
+    : { key: sessionKey(owner, session, identity?.agent), isContinued: true, prefersTarget }
+}
 
 /** The account that stores the response which the conversation continues, then those that open the newest seal. */
 const preferencesOf = (

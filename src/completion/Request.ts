@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
+import type { ClientIdentity } from "../domain/clientIdentity.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { RequestRecord } from "../recordings/RequestRecord.ts"
 import type { Reserved } from "../usage/Admission.ts"
@@ -32,6 +33,8 @@ export interface Request {
   readonly style: string | undefined
   /** Id of the caller's key, or a fixed id for callers without one; `none` for an endpoint without callers. */
   readonly key: string
+  /** Who calls, as the client says; `undefined` for an endpoint without callers, and for an app. */
+  readonly identity: ClientIdentity | undefined
   /** Its share of the key's running requests from before its admission, while its body arrived. */
   readonly entered: Reserved | undefined
   /** The body's fields by which servers choose another model, or a tier, as far as the body was read. */
@@ -54,6 +57,7 @@ export const startRequest = (
     client,
     style: undefined,
     key: none,
+    identity: undefined,
     entered: undefined,
     choosing: [],
     held,

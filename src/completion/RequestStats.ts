@@ -5,6 +5,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Tracer from "effect/Tracer"
+import type { ShownIdentity } from "../domain/clientIdentity.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
@@ -55,6 +56,8 @@ export interface RequestStats {
   /** The client's address as `privacy.client_address` allows; `undefined` if nothing of it is kept. */
   client: string | undefined
   style: string | undefined
+  /** Who calls, as the client says. Readers take what it shows. */
+  identity: { readonly shown: ShownIdentity } | undefined
   /** The model as requested, and the id that it resolved to. */
   requestedModel: string | undefined
   model: string | undefined
@@ -131,6 +134,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   startedAt,
   client: undefined,
   style: undefined,
+  identity: undefined,
   requestedModel: undefined,
   model: undefined,
   stream: false,

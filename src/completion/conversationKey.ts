@@ -33,5 +33,9 @@ export const conversationKey = (owner: string, { tools, turns }: Conversation): 
   return hash.digest("base64url")
 }
 
+/** A hash of an agent's session, under the caller's name. */
+export const sessionKey = (owner: string, session: string, agent = ""): string =>
+  createHmac("sha256", owner).update(`session\n${session}\n${agent}`).digest("base64url")
+
 /** Whether a conversation has been answered before. */
 export const isContinued = ({ turns }: Conversation): boolean => turns.some(({ role }) => role === "assistant")

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { addressPrivacies, parseRange } from "../domain/addresses.ts"
+import { sessionPrivacies } from "../domain/clientIdentity.ts"
 import { parseDecimal } from "../domain/decimal.ts"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
 import { alsoOnNames } from "../domain/nextTry.ts"
@@ -614,6 +615,13 @@ export const PrivacyGroup = group({
       "What logs and records keep of a client's address: all, its /24 or /48, or nothing."
     ),
     "prefix"
+  ),
+  sessions: withDefault(
+    described(
+      oneOf(sessionPrivacies),
+      "What logs, records and usage keep of the names that clients give to their sessions and agents: all, a hash, or nothing."
+    ),
+    "full"
   )
 })
 

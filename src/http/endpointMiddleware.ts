@@ -31,7 +31,9 @@ import {
 } from "../completion/RequestStats.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import { sha256Hex } from "../config/json.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
+import { ClientIdentity } from "../domain/clientIdentity.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { recordedHead, recordedHeaders } from "../recordings/redactRound.ts"
@@ -300,17 +302,25 @@ export const businessMiddleware = (facts: EndpointPolicy) =>
           return Effect.flatMapEager(identified, (known) => {
             const key = keyOf(known)
             stats.key = key
+            const { privacy } = config.now()
+            const identity = new ClientIdentity(source.headers, privacy.sessions, sha256Hex)
+            stats.identity = identity
             const adds = (entered?: Reserved) => (context: Context.Context<never>) =>
-              Context.add(Context.add(context, CurrentCaller, known), CurrentRequest, { ...request, key, entered })
+              Context.add(Context.add(context, CurrentCaller, known), CurrentRequest, {
+                ...request,
+                key,
+                identity,
+                entered
+              })
             if (endpoint.method !== "POST") return Effect.succeed(adds())
             if (requests._tag === "Some") {
               followers.recording = requests.value.begin({
                 facts: stats,
                 key,
                 head: () => {
-                  const { privacy, upstreams } = config.now()
+                  const { upstreams } = config.now()
                   const secret = [...upstreams.values()].flatMap(({ credential_header }) => credential_header ?? [])
-                  return recordedHead(source, privacy.client_address, secret)
+                  return recordedHead(source, privacy, secret)
                 },
                 secret: token
               })

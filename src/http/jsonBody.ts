@@ -194,6 +194,7 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
     const refused = refuse === undefined ? undefined : yield* refuse(body.success)
     if (refused !== undefined) return Result.fail(refused)
     const request = requestIn(body.success)
+    current?.identity?.readBody(request)
     for (const part of request === body.success ? [request] : [body.success, request]) {
       const { paths, refused } = yield* choosingFields(part)
       if (refused !== undefined) return Result.fail(refused)

@@ -5,6 +5,7 @@
  */
 import * as Redacted from "effect/Redacted"
 import type { Account } from "../config/Account.ts"
+import type { ShownIdentity } from "../domain/clientIdentity.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { UpstreamProtocol } from "../domain/protocols.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
@@ -52,6 +53,8 @@ export interface RequestFacts {
   /** The client's address as far as it is kept. */
   readonly client: string | undefined
   readonly style: string | undefined
+  /** Who called, as far as it is kept. */
+  readonly identity: { readonly shown: ShownIdentity } | undefined
   readonly requestedModel: string | undefined
   readonly model: string | undefined
   readonly stream: boolean

@@ -5,6 +5,7 @@
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { type AddressPrivacy, shownAddress } from "../domain/addresses.ts"
+import { identityHeaders, type SessionPrivacy } from "../domain/clientIdentity.ts"
 
 /** Shorter secrets are not credentials but words, such as the `none` of a server that needs no key. */
 export const shortestSecret = 8
@@ -111,6 +112,19 @@ const hideAddresses = (headers: Record<string, string>, privacy: AddressPrivacy)
   return headers
 }
 
+/** What of a client is kept. */
+interface HeadPrivacy {
+  readonly client_address: AddressPrivacy
+  readonly sessions: SessionPrivacy
+}
+
+/** Applies `privacy.sessions` to the headers of a request, in place. The record's facts have what it keeps. */
+const hideSessions = (headers: Record<string, string>, privacy: SessionPrivacy): Record<string, string> => {
+  if (privacy === "full") return headers
+  for (const name of identityHeaders) if (headers[name] !== undefined) headers[name] = "***"
+  return headers
+}
+
 /** The path with its query, without the parameters that may hold a credential. */
 const plainPath = (url: string): string => {
   const question = url.indexOf("?")
@@ -135,12 +149,12 @@ export interface RequestHead {
  */
 export const recordedHead = (
   { headers, method, originalUrl }: HttpServerRequest.HttpServerRequest,
-  privacy: AddressPrivacy,
+  privacy: HeadPrivacy,
   secretHeaders: ReadonlyArray<string> = []
 ): RequestHead => ({
   method,
   path: plainPath(originalUrl.replace(/^https?:\/\/[^/]*/, "")),
-  headers: hideAddresses(addHeaders({}, headers, secretHeaders), privacy)
+  headers: hideSessions(hideAddresses(addHeaders({}, headers, secretHeaders), privacy.client_address), privacy.sessions)
 })
 
 /** The headers of a response that are recorded. */

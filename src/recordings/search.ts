@@ -85,6 +85,8 @@ const facetRules = {
     ({ facts: { model, requestedModel } }) => model === requestedModel ? [model] : [requestedModel, model]
   ),
   style: exactly("style", ({ facts }) => facts.style),
+  app: exactly("app", ({ facts }) => facts.identity?.shown.app),
+  session: exactly("session", ({ facts }) => facts.identity?.shown.session),
   upstream: exactly("upstream", upstreamOf),
   account: anyPart("account", ({ account }) => [account]),
   outcome: exactly("outcome", ({ outcome }) => outcome),

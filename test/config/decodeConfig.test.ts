@@ -148,7 +148,7 @@ describe("decodeConfig", () => {
         removed_keys: []
       })
       assert.deepStrictEqual(config.server, { trusted_proxies: [], websockets: true })
-      assert.deepStrictEqual(config.privacy, { client_address: "prefix" })
+      assert.deepStrictEqual(config.privacy, { client_address: "prefix", sessions: "full" })
       assert.deepStrictEqual(config.metrics, { public: false })
       assert.deepStrictEqual(config.telemetry, { capture_content: false, propagate: false })
       assert.deepStrictEqual(config.samples, { dir: "tests/raw_stream_samples" })

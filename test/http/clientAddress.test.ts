@@ -68,7 +68,8 @@ describe("the headers of a record", () => {
     "x-real-ip": "203.0.113.7",
     forwarded: "For=203.0.113.7;proto=https;by=\"[2001:db8:1:2::3]:80\", for=_hidden"
   }
-  const kept = (privacy: "full" | "prefix" | "none") => recordedHead(request("10.0.0.1", headers), privacy).headers
+  const kept = (privacy: "full" | "prefix" | "none") =>
+    recordedHead(request("10.0.0.1", headers), { client_address: privacy, sessions: "full" }).headers
 
   it("have addresses as far as privacy.client_address keeps them", () => {
     assert.deepStrictEqual(kept("full"), headers)

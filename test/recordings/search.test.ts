@@ -7,6 +7,7 @@ import { noPeers, type QueryHandler } from "../../src/admin/nodes/peers.ts"
 import { makeFacets } from "../../src/admin/requests/facets.ts"
 import { makeRequestStats } from "../../src/completion/RequestStats.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import type { ShownIdentity } from "../../src/domain/clientIdentity.ts"
 import { Text } from "../../src/domain/Conversation.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { Requests } from "../../src/recordings/Requests.ts"
@@ -26,6 +27,7 @@ interface Asked {
   readonly asked: string
   readonly vendorFields: string | undefined
   readonly style: string
+  readonly identity: ShownIdentity | undefined
   readonly account: string
   readonly error: string | undefined
   readonly upstream: string | undefined
@@ -42,6 +44,7 @@ const asked: fc.Arbitrary<Asked> = fc.record({
   asked: fc.constantFrom("gpt-4o", "gpt-4o-mini", "Fast"),
   vendorFields: fc.constantFrom("gpt-4o", "gpt-4o-mini", undefined),
   style: fc.constantFrom("chat", "embeddings"),
+  identity: fc.constantFrom({ app: "codex", session: "s1" }, { app: "curl" }, undefined),
   account: fc.constantFrom("ann@x.org", "bob@x.org", ""),
   error: fc.constantFrom("upstream_error", "upstream_timeout", undefined),
   upstream: fc.constantFrom("gpu", "hosted", undefined),
@@ -56,6 +59,7 @@ const plain: Asked = {
   asked: "gpt-4o",
   vendorFields: "gpt-4o",
   style: "chat",
+  identity: undefined,
   account: "ann@x.org",
   error: undefined,
   upstream: "gpu",
@@ -80,6 +84,7 @@ const add = (ring: Requests["Service"], one: Asked, id = "r") => {
     secret: "a-caller-token"
   })!
   stats.style = one.style
+  stats.identity = one.identity && { shown: one.identity }
   stats.requestedModel = one.asked
   stats.model = one.vendorFields
   stats.error = one.error
@@ -117,6 +122,8 @@ const filter: fc.Arbitrary<RequestFilter> = fc.record({
   account: fc.constantFrom("ann", "X.ORG", "\"bob@x.org\""),
   code: fc.constantFrom("timeout", "upstream", "\"upstream_error\""),
   style: fc.constantFrom("chat", "embeddings"),
+  app: fc.constantFrom("codex", "curl"),
+  session: fc.constantFrom("s1", "s"),
   outcome: fc.constantFrom("open", "ok", "failed"),
   upstream: fc.constantFrom("gpu", "hosted"),
   min_ms: fc.constantFrom("1000", "5000"),
@@ -138,6 +145,8 @@ const fits = (wanted: RequestFilter, one: Asked): boolean => {
     account: (text) => part(text, one.upstream === undefined ? "" : one.account),
     code: (text) => part(text, one.error),
     style: (text) => one.style === text,
+    app: (text) => one.identity?.app === text,
+    session: (text) => one.identity?.session === text,
     outcome: (text) => outcome === text,
     upstream: (text) => one.upstream === text,
     min_ms: (text) => !one.ended || one.duration >= Number(text),
@@ -159,6 +168,8 @@ const filterOf: { readonly [Name in FacetName]: (value: string) => RequestFilter
   account: (value) => ({ account: `"${value}"` }),
   code: (value) => ({ code: `"${value}"` }),
   style: (style) => ({ style }),
+  app: (app) => ({ app }),
+  session: (session) => ({ session }),
   upstream: (upstream) => ({ upstream }),
   outcome: (outcome) => ({ outcome }),
   slow: (min_ms) => ({ min_ms })

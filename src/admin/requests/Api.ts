@@ -5,6 +5,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { apps } from "../../domain/clientIdentity.ts"
 import { documented, finding, reading } from "../../http/documented.ts"
 import { recordedStyles } from "../../styles/Style.ts"
 import { missingNodes, PageNumber } from "../contract.ts"
@@ -27,6 +28,12 @@ export const RequestItem = Schema.Struct({
   key_name: Schema.NullOr(Schema.String),
   /** The client's address as `privacy.client_address` keeps it; absent if nothing is kept. */
   client: Schema.optionalKey(Schema.String),
+  /** The program that called; absent where nothing called over HTTP. */
+  app: Schema.optionalKey(Schema.Literals(apps)),
+  /** Its session and agents as `privacy.sessions` keeps them; absent where the client names none. */
+  session: Schema.optionalKey(Schema.String),
+  agent: Schema.optionalKey(Schema.String),
+  parent: Schema.optionalKey(Schema.String),
   /** The account of the last attempt; empty without one. */
   account: Schema.String,
   /** The target that answered, or the last one tried, as `upstream/model`; absent in a configuration of one upstream. */
@@ -188,6 +195,8 @@ const filters = {
   outcome: Schema.optionalKey(Schema.Literals(["", ...outcomes])),
   key: Schema.optionalKey(Schema.String),
   model: Schema.optionalKey(Schema.String),
+  app: Schema.optionalKey(Schema.Literals(["", ...apps])),
+  session: Schema.optionalKey(Schema.String),
   account: Schema.optionalKey(Schema.String),
   code: Schema.optionalKey(Schema.String),
   upstream: Schema.optionalKey(Schema.String),
@@ -199,7 +208,7 @@ const filters = {
 
 const aboutFilters =
   "`key` (its name or id), `model` (as asked for or as it resolved), `account` and `code` (of the error) match parts of a " +
-  "value in any case, and the whole value if it is in double quotes: `\"gpt-4o\"`. `style`, `outcome` and `upstream` are " +
+  "value in any case, and the whole value if it is in double quotes: `\"gpt-4o\"`. `style`, `outcome`, `upstream`, `app` and `session` are " +
   "exact; `status` is an outcome, an HTTP status, or `4xx` or `5xx`. `min_ms` is the least duration. `from` and `to` (not " +
   "included) are RFC 3339 times, days, or Unix seconds or milliseconds. `text` searches the conversation and the reply where bodies " +
   "are kept. A record must match all filters."
@@ -223,6 +232,8 @@ export const RequestFacets = Schema.Struct({
     /** A record counts as the model that was asked for, and as the one that it resolved to. */
     model: Facet,
     style: Facet,
+    app: Facet,
+    session: Facet,
     upstream: Facet,
     account: Facet,
     outcome: Facet,

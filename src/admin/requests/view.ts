@@ -64,6 +64,7 @@ export const viewItem = (record: RequestRecord, { keyName, node }: ViewContext):
     key: record.key,
     key_name: keyName(record.key) ?? null,
     ...(facts.client === undefined ? {} : { client: facts.client }),
+    ...facts.identity?.shown,
     account: record.account,
     ...(facts.target === undefined ? {} : { target: nameOfTarget(facts.target) }),
     state: record.state,

@@ -35,6 +35,7 @@ export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.L
     request_id: stats.id,
     client: stats.client,
     style: stats.style,
+    ...stats.identity?.shown,
     key: stats.key === none ? undefined : stats.key,
     path: stats.path?.slice(0, 100),
     model: stats.model,

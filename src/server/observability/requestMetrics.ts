@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import type { RequestStats } from "../../completion/RequestStats.ts"
+import type { App } from "../../domain/clientIdentity.ts"
 import { toUnits } from "../../domain/decimal.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { upstreamNamed } from "../../domain/upstreamNames.ts"
@@ -117,6 +118,9 @@ const streamErrors = (style: string, code: string, upstream: string) =>
 const costs = (model: string, upstream: string) =>
   total("gateway_cost_total", "Cost of requests in the configured currency", { model, upstream })
 
+const ofApp = (app: App) =>
+  total("gateway_app_requests_total", "Requests to models by the program that called", { app })
+
 const queueWait = Metric.histogram("gateway_queue_wait_seconds", {
   description: "Time that requests waited for an account",
   boundaries: seconds
@@ -150,6 +154,9 @@ const countRequest = (
   series.requests.updateUnsafe(1, context)
   // Health checks, lists and the admin API use no model.
   if (stats.requestedModel !== undefined) series.duration.updateUnsafe((now - stats.startedAt) / 1000, context)
+  if (stats.requestedModel !== undefined && stats.identity !== undefined) {
+    ofApp(stats.identity.shown.app).updateUnsafe(1, context)
+  }
   if (stats.error !== undefined) streamErrors(style, stats.error, target?.upstream ?? "").updateUnsafe(1, context)
   if (stats.usage !== undefined) {
     series.inputTokens.updateUnsafe(stats.usage.promptTokens, context)

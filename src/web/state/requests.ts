@@ -17,6 +17,8 @@ export interface RequestFilter {
   readonly account?: string
   readonly code?: string
   readonly upstream?: string
+  readonly app?: string
+  readonly session?: string
   /** The least duration in milliseconds. */
   readonly min_ms?: string
   readonly from?: string

@@ -515,6 +515,8 @@ export const en = {
       account: "Account",
       upstream: "Upstream",
       style: "Style",
+      app: "App",
+      session: "Session",
       slow: "Slow"
     },
     chosen: (name: string, value: string) => `${name}: ${value}`,
@@ -565,6 +567,9 @@ export const en = {
     upstreamFrames: "Upstream frames",
     clientFrames: "Client frames",
     target: "Target",
+    app: "App",
+    session: "Session",
+    agent: "Agent",
     answered: "Answered",
     trying: "Waiting for the upstream",
     given: "Given up",

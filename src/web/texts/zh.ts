@@ -476,6 +476,8 @@ export const zh: Texts = {
       account: "账号",
       upstream: "上游",
       style: "接口",
+      app: "应用",
+      session: "会话",
       slow: "耗时"
     },
     chosen: (name, value) => `${name}：${value}`,
@@ -528,6 +530,9 @@ export const zh: Texts = {
     upstreamFrames: "上游帧",
     clientFrames: "客户端帧",
     target: "目标",
+    app: "应用",
+    session: "会话",
+    agent: "代理",
     answered: "已回答",
     trying: "等待上游",
     given: "已放弃",

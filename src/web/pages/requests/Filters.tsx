@@ -291,9 +291,10 @@ export const Filters = ({ query, shown: { counts, isOther } }: {
   const [isOpen, setOpen] = useState(false)
   const given = narrowed(query)
   const used = Object.keys(given).length
-  // The choice among one upstream is no choice.
+  // The choice among one upstream or one app is no choice, and clients need not name sessions.
+  const least: { readonly [Name in FacetName]?: number } = { upstream: 2, app: 2, session: 1 }
   const chips = facets.filter(([name, filter]) =>
-    name !== "upstream" || given[filter] !== undefined || (counts?.facets.upstream.length ?? 0) > 1
+    given[filter] !== undefined || (counts?.facets[name].length ?? 0) >= (least[name] ?? 0)
   )
   return (
     <div class="chips" role="group" aria-label={t.filters}>

@@ -113,8 +113,23 @@ const useTimes = (record: RequestRecord): ReadonlyArray<Fact> => {
 
 export const Summary = ({ record }: { readonly record: RequestRecord }) => {
   const { inspector: t, requests } = useTexts()
-  const { account, attempts, failovers, finish, ignored, ignored_more, node, request_id, stream, style, target } =
-    record
+  const {
+    account,
+    agent,
+    app,
+    attempts,
+    failovers,
+    finish,
+    ignored,
+    ignored_more,
+    node,
+    parent,
+    request_id,
+    session,
+    stream,
+    style,
+    target
+  } = record
   const facts: ReadonlyArray<Fact> = [
     [
       t.id,
@@ -125,6 +140,16 @@ export const Summary = ({ record }: { readonly record: RequestRecord }) => {
     [t.key, <Key key="key" record={record} />],
     ...record.model === null ? [] : [[t.model, <Model key="model" record={record} />] as const],
     [t.style, `${requests.styles(style)}, ${stream ? t.streamed : t.whole}`],
+    ...app === undefined ? [] : [[t.app, app] as const],
+    ...session === undefined ? [] : [
+      [
+        t.session,
+        <Copied key="session" name={t.session} text={session}>
+          <a href={linkTo("requests", undefined, { session })}>{session}</a>
+        </Copied>
+      ] as const
+    ],
+    ...agent === undefined ? [] : [[t.agent, parent === undefined ? agent : `${agent} (${parent})`] as const],
     ...account === "" ? [] : [
       [
         t.account,

@@ -1,7 +1,7 @@
 /**
  * What narrows the list of requests: its names in the address, the server's filter, and whether a request matches it.
  */
-import { recordedStyles } from "../../../api.ts"
+import { apps, recordedStyles } from "../../../api.ts"
 import type { RequestItem } from "../../state/client.ts"
 import { defaultUpstream } from "../../state/names.ts"
 import type { Zone } from "../../state/preferences.ts"
@@ -18,6 +18,8 @@ export const facets = [
   ["key", "key"],
   ["account", "account"],
   ["upstream", "upstream"],
+  ["app", "app"],
+  ["session", "session"],
   ["style", "style"],
   ["slow", "min_ms"]
 ] as const
@@ -82,6 +84,8 @@ const narrowing = [
   "account",
   "code",
   "upstream",
+  "app",
+  "session",
   "min_ms",
   "text",
   "range",
@@ -93,7 +97,9 @@ const narrowing = [
 export const narrowed = (query: Query): Query =>
   Object.fromEntries(narrowing.flatMap((name) => {
     const value = query[name] ?? ""
-    const isKnown = name === "style"
+    const isKnown = name === "app"
+      ? apps.some((app) => app === value)
+      : name === "style"
       ? recordedStyles.some((style) => style === value)
       : name === "outcome"
       ? outcomes.some((outcome) => outcome === value)
@@ -145,6 +151,8 @@ export const fits = (filter: RequestFilter, item: RequestItem): boolean | undefi
     asks("outcome", (wanted) => wanted === item.outcome) &&
     asks("style", (wanted) => wanted === item.style) &&
     asks("upstream", (wanted) => wanted === upstreamOf(item)) &&
+    asks("app", (wanted) => wanted === item.app) &&
+    asks("session", (wanted) => wanted === item.session) &&
     asks("key", (wanted) => contains(wanted, item.key, item.key_name)) &&
     asks("model", (wanted) => contains(wanted, item.model, item.native_model)) &&
     asks("account", (wanted) => contains(wanted, item.account)) &&
