@@ -2,11 +2,11 @@
  * The parts of a request that the driver of an attempt does not send: noted for the caller, or refused if the reply would be of
  * another kind without them.
  */
-import type { Conversation, Part, Sampling, Thinking, Turn } from "../domain/Conversation.ts"
+import type { Conversation, Part, Sampling, Thinking, ToolDeclaration, Turn } from "../domain/Conversation.ts"
 import type { BodyVendorFields } from "../domain/families/BodyVendorFields.ts"
 import { ignorableFields, isRequired } from "../domain/families/openai.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import { isWholeFor } from "../domain/VendorFields.ts"
+import { isWholeFor, type VendorFields } from "../domain/VendorFields.ts"
 import type { Driver, Sends, UpstreamModel, VendorInputs } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { Request } from "./Request.ts"
@@ -156,9 +156,42 @@ export const noteUnsent = (
   return noteUnsentFields(conversation, request, driver)
 }
 
+const ownFieldsOf = (
+  { vendorFields }: { readonly vendorFields?: VendorFields | undefined }
+): VendorFields["fields"] | undefined => vendorFields?.vendor === "messages" ? vendorFields.fields : undefined
+
+const isDeferred = (tool: ToolDeclaration): boolean => ownFieldsOf(tool)?.["defer_loading"] === true
+
+/** The names in the references to tools, in their order. */
+const referenced = ({ turns }: Conversation): ReadonlySet<unknown> =>
+  new Set(
+    turns.flatMap(({ parts }) => parts).flatMap((part) => part._tag === "Result" ? part.content : [])
+      .map(ownFieldsOf).filter((fields) => fields?.["type"] === "tool_reference").map((fields) => fields?.["tool_name"])
+  )
+
+/**
+ * The tools that a server of another family than messages gets: deferred ones once a reference names them, behind the others and in the
+ * order of the references, so that the beginning of the prompt stays. All, where the vendor's tool search would find them.
+ */
+const declaredElsewhere = (conversation: Conversation): ReadonlyArray<ToolDeclaration> => {
+  const { toolChoice, tools, vendorTools = [] } = conversation
+  const isSearched = vendorTools.some((tool) => String(ownFieldsOf(tool)?.["type"]).startsWith("tool_search_tool"))
+  if (isSearched || toolChoice._tag === "Required" || !tools.some(isDeferred)) return tools
+  const isForced = ({ name }: ToolDeclaration) => toolChoice._tag === "Function" && toolChoice.name === name
+  const names = referenced(conversation)
+  const loaded = [...names].flatMap((name) => tools.filter((tool) => tool.name === name && isDeferred(tool)))
+  return [
+    ...tools.filter((tool) => !isDeferred(tool) || (isForced(tool) && !names.has(tool.name))),
+    ...loaded
+  ]
+}
+
 const isForOthers = (part: Part): boolean => part._tag === "Text" && part.text === "" && part.vendorFields !== undefined
 
-/** The conversation for a driver: without texts that have nothing but fields of another family, such as a signature alone. */
+/**
+ * The conversation for a driver: without texts that have nothing but fields of another family, such as a signature alone, and without
+ * tools that its caller has not loaded yet.
+ */
 export const forDriver = (conversation: Conversation, { family }: Pick<Driver, "family">): Conversation => {
   const { bodyVendorFields, turns } = conversation
   if (bodyVendorFields === undefined || bodyVendorFields.vendor === family) return conversation
@@ -167,5 +200,5 @@ export const forDriver = (conversation: Conversation, { family }: Pick<Driver, "
     const parts = turn.parts.filter((part) => !isForOthers(part))
     return parts.length === 0 ? [] : [{ ...turn, parts }]
   })
-  return { ...conversation, turns: spoken }
+  return { ...conversation, turns: spoken, tools: declaredElsewhere(conversation) }
 }

@@ -65,6 +65,7 @@ export const serverBlock = (
     const words = wordsOf(block["content"])
     return [result({ callId: textOf(block["tool_use_id"]), content: [Text(words)], isError: isFailed(block) })]
   }
+  if (block.type === "tool_reference") return [Text(`Tool loaded: ${textOf(block["tool_name"])}`)]
   const words = wordsOf(block)
   return words === "" ? undefined : [Text(words)]
 }

@@ -246,7 +246,7 @@ describe("a messages request", () => {
           _tag: "Result",
           callId: "a",
           name: undefined,
-          content: [{ _tag: "Text", text: "x" }],
+          content: [{ _tag: "Text", text: "Tool loaded: x" }],
           isError: false
         },
         { _tag: "Text", text: "[web_search called with {}]" }

@@ -25,7 +25,8 @@ const ask = async (fields: object) => {
     status: response.status,
     ignored: response.headers.get("x-gateway-ignored"),
     text: await response.text(),
-    messages: server.requests[0]?.body["messages"]
+    messages: server.requests[0]?.body["messages"],
+    tools: server.requests[0]?.body["tools"] as ReadonlyArray<{ readonly function: { readonly name: string } }>
   }
 }
 
@@ -62,6 +63,41 @@ describe("a request of the messages style to a server of another contract", () =
       ]
     })
     assert.strictEqual(ignored, "messages[0].content[0].citations,tools[0].input_examples,tools[1]")
+  })
+
+  it("declares deferred tools once references name them, behind the others and in their order", async () => {
+    const tool = (name: string, defer_loading?: boolean) => ({
+      name,
+      input_schema: { type: "object" },
+      ...(defer_loading === undefined ? {} : { defer_loading })
+    })
+    const tools = [tool("a", true), tool("b", true), tool("search"), tool("c", true)]
+    const found = (id: string, ...names: ReadonlyArray<string>) => [
+      { role: "assistant", content: [{ type: "tool_use", id, name: "search", input: {} }] },
+      {
+        role: "user",
+        content: [{
+          type: "tool_result",
+          tool_use_id: id,
+          content: names.map((tool_name) => ({ type: "tool_reference", tool_name }))
+        }]
+      }
+    ]
+    const start = { role: "user", content: "Hi" }
+    const declared = async (messages: ReadonlyArray<object>, more: object = {}) => {
+      const asked = await ask({ messages, tools, ...more })
+      return { ...asked, names: asked.tools.map(({ function: { name } }) => name) }
+    }
+    const none = await declared([start])
+    assert.deepStrictEqual([none.names, none.ignored], [["search"], null])
+    const some = await declared([start, ...found("c1", "c"), ...found("c2", "a", "c", "absent")])
+    assert.deepStrictEqual(some.names, ["search", "c", "a"])
+    assert.include(JSON.stringify(some.messages), "Tool loaded: c")
+    const forced = await declared([start], { tool_choice: { type: "tool", name: "b" } })
+    assert.deepStrictEqual(forced.names, ["b", "search"])
+    const search = { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" }
+    const all = await declared([start], { tools: [...tools, search] })
+    assert.deepStrictEqual([all.names, all.ignored], [["a", "b", "search", "c"], "tools[4]"])
   })
 
   it("that demands a call of a tool that only the vendor runs is refused", async () => {
