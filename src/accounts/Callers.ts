@@ -43,13 +43,20 @@ const isAdminToken = (token: string): boolean => {
 /** Whether a credential can be an upstream token: visible ASCII of bounded length, safe in a header. */
 const mayBeToken = (credential: string): boolean => credential.length <= 4096 && /^[\x21-\x7e]+$/.test(credential)
 
+/** Says that a bearer came in the header for the gateway's key. */
+export interface GatewayKey {
+  /** The caller's own login, as a token. */
+  readonly login: string | undefined
+}
+
 /** Bearers that a node remembers as not being keys. */
 const maxUnknown = 10_000
 
 /** Identifies callers. */
 export class Callers extends Context.Service<Callers, {
   /**
-   * Takes a bearer token, the `X-Gateway-Target-Account` header and the client's address. Fails with `authentication_failed`
+   * Takes a bearer token, the `X-Gateway-Target-Account` header, the client's address, and the caller's own login if the bearer came in the
+   * header for the gateway's key, where it is one. Fails with `authentication_failed`
    * for a disabled or expired key; without `direct_tokens`, for every bearer that is not a configured key; and for a bearer
    * that cannot be a token or must never go upstream: a removed or generated key, the admin key or password, a token of the
    * admin API. A configured key is identified synchronously. Before a node of a store identifies another bearer for the first
@@ -59,7 +66,8 @@ export class Callers extends Context.Service<Callers, {
   readonly identify: (
     token: string,
     target: string | undefined,
-    address: string
+    address: string,
+    beside?: GatewayKey | undefined
   ) => Effect.Effect<Caller, GatewayError>
   /** The id of the configured key that a bearer token is, if that key may be used. Synchronous. */
   readonly activeKey: (token: string) => string | undefined
@@ -113,18 +121,25 @@ export class Callers extends Context.Service<Callers, {
       token: string,
       owner: string,
       target: string | undefined,
-      address: string
+      address: string,
+      beside: GatewayKey | undefined
     ): Effect.Effect<Caller, GatewayError> => {
       const current = config.now()
       if (keys.has(owner)) {
         const key = keyIdOfDigest(owner)
         const refusal = refuseKey(current.key_records.get(key), clock.currentTimeMillisUnsafe())
         return refusal === undefined
-          ? Effect.succeed({ _tag: "Managed", owner, target, key })
+          ? Effect.succeed({
+            _tag: "Managed",
+            owner,
+            target,
+            key,
+            ...(beside?.login === undefined ? {} : { login: beside.login })
+          })
           : Effect.fail(refusal)
       }
       if (
-        current.auth.direct_upstream === undefined || !mayBeToken(token) || known.has(owner) ||
+        beside !== undefined || current.auth.direct_upstream === undefined || !mayBeToken(token) || known.has(owner) ||
         password.isWithheld(owner) || isAdminToken(token) || isGeneratedKey(token) || isAdminKey(token)
       ) {
         return Effect.andThen(refusalTurn(address), Effect.fail(refused))
@@ -137,17 +152,17 @@ export class Callers extends Context.Service<Callers, {
     }
 
     return Callers.of({
-      identify: (token, target, address) => {
+      identify: (token, target, address, beside) => {
         sync()
         const owner = digest(token)
         if (newest === undefined || keys.has(owner) || notKeys.has(owner)) {
-          return identifyHere(token, owner, target, address)
+          return identifyHere(token, owner, target, address, beside)
         }
         return Effect.flatMap(Effect.mapError(newest, storeUnavailable), () => {
           sync()
           if (notKeys.size >= maxUnknown) notKeys.delete(notKeys.values().next().value!)
           notKeys.add(owner)
-          return identifyHere(token, owner, target, address)
+          return identifyHere(token, owner, target, address, beside)
         })
       },
       activeKey: (token) => {

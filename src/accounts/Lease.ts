@@ -25,8 +25,16 @@ export type Caller =
     readonly target: string | undefined
     /** Id of the business key; absent for a caller within the process. */
     readonly key?: string | undefined
+    /** The caller's own login with a vendor, as a token (`domain/ownLogin.ts`). */
+    readonly login?: string | undefined
   }
-  | { readonly _tag: "Direct"; readonly owner: string; readonly token: string }
+  | {
+    readonly _tag: "Direct"
+    readonly owner: string
+    readonly token: string
+    /** The token is a login beside a key: it goes to the targets of the lease. */
+    readonly isLogin?: true
+  }
 
 /** Options of a lease. */
 export interface LeaseOptions {
@@ -120,6 +128,9 @@ export interface Lease {
   /** Registers, when it is called, an upstream session of the attempt; `auto_delete` deletes it after the lease. */
   readonly registerSession: (sessionId: string) => Effect.Effect<void>
 }
+
+/** True for a lease of a caller's own token. */
+export const isDirect = ({ account }: Pick<Lease, "account">): boolean => account === undefined
 
 /** The queue as the admin API shows it (spec "Queue status"). */
 export interface QueueStatus {

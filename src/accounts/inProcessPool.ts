@@ -109,8 +109,8 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     const { auth: { direct_max_inflight, direct_upstream }, route_table, runtime } = next
     const pools = new Map<string, PoolConfig<PooledAccount> & { accounts: Map<string, PooledAccount> }>()
     const disabled = new Set<string>()
-    for (const [name, { enabled, limits }] of next.upstreams) {
-      const direct = name === direct_upstream ? direct_max_inflight : 0
+    for (const [name, { credential, enabled, limits }] of next.upstreams) {
+      const direct = name === direct_upstream || credential !== "account" ? direct_max_inflight : 0
       pools.set(name, { accounts: new Map(), limits: { ...limits, direct }, disabled, enabled })
     }
     yield* eachCooperatively(accounts, ([key, account]) => {

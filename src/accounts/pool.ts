@@ -19,6 +19,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
 import type { Maker } from "../domain/makers.ts"
+import { secretsOfToken } from "../domain/ownLogin.ts"
 import { servesModel } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -166,7 +167,7 @@ const directAccess = ({ driver, token, upstream }: Held, report: Report): Accoun
   report,
   driver,
   credential: fixedCredential(token),
-  secrets: () => [...(token === undefined ? [] : [token]), ...(driver.secrets ?? []).map(Redacted.value)]
+  secrets: () => [...(token === undefined ? [] : secretsOfToken(token)), ...(driver.secrets ?? []).map(Redacted.value)]
 })
 
 /** What a lease of a caller begins with. */
@@ -182,7 +183,7 @@ export const upstreamsOf = (
   { targets }: Pick<LeaseOptions, "targets">,
   { auth: { direct_upstream }, upstreams }: GatewayConfig
 ): ReadonlyArray<string> => {
-  if (caller._tag === "Direct") return direct_upstream === undefined ? [] : [direct_upstream]
+  if (caller._tag === "Direct" && caller.isLogin !== true) return direct_upstream === undefined ? [] : [direct_upstream]
   if (targets === undefined) return Array.from(upstreams.keys()).slice(0, 1)
   return targets.length === 1 ? [targets[0]!.upstream] : [...new Set(targets.map(({ upstream }) => upstream))]
 }
@@ -340,7 +341,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
 
   const pool: AccountPool = {
     lease: (caller, options) =>
-      caller._tag === "Direct" && config.now().auth.direct_upstream === undefined
+      caller._tag === "Direct" && caller.isLogin !== true && config.now().auth.direct_upstream === undefined
         ? Effect.suspend(directTokensOff)
         : core.lease(caller, options),
     status: Effect.gen(function*() {

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Caller, Lease, LeaseTarget } from "../accounts/Accounts.ts"
-import type { ModelLimits, Preference, Stickiness } from "../accounts/Lease.ts"
+import { isDirect, type ModelLimits, type Preference, type Stickiness } from "../accounts/Lease.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { type Classification, classify, refusesRequest } from "../domain/classifyUpstreamFailure.ts"
@@ -131,7 +131,6 @@ export class Attempt<B, A> {
   ): Effect.Effect<A, GatewayError> {
     const record = this.#record
     const work = this.#work
-    const { caller } = work
     const { choice, lease, modelLimits, scope, target, tried } = this.#facts
     // The client has disconnected, which may have caused the failure.
     if (scope.state._tag === "Closed") return Effect.interrupt
@@ -141,7 +140,8 @@ export class Attempt<B, A> {
       return Effect.fail(failure)
     }
     const judged = classify(failure, {
-      direct: caller._tag === "Direct",
+      direct: isDirect(lease),
+      hasKey: work.caller._tag === "Managed",
       mayRefresh: !tried.refreshed.has(lease.account) && lease.driver.login !== undefined,
       shown: false,
       alone: hasOneAccount(choice, lease.upstream),

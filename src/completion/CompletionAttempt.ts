@@ -327,7 +327,6 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
       lease,
       attempt,
       scope: this.#options.scope,
-      direct: this.caller._tag === "Direct",
       request: this.request,
       span
     })

@@ -8,14 +8,15 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
-import type { AccountPool, Lease, LeaseOptions, LeaseTarget } from "../accounts/Accounts.ts"
+import type { AccountPool, Caller, Lease, LeaseOptions, LeaseTarget } from "../accounts/Accounts.ts"
 import type { ModelLimits } from "../accounts/Lease.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { pause } from "../config/clock/retry.ts"
-import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
 import type { Classification } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { errorOfTries, shareOfTime } from "../domain/nextTry.ts"
+import type { DriverName } from "../domain/protocols.ts"
 import type { Target } from "../domain/routes.ts"
 import { Attempt, type AttemptWork, leaseTarget } from "./Attempt.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
@@ -64,17 +65,46 @@ export interface AttemptOptions {
 const able = <B, A>(
   work: AttemptWork<B, A>,
   accounts: AccountPool,
-  { auth }: GatewayConfig
+  config: GatewayConfig
 ): ReadonlyArray<Target> => {
-  const { caller, route: { targets } } = work
-  if (caller._tag === "Direct") return targets.filter(({ upstream }) => upstream === auth.direct_upstream).slice(0, 1)
-  if (targets.length === 1) return targets
+  const { caller, request: { style }, route } = work
+  if (caller._tag === "Direct") {
+    return route.targets.filter(({ upstream }) => upstream === config.auth.direct_upstream).slice(0, 1)
+  }
+  const targets = route.targets.filter(({ upstream }) => credentialFor(caller, style, config.upstreams.get(upstream)))
+  if (targets.length < 2) return targets
   const able = targets.filter((target) => {
     const driver = accounts.driverOf(target.upstream)
     return target.enabled && driver !== undefined && work.canServe(driver, target)
   })
   return able.length > 0 ? able : targets
 }
+
+/** The drivers of the vendor whose login a caller of a style may have. */
+const ownDrivers = new Map<string | undefined, ReadonlyArray<DriverName>>([
+  ["chat", ["openai", "responses"]],
+  ["responses", ["openai", "responses"]],
+  ["embeddings", ["openai", "responses"]],
+  ["carried", ["openai", "responses"]],
+  ["messages", ["messages"]],
+  ["generate", ["generate"]]
+])
+
+/** Whose credential an upstream gets for a request; `undefined` if it takes none that the request has. */
+const credentialFor = (
+  caller: Caller,
+  style: string | undefined,
+  upstream: Pick<UpstreamConfig, "credential" | "driver"> | undefined
+): "account" | "login" | undefined => {
+  if (upstream === undefined || upstream.credential === "account" || caller._tag === "Direct") return "account"
+  const isOwn = caller.login !== undefined && ownDrivers.get(style)?.includes(upstream.driver) === true
+  return isOwn ? "login" : upstream.credential === "either" ? "account" : undefined
+}
+
+const noLogin = gatewayError(
+  "vendor_login_required",
+  "The model is served with the caller's own login: send the gateway's key in x-gateway-key, and the login in its usual header"
+)
 
 const notOfDirect = gatewayError(
   "model_not_allowed",
@@ -89,6 +119,8 @@ export class Attempts<B, A> {
   /** In order. */
   readonly #targets: ReadonlyArray<Target>
   readonly #choice: Choice
+  /** The upstreams that get the caller's own login. */
+  readonly #logins: ReadonlySet<string>
   readonly #record: AttemptsRecord
   #tried = nothingTried
   #count = 0
@@ -103,18 +135,30 @@ export class Attempts<B, A> {
     this.#work = work
     this.#options = options
     this.#targets = able(work, accounts, config)
+    const upstreams = this.#targets.map(({ upstream }) => upstream)
+    this.#logins = new Set(
+      caller._tag === "Direct" || caller.login === undefined ?
+        [] :
+        upstreams.filter((name) => credentialFor(caller, request.style, config.upstreams.get(name)) === "login")
+    )
     this.#choice = {
-      upstreams: this.#targets.map(({ upstream }) => upstream),
-      accounts: config.accounts,
+      upstreams,
+      accounts: this.#logins.size === 0
+        ? config.accounts
+        : config.accounts.filter(({ upstream }) => !this.#logins.has(upstream)),
       alsoOn: route.options.alsoOn,
-      isPinned: caller._tag === "Managed" && caller.target !== undefined
+      // A login is the only one of its caller: its target gets one try.
+      isPinned: (caller._tag === "Managed" && caller.target !== undefined) ||
+        (upstreams.length === 1 && this.#logins.size === 1)
     }
     this.#record = new AttemptsRecord(request, deadlines, config.route_table.showsUpstreams)
   }
 
   /** Attempts until one succeeds or no further attempt is allowed. */
   open(): Effect.Effect<A, GatewayError> {
-    return this.#targets.length === 0 ? Effect.fail(notOfDirect) : this.#at(firstStep(this.#choice))
+    return this.#targets.length === 0
+      ? Effect.fail(this.#work.caller._tag === "Direct" ? notOfDirect : noLogin)
+      : this.#at(firstStep(this.#choice))
   }
 
   get #isAlone(): boolean {
@@ -125,7 +169,7 @@ export class Attempts<B, A> {
   #at(step: Step): Effect.Effect<A, GatewayError> {
     this.#work.request.held.countsReply = true
     const { modelLimits } = this.#options.accounts
-    return modelLimits?.isActive() === true && this.#work.caller._tag === "Managed"
+    return modelLimits?.isActive() === true && this.#work.caller._tag === "Managed" && this.#logins.size === 0
       ? this.#pastLimits(modelLimits, step)
       : this.#leased(step)
   }
@@ -166,7 +210,9 @@ export class Attempts<B, A> {
   }
 
   /** Leases an account of one of the targets, in order of preference, and makes an attempt on it. The first one may hold the request. */
-  #leased(step: Step, mayHold = true): Effect.Effect<A, GatewayError> {
+  #leased(wanted: Step, mayHold = true): Effect.Effect<A, GatewayError> {
+    const { candidates: first, later } = this.#ofOneCredential(wanted.candidates)
+    const step = { ...wanted, candidates: first }
     const { accounts, config, scope } = this.#options
     // A request that is over can release nothing.
     if (scope.state._tag === "Closed") return Effect.interrupt
@@ -174,13 +220,37 @@ export class Attempts<B, A> {
     this.#count++
     this.#record.queued(this.#count, config.upstreams.get(this.#targets[0]!.upstream)?.driver)
     const leased = Effect.matchEffect(
-      accounts.lease(this.#work.caller, this.#leaseOptions(step, mayHold)),
+      accounts.lease(this.#callerFor(step), this.#leaseOptions(step, mayHold)),
       {
-        onFailure: (error) => this.#withoutLease(error, step),
+        onFailure: (error) => later.length === 0 ? this.#withoutLease(error, step) : this.#past(step, later),
         onSuccess: (lease) => this.#on(lease, attempt, step)
       }
     )
     return Scope.provide(leased, attempt)
+  }
+
+  /** The first candidates with the same kind of credential, and those that come later. A login goes to one target at a time. */
+  #ofOneCredential(candidates: ReadonlyArray<number>) {
+    if (this.#logins.size === 0) return { candidates, later: [] }
+    const usesLogin = (index: number | undefined) => this.#logins.has(this.#targets[index ?? 0]!.upstream)
+    const isLogin = usesLogin(candidates[0])
+    const first = isLogin ? candidates.slice(0, 1) : candidates.filter((index) => !usesLogin(index))
+    return { candidates: first, later: candidates.filter((index) => !first.includes(index)) }
+  }
+
+  /** The caller of a lease: one with a token of its own where a target gets its login. */
+  #callerFor({ candidates }: Step): Caller {
+    const { caller } = this.#work
+    if (caller._tag === "Direct" || caller.login === undefined) return caller
+    if (!this.#logins.has(this.#targets[candidates[0] ?? 0]!.upstream)) return caller
+    return { _tag: "Direct", owner: caller.owner, token: caller.login, isLogin: true }
+  }
+
+  /** Goes on to later candidates, since those before them have no slot for the request. */
+  #past({ candidates }: Step, later: ReadonlyArray<number>): Effect.Effect<A, GatewayError> {
+    this.#count--
+    this.#tried = leavingOut(this.#tried, candidates)
+    return this.#at({ candidates: later })
   }
 
   #leaseOptions({ candidates, stay }: Step, mayHold: boolean): LeaseOptions {
@@ -281,7 +351,8 @@ export class Attempts<B, A> {
     const run = (span: AttemptSpan) =>
       attempt.run(span, (failure, took) => {
         this.#spent += took
-        this.#tried = failedAt(tried, index, failure)
+        const failed = failedAt(tried, index, failure)
+        this.#tried = this.#logins.has(target.upstream) ? leavingOut(failed, [index]) : failed
         return this.#next(failure, lease.account, failure.error)
       })
     return traced && work.span !== undefined

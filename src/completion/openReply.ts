@@ -11,6 +11,7 @@ import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Lease } from "../accounts/Accounts.ts"
+import { isDirect } from "../accounts/Lease.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
@@ -40,8 +41,6 @@ export interface OpenReply {
   readonly isOver: () => boolean
   /** The request's own scope, which closes last. */
   readonly scope: Scope.Scope
-  /** The credential is the caller's own token. */
-  readonly direct: boolean
   readonly request: Request
   readonly span: AttemptSpan
 }
@@ -86,12 +85,17 @@ const closeAttempt = <A, E>(
 /** Notes a failure within a reply, and reports it to the pool; returns the error to send. */
 export const brokenOff = (
   lease: Lease,
-  direct: boolean,
   failure: UpstreamFailure,
   stats: RequestStats
 ): Effect.Effect<GatewayError> => {
   const { isKeyless: keyless } = lease
-  const judged = classify(failure, { direct, mayRefresh: false, shown: true, keyless, secrets: lease.secrets() })
+  const judged = classify(failure, {
+    direct: isDirect(lease),
+    mayRefresh: false,
+    shown: true,
+    keyless,
+    secrets: lease.secrets()
+  })
   countFailure(lease, judged)
   noteFailure(stats, judged.error.cause)
   return Effect.as(lease.report(judged.health, judged.retryAfter), judged.error)
@@ -102,7 +106,7 @@ const eventsOf = (
   reply: OpenReply,
   rest: ChunkPull<ReplyEvent, UpstreamFailure | GatewayError>
 ): ChunkPull<ReplyEvent, GatewayError> => {
-  const { direct, first, lease, request: { stats }, span } = reply
+  const { first, lease, request: { stats }, span } = reply
   let unread: Batch | undefined = first
   /** The result of the pull after the last events. */
   let end: Pull.Pull<never> | undefined
@@ -126,7 +130,7 @@ const eventsOf = (
       if (failure._tag === "None") return close(Exit.failCause(cause), Effect.failCause(cause as Cause.Cause<never>))
       if (Cause.isDone(failure.value)) return close(Exit.void, Cause.done())
       if (failure.value._tag === "GatewayError") return fail(failure.value)
-      return Effect.flatMap(brokenOff(lease, direct, failure.value, stats), fail)
+      return Effect.flatMap(brokenOff(lease, failure.value, stats), fail)
     }
   })
   return Effect.suspend(() => {

@@ -146,13 +146,12 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
   }
 
   output({ bytes, ...reply }: RelayedReply, lease: Lease, attempt: Scope.Closeable): Effect.Effect<OpenRelayed> {
-    const direct = this.caller._tag === "Direct"
     const released = mapPull<Uint8Array, UpstreamFailure, Uint8Array, GatewayError>((pull) =>
       Effect.catch(pull, (end): ChunkPull<never, GatewayError> =>
         Cause.isDone(end)
           ? Effect.andThen(Scope.close(attempt, Exit.void), Cause.done())
           : Effect.flatMap(
-            brokenOff(lease, direct, end, this.request.stats),
+            brokenOff(lease, end, this.request.stats),
             (error) => Effect.andThen(Scope.close(attempt, Exit.fail(error)), Effect.fail(error))
           ))
     )

@@ -7,6 +7,7 @@ import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Caller, Lease } from "../accounts/Accounts.ts"
+import { isDirect } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
@@ -146,7 +147,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         model,
         conversation: forDriver(conversation, driver),
         credential: lease.credential,
-        direct: caller._tag === "Direct",
+        direct: isDirect(lease),
         recorder: captures.recorder(lease, request.id, request.followers.recording),
         isWhole,
         budget,

@@ -108,6 +108,8 @@ export interface UpstreamConfig {
   /** Seconds. */
   readonly timeouts: typeof Groups.UpstreamEntry.Type["timeouts"]
   readonly headers: ReadonlyArray<UpstreamHeader>
+  /** Whose credential it gets: an account's, the caller's own login, or that login if there is one. */
+  readonly credential: "account" | "caller" | "either"
   /** The header that has an account's key, in lower case; `undefined` for the one of the driver. */
   readonly credential_header: string | undefined
   /** An address, which may contain a password, or `direct`; `undefined` for the environment's. */

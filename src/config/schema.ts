@@ -370,6 +370,13 @@ const sharedFields = {
   credential_header: Schema.optionalKey(
     described(text, "Header that has an account's key as it stands. Unset: the one of the driver.")
   ),
+  credential: withDefault(
+    described(
+      oneOf(["account", "caller", "either"]),
+      "Whose credential the upstream gets: an account's, the login that a caller sends beside the gateway's key, or that login if there is one."
+    ),
+    "account"
+  ),
   proxy: Schema.optionalKey(
     described(text, "Proxy on the way to the upstream, or `direct` to use none. Unset: the environment's.")
   ),

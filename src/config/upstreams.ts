@@ -155,6 +155,18 @@ const sentByGateway = "is a header that the gateway sets itself"
 /** Headers that a driver sends besides a credential. */
 const driverHeaders = new Set(["anthropic-version", "anthropic-beta"])
 
+/** Whose credential an upstream gets. Only servers have callers with logins of their own. */
+const toCredential = (
+  { credential, driver }: Entry,
+  place: string,
+  faults: Array<Fault>
+): UpstreamConfig["credential"] => {
+  if (credential !== "account" && !isServer(driver)) {
+    faults.push(fault(place, `must be account with the ${driver} driver`))
+  }
+  return credential
+}
+
 /** The header of an upstream's keys. */
 const toCredentialHeader = (
   { credential_header, driver }: Entry,
@@ -237,6 +249,7 @@ const toUpstream = (
     enabled: entry.enabled,
     timeouts: { connect, first_byte, silence },
     headers: toHeaders(entry.headers, `${place}.headers`, outside.variables, faults),
+    credential: toCredential(entry, `${place}.credential`, faults),
     credential_header: toCredentialHeader(entry, `${place}.credential_header`, faults),
     proxy: proxyAt(entry.proxy, `${place}.proxy`, outside.variables, faults),
     tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults, outside.files),

@@ -22,6 +22,7 @@ export const errorTable = {
     retry: true
   },
   authentication_failed: { status: 401, type: "authentication_error", rpc: "UNAUTHENTICATED", retry: false },
+  vendor_login_required: { status: 401, type: "authentication_error", rpc: "UNAUTHENTICATED", retry: false },
   model_not_allowed: { status: 403, type: "permission_error", rpc: "PERMISSION_DENIED", retry: false },
   model_not_priced: { status: 403, type: "permission_error", rpc: "PERMISSION_DENIED", retry: false },
   role_not_allowed: { status: 403, type: "permission_error", rpc: "PERMISSION_DENIED", retry: false },

@@ -68,6 +68,8 @@ export type AccountHealth = "none" | "refused_login" | "suspended" | "rate_limit
 export interface FailureContext {
   /** The credential is the caller's own token: no refresh, no other account. */
   readonly direct: boolean
+  /** The caller has a key beside that token: the request may go on to other targets. */
+  readonly hasKey?: boolean
   /** The account may still fetch a fresh token for this request. */
   readonly mayRefresh: boolean
   /** A frame of the reply was sent to the client. */
@@ -536,6 +538,10 @@ const describe = (rule: Rule, failure: UpstreamFailure, { secrets }: FailureCont
 const isOfModel = (rule: Rule, { keyless }: FailureContext): boolean =>
   keyless === true && rule.class === "rate_limited"
 
+/** A caller's own token has no other account, and a login beside a key may have other targets. */
+const nextOf = ({ next }: Rule, { direct, hasKey, shown }: FailureContext): Next =>
+  shown || (direct && hasKey !== true) ? "end" : direct && next === "account" ? "target" : next
+
 /**
  * Classifies a failure. Pure and total. No retry follows after a frame was shown, or with a caller's own token. Source: `behaviour`
  * "Errors" and "The pool", `upstream-protocol` "Envelope".
@@ -545,7 +551,7 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
   return {
     class: rule.class,
     retry: context.shown || context.direct ? "no" : rule.retry,
-    next: context.shown || context.direct ? "end" : rule.next,
+    next: nextOf(rule, context),
     health: context.direct || isOfModel(rule, context) ? "none" : rule.health ?? "none",
     error: gatewayError(rule.code, describe(rule, failure, context), {
       param: rule.param ??

@@ -24,6 +24,7 @@ const faults: Readonly<Record<ErrorCode | FailureClass, Fault>> = {
   authentication_failed: "caller",
   model_not_allowed: "caller",
   model_not_priced: "caller",
+  vendor_login_required: "caller",
   role_not_allowed: "caller",
   not_found: "caller",
   method_not_allowed: "caller",

@@ -41,6 +41,7 @@ export const calling: ReadonlyArray<ErrorCode> = [
   "model_not_found",
   "model_not_allowed",
   "model_not_priced",
+  "vendor_login_required",
   "authentication_failed"
 ]
 

@@ -46,7 +46,7 @@ import type { EndpointPolicy } from "./EndpointPolicy.ts"
 import type { ErrorShape } from "./errorShapes.ts"
 import { schemaFault } from "./jsonBody.ts"
 import { errorResponse } from "./reply.ts"
-import { credentialOf, CurrentCaller, CurrentRequest, missingCredential } from "./RequestContext.ts"
+import { credentialOf, CurrentCaller, CurrentRequest, gatewayKeyOf, missingCredential } from "./RequestContext.ts"
 
 const isGatewayError = (error: unknown): error is GatewayError => error instanceof GatewayError
 
@@ -293,7 +293,12 @@ export const businessMiddleware = (facts: EndpointPolicy) =>
           if (token === undefined) return Effect.fail(missingCredential)
           // The refusal of a disabled or expired key counts as a request of that key.
           const identified = Effect.catchEager(
-            callers.identify(token, target === "" ? undefined : target, clientAddress(source, config.now().server)),
+            callers.identify(
+              token,
+              target === "" ? undefined : target,
+              clientAddress(source, config.now().server),
+              gatewayKeyOf(source)
+            ),
             (error) => {
               stats.key = callers.keyOf(token) ?? request.key
               return Effect.fail(error)

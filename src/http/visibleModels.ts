@@ -9,7 +9,7 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import type { AllowedRoutes } from "../domain/routes.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { clientAddress } from "./clientAddress.ts"
-import { credentialOf, missingCredential } from "./RequestContext.ts"
+import { credentialOf, gatewayKeyOf, missingCredential } from "./RequestContext.ts"
 
 type Visible = AllowedRoutes | undefined
 
@@ -30,7 +30,7 @@ export const visibleModels = Effect.gen(function*() {
     if (auth.public_models && (token === undefined || auth.direct_upstream !== undefined)) return Effect.undefined
     if (token === undefined) return Effect.fail(missingCredential)
     return Effect.map(
-      callers.identify(token, undefined, clientAddress(request, server)),
+      callers.identify(token, undefined, clientAddress(request, server), gatewayKeyOf(request)),
       (caller) => caller._tag === "Managed" && caller.key !== undefined ? limits.modelsOf(caller.key) : undefined
     )
   })

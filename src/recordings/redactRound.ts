@@ -56,6 +56,7 @@ const credentialHeaders: ReadonlySet<string> = new Set([
   "x-api-key",
   "x-gen-api-key",
   "x-goog-api-key",
+  "x-gateway-key",
   "x-host-protection-bypass"
 ])
 

@@ -459,7 +459,10 @@ export class Exchanges extends Context.Service<Exchanges, {
 }>()("model-gateway/upstream/Exchanges") {}
 
 /** What was sent with a token, for where the answer is quoted. */
-export const secretsWith = ({ secrets }: Exchanges["Service"], token: string | undefined): ReadonlyArray<string> => [
-  ...(token === undefined ? [] : [token]),
+export const secretsWith = (
+  { secrets }: Exchanges["Service"],
+  tokens: ReadonlyArray<string>
+): ReadonlyArray<string> => [
+  ...tokens,
   ...(secrets ?? []).map(Redacted.value)
 ]

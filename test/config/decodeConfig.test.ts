@@ -121,6 +121,7 @@ describe("decodeConfig", () => {
       assert.deepStrictEqual([...config.upstreams], [["default", {
         name: "default",
         driver: "embedded",
+        credential: "account",
         base_url: "",
         models: [],
         tools: "prompt",

@@ -56,6 +56,7 @@ describe("upstreams and routes of the configuration", () => {
         base_url: "http://10.0.0.7:8000/v1",
         models: [{ id: "qwen3", model: "Qwen/Qwen3-8B", reasoning: "auto", search: false }],
         tools: "native",
+        credential: "account",
         history_reasoning: "all",
         fields: "pass",
         whole_replies: "whole",

@@ -14,6 +14,7 @@ import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord } from "../../domain/json.ts"
+import { loginOfToken, secretsOfToken } from "../../domain/ownLogin.ts"
 import type { UpstreamProtocol } from "../../domain/protocols.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
@@ -68,6 +69,8 @@ export const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(
 
 /** True for a key to send; accounts of servers without keys have a placeholder. */
 export const isKey = (token: string | undefined): token is string => token !== undefined && token !== keyless
+
+const secretsOfKey = (token: string | undefined): ReadonlyArray<string> => isKey(token) ? secretsOfToken(token) : []
 
 /** Milliseconds for which a server that took long for a reply is asked for streams. */
 const slowFor = 3_600_000
@@ -182,6 +185,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
   /** The headers of every request with a token. */
   const headersWith = (token: string | undefined): { readonly [name: string]: string } => {
     if (!isKey(token)) return { ...protocol.headers }
+    const login = loginOfToken(token)
+    if (login !== undefined) return { ...protocol.headers, [login.header]: login.value }
     const own = credentialHeader === undefined ? protocol.credential(token) : { [credentialHeader]: token }
     return { ...protocol.headers, ...own }
   }
@@ -234,7 +239,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       // A page or plain text comes from something other than the server.
       ...(isRecord(body) || Array.isArray(body)
         ? {}
-        : { cause: exchange.unexpectedAnswer(text, secretsWith(exchanges, isKey(token) ? token : undefined)) })
+        : { cause: exchange.unexpectedAnswer(text, secretsWith(exchanges, secretsOfKey(token))) })
     } as const
     const failure = new UpstreamFailure(facts)
     const message = advice(failure, token, model)
@@ -284,8 +289,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       url: `${origin}${base}${path}`,
       requestBody: recorded,
       sessionId: session,
-      secret: isKey(token) ? Redacted.make(token) : undefined,
-      secrets: exchanges.secrets
+      secret: secretsOfKey(token).map((secret) => Redacted.make(secret))[0],
+      secrets: [...exchanges.secrets ?? [], ...secretsOfKey(token).slice(1).map((secret) => Redacted.make(secret))]
     })
     const post: ExchangeRequest = {
       method: "POST",

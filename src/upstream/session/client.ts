@@ -91,7 +91,7 @@ export const makeSessionClient = (
           ...facts,
           ...(retryAfter === undefined ? {} : { retryAfter }),
           ...(facts.kind === "malformed" && !/^\s*[{[]/.test(body)
-            ? { cause: exchange.unexpectedAnswer(body, secretsWith(exchanges, token)) }
+            ? { cause: exchange.unexpectedAnswer(body, secretsWith(exchanges, token === undefined ? [] : [token])) }
             : {})
         })
       )

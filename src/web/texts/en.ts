@@ -160,6 +160,8 @@ const adviceTexts: Readonly<Record<string, string>> = {
   model_not_allowed: "Allow the model for this key, or ask for one that the key allows.",
   role_not_allowed: "Sign in with the role admin.",
   model_not_found: "Ask for a model that the gateway serves, or add an alias or a route for this name.",
+  vendor_login_required:
+    "The upstream takes the caller's own login: send it beside the gateway's key in x-gateway-key.",
   model_not_priced: "Add a price for the model: the key has a limit in money.",
   model_unavailable: "Check that the upstream still serves this model, or change the route.",
   no_account_available: "Add accounts, or repair those that are out of rotation.",

@@ -143,6 +143,7 @@ const adviceTexts: Readonly<Record<string, string>> = {
   model_not_allowed: "请为该密钥放行此模型，或使用该密钥允许的模型。",
   role_not_allowed: "请以 admin 角色登录。",
   model_not_found: "请使用网关提供的模型，或为此名称添加别名或路由。",
+  vendor_login_required: "该上游使用调用方自己的登录：请在 x-gateway-key 中发送网关密钥，并同时发送供应商的登录。",
   model_not_priced: "请为该模型添加价格：该密钥有金额限制。",
   model_unavailable: "请检查上游是否仍提供此模型，或修改路由。",
   no_account_available: "请添加账号，或修复未轮换的账号。",

@@ -1,0 +1,35 @@
+/**
+ * A caller's own login with a vendor, beside the gateway's key: the header that it came in, and its value.
+ *
+ * It travels as a token, which no configured token can be: those have no line breaks.
+ */
+
+/** The headers that may have a login, the first one that is sent counts. */
+export const loginHeaders = ["authorization", "x-api-key", "x-goog-api-key"] as const
+
+/** The header that has the gateway's key where another one has the caller's login. */
+export const gatewayKeyHeader = "x-gateway-key"
+
+export interface OwnLogin {
+  /** In lower case. */
+  readonly header: string
+  /** As it came. */
+  readonly value: string
+}
+
+/** The login as a token. */
+export const tokenOfLogin = ({ header, value }: OwnLogin): string => `\n${header}\n${value}`
+
+/** The login that a token is; `undefined` for an account's token. */
+export const loginOfToken = (token: string): OwnLogin | undefined => {
+  const [before, header, value] = token.split("\n", 3)
+  return before === "" && header !== undefined && value !== undefined ? { header, value } : undefined
+}
+
+/** The secrets of a token, as the texts that servers may repeat: the login's value, and its token without the scheme. */
+export const secretsOfToken = (token: string): ReadonlyArray<string> => {
+  const login = loginOfToken(token)
+  if (login === undefined) return [token]
+  const bare = login.value.replace(/^bearer\s+/i, "")
+  return bare === login.value ? [login.value] : [login.value, bare]
+}
