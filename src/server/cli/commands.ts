@@ -34,6 +34,7 @@ import { storeUrlOf } from "../../config/storeSettings.ts"
 import type { JsonSchema, ToolDeclaration } from "../../domain/Conversation.ts"
 import { sieveStream } from "../../sieve.ts"
 import { type PlayedStyle, playedStyles, type SamplePrompt } from "../../styles/Style.ts"
+import { connectCommand, runAgentCommand } from "./agents/commands.ts"
 import { askHealth, healthDefaults, report } from "./health.ts"
 import { runService } from "./run.ts"
 
@@ -507,6 +508,8 @@ export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe
     configCommand,
     replayCommand,
     sieveCommand,
+    runAgentCommand,
+    connectCommand,
     licensesCommand
   ])
 )
