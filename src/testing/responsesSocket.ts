@@ -1,11 +1,10 @@
 /**
- * A Responses server for tests: the scripted server, with the events and bodies of this contract.
+ * The events and bodies of the Responses API, as a scripted server sends them.
  */
-import { type Answer, json, type OpenAiServer, startOpenAiServer } from "./openaiServer.ts"
+import { type Answer, json } from "./openAiSocket.ts"
 
-export { type Answer, json, type SeenRequest } from "./openaiServer.ts"
-
-type Fields = { readonly [field: string]: unknown }
+/** An object of JSON. */
+export type Fields = { readonly [field: string]: unknown }
 
 /** Named events, as the vendor sends them. Text is sent as it is. */
 export const events = (...values: ReadonlyArray<Fields | string>): string =>
@@ -67,13 +66,18 @@ export const reasoningItem = (summary: string, more: Fields = {}): Fields => ({
   ...more
 })
 
-const pieces = (text: string, size = 4): ReadonlyArray<string> =>
+/** Cuts a text or a summary into the pieces of its events. */
+export type Cut = (text: string) => ReadonlyArray<string>
+
+const inPieces = (size: number): Cut => (text) =>
   Array.from({ length: Math.ceil(text.length / size) }, (_, i) => text.slice(i * size, (i + 1) * size))
+
+const pieces = inPieces(4)
 
 const records = (value: unknown): ReadonlyArray<Fields> => Array.isArray(value) ? value as ReadonlyArray<Fields> : []
 
 /** The events of an item between its first and its last one. */
-const inItem = (item: Fields, output_index: number): ReadonlyArray<Fields> => {
+const inItem = (item: Fields, output_index: number, cut: Cut): ReadonlyArray<Fields> => {
   const place = { item_id: item["id"], output_index }
   switch (item["type"]) {
     case "message":
@@ -91,7 +95,7 @@ const inItem = (item: Fields, output_index: number): ReadonlyArray<Fields> => {
         const text = String(part["text"])
         return [
           { type: "response.content_part.added", ...inPart, part: { ...part, text: "", annotations: [] } },
-          ...pieces(text).map((delta) => ({
+          ...cut(text).map((delta) => ({
             type: "response.output_text.delta",
             ...inPart,
             delta,
@@ -114,14 +118,14 @@ const inItem = (item: Fields, output_index: number): ReadonlyArray<Fields> => {
         const text = String(part["text"])
         return [
           { type: "response.reasoning_summary_part.added", ...inPart, part: { ...part, text: "" } },
-          ...pieces(text).map((delta) => ({ type: "response.reasoning_summary_text.delta", ...inPart, delta })),
+          ...cut(text).map((delta) => ({ type: "response.reasoning_summary_text.delta", ...inPart, delta })),
           { type: "response.reasoning_summary_text.done", ...inPart, text },
           { type: "response.reasoning_summary_part.done", ...inPart, part }
         ]
       })
     case "function_call":
       return [
-        ...pieces(String(item["arguments"]), 5).map((delta) => ({
+        ...inPieces(5)(String(item["arguments"])).map((delta) => ({
           type: "response.function_call_arguments.delta",
           ...place,
           delta
@@ -158,12 +162,12 @@ export const opening = (response: Fields): ReadonlyArray<Fields> => {
 const typeOf = (response: Fields): string => `response.${String(response["status"])}`
 
 /** The events of a response, numbered as the vendor numbers them. */
-export const eventsOf = (response: Fields): ReadonlyArray<Fields> => {
+export const eventsOf = (response: Fields, cut: Cut = pieces): ReadonlyArray<Fields> => {
   const all: ReadonlyArray<Fields> = [
     ...opening(response),
     ...records(response["output"]).flatMap((item, output_index) => [
       { type: "response.output_item.added", output_index, item: begun(item) },
-      ...inItem(item, output_index),
+      ...inItem(item, output_index, cut),
       { type: "response.output_item.done", output_index, item }
     ]),
     { type: typeOf(response), response }
@@ -176,13 +180,3 @@ export const streamed = (response: Fields): Answer => ({ pieces: [events(...even
 
 /** A reply that comes whole. */
 export const whole = (response: Fields): Answer => json(200, response)
-
-/** A text as a reply. */
-export const said = (text: string): Answer => streamed(responseOf([messageItem(text)]))
-
-/** Starts a server on a free port. */
-export const startResponsesServer = async (): Promise<OpenAiServer> => {
-  const server = await startOpenAiServer()
-  server.answer(() => said("Hello"))
-  return server
-}
