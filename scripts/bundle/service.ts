@@ -74,7 +74,7 @@ const absent = "throw new Error(\"This module is not in the bundle\")"
 /**
  * Modules of packages, by the end of their paths, that the service needs only in part. Each exports all of
  * its package, so the bundler cannot leave out the rest: browser APIs, mocks, caches and proxies of `undici`; clusters, sentinels,
- * OpenTelemetry and most commands of the Redis client; the client of `ws`.
+ * OpenTelemetry and most commands of the Redis client; the client and the compression of `ws`.
  */
 const narrowed: ReadonlyArray<readonly [path: RegExp, code: string]> = [
   [
@@ -123,6 +123,8 @@ const narrowed: ReadonlyArray<readonly [path: RegExp, code: string]> = [
       export const WebSocket = undefined
     `
   ],
+  // The server offers no compression, which is the default of `ws`. Its other modules look for the name in what a connection has.
+  [/[\\/]ws[\\/]lib[\\/]permessage-deflate\.js$/, "exports.extensionName = \"permessage-deflate\""],
   [/[\\/]@opentelemetry[\\/]api[\\/]/, absent]
 ]
 
