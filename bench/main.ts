@@ -14,6 +14,7 @@ import { sieveBench } from "./sieve.ts"
 import { storeBench } from "./store.ts"
 import { type Row, table } from "./table.ts"
 import { usageBench } from "./usage.ts"
+import { websocketsBench } from "./websockets.ts"
 import { workersBench } from "./workers.ts"
 
 interface Bench {
@@ -34,6 +35,7 @@ const benches: Readonly<Record<string, Bench>> = {
   profile: { run: profileBench, rows, isNamed: true },
   streams: { run: streamsBench },
   latency: { run: latencyBench },
+  websockets: { run: websocketsBench },
   collections: { run: collectionsBench },
   sieve: {
     run: () => {

@@ -1,10 +1,13 @@
 /**
  * A minimal OpenAI-compatible server: it answers the words that the benchmark requests, as a stream with one event each, or whole.
  *
+ * On the Responses API it answers the last message of a user, or calls its tool again after each result.
+ *
  * Understands `!count N`, `!pace Nms`, `!say TEXT` and `!call NAME {JSON}`. Run as `node bench/openaiServer.ts`; prints its port.
  */
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { callItem, events, eventsOf, messageItem, responseOf } from "../src/testing/responsesSocket.ts"
 
 const common = { id: "chatcmpl-bench", created: Math.floor(Date.now() / 1000), model: "bench" }
 
@@ -58,13 +61,45 @@ interface Asked {
   readonly messages: ReadonlyArray<{ readonly content: string | ReadonlyArray<{ readonly text: string }> }>
 }
 
-const reply = (asked: Asked, response: ServerResponse): void => {
-  const { content } = asked.messages.at(-1)!
-  const prompt = typeof content === "string" ? content : content.map(({ text }) => text).join("")
+const promptOf = ({ content }: Asked["messages"][number]): string =>
+  typeof content === "string" ? content : content.map(({ text }) => text).join("")
+
+const wordsFor = (prompt: string): ReadonlyArray<string> => {
   const count = numberAfter(prompt, "count")
-  const words = count > 0
+  return count > 0
     ? Array.from({ length: count }, (_, i) => i === 0 ? "1" : ` ${i + 1}`)
     : [/!say (.*)/.exec(prompt)?.[1] ?? "Hello"]
+}
+
+interface AskedResponse {
+  readonly stream?: boolean
+  readonly input: ReadonlyArray<Asked["messages"][number] & { readonly role?: string }>
+}
+
+let responses = 0
+
+const respond = ({ input, stream }: AskedResponse, response: ServerResponse): void => {
+  const prompt = promptOf(input.findLast(({ role }) => role === "user")!)
+  const words = wordsFor(prompt)
+  const id = ++responses
+  const [, name, args] = /!call (\S+) (.*)/.exec(prompt) ?? []
+  const item = name === undefined
+    ? messageItem(words.join(""), { id: `msg_${id}` })
+    : callItem(name, args, { id: `fc_${id}`, call_id: `call_${id}` })
+  const made = responseOf([item], { id: `resp_${id}` })
+  if (stream === true) {
+    response.writeHead(200, { "content-type": "text/event-stream" })
+    for (const event of eventsOf(made, () => words)) response.write(events(event))
+    response.end()
+    return
+  }
+  response.writeHead(200, { "content-type": "application/json" })
+  response.end(JSON.stringify(made))
+}
+
+const reply = (asked: Asked, response: ServerResponse): void => {
+  const prompt = promptOf(asked.messages.at(-1)!)
+  const words = wordsFor(prompt)
   if (asked.stream === true) void stream(prompt, words, response)
   else whole(words, response)
 }
@@ -76,7 +111,11 @@ const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) =>
   }
   const chunks: Array<Buffer> = []
   request.on("data", (chunk: Buffer) => chunks.push(chunk))
-  request.on("end", () => reply(JSON.parse(Buffer.concat(chunks).toString()) as Asked, response))
+  request.on("end", () => {
+    const asked: unknown = JSON.parse(Buffer.concat(chunks).toString())
+    if (request.url === "/v1/responses") respond(asked as AskedResponse, response)
+    else reply(asked as Asked, response)
+  })
 })
 server.listen(0, "127.0.0.1", () => {
   process.stdout.write(`listening ${(server.address() as AddressInfo).port}\n`)

@@ -1,9 +1,10 @@
 /**
  * The baseline of the benchmarks: a minimal `node:http` server. `relay` makes the gateway's upstream calls, parses every event, and renders
  * it in the chat style. `openai` does the same in front of an OpenAI-compatible server, also in the messages style; if the caller asks for
- * a whole reply, so does the relay, and parses it once. `pipe` forwards the bytes.
+ * a whole reply, so does the relay, and parses it once. `responses` parses and renders the events of the Responses API, and `pipe` forwards
+ * the bytes.
  *
- * Run as `node bench/relay.ts relay|openai|pipe UPSTREAM`; prints its port.
+ * Run as `node bench/relay.ts relay|openai|responses|pipe UPSTREAM`; prints its port.
  */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -225,6 +226,36 @@ const openai = (body: string, response: ServerResponse, path = "") => {
   })
 }
 
+interface ResponseEvent {
+  readonly type: string
+  readonly response?: object
+}
+
+const responses = (body: string, response: ServerResponse) => {
+  const asked = JSON.parse(body) as Asked
+  const named = (reply: object) => ({ ...reply, model: asked.model })
+  call("/v1/responses", JSON.stringify(asked), (reply) => {
+    if (asked.stream !== true) {
+      collect(reply, (text) => {
+        response.writeHead(200, { "content-type": "application/json" })
+        response.end(JSON.stringify(named(JSON.parse(text) as object)))
+      })
+      return
+    }
+    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" })
+    const feed = events((data) => {
+      const { type, response: of, ...rest } = JSON.parse(data) as ResponseEvent
+      response.write(eventOf(type, of === undefined ? rest : { ...rest, response: named(of) }))
+    })
+    reply.on("data", (chunk: Buffer) => {
+      response.cork()
+      feed(chunk)
+      response.uncork()
+    })
+    reply.on("end", () => response.end("data: [DONE]\n\n"))
+  })
+}
+
 const pipe = (body: string, response: ServerResponse) => {
   const prompt = (JSON.parse(body) as { messages: Array<{ content: string }> }).messages[0]!.content
   call(
@@ -247,6 +278,7 @@ const pipe = (body: string, response: ServerResponse) => {
 const modes: Readonly<Record<string, (body: string, response: ServerResponse, path?: string) => void>> = {
   relay,
   openai,
+  responses,
   pipe
 }
 

@@ -1,7 +1,7 @@
 /**
  * The rows of the benches that compare targets.
  */
-import { type Ask, chat, type Kind, messages } from "./targets.ts"
+import { type Ask, chat, type Kind, messages, responses } from "./targets.ts"
 
 /** Requests of one kind. */
 export interface Scenario {
@@ -48,6 +48,8 @@ export const rows: ReadonlyArray<Scenario> = [
   row("chat, Markdown, tools", "session", chat(markdown, true, tools), "≤ 1.15 × without"),
   row("messages, whole", "openai", messages("!count 20", false), "below llms"),
   row("messages, stream of 200", "openai", messages("!count 200", true), "≤ 0.67 × llms"),
+  row("responses, whole", "responses", responses("!count 20", false)),
+  row("responses, stream of 200", "responses", responses("!count 200", true)),
   row("1 MB of messages", "session", chat(megabyte, false), "≤ 1.5 × relay", 4),
   row("1 MB of messages", "openai", chat(megabyte, false), "≤ 1.5 × relay, below llms", 4),
   row("100 kB of arguments", "session", chat(call, true, tools), "", 4),

@@ -181,6 +181,16 @@ export const messages = (content: string, stream: boolean): Ask => ({
   isReply: isReplyTo(content)
 })
 
+/** The text of a streamed reply is in its events, and whole in the last ones of its part, its item and its response. */
+export const responses = (content: string, stream: boolean): Ask => {
+  const isReply = isReplyTo(content)
+  return {
+    path: "/v1/responses",
+    body: JSON.stringify({ model: "upstream-chat", stream, input: [{ type: "message", role: "user", content }] }),
+    isReply: (text) => isReply(stream ? text.slice(0, text.length / 4) : text)
+  }
+}
+
 /** The string values of the fields of a reply, in every style, that have text or arguments. */
 const textOf = (reply: string): string => {
   const values = [...reply.matchAll(/"(?:content|text|arguments)":"([^"\\]*(?:\\.[^"\\]*)*)"/g)].map(([, value]) =>
@@ -247,7 +257,7 @@ export const variants = ["all off", "records", "captures", "usage", "log", "as s
 export type Variant = (typeof variants)[number]
 
 /** The driver of a gateway that is a service, or how one that is mounted in another app's server calls its upstream. */
-export type Kind = "session" | "openai" | "mounted by undici" | "mounted by client"
+export type Kind = "session" | "openai" | "responses" | "mounted by undici" | "mounted by client"
 
 const groups = { records: "requests", captures: "captures", usage: "usage" } as const
 
@@ -324,8 +334,14 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
       openai: {
         accounts: Array.from({ length: 40 }, (_, i) => ({ token: `sk-bench-${i}` })),
         upstream: { driver: "openai", base_url: `${server.url}/v1` }
+      },
+      responses: {
+        accounts: Array.from({ length: 40 }, (_, i) => ({ token: `sk-bench-${i}` })),
+        upstream: { driver: "responses", base_url: `${server.url}/v1` },
+        limits: { key_websockets: 20_000 }
       }
     }
+    const services: ReadonlySet<Kind> = new Set(["session", "openai", "responses"])
     let started = 0
     const gateway: Targets["gateway"] = async (kind, variant, { flags = [], fromSources = false, heard } = {}) => {
       const own = path.join(folder, String(started++))
@@ -336,7 +352,7 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
         ...configs[kind],
         ...switchedOff(variant)
       }
-      const isMounted = kind !== "session" && kind !== "openai"
+      const isMounted = !services.has(kind)
       // The service sets this option itself; the documents advise it to apps.
       const program = isMounted
         ? ["--no-allocation-site-pretenuring", "bench/mounted.ts", ...(kind === "mounted by client" ? ["client"] : [])]
@@ -358,7 +374,8 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
       return { name, url: `http://127.0.0.1:${port}${isMounted ? "/ai" : ""}`, pid }
     }
     const relay: Targets["relay"] = async (kind) => {
-      const [mode, { url }] = kind === "openai" ? ["openai", server] as const : ["relay", reference] as const
+      const isOverServer = kind === "openai" || kind === "responses"
+      const [mode, { url }] = isOverServer ? [kind, server] as const : ["relay", reference] as const
       const { pid, port } = await startProcess({ args: ["bench/relay.ts", mode, url], ready: /listening (\d+)/ })
       return { name: "relay", url: `http://127.0.0.1:${port}`, pid }
     }

@@ -74,7 +74,7 @@ const absent = "throw new Error(\"This module is not in the bundle\")"
 /**
  * Modules of packages, by the end of their paths, that the service needs only in part. Each exports all of
  * its package, so the bundler cannot leave out the rest: browser APIs, mocks, caches and proxies of `undici`; clusters, sentinels,
- * OpenTelemetry and most commands of the Redis client; web sockets.
+ * OpenTelemetry and most commands of the Redis client; the client and the compression of `ws`.
  */
 const narrowed: ReadonlyArray<readonly [path: RegExp, code: string]> = [
   [
@@ -115,8 +115,16 @@ const narrowed: ReadonlyArray<readonly [path: RegExp, code: string]> = [
     /[\\/]@redis[\\/]client[\\/]dist[\\/]lib[\\/]command-metadata[\\/]command-metadata-data\.js$/,
     "exports.__esModule = true\nexports.COMMAND_METADATA = {}"
   ],
-  // The server refuses every upgrade to a web socket (src/server/nodeServer.ts), so these are never made.
-  [/[\\/]ws[\\/]wrapper\.mjs$/, "export const WebSocket = undefined\nexport const WebSocketServer = undefined"],
+  // The gateway opens no web socket itself.
+  [
+    /[\\/]ws[\\/]wrapper\.mjs$/,
+    `
+      export { default as WebSocketServer } from "./lib/websocket-server.js"
+      export const WebSocket = undefined
+    `
+  ],
+  // The server offers no compression, which is the default of `ws`. Its other modules look for the name in what a connection has.
+  [/[\\/]ws[\\/]lib[\\/]permessage-deflate\.js$/, "exports.extensionName = \"permessage-deflate\""],
   [/[\\/]@opentelemetry[\\/]api[\\/]/, absent]
 ]
 

@@ -1,13 +1,15 @@
 /**
  * A scripted OpenAI-compatible server on a socket of 127.0.0.1, for tests of apps whose gateway has such an upstream.
  *
- * It answers `POST /v1/chat/completions` as the test orders, whole or streamed as the request asks, and `GET /v1/models` with the list that
- * the test sets. It reports every request that it receives.
+ * It answers `POST /v1/chat/completions` and `POST /v1/responses` as the test orders, whole or streamed as the request asks, and
+ * `GET /v1/models` with the list that the test sets. On the Responses API it also compacts. It reports every request that it receives.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { isRecord } from "../domain/json.ts"
 import { type Answer, chunk, frames, json, modelList, type SeenRequest, startOpenAiServer } from "./openAiSocket.ts"
+import * as responses from "./responsesSocket.ts"
 
 /** A call of a tool in a reply. */
 export interface ScriptedCall {
@@ -20,8 +22,12 @@ export interface ScriptedReply {
   readonly text?: string | ReadonlyArray<string> | undefined
   readonly reasoning?: string | ReadonlyArray<string> | undefined
   readonly calls?: ReadonlyArray<ScriptedCall> | undefined
-  /** The reason of the end: `tool_calls` with calls, else `stop`. */
+  /** The reason of the end: `tool_calls` with calls, else `stop`. On the Responses API `length` and `content_filter` leave it incomplete. */
   readonly finish?: string | undefined
+  /** On the Responses API: the seal of the reasoning, or of the compaction where the request asks for one. */
+  readonly seal?: string | undefined
+  /** On the Responses API: the reply fails after what it has said. */
+  readonly fails?: { readonly code: string; readonly message: string } | undefined
   /** Token counts, by the server's names. Ten tokens each without it. */
   readonly usage?: object | undefined
   /** What follows the last event in place of the end: a broken connection, or silence until the gateway leaves. */
@@ -36,11 +42,13 @@ export interface ScriptedRefusal {
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** What the server does with a request for a completion. */
+/** What the server does with a request for a completion, a response or a compaction. */
 export type ScriptedAnswer = ScriptedReply | ScriptedRefusal
 
 const pieces = (text: string | ReadonlyArray<string> = []): ReadonlyArray<string> =>
   typeof text === "string" ? [text] : text
+
+const textOf = (text: string | ReadonlyArray<string>): string => pieces(text).join("")
 
 const usual = { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 }
 
@@ -86,24 +94,81 @@ const wholeOf = (reply: ScriptedReply, finish: string): Answer => {
   return reply.breaks === undefined ? json(200, body) : { after: reply.breaks, headless: true }
 }
 
-const answerTo = ({ body }: SeenRequest, answer: ScriptedAnswer): Answer => {
+const lastItem = ({ input }: SeenRequest["body"]): unknown => Array.isArray(input) ? input.at(-1) : undefined
+
+/** What the reply says, as items of the Responses API. */
+const itemsOf = (reply: ScriptedReply): ReadonlyArray<responses.Fields> => {
+  const seal = reply.seal === undefined ? {} : { encrypted_content: reply.seal }
+  return [
+    ...(reply.reasoning === undefined && reply.seal === undefined ? [] : [
+      {
+        id: "rs_1",
+        type: "reasoning",
+        summary: reply.reasoning === undefined ? [] : [{ type: "summary_text", text: textOf(reply.reasoning) }],
+        ...seal
+      }
+    ]),
+    ...(reply.text === undefined ? [] : [responses.messageItem(textOf(reply.text))]),
+    ...(reply.calls ?? []).map(({ arguments: given, name }, index) =>
+      responses.callItem(name, given, { id: `fc_${index + 1}`, call_id: `call_${index + 1}` })
+    )
+  ]
+}
+
+const usualTokens = { input_tokens: 10, output_tokens: 10, total_tokens: 20 }
+
+/** The answer of the Responses API. A request for a compaction gets one. */
+const responseTo = ({ body, path }: SeenRequest, reply: ScriptedReply): Answer => {
+  const compaction = { id: "cmp_1", type: "compaction", encrypted_content: reply.seal ?? "sealed" }
+  const usage = reply.usage ?? usualTokens
+  if (path.endsWith("/compact")) {
+    const users = Array.isArray(body["input"])
+      ? body["input"].filter((item) => isRecord(item) && item["role"] === "user")
+      : []
+    const output = [...users, compaction]
+    return json(200, { id: "resp_1", object: "response.compaction", created_at: 1, output, usage })
+  }
+  const last = lastItem(body)
+  const asksForCompaction = isRecord(last) && last["type"] === "compaction_trigger"
+  const reason = reply.finish === "length" ? "max_output_tokens" : reply.finish
+  const isCut = reason === "max_output_tokens" || reason === "content_filter"
+  const response = responses.responseOf(asksForCompaction ? [compaction] : itemsOf(reply), {
+    usage,
+    ...(isCut ? { status: "incomplete", incomplete_details: { reason } } : {}),
+    ...(reply.fails === undefined ? {} : { status: "failed", error: reply.fails })
+  })
+  if (body["stream"] !== true) {
+    return reply.breaks === undefined ? responses.whole(response) : { after: reply.breaks, headless: true }
+  }
+  const said = [reply.text, reply.reasoning].flatMap((text) => text === undefined ? [] : [pieces(text)])
+  const cut = (text: string) => said.find((each) => each.join("") === text) ?? [text]
+  const events = responses.eventsOf(response, cut)
+  return {
+    pieces: [responses.events(...(reply.breaks === undefined ? events : events.slice(0, -1)))],
+    after: reply.breaks ?? "end"
+  }
+}
+
+const answerTo = (request: SeenRequest, answer: ScriptedAnswer): Answer => {
+  const { body, path } = request
   if ("status" in answer) {
     const { status } = answer
     return json(status, answer.body ?? { error: { message: `refused with ${status}`, type: "error" } }, {
       ...answer.headers
     })
   }
+  if (/\/responses(?:\/compact)?$/.test(path)) return responseTo(request, answer)
   const finish = answer.finish ?? ((answer.calls ?? []).length > 0 ? "tool_calls" : "stop")
   return body["stream"] === true ? streamOf(answer, finish) : wholeOf(answer, finish)
 }
 
 /** A scripted OpenAI-compatible server. */
 export class OpenAiServer extends Context.Service<OpenAiServer, {
-  /** The address with the version prefix: the `base_url` of an upstream with the driver `openai`. */
+  /** The address with the version prefix: the `base_url` of an upstream with the driver `openai` or `responses`. */
   readonly baseUrl: string
   /**
-   * Orders what the next requests for completions get, in their order; later ones get the last. A function decides by the request. Without
-   * an order the reply is the text `Hello`.
+   * Orders what the next requests for completions, responses and compactions get, in their order; later ones get the last. A function
+   * decides by the request. Without an order the reply is the text `Hello`.
    */
   readonly reply: (
     ...answers:
@@ -122,8 +187,9 @@ export class OpenAiServer extends Context.Service<OpenAiServer, {
     OpenAiServer,
     Effect.map(
       Effect.acquireRelease(Effect.promise(() => startOpenAiServer()), (server) => Effect.promise(server.stop)),
-      (server) =>
-        OpenAiServer.of({
+      (server) => {
+        server.answer((request) => answerTo(request, { text: "Hello" }))
+        return OpenAiServer.of({
           baseUrl: server.baseUrl,
           reply: (...answers) =>
             Effect.sync(() =>
@@ -146,6 +212,7 @@ export class OpenAiServer extends Context.Service<OpenAiServer, {
               return Effect.sync(stop)
             })
         })
+      }
     )
   )
 }

@@ -10,9 +10,10 @@ import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { RequestMetrics } from "../../src/server/observability/requestMetrics.ts"
 import { accounts, times } from "../gateway/support.ts"
+import { Client } from "../styles/responses/socket/client.ts"
 import { adminKey, businessKey, startGateway } from "../support/gateway.ts"
 import { metricsOf, metricsTable } from "../support/metricsTable.ts"
-import { untilHolds } from "../support/until.ts"
+import { untilHolds, untilValue } from "../support/until.ts"
 import { type ClusterNode, startCluster } from "./cluster.ts"
 
 const scrape = async (url: string): Promise<string> => {
@@ -89,6 +90,14 @@ const ownScrape = async (): Promise<string> => {
       cost: 1n,
       error: "upstream_error"
     })
+    const client = await Client.open(gateway.url)
+    client.close()
+    await client.end()
+    await untilValue(
+      "the connection is counted",
+      () => scrape(gateway.url),
+      (text) => text.includes("websockets_total")
+    )
     return await scrape(gateway.url)
   } finally {
     await gateway.stop()

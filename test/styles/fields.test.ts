@@ -403,6 +403,7 @@ describe("what a chat request says of single elements", () => {
 
 describe("what a Responses request says of single elements", () => {
   const breakpoint = { prompt_cache_breakpoint: { mode: "explicit" } }
+  const agentsNote = { internal_chat_message_metadata_passthrough: { turn_id: "t" } }
   const input = [
     {
       role: "user",
@@ -414,8 +415,8 @@ describe("what a Responses request says of single elements", () => {
       ]
     },
     { type: "message", role: "assistant", content: "Hm", phase: "commentary", status: "completed", tone: "dry" },
-    { type: "reasoning", summary: [{ type: "summary_text", text: "So" }], encrypted_content: "x" },
-    { type: "function_call", call_id: "c1", name: "f", arguments: "{}", async: true },
+    { type: "reasoning", summary: [{ type: "summary_text", text: "So" }], encrypted_content: "x", ...agentsNote },
+    { type: "function_call", call_id: "c1", name: "f", arguments: "{}", async: true, ...agentsNote },
     { type: "function_call_output", call_id: "c1", output: [{ type: "input_text", text: "ok", ...breakpoint }] },
     { type: "web_search_call", id: "ws", status: "completed", action: { type: "search", query: "x" } },
     { type: "new_item", data: "x" }

@@ -250,6 +250,28 @@ describe("journeys at the console", () => {
     assert.strictEqual(await note.getByRole("textbox", { name: "Note" }).inputValue(), "on holiday")
   })
 
+  it("accounts: those of a server with the Responses API get an organisation, and lose it", async () => {
+    const change = (method: string, path: string, body: object) => admin(path, { method, body: JSON.stringify(body) })
+    await change("POST", "/admin/upstreams", { name: "server", driver: "responses", base_url: "http://127.0.0.1:9/v1" })
+    await change("POST", "/admin/accounts", { upstream: "server", token: "sk-first", note: "first" })
+    await signedIn("accounts")
+    const accounts = page.getByRole("table", { name: "Accounts" })
+    const text = await accounts.getByRole("rowheader", { name: "first" }).innerText()
+    const name = `server/${text.split(/\s/)[0]!}`
+    await act("Organization", name)
+    await page.getByRole("textbox", { name: "Organization" }).fill("team-a")
+    await button("Save").click()
+    await accounts.getByText("team-a").waitFor()
+    const { items } = await admin("/admin/accounts?upstream=server")
+    assert.deepInclude((items as ReadonlyArray<object>)[0], { organization: "team-a" })
+    await act("Organization", name)
+    await page.getByRole("textbox", { name: "Organization" }).fill("")
+    await button("Save").click()
+    await accounts.getByText("team-a").waitFor({ state: "detached" })
+    await button("Actions ada@example.com").click()
+    assert.isFalse(await page.getByRole("menuitem", { name: "Organization" }).isVisible())
+  })
+
   it("keys: renaming a key keeps a concurrent change, and its expiry to the second", async () => {
     const body = JSON.stringify({ generate: true, expires_at: "2035-01-01T10:20:30Z" })
     const { id, preview } = await admin("/admin/keys", { method: "POST", body })

@@ -18,10 +18,19 @@ const vendorTools = "The gateway runs none of the vendor's tools."
 
 export const itemStatus = ignorable("Repeats how far a reply came.")
 
-export const messageFields: Table = { phase: ignorable("Labels an assistant's message for the vendor's own models.") }
+/** Fields of every item. */
+export const itemFields: Table = {
+  internal_chat_message_metadata_passthrough: ignorable("Agents describe the item to the vendor.")
+}
+
+export const messageFields: Table = {
+  ...itemFields,
+  phase: ignorable("Labels an assistant's message for the vendor's own models.")
+}
 
 /** Fields of calls and of their results. */
 export const callFields: Table = {
+  ...itemFields,
   async: reported("The server awaits every call."),
   caller: ignorable("Names the vendor's program that made the call.")
 }

@@ -7,6 +7,7 @@ import { kindsOf, request, rowOfSchema } from "../../domain/families/requestSche
 import {
   callFields as vendorsCallFields,
   encryptedContent,
+  itemFields as vendorsItemFields,
   itemStatus,
   messageFields as vendorFields,
   otherItems
@@ -71,7 +72,7 @@ const Reasoning = Schema.Struct({
   summary: optional(Schema.Array(ReasoningText)),
   content: optional(Schema.Array(ReasoningText)),
   encrypted_content: optional(Schema.String).annotate(request({ fate: encryptedContent }))
-})
+}).annotate(request({ fields: vendorsItemFields }))
 
 const ItemReference = Schema.Struct({ type: Schema.Literal("item_reference"), id: Schema.NonEmptyString })
 const UntypedReference = Schema.Struct({

@@ -4,6 +4,7 @@
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo } from "preact/hooks"
+import { hasApis } from "../../api.ts"
 import { Admin, type Reply } from "./client.ts"
 import { useReread } from "./live.ts"
 import { defaultUpstream } from "./names.ts"
@@ -18,6 +19,15 @@ export const routesAtom = Admin.query("admin-routes", "get", { reactivityKeys: [
 
 /** Reads the upstreams again and again while the view is shown. */
 export const useCurrentUpstreams = (): void => useReread(upstreamsAtom, 3_000)
+
+/** The upstreams whose servers have the Responses API, whose accounts may belong to an organisation. */
+export const useUpstreamsWithOrganizations = (): ReadonlySet<string> => {
+  const reply = Option.getOrUndefined(AsyncResult.value(useAtom(upstreamsAtom)))
+  return useMemo(
+    () => new Set(reply?.upstreams.flatMap(({ driver, name }) => hasApis(driver) ? [name] : [])),
+    [reply]
+  )
+}
 
 const none: ReadonlyArray<string> = []
 

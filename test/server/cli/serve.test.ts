@@ -8,6 +8,7 @@ import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { make } from "../../../src/testing/Reference.ts"
+import { Client } from "../../styles/responses/socket/client.ts"
 import { type Running, start } from "./process.ts"
 
 const config = JSON.stringify({ keys: ["key"] })
@@ -51,6 +52,16 @@ describe.concurrent("the service", () => {
     const lines = stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as Record<string, unknown>)
     for (const line of lines) assert.isObject(line)
     assert.include(lines.map(({ message }) => message), "Drained: 0 open requests")
+  })
+
+  it("answers over WebSocket, and closes idle connections at a signal", async () => {
+    const gateway = start([], onAnyPort)
+    const client = await Client.open(await urlOf(gateway), { authorization: "Bearer key" })
+    client.create({ input: "!say It is sunny." })
+    assert.strictEqual((await client.response()).output_text, "It is sunny.")
+    gateway.child.kill("SIGTERM")
+    assert.strictEqual((await client.end()).code, 1001)
+    assert.strictEqual((await gateway.ended).code, 0)
   })
 
   it("ignores SIGHUP, and ends its active requests with an error at a second signal", async () => {

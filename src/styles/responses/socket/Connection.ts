@@ -20,7 +20,7 @@ import { nestsTooDeep } from "../../../http/bodyLimits.ts"
 import { BodyPace } from "../../../http/BodyPace.ts"
 import { openaiErrors } from "../../../http/errorShapes.ts"
 import { smallBody, tooLarge, tooMuchHeld } from "../../../http/receiveBody.ts"
-import type { Connections, OpenConnection } from "./Connections.ts"
+import type { Connections, OpenConnection, Outcome } from "./Connections.ts"
 import { type LaneName, Lanes, mostLanes, mostWaiting } from "./lanes.ts"
 import {
   headersField,
@@ -103,6 +103,7 @@ export class Connection implements OpenConnection, TurnConnection {
   #isBehind = false
   #isRetired = false
   #isClosing = false
+  #outcome: Outcome = "left"
 
   constructor(options: ConnectionOptions) {
     const { deadlines, limits, share, socket, sum } = options
@@ -120,6 +121,10 @@ export class Connection implements OpenConnection, TurnConnection {
 
   get isRetired(): boolean {
     return this.#isRetired
+  }
+
+  get outcome(): Outcome {
+    return this.#outcome
   }
 
   get isIdle(): boolean {
@@ -205,7 +210,7 @@ export class Connection implements OpenConnection, TurnConnection {
   }
 
   leave(): void {
-    if (this.isIdle) this.#close(1001, "The gateway is shutting down")
+    if (this.isIdle) this.#close(1001, "The gateway is shutting down", "drained")
   }
 
   forget(): void {
@@ -337,12 +342,12 @@ export class Connection implements OpenConnection, TurnConnection {
   }
 
   #ended(turn: Turn, exit: Exit.Exit<void, unknown>): void {
-    const { connections, limits, socket } = this.#options
+    const { connections, limits } = this.#options
     this.#running.delete(turn)
     turn.held.release()
     const next = this.#lanes.end(turn)
     // A reply that is interrupted while its client is here is one that the client does not read.
-    if (Exit.hasInterrupts(exit) && !this.#isClosing) socket.destroy()
+    if (Exit.hasInterrupts(exit) && !this.#isClosing) this.#drop()
     if (next !== undefined) this.#run(next)
     if (this.#isClosing) return
     const end = this.#end
@@ -369,14 +374,14 @@ export class Connection implements OpenConnection, TurnConnection {
 
   #expire(error: GatewayError): void {
     this.refuse(error)
-    this.#close(1000, error.code)
+    this.#close(1000, error.code, error === tooMuchKept ? "full" : "expired")
   }
 
   #look(now: number): void {
     const { limits, socket } = this.#options
     if (this.#isBehind) this.#heardAt = now
     const silence = now - this.#heardAt
-    if (silence >= dropAfter) return void socket.destroy()
+    if (silence >= dropAfter) return this.#drop()
     if (this.#isClosing) return
     const over = this.#end
     if (over !== undefined && this.isIdle) return this.#expire(over)
@@ -390,9 +395,16 @@ export class Connection implements OpenConnection, TurnConnection {
     this.#deadline.at = end > now ? Math.min(next, end) : next
   }
 
-  #close(code: CloseCode, reason: string): void {
+  /** Disconnects a client that neither sends nor reads. */
+  #drop(): void {
+    if (!this.#isClosing) this.#outcome = "silent"
+    this.#options.socket.destroy()
+  }
+
+  #close(code: CloseCode, reason: string, outcome: Outcome = "refused"): void {
     if (this.#isClosing) return
     this.#isClosing = true
+    this.#outcome = outcome
     this.#dropWaiting()
     this.#options.close(code, reason)
     for (const fiber of this.#running.values()) fiber.interruptUnsafe()

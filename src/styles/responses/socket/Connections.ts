@@ -1,6 +1,24 @@
 /**
  * The WebSocket connections of this process: their number for each key, the bytes of the conversations that they keep, and their end.
  */
+import type * as Context from "effect/Context"
+import * as Metric from "effect/Metric"
+
+/**
+ * How a connection ends: its client leaves it, or neither sends nor reads; it is too old, or all connections keep too much; the gateway goes
+ * away; its key or what it sends is refused.
+ */
+export type Outcome = "left" | "silent" | "expired" | "full" | "drained" | "refused"
+
+const openConnections = Metric.gauge("gateway_websockets_open", { description: "Open WebSocket connections" })
+
+const endedConnections = (outcome: Outcome) =>
+  Metric.counter("gateway_websockets_total", {
+    description: "WebSocket connections that have ended, by outcome",
+    incremental: true,
+    attributes: { outcome }
+  })
+
 /** What is known of one connection. */
 export interface OpenConnection {
   /** The callers whose connections count together where memory is short. */
@@ -11,6 +29,8 @@ export interface OpenConnection {
   readonly isIdle: boolean
   /** True if it begins no further turn, and is closed when it is idle. */
   readonly isRetired: boolean
+  /** How it ends, as far as is known. */
+  readonly outcome: Outcome
   readonly retire: () => void
   /** Closes the idle connection, because all connections keep too much. */
   readonly forget: () => void
@@ -24,6 +44,13 @@ export class Connections {
   readonly #counts = new Map<string, number>()
   #bytes = 0
   #isLeaving = false
+  readonly #metrics: Context.Context<never>
+
+  /** `metrics`: where the connections are counted. */
+  constructor(metrics: Context.Context<never>) {
+    this.#metrics = metrics
+    openConnections.modifyUnsafe(0, metrics)
+  }
 
   /** True once connections close: during a drain, and when another worker takes the place of this one. */
   get isLeaving(): boolean {
@@ -47,10 +74,13 @@ export class Connections {
 
   opened(connection: OpenConnection): void {
     this.#open.add(connection)
+    openConnections.modifyUnsafe(1, this.#metrics)
   }
 
   closed(connection: OpenConnection): void {
-    this.#open.delete(connection)
+    if (!this.#open.delete(connection)) return
+    openConnections.modifyUnsafe(-1, this.#metrics)
+    endedConnections(connection.outcome).updateUnsafe(1, this.#metrics)
   }
 
   /** The conversations of a connection have grown by so many bytes. */

@@ -50,7 +50,7 @@ export const makeConnect = Effect.gen(function*() {
   const config = yield* ConfigStore
   const deadlines = yield* Deadlines
   const draining = yield* Draining
-  const connections = new Connections()
+  const connections = new Connections(yield* Effect.context<never>())
   yield* Effect.forkScoped(Effect.andThen(draining, Effect.sync(() => connections.leave())))
   let app: ReturnType<typeof router.asHttpEffect> | undefined
 

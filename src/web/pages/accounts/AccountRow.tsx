@@ -14,7 +14,7 @@ import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 
-export type Action = "toggle" | "test" | "note" | "sessions" | "delete"
+export type Action = "toggle" | "test" | "note" | "organization" | "sessions" | "delete"
 
 /** The address of the requests of an account. */
 export const requestsOf = (name: string, more: Readonly<Record<string, string>> = {}): string =>
@@ -95,20 +95,24 @@ const Work = ({ item }: { readonly item: AccountItem }) => {
   )
 }
 
-export const AccountRow = ({ busy, isSeveral, item: listed, listedAt, onAction, onSelect, selected, testing }: {
-  readonly item: AccountItem
-  /** When the list was read, in milliseconds of the page's clock. */
-  readonly listedAt: number
-  /** Several upstreams have accounts. */
-  readonly isSeveral: boolean
-  readonly selected: boolean
-  /** A change of this account is under way. */
-  readonly busy: boolean
-  /** Tests are under way. */
-  readonly testing: boolean
-  readonly onSelect: (selected: boolean) => void
-  readonly onAction: (action: Action, item: AccountItem) => void
-}) => {
+export const AccountRow = (
+  { busy, hasOrganizations, isSeveral, item: listed, listedAt, onAction, onSelect, selected, testing }: {
+    readonly item: AccountItem
+    /** When the list was read, in milliseconds of the page's clock. */
+    readonly listedAt: number
+    /** Several upstreams have accounts. */
+    readonly isSeveral: boolean
+    /** The servers of its upstream seal what only accounts of the same organisation open. */
+    readonly hasOrganizations: boolean
+    readonly selected: boolean
+    /** A change of this account is under way. */
+    readonly busy: boolean
+    /** Tests are under way. */
+    readonly testing: boolean
+    readonly onSelect: (selected: boolean) => void
+    readonly onAction: (action: Action, item: AccountItem) => void
+  }
+) => {
   const { accounts: t, common } = useTexts()
   const { at, item } = useNewest(listed, listedAt)
   const name = accountName(item)
@@ -128,6 +132,9 @@ export const AccountRow = ({ busy, isSeveral, item: listed, listedAt, onAction, 
           <a href={requestsOf(name)} title={t.requestsOf(name)}>
             <Breaking text={item.identifier} />
           </a>
+          {item.organization !== undefined && (
+            <Rest title={`${t.organization}: ${item.organization}`}>{item.organization}</Rest>
+          )}
           {item.note !== "" && <Rest title={item.note}>{item.note}</Rest>}
         </div>
       </th>
@@ -149,6 +156,7 @@ export const AccountRow = ({ busy, isSeveral, item: listed, listedAt, onAction, 
             action("toggle", item.disabled ? t.enable : t.disable),
             { ...action("test", t.test), disabled: testing },
             action("note", t.note),
+            ...(hasOrganizations ? [action("organization", t.organization)] : []),
             { ...action("sessions", t.clear), danger: true, apart: true },
             { ...action("delete", t.deleteOne), danger: true }
           ]}

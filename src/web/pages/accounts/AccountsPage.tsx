@@ -14,11 +14,11 @@ import { Pager, Table } from "../../parts/Table.tsx"
 import { act, attempt, report } from "../../state/actions.ts"
 import { type AccountItem, Admin, type Reply } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
-import { accountName } from "../../state/names.ts"
+import { accountName, defaultUpstream } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { registry, useAtom } from "../../state/registry.ts"
 import { choose, useQuery } from "../../state/route.ts"
-import { upstreamsAtom, useSeveralUpstreams } from "../../state/upstreams.ts"
+import { upstreamsAtom, useSeveralUpstreams, useUpstreamsWithOrganizations } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { AccountRow, type Action } from "./AccountRow.tsx"
 import { AddAccounts } from "./AddAccounts.tsx"
@@ -30,24 +30,26 @@ const changedBy = ["accounts", "config", "host", "upstreams"] as const
 
 type AccountPage = Reply<"admin-accounts", "list">
 
-const NoteDialog = ({ item, onClose }: {
+/** Changes a text of an account. */
+const MarkDialog = ({ item, mark, onClose }: {
   readonly item: AccountItem
+  readonly mark: "note" | "organization"
   readonly onClose: () => void
 }) => {
   const t = useTexts().accounts
-  const { note } = item
   const identifier = accountName(item)
   return (
     <FormDialog
-      name={t.noteOf(identifier)}
+      name={t.markOf(t[mark], identifier)}
       onClose={onClose}
       onSave={(read) =>
         attempt(
-          (client) => client["admin-accounts"].patch({ params: { identifier }, payload: { note: read("note") } }),
-          { done: t.noteSaved(identifier), subjects: changedBy }
+          (client) => client["admin-accounts"].patch({ params: { identifier }, payload: { [mark]: read(mark) } }),
+          { done: t.markSaved(t[mark], identifier), subjects: changedBy }
         )}
     >
-      <TextField label={t.note} name="note" maxLength={200} defaultValue={note} />
+      <TextField label={t[mark]} name={mark} maxLength={200} defaultValue={item[mark] ?? ""} />
+      {mark === "organization" && <p class="hint">{t.organizationHint}</p>}
     </FormDialog>
   )
 }
@@ -150,7 +152,7 @@ const useHeld = (view: string | undefined, items: ReadonlyArray<AccountItem>, ha
 }
 
 type Open =
-  | { readonly name: "note" | "sessions"; readonly item: AccountItem }
+  | { readonly name: "note" | "organization" | "sessions"; readonly item: AccountItem }
   | { readonly name: "delete"; readonly items: ReadonlyArray<AccountItem> }
 
 const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
@@ -169,6 +171,7 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
   const [open, setOpen] = useState<Open>()
   const [busy, setBusy] = useState<ReadonlySet<string>>(new Set())
   const testing = useAtom(progressAtom) !== undefined
+  const withOrganizations = useUpstreamsWithOrganizations()
   const selected: ReadonlySet<string> = selection.view === view ? selection.names : new Set()
   const { box, forget, shown } = useHeld(listedAt === undefined ? undefined : view, accounts.items, selected.size > 0)
   const chosen = shown.filter((item) => selected.has(accountName(item)))
@@ -212,7 +215,7 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
   }
 
   const change = async (action: Action, item: AccountItem) => {
-    if (action === "note" || action === "sessions") return setOpen({ name: action, item })
+    if (action === "note" || action === "organization" || action === "sessions") return setOpen({ name: action, item })
     if (action === "delete") return setOpen({ name: "delete", items: [item] })
     const name = accountName(item)
     setBusy((now) => new Set([...now, name]))
@@ -282,6 +285,7 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
                 item={item}
                 listedAt={listedAt ?? 0}
                 isSeveral={isSeveral}
+                hasOrganizations={withOrganizations.has(item.upstream ?? defaultUpstream)}
                 selected={selected.has(name)}
                 busy={busy.has(name)}
                 testing={testing}
@@ -299,7 +303,9 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
         total={t.total(accounts.total)}
         onPage={(next) => choose({ page: next === 1 ? "" : String(next) })}
       />
-      {open?.name === "note" && <NoteDialog item={open.item} onClose={close} />}
+      {(open?.name === "note" || open?.name === "organization") && (
+        <MarkDialog item={open.item} mark={open.name} onClose={close} />
+      )}
       {open?.name === "sessions" && <SessionsDialog item={open.item} onClose={close} />}
       {open?.name === "delete" && (
         <DeleteDialog

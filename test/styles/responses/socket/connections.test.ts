@@ -131,7 +131,7 @@ describe("a connection", () => {
   })
 
   it("is dropped after sixty seconds in which nothing came", async () => {
-    const { clock, gateway } = await startStill()
+    const { clock, counted, gateway } = await startStill()
     const client = new Client(gateway.url, bearer(), { autoPong: false })
     await untilHolds(() => client.socket.readyState === 1)
     await pass(clock, 58)
@@ -140,6 +140,7 @@ describe("a connection", () => {
     await pass(clock, 4)
     assert.strictEqual((await client.end()).code, 1006)
     await untilHolds(() => Context.get(gateway.services, Lifecycle).active() === 0)
+    await counted(0, { silent: 1 })
   })
 
   it("is closed when a message comes more slowly than a body may, though the client answers pings", async () => {
@@ -156,7 +157,7 @@ describe("a connection", () => {
   })
 
   it("that is idle is closed at the age of limits.websocket_seconds", async () => {
-    const { clock, open } = await startStill({ limits: { websocket_seconds: 60 } })
+    const { clock, counted, open } = await startStill({ limits: { websocket_seconds: 60 } })
     const client = await open()
     await pass(clock, 30)
     client.create({ input: "warm", generate: false })
@@ -164,6 +165,7 @@ describe("a connection", () => {
     await pass(clock, 32)
     assert.strictEqual((await client.error()).error.code, "websocket_connection_limit_reached")
     assert.deepStrictEqual(await client.end(), { code: 1000, reason: "websocket_connection_limit_reached" })
+    await counted(0, { expired: 1 })
   })
 
   it("that is too old ends after its turns, and begins no other", async () => {
@@ -183,14 +185,16 @@ describe("a connection", () => {
   })
 
   it("costs no slot and one deadline while it is idle", async () => {
-    const { admin, gateway, open } = await start({ limits: { key_websockets: 500 } })
+    const { admin, counted, gateway, open } = await start({ limits: { key_websockets: 500 } })
     const { size } = Context.get(gateway.services, Deadlines)
     const before = size()
     const clients = await Promise.all(Array.from({ length: 500 }, () => open()))
     assert.strictEqual(size(), before + 500)
     assert.strictEqual((await admin("GET", "/admin/queue/status"))["in_use"], 0)
+    await counted(500)
     for (const client of clients) client.socket.terminate()
     await untilHolds(() => size() === before)
+    await counted(0, { left: 500 })
   })
 })
 

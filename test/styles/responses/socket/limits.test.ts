@@ -147,6 +147,7 @@ describe("the limits of a key", () => {
     assert.strictEqual(status, 401)
     assert.strictEqual(error.code, "authentication_failed")
     assert.strictEqual((await client.end()).code, 1008)
+    await stand.counted(0, { refused: 1 })
   })
 
   it("bound its connections, and a closed one makes room", async () => {
@@ -259,6 +260,7 @@ describe("limits.websocket_bytes", () => {
     await warm(await open(), 125_000)
     assert.strictEqual((await large!.error()).error.code, "websocket_connection_limit_reached")
     assert.strictEqual((await large!.end()).code, 1000)
+    await stand.counted(3, { full: 1 })
     assert.isUndefined(small!.closed)
     other!.create({ input: "more", store: false, generate: false, previous_response_id: kept })
     assert.strictEqual((await other!.response()).status, "completed")

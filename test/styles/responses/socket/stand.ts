@@ -1,5 +1,6 @@
 /** The gateway in front of a scripted server, and clients of its WebSocket connections. */
 import { Context, Effect } from "effect"
+import { isDeepStrictEqual } from "node:util"
 import { ConfigStore } from "../../../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../../../src/config/json.ts"
 import { CurrentBufferedBytes } from "../../../../src/config/limits.ts"
@@ -18,7 +19,7 @@ import {
   startOpenAiServer,
   usage
 } from "../../../support/openaiServer.ts"
-import { untilHolds } from "../../../support/until.ts"
+import { untilHolds, untilValue } from "../../../support/until.ts"
 import { Client } from "./client.ts"
 
 export interface Stand {
@@ -29,6 +30,8 @@ export interface Stand {
   readonly change: (groups: RawConfig) => Promise<void>
   /** Bytes that requests hold. */
   readonly held: () => number
+  /** Waits until so many connections are open, and those that have ended had these outcomes. */
+  readonly counted: (open: number, ended?: Readonly<Record<string, number>>) => Promise<void>
   readonly admin: (method: string, path: string, body?: unknown) => Promise<{ readonly [field: string]: unknown }>
   readonly stop: () => Promise<void>
 }
@@ -52,6 +55,15 @@ export const startStand = async (config: RawConfig = {}, options: GatewayOptions
     },
     change: (groups) => Effect.runPromise(Effect.asVoid(store.update((raw) => Effect.succeed({ ...raw, ...groups })))),
     held: () => Context.get(gateway.services, CurrentBufferedBytes).used,
+    counted: async (open, ended = {}) => {
+      const read = async () => {
+        const text = await (await fetch(`${gateway.url}/metrics`, { headers: bearer(adminKey) })).text()
+        const series = [...text.matchAll(/^gateway_websockets_(?:open|total\{outcome="(\w+)"\}) (\d+)$/gm)]
+        return Object.fromEntries(series.map(([, outcome = "open", value]) => [outcome, Number(value)]))
+      }
+      const expected = { open, ...ended }
+      await untilValue("the connections are counted", read, (counts) => isDeepStrictEqual(counts, expected))
+    },
     admin: async (method, path, body) => {
       const response = await fetch(`${gateway.url}${path}`, {
         method,
