@@ -39,8 +39,8 @@ const ofAccount: ReadonlySet<FailureClass> = new Set<FailureClass>([
 
 const ofLimit: ReadonlySet<FailureClass> = new Set<FailureClass>(["overloaded", "quota_exhausted", "rate_limited"])
 
-/** Words by which vendors refuse a request within a reply, where there is no status. */
-const requestReasons: ReadonlySet<string> = new Set(["invalid_request_error", "not_found_error"])
+/** Words by which vendors refuse a request within a reply, which has no status of its own, and the statuses that they mean. */
+const requestReasons: ReadonlyMap<string, number> = new Map([["invalid_request_error", 400], ["not_found_error", 404]])
 
 const saysOverload = ({ message = "", reason = "" }: UpstreamFailure): boolean =>
   /overload/i.test(reason) || /overload/i.test(message.slice(0, 2_000))
@@ -76,7 +76,7 @@ export const passedError = (
   if (passing === undefined || !isErrorBody(body) || !passes(failure, found, passing)) return undefined
   const { hide } = passing
   return {
-    status: failure.status ?? status,
+    status: failure.status ?? (ofRequest.has(found) ? status : requestReasons.get(failure.reason ?? "") ?? status),
     body: hideIn(body, hide),
     requestId: requestId === undefined ? undefined : hide(requestId)
   }

@@ -7,11 +7,14 @@ import type { RawConfig } from "../../src/config/json.ts"
 import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { admin } from "../gateway/support.ts"
-import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { makeMovedClock } from "../support/movedClock.ts"
 import { parseFrames } from "../support/sse.ts"
+import { untilHolds } from "../support/until.ts"
 import {
   drivers,
   type Farm,
+  held,
   json,
   post,
   said,
@@ -68,6 +71,7 @@ const configuration = (): RawConfig => {
     upstreams: Object.fromEntries([...ones, ...twos, ...others]),
     keys: ["sk-plain-key", limitedKey],
     auth: { direct_tokens: true },
+    embeddings: { provider: "upstream" },
     key_records: { [keyId(limitedKey, sha256Hex)]: { limits: [{ window: "hour", requests: 1_000 }] } },
     accounts: [
       ...[...ones, ...others].map(([name]) => account(name, `key-of-${name}`)),
@@ -152,6 +156,21 @@ describe.each(drivers.flatMap((driver) => [false, true].map((stream) => ({ drive
 )
 
 describe("a refusal", () => {
+  it("in a reply that began well has the status that its type means", async () => {
+    farm.answer("messages-one", () => json(200, errorOf("messages")))
+    const told = await askOne("messages-one")
+    assert.deepStrictEqual([told.status, JSON.parse(told.body).request_id], [400, longId])
+  })
+
+  it.each([
+    ["/v1/embeddings", { input: "Hi" }],
+    ["/v1/rerank", { query: "Hi", documents: ["Hello"] }]
+  ])("of another endpoint has every field too: %s", async (path, body) => {
+    farm.answer("openai-one", () => json(422, errorOf("openai")))
+    const told = await post(gateway, path, { model: "openai-one", ...body }, { key })
+    assert.deepStrictEqual([told.status, JSON.parse(told.body)], [422, filled("openai", "invalid_request")])
+  })
+
   it.each([400, 404, 405, 409, 413, 415, 422])("of the request with %i has the server's status", async (status) => {
     farm.answer("messages-two", () => json(status, errorOf("messages")))
     const told = await askOne("messages-two")
@@ -266,6 +285,19 @@ describe("a limit", () => {
     ])
   })
 
+  it("within a stream is the server's where one account alone could answer", async () => {
+    for (const [name, isServers] of [["forward", true], ["always", false]] as const) {
+      farm.answer(name, (request) => {
+        const text = (said("Hello", request).pieces ?? []).join("")
+        const from = text.indexOf("\n\n", text.indexOf("Hell")) + 2
+        const event = `event: error\ndata: ${JSON.stringify(overload)}\n\n`
+        return { headers: { "content-type": "text/event-stream" }, pieces: [text.slice(0, from), event] }
+      })
+      const told = await ask(name, { style: "messages", stream: true })
+      assert.strictEqual(told.body.includes(longId), isServers, told.body)
+    }
+  })
+
   it("of several accounts is the gateway's own error, with the time of the first account", async () => {
     farm.answer("messages-two", ({ key }) => {
       const wait = key?.startsWith("first") === true ? { "retry-after": "7200" } : hours
@@ -330,6 +362,25 @@ describe("rate-limit headers", () => {
     withLimits(["secret", "never"])
     assert.isEmpty(seen(await askOne("secret")))
     assert.isEmpty(seen(await askOne("never")))
+  })
+
+  it("stay here where the reply's head leaves before the server replies", async () => {
+    const clock = makeMovedClock({ still: true })
+    const late = await startGateway({ upstreams: { late: farm.upstream("late", { driver: "messages" }) } }, { clock })
+    const gate = held((request) => ({ ...said("Hello", request), headers: sent }))
+    farm.answer("late", gate.behaviour)
+    const asking = fetch(`${late.url}/v1/messages`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${businessKey}` },
+      body: JSON.stringify({ model: "m", max_tokens: 9, stream: true, messages: [{ role: "user", content: "Hi" }] })
+    })
+    await untilHolds(async () => farm.seen("late").length === 1)
+    clock.move(10_000)
+    const response = await asking
+    gate.release()
+    assert.include(await response.text(), "message_stop")
+    await late.stop()
+    assert.isEmpty(Object.keys(sent).filter((name) => response.headers.has(name)))
   })
 
   it("are the key's own where the key has limits", async () => {
