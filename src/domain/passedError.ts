@@ -19,6 +19,9 @@ export interface Passing {
 /** Statuses by which a server refuses the request itself. */
 const refusals: ReadonlySet<number> = new Set([400, 404, 405, 409, 413, 415, 422])
 
+/** The statuses of errors that callers get as a server wrote them, without those of their own logins. */
+export const passedStatuses: ReadonlyArray<number> = [...refusals, 429, 503, 529]
+
 const ofRequest: ReadonlySet<FailureClass> = new Set<FailureClass>([
   "caller_mistake",
   "model_unavailable",

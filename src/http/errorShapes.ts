@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { type ErrorFamily, filledError } from "../domain/errorBody.ts"
 import { type ErrorCode, ErrorFault, errorTable, GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { passedStatuses } from "../domain/passedError.ts"
 
 /** Conversion between an error and a family's body. */
 interface Declared<Body> {
@@ -43,7 +44,7 @@ export const errorShape = <const S extends Schema.Codec<unknown>>(
   status,
   text: (error: GatewayError, requestId?: string): string => JSON.stringify(render(error, requestId)),
   /** The error schemas of endpoints, one per status. */
-  errors: statuses.map((status) =>
+  errors: (family === undefined ? statuses : [...new Set([...statuses, ...passedStatuses])]).map((status) =>
     body.pipe(
       Schema.decodeTo(
         Schema.toType(GatewayError),
