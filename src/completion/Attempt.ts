@@ -12,10 +12,12 @@ import { type Classification, classify, refusesRequest } from "../domain/classif
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { AnswerHeaders } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
 import type { AttemptsRecord } from "./AttemptsRecord.ts"
 import type { Request } from "./Request.ts"
+import type { ServerWords } from "./serverWords.ts"
 import { type Choice, hasOneAccount, type Tried } from "./targetChoice.ts"
 
 /** An attempt may exceed its time limit while it makes progress within this interval, in milliseconds. */
@@ -56,8 +58,16 @@ export interface AttemptWork<B, A> {
   readonly isImpatient?: boolean
   /** True if the request cannot be sent again. */
   readonly isSpent?: () => boolean
+  /** The headers of the attempt's newest answer. */
+  readonly heard: () => AnswerHeaders | undefined
   /** Makes the result. The attempt's scope holds the lease. */
-  readonly output: (begun: B, lease: Lease, attempt: Scope.Closeable, span: AttemptSpan) => Effect.Effect<A>
+  readonly output: (
+    begun: B,
+    lease: Lease,
+    attempt: Scope.Closeable,
+    span: AttemptSpan,
+    words: ServerWords
+  ) => Effect.Effect<A>
 }
 
 /** A model of an upstream, as the pools know it. */
@@ -76,6 +86,7 @@ interface AttemptFacts {
   /** What the request has tried before. */
   readonly tried: Tried
   readonly modelLimits: ModelLimits | undefined
+  readonly words: ServerWords
 }
 
 export class Attempt<B, A> {
@@ -107,13 +118,14 @@ export class Attempt<B, A> {
     const deadlines = this.#deadlines
     const record = this.#record
     const work = this.#work
-    const { began, lease, modelLimits, most, scope, target } = this.#facts
+    const { began, lease, modelLimits, most, scope, target, words } = this.#facts
     return Effect.matchEffect(span.inSpan(work.begin(lease, target, scope, most)), {
       onSuccess: (begun) => {
         record.over(deadlines.now() - began)
         record.answered(lease)
+        record.limits(words.limits(lease, work.heard()))
         if (modelLimits?.isActive() === true) modelLimits.answered(leaseTarget(target))
-        return work.output(begun, lease, scope, span)
+        return work.output(begun, lease, scope, span, words)
       },
       onFailure: (failure) => {
         const took = deadlines.now() - began
@@ -131,7 +143,8 @@ export class Attempt<B, A> {
   ): Effect.Effect<A, GatewayError> {
     const record = this.#record
     const work = this.#work
-    const { choice, lease, modelLimits, scope, target, tried } = this.#facts
+    const { choice, lease, modelLimits, scope, target, tried, words } = this.#facts
+    record.limits(words.limits(lease, work.heard()))
     // The client has disconnected, which may have caused the failure.
     if (scope.state._tag === "Closed") return Effect.interrupt
     if (failure._tag === "GatewayError") {
@@ -147,6 +160,7 @@ export class Attempt<B, A> {
       alone: hasOneAccount(choice, lease.upstream),
       keyless: lease.isKeyless,
       ...(work.keepsCode?.(lease.driver, target) === true ? { keepsCode: true } : {}),
+      passing: words.passing(lease),
       secrets: lease.secrets()
     })
     const fault = upstreamFault(failure, judged.class)

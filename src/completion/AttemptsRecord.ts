@@ -95,6 +95,7 @@ export class AttemptsRecord {
     const stats = this.#stats
     if (counts !== undefined) stats[counts]++
     stats.upstreamCalled = true
+    stats.serverLimits = undefined
     this.#began = began
     this.#current = this.#recorded(lease, target)
     lease.times.began(lease.upstream)
@@ -107,6 +108,11 @@ export class AttemptsRecord {
     this.#stats.waiting = undefined
     this.#stats.upstream += took
     if (this.#current !== undefined) this.#current.took = took
+  }
+
+  /** What the server says of its account's limits, as far as the caller gets it. */
+  limits(headers: Readonly<Record<string, string>> | undefined): void {
+    this.#stats.serverLimits = headers
   }
 
   /** The attempt made a reply. */

@@ -17,7 +17,7 @@ import type { Route, Target } from "../domain/routes.ts"
 import { peel, pullOf } from "../domain/stream/transduce.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { isWholeFor } from "../domain/VendorFields.ts"
-import type { RequestBudget } from "../upstream/budget.ts"
+import type { AnswerHeaders, RequestBudget } from "../upstream/budget.ts"
 import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
@@ -27,6 +27,7 @@ import { forgetIgnored, noteIgnored } from "./ignored.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
+import type { ServerWords } from "./serverWords.ts"
 import { makerOf, type ReplyStarter } from "./startReply.ts"
 import { hasOwnTools, judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsent } from "./unsentFields.ts"
@@ -247,6 +248,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const budget = this.#budget ??= makeBudget()
     budget.isEmpty = true
     budget.isSent = false
+    budget.heard = undefined
     let produced = 0
     const { caller: { owner }, config: { responses } } = input
     const start = (conversation: Conversation) => {
@@ -320,13 +322,24 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     )
   }
 
-  output(begun: Begun, lease: Lease, attempt: Scope.Closeable, span: AttemptSpan): Effect.Effect<A> {
+  heard(): AnswerHeaders | undefined {
+    return this.#budget?.heard
+  }
+
+  output(
+    begun: Begun,
+    lease: Lease,
+    attempt: Scope.Closeable,
+    span: AttemptSpan,
+    words: ServerWords
+  ): Effect.Effect<A> {
     return this.#options.output({
       ...begun,
       driver: lease.driver.name,
       lease,
       attempt,
       scope: this.#options.scope,
+      words,
       request: this.request,
       span
     })

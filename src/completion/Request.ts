@@ -7,8 +7,10 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import type { ClientIdentity } from "../domain/clientIdentity.ts"
+import type { ErrorFamily } from "../domain/errorBody.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { RequestRecord } from "../recordings/RequestRecord.ts"
+import type { CallerHeaders } from "../upstream/Upstream.ts"
 import type { Reserved } from "../usage/Admission.ts"
 import { none } from "../usage/UsageEntry.ts"
 import { makeRequestStats, type RequestStats } from "./RequestStats.ts"
@@ -31,6 +33,10 @@ export interface Request {
   readonly client: string | undefined
   /** `undefined` for a request without an endpoint. */
   readonly style: string | undefined
+  /** The protocol of the caller's errors; absent without one. */
+  readonly errorFamily?: ErrorFamily | undefined
+  /** The headers of the caller's request, by their names in lower case; absent for a request within the process. */
+  readonly callerHeaders?: CallerHeaders | undefined
   /** Id of the caller's key, or a fixed id for callers without one; `none` for an endpoint without callers. */
   readonly key: string
   /** Who calls, as the client says; `undefined` for an endpoint without callers, and for an app. */

@@ -68,6 +68,8 @@ export interface RequestStats {
   admittedAt: number | undefined
   /** The remaining limits of the key, if it has limits. */
   rateLimits: RateLimits | undefined
+  /** The rate-limit headers of the server that the caller gets. */
+  serverLimits: Readonly<Record<string, string>> | undefined
   accountHash: string | undefined
   /** An account was leased and the upstream was called. */
   upstreamCalled: boolean
@@ -141,6 +143,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   key: none,
   admittedAt: undefined,
   rateLimits: undefined,
+  serverLimits: undefined,
   accountHash: undefined,
   upstreamCalled: false,
   attempts: 0,

@@ -15,12 +15,13 @@ import { pause } from "../config/clock/retry.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
 import type { Classification } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { errorOfTries, shareOfTime } from "../domain/nextTry.ts"
+import { errorOfTries, errorWithoutAccount, shareOfTime } from "../domain/nextTry.ts"
 import type { DriverName } from "../domain/protocols.ts"
 import type { Target } from "../domain/routes.ts"
 import { Attempt, type AttemptWork, leaseTarget } from "./Attempt.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
 import { AttemptsRecord } from "./AttemptsRecord.ts"
+import { ServerWords } from "./serverWords.ts"
 import {
   type Choice,
   failedAt,
@@ -122,12 +123,15 @@ export class Attempts<B, A> {
   /** The upstreams that get the caller's own login. */
   readonly #logins: ReadonlySet<string>
   readonly #record: AttemptsRecord
+  readonly #words: ServerWords
   #tried = nothingTried
   #count = 0
   /** Milliseconds of all attempts, without the queue. */
   #spent = 0
   /** Milliseconds in the queue. */
   #waited = 0
+  /** When the first try failed, in monotonic milliseconds. */
+  #failedAt: number | undefined
 
   constructor(work: AttemptWork<B, A>, options: AttemptOptions) {
     const { accounts, config, deadlines } = options
@@ -151,6 +155,7 @@ export class Attempts<B, A> {
       isPinned: (caller._tag === "Managed" && caller.target !== undefined) ||
         (upstreams.length === 1 && this.#logins.size === 1)
     }
+    this.#words = new ServerWords(config, caller, this.#choice.upstreams, request.errorFamily)
     this.#record = new AttemptsRecord(request, deadlines, config.route_table.showsUpstreams)
   }
 
@@ -283,13 +288,10 @@ export class Attempts<B, A> {
     const last = this.#tried.tries.at(-1)
     if (last === undefined) return Effect.fail(error)
     this.#record.leftQueue()
-    const before = last.failure.error
     if (this.#isAlone) {
-      return Effect.fail(
-        error.code === before.code
-          ? gatewayError(error.code, before.message, { retryAfter: error.retryAfter, cause: before.cause })
-          : error
-      )
+      if (error.code !== last.failure.error.code) return Effect.fail(error)
+      const elapsed = (this.#options.deadlines.now() - (this.#failedAt ?? 0)) / 1_000
+      return Effect.fail(errorWithoutAccount(this.#tried.tries, error.retryAfter, elapsed) ?? error)
     }
     // What was asked for without a try is full or out; a failure that was seen says more.
     this.#count--
@@ -343,7 +345,8 @@ export class Attempts<B, A> {
         most: this.#isAlone ? left : shareOfTime(left, untriedOf(choice, tried).length),
         choice,
         tried,
-        modelLimits
+        modelLimits,
+        words: this.#words
       },
       deadlines,
       record
@@ -351,6 +354,7 @@ export class Attempts<B, A> {
     const run = (span: AttemptSpan) =>
       attempt.run(span, (failure, took) => {
         this.#spent += took
+        this.#failedAt ??= deadlines.now()
         const failed = failedAt(tried, index, failure)
         this.#tried = this.#logins.has(target.upstream) ? leavingOut(failed, [index]) : failed
         return this.#next(failure, lease.account, failure.error)

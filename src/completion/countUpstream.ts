@@ -46,7 +46,11 @@ export const countUpstream = (
       call: ({ countTokens }, { model }, token) =>
         countTokens === undefined
           ? Effect.succeed(undefined)
-          : Effect.catchIf(countTokens({ model, conversation, token }), hasNoEndpoint, () => Effect.succeed(undefined)),
+          : Effect.catchIf(
+            countTokens({ model, conversation, token, callerHeaders: request.callerHeaders }),
+            hasNoEndpoint,
+            () => Effect.succeed(undefined)
+          ),
       // An estimate serves as well, so that a count takes no place in the queue.
       isImpatient: true
     }),

@@ -99,7 +99,8 @@ export const embedUpstream = (
           own,
           fields: { ...taskFields(config, target, own), ...fields },
           token,
-          budget
+          budget,
+          callerHeaders: request.callerHeaders
         }),
         (reply) => {
           if (reply.tokens !== undefined) stats.usage = promptUsage(reply.tokens)

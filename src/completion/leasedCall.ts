@@ -12,7 +12,7 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import type { MonotonicSource } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import { RequestBudget } from "../upstream/budget.ts"
+import { type AnswerHeaders, RequestBudget } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork } from "./Attempt.ts"
 import { Attempts } from "./attempts.ts"
@@ -81,6 +81,7 @@ class CallAttempt<A> implements AttemptWork<A, A> {
     const { request: { stats } } = this
     const { promptTokens } = input
     budget.isSent = false
+    budget.heard = undefined
     const called = Effect.flatMap(lease.credential.token, (token) => input.call(lease.driver, target, token, budget))
     const answered = withDeadline(
       Effect.tap(called, () => {
@@ -96,6 +97,10 @@ class CallAttempt<A> implements AttemptWork<A, A> {
     countPrompt(stats, budget, () => this.#tokens)
     const estimate = Effect.map(promptTokens, (tokens) => this.#tokens = tokens)
     return Effect.andThen(estimateAtEnd(attempt, stats, budget, estimate), answered)
+  }
+
+  heard(): AnswerHeaders | undefined {
+    return this.#budget.heard
   }
 
   output(reply: A, _: Lease, attempt: Scope.Closeable): Effect.Effect<A> {

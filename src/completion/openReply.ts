@@ -23,6 +23,7 @@ import { countFailure } from "./AttemptsRecord.ts"
 import type { Batch, CompletedReply, CompletionOutput } from "./CompletionInput.ts"
 import type { Request } from "./Request.ts"
 import { noteFailure, type RequestStats } from "./RequestStats.ts"
+import type { ServerWords } from "./serverWords.ts"
 import { makerOf } from "./startReply.ts"
 import { noteUnshown } from "./unshownExtras.ts"
 
@@ -41,6 +42,7 @@ export interface OpenReply {
   readonly isOver: () => boolean
   /** The request's own scope, which closes last. */
   readonly scope: Scope.Scope
+  readonly words: ServerWords
   readonly request: Request
   readonly span: AttemptSpan
 }
@@ -85,15 +87,19 @@ const closeAttempt = <A, E>(
 /** Notes a failure within a reply, and reports it to the pool; returns the error to send. */
 export const brokenOff = (
   lease: Lease,
+  words: ServerWords,
   failure: UpstreamFailure,
   stats: RequestStats
 ): Effect.Effect<GatewayError> => {
   const { isKeyless: keyless } = lease
+  const passing = words.passing(lease)
   const judged = classify(failure, {
     direct: isDirect(lease),
     mayRefresh: false,
     shown: true,
     keyless,
+    passing,
+    keepsCode: passing !== undefined,
     secrets: lease.secrets()
   })
   countFailure(lease, judged)
@@ -106,7 +112,7 @@ const eventsOf = (
   reply: OpenReply,
   rest: ChunkPull<ReplyEvent, UpstreamFailure | GatewayError>
 ): ChunkPull<ReplyEvent, GatewayError> => {
-  const { first, lease, request: { stats }, span } = reply
+  const { first, lease, request: { stats }, span, words } = reply
   let unread: Batch | undefined = first
   /** The result of the pull after the last events. */
   let end: Pull.Pull<never> | undefined
@@ -130,7 +136,7 @@ const eventsOf = (
       if (failure._tag === "None") return close(Exit.failCause(cause), Effect.failCause(cause as Cause.Cause<never>))
       if (Cause.isDone(failure.value)) return close(Exit.void, Cause.done())
       if (failure.value._tag === "GatewayError") return fail(failure.value)
-      return Effect.flatMap(brokenOff(lease, failure.value, stats), fail)
+      return Effect.flatMap(brokenOff(lease, words, failure.value, stats), fail)
     }
   })
   return Effect.suspend(() => {

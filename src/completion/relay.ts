@@ -16,13 +16,15 @@ import { type ChunkPull, mapPull } from "../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { placeOfUpstream } from "../domain/upstreamNames.ts"
 import type { Captures } from "../recordings/Captures.ts"
-import type { RequestBudget } from "../upstream/budget.ts"
+import type { AnswerHeaders, RequestBudget } from "../upstream/budget.ts"
 import type { Driver, RelayedBody, RelayedReply } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { Attempts } from "./attempts.ts"
+import type { AttemptSpan } from "./attemptSpan.ts"
 import { brokenOff } from "./openReply.ts"
 import type { Request } from "./Request.ts"
 import { countPrompt } from "./SentPrompt.ts"
+import type { ServerWords } from "./serverWords.ts"
 
 /** The body of a relayed request. */
 export interface RelayedSource {
@@ -118,6 +120,7 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
     let sent = 0
     budget.startReply()
     budget.isSent = false
+    budget.heard = undefined
     countPrompt(request.stats, budget, () => promptTokens)
     const relayed = Effect.flatMap(lease.credential.token, (token) =>
       Scope.provide(
@@ -128,6 +131,7 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
           accept,
           body: (name) => source.body(name),
           budget,
+          callerHeaders: request.callerHeaders,
           recorder: captures.recorder(lease, request.id, request.followers.recording)
         }),
         attempt
@@ -145,13 +149,23 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
     })
   }
 
-  output({ bytes, ...reply }: RelayedReply, lease: Lease, attempt: Scope.Closeable): Effect.Effect<OpenRelayed> {
+  heard(): AnswerHeaders | undefined {
+    return this.#budget?.heard
+  }
+
+  output(
+    { bytes, ...reply }: RelayedReply,
+    lease: Lease,
+    attempt: Scope.Closeable,
+    _: AttemptSpan,
+    words: ServerWords
+  ): Effect.Effect<OpenRelayed> {
     const released = mapPull<Uint8Array, UpstreamFailure, Uint8Array, GatewayError>((pull) =>
       Effect.catch(pull, (end): ChunkPull<never, GatewayError> =>
         Cause.isDone(end)
           ? Effect.andThen(Scope.close(attempt, Exit.void), Cause.done())
           : Effect.flatMap(
-            brokenOff(lease, end, this.request.stats),
+            brokenOff(lease, words, end, this.request.stats),
             (error) => Effect.andThen(Scope.close(attempt, Exit.fail(error)), Effect.fail(error))
           ))
     )

@@ -148,6 +148,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         conversation: forDriver(conversation, driver),
         credential: lease.credential,
         direct: isDirect(lease),
+        callerHeaders: request.callerHeaders,
         recorder: captures.recorder(lease, request.id, request.followers.recording),
         isWhole,
         budget,

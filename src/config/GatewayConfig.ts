@@ -112,6 +112,12 @@ export interface UpstreamConfig {
   readonly credential: "account" | "caller" | "either"
   /** The header that has an account's key, in lower case; `undefined` for the one of the driver. */
   readonly credential_header: string | undefined
+  /** The headers of callers that the server gets too: names in lower case, or beginnings with a `*`. */
+  readonly forward_headers: ReadonlyArray<string>
+  /** Whose errors callers of the server's protocol get. */
+  readonly errors: "pass" | "own"
+  /** When callers get the server's rate-limit headers. */
+  readonly rate_limit_headers: "auto" | "always" | "never"
   /** An address, which may contain a password, or `direct`; `undefined` for the environment's. */
   readonly proxy: Redacted.Redacted<string> | undefined
   readonly tls: UpstreamTls | undefined

@@ -377,6 +377,27 @@ const sharedFields = {
     ),
     "account"
   ),
+  forward_headers: withDefault(
+    Schema.Array(Schema.String).annotate({
+      message: "must be a list of names",
+      description: "Headers of callers that a server gets too: names, or the beginning of names before a `*`."
+    }),
+    []
+  ),
+  errors: withDefault(
+    described(
+      oneOf(["pass", "own"]),
+      "Errors of a server that speaks the caller's protocol: the server's refusals of the request as they came, or the gateway's own errors."
+    ),
+    "pass"
+  ),
+  rate_limit_headers: withDefault(
+    described(
+      oneOf(["auto", "always", "never"]),
+      "Rate-limit headers of the server in replies: where one account alone can answer, of the account that answered, or none."
+    ),
+    "auto"
+  ),
   proxy: Schema.optionalKey(
     described(text, "Proxy on the way to the upstream, or `direct` to use none. Unset: the environment's.")
   ),

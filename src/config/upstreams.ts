@@ -6,6 +6,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import { forwardRule } from "../domain/forwardedHeaders.ts"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
 import { baseAddress, hasApis, hasTools, isServer } from "../domain/protocols.ts"
 import { type RoutedUpstream, routeFaults } from "../domain/routes.ts"
@@ -126,10 +127,19 @@ const toModels = (
 export const hasSameServer = (one: ConfiguredUpstream | undefined, other: ConfiguredUpstream | undefined): boolean =>
   one !== undefined && one.driver === other?.driver && one.base_url === other.base_url
 
-const limitFields = ["account_max_inflight", "account_max_queue", "enabled", "limits", "max_inflight"] as const
+/** What the driver of an upstream does not depend on. */
+const ofOthers = [
+  "account_max_inflight",
+  "account_max_queue",
+  "enabled",
+  "errors",
+  "limits",
+  "max_inflight",
+  "rate_limit_headers"
+] as const
 
-/** What the driver of an upstream depends on: how many requests it serves is the pool's matter. */
-export const settingsOf = (upstream: UpstreamConfig): object => Struct.omit(upstream, limitFields)
+/** What the driver of an upstream depends on: how many requests it serves is the pool's matter, and what callers get of it the attempts'. */
+export const settingsOf = (upstream: UpstreamConfig): object => Struct.omit(upstream, ofOthers)
 
 /** An upstream as configured: without the limits that depend on its accounts. */
 type ConfiguredUpstream = Omit<UpstreamConfig, "limits">
@@ -182,6 +192,22 @@ const toCredentialHeader = (
     : headerRule(name, "")
   if (rule !== undefined) faults.push(fault(place, rule))
   return name
+}
+
+/** The headers of callers that the server of an upstream gets too. */
+const toForwarded = (
+  { driver, forward_headers }: Entry,
+  place: string,
+  faults: Array<Fault>
+): ReadonlyArray<string> => {
+  const patterns = forward_headers.map((pattern) => pattern.trim().toLowerCase())
+  if (patterns.length > 0 && !isServer(driver)) faults.push(fault(place, `must be unset with the ${driver} driver`))
+  if (patterns.length > Groups.mostHeaders) faults.push(fault(place, `must have at most ${Groups.mostHeaders} names`))
+  for (const [index, pattern] of patterns.slice(0, Groups.mostHeaders).entries()) {
+    const rule = forwardRule(pattern)
+    if (rule !== undefined) faults.push(fault(`${place}[${index}]`, rule))
+  }
+  return patterns
 }
 
 const headerRule = (name: string, value: string): string | undefined => {
@@ -251,6 +277,9 @@ const toUpstream = (
     headers: toHeaders(entry.headers, `${place}.headers`, outside.variables, faults),
     credential: toCredential(entry, `${place}.credential`, faults),
     credential_header: toCredentialHeader(entry, `${place}.credential_header`, faults),
+    forward_headers: toForwarded(entry, `${place}.forward_headers`, faults),
+    errors: entry.errors,
+    rate_limit_headers: entry.rate_limit_headers,
     proxy: proxyAt(entry.proxy, `${place}.proxy`, outside.variables, faults),
     tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults, outside.files),
     max_inflight: entry.max_inflight,

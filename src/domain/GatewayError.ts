@@ -3,6 +3,7 @@
  * (spec "Errors"); each style renders them in its own shape.
  */
 import * as Schema from "effect/Schema"
+import type { PassedError } from "./errorBody.ts"
 import { FailureCause } from "./FailureCause.ts"
 
 /** HTTP status, vendor `type`, content-generation `status` and whether a retry may succeed, for every code. */
@@ -55,6 +56,8 @@ const codes = Object.keys(errorTable) as ReadonlyArray<ErrorCode>
 /** A fault in a configuration: the field's dotted path and a sentence. */
 export const ErrorFault = Schema.Struct({ field: Schema.String, message: Schema.String })
 
+const isPassed = (value: unknown): value is PassedError => typeof value === "object" && value !== null
+
 /** An error as a caller sees it. `message` never contains a token, a page or an account's identity. */
 export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", {
   code: Schema.Literals(codes),
@@ -67,16 +70,22 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   faults: Schema.optionalKey(Schema.Array(ErrorFault)),
   /** The path of the request is what names nothing: the status is that of `not_found`. */
   inPath: Schema.optionalKey(Schema.Literal(true)),
+  /** Milliseconds of a server's `retry-after-ms`. */
+  retryAfterMs: Schema.optionalKey(Schema.Number),
   /** Overrides `retry` of the table. */
   retry: Schema.optionalKey(Schema.Boolean),
+  /** The `x-should-retry` of a server, which callers get as it is. */
+  serverRetry: Schema.optionalKey(Schema.Boolean),
   /** Why the upstream failed, for the log; not sent to callers. */
   cause: Schema.optionalKey(FailureCause),
   /** The code of a server that speaks the caller's contract, which the caller sees in place of `code`. */
-  serverCode: Schema.optionalKey(Schema.String)
+  serverCode: Schema.optionalKey(Schema.String),
+  /** The error of a server of the caller's protocol, which the caller gets in place of this one. */
+  passed: Schema.optionalKey(Schema.declare(isPassed))
 }) {
   /** The HTTP status of the response. */
   get status(): number {
-    return errorTable[this.inPath === true ? "not_found" : this.code].status
+    return this.passed?.status ?? errorTable[this.inPath === true ? "not_found" : this.code].status
   }
   /** The vendors' `type` word. */
   get type(): string {
@@ -88,7 +97,7 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   }
   /** False when the same request cannot succeed later; sent as `x-should-retry: false`. */
   get shouldRetry(): boolean {
-    return this.retry ?? errorTable[this.code].retry
+    return this.serverRetry ?? this.retry ?? errorTable[this.code].retry
   }
 }
 
@@ -103,7 +112,10 @@ export const gatewayError = (
     readonly inPath?: true | undefined
     readonly retry?: boolean | undefined
     readonly cause?: FailureCause | undefined
+    readonly retryAfterMs?: number | undefined
+    readonly serverRetry?: boolean | undefined
     readonly serverCode?: string | undefined
+    readonly passed?: PassedError | undefined
   }
 ): GatewayError =>
   new GatewayError({
@@ -115,7 +127,25 @@ export const gatewayError = (
     ...(options?.inPath === undefined ? {} : { inPath: options.inPath }),
     ...(options?.retry === undefined ? {} : { retry: options.retry }),
     ...(options?.cause === undefined ? {} : { cause: options.cause }),
-    ...(options?.serverCode === undefined ? {} : { serverCode: options.serverCode })
+    ...(options?.retryAfterMs === undefined ? {} : { retryAfterMs: options.retryAfterMs }),
+    ...(options?.serverRetry === undefined ? {} : { serverRetry: options.serverRetry }),
+    ...(options?.serverCode === undefined ? {} : { serverCode: options.serverCode }),
+    ...(options?.passed === undefined ? {} : { passed: options.passed })
+  })
+
+/** The error in other words, and with another time to come back. A server's milliseconds belong to its own seconds alone. */
+export const changedError = (error: GatewayError, message: string, retryAfter: number | undefined): GatewayError =>
+  gatewayError(error.code, message, {
+    param: error.param ?? undefined,
+    retryAfter,
+    faults: error.faults,
+    inPath: error.inPath,
+    retryAfterMs: retryAfter === error.retryAfter ? error.retryAfterMs : undefined,
+    retry: error.retry,
+    serverRetry: error.serverRetry,
+    cause: error.cause,
+    serverCode: error.serverCode,
+    passed: error.passed
   })
 
 /** A malformed or missing field. */

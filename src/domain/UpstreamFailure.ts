@@ -43,8 +43,16 @@ export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("Upst
   message: Schema.optionalKey(Schema.String),
   /** The field of the request that the upstream names. */
   param: Schema.optionalKey(Schema.String),
+  /** The JSON of the server's error, with an error object, for callers of the same protocol. */
+  body: Schema.optionalKey(Schema.Unknown),
+  /** The server's id of the request. */
+  requestId: Schema.optionalKey(Schema.String),
   /** Seconds of the upstream's `Retry-After`. */
   retryAfter: Schema.optionalKey(Schema.Number),
+  /** Milliseconds of the server's `retry-after-ms`. */
+  retryAfterMs: Schema.optionalKey(Schema.Number),
+  /** The server's `x-should-retry`. */
+  shouldRetry: Schema.optionalKey(Schema.Boolean),
   /** The reply was asked for as a whole, so that the server was silent until its end. */
   isWhole: Schema.optionalKey(Schema.Boolean),
   /** The call had no credential, since no credential is configured. */

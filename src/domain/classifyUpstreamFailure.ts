@@ -4,38 +4,13 @@
  * Drivers state facts (`UpstreamFailure.ts`). Retry, failover, account health, HTTP status and message all follow from the rule.
  */
 import { causeClass, causeWith } from "./FailureCause.ts"
+import type { FailureClass } from "./FailureClass.ts"
 import { type ErrorCode, errorTable, type GatewayError, gatewayError } from "./GatewayError.ts"
+import { isOfAccount, passedError, type Passing } from "./passedError.ts"
 import { messageLimit, redactMessage, shorten } from "./redact.ts"
 import type { UpstreamFailure } from "./UpstreamFailure.ts"
 
-/** The classes of failures. */
-export type FailureClass =
-  | "shutting_down"
-  | "withdrawn"
-  | "login_refused"
-  | "account_suspended"
-  | "quota_exhausted"
-  | "rate_limited"
-  | "token_refused"
-  | "key_missing"
-  | "account_busy"
-  | "overloaded"
-  | "prompt_too_long"
-  | "session_gone"
-  | "forbidden"
-  | "request_too_large"
-  | "endpoint_missing"
-  | "model_unavailable"
-  | "caller_mistake"
-  | "timed_out"
-  | "empty_reply"
-  | "proxy_failed"
-  | "unreachable"
-  | "cut_off"
-  | "disagreement"
-  | "overdue"
-  | "exhausted"
-  | "upstream_trouble"
+export type { FailureClass }
 
 const ofRequests: ReadonlySet<FailureClass> = new Set<FailureClass>([
   "shutting_down",
@@ -80,6 +55,8 @@ export interface FailureContext {
   readonly keyless?: boolean
   /** The caller speaks the server's contract, and knows its codes. */
   readonly keepsCode?: boolean
+  /** How the server's error may reach the caller; absent if the caller gets the gateway's own errors alone. */
+  readonly passing?: Passing | undefined
   /** Secrets that were sent to the upstream; its message is quoted without them. */
   readonly secrets?: ReadonlyArray<string>
 }
@@ -92,7 +69,7 @@ export interface Classification {
   readonly health: AccountHealth
   /** The caller's error when no retry follows. */
   readonly error: GatewayError
-  /** Seconds of the upstream's `Retry-After`, within bounds. */
+  /** Seconds of the upstream's `Retry-After`, within the bounds of a cooldown. */
   readonly retryAfter: number | undefined
 }
 
@@ -518,15 +495,14 @@ export const rules: ReadonlyArray<Rule> = [
 /** `Retry-After` in seconds for a rate-limited upstream that does not state one. */
 const defaultRetryAfter = 1
 
-/** The longest `Retry-After` in seconds; the shortest is 1. */
-const longestRetryAfter = 600
+/** The longest cooldown in seconds that a server may ask for. */
+export const longestCooldown = 600
 
-const clampWait = (seconds: number): number => Math.min(longestRetryAfter, Math.max(1, seconds))
+/** The longest `Retry-After` in seconds that callers get, 30 days; the shortest is 1. */
+export const longestRetryAfter = 30 * 24 * 3_600
 
-const wholeSeconds = (failure: UpstreamFailure, code: ErrorCode): number | undefined => {
-  if (failure.retryAfter !== undefined) return clampWait(Math.ceil(failure.retryAfter))
-  return code === "upstream_rate_limited" ? defaultRetryAfter : undefined
-}
+const statedWait = ({ retryAfter }: UpstreamFailure): number | undefined =>
+  retryAfter === undefined ? undefined : Math.min(longestRetryAfter, Math.max(1, Math.ceil(retryAfter)))
 
 const describe = (rule: Rule, failure: UpstreamFailure, { secrets }: FailureContext): string => {
   const own = redactMessage(failure.message, secrets)
@@ -548,6 +524,8 @@ const nextOf = ({ next }: Rule, { direct, hasKey, shown }: FailureContext): Next
  */
 export const classify = (failure: UpstreamFailure, context: FailureContext): Classification => {
   const rule = rules.find((rule) => rule.when(failure, context))!
+  const stated = statedWait(failure)
+  const { status } = errorTable[rule.code]
   return {
     class: rule.class,
     retry: context.shown || context.direct ? "no" : rule.retry,
@@ -555,12 +533,18 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
     health: context.direct || isOfModel(rule, context) ? "none" : rule.health ?? "none",
     error: gatewayError(rule.code, describe(rule, failure, context), {
       param: rule.param ??
-        (errorTable[rule.code].status < 500 ? redactMessage(failure.param, context.secrets) : undefined),
+        (status < 500 ? redactMessage(failure.param, context.secrets) : undefined),
       retry: rule.mayRepeat,
-      retryAfter: wholeSeconds(failure, rule.code),
+      retryAfter: stated ?? (rule.code === "upstream_rate_limited" ? defaultRetryAfter : undefined),
+      retryAfterMs: failure.retryAfterMs,
+      // Of an account that is refused, the server cannot know whether another one serves.
+      serverRetry: !context.direct && isOfAccount(rule) ? undefined : failure.shouldRetry,
       serverCode: context.keepsCode === true ? failure.serverCode : undefined,
+      passed: passedError(failure, rule.class, status, context.passing),
       cause: causeWith(failure, context.secrets)
     }),
-    retryAfter: failure.retryAfter === undefined ? undefined : clampWait(failure.retryAfter)
+    retryAfter: failure.retryAfter === undefined
+      ? undefined
+      : Math.min(longestCooldown, Math.max(1, failure.retryAfter))
   }
 }

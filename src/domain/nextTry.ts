@@ -4,8 +4,8 @@
  * A failure of an account moves on to another account of the target; a failure of the target moves on to the next target. Targets that
  * were not tried yet come first, in order; after them the tries go round, but not to a target that failed for good.
  */
-import type { Classification, FailureClass } from "./classifyUpstreamFailure.ts"
-import { type GatewayError, gatewayError } from "./GatewayError.ts"
+import { type Classification, type FailureClass, longestCooldown } from "./classifyUpstreamFailure.ts"
+import { changedError, type GatewayError } from "./GatewayError.ts"
 
 /** Most tries of one target. */
 export const mostTriesOfTarget = 3
@@ -96,12 +96,31 @@ export const shareOfTime = (left: number, untried: number): number =>
 
 type Told = Pick<Classification, "class" | "error" | "retryAfter">
 
+/**
+ * The error of a request whose only target has no account left, as the last try says it. `free` are the seconds after which the pool has an
+ * account again, and `elapsed` those since the first failure. An account cools down for `longestCooldown` at most, so that the time which a
+ * server has stated may be longer: it counts, unless another account is free before those that were tried.
+ */
+export const errorWithoutAccount = (
+  tries: ReadonlyArray<{ readonly failure: Told }>,
+  free: number | undefined,
+  elapsed: number
+): GatewayError | undefined => {
+  const last = tries.at(-1)?.failure.error
+  if (last === undefined) return undefined
+  const stated = tries.flatMap(({ failure: { error, retryAfter } }) =>
+    retryAfter === undefined || error.retryAfter === undefined ? [] : [error.retryAfter]
+  )
+  const least = Math.min(...stated)
+  const isSooner = free !== undefined && free < Math.min(least, longestCooldown) - Math.ceil(elapsed) - 1
+  return changedError(last, last.message, stated.length === 0 || isSooner ? free : least)
+}
+
 /** An error that says how many targets were tried, if there were several, and when the first of them may be asked again. */
 const errorOfAll = (error: GatewayError, targets: number, retryAfter = error.retryAfter): GatewayError => {
   if (targets < 2 && retryAfter === error.retryAfter) return error
-  const { cause, code, faults, message, param, retry } = error
-  const text = targets < 2 ? message : `${message} (${targets} targets were tried)`
-  return gatewayError(code, text, { param: param ?? undefined, retryAfter, faults, retry, cause })
+  const text = targets < 2 ? error.message : `${error.message} (${targets} targets were tried)`
+  return changedError(error, text, retryAfter)
 }
 
 /** The error of a request whose tries all failed, the latest last. */

@@ -34,6 +34,14 @@ export const driverNames: ReadonlyArray<DriverName> = ["embedded", ...protocolNa
 const factsOf = (driver: string): ProtocolFacts | undefined =>
   Object.hasOwn(protocols, driver) ? protocols[driver as UpstreamProtocol] : undefined
 
+/** The vendor's protocol that a driver's server speaks, of which chat completions and Responses are one; `undefined` without one. */
+export const protocolFamily = (driver: string): "openai" | "messages" | "generate" | undefined =>
+  driver === "responses"
+    ? "openai"
+    : driver === "openai" || driver === "messages" || driver === "generate"
+    ? driver
+    : undefined
+
 /** Whether an upstream with this driver is a server, with keys as accounts and with names of its own for its models. */
 export const isServer = (driver: string): boolean => factsOf(driver)?.isServer === true
 

@@ -25,7 +25,7 @@ export const shorten = (text: string, limit: number): string => {
 }
 
 /** Shorter secrets are not replaced, since they may be ordinary words. */
-const shortestSecret = 5
+export const shortestSecret = 5
 
 /**
  * The message in one line of at most `messageLimit` characters, without the `secrets` and anything that looks like a token or an

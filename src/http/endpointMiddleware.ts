@@ -35,6 +35,7 @@ import { sha256Hex } from "../config/json.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import { ClientIdentity } from "../domain/clientIdentity.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { withoutKeyNames } from "../domain/limitHeaders.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { recordedHead, recordedHeaders } from "../recordings/redactRound.ts"
 import { Requests } from "../recordings/Requests.ts"
@@ -130,8 +131,8 @@ const answered = (
 ): HttpServerResponse.HttpServerResponse => {
   stats.status = response.status
   const headers: Record<string, string> = stats.rateLimits === undefined
-    ? {}
-    : { ...rateLimitHeaders(stats.rateLimits) }
+    ? { ...stats.serverLimits }
+    : { ...(stats.serverLimits && withoutKeyNames(stats.serverLimits)), ...rateLimitHeaders(stats.rateLimits) }
   if (idHeader !== undefined) headers[idHeader] = id
   const ignored = ignoredHeader(stats)
   if (ignored !== undefined) headers["x-gateway-ignored"] = ignored
@@ -223,7 +224,9 @@ const endpointMiddleware = <R>(
         client: undefined,
         held: new HeldBytes(fiber.getRef(CurrentBufferedBytes), fiber.getRef(CurrentLimits))
       }),
-      style: style ?? group.identifier
+      style: style ?? group.identifier,
+      errorFamily: errors.family,
+      callerHeaders: source.headers
     }
     request.stats.style = request.style
     const outer = Option.getOrUndefined(HttpTraceContext.fromHeaders(source.headers))

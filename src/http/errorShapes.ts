@@ -5,7 +5,9 @@
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import { type ErrorFamily, filledError } from "../domain/errorBody.ts"
 import { type ErrorCode, ErrorFault, errorTable, GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { passedStatuses } from "../domain/passedError.ts"
 
 /** Conversion between an error and a family's body. */
 interface Declared<Body> {
@@ -13,10 +15,18 @@ interface Declared<Body> {
   readonly render: (error: GatewayError, requestId: string | undefined) => Body
   /** The error of a body with this HTTP status. */
   readonly revive: (body: Body, status: number) => GatewayError
+  /** The protocol whose servers' errors go to callers of the family as they came. */
+  readonly family?: ErrorFamily
+  /** The HTTP status, if it is not the error's. */
+  readonly status?: (error: GatewayError) => number
 }
 
 /** The error format of a family. */
 export interface ErrorShape {
+  /** The protocol whose servers' errors have this format; absent for the admin API. */
+  readonly family?: ErrorFamily
+  /** The HTTP status of an error. */
+  readonly status: (error: GatewayError) => number
   /** The JSON text of an error's body. */
   readonly text: (error: GatewayError, requestId?: string) => string
 }
@@ -26,13 +36,15 @@ const statuses = [...new Set(Object.values(errorTable).map((entry) => entry.stat
 /** Declares a family's error format. */
 export const errorShape = <const S extends Schema.Codec<unknown>>(
   body: S,
-  { render, revive }: Declared<S["Type"]>
+  { family, render, revive, status = (error) => error.status }: Declared<S["Type"]>
 ) => ({
   /** The body's schema. */
   body,
+  ...(family === undefined ? {} : { family }),
+  status,
   text: (error: GatewayError, requestId?: string): string => JSON.stringify(render(error, requestId)),
   /** The error schemas of endpoints, one per status. */
-  errors: statuses.map((status) =>
+  errors: (family === undefined ? statuses : [...new Set([...statuses, ...passedStatuses])]).map((status) =>
     body.pipe(
       Schema.decodeTo(
         Schema.toType(GatewayError),
@@ -59,19 +71,19 @@ const fields = Schema.Struct({
   param: Schema.NullOr(Schema.String)
 })
 
-const wording = ({ code, message, param, serverCode, type }: GatewayError): typeof fields.Type => ({
-  message,
-  type,
-  code: serverCode ?? code,
-  param
-})
+/** The fields of an error; those of a server's are filled in where the server has none. */
+export const errorFields = ({ code, message, param, passed, serverCode, type }: GatewayError): typeof fields.Type => {
+  const own = { message, type, code: serverCode ?? code, param }
+  return passed === undefined ? own : filledError(passed.body.error, own)
+}
 
 const revived = ({ code, message, param }: typeof fields.Type) =>
   gatewayError(isCode(code) ? code : "internal_error", message, { param: param ?? undefined })
 
 /** Chat completions, Responses, embeddings and their model lists: `{error: {message, type, code, param}}`. */
 export const openaiErrors = errorShape(Schema.Struct({ error: fields }).annotate({ identifier: "Error" }), {
-  render: (error) => ({ error: wording(error) }),
+  family: "openai",
+  render: (error) => ({ ...error.passed?.body, error: errorFields(error) }),
   revive: ({ error }) => revived(error)
 })
 
@@ -80,10 +92,18 @@ export const messagesErrors = errorShape(
   Schema.Struct({
     type: Schema.Literal("error"),
     error: fields,
-    request_id: Schema.NullOr(Schema.String)
+    request_id: Schema.optionalKey(Schema.NullOr(Schema.String))
   }).annotate({ identifier: "MessagesError" }),
   {
-    render: (error, requestId) => ({ type: "error", error: wording(error), request_id: requestId ?? null }),
+    family: "messages",
+    // Claude Code repeats a 400 several times, and names the model after a 404.
+    status: (error) => error.code === "model_not_found" && error.passed === undefined ? 404 : error.status,
+    render: (error, requestId) => {
+      const { body } = error.passed ?? {}
+      return body === undefined
+        ? { type: "error", error: errorFields(error), request_id: requestId ?? null }
+        : { type: "error", ...body, error: errorFields(error) }
+    },
     revive: ({ error }) => revived(error)
   }
 )
@@ -94,7 +114,11 @@ export const generateErrors = errorShape(
     error: Schema.Struct({ code: Schema.Int, message: Schema.String, status: Schema.String })
   }).annotate({ identifier: "GenerateError" }),
   {
-    render: ({ message, rpc, status }) => ({ error: { code: status, message, status: rpc } }),
+    family: "generate",
+    render: ({ message, passed, rpc, status }) => {
+      const own = { code: status, message, status: rpc }
+      return { ...passed?.body, error: passed === undefined ? own : filledError(passed.body.error, own) }
+    },
     revive: ({ error }, status) => gatewayError(codeOfStatus(status), error.message)
   }
 )

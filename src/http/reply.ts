@@ -39,7 +39,10 @@ export const errorResponse = (
 ): HttpServerResponse.HttpServerResponse => {
   const headers: Record<string, string> = {}
   if (error.retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfter)))
-  if (!error.shouldRetry) headers["x-should-retry"] = "false"
+  if (error.retryAfterMs !== undefined) headers["retry-after-ms"] = String(error.retryAfterMs)
+  if (error.serverRetry !== undefined || !error.shouldRetry) headers["x-should-retry"] = String(error.shouldRetry)
+  const upstreamId = error.passed?.requestId
+  if (upstreamId !== undefined) headers["x-upstream-request-id"] = upstreamId
   // RFC 9110, 15.5.22: the reply names what to upgrade to.
   if (error.code === "upgrade_required") {
     Object.assign(headers, { connection: "upgrade", upgrade: "websocket", "sec-websocket-version": "13" })
@@ -47,7 +50,7 @@ export const errorResponse = (
   // The rest of the request body is discarded with the connection.
   if (error.code === "request_timeout") headers["connection"] = "close"
   return HttpServerResponse.text(shape.text(error, requestId), {
-    status: error.status,
+    status: shape.status(error),
     contentType: "application/json",
     headers
   })

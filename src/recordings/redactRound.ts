@@ -6,6 +6,7 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { type AddressPrivacy, shownAddress } from "../domain/addresses.ts"
 import { identityHeaders, type SessionPrivacy } from "../domain/clientIdentity.ts"
+import { credentialHeaders } from "../domain/forwardedHeaders.ts"
 
 /** Shorter secrets are not credentials but words, such as the `none` of a server that needs no key. */
 export const shortestSecret = 8
@@ -46,19 +47,6 @@ export const plainUrl = (url: string): string => {
   const { origin, pathname } = new URL(url)
   return `${origin}${pathname}`
 }
-
-const credentialHeaders: ReadonlySet<string> = new Set([
-  "authorization",
-  "proxy-authorization",
-  "cookie",
-  "set-cookie",
-  "api-key",
-  "x-api-key",
-  "x-gen-api-key",
-  "x-goog-api-key",
-  "x-gateway-key",
-  "x-host-protection-bypass"
-])
 
 /** Copies all headers to `to` that hold no credential. */
 const addHeaders = (

@@ -22,7 +22,9 @@ const allowedHeaders = [
 const exposedHeaders = [
   "X-Request-Id",
   "Request-Id",
+  "X-Upstream-Request-Id",
   "Retry-After",
+  "Retry-After-Ms",
   "X-Should-Retry",
   "X-Gateway-Ignored",
   ...rateLimitHeaderNames

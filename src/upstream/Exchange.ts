@@ -14,11 +14,12 @@ import * as Stream from "effect/Stream"
 import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import type { Shutdown } from "../config/clock/Shutdown.ts"
 import type { UpstreamTls } from "../config/tls.ts"
+import { longestRetryAfter } from "../domain/classifyUpstreamFailure.ts"
 import { codeOf, excerptOf, type FailureCause } from "../domain/FailureCause.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { fromPullOnce } from "../domain/stream/transduce.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import type { RequestBudget } from "./budget.ts"
+import type { AnswerHeaders, RequestBudget } from "./budget.ts"
 
 /** A request body; a stream's bytes come while they are sent. */
 export type RequestBody = string | Uint8Array | Stream.Stream<Uint8Array, GatewayError>
@@ -97,7 +98,7 @@ const join = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => chunks.length ==
 /** A running exchange. Transports call the methods in the past tense; drivers read. */
 export class Exchange {
   status = 0
-  headers: Readonly<Record<string, string | Array<string> | undefined>> = {}
+  headers: AnswerHeaders = {}
   /** The known cause of the failure, or of an unexpected answer. */
   cause: FailureCause | undefined
   readonly isWhole: boolean
@@ -145,7 +146,9 @@ export class Exchange {
   attach(transport: Transport): void {
     if (this.isOver()) return transport.abort()
     this.transport = transport
-    if (this.budget !== undefined) this.budget.isSent = true
+    if (this.budget === undefined) return
+    this.budget.isSent = true
+    this.budget.heard = undefined
   }
 
   /** More of the request's body leaves: the wait for the head begins anew. */
@@ -161,6 +164,7 @@ export class Exchange {
     if (this.state !== "head") return
     this.status = status
     this.headers = headers
+    if (this.budget !== undefined) this.budget.heard = headers
     this.state = "body"
     this.deadline.at = Infinity
     this.headKnown(status)
@@ -219,16 +223,24 @@ export class Exchange {
   }
 
   /**
-   * Seconds that the `Retry-After` header asks for (RFC 9110 10.2.3), as a number of up to 10 digits or a date, clamped to 1 to 600;
-   * `undefined` for anything else. `now` is the wall clock in milliseconds.
+   * Seconds that the `Retry-After` header asks for (RFC 9110 10.2.3), as a number of up to 10 digits or a date, clamped to 1 second to
+   * 30 days; without it those of `retry-after-ms`. `undefined` for anything else. `now` is the wall clock in milliseconds.
    */
   retryAfter(now: number): number | undefined {
     const text = this.header("retry-after")?.trim() ?? ""
     if (text.length > 100) return undefined
-    const clamp = (seconds: number) => Math.min(600, Math.max(1, Math.ceil(seconds)))
+    const clamp = (seconds: number) => Math.min(longestRetryAfter, Math.max(1, Math.ceil(seconds)))
     if (/^\d{1,10}$/.test(text)) return clamp(Number(text))
     const date = httpDate.test(text) ? Date.parse(text.endsWith("GMT") ? text : `${text} GMT`) : Number.NaN
-    return Number.isNaN(date) ? undefined : clamp((date - now) / 1000)
+    if (!Number.isNaN(date)) return clamp((date - now) / 1000)
+    const millis = text === "" ? this.retryAfterMs() : undefined
+    return millis === undefined ? undefined : clamp(millis / 1000)
+  }
+
+  /** Milliseconds that the header `retry-after-ms` asks for, as a number of up to 12 digits; `undefined` for anything else. */
+  retryAfterMs(): number | undefined {
+    const text = this.header("retry-after-ms")?.trim() ?? ""
+    return /^\d{1,12}(?:\.\d{1,12})?$/.test(text) ? Number(text) : undefined
   }
 
   /**

@@ -76,6 +76,9 @@ export interface Recorder {
   }) => RoundRecorder
 }
 
+/** The headers of a caller's request, by their names in lower case. A driver sends those that the configuration lists. */
+export type CallerHeaders = Readonly<Record<string, string | undefined>>
+
 /** One completion to run upstream. */
 export interface CompletionRequest {
   readonly model: UpstreamModel
@@ -84,6 +87,7 @@ export interface CompletionRequest {
   /** The credential is the caller's own token, and the caller has no business key. */
   readonly direct?: boolean | undefined
   readonly recorder: Recorder | undefined
+  readonly callerHeaders?: CallerHeaders | undefined
   /** The caller gets the reply as a whole, so the upstream may send it as a whole too. */
   readonly isWhole?: boolean | undefined
   /** The budget of the request, shared by its attempts. A driver takes each call from it and counts what arrives. */
@@ -145,6 +149,7 @@ export interface EmbeddingsRequest {
   readonly token: string | undefined
   /** The budget of the request. */
   readonly budget?: RequestBudget | undefined
+  readonly callerHeaders?: CallerHeaders | undefined
 }
 
 /** A vector for each input, in their order. */
@@ -175,6 +180,7 @@ export interface RelayedRequest {
   readonly body: (model: string) => RelayedBody
   readonly budget: RequestBudget
   readonly recorder?: Recorder | undefined
+  readonly callerHeaders?: CallerHeaders | undefined
 }
 
 /** A reply that callers get as it is, once its first bytes are there and are no error. */
@@ -191,6 +197,7 @@ export interface CountRequest {
   readonly model: UpstreamModel
   readonly conversation: Conversation
   readonly token: string | undefined
+  readonly callerHeaders?: CallerHeaders | undefined
 }
 
 /** What a driver sends of what callers ask for. The gateway substitutes the rest, or `x-gateway-ignored` lists it. */

@@ -35,6 +35,9 @@ type BudgetLimits = Pick<
   "reply_bytes" | "reply_chars" | "reply_calls" | "reply_seconds" | "progress_seconds"
 >
 
+/** The headers of an answer, by their names in lower case. */
+export type AnswerHeaders = Readonly<Record<string, string | Array<string> | undefined>>
+
 /** The exceeded limit: the time of the whole reply, or the time without a new character. */
 type Overdue = "reply" | "progress"
 
@@ -82,6 +85,8 @@ export class RequestBudget {
   isEmpty = true
   /** This attempt's request has begun to leave on a connection. */
   isSent = false
+  /** The headers of this attempt's newest answer, by their names in lower case. */
+  heard: AnswerHeaders | undefined
   private readonly held: Held | undefined
   private keepsReply: boolean
   /** Bytes of this attempt's reply in `held`. */

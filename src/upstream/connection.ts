@@ -14,7 +14,9 @@ import type { Driver } from "./Upstream.ts"
 const credentials: ReadonlySet<string> = new Set(["authorization", "x-api-key", "x-goog-api-key"])
 
 /** The password of a proxy, as it is written and as it is sent. */
-const secretsOf = (setting: Redacted.Redacted<string> | undefined): ReadonlyArray<Redacted.Redacted<string>> => {
+export const secretsOfProxy = (
+  setting: Redacted.Redacted<string> | undefined
+): ReadonlyArray<Redacted.Redacted<string>> => {
   const proxy = setting === undefined ? undefined : parseProxy(Redacted.value(setting))
   if (proxy === undefined || proxy.password === "") return []
   return [proxy.password, encodeURIComponent(proxy.password), basicCredentials(proxy)].map((text) =>
@@ -23,7 +25,7 @@ const secretsOf = (setting: Redacted.Redacted<string> | undefined): ReadonlyArra
 }
 
 /** The values of an address's query, as they are written and as they are read. The version of an API is no secret. */
-const secretsIn = (address: string): ReadonlyArray<Redacted.Redacted<string>> => {
+export const secretsIn = (address: string): ReadonlyArray<Redacted.Redacted<string>> => {
   if (!address.includes("?")) return []
   return new URL(address).search.slice(1).split("&").flatMap((part) => {
     const [name = "", value = ""] = [...new URLSearchParams(part)][0] ?? []
@@ -57,8 +59,8 @@ export const withConnection = (
     secrets: [
       ...headers.map(({ value }) => value),
       ...secretsIn(base_url),
-      ...secretsOf(proxy),
-      ...secretsOf(accountProxy)
+      ...secretsOfProxy(proxy),
+      ...secretsOfProxy(accountProxy)
     ],
     start: (request, options) =>
       exchanges.start(

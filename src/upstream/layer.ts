@@ -39,6 +39,7 @@ const optionsOf = (config: UpstreamConfig): ServerOptions => ({
   compaction: config.compaction,
   upstream: config.name,
   credentialHeader: config.credential_header,
+  forwardHeaders: config.forward_headers,
   limits: limits(config)
 })
 

@@ -63,6 +63,9 @@ describe("upstreams and routes of the configuration", () => {
         timeouts: { connect: 10, first_byte: 30, silence: 30 },
         headers: [],
         credential_header: undefined,
+        forward_headers: [],
+        errors: "pass",
+        rate_limit_headers: "auto",
         proxy: undefined,
         tls: undefined,
         max_inflight: 64,
@@ -194,6 +197,38 @@ describe("upstreams and routes of the configuration", () => {
         ]],
         [withGpu({ proxy: "ftp://secret@host" }), [
           "upstreams.gpu.proxy must be an http, https, socks5 or socks5h address, or direct"
+        ]],
+        [withGpu({ forward_headers: "x-a" }), ["upstreams.gpu.forward_headers must be a list of names"]],
+        [withGpu({ forward_headers: ["X-Trace", "x-team-*", "anthropic-*", "*", "a b"] }), [
+          "upstreams.gpu.forward_headers[3] must be the name of a header, or the beginning of names before a *",
+          "upstreams.gpu.forward_headers[4] must be the name of a header, or the beginning of names before a *"
+        ]],
+        ...[
+          "Authorization",
+          "x-api-key",
+          "cookie",
+          "Host",
+          "te",
+          "content-type",
+          "x-gateway-session",
+          "x-gateway-*",
+          "x-forwarded-for",
+          "proxy-*"
+        ].map((name) =>
+          [withGpu({ forward_headers: [name] }), [
+            "upstreams.gpu.forward_headers[0] names headers that never go to a server: credentials, cookies, and headers of the " +
+            "connection, the body and the gateway"
+          ]] as const
+        ),
+        [withGpu({ forward_headers: Array.from({ length: 33 }, (_, i) => `x-${i}`) }), [
+          "upstreams.gpu.forward_headers must have at most 32 names"
+        ]],
+        [{ upstream: { forward_headers: ["x-a"] } }, [
+          "upstream.forward_headers must be unset with the embedded driver"
+        ]],
+        [withGpu({ errors: "some" }), ["upstreams.gpu.errors must be one of pass, own"]],
+        [withGpu({ rate_limit_headers: true }), [
+          "upstreams.gpu.rate_limit_headers must be one of auto, always, never"
         ]],
         [withGpu({ tls: { ca: "x" } }), ["upstreams.gpu.tls must be unset with an http address"]],
         [{ upstreams: { gpu }, routes: { smart: { targets: [] } } }, [

@@ -407,7 +407,7 @@ describe("classify", () => {
     const told = classify(of({ status: 429, retryAfter: 2.2 }), managed)
     assert.deepStrictEqual([told.retryAfter, told.error.retryAfter], [2.2, 3])
     const long = classify(of({ status: 429, retryAfter: 1e300 }), managed)
-    assert.deepStrictEqual([long.retryAfter, long.error.retryAfter], [600, 600])
+    assert.deepStrictEqual([long.retryAfter, long.error.retryAfter], [600, 30 * 24 * 3_600])
     const untold = classify(of({ status: 429 }), managed)
     assert.deepStrictEqual([untold.retryAfter, untold.error.retryAfter], [undefined, 1])
     assert.strictEqual(classify(of({ status: 500 }), managed).error.retryAfter, undefined)

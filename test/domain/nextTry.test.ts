@@ -4,6 +4,7 @@ import { gatewayError } from "../../src/domain/GatewayError.ts"
 import {
   type AlsoOn,
   errorOfTries,
+  errorWithoutAccount,
   type FailedTry,
   mostTries,
   mostTriesOfTarget,
@@ -177,5 +178,45 @@ describe("nextTry", () => {
       errorOfTries([tried("rate_limited"), tried("unreachable", 5, 1), tried("unreachable")])?.message,
       "unreachable (2 targets were tried)"
     )
+  })
+})
+
+describe("the error of a request whose target has no account left", () => {
+  const limited = (retryAfter: number | undefined, retryAfterMs?: number) => ({
+    failure: classify(
+      new UpstreamFailure({
+        phase: "completion",
+        kind: "refused",
+        status: 429,
+        ...retryAfter === undefined ? {} : { retryAfter },
+        ...retryAfterMs === undefined ? {} : { retryAfterMs }
+      }),
+      { direct: false, mayRefresh: false, shown: false }
+    )
+  })
+  const told = (waits: ReadonlyArray<number | undefined>, free: number | undefined, elapsed = 0) =>
+    errorWithoutAccount(waits.map((wait) => limited(wait)), free, elapsed)?.retryAfter
+
+  it("has the time until the first account is free, also where that exceeds the longest cooldown", () => {
+    assert.strictEqual(told([287_441], 600), 287_441)
+    assert.strictEqual(told([287_441], 599, 1.5), 287_441)
+    assert.strictEqual(told([287_441, 7_200], 600), 7_200)
+    assert.strictEqual(told([30, 287_441], 30), 30)
+    assert.strictEqual(told([1e9], 600), 30 * 24 * 3_600)
+  })
+
+  it("has the time of another account that is free before", () => {
+    assert.strictEqual(told([287_441], 40), 40)
+    assert.strictEqual(told([30], 3), 3)
+  })
+
+  it("has the account's cooldown where no server says a time", () => {
+    assert.strictEqual(told([undefined], 4), 4)
+    assert.isUndefined(errorWithoutAccount([], 4, 0))
+  })
+
+  it("has the server's milliseconds beside its own seconds alone", () => {
+    assert.strictEqual(errorWithoutAccount([limited(30, 29_500)], 30, 0)?.retryAfterMs, 29_500)
+    assert.isUndefined(errorWithoutAccount([limited(30, 29_500)], 3, 0)?.retryAfterMs)
   })
 })

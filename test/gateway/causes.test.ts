@@ -34,7 +34,7 @@ const healthOf = async (gateway: RunningGateway): Promise<ReadonlyArray<unknown>
 }
 
 /** Sends a request through a gateway in front of an address; returns what the caller, the log and the captures report. */
-const ask = async (upstream: { readonly driver: string; readonly base_url: string }) => {
+const ask = async (upstream: { readonly driver: string; readonly base_url: string; readonly errors?: string }) => {
   const logged: Array<Record<string, unknown>> = []
   const logger = Logger.make(({ fiber, message }) => {
     if (String(message) === "request") logged.push({ ...fiber.getRef(References.CurrentLogAnnotations) })
@@ -138,7 +138,7 @@ describe("an error reply of an OpenAI-compatible server", () => {
     const server = await startServer(
       json(404, { error: { message: "The model `upstream-chat` does not exist.", code: "model_not_found" } })
     )
-    const { message } = await ask({ driver: "openai", base_url: server.baseUrl })
+    const { message } = await ask({ driver: "openai", base_url: server.baseUrl, errors: "own" })
     assert.strictEqual(
       message,
       "The upstream does not have the model: The model `upstream-chat` does not exist; " +
@@ -164,7 +164,7 @@ describe("an error reply of an OpenAI-compatible server", () => {
     const server = await startServer()
     for (const [status, body] of bodies) {
       server.answer(() => json(status, body))
-      const told = await ask({ driver: "openai", base_url: server.baseUrl })
+      const told = await ask({ driver: "openai", base_url: server.baseUrl, errors: "own" })
       const { accounts, code, message, retry } = told
       assert.deepStrictEqual(
         { status: told.status, code, retry, accounts, asked: server.requests.map(({ body }) => body["model"]) },

@@ -10,6 +10,8 @@ export interface Failing {
   readonly goes: Goes
   /** The status of the caller's answer where it goes to nobody. */
   readonly status?: number
+  /** That of a caller who speaks the server's protocol, if it is another one. */
+  readonly ownStatus?: number
 }
 
 const error =
@@ -45,7 +47,7 @@ export const failures: ReadonlyArray<Failing> = [
   { name: "a wrong address", answer: error(404, null, "Not Found"), goes: "target" },
   { name: "an unknown model", answer: error(404, "model_not_found"), goes: "target" },
   { name: "400", answer: error(400), goes: "end", status: 400 },
-  { name: "422", answer: error(422), goes: "end", status: 400 },
+  { name: "422", answer: error(422), goes: "end", status: 400, ownStatus: 422 },
   { name: "413", answer: error(413), goes: "end", status: 413 },
   { name: "a prompt that is too long", answer: error(400, "context_length_exceeded"), goes: "end", status: 400 },
   { name: "a filtered prompt", answer: error(400, "content_filter"), goes: "end", status: 400 }

@@ -176,7 +176,7 @@ describe("advice about an upstream", () => {
     farm.answer("one", () => json(status, body))
     const { base_url, ...one } = farm.upstream("one")
     await start({ one: { ...one, base_url: String(base_url).replace("/v1", "") } }, ["one/m"])
-    const told = await post(gateway, "/v1/chat/completions", { model: "r", messages: question })
+    const told = await post(gateway, "/v1/messages", { model: "r", max_tokens: 9, messages: question })
     assert.include(told.body, advice)
   })
 

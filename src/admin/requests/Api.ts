@@ -137,7 +137,7 @@ export const RequestDetail = Schema.Struct({
   }))),
   /** The tries in order. */
   tries: Schema.Array(RequestTry),
-  /** The sentence of the error that the client received; `null` without an error. */
+  /** The gateway's sentence of the error that the client received, with advice for operators; `null` without an error. */
   error_message: Schema.NullOr(Schema.String),
   /** Who has to act on the error; `null` without one. */
   fault: Schema.NullOr(Schema.Literals(["caller", "gateway", "upstream", "account"])),

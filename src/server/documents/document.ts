@@ -8,9 +8,11 @@ import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import type * as OpenApi from "effect/http-api/OpenApi"
 import * as Option from "effect/Option"
 import { roleOf } from "../../admin/roles.ts"
-import { type ErrorCode, errorTable } from "../../domain/GatewayError.ts"
+import { type ErrorCode, errorTable, gatewayError } from "../../domain/GatewayError.ts"
+import { passedStatuses } from "../../domain/passedError.ts"
 import { type Documentation, Documented } from "../../http/documented.ts"
 import { type Access, policyOf } from "../../http/EndpointPolicy.ts"
+import type { ErrorShape } from "../../http/errorShapes.ts"
 
 type Spec = OpenApi.OpenAPISpec
 type PathItem = Spec["paths"][string]
@@ -72,19 +74,26 @@ const describeContent = (content: Content): Content =>
     ])
   )
 
-const statusesOf = (errors: ReadonlyArray<ErrorCode>): ReadonlyMap<number, ReadonlyArray<ErrorCode>> => {
+/** The statuses of errors, with their codes: without any for errors that are a server's own. */
+const statusesOf = (
+  errors: ReadonlyArray<ErrorCode>,
+  { family, status: statusOf }: ErrorShape
+): ReadonlyMap<number, ReadonlyArray<ErrorCode>> => {
   const statuses = new Map<number, Array<ErrorCode>>()
   for (const code of errors) {
-    const { status } = errorTable[code]
+    const status = statusOf(gatewayError(code, ""))
     const known = statuses.get(status)
     if (known === undefined) statuses.set(status, [code])
     else if (!known.includes(code)) known.push(code)
   }
+  if (family === undefined || !errors.includes("upstream_error")) return statuses
+  for (const status of passedStatuses) if (!statuses.has(status)) statuses.set(status, [])
   return statuses
 }
 
 interface Said extends Documentation {
   readonly access: Access
+  readonly shape: ErrorShape
 }
 
 type Everything = ReadonlyMap<string, Said>
@@ -98,10 +107,10 @@ const everythingSaid = <Id extends string, Groups extends HttpApiGroup.Constrain
     onEndpoint({ endpoint, group, mergedAnnotations }) {
       const documented = Context.getOption(mergedAnnotations, Documented)
       if (Option.isSome(documented)) {
-        const { access } = policyOf(endpoint)
+        const { access, errors: shape } = policyOf(endpoint)
         const isForAdmins = access === "admin" && roleOf(group.identifier, endpoint.identifier) === "admin"
         const errors = [...documented.value.errors, ...(isForAdmins ? ["role_not_allowed" as const] : [])]
-        said.set(`${group.identifier}.${endpoint.identifier}`, { access, ...documented.value, errors })
+        said.set(`${group.identifier}.${endpoint.identifier}`, { access, shape, ...documented.value, errors })
       }
     }
   })
@@ -110,10 +119,10 @@ const everythingSaid = <Id extends string, Groups extends HttpApiGroup.Constrain
 
 const describeResponses = (
   responses: SpecOperation["responses"],
-  { errors }: Said,
+  { errors, shape }: Said,
   summary: string
 ): SpecOperation["responses"] => {
-  const statuses = statusesOf(errors)
+  const statuses = statusesOf(errors, shape)
   return Object.fromEntries(
     Object.entries(responses).flatMap(([key, response]) => {
       const status = Number(key)
@@ -123,9 +132,9 @@ const describeResponses = (
       }
       const codes = statuses.get(status)
       if (codes === undefined) return []
-      const retried = codes.some((code) => errorTable[code].retry)
+      const retried = status === 529 || codes.some((code) => errorTable[code].retry)
       return [[status, {
-        description: codes.map((code) => `\`${code}\``).join(", "),
+        description: codes.length === 0 ? "The server's own error" : codes.map((code) => `\`${code}\``).join(", "),
         ...content,
         headers: { "X-Request-Id": requestIdHeader, ...(retried ? { "Retry-After": retryAfterHeader } : {}) }
       }]]

@@ -10,6 +10,7 @@ import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
+import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { showsMessagesThinking } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
@@ -34,16 +35,19 @@ interface Raw {
 
 const { endpoints } = MessagesGroup
 
-/** The conversation with the caller's choice of the vendor's unfinished features, which a server of the same contract gets. */
+/** The headers of the contract: an open list, of which a server of the same contract gets all. */
+const ofContract = new ForwardedHeaders(["anthropic-*"])
+
+/** The conversation with the caller's headers of the contract, such as the choice of the vendor's unfinished features. */
 const withHeaders = (
   conversation: Conversation,
   headers: HttpServerRequest.HttpServerRequest["headers"]
 ): Conversation => {
-  const betas = headers["anthropic-beta"]
+  const own = ofContract.of(headers)
   const { vendorFields } = conversation
-  return betas === undefined || vendorFields === undefined
+  return own === undefined || vendorFields === undefined
     ? conversation
-    : { ...conversation, vendorFields: { ...vendorFields, headers: { "anthropic-beta": betas } } }
+    : { ...conversation, vendorFields: { ...vendorFields, headers: own } }
 }
 
 export const MessagesHandlers = groupRoutes(

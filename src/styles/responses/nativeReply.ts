@@ -7,10 +7,9 @@
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
-import { redactMessage } from "../../domain/redact.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
 import { responseOfItem } from "./ids.ts"
-import { errorFields, usageFields } from "./responseText.ts"
+import { responseError, usageFields } from "./responseText.ts"
 
 /** What the gateway's own renderer does for items that the server does not have. */
 export interface OwnItems {
@@ -99,9 +98,6 @@ const isFinalType = (type: string): boolean =>
   type === "response.completed" || type === "response.incomplete" || type === "response.failed" ||
   type === "response.cancelled" || type === "error"
 
-/** Fields of an event `error` beside those of the error. */
-const eventFields: ReadonlySet<string> = new Set(["type", "sequence_number"])
-
 const incompleteReasons: { readonly [Reason in FinishReason]?: string } = {
   length: "max_output_tokens",
   content_filter: "content_filter"
@@ -189,23 +185,11 @@ export class NativeReply {
     }
   }
 
-  /** The last events of a reply that fails; what the server says of it comes first. */
+  /** The last events of a reply that fails. */
   fail(error: GatewayError, out: Array<string>): void {
     const last = this.#last ?? {}
     const response = fieldsOf(last["response"])
-    const stated = fieldsOf(response["error"] ?? last["error"] ?? (last["type"] === "error" ? last : {}))
-    const said = Object.entries(stated).filter(([name, value]) => !eventFields.has(name) && (value ?? "") !== "")
-    const message = redactMessage(stringOf(stated["message"]))
-    const failed = {
-      ...this.#response,
-      ...response,
-      status: "failed",
-      error: {
-        ...errorFields(error),
-        ...Object.fromEntries(said),
-        ...(message === undefined ? { message: error.message } : { message })
-      }
-    }
+    const failed = { ...this.#response, ...response, status: "failed", error: responseError(error) }
     this.#end("response.failed", failed, out)
   }
 

@@ -4,6 +4,7 @@
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Usage } from "../../domain/ReplyEvent.ts"
+import { errorFields } from "../../http/errorShapes.ts"
 import type { ResponseRequest } from "./Api.ts"
 import { responseId } from "./ids.ts"
 import type { ResponseEcho, ResponseError, ResponseObject, ResponseUsage } from "./ResponseObject.ts"
@@ -116,12 +117,12 @@ export interface ResponseState {
 }
 
 /** The error of a failed response. */
-export const errorFields = ({ code, message, param, serverCode, type }: GatewayError): typeof ResponseError.Type => ({
-  code: serverCode ?? code,
-  message,
-  type,
-  param
-})
+export const responseError = (failure: GatewayError): typeof ResponseError.Type => {
+  const error = errorFields(failure)
+  if (failure.passed !== undefined) return error
+  const { code, message, param, type } = error
+  return { code, message, type, param }
+}
 
 /** The token counts of a response. */
 export const usageFields = (usage: Usage): typeof ResponseUsage.Type => ({
@@ -134,7 +135,7 @@ export const usageFields = (usage: Usage): typeof ResponseUsage.Type => ({
 
 /** The response object as JSON text. */
 export const responseText = (info: ResponseInfo, state: ResponseState): string => {
-  const error = state.error === null ? "null" : JSON.stringify(errorFields(state.error))
+  const error = state.error === null ? "null" : JSON.stringify(responseError(state.error))
   const incomplete = state.incomplete === null ? "null" : `{"reason":"${state.incomplete}"}`
   const usage = state.usage === undefined ? "null" : JSON.stringify(usageFields(state.usage))
   return `{"id":"${

@@ -21,6 +21,7 @@ import type { ChunkDecoder } from "../decodeBody.ts"
 import { Changed, names, others } from "../extraFields.ts"
 import { asString, isShallow, parseJson, writeJson } from "../json.ts"
 import { isTextOnly, type Piece, RepeatedEvents } from "../RepeatedEvents.ts"
+import { errorBody } from "../server/errorBody.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { usageOf } from "./usage.ts"
 
@@ -162,7 +163,7 @@ export const chunkDecoder = (Reader = RepeatedEvents): ChunkDecoder => {
   }
 
   const takeChunk = (value: JsonRecord, out: Array<UpstreamEvent>) => {
-    if (isError(value)) return fail({ kind: "refused", ...errorFacts(value) })
+    if (isError(value)) return fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
     began = true
     const usage = value["usageMetadata"]
     if (isRecord(usage)) {
@@ -208,7 +209,7 @@ export const chunkDecoder = (Reader = RepeatedEvents): ChunkDecoder => {
     }
     const from = out.length
     const value = read(data)
-    if (event === "error") return fail({ kind: "refused", ...errorFacts(value) })
+    if (event === "error") return fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
     // An error may be the only element of a list.
     const chunk: unknown = Array.isArray(value) ? value[0] : value
     if (!isRecord(chunk)) return fail({ kind: "malformed" })

@@ -101,6 +101,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
     wholeReplies: options.wholeReplies,
     credential: (key) => ({ "x-goog-api-key": key }),
     credentialHeader: options.credentialHeader,
+    forwardHeaders: options.forwardHeaders,
     errorFacts,
     isError
   })
@@ -140,8 +141,9 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
       })
     }
     const path = `/${resource}:batchEmbedContents`
-    const { budget, token } = request
-    const exchange = yield* client.start("POST", path, token, "completion", JSON.stringify(body), undefined, budget)
+    const { budget, callerHeaders, token } = request
+    const json = JSON.stringify(body)
+    const exchange = yield* client.start("POST", path, token, "completion", json, undefined, budget, callerHeaders)
     const isRefusal = !client.isAnswer(exchange)
     const text = yield* exchange.text(
       isRefusal ? longestBody : longestVectors,
@@ -151,12 +153,13 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
     return reply ?? (yield* yield* client.refusal("completion", exchange, text, token, requested))
   }, Effect.scoped)
 
-  const countTokens = Effect.fnUntraced(function*({ conversation, model, token }: CountRequest) {
+  const countTokens = Effect.fnUntraced(function*({ callerHeaders, conversation, model, token }: CountRequest) {
     const requested = asked(model)
     const resource = resourceOf(requested.name)
     const request = yield* startCooperatively(bodyOf(conversation, model, requested.name))
     const body = JSON.stringify({ generateContentRequest: { model: resource, ...request } })
-    const exchange = yield* client.start("POST", `/${resource}:countTokens`, token, "completion", body)
+    const path = `/${resource}:countTokens`
+    const exchange = yield* client.start("POST", path, token, "completion", body, undefined, undefined, callerHeaders)
     const text = yield* client.readBody(exchange)
     const parsed = client.isAnswer(exchange) ? parseJson(text) : undefined
     const count = asCount(isRecord(parsed) ? parsed["totalTokens"] : undefined)

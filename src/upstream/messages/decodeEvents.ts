@@ -20,6 +20,7 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ChunkDecoder } from "../decodeBody.ts"
 import { asString, isShallow, otherFields, parseJson } from "../json.ts"
 import { type Piece, RepeatedEvents } from "../RepeatedEvents.ts"
+import { errorBody } from "../server/errorBody.ts"
 import { errorFacts, isError as isOtherError } from "../server/errorFacts.ts"
 import { usageOf } from "./usage.ts"
 
@@ -136,9 +137,9 @@ class EventDecoder implements ChunkDecoder {
     }
     if (data.trim() === "") return
     const value = parseJson(data)
-    if (event === "error") return this.fail({ kind: "refused", ...errorFacts(value) })
+    if (event === "error") return this.fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
     if (!isRecord(value)) return data.trim() === "[DONE]" ? undefined : this.fail({ kind: "malformed" })
-    if (isError(value)) return this.fail({ kind: "refused", ...errorFacts(value) })
+    if (isError(value)) return this.fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
     this.take(value, out)
     this.repeated.parsed(data, value, true)
   }
@@ -150,7 +151,11 @@ class EventDecoder implements ChunkDecoder {
   pushWhole(body: string, out: Array<UpstreamEvent>): void {
     const value = parseJson(body)
     if (!isRecord(value) || isError(value) || !Array.isArray(value["content"])) {
-      return this.fail({ kind: isRecord(value) && isError(value) ? "refused" : "malformed", ...errorFacts(value) })
+      return this.fail({
+        kind: isRecord(value) && isError(value) ? "refused" : "malformed",
+        ...errorFacts(value),
+        ...errorBody(value)
+      })
     }
     this.began = true
     const { usage, ...message } = value

@@ -51,6 +51,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
     headers: { "anthropic-version": version },
     credential,
     credentialHeader: options.credentialHeader,
+    forwardHeaders: options.forwardHeaders,
     errorFacts,
     isError
   })
@@ -71,22 +72,27 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
     }
   }
 
-  const countTokens = Effect.fnUntraced(function*({ conversation, model: requested, token }: CountRequest) {
-    const { model, options } = asked(requested)
-    const body = yield* startCooperatively(countRequest(model.name, conversation, options))
-    const exchange = yield* client.start(
-      "POST",
-      "/v1/messages/count_tokens",
-      token,
-      "completion",
-      body,
-      headersOf(conversation)
-    )
-    const text = yield* client.readBody(exchange)
-    const parsed = client.isAnswer(exchange) ? parseJson(text) : undefined
-    const count = asCount(isRecord(parsed) ? parsed["input_tokens"] : undefined)
-    return count ?? (yield* yield* client.refusal("completion", exchange, text, token, model))
-  }, Effect.scoped)
+  const countTokens = Effect.fnUntraced(
+    function*({ callerHeaders, conversation, model: requested, token }: CountRequest) {
+      const { model, options } = asked(requested)
+      const body = yield* startCooperatively(countRequest(model.name, conversation, options))
+      const exchange = yield* client.start(
+        "POST",
+        "/v1/messages/count_tokens",
+        token,
+        "completion",
+        body,
+        headersOf(conversation),
+        undefined,
+        callerHeaders
+      )
+      const text = yield* client.readBody(exchange)
+      const parsed = client.isAnswer(exchange) ? parseJson(text) : undefined
+      const count = asCount(isRecord(parsed) ? parsed["input_tokens"] : undefined)
+      return count ?? (yield* yield* client.refusal("completion", exchange, text, token, model))
+    },
+    Effect.scoped
+  )
 
   return {
     verify: client.verify("/v1/models"),

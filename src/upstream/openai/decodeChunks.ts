@@ -17,6 +17,7 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ChunkDecoder } from "../decodeBody.ts"
 import { asCount, asString, parseJson, writeJson } from "../json.ts"
 import { isTextOnly, type Piece, RepeatedEvents } from "../RepeatedEvents.ts"
+import { errorBody } from "../server/errorBody.ts"
 import { errorFacts, isError } from "../server/errorFacts.ts"
 import { timingsUsage, usageIn, usageOf } from "../server/usage.ts"
 import { callIndexes } from "./callIndexes.ts"
@@ -225,7 +226,7 @@ export const chunkDecoder = (
   }
 
   const takeChunk = (value: JsonRecord, out: Array<UpstreamEvent>) => {
-    if (isError(value)) return fail({ kind: "refused", ...errorFacts(value) })
+    if (isError(value)) return fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
     began = true
     const choices = value["choices"]
     const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
@@ -262,7 +263,7 @@ export const chunkDecoder = (
     const from = out.length
     const value = parseJson(data)
     // Some servers name the event instead of wrapping the error.
-    if (event === "error") return fail({ kind: "refused", ...errorFacts(value) })
+    if (event === "error") return fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
     if (!isRecord(value)) return fail({ kind: "malformed" })
     takeChunk(value, out)
     // What is said beside the text was said before, or else it is among the events.

@@ -53,6 +53,7 @@ const makeDriver = (
       wholeReplies: options.wholeReplies,
       credential: (key) => ({ authorization: `Bearer ${key}` }),
       credentialHeader: options.credentialHeader,
+      forwardHeaders: options.forwardHeaders,
       errorFacts: name === "responses" ? httpErrorFacts : errorFacts,
       isError: name === "responses" ? isResponseError : isError,
       versionPrefix: "/v1"
@@ -84,7 +85,7 @@ const makeDriver = (
 
   /** Makes embeddings in one call. */
   const embed = Effect.fnUntraced(function*(request: EmbeddingsRequest) {
-    const { budget, dimensions, fields = {}, inputs, model, token } = request
+    const { budget, callerHeaders, dimensions, fields = {}, inputs, model, token } = request
     const asked = { id: model.id, name: names.get(model.id) ?? model.id }
     const body = JSON.stringify({
       ...passedFields(fields, isPassed),
@@ -93,7 +94,8 @@ const makeDriver = (
       encoding_format: "float",
       ...(dimensions === undefined ? {} : { dimensions })
     })
-    const exchange = yield* client.start("POST", "/embeddings", token, "completion", body, undefined, budget)
+    const path = "/embeddings"
+    const exchange = yield* client.start("POST", path, token, "completion", body, undefined, budget, callerHeaders)
     const isRefusal = !client.isAnswer(exchange)
     const text = yield* exchange.text(
       isRefusal ? longestBody : longestVectors,

@@ -134,11 +134,12 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
   /** Monotonic milliseconds up to which the server is known not to count tokens. */
   let countsFrom = -Infinity
 
-  const count = Effect.fnUntraced(function*({ conversation, model: requested, token }: CountRequest) {
+  const count = Effect.fnUntraced(function*({ callerHeaders, conversation, model: requested, token }: CountRequest) {
     const { model, said } = asked(requested)
     const body = yield* startCooperatively(countRequest(model.name, conversation, said))
     const headers = headersOf(conversation)
-    const exchange = yield* client.start("POST", "/responses/input_tokens", token, "completion", body, headers)
+    const path = "/responses/input_tokens"
+    const exchange = yield* client.start("POST", path, token, "completion", body, headers, undefined, callerHeaders)
     const text = yield* client.readBody(exchange)
     const parsed = client.isAnswer(exchange) ? parseJson(text) : undefined
     const tokens = asCount(isRecord(parsed) ? parsed["input_tokens"] : undefined)

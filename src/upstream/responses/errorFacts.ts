@@ -5,6 +5,7 @@
 import { isRecord } from "../../domain/json.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { asString } from "../json.ts"
+import { errorBody } from "../server/errorBody.ts"
 import { errorFacts } from "../server/errorFacts.ts"
 
 type Facts = Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">
@@ -38,6 +39,19 @@ const waitIn = (message: string): number | undefined => {
   return Number(found[1]) / (found[2]!.toLowerCase() === "ms" ? 1_000 : 1)
 }
 
+/** The names of events, which are no types of errors. */
+const eventFields: ReadonlySet<string> = new Set(["type", "sequence_number", "status", "headers", "stream_id"])
+
+/** The JSON of an error within a reply, in the form of an HTTP response. */
+const bodyOf = (error: unknown) => {
+  if (!isRecord(error)) return {}
+  if (isRecord(error["error"])) return errorBody({ error: error["error"] })
+  const isEvent = error["type"] === "error"
+  return errorBody({
+    error: isEvent ? Object.fromEntries(Object.entries(error).filter(([name]) => !eventFields.has(name))) : error
+  })
+}
+
 /** Reads an error within a reply; `error` has its `code` and `message`, or stands in a field `error`. */
 export const replyErrorFacts = (error: unknown): Facts => {
   const { status, ...stated } = httpErrorFacts(error)
@@ -46,6 +60,7 @@ export const replyErrorFacts = (error: unknown): Facts => {
   return {
     kind: filters.test(code) ? "withdrawn" : "refused",
     ...stated,
+    ...bodyOf(error),
     ...(retryAfter === undefined ? {} : { retryAfter }),
     ...(mistakes.test(code) ? { status: 400 } : status === undefined ? {} : { status })
   }

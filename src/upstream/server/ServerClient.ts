@@ -12,6 +12,7 @@ import { keyless } from "../../config/Account.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
+import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord } from "../../domain/json.ts"
 import { loginOfToken, secretsOfToken } from "../../domain/ownLogin.ts"
@@ -35,6 +36,7 @@ import {
 import { parseJson } from "../json.ts"
 import { errorIn, firstBytes, isText } from "../relayedReply.ts"
 import type {
+  CallerHeaders,
   CompletionReply,
   CompletionRequest,
   Recorder,
@@ -42,6 +44,7 @@ import type {
   RelayedRequest,
   RoundRecorder
 } from "../Upstream.ts"
+import { errorBody } from "./errorBody.ts"
 import type { ServerOptions } from "./ServerOptions.ts"
 
 /** Bytes, and milliseconds, that are read of a body other than a reply. */
@@ -112,6 +115,8 @@ export interface ServerProtocol {
   readonly credential: (key: string) => { readonly [name: string]: string }
   /** The header that has a key as it stands, in place of those of `credential`. */
   readonly credentialHeader: string | undefined
+  /** The headers of callers that the server gets too. */
+  readonly forwardHeaders?: ServerOptions["forwardHeaders"]
   /** Reads the JSON of an error; unreadable parts yield no facts. */
   readonly errorFacts: (body: unknown) => ErrorFacts
   /** True if a body without an error status is an error all the same. */
@@ -124,7 +129,11 @@ export interface ServerProtocol {
 interface ServerCall {
   /** The kind of the request in recordings. */
   readonly label: "completion" | "carried"
-  readonly request: { readonly budget: RequestBudget; readonly recorder?: Recorder | undefined }
+  readonly request: {
+    readonly budget: RequestBudget
+    readonly recorder?: Recorder | undefined
+    readonly callerHeaders?: CallerHeaders | undefined
+  }
   readonly model: RequestedModel
   readonly token: string | undefined
   /** Below the base address, with its query. */
@@ -182,13 +191,23 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
 
   const isVersioned = versionPrefix === undefined || /\/v\d[^/]*(?:\/|$)/.test(base) || /[?&]api-version=/i.test(query)
 
-  /** The headers of every request with a token. */
-  const headersWith = (token: string | undefined): { readonly [name: string]: string } => {
-    if (!isKey(token)) return { ...protocol.headers }
+  const forwarded = new ForwardedHeaders(protocol.forwardHeaders ?? [], credentialHeader)
+
+  /** The headers of a request with a token: the protocol's, those of the caller, the request's own and the credential, of which later ones win. */
+  const headersWith = (
+    token: string | undefined,
+    own: { readonly [name: string]: string } | undefined,
+    caller: CallerHeaders | undefined
+  ): { readonly [name: string]: string } => {
+    const headers = { ...protocol.headers, ...forwarded.of(caller), ...own }
+    if (credentialHeader !== undefined) delete headers[credentialHeader]
+    if (!isKey(token)) return headers
     const login = loginOfToken(token)
-    if (login !== undefined) return { ...protocol.headers, [login.header]: login.value }
-    const own = credentialHeader === undefined ? protocol.credential(token) : { [credentialHeader]: token }
-    return { ...protocol.headers, ...own }
+    if (login !== undefined) return Object.assign(headers, { [login.header]: login.value })
+    return Object.assign(
+      headers,
+      credentialHeader === undefined ? protocol.credential(token) : { [credentialHeader]: token }
+    )
   }
 
   /** Advice for the operator, if a refusal looks like a configuration mistake. */
@@ -226,6 +245,9 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
   ) {
     const { status } = exchange
     const retryAfter = exchange.retryAfter(yield* Clock.currentTimeMillis)
+    const retryAfterMs = exchange.retryAfterMs()
+    const shouldRetry = /^\s*(?:(true)|false)\s*$/i.exec(exchange.header("x-should-retry") ?? "")
+    const requestId = exchange.header("request-id") ?? exchange.header("x-request-id")
     const body = parseJson(text)
     const stated = errorFacts(body)
     const facts = {
@@ -234,7 +256,11 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       ...stated,
       ...(status < 300 ? {} : { status }),
       ...(exchange.isWhole ? { isWhole: true } : {}),
+      ...errorBody(body, Buffer.byteLength(text)),
+      ...(requestId === undefined ? {} : { requestId: requestId.slice(0, longestName) }),
       ...(retryAfter === undefined ? {} : { retryAfter }),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(shouldRetry === null ? {} : { shouldRetry: shouldRetry[1] !== undefined }),
       ...(isKey(token) ? {} : { anonymous: true }),
       // A page or plain text comes from something other than the server.
       ...(isRecord(body) || Array.isArray(body)
@@ -257,18 +283,18 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     phase: FailurePhase,
     body?: string,
     headers?: { readonly [name: string]: string } | undefined,
-    budget?: RequestBudget
+    budget?: RequestBudget,
+    callerHeaders?: CallerHeaders
   ) {
     const exchange = yield* exchanges.start({
       method,
       origin,
       path: pathOf(path),
-      headers: {
+      headers: headersWith(token, {
         accept: "application/json",
         ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...headersWith(token),
         ...headers
-      },
+      }, callerHeaders),
       body
     }, { phase, limits, budget })
     yield* Effect.addFinalizer(() => Effect.sync(exchange.leave))
@@ -282,7 +308,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     scope: Scope.Scope,
     answered: (exchange: Exchange, round: RoundRecorder | undefined) => Effect.Effect<A, UpstreamFailure>
   ): Effect.Effect<A, UpstreamFailure> => {
-    const { budget, recorder } = request
+    const { budget, callerHeaders, recorder } = request
     const round = recorder?.round({
       label,
       protocol: name,
@@ -296,7 +322,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       method: "POST",
       origin,
       path: pathOf(path),
-      headers: { ...headersWith(token), ...headers },
+      headers: headersWith(token, headers, callerHeaders),
       body
     }
     let running: Exchange | undefined
@@ -384,7 +410,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
 
   /** Relays a request and waits for the first bytes of the reply. */
   const relay = (
-    { accept, body, budget, path, recorder, token }: RelayedRequest,
+    { accept, body, budget, callerHeaders, path, recorder, token }: RelayedRequest,
     model: RequestedModel,
     scope: Scope.Scope
   ): Effect.Effect<RelayedReply, UpstreamFailure | GatewayError> => {
@@ -394,7 +420,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     const relayed = call(
       {
         label: "carried",
-        request: { budget, recorder },
+        request: { budget, recorder, callerHeaders },
         model,
         token,
         path,

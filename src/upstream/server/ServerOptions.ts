@@ -45,5 +45,7 @@ export interface ServerOptions {
   readonly upstream?: string | undefined
   /** The header that has an account's key as it stands; the vendor's own if it is absent. */
   readonly credentialHeader?: string | undefined
+  /** The headers of callers that the server gets too: names in lower case, or beginnings with a `*`. Default: none. */
+  readonly forwardHeaders?: ReadonlyArray<string> | undefined
   readonly limits: ExchangeLimits
 }

@@ -207,7 +207,7 @@ describe("the messages endpoints", () => {
     const faulty = await errorOf(await post(running, "/v1/messages", { ...body, max_tokens: "many" }))
     assert.deepInclude(faulty.error, { type: "invalid_request_error", code: "invalid_request", param: "max_tokens" })
     const unknown = await post(running, "/v1/messages", { ...body, model: "zork" })
-    assert.strictEqual(unknown.status, 400)
+    assert.strictEqual(unknown.status, 404)
     assert.deepInclude((await errorOf(unknown)).error, { code: "model_not_found", param: "model" })
     assert.strictEqual(unknown.headers.get("x-should-retry"), "false")
   })

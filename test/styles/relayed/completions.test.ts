@@ -105,7 +105,7 @@ describe("a text completion", () => {
       400: [400, "invalid_request"],
       413: [413, "request_too_large"],
       415: [415, "unsupported_media_type"],
-      422: [400, "invalid_request"]
+      422: [422, "invalid_request"]
     } as const
     for (const [status, [shown, code]] of Object.entries(expected)) {
       server.answer(() => json(Number(status), { error: { message: "prompt is odd", param: "prompt" } }))

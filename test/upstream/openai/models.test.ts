@@ -201,7 +201,7 @@ describe("an unknown name", () => {
       await knows("qwen3-coder:30b")
       for (const stream of [false, true]) {
         const { error, status } = await ask(gateway.url, style, stream, "qwen3-codr")
-        assert.strictEqual(status, 400)
+        assert.strictEqual(status, style === "messages" ? 404 : 400)
         assert.match(error?.message ?? "", /"qwen3-codr" does not exist; did you mean "qwen3-coder:30b"\?/)
       }
       assert.lengthOf(server.requests, 0)
@@ -223,7 +223,7 @@ describe("an unknown name", () => {
       await start()
       for (const stream of [false, true]) {
         const { error, status } = await ask(gateway.url, style, stream, "qwen3:32b")
-        assert.strictEqual(status, 400)
+        assert.strictEqual(status, style === "messages" ? 404 : 400)
         assert.match(error?.message ?? "", /"qwen3:32b" does not exist/)
       }
       assert.lengthOf(server.requests, 0)
@@ -238,8 +238,11 @@ describe("an unknown name", () => {
       for (const stream of [false, true]) {
         server.answer(() => json(404, { error: { message: "model \"small:7b\" not found, try pulling it first" } }))
         const { error, shouldRetry, status } = await ask(gateway.url, style, stream, "upstream-chat")
-        assert.deepStrictEqual([status, shouldRetry], [400, "false"])
-        assert.include(error?.message, "upstream.models.upstream-chat says which model of the server is meant")
+        assert.deepStrictEqual([status, shouldRetry], [style === "generate" ? 400 : 404, "false"])
+        // A caller of the server's protocol has its words.
+        const isOwn = style === "chat" || style === "responses"
+        const advice = "upstream.models.upstream-chat says which model of the server is meant"
+        assert.strictEqual(error?.message?.includes(advice), !isOwn)
         assert.lengthOf(server.requests, 1)
       }
     }

@@ -137,7 +137,7 @@ describe("the API of a server", () => {
     }
     server.answer(() => json(404, { error: { code: "model_not_found", message: "There is no such model" } }))
     await start({ driver: "openai", api: "auto" })
-    assert.strictEqual(await refused(), 400)
+    assert.strictEqual(await refused(), 404)
     assert.deepStrictEqual(asked(), [ownPath])
     await gateway.stop()
     server.answer(() => json(404, { detail: "Not Found" }))

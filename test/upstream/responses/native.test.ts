@@ -599,7 +599,7 @@ describe("a failure after the first item", () => {
       assert.deepNestedInclude(last, {
         "response.status": "failed",
         "response.error.code": "server_error",
-        "response.error.message": "Ouch",
+        "response.error.message": "The upstream failed: Ouch",
         "response.model": "upstream-chat",
         "response.id": "resp_server_1"
       })
@@ -640,7 +640,7 @@ describe("a message of the server within its stream", () => {
     const shownFirst = eventsOf(responseOf([messageItem("Hello")])).slice(0, 5)
     server.answer(() => ({ pieces: [events(...shownFirst, { type: "error", ...error })] }))
     const last = (await stream({ input: "Hi" })).at(-1)
-    assert.nestedPropertyVal(last, "response.error.message", "The key [token] is odd")
+    assert.nestedPropertyVal(last, "response.error.message", "The upstream failed: The key [token] is odd")
   })
 })
 

@@ -72,7 +72,8 @@ export class Turn extends MessageSource {
 }
 
 /** Headers of replies that messages have. */
-const shown = /^(?:x-request-id|retry-after|x-should-retry|x-gateway-.*|x-ratelimit-.*)$/
+const shown =
+  /^(?:x-(?:upstream-)?request-id|retry-after(?:-ms)?|x-should-retry|x-gateway-.*|x-ratelimit-.*|x-codex-.*)$/
 
 /** A field with the headers of a reply. */
 export const headersField = (headers: Headers.Headers | undefined): string =>

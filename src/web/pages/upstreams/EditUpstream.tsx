@@ -108,7 +108,16 @@ const Tested = ({ outcome }: { readonly outcome: Outcome | undefined }) => {
 const ways = ["headers", "proxy", "tls"]
 
 /** What an upstream that answers by keys has, and one with logins has not. */
-const ofServers = ["credential_header", "fields", "history_reasoning", "tools", "whole_replies"]
+const ofServers = [
+  "credential_header",
+  "errors",
+  "fields",
+  "forward_headers",
+  "history_reasoning",
+  "rate_limit_headers",
+  "tools",
+  "whole_replies"
+]
 
 /** What an upstream has whose server may be asked by several APIs. */
 const ofApis = ["api", "compaction"]

@@ -1,0 +1,83 @@
+/**
+ * What of a server's answers reaches the caller of one request: errors word for word, and rate-limit headers. Both are facts of an account,
+ * so that they depend on how many accounts could answer.
+ */
+import type { Caller, Lease } from "../accounts/Accounts.ts"
+import { isDirect } from "../accounts/Lease.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { countAccounts } from "../config/upstreams.ts"
+import type { ErrorFamily } from "../domain/errorBody.ts"
+import { KnownSecrets } from "../domain/hideSecrets.ts"
+import { limitHeadersOf } from "../domain/limitHeaders.ts"
+import type { Passing } from "../domain/passedError.ts"
+import { protocolFamily } from "../domain/protocols.ts"
+import type { AnswerHeaders } from "../upstream/budget.ts"
+import { secretsOfUpstream } from "../upstream/serverSecrets.ts"
+import type { Driver } from "../upstream/Upstream.ts"
+
+/** An app's driver has any name, and may have a family. */
+const familyOf = ({ family, name }: Driver): ErrorFamily | undefined =>
+  protocolFamily(name) ?? protocolFamily(family ?? "")
+
+/** The enabled accounts of each upstream, counted once for a configuration. */
+const counted = new WeakMap<GatewayConfig["accounts"], ReturnType<typeof countAccounts>>()
+
+const enabledOf = ({ accounts }: GatewayConfig, upstream: string): number => {
+  const counts = counted.get(accounts) ?? countAccounts(accounts)
+  counted.set(accounts, counts)
+  return counts.get(upstream)?.enabled ?? 0
+}
+
+/** The words of a request's servers. */
+export class ServerWords {
+  readonly #config: GatewayConfig
+  readonly #family: ErrorFamily | undefined
+  readonly #isPinned: boolean
+  readonly #upstreams: ReadonlyArray<string>
+
+  /** `upstreams` has the upstream of each target, and `family` the form of the caller's errors. */
+  constructor(
+    config: GatewayConfig,
+    caller: Caller,
+    upstreams: ReadonlyArray<string>,
+    family: ErrorFamily | undefined
+  ) {
+    this.#isPinned = caller._tag === "Managed" && caller.target !== undefined
+    this.#config = config
+    this.#upstreams = upstreams
+    this.#family = family
+  }
+
+  /** Exactly one account could answer: also a caller's own login. An upstream without accounts counts as one. */
+  #isOnly(lease: Lease): boolean {
+    const upstreams = this.#upstreams
+    if (isDirect(lease) || this.#isPinned) return true
+    return upstreams.every((upstream) => upstream === upstreams[0]) && enabledOf(this.#config, upstreams[0] ?? "") <= 1
+  }
+
+  /** How an error of the lease's server may reach the caller; `undefined` if the caller gets the gateway's own. */
+  passing(lease: Lease): Passing | undefined {
+    const { driver, upstream } = lease
+    if (this.#family === undefined || familyOf(driver) !== this.#family) return undefined
+    if (this.#config.upstreams.get(upstream)?.errors === "own") return undefined
+    const ofLease = new KnownSecrets(lease.secrets())
+    const ofUpstream = secretsOfUpstream(this.#config, upstream)
+    return {
+      isOwnLogin: isDirect(lease),
+      isOnly: this.#isOnly(lease),
+      hide: (text) => ofLease.hide(ofUpstream.hide(text))
+    }
+  }
+
+  /** The rate-limit headers for the caller of an answer; `undefined` without any. */
+  limits(lease: Lease, headers: AnswerHeaders | undefined): Readonly<Record<string, string>> | undefined {
+    if (headers === undefined) return undefined
+    const { rate_limit_headers: when = "auto" } = this.#config.upstreams.get(lease.upstream) ?? {}
+    if (when === "never") return undefined
+    const found = limitHeadersOf(headers)
+    if (found === undefined || (when === "auto" && !this.#isOnly(lease))) return undefined
+    const secrets = secretsOfUpstream(this.#config, lease.upstream)
+    for (const name of Object.keys(found)) found[name] = secrets.hide(found[name]!)
+    return found
+  }
+}
