@@ -198,6 +198,8 @@ export const facets = {
     })),
     model: countBy(({ model }) => model, 20),
     style: countBy(({ style }) => style, 20),
+    app: [],
+    session: [],
     upstream: [{ value: "default", name: null, count: 1_000 }],
     account: countBy(({ account }) => account, 20).slice(0, 12),
     outcome: countBy(({ outcome }) => outcome, 20),
