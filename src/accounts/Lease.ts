@@ -71,12 +71,17 @@ export interface Preference {
 
 /** What a request says of its conversation. */
 export interface Stickiness {
-  /** Stands for the conversation: a hash under its caller's key. */
-  readonly key: string
+  /**
+   * What the conversation is known by, as hashes under its caller's key. The first that has an account decides; the first one gets the
+   * account that answers.
+   */
+  readonly keys: readonly [string, ...ReadonlyArray<string>]
   /** The conversation has been answered before. */
   readonly isContinued: boolean
   /** The target is preferred too, and not the account within it alone. */
   readonly prefersTarget: boolean
+  /** Milliseconds that an upstream keeps the prompt warm after an answer; 0 where nothing is preferred. */
+  readonly lifetimeOf: (upstream: string) => number
 }
 
 /** A model of an upstream that may serve a request. */

@@ -1,15 +1,12 @@
 /**
  * Where conversations were answered last, so that their next turns find the server's warm copy of what came before.
  *
- * A preference: it orders the choice among free slots and never waits. In memory at most `mostConversations`, each for an hour after
- * its last turn; the one used longest ago goes first.
+ * A preference: it orders the choice among free slots and never waits. In memory at most `mostConversations`, each for as long as its
+ * server keeps the prompt after the last turn; the one used longest ago goes first.
  */
 import type { LeaseOptions, LeaseTarget, Stickiness } from "./Lease.ts"
 
 const mostConversations = 10_000
-
-/** Milliseconds. */
-const lifetime = 3_600_000
 
 /** The account that answered a conversation last. */
 export interface Answered {
@@ -40,7 +37,7 @@ export const preferring = (
 export class StickyConversations {
   private readonly now: () => number
   /** In the order of use. */
-  private readonly known = new Map<string, Answered & { readonly at: number }>()
+  private readonly known = new Map<string, Answered & { readonly until: number }>()
   private hits = 0
   private moves = 0
 
@@ -50,22 +47,27 @@ export class StickyConversations {
   }
 
   /** The account that answered a conversation last, for a request that continues it. */
-  lastOf({ isContinued, key }: Stickiness): Answered | undefined {
+  lastOf({ isContinued, keys }: Stickiness): Answered | undefined {
     if (!isContinued) return undefined
-    const found = this.known.get(key)
-    if (found === undefined || this.now() - found.at < lifetime) return found
-    this.known.delete(key)
+    for (const key of keys) {
+      const found = this.known.get(key)
+      if (found === undefined) continue
+      if (this.now() < found.until) return found
+      this.known.delete(key)
+    }
     return undefined
   }
 
   /** Notes the account that has answered a request; `last` is what `lastOf` returned for it. */
-  answered({ key }: Stickiness, account: Answered, last: Answered | undefined): void {
+  answered({ keys: [key], lifetimeOf }: Stickiness, account: Answered, last: Answered | undefined): void {
+    const lifetime = lifetimeOf(account.upstream)
+    if (lifetime === 0) return
     if (last !== undefined) {
       if (last.account === account.account) this.hits++
       else this.moves++
     }
     this.known.delete(key)
-    this.known.set(key, { ...account, at: this.now() })
+    this.known.set(key, { ...account, until: this.now() + lifetime })
     if (this.known.size <= mostConversations) return
     for (const oldest of this.known.keys()) {
       this.known.delete(oldest)

@@ -22,13 +22,13 @@ import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
-import { conversationKey, isContinued, sessionKey } from "./conversationKey.ts"
 import { forgetIgnored, noteIgnored } from "./ignored.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
 import type { ServerWords } from "./serverWords.ts"
 import { makerOf, type ReplyStarter } from "./startReply.ts"
+import { stickinessOf } from "./stickiness.ts"
 import { hasOwnTools, judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import { noteUnsent } from "./unsentFields.ts"
 
@@ -70,17 +70,6 @@ const hasPictures = ({ turns }: Conversation): boolean =>
     )
   )
 
-/** By what a conversation is known: the session and the agent that its client names, else its beginning. */
-const stickinessOf = (
-  { caller: { owner }, conversation, request: { identity } }: CompletionInput,
-  prefersTarget: boolean
-): Stickiness => {
-  const session = identity?.session
-  return session === undefined
-    ? { key: conversationKey(owner, conversation), isContinued: isContinued(conversation), prefersTarget }
-    : { key: sessionKey(owner, session, identity?.agent), isContinued: true, prefersTarget }
-}
-
 /** The account that stores the response which the conversation continues, then those that open the newest seal. */
 const preferencesOf = (
   { caller: { owner }, conversation, model }: CompletionInput,
@@ -112,8 +101,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     this.#options = options
     this.caller = input.caller
     this.request = input.request
-    const sticky = input.model.options.sticky ?? input.config.runtime.sticky
-    this.sticky = sticky === false ? undefined : stickinessOf(input, sticky === "target")
+    this.sticky = stickinessOf(input)
     this.prefers = preferencesOf(input, options.sealed)
   }
 

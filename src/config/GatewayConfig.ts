@@ -102,6 +102,8 @@ export interface UpstreamConfig {
   readonly fields: "pass" | "drop" | ReadonlyArray<string>
   /** How a reply that the caller gets as a whole is asked for. */
   readonly whole_replies: "whole" | "streamed"
+  /** How long prompts stay warm, and what is done for that. */
+  readonly prompt_cache: typeof Groups.UpstreamEntry.Type["prompt_cache"]
   /** Who compacts conversations of the Responses API; absent for `auto`. */
   readonly compaction?: "auto" | "server" | "gateway"
   readonly enabled: boolean
@@ -154,7 +156,7 @@ export interface RouteConfigEntry {
   readonly also_on: ReadonlyArray<AlsoOn>
   readonly spread: "order" | "even"
   /** `undefined`: as `runtime.sticky` says. */
-  readonly sticky: boolean | "target" | undefined
+  readonly sticky: boolean | "auto" | "target" | undefined
 }
 
 export type AutoDeleteMode = "none" | "single" | "all"

@@ -96,6 +96,13 @@ export const AccountEntry = group({
 
 export const KeyEntry = text.check(Schema.makeFilter((key) => key.trim() === "" ? "must not be empty" : undefined))
 
+/** Whether a conversation prefers the account that answered its last turn, and its target too. `auto`: at servers, which keep prompts warm. */
+const stickinessRule = { message: "must be true, false, auto or target" }
+const Stickiness = Schema.Union([
+  Schema.Boolean.annotate(stickinessRule),
+  Schema.Literals(["auto", "target"]).annotate(stickinessRule)
+]).annotate(stickinessRule)
+
 /** The time windows of key limits, shortest first. */
 export const windowNames = ["minute", "hour", "day", "week", "month"] as const
 
@@ -278,8 +285,11 @@ export const Runtime = group({
     described(integer(1, 200_000), "Requests of one key at once, for keys that set no number of their own.")
   ),
   sticky: withDefault(
-    described(flag, "A conversation prefers the account that answered its last turn, where the prompt is warm."),
-    false
+    Stickiness.annotate({
+      description:
+        "A conversation prefers the account that answered its last turn, where the prompt is warm, or the target too. `auto`: at servers."
+    }),
+    "auto"
   )
 })
 
@@ -437,6 +447,39 @@ const sharedFields = {
   )
 }
 
+/** How an upstream's servers keep the beginnings of prompts, and what is done for that. */
+const PromptCache = group({
+  ttl: Schema.optionalKey(
+    described(
+      integer(1, 86_400),
+      "Seconds that a prompt stays warm after its last use: so long a conversation prefers its account. Unset: 300 with the messages driver, 3,600 if its marks are of an hour, and 3,600 elsewhere."
+    )
+  ),
+  min_tokens: Schema.optionalKey(
+    described(integer(1, 1_000_000), "Estimated tokens from which a prompt gets marks. Unset: 1,024.")
+  ),
+  breakpoints: withDefault(
+    described(
+      oneOf(["auto", "off"]),
+      "Whether the gateway marks what a messages server keeps, for callers that set no marks of their own."
+    ),
+    "auto"
+  ),
+  mark_ttl: withDefault(described(oneOf(["5m", "1h"]), "How long the gateway's marks ask for."), "5m"),
+  key: Schema.optionalKey(
+    described(
+      text.check(
+        Schema.makeFilter((value) =>
+          /^(?:off|prompt_cache_key|header [!#$%&'*+.^_`|~0-9A-Za-z-]+)$/.test(value)
+            ? undefined
+            : "must be prompt_cache_key, header and a name, or off"
+        )
+      ),
+      "How a server gets a name for each conversation's cache: `prompt_cache_key`, `header` and the header's name, or `off`. Unset: as the vendor documents."
+    )
+  )
+}).pipe(Schema.withDecodingDefaultKey(Effect.succeed({})))
+
 export const UpstreamGroup = group({
   driver: withDefault(
     described(oneOf(driverNames), "How the upstream is spoken to."),
@@ -490,6 +533,7 @@ export const UpstreamGroup = group({
       "Who compacts conversations of the Responses API: the server, the gateway, or the server where its accounts alone have to read the compaction. Unset: `auto`."
     )
   ),
+  prompt_cache: PromptCache,
   timeouts: Timeouts.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
   ...sharedFields
 })
@@ -514,6 +558,7 @@ export const UpstreamEntry = group({
   fields: UpstreamGroup.fields.fields,
   whole_replies: UpstreamGroup.fields.whole_replies,
   compaction: UpstreamGroup.fields.compaction,
+  prompt_cache: PromptCache,
   timeouts: group(Struct.pick(Timeouts.fields, ["connect", "first_byte", "silence"])).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed({}))
   ),
@@ -550,8 +595,7 @@ export const RouteEntry = group({
     "order"
   ),
   sticky: Schema.optionalKey(
-    Schema.Union([flag, oneOf(["target"])]).annotate({
-      message: "must be true, false or target",
+    Stickiness.annotate({
       description:
         "A conversation prefers the account that answered its last turn, or the target too. Unset: `runtime.sticky`."
     })

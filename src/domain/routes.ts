@@ -43,7 +43,7 @@ export interface RouteOptions {
   /** `order`: the first target with a free slot. `even`: the one with the largest share of free slots. */
   readonly spread: "order" | "even"
   /** Whether a conversation prefers the account that answered it last, and the target too; `undefined` for the general setting. */
-  readonly sticky: boolean | "target" | undefined
+  readonly sticky: boolean | "auto" | "target" | undefined
 }
 
 const plainOptions: RouteOptions = { wait: 0, alsoOn: [], spread: "order", sticky: undefined }

@@ -7,7 +7,12 @@ import { type Conversation, Text, type Turn } from "../../src/domain/Conversatio
 import { accounts, buildPool, hold, managed } from "./support.ts"
 
 const hour = 3_600_000
-const turn = (key: string, isContinued = true): Stickiness => ({ key, isContinued, prefersTarget: false })
+const turn = (key: string, isContinued = true): Stickiness => ({
+  keys: [key],
+  isContinued,
+  prefersTarget: false,
+  lifetimeOf: () => hour
+})
 const a: Answered = { upstream: "gpu", account: "a" }
 const b: Answered = { upstream: "gpu", account: "b" }
 

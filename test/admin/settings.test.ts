@@ -60,7 +60,7 @@ const defaults = {
     global_max_inflight: 4,
     token_refresh_interval_hours: 6,
     key_max_inflight: null,
-    sticky: false
+    sticky: "auto"
   },
   compat: { wide_input_strict_output: true, strip_reference_markers: true, family_models: true },
   responses: { store_ttl_seconds: 900 },

@@ -13,9 +13,10 @@ import { poolNode } from "./poolNode.ts"
 import { settledServer, storeLayer } from "./support.ts"
 
 const turn = (key: string, isContinued = true, prefersTarget = false): Stickiness => ({
-  key,
+  keys: [key],
   isContinued,
-  prefersTarget
+  prefersTarget,
+  lifetimeOf: () => 3_600_000
 })
 
 /** Serves one turn: holds the lease, answers, and gives it back. Returns the upstream and the account. */

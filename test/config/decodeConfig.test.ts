@@ -45,7 +45,6 @@ const flags = [
   "compat.wide_input_strict_output",
   "compat.strip_reference_markers",
   "compat.family_models",
-  "runtime.sticky",
   "upstream.enabled",
   "server.websockets",
   "auto_delete.sessions",
@@ -109,7 +108,7 @@ describe("decodeConfig", () => {
       assert.strictEqual(config.admin.password_hash, undefined)
       assert.strictEqual(config.runtime.account_max_inflight, 2)
       assert.strictEqual(config.runtime.token_refresh_interval_hours, 6)
-      assert.strictEqual(config.runtime.sticky, false)
+      assert.strictEqual(config.runtime.sticky, "auto")
       assert.deepStrictEqual(config.compat, {
         wide_input_strict_output: true,
         strip_reference_markers: true,
@@ -135,6 +134,7 @@ describe("decodeConfig", () => {
         forward_headers: [],
         errors: "pass",
         rate_limit_headers: "auto",
+        prompt_cache: { breakpoints: "auto", mark_ttl: "5m" },
         proxy: undefined,
         tls: undefined,
         max_inflight: undefined,

@@ -60,6 +60,7 @@ describe("upstreams and routes of the configuration", () => {
         history_reasoning: "all",
         fields: "pass",
         whole_replies: "whole",
+        prompt_cache: { breakpoints: "auto", mark_ttl: "5m" },
         timeouts: { connect: 10, first_byte: 30, silence: 30 },
         headers: [],
         credential_header: undefined,

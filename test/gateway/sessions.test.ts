@@ -50,13 +50,28 @@ const accountOf = async (words: string, asking?: Asking): Promise<string> => {
   return server.requests.at(-1)?.headers.authorization ?? ""
 }
 
+/** Asks, and keeps the answer back until it is released. */
+const holds = async (words: string, asking: Asking) => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const answer = streamed({ content: "Hello" })
+  server.answer((_, index) => index === 0 ? { pieces: [promise, ...answer.pieces ?? []] } : answer)
+  const running = post(words, asking).then((response) => response.text())
+  await server.until((requests) => requests.length === 1)
+  return { release: resolve, busy: running }
+}
+
 describe("a session", () => {
   it("stays at one account from its first turn on, also after its history was rewritten, each agent at its own", async () => {
     const main = { headers: { "x-gateway-session": "one" } }
     const agent = { headers: { "x-gateway-session": "one", "x-gateway-agent": "sub" } }
     const first = await accountOf("Hi", main)
+    // An agent begins where its session is, unless that is busy.
+    assert.strictEqual(await accountOf("Look", { headers: { ...agent.headers, "x-gateway-agent": "first" } }), first)
+    const { busy, release } = await holds("Busy", main)
     const ofAgent = await accountOf("Look", agent)
     assert.notStrictEqual(first, ofAgent)
+    release()
+    await busy
     await accountOf("Something else")
     assert.strictEqual(await accountOf("What else?", main), first)
     assert.strictEqual(await accountOf("Go on", { ...main, turns: ["A summary", "I see."] }), first)
@@ -74,17 +89,10 @@ describe("a session", () => {
   it("never waits for its account", async () => {
     const headers = { "session-id": "three" }
     const first = await accountOf("Hi", { headers })
-    let release = () => {}
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    const answer = streamed({ content: "Hello" })
-    server.answer((_, index) => index === 0 ? { pieces: [held, ...answer.pieces ?? []] } : answer)
-    const running = post("Go on", { headers })
-    await server.until((requests) => requests.some(({ headers }) => headers.authorization === first))
+    const { busy, release } = await holds("Go on", { headers })
     assert.notStrictEqual(await accountOf("And this?", { headers }), first)
     release()
-    await (await running).text()
+    await busy
   })
 })
 

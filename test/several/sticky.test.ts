@@ -2,6 +2,7 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { RawConfig } from "../../src/config/json.ts"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { makeMovedClock } from "../support/movedClock.ts"
 import { type Farm, post, startFarm } from "./support.ts"
 
 let farm: Farm
@@ -51,6 +52,23 @@ describe("a sticky conversation", () => {
     const { id } = JSON.parse(first.body) as { readonly id: string }
     await post(gateway, "/v1/responses", { model: "r", input: "And now?", previous_response_id: id })
     assert.deepStrictEqual(keys("two"), ["k1", "k2", "k1"])
+  })
+
+  it("is one at servers, without any setting, and is cold after the time of the prompt's cache", async () => {
+    const clock = makeMovedClock()
+    gateway = await startGateway({
+      upstreams: { four: farm.upstream("four", { prompt_cache: { ttl: 60 } }) },
+      accounts: ["k1", "k2", "k3"].map((token) => ({ upstream: "four", token }))
+    }, { clock })
+    const turns = [user("a"), assistant("b"), user("c")]
+    const ask = (messages: ReadonlyArray<object>) =>
+      post(gateway, "/v1/chat/completions", { model: "four/m", messages })
+    await ask(turns.slice(0, 1))
+    await ask([user("another")])
+    await ask(turns)
+    clock.move(61_000)
+    await ask(turns)
+    assert.deepStrictEqual(keys("four"), ["k1", "k2", "k1", "k3"])
   })
 
   it("rotates where the route says so", async () => {

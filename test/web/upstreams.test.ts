@@ -256,7 +256,7 @@ describe("routes at the console", () => {
       wait: 2.5,
       also_on: ["context_length"],
       spread: "even",
-      sticky: false
+      sticky: "auto"
     })
     await button("Edit fast").click()
     await target.fill("gpu/unknown")

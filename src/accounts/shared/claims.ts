@@ -158,7 +158,7 @@ const acquireArguments = (claim: Claim): ReadonlyArray<string> => {
   return [
     ...args,
     ...(args.length === 4 ? [""] : []),
-    isSticky ? sticky.key : "",
+    isSticky ? sticky.keys.join(" ") : "",
     isSticky && sticky.prefersTarget ? "1" : "",
     ...(prefers.length === 0 ? [] : [prefers.map((each) => each.join(" ")).join(" ")])
   ]

@@ -249,7 +249,10 @@ const makeSharedCore = Effect.fnUntraced(function*(
       : cleanUp.isUnclean(grant.account, held)
       ? "1"
       : "0"
-    const conversation = sticky === undefined ? [] : [`sticky ${sticky.isContinued ? 1 : 0} ${sticky.key}`]
+    const lifetime = sticky?.lifetimeOf(grant.pool) ?? 0
+    const conversation = sticky === undefined || lifetime === 0
+      ? []
+      : [`sticky ${sticky.isContinued ? 1 : 0} ${lifetime} ${sticky.keys.join(" ")}`]
     claims.end(
       grant,
       [isUnclean, ...verdict, ...upstream, ...conversation],

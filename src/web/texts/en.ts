@@ -308,6 +308,7 @@ const routeFields: Readonly<Record<string, string>> = {
   wait: "Seconds at a full first target",
   sticky: "Conversations",
   "sticky.false": "Any account",
+  "sticky.auto": "Prefer the last account at servers",
   "sticky.true": "Prefer the last account",
   "sticky.target": "Prefer the last target",
   also_on: "Refusals that go to the next target too",

@@ -285,6 +285,7 @@ const routeFields: Readonly<Record<string, string>> = {
   wait: "首个目标已满时等待的秒数",
   sticky: "对话",
   "sticky.false": "任意账号",
+  "sticky.auto": "在服务器上优先上次的账号",
   "sticky.true": "优先上次的账号",
   "sticky.target": "优先上次的目标",
   also_on: "也转到下一个目标的拒绝",

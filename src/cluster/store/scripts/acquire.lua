@@ -1,7 +1,7 @@
 -- Requests a lease. Arguments: ticket, lease request, timeout, the alternative request for an immediate refusal (or for an
 -- account that is not ready), and the request's style. A request that names pools has a JSON array besides: `order` or `even`,
 -- whether it waits at the first pool alone (1), and pools with lease requests: its targets in order, and alternative ones. That of a
--- sticky conversation has its key besides, and `1` if it prefers the target of the last turn. A request that prefers accounts has these
+-- sticky conversation has its keys besides, separated by spaces, and `1` if it prefers the target of the last turn. A request that prefers accounts has these
 -- after the two: each with its pool and `1` if it prefers the target too, in order.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
@@ -52,8 +52,8 @@ end
 
 local last_pool
 if ARGV[10] then
-  local at, pool_name, account = string.match(call('HGET', K .. 'sticky', ARGV[10]) or '', '^(%S+) (%S+) (%S+)$')
-  if at and now - tonumber(at) < STICKY then
+  local _, pool_name, account = sticky_of(ARGV[10])
+  if account then
     preferred = account
     last_pool = ARGV[11] == '1' and pool_name
   end

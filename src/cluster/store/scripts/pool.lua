@@ -20,8 +20,8 @@ local NEVER_GIVEN, BEHIND_ALL = -2 ^ 40, 2 ^ 50
 local ALIVE, DEAF = 5000, 2000
 -- The least time for nodes to return to a server, and the distance of its new numbers from those that its data may lack.
 local RETURN, DISTANCE = 1500, 2 ^ 20
--- Conversations that are known, and how long after their last turn.
-local CONVERSATIONS, STICKY = 10000, 3600000
+-- Conversations that are known, and the longest that one is kept after its last turn.
+local CONVERSATIONS, STICKY = 10000, 86400000
 
 local now = tonumber(ARGV[1])
 if now == nil then
@@ -222,6 +222,15 @@ local function pick(p, lease_request)
   end
   if in_rotation(p) > ready then return nil end
   return spare[1]
+end
+
+-- Of conversations that a request may belong to, the first that is warm: until when, and its pool and account.
+local function sticky_of(keys)
+  for key in string.gmatch(keys or '', '%S+') do
+    local till, pool_name, account = string.match(call('HGET', K .. 'sticky', key) or '', '^(%S+) (%S+) (%S+)$')
+    if till and now < tonumber(till) then return till, pool_name, account end
+  end
+  return nil
 end
 
 -- Whether a pool has a slot for a request now, and its account.

@@ -2,9 +2,10 @@
 -- (`cooling.lua`). `unclean` is `1` if sessions were created that must be deleted once no node has a lease on the account; the
 -- reply then assigns the deletion to this node. If it is empty, this node cannot delete and leaves that to the next lease. A
 -- report about the upstream adds the delay of the cooling that it begins, `back` or nothing to the reply. The last argument of an
--- answered turn of a sticky conversation is `sticky`, whether the conversation was answered before (1), and its key; the reply then
+-- answered turn of a sticky conversation is `sticky`, whether the conversation was answered before (1), the milliseconds for which it prefers its account, and its keys; the reply then
 -- ends with `hit`, `move` or nothing.
-local continued, conversation = string.match(ARGV[#ARGV], '^sticky (%d) (%S+)$')
+local continued, lifetime, conversations = string.match(ARGV[#ARGV], '^sticky (%d) (%d+) (.+)$')
+local conversation = conversations and string.match(conversations, '^%S+')
 if conversation then table.remove(ARGV) end
 reap()
 if not is_attached() then return finish({ 'lost' }) end
@@ -29,9 +30,9 @@ if was == 'unknown' and unclean ~= '' and ARGV[6] ~= '' and
   call('HGET', pool_of(ARGV[6]).k .. 'cleaning', ARGV[6]) == me then clean = ARGV[6] end
 local met = ''
 if conversation and was == 'granted' and account ~= '' then
-  local at, last = string.match(call('HGET', K .. 'sticky', conversation) or '', '^(%S+) %S+ (%S+)$')
-  if continued == '1' and at and now - tonumber(at) < STICKY then met = last == account and 'hit' or 'move' end
-  call('HSET', K .. 'sticky', conversation, int(now) .. ' ' .. p.name .. ' ' .. account)
+  local _, _, last = sticky_of(conversations)
+  if continued == '1' and last then met = last == account and 'hit' or 'move' end
+  call('HSET', K .. 'sticky', conversation, int(now + tonumber(lifetime)) .. ' ' .. p.name .. ' ' .. account)
   call('ZADD', K .. 'sticky:used', now, conversation)
   if call('ZCARD', K .. 'sticky:used') > CONVERSATIONS then
     call('HDEL', K .. 'sticky', call('ZPOPMIN', K .. 'sticky:used')[1])

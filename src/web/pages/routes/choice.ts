@@ -41,7 +41,7 @@ export const partsOf = (target: string, route: string): { readonly upstream: str
 }
 
 /** A route without targets, with the defaults. */
-export const plainRoute: Route = { targets: [], wait: 0, also_on: [], spread: "order", sticky: false }
+export const plainRoute: Route = { targets: [], wait: 0, also_on: [], spread: "order", sticky: "auto" }
 
 const hindranceOf = (
   upstream: UpstreamItem | undefined,

@@ -1,0 +1,57 @@
+/**
+ * Which conversations prefer the account that answered them last: those whose server keeps their prompt warm, for as long as it does.
+ */
+import type { Stickiness } from "../accounts/Lease.ts"
+import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
+import { isServer } from "../domain/protocols.ts"
+import type { CompletionInput } from "./CompletionInput.ts"
+import { conversationKey, isContinued, sessionKey } from "./conversationKey.ts"
+
+/** Milliseconds that a server keeps a prompt after its last use. Source: the vendors' documents on prompt caching. */
+const lifetimeIn = ({ driver, prompt_cache: { mark_ttl, ttl } }: UpstreamConfig): number =>
+  1000 * (ttl ?? (driver === "messages" && mark_ttl === "5m" ? 300 : 3_600))
+
+/** The names of the upstreams that have a choice of accounts, for each configuration. */
+const pooled = new WeakMap<GatewayConfig["accounts"], ReadonlySet<string>>()
+
+const pooledIn = ({ accounts }: GatewayConfig): ReadonlySet<string> => {
+  const known = pooled.get(accounts)
+  if (known !== undefined) return known
+  const [once, several] = [new Set<string>(), new Set<string>()]
+  for (const { disabled, upstream } of accounts) {
+    if (disabled) continue
+    if (once.has(upstream)) several.add(upstream)
+    else once.add(upstream)
+  }
+  pooled.set(accounts, several)
+  return several
+}
+
+/**
+ * By what a conversation is known: the session and the agent that its client names, the session, the agent's parent, or else its beginning.
+ * `undefined` where nothing is preferred, or there is nothing to choose from.
+ */
+export const stickinessOf = (
+  { caller: { owner }, config, conversation, model: { options, targets }, request: { identity } }: CompletionInput
+): Stickiness | undefined => {
+  const sticky = options.sticky ?? config.runtime.sticky
+  const lifetimeOf = (name: string): number => {
+    const upstream = config.upstreams.get(name)
+    return upstream === undefined || sticky === false || (sticky === "auto" && !isServer(upstream.driver))
+      ? 0
+      : lifetimeIn(upstream)
+  }
+  const hasChoice = targets.length > 1 || targets.some(({ upstream }) => pooledIn(config).has(upstream))
+  if (!hasChoice || !targets.some(({ upstream }) => lifetimeOf(upstream) > 0)) return undefined
+  const how = { lifetimeOf, prefersTarget: sticky === "target" }
+  const session = identity?.session
+  if (identity === undefined || session === undefined) {
+    return { ...how, keys: [conversationKey(owner, conversation)], isContinued: isContinued(conversation) }
+  }
+  const { agent, parent } = identity
+  const further = agent === undefined ? [] : [
+    sessionKey(owner, session),
+    ...(parent === undefined ? [] : [sessionKey(owner, session, parent)])
+  ]
+  return { ...how, keys: [sessionKey(owner, session, agent), ...further], isContinued: true }
+}
