@@ -104,6 +104,8 @@ export interface UpstreamConfig {
   readonly whole_replies: "whole" | "streamed"
   /** Who compacts conversations of the Responses API; absent for `auto`. */
   readonly compaction?: "auto" | "server" | "gateway"
+  /** Which cost counts where the server tells its own; absent for the server's. */
+  readonly bill?: "server" | "prices"
   readonly enabled: boolean
   /** Seconds. */
   readonly timeouts: typeof Groups.UpstreamEntry.Type["timeouts"]

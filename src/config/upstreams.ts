@@ -272,6 +272,7 @@ const toUpstream = (
     history_reasoning: entry.history_reasoning,
     fields: entry.fields,
     whole_replies: entry.whole_replies,
+    ...entry.bill === undefined ? {} : { bill: entry.bill },
     enabled: entry.enabled,
     timeouts: { connect, first_byte, silence },
     headers: toHeaders(entry.headers, `${place}.headers`, outside.variables, faults),

@@ -14,6 +14,7 @@ import {
   costsOf,
   dimensionNames,
   dimensionsOf,
+  laterMeasuresOf,
   measureNames,
   measuresOf,
   type Sums,
@@ -79,6 +80,8 @@ export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
     reasoningTokens: small,
     cachedTokens: small,
     cost: fc.option(costs, { nil: undefined }),
+    wasted: fc.option(costs, { nil: undefined }),
+    cacheWriteTokens: fc.option(small, { nil: undefined }),
     estimated: fc.boolean(),
     toolCalls: small,
     attempts: small,
@@ -110,6 +113,7 @@ export const queries = (days: number): fc.Arbitrary<UsageQuery> =>
 const shown = (sums: Sums) => ({
   ...measuresOf(sums),
   ...costsOf(sums),
+  ...laterMeasuresOf(sums),
   errors: Object.fromEntries([...(sums.errors ?? [])].sort(([a], [b]) => a < b ? -1 : 1))
 })
 
@@ -148,6 +152,10 @@ const measured = (requests: ReadonlyArray<UsageEntry>): PlainMeasures => {
     upstream_ms: sum(({ upstream }) => upstream),
     duration_ms: sum(({ duration }) => duration),
     cost: formatDecimal(costOf(requests)),
+    cache_write_tokens: sum(({ cacheWriteTokens = 0 }) => cacheWriteTokens),
+    wasted_cost: formatDecimal(
+      requests.reduce((sum, { cost, counted, wasted = 0n }) => counted && cost !== undefined ? sum + wasted : sum, 0n)
+    ),
     unpriced_requests: count(({ cost, counted }) => counted && cost === undefined),
     errors: Object.fromEntries(codes.map((code) => [code, codes.filter((each) => each === code).length]))
   }

@@ -274,7 +274,21 @@ const priceFields: Readonly<Record<string, string>> = {
   input: "输入（每百万）",
   cached_input: "缓存（每百万）",
   output: "输出（每百万）",
-  per_request: "每个请求"
+  per_request: "每个请求",
+  cache_write: "缓存写入 5 分钟（每百万）",
+  cache_write_1h: "缓存写入 1 小时（每百万）",
+  reasoning: "推理（每百万）",
+  audio_input: "音频输入（每百万）",
+  audio_cached_input: "音频缓存（每百万）",
+  audio_output: "音频输出（每百万）",
+  image_input: "图片输入（每百万）",
+  image_output: "图片输出（每百万）",
+  per_image: "每张图片",
+  per_input_image: "每张输入图片",
+  per_second: "每秒",
+  per_character: "每个字符",
+  per_query: "每次查询",
+  per_page: "每页"
 }
 
 /** Names of the fields of a route, and of choices. */
@@ -911,6 +925,7 @@ export const zh: Texts = {
     unused: "没有对应模型的价格",
     moreUnused: (n) => `另有 ${separated(n)} 个价格未显示。`,
     hint: "小数，最多 9 位小数。空字段将被省略。",
+    dated: "该条目按日期定价，只能在配置文件中修改。",
     hintDelete: "小数，最多 9 位小数。全部留空则删除该价格。",
     noPrice: "至少需要一个价格。",
     saved: (name) => `${name} 的价格已更改。`,

@@ -64,6 +64,7 @@ const recordOf = (frames: number): RequestRecord => ({
     finish: null
   },
   upstream_reply: null,
+  bill: null,
   tries: [{
     upstream: "default",
     model: "upstream-chat",
@@ -72,7 +73,8 @@ const recordOf = (frames: number): RequestRecord => ({
     status: null,
     queued_ms: 0,
     began_ms: 0,
-    took_ms: 1
+    took_ms: 1,
+    cost: null
   }],
   error_message: null,
   fault: null,

@@ -288,7 +288,8 @@ export const streamed = {
       status: 429,
       queued_ms: 40,
       began_ms: 40,
-      took_ms: 210
+      took_ms: 210,
+      cost: null
     },
     {
       upstream: "default",
@@ -298,7 +299,8 @@ export const streamed = {
       status: null,
       queued_ms: 24,
       began_ms: 274,
-      took_ms: 538
+      took_ms: 538,
+      cost: null
     }
   ],
   upstream: [{
@@ -356,7 +358,8 @@ export const failed = {
     status: null,
     queued_ms: 2,
     began_ms: 2 + index * 500,
-    took_ms: 420
+    took_ms: 420,
+    cost: null
   })),
   upstream: [],
   upstream_reply: null,
