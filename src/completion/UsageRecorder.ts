@@ -70,9 +70,8 @@ const settledCost = (stats: RequestStats, { currency, now, prices, upstreams }: 
     let cost: bigint | null = billed.length > 0 || priceOfLast(prices, now, target, model) !== undefined ? 0n : null
     for (const each of billed) {
       const price = priceOf(prices, now, each.upstream, each.model, stats.model)
-      const bill = billOf(price, each.usage, { currency, preferred: upstreams.get(each.upstream)?.bill })
-      // Without any prices there is nothing to miss.
-      each.bill = isUnpriced(prices) ? { ...bill, unpriced: [] } : bill
+      const preferred = upstreams.get(each.upstream)?.bill
+      each.bill = billOf(price, each.usage, { currency, preferred, isUnpriced: isUnpriced(prices) })
       cost = cost === null || each.bill.cost === undefined ? null : cost + each.bill.cost
     }
     stats.cost = cost

@@ -152,6 +152,9 @@ export interface Bill {
 
 const nothing: ReadonlyArray<Unpriced> = []
 
+/** The bill of a try without any configured prices, of which none is missed. */
+const noBill: Bill = { cost: undefined, source: "prices", price: undefined, unpriced: nothing }
+
 /**
  * The bill of a try. The server's own cost wins, because the server invoices it, unless `preferred` says `prices`. A currency other than that
  * of the server's cost, US dollars, makes the prices the only ones.
@@ -159,15 +162,18 @@ const nothing: ReadonlyArray<Unpriced> = []
 export const billOf = (
   price: Price | undefined,
   usage: Usage,
-  { currency = "USD", preferred }: {
+  { currency = "USD", isUnpriced = false, preferred }: {
     readonly currency?: string | undefined
     readonly preferred?: BillSource | undefined
+    /** There are no configured prices at all. */
+    readonly isUnpriced?: boolean
   }
 ): Bill => {
   const byServer = currency === "USD" ? usage.details?.serverCost : undefined
   if (byServer !== undefined && (price === undefined || preferred !== "prices")) {
     return { cost: byServer, source: "server", price, unpriced: nothing }
   }
+  if (isUnpriced) return noBill
   let unpriced: Array<Unpriced> | undefined
   const missing = (unit: string, amount: number) => {
     unpriced ??= []
