@@ -263,6 +263,7 @@ export const streamed = {
   duration_ms: 1_620,
   usage: { prompt_tokens: 31, completion_tokens: 17, reasoning_tokens: 0 },
   fault: null,
+  bill: null,
   error_message: null,
   request: {
     method: "POST",
@@ -343,6 +344,7 @@ export const failed = {
   outcome: "failed",
   status: 503,
   error: "upstream_empty_output",
+  bill: null,
   error_message: "The upstream's reply was empty.",
   fault: "upstream",
   finish: null,
@@ -431,6 +433,9 @@ const measures = (requestCount: number, seed: number) => {
     duration_ms: requestCount * 2_400,
     cost: `${(requestCount * 13) % 97}.${String(100 + (requestCount % 900))}`,
     unpriced_requests: 0,
+    cache_write_tokens: 0,
+    wasted_cost: "0",
+    prompt_cache_hit_rate: null,
     errors: failedCount === 0 ? {} : { upstream_empty_output: failedCount }
   }
 }

@@ -14,6 +14,7 @@ import { useTexts } from "../../state/preferences.ts"
 import { choose, useQuery } from "../../state/route.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import {
+  bareOf,
   isDated,
   namesFor,
   type Price,
@@ -114,9 +115,9 @@ const ModelTable = ({ onEdit, prices, targets, units }: Units & {
   const { common, models: t } = useTexts()
   const { missing = "", page: asked = "1", q = "" } = useQuery()
   const page = Math.max(1, Math.trunc(Number(asked)) || 1)
-  const lacking = targets.filter((target) => target.missing.length > 0).length
+  const lacking = targets.filter((target) => bareOf(target).length > 0).length
   const found = targets.filter(matches(q.toLowerCase()))
-    .filter((target) => missing === "" || target.missing.length > 0)
+    .filter((target) => missing === "" || bareOf(target).length > 0)
   const pages = Math.max(1, Math.ceil(found.length / pageSize))
   return (
     <>
@@ -147,7 +148,7 @@ const ModelTable = ({ onEdit, prices, targets, units }: Units & {
             <PriceCells
               units={units}
               price={target.price === null ? undefined : prices[target.price]}
-              missing={target.missing}
+              missing={bareOf(target)}
             />
             <td class="tools">
               <RowButton
