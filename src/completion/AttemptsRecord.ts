@@ -8,7 +8,14 @@ import { type Classification, isOfUpstream } from "../domain/classifyUpstreamFai
 import type { Target } from "../domain/routes.ts"
 import type { RequestRecord } from "../recordings/RequestRecord.ts"
 import type { Request } from "./Request.ts"
-import { noteFailure, type RecordedTry, type RequestStats, type TokensSoFar } from "./RequestStats.ts"
+import {
+  addBilled,
+  type AnsweringTarget,
+  noteFailure,
+  type RecordedTry,
+  type RequestStats,
+  type TokensSoFar
+} from "./RequestStats.ts"
 
 /** Counts a failure of the account or its upstream. */
 export const countFailure = (lease: Lease, failure: Classification): void => {
@@ -31,6 +38,7 @@ export class AttemptsRecord {
   /** The try that runs, and its start. */
   #current: RecordedTry | undefined
   #began = 0
+  #target: AnsweringTarget | undefined
   /** The attempts of the request's earlier replies. */
   readonly #before: number
 
@@ -96,6 +104,8 @@ export class AttemptsRecord {
     if (counts !== undefined) stats[counts]++
     stats.upstreamCalled = true
     stats.serverLimits = undefined
+    stats.answered = false
+    this.#target = { upstream: target.upstream, model: target.model.id }
     this.#began = began
     this.#current = this.#recorded(lease, target)
     lease.times.began(lease.upstream)
@@ -119,6 +129,7 @@ export class AttemptsRecord {
   answered(lease: Lease): void {
     const first = (this.#stats.firstEventAt ?? this.#deadlines.now()) - this.#began
     lease.times.answered(lease.upstream, first)
+    this.#stats.answered = true
     if (this.#current !== undefined) this.#current.took = first
   }
 
@@ -138,15 +149,17 @@ export class AttemptsRecord {
     if (isUnsent) this.#stats.soFar = this.#unanswered
   }
 
-  /** Keeps the tokens of a failed attempt without its reply. The attempt is closed. */
+  /** Keeps the tokens of a failed attempt without its reply, which are charged. The attempt is closed. */
   keepTokens(): void {
-    const { soFar, target } = this.#stats
+    const stats = this.#stats
+    const { soFar } = stats
     const usage = soFar?.usage()
     const isEstimated = soFar?.estimated() ?? true
+    if (usage !== undefined && soFar?.isBilled !== true) addBilled(stats, usage, true, this.#target)
     this.#unanswered = usage === undefined
       ? undefined
-      : { usage: () => usage, estimated: () => isEstimated, target: soFar?.target ?? target }
-    this.#stats.soFar = this.#unanswered
+      : { usage: () => usage, estimated: () => isEstimated, isBilled: true }
+    stats.soFar = this.#unanswered
   }
 
   #recorded(lease: Lease, { model, upstream }: Target): RecordedTry | undefined {

@@ -5,9 +5,11 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Tracer from "effect/Tracer"
+import type { Bill } from "../domain/bill.ts"
 import type { ShownIdentity } from "../domain/clientIdentity.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
+import { upstreamNamed } from "../domain/upstreamNames.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
 import { none } from "../usage/UsageEntry.ts"
 
@@ -27,8 +29,21 @@ export interface TokensSoFar {
   readonly estimated: () => boolean
   /** True if the upstream has reported the prompt's tokens. */
   readonly promptReported?: () => boolean
-  /** The target that they were sent to, if another one was tried since. */
-  readonly target?: AnsweringTarget | undefined
+  /** True if they are those of a try that `billed` has. */
+  readonly isBilled?: boolean
+}
+
+/** What a try used, which the upstream charges. */
+export interface BilledTry extends AnsweringTarget {
+  /** The hash of the account; `undefined` without one. */
+  readonly account: string | undefined
+  readonly usage: Usage
+  /** The caller saw nothing of it. */
+  readonly isWasted: boolean
+  /** The try as it is recorded. */
+  readonly recorded: RecordedTry | undefined
+  /** Set when the request is settled. */
+  bill: Bill | undefined
 }
 
 /** Why a try failed, with its target as `upstream/model` where there are several. */
@@ -95,7 +110,11 @@ export interface RequestStats {
   usage: Usage | undefined
   /** The usage of an earlier reply of the same request; added to `usage` at its end. */
   usageBefore: Usage | undefined
-  /** The cost of `usage` as an amount of 10^-9, from the first time that it is asked for; `null` without a price. */
+  /** The last try has begun its reply. */
+  answered: boolean
+  /** The tries that are charged, in order; the last one is added when the request is settled. */
+  billed: Array<BilledTry> | undefined
+  /** The cost of all tries as an amount of 10^-9, from the first time that it is asked for; `null` without a price. */
   cost: bigint | null | undefined
   /** The tokens that count unless `usage` becomes known. */
   soFar: TokensSoFar | undefined
@@ -122,8 +141,25 @@ export interface RequestStats {
   ignoredMore: number
 }
 
+/**
+ * Notes that the upstream charges a try. A request has as many as it has tries, and one more for each turn that is asked again. `target` and
+ * `account` are those of the last try unless given.
+ */
+export const addBilled = (
+  stats: RequestStats,
+  usage: Usage,
+  isWasted: boolean,
+  target: AnsweringTarget = stats.target ?? { upstream: upstreamNamed(undefined), model: stats.model ?? none }
+): void => {
+  const { upstream, model } = target
+  const billed = stats.billed ??= []
+  const recorded = stats.tries?.at(-1)
+  billed.push({ upstream, model, account: stats.accountHash, usage, isWasted, recorded, bill: undefined })
+}
+
 /** A whole reply is over, and another one of the same request follows. */
 export const startsNextReply = (stats: RequestStats): void => {
+  if (stats.usage !== undefined) addBilled(stats, stats.usage, false)
   stats.usageBefore = stats.usage
   stats.usage = undefined
   stats.soFar = undefined
@@ -159,6 +195,8 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   firstEventAt: undefined,
   usage: undefined,
   usageBefore: undefined,
+  answered: false,
+  billed: undefined,
   cost: undefined,
   soFar: undefined,
   finish: undefined,

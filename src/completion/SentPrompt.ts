@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import type { Usage } from "../domain/ReplyEvent.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
-import type { AnsweringTarget, RequestStats, TokensSoFar } from "./RequestStats.ts"
+import { addBilled, type AnsweringTarget, type RequestStats, type TokensSoFar } from "./RequestStats.ts"
 
 /** The usage of a request whose reply has no tokens. */
 export const promptUsage = (tokens: number): Usage => ({
@@ -41,8 +41,8 @@ class SentPrompt implements TokensSoFar {
     return true
   }
 
-  get target(): AnsweringTarget | undefined {
-    return this.#budget.isSent ? undefined : this.#before?.target
+  get isBilled(): boolean {
+    return !this.#budget.isSent && this.#before?.isBilled === true
   }
 }
 
@@ -53,6 +53,22 @@ export const countPrompt = (
   promptTokens: () => number
 ): void => {
   stats.soFar = new SentPrompt(budget, promptTokens, stats.soFar)
+}
+
+/** A turn is over and is asked again: the server charges it, and the caller sees nothing of it. */
+export const asksAgain = (
+  stats: RequestStats,
+  budget: Pick<RequestBudget, "isSent">,
+  target: AnsweringTarget,
+  promptTokens: () => number
+): void => {
+  const usage = stats.soFar?.usage()
+  if (usage !== undefined) {
+    addBilled(stats, usage, true, target)
+    stats.soFar = { usage: () => usage, estimated: () => true, isBilled: true }
+  }
+  budget.isSent = false
+  countPrompt(stats, budget, promptTokens)
 }
 
 /**

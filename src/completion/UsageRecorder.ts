@@ -7,15 +7,19 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import { costOf, noPrices, priceOf, type PriceTable } from "../domain/prices.ts"
+import type { Pricing } from "../config/prices.ts"
+import { billOf } from "../domain/bill.ts"
+import { isUnpriced, noPrices, priceOf, type PriceTable } from "../domain/prices.ts"
 import type { Usage } from "../domain/ReplyEvent.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
 import type { Used } from "../usage/Admission.ts"
 import { RequestMinutes } from "../usage/RequestMinutes.ts"
-import { none, type Outcome, type UsageEntry } from "../usage/UsageEntry.ts"
+import { type CostElsewhere, none, type Outcome, type UsageEntry, type UsageTarget } from "../usage/UsageEntry.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
-import { outcomeOf, type RequestStats, targetOf } from "./RequestStats.ts"
+import { addBilled, type AnsweringTarget, outcomeOf, type RequestStats, targetOf } from "./RequestStats.ts"
+
+const unpriced = { currency: undefined, prices: noPrices, upstreams: new Map<string, never>() }
 
 const noTokens = { promptTokens: 0, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }
 
@@ -44,29 +48,67 @@ const tokensOf = (stats: RequestStats): Usage => {
 }
 
 /** It was answered 2xx, or the upstream got it and did not refuse it. */
-const isServed = ({ status = 0, usage }: RequestStats): boolean =>
+const isServed = ({ status = 0 }: RequestStats, usage: Usage | undefined): boolean =>
   (status >= 200 && status < 300) || usage !== undefined
 
+/** Adds what the last try used to the tries that are charged, unless they have it. */
+const addLast = (stats: RequestStats): void => {
+  const { soFar } = stats
+  if (stats.usage === undefined && soFar?.isBilled === true) return
+  const usage = stats.usage ?? soFar?.usage()
+  if (isServed(stats, usage)) addBilled(stats, usage ?? noTokens, stats.upstreamCalled && !stats.answered)
+}
+
 /**
- * The cost of a finished request with the prices of the target that served it; `undefined` without a price. Limits and history both
- * ask, and get the same cost. A request that no upstream served costs nothing.
+ * The cost of a finished request: the sum over the tries that are charged, each with the price of its target; `undefined` without a price.
+ * Limits and history both ask, and get the same cost. A request that no upstream served costs nothing.
  */
-const settledCost = (stats: RequestStats, prices: PriceTable): bigint | undefined => {
+const settledCost = (stats: RequestStats, { currency, now, prices, upstreams }: Pricing): bigint | undefined => {
   if (stats.cost === undefined) {
-    const usage = tokensOf(stats)
-    const { model = none, soFar } = stats
-    const target = soFar?.target ?? stats.target ?? { upstream: upstreamNamed(undefined), model }
-    const price = priceOf(prices, target.upstream, target.model, stats.model)
-    stats.cost = price === undefined ? null : isServed(stats) ? costOf(price, usage) : 0n
+    addLast(stats)
+    const { billed = [], model = none, target } = stats
+    let cost: bigint | null = billed.length > 0 || priceOfLast(prices, now, target, model) !== undefined ? 0n : null
+    for (const each of billed) {
+      const price = priceOf(prices, now, each.upstream, each.model, stats.model)
+      const preferred = upstreams.get(each.upstream)?.bill
+      each.bill = billOf(price, each.usage, { currency, preferred, isUnpriced: isUnpriced(prices) })
+      cost = cost === null || each.bill.cost === undefined ? null : cost + each.bill.cost
+    }
+    stats.cost = cost
   }
   return stats.cost ?? undefined
 }
 
+const priceOfLast = (prices: PriceTable, now: number, target: AnsweringTarget | undefined, model: string) =>
+  priceOf(prices, now, target?.upstream ?? upstreamNamed(undefined), target?.model ?? model, model)
+
 /** What a finished request has used of its key's limits. */
-export const usedBy = (stats: RequestStats, prices: PriceTable): Used => {
-  const { completionTokens, promptTokens } = tokensOf(stats)
+export const usedBy = (stats: RequestStats, pricing: Pricing): Used => {
   const counted = counts(stats)
-  return { counted, tokens: promptTokens + completionTokens, cost: counted ? settledCost(stats, prices) : undefined }
+  const cost = counted ? settledCost(stats, pricing) : undefined
+  const { completionTokens, promptTokens } = tokensOf(stats)
+  return { counted, tokens: promptTokens + completionTokens, cost }
+}
+
+/** The costs that another account or target than the last one charges, and what of the rest the caller saw nothing of. */
+const costsElsewhere = (stats: RequestStats, answerer: UsageTarget | undefined) => {
+  const elsewhere: Array<CostElsewhere> = []
+  let wasted = 0n
+  for (const { account = none, bill, isWasted, model, upstream } of stats.billed ?? []) {
+    const cost = bill?.cost ?? 0n
+    const target = `${upstream}/${model}`
+    const isHere = account === (stats.accountHash ?? none) && (answerer === undefined || answerer.target === target)
+    if (isHere) wasted += isWasted ? cost : 0n
+    else if (cost > 0n) {
+      elsewhere.push({
+        account,
+        answerer: answerer && { upstream, target },
+        cost,
+        wasted: isWasted ? cost : 0n
+      })
+    }
+  }
+  return { elsewhere, wasted }
 }
 
 /** The history entry of a finished request; `at` is its start in Unix milliseconds, `duration` is in milliseconds. */
@@ -75,26 +117,30 @@ const usageEntry = (
   at: number,
   duration: number,
   showsUpstreams: boolean,
-  prices: PriceTable
+  pricing: Pricing
 ): UsageEntry => {
-  const usage = tokensOf(stats)
   const counted = counts(stats)
+  const cost = counted ? settledCost(stats, pricing) : undefined
+  const usage = tokensOf(stats)
+  const answerer = showsUpstreams
+    ? { upstream: stats.target?.upstream ?? none, target: targetOf(stats) ?? none }
+    : undefined
   return {
     at: stats.admittedAt ?? at,
     key: stats.key,
     model: stats.model ?? none,
     account: stats.accountHash ?? none,
     style: stats.style ?? none,
-    answerer: showsUpstreams
-      ? { upstream: stats.target?.upstream ?? none, target: targetOf(stats) ?? none }
-      : undefined,
+    answerer,
     outcome: outcome(stats),
     counted,
     promptTokens: usage.promptTokens,
     completionTokens: usage.completionTokens,
     reasoningTokens: usage.reasoningTokens,
     cachedTokens: usage.cachedTokens,
-    cost: counted ? settledCost(stats, prices) : undefined,
+    cacheWriteTokens: usage.cacheWriteTokens,
+    cost,
+    ...(cost === undefined || cost === 0n ? {} : costsElsewhere(stats, answerer)),
     estimated: stats.soFar?.estimated() ?? true,
     toolCalls: stats.calls,
     attempts: stats.attempts,
@@ -129,7 +175,13 @@ export class UsageRecorder extends Context.Service<UsageRecorder, {
           const current = config?.now()
           const showsUpstreams = stats.target !== undefined || current?.route_table.showsUpstreams === true
           const now = clock.currentTimeMillisUnsafe()
-          const entry = usageEntry(stats, now - duration, duration, showsUpstreams, current?.prices ?? noPrices)
+          const pricing = current === undefined ? { ...unpriced, now } : {
+            currency: current.currency,
+            prices: current.prices,
+            upstreams: current.upstreams,
+            now
+          }
+          const entry = usageEntry(stats, now - duration, duration, showsUpstreams, pricing)
           store.add(entry)
           minutes.add(entry, stats, now)
           // A recording may keep the stats for long: they must not reference the reply's machines.

@@ -64,7 +64,7 @@ export const admitRequest = <A, E, R>(
   const notAllowed = limits.refuseModel(key, model) ??
     (chosenBy.length === 0 ? undefined : limits.refuseChoosing(key, model, chosenBy))
   if (notAllowed !== undefined) return Effect.fail(notAllowed)
-  const used = () => usedBy(stats, limits.prices())
+  const used = () => usedBy(stats, limits.pricing())
   if (promptTokens === undefined) stats.cost = 0n
   const share = promptTokens === undefined ? free : { model, promptTokens }
   return Effect.matchEffect(limits.admit({ key, ...share, used, entered }), {

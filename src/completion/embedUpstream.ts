@@ -103,7 +103,8 @@ export const embedUpstream = (
           callerHeaders: request.callerHeaders
         }),
         (reply) => {
-          if (reply.tokens !== undefined) stats.usage = promptUsage(reply.tokens)
+          const { details, tokens } = reply
+          if (tokens !== undefined) stats.usage = { ...promptUsage(tokens), details }
           return reply
         }
       ),

@@ -70,7 +70,8 @@ const mergeUsage = (before: PartialUsage, more: PartialUsage): PartialUsage => (
   completionTokens: count(more.completionTokens) ?? before.completionTokens,
   reasoningTokens: count(more.reasoningTokens) ?? before.reasoningTokens,
   cachedTokens: count(more.cachedTokens) ?? before.cachedTokens,
-  cacheWriteTokens: count(more.cacheWriteTokens) ?? before.cacheWriteTokens
+  cacheWriteTokens: count(more.cacheWriteTokens) ?? before.cacheWriteTokens,
+  details: more.details ?? before.details
 })
 
 class ReplyFinisher implements FinishMachine {
@@ -170,10 +171,11 @@ class ReplyFinisher implements FinishMachine {
       reasoningTokens: Math.min(reasoningTokens, completionTokens),
       cachedTokens
     }
-    const { cacheWriteTokens } = this.#reported
-    return cacheWriteTokens === undefined
+    const { cacheWriteTokens, details } = this.#reported
+    const written = cacheWriteTokens === undefined
       ? usage
       : { ...usage, cacheWriteTokens: Math.min(cacheWriteTokens, promptTokens - cachedTokens) }
+    return details === undefined ? written : { ...written, details }
   }
   /** Something is shown now: what waited for it comes before it. */
   #show(out: Array<ReplyEvent>): void {

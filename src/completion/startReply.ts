@@ -30,6 +30,7 @@ import type { Driver } from "../upstream/Upstream.ts"
 import { assembleReply, isTurnDone, Turn } from "./assembleReply.ts"
 import type { Request } from "./Request.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
+import { asksAgain } from "./SentPrompt.ts"
 import { demandsCall, judgesChoice, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
 import { forDriver } from "./unsentFields.ts"
 
@@ -216,13 +217,16 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
       Stream.concat(turn.events, Stream.suspend(() => policy.violated() ? next() : Stream.empty))
     return Effect.map(start(conversation, false), (first) => {
       let { isOver } = first.turn
-      const second = () =>
-        Stream.unwrap(
+      const { budget, model: { id: model }, request: { stats } } = input
+      const second = () => {
+        asksAgain(stats, budget, { upstream: lease.upstream, model }, () => estimateConversation(conversation))
+        return Stream.unwrap(
           Effect.map(Scope.provide(start(withReminder(conversation), true), scope), (second) => {
             isOver = second.turn.isOver
             return withNext(second, () => Stream.fail(violation(conversation)))
           })
         )
+      }
       return { id: first.turn.id, events: withNext(first, second), isOver: () => isOver() }
     })
   }

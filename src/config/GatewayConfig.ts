@@ -106,6 +106,8 @@ export interface UpstreamConfig {
   readonly prompt_cache: typeof Groups.UpstreamEntry.Type["prompt_cache"]
   /** Who compacts conversations of the Responses API; absent for `auto`. */
   readonly compaction?: "auto" | "server" | "gateway"
+  /** Which cost counts where the server tells its own; absent for the server's. */
+  readonly bill?: "server" | "prices"
   readonly enabled: boolean
   /** Seconds. */
   readonly timeouts: typeof Groups.UpstreamEntry.Type["timeouts"]

@@ -14,6 +14,7 @@ import { type LimitRange, limitRanges } from "../domain/limits.ts"
 import { alsoOnNames } from "../domain/nextTry.ts"
 import { driverNames, protocolNames } from "../domain/protocols.ts"
 import { parseTimestamp } from "../domain/time.ts"
+import type { PieceUnit, TokenUnit } from "../domain/units.ts"
 import { parseStoredPassword } from "./storedPassword.ts"
 
 const text = Schema.String.annotate({ message: "must be a string" })
@@ -152,15 +153,102 @@ export const mostPrices = 20_000
 
 const price = (description: string) => Schema.optionalKey(described(decimal(0, 1_000_000_000), description))
 
-/** The price of a model, whose name is its key in `prices`. */
-export const PriceEntry = group({
+/** Prices of units: of a million tokens, or of one piece. */
+const unitPrices = {
   input: price("Price of a million tokens of prompts."),
   cached_input: price("Price of a million cached tokens of prompts. Unset: `input`."),
   output: price("Price of a million tokens of replies."),
-  per_request: price("Price of each request.")
-}).check(
-  Schema.makeFilter((entry) => Object.keys(entry).length === 0 ? "must have at least one price" : undefined)
+  per_request: price("Price of each request."),
+  cache_write: price("Price of a million tokens that the cache keeps for five minutes. Unset: `input`."),
+  cache_write_1h: price(
+    "Price of a million tokens that the cache keeps for an hour. Unset: `cache_write`, then `input`."
+  ),
+  reasoning: price("Price of a million tokens of reasoning. Unset: `output`."),
+  audio_input: price("Price of a million tokens of sound in prompts. Unset: `input`."),
+  audio_cached_input: price(
+    "Price of a million cached tokens of sound. Unset: `cached_input`, then `audio_input`, then `input`."
+  ),
+  audio_output: price("Price of a million tokens of sound in replies. Unset: `output`."),
+  image_input: price("Price of a million tokens of pictures in prompts. Unset: `input`."),
+  image_output: price("Price of a million tokens of pictures in replies. Unset: `output`."),
+  per_image: price("Price of each picture that is made."),
+  per_input_image: price("Price of each picture of a prompt, for a server that counts them."),
+  per_second: price("Price of each second of sound."),
+  per_character: price("Price of each character that is spoken."),
+  per_query: price("Price of each search unit of a rerank."),
+  per_page: price("Price of each page, for a server that counts them.")
+} satisfies { readonly [Unit in TokenUnit | PieceUnit]: unknown }
+
+/** Maximum numbers of names within a price, and of steps and dated prices in a list. */
+const [mostNames, mostSteps] = [64, 16]
+
+/** The fields of a price that have fields of their own. Forms do not show them. */
+const namedDecimals = (what: string, minimum: number) =>
+  Schema.Record(Schema.String, decimal(minimum, 1_000_000_000)).annotate({ message: "must be an object" }).check(
+    Schema.isMaxProperties(mostNames, { message: `must have at most ${mostNames} ${what}` })
+  )
+
+const levelPrices = { ...unitPrices, per_tool_call: Schema.optionalKey(namedDecimals("tools", 0)) }
+
+const hasPrice = Schema.makeFilter((entry: object) =>
+  Object.keys(entry).some((name) => Object.hasOwn(levelPrices, name) || name === "above" || name === "tiers")
+    ? undefined
+    : "must have at least one price"
 )
+
+/** Prices of requests whose prompt exceeds so many tokens. */
+const PriceStep = group({ tokens: integer(1, 1_000_000_000), ...levelPrices })
+
+const above = Schema.optionalKey(
+  Schema.Array(PriceStep).annotate({ message: "must be an array of steps" }).check(
+    Schema.isMaxLength(mostSteps, { message: `must have at most ${mostSteps} steps` }),
+    Schema.makeFilter((steps) =>
+      new Set(steps.map(({ tokens }) => tokens)).size < steps.length
+        ? "must name each number of tokens once"
+        : undefined
+    )
+  )
+)
+
+/** The day or time from which a price counts, in Unix milliseconds; `undefined` for another text. */
+export const priceStart = (from: string): number | undefined =>
+  parseTimestamp(/^\d{4}-\d{2}-\d{2}$/.test(from) ? `${from}T00:00:00Z` : from)
+
+/** The price of a model, whose name is its key in `prices`. */
+export const PriceEntry = group({
+  ...levelPrices,
+  from: Schema.optionalKey(
+    text.check(
+      Schema.makeFilter((from) =>
+        priceStart(from) === undefined
+          ? "must be a day, such as 2027-01-31, or an RFC 3339 time with its zone"
+          : undefined
+      )
+    )
+  ),
+  above,
+  tiers: Schema.optionalKey(
+    Schema.Record(Schema.String, group({ ...levelPrices, above }).check(hasPrice)).annotate({
+      message: "must be an object"
+    }).check(Schema.isMaxProperties(mostNames, { message: `must have at most ${mostNames} tiers` }))
+  ),
+  factors: Schema.optionalKey(
+    Schema.Record(Schema.String, namedDecimals("values", 0)).annotate({ message: "must be an object" }).check(
+      Schema.isMaxProperties(mostNames, { message: `must have at most ${mostNames} fields` })
+    )
+  )
+}).check(hasPrice)
+
+/** The prices of a model, each from a day or a time on. */
+export const DatedPrices = Schema.Array(PriceEntry).annotate({ message: "must be an object or an array of objects" })
+  .check(
+    Schema.isBetweenLength(1, mostSteps, { message: `must have 1 to ${mostSteps} prices` }),
+    Schema.makeFilter((entries) =>
+      new Set(entries.map(({ from }) => from === undefined ? undefined : priceStart(from))).size < entries.length
+        ? "must have each beginning once"
+        : undefined
+    )
+  )
 
 /** The currency of prices and costs. */
 export const Currency = text.check(
@@ -376,6 +464,12 @@ const sharedFields = {
       ...secret
     }),
     {}
+  ),
+  bill: Schema.optionalKey(
+    described(
+      oneOf(["server", "prices"]),
+      "Which cost counts where the server tells its own: the server's, or that by `prices`. Unset: the server's."
+    )
   ),
   credential_header: Schema.optionalKey(
     described(text, "Header that has an account's key as it stands. Unset: the one of the driver.")
@@ -809,8 +903,9 @@ export const ConfigDocument = Schema.Struct({
     })
   ),
   prices: optional(
-    Schema.Record(Schema.String, PriceEntry).annotate({
-      description: "Prices by model or `upstream/model`; `*` at the end of a name matches any ending."
+    Schema.Record(Schema.String, Schema.Union([PriceEntry, DatedPrices])).annotate({
+      description:
+        "Prices by model or `upstream/model`; `*` at the end of a name matches any ending. A list has prices by their dates."
     })
   ),
   currency: optional(described(Currency, "Currency of prices and costs: a code of three letters.")),

@@ -273,6 +273,7 @@ const toUpstream = (
     fields: entry.fields,
     whole_replies: entry.whole_replies,
     prompt_cache: entry.prompt_cache,
+    ...entry.bill === undefined ? {} : { bill: entry.bill },
     enabled: entry.enabled,
     timeouts: { connect, first_byte, silence },
     headers: toHeaders(entry.headers, `${place}.headers`, outside.variables, faults),

@@ -8,17 +8,10 @@
  */
 import type { JsonFields } from "./json.ts"
 import { type ExtraPlace, isContentPlace } from "./replyExtras.ts"
+import type { Usage } from "./units.ts"
 import type { FamilyName } from "./VendorFields.ts"
 
-/** Token counts of a finished reply; `completionTokens` includes `reasoningTokens`. */
-export interface Usage {
-  readonly promptTokens: number
-  readonly completionTokens: number
-  readonly reasoningTokens: number
-  readonly cachedTokens: number
-  /** Part of `promptTokens` that the upstream wrote to its cache, if it says so. */
-  readonly cacheWriteTokens?: number | undefined
-}
+export type { Usage }
 
 /** A piece of the model's reasoning trace. */
 export interface ReasoningDelta {

@@ -3,6 +3,7 @@
  */
 import type { JsonFields } from "./json.ts"
 import type { ExtraPlace } from "./replyExtras.ts"
+import type { UsageDetails } from "./units.ts"
 import type { FamilyName } from "./VendorFields.ts"
 
 /** The token counts that an upstream reported so far; absent counts are estimated by the completion service. */
@@ -15,6 +16,8 @@ export interface PartialUsage {
   readonly cachedTokens?: number | undefined
   /** Part of `promptTokens` that the upstream wrote to its cache. */
   readonly cacheWriteTokens?: number | undefined
+  /** What the bill knows beside plain tokens. */
+  readonly details?: UsageDetails | undefined
 }
 
 /** A piece of the reasoning trace. */

@@ -10,7 +10,9 @@
 export const nanosInUnit = 1_000_000_000
 
 const unit = BigInt(nanosInUnit)
-const decimals = 9
+
+/** The decimals of an amount. */
+export const decimalsOfAmounts = 9
 
 /** Bounds the digits and the exponent, and so the work of a conversion. */
 const form = /^(\d{1,40})(?:\.(\d{0,40}))?(?:e([+-]?\d{1,3}))?$/i
@@ -20,7 +22,7 @@ const scaled = (value: number | string, exponent: number) => {
   const [, whole = "", fraction = "", power = "0"] = form.exec(String(value).trim()) ?? []
   if (whole === "") return undefined
   const digits = BigInt(whole + fraction)
-  const shift = decimals + exponent + Number(power) - fraction.length
+  const shift = decimalsOfAmounts + exponent + Number(power) - fraction.length
   if (shift >= 0) return { amount: digits * 10n ** BigInt(shift), rest: 0n, divisor: 1n }
   const divisor = 10n ** BigInt(-shift)
   return { amount: digits / divisor, rest: digits % divisor, divisor }
@@ -38,11 +40,12 @@ export const roundDecimal = (value: number | string, exponent: number): bigint |
   return read && read.amount + (2n * read.rest >= read.divisor ? 1n : 0n)
 }
 
-/** Writes an amount without exponent and without trailing zeros: `12.5`, `0`. */
-export const formatDecimal = (amount: bigint): string => {
+/** Writes an amount, or an integer of other decimals, without exponent and without trailing zeros: `12.5`, `0`. */
+export const formatDecimal = (amount: bigint, decimals = decimalsOfAmounts): string => {
   const size = amount < 0n ? -amount : amount
-  const fraction = String(size % unit).padStart(decimals, "0").replace(/0+$/, "")
-  return `${amount < 0n ? "-" : ""}${size / unit}${fraction === "" ? "" : `.${fraction}`}`
+  const one = decimals === decimalsOfAmounts ? unit : 10n ** BigInt(decimals)
+  const fraction = String(size % one).padStart(decimals, "0").replace(/0+$/, "")
+  return `${amount < 0n ? "-" : ""}${size / one}${fraction === "" ? "" : `.${fraction}`}`
 }
 
 /** An amount of at least 0 as whole units and nanos. */

@@ -5,6 +5,7 @@
  */
 import * as Redacted from "effect/Redacted"
 import type { Account } from "../config/Account.ts"
+import type { Bill } from "../domain/bill.ts"
 import type { ShownIdentity } from "../domain/clientIdentity.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { UpstreamProtocol } from "../domain/protocols.ts"
@@ -45,6 +46,13 @@ export interface TryFacts extends RecordedTarget {
   readonly took: number | undefined
 }
 
+/** A try that is charged. */
+export interface BilledFacts {
+  readonly usage: Usage
+  readonly recorded: TryFacts | undefined
+  readonly bill: Bill | undefined
+}
+
 /** The stats of a request that its record shows, current while the request runs. Times are monotonic milliseconds. */
 export interface RequestFacts {
   /** The request id that the response carries. */
@@ -67,6 +75,8 @@ export interface RequestFacts {
   readonly queued: number
   readonly firstEventAt: number | undefined
   readonly usage: Usage | undefined
+  /** The tries that are charged, each with its bill once the request is over. */
+  readonly billed: ReadonlyArray<BilledFacts> | undefined
   readonly finish: FinishReason | undefined
   readonly status: number | undefined
   readonly error: string | undefined

@@ -13,6 +13,7 @@ import type { ServerFields } from "../domain/families/Family.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { JsonFields } from "../domain/json.ts"
 import type { UpstreamProtocol } from "../domain/protocols.ts"
+import type { UsageDetails } from "../domain/units.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { FamilyName } from "../domain/VendorFields.ts"
@@ -157,6 +158,8 @@ export interface EmbeddingsReply {
   readonly vectors: ReadonlyArray<ReadonlyArray<number>>
   /** Tokens of all inputs, if the upstream counts them. */
   readonly tokens: number | undefined
+  /** What the bill knows beside them. */
+  readonly details?: UsageDetails | undefined
 }
 
 /** A body that the server gets as it is. */

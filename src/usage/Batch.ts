@@ -4,7 +4,16 @@
  */
 import type { WindowName } from "../config/keyRecords.ts"
 import { isKeyId } from "../domain/identity.ts"
-import { addEntry, type Dimensions, dimensionsOf, type Sums, type UsageEntry, zero } from "./UsageEntry.ts"
+import {
+  addElsewhere,
+  addEntry,
+  type Dimensions,
+  dimensionsOf,
+  onlyTarget,
+  type Sums,
+  type UsageEntry,
+  zero
+} from "./UsageEntry.ts"
 import { dayLength, windowAt } from "./windows.ts"
 
 /** Sums of the requests that began within an hour, or a day once compacted, by all dimensions. */
@@ -126,17 +135,26 @@ export class Batch {
     return this.buckets.size === 0 && this.counts.size === 0 && this.lastUsed.size === 0
   }
 
-  /** Adds a request to the history. */
+  /** Adds a request to the history: to its own bucket, and its other costs to those of who charges them. */
   addBucket(entry: UsageEntry): void {
-    const { account, key, model, style, target, upstream } = dimensionsOf(entry)
-    const hour = windowAt("hour", entry.at).start
+    const { at, elsewhere, key, model, style } = entry
+    addEntry(this.#sums(at, dimensionsOf(entry)), entry)
+    for (const part of entry.counted ? elsewhere ?? [] : []) {
+      const { account, answerer = onlyTarget(model) } = part
+      addElsewhere(this.#sums(at, { account, key, model, style, ...answerer }), part)
+    }
+  }
+
+  /** The sums of the bucket of a time. */
+  #sums(at: number, { account, key, model, style, target, upstream }: Dimensions): Sums {
+    const hour = windowAt("hour", at).start
     const id = bucketId(hour, { account, key, model, style, target, upstream })
     let bucket = this.buckets.get(id)
     if (bucket === undefined) {
       bucket = { hour, key, model, account, style, upstream, target, sums: zero() }
       this.buckets.set(id, bucket)
     }
-    addEntry(bucket.sums, entry)
+    return bucket.sums
   }
 
   /** Adds a request to the counts of its key, if it counts for limits. */

@@ -15,9 +15,9 @@ import { Store } from "../cluster/store/Store.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyRecord } from "../config/keyRecords.ts"
+import type { Pricing } from "../config/prices.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
-import type { PriceTable } from "../domain/prices.ts"
 import { type AllowedRoutes, allowedRoutes, isAllowed, type Route } from "../domain/routes.ts"
 import {
   type Admitted,
@@ -57,7 +57,7 @@ const clockSlack = 60_000
 const maxLookUps = 10_000
 
 /** The rights of keys, which do not depend on where usage is counted. */
-const rightsOf = (config: ConfigStore["Service"]) => {
+const rightsOf = (config: ConfigStore["Service"], clock: Clock.Clock) => {
   const allowed = new WeakMap<KeyRecord, readonly [GatewayConfig["route_table"], AllowedRoutes]>()
 
   const modelsOf = (key: string): AllowedRoutes | undefined => {
@@ -79,7 +79,12 @@ const rightsOf = (config: ConfigStore["Service"]) => {
         return gatewayError("model_not_allowed", `This API key may not use the model "${route.id}"`, { param: "model" })
       }
       const current = config.now()
-      return refuseUnpriced(current, current.key_records.get(key)?.limits ?? noLimits, route)
+      return refuseUnpriced(
+        current,
+        current.key_records.get(key)?.limits ?? noLimits,
+        route,
+        clock.currentTimeMillisUnsafe()
+      )
     },
     limitsRunning: (key: string) =>
       isKeyId(key) && maxInFlight(config.now(), config.now().key_records.get(key)) !== undefined,
@@ -87,7 +92,10 @@ const rightsOf = (config: ConfigStore["Service"]) => {
       const current = config.now()
       return refuseChoosing(current, current.key_records.get(key), route, paths)
     },
-    prices: () => config.now().prices
+    pricing: () => {
+      const { currency, prices, upstreams } = config.now()
+      return { currency, prices, upstreams, now: clock.currentTimeMillisUnsafe() }
+    }
   }
 }
 
@@ -117,7 +125,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
    */
   readonly refuseChoosing: (key: string, route: Route, paths: ReadonlyArray<string>) => GatewayError | undefined
   /** The prices of now. */
-  readonly prices: () => PriceTable
+  readonly pricing: () => Pricing
   /** The usage of keys, in the order given. */
   readonly usageOf: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<KeyUsage>, GatewayError>
 }>()("model-gateway/usage/KeyLimits") {
@@ -195,7 +203,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       const now = advance(state)
       const most = maxInFlight(current, record)
       const isFull = most !== undefined && state.inFlight >= most
-      const share = isFull ? noShare : shareOf(current, checked, request)
+      const share = isFull ? noShare : shareOf(current, checked, request, now)
       const refusal = isFull || checked.length > 0
         ? refusalOf({ state, limits: checked, most, share, now, currency })
         : undefined
@@ -213,7 +221,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       })
 
     return KeyLimits.of({
-      ...rightsOf(config),
+      ...rightsOf(config, clock),
       admit: (request) =>
         isKeyId(request.key)
           ? reserveFor(request, true)
@@ -245,7 +253,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       fork
     )
     yield* Effect.addFinalizer(() => flush)
-    return KeyLimits.of({ ...rightsOf(config), admit, enter, usageOf })
+    return KeyLimits.of({ ...rightsOf(config, clock), admit, enter, usageOf })
   })
 
   static readonly layerShared: Layer.Layer<KeyLimits, never, ConfigStore | Store> = Layer.effect(

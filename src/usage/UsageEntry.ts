@@ -30,8 +30,11 @@ export const measureNames = [
  */
 export const costNames = ["priced_requests", "cost_units", "cost_nanos"] as const
 
+/** The sums that histories have later than those, stored after them: tokens written to caches, and the part of the cost that is wasted. */
+export const laterNames = ["cache_write_tokens", "wasted_units", "wasted_nanos"] as const
+
 /** All sums of a bucket, in the order of storage. */
-export const sumNames = [...measureNames, ...costNames] as const
+export const sumNames = [...measureNames, ...costNames, ...laterNames] as const
 
 type MeasureName = (typeof measureNames)[number]
 
@@ -72,6 +75,16 @@ export const onlyTarget = (model: string): UsageTarget => {
 /** How a request ended. */
 export type Outcome = "succeeded" | "failed" | "left"
 
+/** A part of a request's cost that another account or target than the last one charges. Amounts are of 10^-9. */
+export interface CostElsewhere {
+  readonly account: string
+  /** `onlyTarget` unless given. */
+  readonly answerer?: UsageTarget | undefined
+  readonly cost: bigint
+  /** The part of it that the caller saw nothing of. */
+  readonly wasted: bigint
+}
+
 /** One finished request. Times are milliseconds. */
 export interface UsageEntry {
   /** The beginning: Unix time. */
@@ -90,8 +103,14 @@ export interface UsageEntry {
   readonly completionTokens: number
   readonly reasoningTokens: number
   readonly cachedTokens: number
+  /** Tokens of the prompt that were written to a cache; 0 unless given. */
+  readonly cacheWriteTokens?: number | undefined
   /** An amount of 10^-9; `undefined` for a request whose model has no price. */
   readonly cost?: bigint | undefined
+  /** The parts of `cost` that others charge. */
+  readonly elsewhere?: ReadonlyArray<CostElsewhere> | undefined
+  /** The part of the rest of `cost` that the caller saw nothing of. */
+  readonly wasted?: bigint | undefined
   /** Whether the tokens are estimates and not the upstream's numbers. */
   readonly estimated: boolean
   readonly toolCalls: number
@@ -127,14 +146,31 @@ export const addErrors = (into: Sums, code: string, count: number): void => {
   into.errors.set(code, (into.errors.get(code) ?? 0) + count)
 }
 
-const [costUnits, costNanos] = [sumNames.indexOf("cost_units"), sumNames.indexOf("cost_nanos")]
+/** The places of the units of cost and of wasted cost; the nanos follow each. */
+const [costUnits, wastedUnits] = [sumNames.indexOf("cost_units"), sumNames.indexOf("wasted_units")]
+const cacheWrites = sumNames.indexOf("cache_write_tokens")
 
 /** Moves whole units out of the nanos, which stay small enough to be exact. */
 const carryOver = (values: Array<number>): void => {
-  const nanos = values[costNanos]!
-  if (nanos < nanosInUnit) return
-  values[costUnits]! += Math.floor(nanos / nanosInUnit)
-  values[costNanos] = nanos % nanosInUnit
+  for (const units of [costUnits, wastedUnits]) {
+    const nanos = values[units + 1]!
+    if (nanos < nanosInUnit) continue
+    values[units]! += Math.floor(nanos / nanosInUnit)
+    values[units + 1] = nanos % nanosInUnit
+  }
+}
+
+const addAmount = (values: Array<number>, at: number, amount: bigint): void => {
+  const [units, nanos] = splitAmount(amount)
+  values[at]! += units
+  values[at + 1]! += nanos
+}
+
+/** Adds a cost that another account or target charges. */
+export const addElsewhere = ({ values }: Sums, { cost, wasted }: CostElsewhere): void => {
+  addAmount(values, costUnits, cost)
+  addAmount(values, wastedUnits, wasted)
+  carryOver(values)
 }
 
 /** Adds `from` to `into`. */
@@ -144,7 +180,7 @@ export const addSums = (into: Sums, from: Sums): void => {
   from.errors?.forEach((count, code) => addErrors(into, code, count))
 }
 
-/** Adds a request. */
+/** Adds a request, without what `elsewhere` says. */
 export const addEntry = (into: Sums, entry: UsageEntry): void => {
   const { values } = into
   const total = entry.promptTokens + entry.completionTokens
@@ -164,11 +200,11 @@ export const addEntry = (into: Sums, entry: UsageEntry): void => {
   values[15]! += entry.duration
   if (entry.cost !== undefined && entry.counted) {
     values[16]! += 1
-    const [units, nanos] = splitAmount(entry.cost)
-    values[costUnits]! += units
-    values[costNanos]! += nanos
+    addAmount(values, costUnits, (entry.elsewhere ?? []).reduce((rest, { cost }) => rest - cost, entry.cost))
+    addAmount(values, wastedUnits, entry.wasted ?? 0n)
     carryOver(values)
   }
+  values[cacheWrites]! += entry.cacheWriteTokens ?? 0
   if (entry.error !== undefined) addErrors(into, entry.error, 1)
 }
 
@@ -176,8 +212,23 @@ export const addEntry = (into: Sums, entry: UsageEntry): void => {
 export const measuresOf = ({ values }: Sums): Measures =>
   Object.fromEntries(measureNames.map((name, i) => [name, values[i]])) as Measures
 
+const amountAt = (values: ReadonlyArray<number>, at: number): string =>
+  formatDecimal(joinAmount(values[at]!, values[at + 1]!))
+
 /** The cost of requests as a decimal number, and the number of those that count without a price. */
 export const costsOf = ({ values }: Sums): { readonly cost: string; readonly unpriced_requests: number } => ({
-  cost: formatDecimal(joinAmount(values[costUnits]!, values[costNanos]!)),
+  cost: amountAt(values, costUnits),
   unpriced_requests: values[4]! - values[16]!
 })
+
+/** The measures that follow those of `measureNames` and the costs: tokens, and a decimal number. */
+export const laterMeasuresOf = ({ values }: Sums): {
+  readonly cache_write_tokens: number
+  readonly wasted_cost: string
+} => ({
+  cache_write_tokens: values[cacheWrites]!,
+  wasted_cost: amountAt(values, wastedUnits)
+})
+
+/** The share of the prompts' tokens that caches had, from 0 to 1; `null` without a prompt. */
+export const hitRateOf = ({ values }: Sums): number | null => values[5] === 0 ? null : values[8]! / values[5]!

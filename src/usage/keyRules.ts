@@ -3,9 +3,9 @@
  */
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyLimit, KeyRecord } from "../config/keyRecords.ts"
+import { promptCost, unpricedTarget } from "../domain/bill.ts"
 import { formatDecimal } from "../domain/decimal.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import { promptCost, unpricedTarget } from "../domain/prices.ts"
 import { type Route, targetName } from "../domain/routes.ts"
 import { formatTimestamp } from "../domain/time.ts"
 import { exceededBy, type KeyState, type Reserved, type Share, type Used, type WindowCount } from "./Admission.ts"
@@ -85,10 +85,11 @@ const limitsCost = (limits: ReadonlyArray<KeyLimit>): boolean => limits.some(({ 
 export const refuseUnpriced = (
   { prices, route_table }: GatewayConfig,
   limits: ReadonlyArray<KeyLimit>,
-  route: Route
+  route: Route,
+  now: number
 ): GatewayError | undefined => {
   if (limits.length === 0 || !limitsCost(limits)) return undefined
-  const target = unpricedTarget(prices, route)
+  const target = unpricedTarget(prices, now, route)
   if (target === undefined) return undefined
   const name = targetName(target)
   const at = route_table.showsUpstreams && name !== route.id ? ` at its target "${name}"` : ""
@@ -135,12 +136,13 @@ export const noShare: Share = { tokens: 0, cost: 0n }
 export const shareOf = (
   { prices }: GatewayConfig,
   limits: ReadonlyArray<KeyLimit>,
-  { model, promptTokens }: AdmissionRequest
+  { model, promptTokens }: AdmissionRequest,
+  now: number
 ): Share => {
   const withCost = limitsCost(limits)
   if (!withCost && !countsTokens(limits)) return noShare
   const tokens = promptTokens()
-  return { tokens, cost: withCost && model !== undefined ? promptCost(prices, model, tokens) : 0n }
+  return { tokens, cost: withCost && model !== undefined ? promptCost(prices, now, model, tokens) : 0n }
 }
 
 /** The limit of requests that a key runs at once; `undefined` without a limit. */

@@ -4,7 +4,7 @@
  * A bucket's name leaves its upstream and target out where they follow from its model. So it is the name that versions without several
  * upstreams read and write.
  *
- * A bucket's value is its sums, without trailing zeros of costs, and then its errors as `<code>=<count>`.
+ * A bucket's value is its sums, without trailing zeros of costs and later sums, and then its errors as `<code>=<count>`.
  *
  * `KeyLimits.layerShared` counts the windows of keys itself.
  */
@@ -23,7 +23,7 @@ import { makeChangeHistory } from "./changes.ts"
 import { changesInRedis } from "./changesInRedis.ts"
 import { orderedBuckets } from "./memoryStore.ts"
 import { confirming, defaultKeepDays, logRemoved, makeRetention, usageEntries } from "./retention.ts"
-import { addErrors, addSums, dimensionsBy, measureNames, onlyTarget, sumNames, zero } from "./UsageEntry.ts"
+import { addErrors, addSums, dimensionsBy, laterNames, measureNames, onlyTarget, sumNames, zero } from "./UsageEntry.ts"
 import { inPieces, makeReport, matches, sortSliced, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
 import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
 import { dayLength, dayOf, hourLength } from "./windows.ts"
@@ -73,9 +73,12 @@ const nameOf = ({ account, key, model, style, target, upstream }: Bucket): strin
   return (target === only.target && upstream === only.upstream ? own : [...own, upstream, target]).join(separator)
 }
 
-/** The sums of a bucket without costs end before the costs, as in versions without costs. */
-const written = (values: ReadonlyArray<number>): ReadonlyArray<number> =>
-  values.slice(measureNames.length).every((value) => value === 0) ? values.slice(0, measureNames.length) : values
+/** The sums of a bucket end before the costs, or before the later sums, if all that follow are 0: as in versions without those. */
+const written = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const end = [measureNames.length, sumNames.length - laterNames.length]
+    .find((end) => values.slice(end).every((value) => value === 0))
+  return end === undefined ? values : values.slice(0, end)
+}
 
 const textOf = (bucket: Bucket): readonly [number, string, ReadonlyArray<number>, Record<string, number>] => [
   bucket.hour,

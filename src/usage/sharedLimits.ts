@@ -386,7 +386,7 @@ export const makeSharedLimits = (
         entered?.commit(notCounted)
         return reserveWithin(scope, used, () => Effect.succeed(unlimited(key)))
       }
-      const share = shareOf(current, limits, request)
+      const share = shareOf(current, limits, request, storeNow())
       return Effect.flatMap(
         reserveWithin(scope, used, () => Effect.succeed(opened(key, share))),
         (reservation) =>

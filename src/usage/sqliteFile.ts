@@ -24,6 +24,7 @@ import {
   costNames,
   dimensionNames,
   dimensionsBy,
+  laterNames,
   measureNames,
   none,
   sumNames,
@@ -34,7 +35,7 @@ import type { Piece, UsageQuery } from "./UsageQuery.ts"
 import { dayLength, dayOf } from "./windows.ts"
 
 /** Rises with every change of the tables. */
-const layoutVersion = 3
+const layoutVersion = 4
 
 const dimensions = dimensionNames.join(", ")
 const place = `hour, ${dimensions}`
@@ -43,6 +44,8 @@ const added = (names: ReadonlyArray<string>, table: string): string =>
   names.map((name) => `"${name}" = ${table}."${name}" + excluded."${name}"`).join(", ")
 const quoted = sumNames.map((name) => `"${name}"`)
 
+/** The columns behind those of `measureNames`. */
+const moreNames = [...costNames, ...laterNames]
 const costColumns = (names: ReadonlyArray<string>) => names.map((name) => `${name} INTEGER NOT NULL DEFAULT 0`)
 /** The cost columns of `key_counts`. */
 const countCosts = ["cost_units", "cost_nanos"]
@@ -55,7 +58,7 @@ const history = `
   CREATE TABLE usage (
     ${placeColumns},
     ${measureNames.map((name) => `"${name}" INTEGER NOT NULL`).join(", ")},
-    ${costColumns(costNames).join(", ")},
+    ${costColumns(moreNames).join(", ")},
     PRIMARY KEY (${place})
   ) WITHOUT ROWID, STRICT;
   CREATE TABLE usage_errors (
@@ -89,9 +92,15 @@ const moved = (table: string, columns: string): string => `
 const withCosts = (table: string, names: ReadonlyArray<string>): string =>
   costColumns(names).map((column) => `ALTER TABLE ${table} ADD COLUMN ${column};`).join("\n")
 
+/** Changes the tables of layout 3, which had neither written tokens nor wasted costs. */
+const fromLayout3 = `
+  ${withCosts("usage", laterNames)}
+  PRAGMA user_version = ${layoutVersion};
+`
+
 /** Changes the tables of layout 2, which had no costs. */
 const fromLayout2 = `
-  ${withCosts("usage", costNames)}
+  ${withCosts("usage", moreNames)}
   ${withCosts("key_counts", countCosts)}
   PRAGMA user_version = ${layoutVersion};
 `
@@ -145,7 +154,7 @@ export const prepareDatabase = (db: DatabaseSync): void => {
     inTransaction(db, () => {
       // Another process may have been first.
       const current = versionOf(db)
-      if (current < layoutVersion) db.exec(current === 0 ? layout : current === 1 ? fromLayout1 : fromLayout2)
+      if (current < layoutVersion) db.exec([layout, fromLayout1, fromLayout2, fromLayout3][current]!)
     })
   }
   // No statement waits for a lock while requests are served.
@@ -252,9 +261,11 @@ const sumsOf = (row: Row): Sums => {
 const summed = (name: string): string => {
   switch (name) {
     case "cost_units":
-      return `sum(cost_units) + sum(cost_nanos) / ${nanosInUnit}`
+    case "wasted_units":
+      return `sum(${name}) + sum(${name.replace("units", "nanos")}) / ${nanosInUnit}`
     case "cost_nanos":
-      return `sum(cost_nanos) % ${nanosInUnit}`
+    case "wasted_nanos":
+      return `sum(${name}) % ${nanosInUnit}`
     default:
       return `sum("${name}")`
   }

@@ -314,7 +314,7 @@ describe("a recorded request", () => {
     await chat(site.url, ask)
     const answered = await newest()
     assert.deepStrictEqual(answered.tries.map(({ began_ms: _, queued_ms: __, took_ms: ___, ...rest }) => rest), [
-      { upstream: "default", model: "upstream-chat", account: emailOf("a"), cause: null, status: null }
+      { upstream: "default", model: "upstream-chat", account: emailOf("a"), cause: null, status: null, cost: null }
     ])
     for (const name of ["began_ms", "queued_ms", "took_ms"]) assert.isAtLeast(Number(answered.tries[0]![name]), 0)
     assert.deepInclude(answered, { error_message: null, fault: null })

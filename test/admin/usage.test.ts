@@ -62,7 +62,15 @@ describe("usage in the admin API", () => {
       to: "2026-11-21T00:00:00Z",
       truncated: false
     })
-    assert.deepStrictEqual(Object.keys(totals), [...measureNames, "cost", "unpriced_requests", "errors"])
+    assert.deepStrictEqual(Object.keys(totals), [
+      ...measureNames,
+      "cost",
+      "unpriced_requests",
+      "cache_write_tokens",
+      "wasted_cost",
+      "prompt_cache_hit_rate",
+      "errors"
+    ])
     assert.deepStrictEqual(totals, {
       requests: 3,
       succeeded: 1,
@@ -82,6 +90,9 @@ describe("usage in the admin API", () => {
       duration_ms: 27,
       cost: "0",
       unpriced_requests: 3,
+      cache_write_tokens: 0,
+      wasted_cost: "0",
+      prompt_cache_hit_rate: 3 / 120,
       errors: { upstream_error: 1 }
     })
     assert.deepStrictEqual(store, { kind: "memory", persistent: false, detail: null })
@@ -204,9 +215,11 @@ describe("usage in the admin API", () => {
     assert.match(headers.get("content-disposition") ?? "", /^attachment; filename=".*\.csv"$/)
     assert.isNull(headers.get("x-truncated"))
     assert.deepStrictEqual(text.split("\r\n"), [
-      `key,key_name,account,account_identifier,day,${measureNames.join(",")},cost,currency,unpriced_requests,errors`,
-      "direct,,none,,2026-11-20,1,0,0,1,1,100,5,2,1,105,0,0,1,3,4,9,0,,1,",
-      `${key},"Team, ""A""",${accountHash},'${account},2026-11-20,3,1,2,0,3,30,15,6,3,45,0,0,3,9,12,27,0,,3,rate_limit_exceeded=1;upstream_error=1`,
+      `key,key_name,account,account_identifier,day,${
+        measureNames.join(",")
+      },cost,currency,unpriced_requests,errors,cache_write_tokens,wasted_cost`,
+      "direct,,none,,2026-11-20,1,0,0,1,1,100,5,2,1,105,0,0,1,3,4,9,0,,1,,0,0",
+      `${key},"Team, ""A""",${accountHash},'${account},2026-11-20,3,1,2,0,3,30,15,6,3,45,0,0,3,9,12,27,0,,3,rate_limit_exceeded=1;upstream_error=1,0,0`,
       ""
     ])
     const cut = await call("GET", `/admin/usage.csv?${span}&by=key&limit=1`)

@@ -88,6 +88,15 @@ const ownScrape = async (): Promise<string> => {
       firstEventAt: 1,
       usage: { promptTokens: 1, completionTokens: 1, reasoningTokens: 0, cachedTokens: 0 },
       cost: 1n,
+      billed: [{
+        upstream: "other",
+        model: "m",
+        account: undefined,
+        usage: { promptTokens: 1, completionTokens: 1, reasoningTokens: 0, cachedTokens: 0 },
+        isWasted: false,
+        recorded: undefined,
+        bill: { cost: 1n, source: "prices", price: undefined, unpriced: [["output", 1]] }
+      }],
       error: "upstream_error"
     })
     const client = await Client.open(gateway.url)

@@ -54,7 +54,7 @@ describe("the usage recorder", () => {
         answered({ status: 429, error: "rate_limit_exceeded", usage: undefined, upstreamCalled: false })
       ]
       ended(requests[0]!)
-      assert.deepStrictEqual(usedBy(requests[1]!, config.now().prices), {
+      assert.deepStrictEqual(usedBy(requests[1]!, { ...config.now(), now: 0 }), {
         counted: true,
         tokens: 5,
         cost: 23_000_000_000n

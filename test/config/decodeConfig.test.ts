@@ -4,6 +4,7 @@ import * as Redacted from "effect/Redacted"
 import { findAccount } from "../../src/config/Account.ts"
 import { decodeConfig } from "../../src/config/decodeConfig.ts"
 import type { RawConfig } from "../../src/config/json.ts"
+import type { PricedEntry } from "../../src/domain/prices.ts"
 import { listedRoutes } from "../../src/domain/routes.ts"
 
 const decode = (raw: RawConfig) =>
@@ -428,24 +429,39 @@ describe("decodeConfig", () => {
         currency: "usd",
         prices: {
           " GPT-4o ": { input: 0.15, cached_input: "0.075", output: 1e-9, per_request: 1 },
-          "gpu/*": { input: "1.5e2" }
+          "gpu/*": { input: "1.5e2", per_tool_call: { web_search: "0.01" } },
+          dated: [{ input: 2 }, {
+            from: "2027-01-01",
+            output: 3,
+            above: [{ tokens: 100, input: 1 }, { tokens: 200, input: 2 }],
+            tiers: { Flex: { input: 0 } },
+            factors: { speed: { fast: 6 } }
+          }]
         }
       })
       assert.strictEqual(currency, "USD")
-      assert.deepStrictEqual(prices, {
-        exact: new Map([["gpt-4o", {
-          input: 150_000_000n,
-          cachedInput: 75_000_000n,
-          output: 1n,
-          perRequest: 1_000_000_000n
-        }]]),
-        prefixes: [["gpu/", {
-          input: 150_000_000_000n,
-          cachedInput: 150_000_000_000n,
-          output: 0n,
-          perRequest: 0n
-        }]]
+      const unitsAt = (entry: PricedEntry | undefined, time = 0) =>
+        Object.fromEntries(entry?.at(time)?.price.units ?? [])
+      assert.deepStrictEqual([...prices.exact.keys()], ["gpt-4o", "dated"])
+      assert.deepStrictEqual(unitsAt(prices.exact.get("gpt-4o")), {
+        input: 150_000_000n,
+        cached_input: 75_000_000n,
+        output: 1n,
+        per_request: 1_000_000_000n
       })
+      assert.deepStrictEqual(prices.prefixes.map(([prefix, entry]) => [prefix, unitsAt(entry)]), [
+        ["gpu/", { input: 150_000_000_000n, "per_tool_call.web_search": 10_000_000n }]
+      ])
+      const dated = prices.exact.get("dated")
+      const begun = Date.UTC(2027, 0, 1)
+      assert.deepStrictEqual([unitsAt(dated, begun - 1), unitsAt(dated, begun)], [
+        { input: 2_000_000_000n },
+        { output: 3_000_000_000n }
+      ])
+      const price = dated?.at(begun)?.price
+      assert.deepStrictEqual(price?.above.map(({ tokens }) => tokens), [200, 100])
+      assert.deepStrictEqual(Object.fromEntries(price?.tiers.get("flex")?.units ?? []), { input: 0n })
+      assert.strictEqual(price?.factors.get("speed")?.get("fast"), 6_000_000_000n)
       for (
         const [raw, message] of [
           [{ prices: 1 }, "prices must be an object"],
@@ -463,13 +479,38 @@ describe("decodeConfig", () => {
             { prices: { a: { input: 1234567.123456789 } } },
             "prices.a.input must be a text to keep more than 15 digits exactly"
           ],
+          [{ prices: { a: { above: [{ input: 1 }] } } }, "prices.a.above[0].tokens is required"],
+          [
+            { prices: { a: { above: [{ tokens: 5, input: -1 }] } } },
+            "prices.a.above[0].input must be a decimal number of at least 0 with at most 9 decimals"
+          ],
+          [
+            { prices: { a: { above: [{ tokens: 5, input: 1 }, { tokens: 5, input: 2 }] } } },
+            "prices.a.above must name each number of tokens once"
+          ],
+          [{ prices: { a: { tiers: { flex: {} } } } }, "prices.a.tiers.flex must have at least one price"],
+          [{ prices: { a: { tiers: { flex: { output: "x" } } } } }, /^prices\.a\.tiers\.flex\.output must be/],
+          [
+            { prices: { a: { input: 1, factors: { speed: { fast: -1 } } } } },
+            /^prices\.a\.factors\.speed\.fast must be/
+          ],
+          [{ prices: { a: { per_tool_call: { search: "1e-10" } } } }, /^prices\.a\.per_tool_call\.search must be/],
+          [{ prices: { a: { input: 1, from: "soon" } } }, /^prices\.a\.from must be a day/],
+          [{ prices: { a: [] } }, "prices.a must have 1 to 16 prices"],
+          [{ prices: { a: [{ input: 1 }, { input: -1, from: "2027-01-01" }] } }, /^prices\.a\[1\]\.input must be/],
+          [{ prices: { a: [{ input: 1 }, { input: 2 }] } }, "prices.a must have each beginning once"],
           [{ prices: { "a*b": { input: 1 } } }, "prices.a*b may have * at its end only"],
           [{ prices: { a: { input: 1 }, "A ": { input: 2 } } }, "prices.A  is named twice, but for case and blanks"],
           [{ prices: { "": { input: 1 } } }, "prices must not have an empty name"],
           [{ currency: "dollars" }, "currency must be a code of three letters, such as USD"],
           [{ currency: 1 }, "currency must be a string"]
-        ] as const
-      ) assert.deepStrictEqual(yield* faults(raw), [message])
+        ] as ReadonlyArray<readonly [RawConfig, string | RegExp]>
+      ) {
+        const found = yield* faults(raw)
+        assert.strictEqual(found.length, 1, found.join())
+        if (typeof message === "string") assert.strictEqual(found[0], message)
+        else assert.match(found[0]!, message)
+      }
     }))
 
   it.effect("treats names of inherited object properties as ordinary names", () =>

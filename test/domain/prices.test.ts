@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { costOf } from "../../src/domain/bill.ts"
 import {
   formatDecimal,
   joinAmount,
@@ -8,7 +9,15 @@ import {
   splitAmount,
   toUnits
 } from "../../src/domain/decimal.ts"
-import { costOf, findPrice, makePriceTable, noPrices, type Price, priceOf } from "../../src/domain/prices.ts"
+import {
+  findPrice,
+  makePriceTable,
+  noPrices,
+  plainPrice,
+  type Price,
+  PricedEntry,
+  priceOf
+} from "../../src/domain/prices.ts"
 import { addEntry, addSums, costsOf, zero } from "../../src/usage/UsageEntry.ts"
 import { costs, entry } from "../usage/support.ts"
 
@@ -52,13 +61,17 @@ describe("decimal numbers", () => {
   })
 })
 
-const price = (input: bigint): Price => ({ input, cachedInput: input, output: 0n, perRequest: 0n })
+const price = (input: bigint): Price => plainPrice(new Map([["input", input]]))
+const entryOf = (...prices: ReadonlyArray<Price>) => new PricedEntry(() => prices.map((price) => ({ price })))
+const tableOf = (names: ReadonlyArray<string>) =>
+  makePriceTable(names.map((name, i) => [name, entryOf(price(BigInt(i)))] as const))
 
 describe("the price of a model", () => {
   it("is the one of the most exact name", () => {
     const names = ["gpu/gpt-4o", "gpt-4o", "gpu/gpt*", "gpu/*", "gpt-4*", "gpt*", "meta/llama", "*"]
-    const prices = makePriceTable(names.map((name, i) => [name, price(BigInt(i))]))
-    const chosen = (upstream: string, model: string) => names[Number(priceOf(prices, upstream, model)?.input)]
+    const prices = tableOf(names)
+    const chosen = (upstream: string, model: string) =>
+      names[Number(priceOf(prices, 0, upstream, model)?.units.get("input"))]
     assert.deepStrictEqual(
       [
         chosen("gpu", " GPT-4o "),
@@ -73,8 +86,8 @@ describe("the price of a model", () => {
       ],
       ["gpu/gpt-4o", "gpt-4o", "gpu/gpt*", "gpu/*", "gpt-4*", "gpt*", "meta/llama", "*", "*"]
     )
-    assert.isUndefined(priceOf(noPrices, "default", "gpt-4o"))
-    assert.isUndefined(priceOf(makePriceTable([["gpt*", price(1n)]]), "gpt-server", "other"))
+    assert.isUndefined(priceOf(noPrices, 0, "default", "gpt-4o"))
+    assert.isUndefined(priceOf(tableOf(["gpt*"]), 0, "gpt-server", "other"))
   })
 })
 
@@ -82,7 +95,7 @@ describe("the names by which a price is found", () => {
   const served = new Map([["gpu/small", "vendor-small-2026"]])
   /** The entry that is found for `gpu/small`, asked for as `fast`, after those before it are gone. */
   const found = (names: ReadonlyArray<string>) =>
-    findPrice({ ...makePriceTable(names.map((name) => [name, price(1n)])), served }, "gpu", "small", "Fast")?.[0]
+    findPrice({ ...tableOf(names), served }, 0, "gpu", "small", "Fast")?.entry
 
   it("are the gateway's, upstream/model, the model's id, and the server's own, in this order", () => {
     const names = ["fast", "gpu/small", "small", "gpu/vendor-small-2026", "vendor-small-2026"]
@@ -97,22 +110,50 @@ describe("the names by which a price is found", () => {
   })
 })
 
-const prices: fc.Arbitrary<Price> = fc.record({ input: costs, cachedInput: costs, output: costs, perRequest: costs })
+describe("dated prices", () => {
+  const dated = (...from: ReadonlyArray<number | undefined>) =>
+    new PricedEntry(() => from.map((from, i) => ({ from, price: price(BigInt(i)) })))
+  const table = makePriceTable([["m", dated(200, undefined, 100)], ["later*", dated(100)], ["*", dated(undefined)]])
+  const at = (now: number, model: string) => {
+    const found = findPrice(table, now, "gpu", model)
+    return [found?.entry, found?.from, Number(found?.price.units.get("input"))]
+  }
+
+  it("count from their beginning on, the latest that has begun first", () => {
+    assert.deepStrictEqual([at(99, "m"), at(100, "m"), at(199, "m"), at(200, "m")], [
+      ["m", undefined, 1],
+      ["m", 100, 2],
+      ["m", 100, 2],
+      ["m", 200, 0]
+    ])
+  })
+
+  it("are no prices before that", () => {
+    assert.deepStrictEqual([at(99, "later-1"), at(100, "later-1")], [["*", undefined, 0], ["later*", 100, 0]])
+  })
+})
+
+const simple: fc.Arbitrary<ReadonlyMap<string, bigint>> = fc.dictionary(
+  fc.constantFrom("input", "cached_input", "output", "per_request"),
+  costs
+).map((units) => new Map(Object.entries(units)))
 const tokens = fc.nat({ max: 10_000_000 })
 const usages = fc.record({ promptTokens: tokens, cachedTokens: tokens, completionTokens: tokens })
 
 describe("the cost of requests", () => {
   it("is within half a nano of the exact product of tokens and prices", () => {
-    fc.assert(fc.property(prices, usages, (price, usage) => {
+    fc.assert(fc.property(simple, usages, tokens, (units, usage, reasoningTokens) => {
       const cached = BigInt(Math.min(usage.cachedTokens, usage.promptTokens))
-      const exact = (BigInt(usage.promptTokens) - cached) * price.input + cached * price.cachedInput +
-        BigInt(usage.completionTokens) * price.output
-      const twice = 2n * ((costOf(price, usage) - price.perRequest) * 1_000_000n - exact)
+      const priceOf = (unit: string) => units.get(unit) ?? 0n
+      const exact = (BigInt(usage.promptTokens) - cached) * priceOf("input") +
+        cached * (units.get("cached_input") ?? priceOf("input")) + BigInt(usage.completionTokens) * priceOf("output")
+      const cost = costOf(plainPrice(units), { ...usage, reasoningTokens })
+      const twice = 2n * ((cost - priceOf("per_request")) * 1_000_000n - exact)
       assert.isTrue(twice <= 1_000_000n && twice > -1_000_000n)
     }))
-    const chat = { input: 150_000_000n, cachedInput: 75_000_000n, output: 600_000_000n, perRequest: 0n }
-    const usage = { promptTokens: 1000, cachedTokens: 400, completionTokens: 10 }
-    assert.strictEqual(formatDecimal(costOf(chat, usage)), "0.000126")
+    const chat = new Map([["input", 150_000_000n], ["cached_input", 75_000_000n], ["output", 600_000_000n]])
+    const usage = { promptTokens: 1000, cachedTokens: 400, completionTokens: 10, reasoningTokens: 0 }
+    assert.strictEqual(formatDecimal(costOf(plainPrice(chat), usage)), "0.000126")
   })
 
   it("sums up to the same total in any order and any grouping", () => {

@@ -302,7 +302,7 @@ describe("a request that fails before its reply begins", () => {
     ["sends an empty reply", { pieces: [frames(chunk({}, "stop"), "[DONE]")] }, 503],
     ["withdraws the reply", { pieces: [frames(chunk({}, "content_filter"), "[DONE]")] }, 400]
   ]
-  it.each(failures)("costs its prompt once if the upstream %s", async (_, answer, status) => {
+  it.each(failures)("costs its prompt at each try if the upstream %s", async (_, answer, status) => {
     await start({ accounts: [{ token: "sk-one" }, { token: "sk-two" }] })
     const { completion_tokens, cost, prompt_tokens } = await answered()
     server.answer(() => answer)
@@ -313,11 +313,11 @@ describe("a request that fails before its reply begins", () => {
       left: 0,
       prompt_tokens: 2 * prompt_tokens,
       completion_tokens,
-      cost: cost + prompt_tokens + 1_000
+      cost: cost + server.requests.length * (prompt_tokens + 1_000)
     })
   })
 
-  it("costs its prompt once if each try exceeds a time limit", async () => {
+  it("costs its prompt at each try that exceeds a time limit", async () => {
     await startStill({ accounts: [{ token: "sk-one" }, { token: "sk-two" }] })
     const { cost, prompt_tokens } = await answered()
     server.answer(() => hanging)
@@ -327,10 +327,10 @@ describe("a request that fails before its reply begins", () => {
       clock.move((timeouts.first_byte + 1) * 1_000)
     }
     assert.strictEqual((await answer).status, 503)
-    assert.strictEqual((await totals(2)).cost, cost + prompt_tokens + 1_000)
+    assert.strictEqual((await totals(2)).cost, cost + 3 * (prompt_tokens + 1_000))
   })
 
-  it("costs what the reply reports if tool_choice is not obeyed", async () => {
+  it("costs what both replies report if tool_choice is not obeyed", async () => {
     await start()
     server.answer(() => ({
       pieces: [frames(
@@ -342,7 +342,7 @@ describe("a request that fails before its reply begins", () => {
     }))
     const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }]
     assert.strictEqual((await asked({ tools, tool_choice: "required" })).status, 422)
-    assert.deepInclude(await totals(1), { prompt_tokens: 40, completion_tokens: 5, cost: 1_050 })
+    assert.deepInclude(await totals(1), { prompt_tokens: 40, completion_tokens: 5, cost: 2 * 1_050 })
   })
 
   const refusals: ReadonlyArray<readonly [about: string, answer: Answer]> = [
@@ -365,7 +365,7 @@ describe("a request that fails before its reply begins", () => {
     assert.deepStrictEqual(await totals(1), { ...nothing, counted_requests: 1 })
   })
 
-  it("costs what the answer costs if another account answers", async () => {
+  it("costs its prompt and what the answer costs if another account answers", async () => {
     await start({ accounts: [{ token: "sk-one" }, { token: "sk-two" }] })
     const { completion_tokens, cost, prompt_tokens } = await answered()
     server.answer((_, index) => index === 0 ? { headless: true, after: "reset" } : text)
@@ -376,7 +376,7 @@ describe("a request that fails before its reply begins", () => {
       left: 0,
       prompt_tokens: 2 * prompt_tokens,
       completion_tokens: 2 * completion_tokens,
-      cost: 2 * cost
+      cost: 2 * cost + prompt_tokens + 1_000
     })
   })
 

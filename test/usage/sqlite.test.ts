@@ -173,7 +173,13 @@ describe("usage in a file", () => {
       assert.strictEqual((yield* store.counters(keyA, start)).windows.hour.requests, 3)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("takes over a file of a version without costs: its requests have no price", () =>
+  /** The columns of costs that former versions had. */
+  const formerCosts = [
+    ["a version without costs: its requests have no price", 2, []],
+    ["a version without wasted costs", 3, ["priced_requests", "cost_units", "cost_nanos"]]
+  ] as const
+
+  it.effect.each(formerCosts)("takes over a file of %s", ([, version, columns]) =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const fs = yield* FileSystem.FileSystem
@@ -183,27 +189,38 @@ describe("usage in a file", () => {
       const place = ["hour INTEGER NOT NULL", ...dimensionNames.map((name) => `${name} TEXT NOT NULL`)].join(", ")
       const old = new DatabaseSync(file)
       old.exec(`
-        CREATE TABLE usage (${place}, ${measureNames.map((name) => `"${name}" INTEGER NOT NULL`).join(", ")},
+        CREATE TABLE usage (${place}, ${
+        [...measureNames, ...columns].map((name) => `"${name}" INTEGER NOT NULL`).join(", ")
+      },
           PRIMARY KEY (${names})) WITHOUT ROWID, STRICT;
         CREATE TABLE usage_errors (${place}, code TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (${names}, code))
           WITHOUT ROWID, STRICT;
         CREATE TABLE key_counts (unit TEXT NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL,
-          requests INTEGER NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (unit, start, key)) WITHOUT ROWID, STRICT;
+          requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
+          ${columns.slice(1).map((name) => `${name} INTEGER NOT NULL DEFAULT 0,`).join(" ")}
+          PRIMARY KEY (unit, start, key)) WITHOUT ROWID, STRICT;
         CREATE TABLE key_last_used (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-        PRAGMA user_version = 2;
+        PRAGMA user_version = ${version};
       `)
-      const before = entry({ answerer: { upstream: "gpu", target: "gpu/own" } })
+      const before = entry({
+        answerer: { upstream: "gpu", target: "gpu/own" },
+        ...columns.length === 0 ? {} : { cost: 7n }
+      })
+      const stored = measureNames.length + columns.length
       const sums = zero()
       addEntry(sums, before)
       const { account, key, model, style, target, upstream } = dimensionsOf(before)
-      old.prepare(`INSERT INTO usage VALUES (${"?, ".repeat(6 + measureNames.length)}?)`)
-        .run(hourOf(start), key, model, account, style, upstream, target, ...sums.values.slice(0, measureNames.length))
-      old.prepare("INSERT INTO key_counts VALUES ('hour', ?, ?, 1, 15)").run(start, keyA)
+      old.prepare(`INSERT INTO usage VALUES (${"?, ".repeat(6 + stored)}?)`)
+        .run(hourOf(start), key, model, account, style, upstream, target, ...sums.values.slice(0, stored))
+      old.prepare("INSERT INTO key_counts (unit, start, key, requests, tokens) VALUES ('hour', ?, ?, 1, 15)").run(
+        start,
+        keyA
+      )
       old.close()
 
       // Beyond the numbers that are exact.
       const cost = 2n ** 53n + 1n
-      const later = { ...before, cost }
+      const later = { ...before, cost, wasted: cost, cacheWriteTokens: 3 }
       yield* inScope(Effect.gen(function*() {
         const store = yield* sqliteStore({ file })
         assert.deepStrictEqual(yield* store.status, { kind: "sqlite", persistent: true, detail: null })
@@ -407,7 +424,7 @@ describe("usage in a file", () => {
           'account ' || (i % ${
         rows / hours
       }), 'chat', 'default', 'default/model', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
-          0, 0, 0 FROM n
+          0, 0, 0, 0, 0, 0 FROM n
       `)
       close()
       const store = yield* sqliteStore({ file })
@@ -434,7 +451,7 @@ describe("usage in a file", () => {
         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
         INSERT INTO usage SELECT ${dayOf(start - 200 * dayLength)} + (i / 50) * ${hourLength}, 'key', 'model',
           'account ' || (i % 50), 'chat', 'default', 'default/model', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
-          0, 0, 0 FROM n
+          0, 0, 0, 0, 0, 0 FROM n
       `)
       const recent = new Batch()
       for (const days of [1, 2, 3]) recent.addBucket(entry({ at: start - days * dayLength }))

@@ -11,9 +11,13 @@ import { formatDecimal } from "../../src/domain/decimal.ts"
 import type { KeyCounters } from "../../src/usage/Batch.ts"
 import type { SqliteOptions } from "../../src/usage/sqliteStore.ts"
 import {
+  type CostElsewhere,
   costsOf,
   dimensionNames,
+  type Dimensions,
+  dimensionsBy,
   dimensionsOf,
+  laterMeasuresOf,
   measureNames,
   measuresOf,
   type Sums,
@@ -79,6 +83,20 @@ export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
     reasoningTokens: small,
     cachedTokens: small,
     cost: fc.option(costs, { nil: undefined }),
+    wasted: fc.option(costs, { nil: undefined }),
+    elsewhere: fc.option(
+      fc.array(
+        fc.record({
+          account: fc.constantFrom("a1", "a3"),
+          answerer: fc.constantFrom(undefined, { upstream: "gpu", target: "gpu/other" }),
+          cost: costs,
+          wasted: costs
+        }),
+        { maxLength: 2 }
+      ),
+      { nil: undefined }
+    ),
+    cacheWriteTokens: fc.option(small, { nil: undefined }),
     estimated: fc.boolean(),
     toolCalls: small,
     attempts: small,
@@ -86,7 +104,15 @@ export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
     upstream: small,
     duration: small,
     error: fc.constantFrom(undefined, "upstream_error", "rate_limit_exceeded")
-  })
+  }).map(withinCost)
+
+/** What others charge is a part of the cost. */
+const withinCost = ({ cost, elsewhere, ...rest }: UsageEntry): UsageEntry =>
+  cost === undefined
+    ? rest
+    : { ...rest, cost: partsOf({ elsewhere }).reduce((sum, { cost }) => sum + cost, cost), elsewhere }
+
+const partsOf = ({ elsewhere = [] }: Pick<UsageEntry, "elsewhere">): ReadonlyArray<CostElsewhere> => elsewhere
 
 const someOf = (...values: ReadonlyArray<string>) =>
   fc.option(fc.subarray([...values], { minLength: 1 }).map((some) => new Set(some)), { nil: undefined })
@@ -110,6 +136,7 @@ export const queries = (days: number): fc.Arbitrary<UsageQuery> =>
 const shown = (sums: Sums) => ({
   ...measuresOf(sums),
   ...costsOf(sums),
+  ...laterMeasuresOf(sums),
   errors: Object.fromEntries([...(sums.errors ?? [])].sort(([a], [b]) => a < b ? -1 : 1))
 })
 
@@ -123,10 +150,17 @@ export const plain = ({ rows, totals, truncated }: UsageReport) => ({
 type Plain = ReturnType<typeof plain>
 type PlainMeasures = Plain["totals"]
 
+/** All that a key pays. */
 const costOf = (requests: ReadonlyArray<UsageEntry>): bigint =>
   requests.reduce((sum, { cost = 0n, counted }) => counted ? sum + cost : sum, 0n)
 
-const measured = (requests: ReadonlyArray<UsageEntry>): PlainMeasures => {
+/** The sums of requests, without what others charge, and of what these charge. */
+const measured = (requests: ReadonlyArray<UsageEntry>, parts: ReadonlyArray<CostElsewhere> = []): PlainMeasures => {
+  const amounts = (of: (part: CostElsewhere) => bigint) => parts.reduce((sum, part) => sum + of(part), 0n)
+  const own = requests.map((request) => {
+    const { cost = 0n, counted } = request
+    return counted ? partsOf(request).reduce((rest, part) => rest - part.cost, cost) : 0n
+  })
   const sum = (f: (request: UsageEntry) => number) => requests.reduce((total, request) => total + f(request), 0)
   const count = (f: (request: UsageEntry) => boolean) => requests.filter(f).length
   const codes = requests.flatMap(({ error }) => error ?? []).sort()
@@ -147,7 +181,14 @@ const measured = (requests: ReadonlyArray<UsageEntry>): PlainMeasures => {
     queue_ms: sum(({ queued }) => queued),
     upstream_ms: sum(({ upstream }) => upstream),
     duration_ms: sum(({ duration }) => duration),
-    cost: formatDecimal(costOf(requests)),
+    cost: formatDecimal(own.reduce((sum, cost) => sum + cost, amounts(({ cost }) => cost))),
+    cache_write_tokens: sum(({ cacheWriteTokens = 0 }) => cacheWriteTokens),
+    wasted_cost: formatDecimal(
+      requests.reduce(
+        (sum, { cost, counted, wasted = 0n }) => counted && cost !== undefined ? sum + wasted : sum,
+        amounts(({ wasted }) => wasted)
+      )
+    ),
     unpriced_requests: count(({ cost, counted }) => counted && cost === undefined),
     errors: Object.fromEntries(codes.map((code) => [code, codes.filter((each) => each === code).length]))
   }
@@ -159,39 +200,43 @@ export const expectedReport = (
   { by, from, limit, only, to }: UsageQuery,
   compactedTo = 0
 ): Plain => {
-  const placed = requests.map((request) => {
-    const hour = hourOf(request.at)
-    return { request, hour: hour < compactedTo ? dayOf(hour) : hour }
+  const placed = requests.flatMap((request) => {
+    const began = hourOf(request.at)
+    const hour = began < compactedTo ? dayOf(began) : began
+    const at = (dimensions: Dimensions, part?: CostElsewhere) => ({ dimensions, hour, request, part })
+    const parts = request.counted ? partsOf(request) : []
+    return [
+      at(dimensionsOf(request)),
+      ...parts.map((part) =>
+        at({
+          ...dimensionsOf({ ...request, answerer: part.answerer }),
+          account: part.account
+        }, part)
+      )
+    ]
   })
-  const asked = placed.filter(({ hour, request }) =>
-    hour >= from && hour < to && dimensionNames.every((name) => only[name]?.has(dimensionsOf(request)[name]) ?? true)
+  const asked = placed.filter(({ dimensions, hour }) =>
+    hour >= from && hour < to && dimensionNames.every((name) => only[name]?.has(dimensions[name]) ?? true)
   )
+  const sumsOf = (group: typeof asked) =>
+    measured(
+      group.flatMap(({ part, request }) => part === undefined ? [request] : []),
+      group.flatMap(({ part }) => part ?? [])
+    )
   const groups = new Map<string, Array<(typeof asked)[number]>>()
-  const rowOf = ({ hour, request }: (typeof asked)[number]) => ({
+  const rowOf = ({ dimensions, hour }: (typeof asked)[number]) => ({
     time: by.includes("hour") ? hour : by.includes("day") ? dayOf(hour) : 0,
-    key: by.includes("key") ? request.key : "",
-    model: by.includes("model") ? request.model : "",
-    account: by.includes("account") ? request.account : "",
-    style: by.includes("style") ? request.style : "",
-    upstream: by.includes("upstream") ? dimensionsOf(request).upstream : "",
-    target: by.includes("target") ? dimensionsOf(request).target : ""
+    ...dimensionsBy((name) => by.includes(name) ? dimensions[name] : "")
   })
   for (const one of by.length === 0 ? [] : asked) {
     const id = JSON.stringify(rowOf(one))
     groups.set(id, [...(groups.get(id) ?? []), one])
   }
-  const rows = [...groups.values()].map((group) => ({
-    ...rowOf(group[0]!),
-    ...measured(group.map(({ request }) => request))
-  }))
+  const rows = [...groups.values()].map((group) => ({ ...rowOf(group[0]!), ...sumsOf(group) }))
   const text = (row: (typeof rows)[number]) =>
     [row.key, row.model, row.account, row.style, row.upstream, row.target].join("\u0000")
   rows.sort((a, b) => a.time - b.time || b.total_tokens - a.total_tokens || (text(a) < text(b) ? -1 : 1))
-  return {
-    rows: rows.slice(0, limit),
-    totals: measured(asked.map(({ request }) => request)),
-    truncated: rows.length > limit
-  }
+  return { rows: rows.slice(0, limit), totals: sumsOf(asked), truncated: rows.length > limit }
 }
 
 /** A key's use of the windows that contain `now`, up to the day of `now`. */

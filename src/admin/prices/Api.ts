@@ -6,6 +6,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { PriceEntry } from "../../config/schema.ts"
+import { type PieceUnit, pieceUnits, type TokenUnit, tokenUnits } from "../../domain/units.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
 import { lasting, like, revised } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
@@ -13,17 +14,43 @@ import { AdminMiddleware } from "../middleware.ts"
 /** A decimal number. The configuration checks it, so that a refusal names the place. */
 const amount = (field: Schema.Top) => Schema.optionalKey(like(field, Schema.Union([Schema.Number, Schema.String])))
 
-const price = PriceEntry.fields
+const units = Object.fromEntries(
+  [...tokenUnits, ...pieceUnits].map((unit) => [unit, amount(PriceEntry.fields[unit])] as const)
+) as { readonly [Unit in TokenUnit | PieceUnit]: ReturnType<typeof amount> }
 
-const fields = {
-  input: amount(price.input),
-  cached_input: amount(price.cached_input),
-  output: amount(price.output),
-  per_request: amount(price.per_request)
-} satisfies Record<keyof typeof price, unknown>
+const amounts = Schema.Record(Schema.String, Schema.Union([Schema.Number, Schema.String]))
 
-const Prices = Schema.Record(Schema.String, Schema.Struct(fields).annotate({ identifier: "Price" }))
-  .annotate({ identifier: "Prices" })
+const level = {
+  ...units,
+  per_tool_call: Schema.optionalKey(amounts).annotate({
+    description: "Prices of one call of a vendor's tool, by tool."
+  })
+}
+
+const above = {
+  above: Schema.optionalKey(Schema.Array(Schema.Struct({ tokens: Schema.Number, ...level }))).annotate({
+    description: "Prices of requests whose prompt exceeds `tokens`; the largest one counts, for the whole request."
+  })
+}
+
+const Price = Schema.Struct(
+  {
+    ...level,
+    ...above,
+    from: Schema.optionalKey(Schema.String).annotate({
+      description: "A day in UTC or a time, from which the price counts."
+    }),
+    tiers: Schema.optionalKey(Schema.Record(Schema.String, Schema.Struct({ ...level, ...above }))).annotate({
+      description: "Prices by the service tier that the reply names."
+    }),
+    factors: Schema.optionalKey(Schema.Record(Schema.String, amounts)).annotate({
+      description: "Factors of the prices of tokens, by a field of the server's usage and its value."
+    })
+  } satisfies Record<keyof typeof PriceEntry.fields, unknown>
+).annotate({ identifier: "Price" })
+
+const Prices = Schema.Record(Schema.String, Schema.Union([Price, Schema.Array(Price)]))
+  .annotate({ identifier: "Prices", description: "A list has prices by their dates." })
 
 /** The price of a model of an upstream. */
 const PricedTarget = Schema.Struct({
@@ -35,8 +62,12 @@ const PricedTarget = Schema.Struct({
   price: Schema.NullOr(Schema.String).annotate({
     description: "Name of the entry in `prices` that counts; `null` without one."
   }),
-  missing: Schema.Array(Schema.Literals(["input", "output"])).annotate({
-    description: "Prices of tokens that the entry lacks; all without an entry. They count as 0."
+  from: Schema.NullOr(Schema.String).annotate({
+    description: "When the price has begun; `null` without an entry, and for a price without a beginning."
+  }),
+  missing: Schema.Array(Schema.Literals(tokenUnits)).annotate({
+    description:
+      "Prices of tokens that servers of this kind count and the entry lacks; all without an entry. What stands in for one counts, else 0."
   })
 }).annotate({ identifier: "PricedTarget" })
 
@@ -70,6 +101,11 @@ export class AdminPricesGroup extends HttpApiGroup.make("admin-prices").add(
       summary: "Replace the prices",
       description: "They count for requests that end from now on. A 400 lists all `faults`.",
       errors: changing,
-      example: { prices: { "upstream-chat": { input: 0.15, cached_input: 0.075, output: "0.6" } } }
+      example: {
+        prices: {
+          "upstream-chat": { input: 0.15, cached_input: 0.075, output: "0.6" },
+          "hosted/large": [{ input: 2.5, output: 10 }, { from: "2027-01-01", input: 2, output: 8 }]
+        }
+      }
     }))
 ).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: prices") {}

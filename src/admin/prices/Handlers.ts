@@ -1,15 +1,14 @@
 /**
  * Serves the prices.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
 import { Prices } from "../../config/entries/Prices.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
-import { normalizeModelName } from "../../domain/models.ts"
-import { findPrice } from "../../domain/prices.ts"
-import { reachesModel, serverModels, type Target, targetName } from "../../domain/routes.ts"
+import { pricedTargets } from "../../config/pricedTargets.ts"
 import type { ReplyBody } from "../../http/reply.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, lastingOf, revisionIn } from "../changes.ts"
@@ -25,48 +24,11 @@ type PricesReply = ReplyBody<typeof endpoints.get>
 const writtenPrices = (raw: RawConfig): PricesReply["prices"] =>
   isJsonObject(raw["prices"]) ? raw["prices"] as PricesReply["prices"] : {}
 
-const tokenPrices = ["input", "output"] as const
-
-/** Each target under its own name and under those of the routes to it. Costs one pass over targets and prices. */
-const viewTargets = (raw: RawConfig, { prices, route_table }: GatewayConfig): PricesReply["targets"] => {
-  const entries = new Map(
-    Object.entries(writtenPrices(raw)).map(([name, entry]) => [normalizeModelName(name), { name, entry }])
-  )
-  const view = (target: Target, name: string) => {
-    const { model: { id: model }, upstream } = target
-    const found = findPrice(prices, upstream, model, name)?.[0]
-    const entry = found === undefined ? undefined : entries.get(found)
-    const id = normalizeModelName(model)
-    return {
-      target: targetName(target),
-      upstream,
-      model,
-      server_model: prices.served?.get(`${upstream}/${id}`) ?? model,
-      name,
-      price: entry?.name ?? null,
-      missing: tokenPrices.filter((unit) => entry?.entry[unit] === undefined)
-    }
-  }
-  const listed = Array.from(route_table.upstreams.values()).flatMap((targets) =>
-    Array.from(targets.values()).flatMap((target) =>
-      reachesModel(route_table, { targets: [target] }) ? [view(target, target.model.id)] : []
-    )
-  )
-  const ofServer = serverModels(route_table).map((model) =>
-    view({ upstream: route_table.config.unnamed, model, enabled: true }, model.id)
-  )
-  const routed = Array.from(route_table.routes.values()).flatMap(({ id, kind, targets }) =>
-    kind !== "configured"
-      ? []
-      : targets.flatMap((target) =>
-        normalizeModelName(target.model.id) === normalizeModelName(id) ? [] : [view(target, id)]
-      )
-  )
-  return [...listed, ...ofServer, ...routed]
-}
-
 export const AdminPricesHandlers = adminHandlers(AdminPricesGroup, function*() {
   const store = yield* ConfigStore
+  const clock = yield* Clock.Clock
+  const targetsOf = (raw: RawConfig, config: GatewayConfig) =>
+    pricedTargets(raw, config, clock.currentTimeMillisUnsafe())
   const entries = yield* Prices
   const { configHash } = yield* ConfigTransfer
   return {
@@ -77,7 +39,7 @@ export const AdminPricesHandlers = adminHandlers(AdminPricesGroup, function*() {
       return yield* respondInSlices(endpoints.get, {
         prices: writtenPrices(raw),
         currency: config.currency ?? null,
-        targets: viewTargets(raw, config),
+        targets: targetsOf(raw, config),
         revision
       })
     }),
@@ -89,7 +51,7 @@ export const AdminPricesHandlers = adminHandlers(AdminPricesGroup, function*() {
       return yield* respondInSlices(endpoints.set, {
         success: true,
         prices: writtenPrices(raw),
-        targets: viewTargets(raw, saved.config),
+        targets: targetsOf(raw, saved.config),
         ...lastingOf(saved)
       })
     })

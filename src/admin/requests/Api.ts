@@ -115,8 +115,30 @@ const RequestTry = Schema.Struct({
   /** Milliseconds since the request began. */
   began_ms: Schema.Finite,
   /** Milliseconds up to the first event or failure; `null` while it waits for one. */
-  took_ms: Schema.NullOr(Schema.Finite)
+  took_ms: Schema.NullOr(Schema.Finite),
+  /** Decimal number in the configured currency; `null` without a price, and until the request is over. */
+  cost: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "RequestTry" })
+
+/** What the last try costs that the upstream charges. Amounts are decimal numbers in the configured currency. */
+const RequestBill = Schema.Struct({
+  /** `null` without a price. */
+  cost: Schema.NullOr(Schema.String),
+  /** Whose figure counts: that of the configured prices, or the server's own. */
+  source: Schema.Literals(["prices", "server"]),
+  by_prices: Schema.NullOr(Schema.String),
+  by_server: Schema.NullOr(Schema.String),
+  /** The bill by prices: the sum of all lines, rounded to 9 decimals, is `by_prices`. */
+  lines: Schema.Array(Schema.Struct({
+    unit: Schema.String,
+    amount: Schema.Finite,
+    /** The place of the price within its entry, which may be that of a unit that stands in; `null` without one. */
+    price: Schema.NullOr(Schema.String),
+    cost: Schema.String
+  })),
+  /** Units, tools and tiers without a price, with their amounts. */
+  unpriced: Schema.Array(Schema.Struct({ unit: Schema.String, amount: Schema.Finite }))
+}).annotate({ identifier: "RequestBill" })
 
 /** One request with the bodies and frames of both sides, without credentials. */
 export const RequestDetail = Schema.Struct({
@@ -137,6 +159,8 @@ export const RequestDetail = Schema.Struct({
   }))),
   /** The tries in order. */
   tries: Schema.Array(RequestTry),
+  /** `null` until the request is over, and if no upstream charges it. */
+  bill: Schema.NullOr(RequestBill),
   /** The gateway's sentence of the error that the client received, with advice for operators; `null` without an error. */
   error_message: Schema.NullOr(Schema.String),
   /** Who has to act on the error; `null` without one. */

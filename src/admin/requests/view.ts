@@ -4,6 +4,8 @@
 import * as Struct from "effect/Struct"
 import { nameOfTarget } from "../../completion/RequestStats.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { costOf, linesOf } from "../../domain/bill.ts"
+import { formatDecimal } from "../../domain/decimal.ts"
 import { faultOf } from "../../domain/fault.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { showConversation } from "../../recordings/conversation.ts"
@@ -11,7 +13,7 @@ import { cutFrames } from "../../recordings/frames.ts"
 import type { RecordedBytes } from "../../recordings/RecordedBytes.ts"
 import { type AssembledReply, assembleReply, assembleRounds } from "../../recordings/recordedReply.ts"
 import { redactBytes, redactText } from "../../recordings/redactRound.ts"
-import type { RequestRecord, TryFacts } from "../../recordings/RequestRecord.ts"
+import type { RequestFacts, RequestRecord, TryFacts } from "../../recordings/RequestRecord.ts"
 import { directKey } from "../../usage/UsageEntry.ts"
 import { type RequestDetail, RequestItem } from "./Api.ts"
 
@@ -39,7 +41,30 @@ export const numberOf = (id: string): number | undefined => {
 const tenths = (millis: number | undefined): number | null =>
   millis === undefined ? null : Math.round(10 * Math.max(0, millis)) / 10
 
-const viewTry = (facts: TryFacts) => ({
+/** The cost of a try with all its turns; `null` without one. */
+const costOfTry = (tried: TryFacts, { billed = [] }: RequestFacts): string | null => {
+  const bills = billed.filter(({ recorded }) => recorded === tried).map(({ bill }) => bill)
+  const costs = bills.map((bill) => bill?.cost)
+  return costs.includes(undefined) ? null : formatDecimal(costs.reduce<bigint>((sum, cost = 0n) => sum + cost, 0n))
+}
+
+const decimalOf = (amount: bigint | undefined): string | null => amount === undefined ? null : formatDecimal(amount)
+
+const viewBill = ({ billed }: RequestFacts): typeof RequestDetail.Type["bill"] => {
+  const { bill, usage } = billed?.at(-1) ?? {}
+  if (bill === undefined || usage === undefined) return null
+  const { cost, price, source, unpriced } = bill
+  return {
+    cost: decimalOf(cost),
+    source,
+    by_prices: decimalOf(price && costOf(price, usage)),
+    by_server: decimalOf(usage.details?.serverCost),
+    lines: price === undefined ? [] : linesOf(price, usage),
+    unpriced: unpriced.map(([unit, amount]) => ({ unit, amount }))
+  }
+}
+
+const viewTry = (facts: TryFacts, request: RequestFacts) => ({
   upstream: facts.upstream,
   model: facts.model,
   account: facts.account,
@@ -47,7 +72,8 @@ const viewTry = (facts: TryFacts) => ({
   status: facts.status ?? null,
   queued_ms: tenths(facts.queued) ?? 0,
   began_ms: tenths(facts.began) ?? 0,
-  took_ms: tenths(facts.took)
+  took_ms: tenths(facts.took),
+  cost: request.billed?.at(-1)?.bill === undefined ? null : costOfTry(facts, request)
 })
 
 /** A record in lists. */
@@ -138,7 +164,8 @@ export function* viewDetail(
       text: blot(turn.text),
       calls: turn.calls.map((call) => ({ ...call, arguments: blot(call.arguments) }))
     })),
-    tries: (facts.tries ?? []).map(viewTry),
+    tries: (facts.tries ?? []).map((tried) => viewTry(tried, facts)),
+    bill: viewBill(facts),
     error_message: facts.errorMessage === undefined ? null : blot(facts.errorMessage),
     fault: faultIn(record),
     upstream: rounds.map((round) => ({
@@ -179,6 +206,7 @@ export const withoutBodies = (detail: typeof RequestDetail.Type): typeof Request
   request: { ...detail.request, body: "" },
   conversation: null,
   tries: detail.tries,
+  bill: detail.bill,
   fault: detail.fault,
   // The upstream's words may quote the prompt.
   error_message: null,

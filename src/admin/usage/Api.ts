@@ -29,6 +29,14 @@ const measures = {
   unpriced_requests: Schema.Int.annotate({
     description: "Counted requests for whose model no price was configured. `cost` does not include them."
   }),
+  cache_write_tokens: Schema.Int.annotate({ description: "Tokens of prompts that were written to caches." }),
+  wasted_cost: Schema.String.annotate({
+    description:
+      "The part of `cost` of which the callers saw nothing: tries that failed after the server had worked for them."
+  }),
+  prompt_cache_hit_rate: Schema.NullOr(Schema.Finite).annotate({
+    description: "`cached_tokens` by `prompt_tokens`, from 0 to 1; `null` without a prompt."
+  }),
   /** Errors by code. */
   errors: Schema.Record(Schema.String, Schema.Int)
 }

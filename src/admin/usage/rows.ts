@@ -6,7 +6,15 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively, sha256Hex } from "../../config/json.ts"
 import { accountHash } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
-import { costsOf, dimensionsBy, measureNames, measuresOf, type Sums } from "../../usage/UsageEntry.ts"
+import {
+  costsOf,
+  dimensionsBy,
+  hitRateOf,
+  laterMeasuresOf,
+  measureNames,
+  measuresOf,
+  type Sums
+} from "../../usage/UsageEntry.ts"
 import type { Grouping, UsageRow } from "../../usage/UsageQuery.ts"
 import { dayOf } from "../../usage/windows.ts"
 
@@ -64,6 +72,8 @@ const errorsOf = (sums: Sums): Array<readonly [string, number]> =>
 export const viewMeasures = (sums: Sums) => ({
   ...measuresOf(sums),
   ...costsOf(sums),
+  ...laterMeasuresOf(sums),
+  prompt_cache_hit_rate: hitRateOf(sums),
   errors: Object.fromEntries(errorsOf(sums))
 })
 
@@ -97,7 +107,8 @@ export const csvHeader = (by: ReadonlyArray<Grouping>, sums: Sums): string =>
     ...cellsOf(by, { ...noRow, sums }, noNames).map(([name]) => name),
     ...measureNames,
     ...costColumns,
-    "errors"
+    "errors",
+    ...Object.keys(laterMeasuresOf(sums))
   ])
 
 /** The line of a row. */
@@ -106,5 +117,6 @@ export const csvRow = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names)
     ...cellsOf(by, row, names).map(([, text]) => csvText(text ?? "")),
     ...row.sums.values.slice(0, measureNames.length).map(String),
     ...costCells(row.sums, names),
-    csvText(errorsOf(row.sums).map(([code, count]) => `${code}=${count}`).join(";"))
+    csvText(errorsOf(row.sums).map(([code, count]) => `${code}=${count}`).join(";")),
+    ...Object.values(laterMeasuresOf(row.sums)).map(String)
   ])

@@ -45,6 +45,8 @@ export class TopLevel<Place> implements Machine<string, string | Place> {
   readonly kept = new Map<string, string>()
   /** How often the member `model` has come. */
   models = 0
+  /** The objects in the list of the member `data`. */
+  items = 0
   private readonly place: Place
   private readonly names: ReadonlyArray<string>
   private state = BEFORE
@@ -105,6 +107,7 @@ export class TopLevel<Place> implements Machine<string, string | Place> {
         if (this.state === KEY) this.key = ""
       } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
         this.depth++
+        if (this.depth === 3 && code === OPEN_BRACE && this.member === "data") this.items++
         if (this.state === BEFORE) this.state = code === OPEN_BRACE ? KEY : AFTER
       } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
         this.depth--

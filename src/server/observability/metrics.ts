@@ -25,6 +25,7 @@ import { usedRatios } from "../../usage/limitedWindows.ts"
 import { MetricsGroup } from "../OperatorApi.ts"
 import { CurrentMachine } from "../workers/Machine.ts"
 import { Gauges } from "./gauges.ts"
+import { RequestMetrics } from "./requestMetrics.ts"
 
 /** Maximum number of accounts with their own series. */
 export const mostAccounts = 1_000
@@ -33,9 +34,14 @@ export const mostAccounts = 1_000
 const mostKeys = 1_000
 
 /** A gauge, formatted on request: accounts and upstreams come and go, and a registry never drops a series. */
-const family = (name: string, help: string, series: ReadonlyArray<readonly [labels: string, value: number]>) => [
+const family = (
+  name: string,
+  help: string,
+  series: ReadonlyArray<readonly [labels: string, value: number]>,
+  type: "counter" | "gauge" = "gauge"
+) => [
   `# HELP ${name} ${help}`,
-  `# TYPE ${name} gauge`,
+  `# TYPE ${name} ${type}`,
   ...series.map(([labels, value]) => `${name}{${labels}} ${value}`)
 ]
 
@@ -60,6 +66,14 @@ export const accountMetrics = (facts: ReadonlyArray<AccountFacts>, showsUpstream
     ),
     family("gateway_account_slots_in_use", "Slots of an account that are taken", series(({ inUse }) => inUse))
   ])
+}
+
+/** Amounts without a price, by unit. */
+const unpricedMetrics = (amounts: Iterable<readonly [unit: string, amount: number]>): string => {
+  const series = Array.from(amounts, ([unit, amount]) => [`unit="${unit}"`, amount] as const)
+  return series.length === 0
+    ? ""
+    : text([family("gateway_unpriced_total", "Amounts of units that have no price", series, "counter")])
 }
 
 /** The use of the limits of keys, each by its id. */
@@ -113,6 +127,7 @@ export const MetricsHandlers = HttpApiBuilder.group(
     const accounts = yield* Accounts
     const activity = yield* UpstreamActivity
     const limits = yield* KeyLimits
+    const { unpriced } = yield* RequestMetrics
     /** The first keys with limits. Without the store nothing is known about them. */
     const ofKeys = Effect.gen(function*() {
       const current = config.now()
@@ -138,7 +153,8 @@ export const MetricsHandlers = HttpApiBuilder.group(
       )
       const registered = (yield* formatted).replace(/\n*$/, "\n")
       const ofUpstreams = showsUpstreams ? upstreamMetrics(yield* activity.upstreams) : ""
-      return registered + accountMetrics(described, showsUpstreams) + ofUpstreams + (yield* ofKeys)
+      return registered + unpricedMetrics(unpriced) + accountMetrics(described, showsUpstreams) + ofUpstreams +
+        (yield* ofKeys)
     })
     const machine = yield* CurrentMachine
     if (machine !== undefined) {

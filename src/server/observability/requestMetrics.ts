@@ -13,7 +13,6 @@ import type { RequestStats } from "../../completion/RequestStats.ts"
 import type { App } from "../../domain/clientIdentity.ts"
 import { toUnits } from "../../domain/decimal.ts"
 import { monotonicMillis } from "../../domain/time.ts"
-import { upstreamNamed } from "../../domain/upstreamNames.ts"
 import type { Operation } from "../../styles/Style.ts"
 import { styles } from "../../styles/styles.ts"
 
@@ -121,6 +120,14 @@ const costs = (model: string, upstream: string) =>
 const ofApp = (app: App) =>
   total("gateway_app_requests_total", "Requests to models by the program that called", { app })
 
+/** Amounts by the unit that has no price. Tools and tiers, which servers name, count together. */
+type UnpricedAmounts = Map<string, number>
+
+const addUnpriced = (amounts: UnpricedAmounts, unit: string, amount: number): void => {
+  const name = unit.replace(/\..*/, "")
+  amounts.set(name, (amounts.get(name) ?? 0) + amount)
+}
+
 const queueWait = Metric.histogram("gateway_queue_wait_seconds", {
   description: "Time that requests waited for an account",
   boundaries: seconds
@@ -145,6 +152,7 @@ const countRequest = (
   stats: RequestStats,
   now: number,
   seriesOf: SeriesOf,
+  unpriced: UnpricedAmounts,
   context: Context.Context<never>
 ): void => {
   const style = stats.style ?? "none"
@@ -162,8 +170,12 @@ const countRequest = (
     series.inputTokens.updateUnsafe(stats.usage.promptTokens, context)
     series.outputTokens.updateUnsafe(stats.usage.completionTokens, context)
   }
-  if (stats.cost) {
-    costs(stats.model ?? "none", upstreamNamed(target?.upstream)).updateUnsafe(toUnits(stats.cost), context)
+  for (const { bill, upstream } of stats.billed ?? []) {
+    if (bill === undefined) continue
+    if (stats.cost && bill.cost) {
+      costs(stats.model ?? "none", upstream).updateUnsafe(toUnits(bill.cost), context)
+    }
+    for (const [unit, amount] of bill.unpriced) addUnpriced(unpriced, unit, amount)
   }
   if (stats.attempts === 0) return
   for (const { upstream } of tries) attempts(upstream).updateUnsafe(1, context)
@@ -191,6 +203,8 @@ export const layerRegistry: Layer.Layer<never> = Layer.effect(
 
 export class RequestMetrics extends Context.Service<RequestMetrics, {
   readonly count: (stats: RequestStats) => void
+  /** Amounts without a price by unit. They are outside of the registry, which takes a label `unit` for the unit of a metric. */
+  readonly unpriced: Iterable<readonly [unit: string, amount: number]>
 }>()("model-gateway/server/RequestMetrics") {
   static readonly layer: Layer.Layer<RequestMetrics> = Layer.effect(
     RequestMetrics,
@@ -198,7 +212,11 @@ export class RequestMetrics extends Context.Service<RequestMetrics, {
       const clock = yield* Clock.Clock
       const context = Context.make(Metric.MetricRegistry, yield* Metric.MetricRegistry)
       const seriesOf = keptSeries()
-      return RequestMetrics.of({ count: (stats) => countRequest(stats, monotonicMillis(clock), seriesOf, context) })
+      const unpriced: UnpricedAmounts = new Map()
+      return RequestMetrics.of({
+        count: (stats) => countRequest(stats, monotonicMillis(clock), seriesOf, unpriced, context),
+        unpriced
+      })
     })
   )
 }

@@ -13,6 +13,7 @@ import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentLimits } from "../../config/limits.ts"
 import { GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { isRecord } from "../../domain/json.ts"
 import { type Cooperative, pieceChars, Slice } from "../../domain/stream/cooperative.ts"
 import { modelPlace, modelTwice } from "../../domain/stream/FormScan.ts"
 import { TopLevel } from "../../domain/stream/TopLevel.ts"
@@ -25,6 +26,7 @@ import type { CurrentRequest } from "../../http/RequestContext.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { Captures } from "../../recordings/Captures.ts"
 import { RequestBudget } from "../../upstream/budget.ts"
+import { parseJson } from "../../upstream/json.ts"
 import { Upstreams } from "../../upstream/Upstreams.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { inputTokens } from "../shared/embeddings/inputs.ts"
@@ -84,6 +86,15 @@ const readJson = Effect.fnUntraced(function*(
   return { isStream: body.stream === true, model, source, text: endpoint.isText === true ? text : "" }
 })
 
+/** The characters of a request's `input`. */
+const charactersOf = (text: string): number => {
+  const body = parseJson(text)
+  const input = isRecord(body) ? body["input"] : undefined
+  let characters = 0
+  if (typeof input === "string") { for (const _ of input) characters++ }
+  return characters
+}
+
 const currentLimits = Effect.withFiberSucceed((fiber) => fiber.getRef(CurrentLimits)())
 
 const read = Effect.fnUntraced(function*(
@@ -142,6 +153,8 @@ export const RelayedHandlers = groupRoutes(
               requested,
               estimate,
               hasChoices: endpoint.hasChoices === true,
+              hasPictures: endpoint.counts === "pictures",
+              characters: endpoint.counts === "characters" ? charactersOf(text) : 0,
               limits: config.limits
             })
             stats.soFar = renderer

@@ -8,17 +8,18 @@ import { estimateTokens } from "../../domain/estimateTokens.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { isRecord } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
-import type { Usage } from "../../domain/ReplyEvent.ts"
 import { EventCut } from "../../domain/stream/EventCut.ts"
 import { encodeSse } from "../../domain/stream/sse.ts"
 import { TopLevel } from "../../domain/stream/TopLevel.ts"
+import type { Usage, UsageDetails } from "../../domain/units.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
 import { tooMuchHeld } from "../../http/receiveBody.ts"
 import type { ReplyRenderer } from "../../http/ReplyResponse.ts"
 import { type Frame, type StreamHead, streamHeaders } from "../../http/ResponseBuffer.ts"
-import { parseJson } from "../../upstream/json.ts"
+import { asCount, parseJson } from "../../upstream/json.ts"
 import { isEventStream, isJson, isText } from "../../upstream/relayedReply.ts"
 import { usageOf } from "../../upstream/server/usage.ts"
+import { saidDetails } from "../../upstream/usageDetails.ts"
 
 /** What the renderer needs of the request. */
 export interface RelayedFacts {
@@ -29,13 +30,24 @@ export interface RelayedFacts {
   readonly estimate: number
   /** Replies have their text in `choices`. */
   readonly hasChoices: boolean
+  /** Replies have pictures in `data`, or each in an event of its own. */
+  readonly hasPictures: boolean
+  /** Characters that the server speaks. */
+  readonly characters: number
   readonly limits: Limits
 }
 
 /** Headers of the server that callers get. */
 const passedHeaders = ["content-encoding", "content-disposition"]
 
-const keptMembers = ["usage", "error"]
+const keptMembers = ["usage", "error", "service_tier", "type", "meta", "billed_units"]
+
+/** The search units of a rerank (`meta.billed_units` of Cohere's API; other servers have `billed_units` at the top). */
+const searchUnitsOf = (kept: ReadonlyMap<string, string>): number => {
+  const meta = parseJson(kept.get("meta") ?? "")
+  const units = isRecord(meta) ? meta["billed_units"] : parseJson(kept.get("billed_units") ?? "")
+  return isRecord(units) ? asCount(units["search_units"]) ?? 0 : 0
+}
 
 const eventTooLong = gatewayError("upstream_error", "An event of the upstream's reply is too long")
 
@@ -55,6 +67,9 @@ export class RelayRenderer implements ReplyRenderer<Uint8Array, Frame> {
   private readonly body: TopLevel<Frame> | undefined
   private readonly model: string
   private counted: Usage | undefined
+  private details: UsageDetails | undefined
+  private pictures = 0
+  private searches = 0
   private fault: GatewayError | undefined
   private completionTokens = 0
 
@@ -115,12 +130,30 @@ export class RelayRenderer implements ReplyRenderer<Uint8Array, Frame> {
 
   /** The server's token counts, otherwise estimated ones. */
   usage(): Usage {
-    return this.counted ?? {
+    const usage = this.counted ?? {
       promptTokens: this.facts.estimate,
       completionTokens: this.completionTokens,
       reasoningTokens: 0,
       cachedTokens: 0
     }
+    const details = this.billed(usage)
+    return details === undefined ? usage : { ...usage, details }
+  }
+
+  /** What the bill counts beside plain tokens. The output of pictures is pictures. */
+  private billed({ completionTokens }: Usage): UsageDetails | undefined {
+    const { characters, hasPictures } = this.facts
+    const pieces = {
+      ...this.details?.pieces,
+      ...this.pictures === 0 ? {} : { per_image: this.pictures },
+      ...this.searches === 0 ? {} : { per_query: this.searches },
+      ...characters === 0 ? {} : { per_character: characters }
+    }
+    return saidDetails({
+      ...this.details,
+      imageOutputTokens: this.details?.imageOutputTokens ?? (hasPictures ? completionTokens : 0),
+      pieces: Object.keys(pieces).length === 0 ? undefined : pieces
+    })
   }
 
   estimated(): boolean {
@@ -158,10 +191,19 @@ export class RelayRenderer implements ReplyRenderer<Uint8Array, Frame> {
     return out.join("")
   }
 
-  private note({ kept }: Pick<TopLevel<Frame>, "kept">): void {
+  private note({ items, kept }: Pick<TopLevel<Frame>, "items" | "kept">): void {
     const usage = parseJson(kept.get("usage") ?? "")
+    if (this.facts.hasPictures) this.pictures += kept.get("type")?.endsWith(".completed\"") === true ? 1 : items
+    this.searches = Math.max(this.searches, searchUnitsOf(kept))
     if (isRecord(usage)) {
-      const { cachedTokens = 0, completionTokens = 0, promptTokens = 0, reasoningTokens = 0 } = usageOf(usage)
+      const tier = parseJson(kept.get("service_tier") ?? "")
+      const { cachedTokens = 0, completionTokens = 0, details, promptTokens = 0, reasoningTokens = 0 } = usageOf(
+        usage,
+        {
+          tier
+        }
+      )
+      this.details = details ?? this.details
       if (promptTokens > 0 || completionTokens > 0) {
         this.counted = { promptTokens, completionTokens, reasoningTokens, cachedTokens }
       }

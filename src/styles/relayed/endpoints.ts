@@ -14,6 +14,8 @@ export interface RelayedEndpoint {
   readonly hasChoices?: true
   /** Names of model families stand for the native models, as in chat. */
   readonly takesFamilies?: true
+  /** What the bill counts beside tokens: the pictures of replies, or the characters of the request's `input`. */
+  readonly counts?: "pictures" | "characters"
   /** The vendor's model for requests without one. */
   readonly model?: string
 }
@@ -23,9 +25,9 @@ export const relayedEndpoints = {
   rerank: { path: "/rerank", isText: true },
   score: { path: "/score", isText: true },
   moderations: { path: "/moderations", isText: true, model: "omni-moderation-latest" },
-  images: { path: "/images/generations", isText: true, model: "dall-e-2" },
-  edits: { path: "/images/edits", hasFiles: true },
-  speech: { path: "/audio/speech", isText: true },
+  images: { path: "/images/generations", isText: true, counts: "pictures", model: "dall-e-2" },
+  edits: { path: "/images/edits", hasFiles: true, counts: "pictures" },
+  speech: { path: "/audio/speech", isText: true, counts: "characters" },
   transcriptions: { path: "/audio/transcriptions", hasFiles: true },
   translations: { path: "/audio/translations", hasFiles: true }
 } as const satisfies { readonly [name: string]: RelayedEndpoint }

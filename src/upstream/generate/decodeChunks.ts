@@ -74,6 +74,14 @@ export const pieceOf = (value: unknown): Piece<"text" | "thought"> | undefined =
   return thought === undefined ? { kind: "text", text } : thought === true ? { kind: "thought", text } : undefined
 }
 
+/** The number of queries of the vendor's search in the first candidate. */
+const searchesIn = (candidates: unknown): number => {
+  const candidate: unknown = Array.isArray(candidates) ? candidates[0] : undefined
+  const grounding = isRecord(candidate) ? candidate["groundingMetadata"] : undefined
+  const queries = isRecord(grounding) ? grounding["webSearchQueries"] : undefined
+  return Array.isArray(queries) ? queries.length : 0
+}
+
 /** Starts a decoder of one reply. `Reader` compares events. */
 export const chunkDecoder = (Reader = RepeatedEvents): ChunkDecoder => {
   let failure: UpstreamFailure | undefined
@@ -90,6 +98,9 @@ export const chunkDecoder = (Reader = RepeatedEvents): ChunkDecoder => {
   const ofReply = new Changed()
   const ofChoice = new Changed()
   let lastUsage: JsonFields | undefined
+  let tier: unknown
+  /** The queries of the vendor's search so far. */
+  let searches = 0
 
   const fail = (facts: Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">) => {
     // A complete reply stays complete, whatever follows it.
@@ -166,9 +177,11 @@ export const chunkDecoder = (Reader = RepeatedEvents): ChunkDecoder => {
     if (isError(value)) return fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
     began = true
     const usage = value["usageMetadata"]
+    tier = value["serviceTier"] ?? tier
+    searches = Math.max(searches, searchesIn(value["candidates"]))
     if (isRecord(usage)) {
       lastUsage = others(usage, names("__proto__")) ?? lastUsage
-      out.push(UpstreamUsage(usageOf(usage)))
+      out.push(UpstreamUsage(usageOf(usage, { tier, searches })))
     }
     if (finish === "content_filter") return
     const feedback = value["promptFeedback"]

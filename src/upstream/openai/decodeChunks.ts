@@ -138,6 +138,8 @@ export const chunkDecoder = (
   const repeated = new Reader(pieceOf)
   /** The last usage, as the server wrote it. */
   let lastUsage: JsonRecord | undefined
+  /** The service tier that the server has named last. */
+  let tier: unknown
   let began = false
   let done = false
 
@@ -220,7 +222,12 @@ export const chunkDecoder = (
 
   const takeUsage = (value: JsonRecord, choice: unknown, out: Array<UpstreamEvent>) => {
     const reported = usageIn(value, choice)
-    const usage = reported !== undefined ? usageOf(reported) : lastUsage === undefined ? timingsUsage(value) : undefined
+    tier = value["service_tier"] ?? tier
+    const usage = reported !== undefined
+      ? usageOf(reported, { tier })
+      : lastUsage === undefined
+      ? timingsUsage(value)
+      : undefined
     lastUsage = reported ?? lastUsage
     if (usage !== undefined) out.push(UpstreamUsage(usage))
   }

@@ -1,5 +1,6 @@
 /** The reply of an OpenAI-compatible server to a request for embeddings. */
 import { isRecord } from "../../domain/json.ts"
+import { usageOf } from "../server/usage.ts"
 import { isVector } from "../server/vectors.ts"
 import type { EmbeddingsReply } from "../Upstream.ts"
 
@@ -16,5 +17,9 @@ export const readEmbeddings = (body: unknown, inputs: number): EmbeddingsReply |
   }
   const usage = body["usage"]
   const tokens = isRecord(usage) ? usage["prompt_tokens"] : undefined
-  return { vectors, tokens: typeof tokens === "number" && Number.isFinite(tokens) ? tokens : undefined }
+  return {
+    vectors,
+    tokens: typeof tokens === "number" && Number.isFinite(tokens) ? tokens : undefined,
+    ...(isRecord(usage) ? { details: usageOf(usage).details } : {})
+  }
 }

@@ -21,6 +21,7 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ChunkDecoder } from "../decodeBody.ts"
 import { asString, isShallow, parseJson } from "../json.ts"
 import { usageOf } from "../server/usage.ts"
+import { toolCallsOf } from "../usageDetails.ts"
 import { replyErrorFacts } from "./errorFacts.ts"
 import { eventsOf } from "./eventsOf.ts"
 
@@ -113,6 +114,13 @@ const callOf = (item: JsonRecord): { readonly name: string; readonly args: strin
 const sealable = ({ content, encrypted_content: sealed }: JsonRecord): boolean =>
   asString(sealed) !== undefined || listOf(content).length > 0
 
+/** The vendor's tools whose calls are charged, by the type of their items (https://platform.openai.com/docs/pricing). */
+const chargedTools: ReadonlyMap<unknown, string> = new Map([
+  ["web_search_call", "web_search"],
+  ["file_search_call", "file_search"],
+  ["code_interpreter_call", "code_interpreter"]
+])
+
 class EventDecoder implements ChunkDecoder {
   #failed: UpstreamFailure | undefined
   #finish: UpstreamFinish["reason"] | undefined
@@ -122,6 +130,8 @@ class EventDecoder implements ChunkDecoder {
   #count = 0
   #calls = 0
   readonly #callIds = new Set<string>()
+  /** Finished calls of the vendor's tools, by tool. */
+  #toolCalls: Map<string, number> | undefined
   /** Text of an earlier message was emitted, and no call since. */
   #isAfterText = false
   readonly #passes: boolean
@@ -196,7 +206,10 @@ class EventDecoder implements ChunkDecoder {
     this.#pass(type, event, out)
     if (isRecord(item)) {
       if (type === "response.output_item.added") this.#started(event, item, out)
-      else if (type === "response.output_item.done") this.#ended(event, item, out)
+      else if (type === "response.output_item.done") {
+        this.#countTool(item)
+        this.#ended(event, item, out)
+      }
       return
     }
     this.#piece(type, event, out)
@@ -243,8 +256,17 @@ class EventDecoder implements ChunkDecoder {
     this.#finish = type === "response.completed" ? "stop" : reason === "content_filter" ? "content_filter" : "length"
   }
 
-  #usage({ usage }: JsonRecord, out: Array<UpstreamEvent>): void {
-    if (isRecord(usage)) out.push(UpstreamUsage(usageOf(usage)))
+  #usage({ service_tier: tier, usage }: JsonRecord, out: Array<UpstreamEvent>): void {
+    const toolCalls = this.#toolCalls && toolCallsOf(this.#toolCalls)
+    if (isRecord(usage)) out.push(UpstreamUsage(usageOf(usage, { tier, toolCalls })))
+    else if (toolCalls !== undefined) out.push(UpstreamUsage({ details: { toolCalls } }))
+  }
+
+  #countTool({ status, type }: JsonRecord): void {
+    const tool = chargedTools.get(type)
+    if (tool === undefined || status === "failed" || status === "in_progress") return
+    this.#toolCalls ??= new Map()
+    this.#toolCalls.set(tool, (this.#toolCalls.get(tool) ?? 0) + 1)
   }
 
   #itemAt({ item_id, output_index }: JsonRecord): Item | undefined {

@@ -6,8 +6,10 @@
  * `timings`.
  */
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import type { UsageDetails } from "../../domain/units.ts"
 import type { PartialUsage } from "../../domain/UpstreamEvent.ts"
 import { asCount } from "../json.ts"
+import { saidDetails, serverCostOf, tierOf, wordsOf } from "../usageDetails.ts"
 
 type Path = readonly [field: string, detail?: string]
 
@@ -33,6 +35,25 @@ const written: ReadonlyArray<Path> = [
   ["cache_creation_input_tokens"]
 ]
 
+/** Parts of the prompt and of the completion. Transcriptions have `input_token_details`. */
+const audio: ReadonlyArray<Path> = [
+  ["prompt_tokens_details", "audio_tokens"],
+  ["input_tokens_details", "audio_tokens"],
+  ["input_token_details", "audio_tokens"]
+]
+const images: ReadonlyArray<Path> = [["prompt_tokens_details", "image_tokens"], [
+  "input_tokens_details",
+  "image_tokens"
+]]
+const audioOutput: ReadonlyArray<Path> = [
+  ["completion_tokens_details", "audio_tokens"],
+  ["output_tokens_details", "audio_tokens"]
+]
+const imageOutput: ReadonlyArray<Path> = [
+  ["completion_tokens_details", "image_tokens"],
+  ["output_tokens_details", "image_tokens"]
+]
+
 const paths = [...prompt, ...completion, ...reasoning, ...cached, ...written]
 
 /** The fields that are read; of an object, those within it. */
@@ -53,6 +74,8 @@ const read = (usage: JsonRecord, paths: ReadonlyArray<Path>): number | undefined
   return undefined
 }
 
+const nothingBeside: BesideUsage = {}
+
 /** The usage of a chunk, wherever the server puts it. */
 export const usageIn = (chunk: JsonRecord, choice: unknown): JsonRecord | undefined => {
   if (isRecord(chunk["usage"])) return chunk["usage"]
@@ -61,8 +84,43 @@ export const usageIn = (chunk: JsonRecord, choice: unknown): JsonRecord | undefi
   return isRecord(groq) && isRecord(groq["usage"]) ? groq["usage"] : undefined
 }
 
-/** The token counts of a usage. Missing counts are omitted, so that they do not hide earlier ones. */
-export const usageOf = (value: JsonRecord): PartialUsage => {
+/** What a reply says beside its usage: its service tier, and calls of the vendor's tools. */
+interface BesideUsage {
+  readonly tier?: unknown
+  readonly toolCalls?: UsageDetails["toolCalls"]
+}
+
+/** The parts of a usage beside plain tokens; `undefined` without any, for which nothing is made. */
+const detailsOf = (value: JsonRecord, { tier: named, toolCalls }: BesideUsage): UsageDetails | undefined => {
+  const audioTokens = read(value, audio)
+  const imageTokens = read(value, images)
+  const audioOutputTokens = read(value, audioOutput)
+  const imageOutputTokens = read(value, imageOutput)
+  const tier = tierOf(named ?? value["service_tier"])
+  const words = wordsOf(value)
+  const serverCost = serverCostOf(value)
+  const { seconds } = value
+  const pieces = typeof seconds === "number" && seconds > 0 && seconds < 1e9 ? { per_second: seconds } : undefined
+  const isPlain = !audioTokens && !imageTokens && !audioOutputTokens && !imageOutputTokens && tier === undefined &&
+    words === undefined && serverCost === undefined && pieces === undefined && toolCalls === undefined
+  return isPlain ? undefined : saidDetails({
+    audioTokens,
+    imageTokens,
+    audioOutputTokens,
+    imageOutputTokens,
+    pieces,
+    toolCalls,
+    tier,
+    words,
+    serverCost
+  })
+}
+
+/**
+ * The token counts of a usage, by the vendors' contracts: `CompletionUsage` and `ResponseUsage` of the SDK of OpenAI. Missing counts are
+ * omitted, so that they do not hide earlier ones. The completion has the rejected tokens of predictions.
+ */
+export const usageOf = (value: JsonRecord, beside: BesideUsage = nothingBeside): PartialUsage => {
   const usage: { -readonly [Name in keyof PartialUsage]: PartialUsage[Name] } = {}
   const total = asCount(value["total_tokens"])
   const promptTokens = read(value, prompt)
@@ -82,6 +140,8 @@ export const usageOf = (value: JsonRecord): PartialUsage => {
   if (reasoningTokens !== undefined) usage.reasoningTokens = reasoningTokens
   if (cachedTokens !== undefined) usage.cachedTokens = cachedTokens
   if (cacheWriteTokens !== undefined) usage.cacheWriteTokens = cacheWriteTokens
+  const details = detailsOf(value, beside)
+  if (details !== undefined) usage.details = details
   return usage
 }
 

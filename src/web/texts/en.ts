@@ -297,7 +297,21 @@ const priceFields: Readonly<Record<string, string>> = {
   input: "Input per 1M",
   cached_input: "Cached per 1M",
   output: "Output per 1M",
-  per_request: "Per request"
+  per_request: "Per request",
+  cache_write: "Cache write, 5 min, per 1M",
+  cache_write_1h: "Cache write, 1 h, per 1M",
+  reasoning: "Reasoning per 1M",
+  audio_input: "Audio input per 1M",
+  audio_cached_input: "Cached audio per 1M",
+  audio_output: "Audio output per 1M",
+  image_input: "Image input per 1M",
+  image_output: "Image output per 1M",
+  per_image: "Per image",
+  per_input_image: "Per input image",
+  per_second: "Per second",
+  per_character: "Per character",
+  per_query: "Per query",
+  per_page: "Per page"
 }
 
 /** Names of the fields of a route, and of choices. */
@@ -565,6 +579,15 @@ export const en = {
     clientRequest: "Client request",
     rounds: "Upstream rounds",
     clientReply: "Client reply",
+    bill: "Bill",
+    unit: "Unit",
+    amount: "Amount",
+    price: "Price",
+    billed: (cost: string, source: string) =>
+      source === "server" ? `The server charges ${cost}.` : `The prices make ${cost}.`,
+    byPrices: (cost: string) => `By the prices it would be ${cost}.`,
+    byServer: (cost: string) => `The server itself says ${cost}.`,
+    unpricedUnits: (units: string) => `Without a price: ${units}.`,
     timeLine: "Timeline",
     frames: "Frames",
     upstreamFrames: "Upstream frames",
@@ -979,6 +1002,7 @@ export const en = {
     unused: "Prices of no known model",
     moreUnused: (n: number) => `${count(n, "further price", "further prices")} not shown.`,
     hint: "Decimal numbers with at most 9 decimals. Empty fields are left out.",
+    dated: "This entry has prices by their dates. The configuration file changes them.",
     hintDelete: "Decimal numbers with at most 9 decimals. Without any number the price is deleted.",
     noPrice: "At least one price is needed.",
     saved: (name: string) => `The price of ${name} was changed.`,

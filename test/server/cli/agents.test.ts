@@ -166,7 +166,7 @@ describe("run", () => {
     program(
       "gemini",
       `process.on("SIGTERM", () => { console.log("told to end"); process.exit(3) })
-       setInterval(() => {}, 1000)
+       process.stdin.resume()
        console.log("key " + process.env.GEMINI_API_KEY + " settings " + process.env.GEMINI_CLI_SYSTEM_SETTINGS_PATH + ";")`
     )
     const env = { ...environment(), GATEWAY_KEY: "", GATEWAY_CONFIG_PATH: configured }

@@ -136,7 +136,7 @@ describe.concurrent("prices import", () => {
         "gpt-4o": { "input_cost_per_token": 2.5e-06, "cache_read_input_token_cost": 1.25e-06, "output_cost_per_token": 1e-05 },
         "tiny": { "input_cost_per_token": 1.5e-14, "mode": "embedding" },
         "rounded": { "output_cost_per_token": "1.2345678904999e-07" },
-        "whisper": { "input_cost_per_second": 0.0001 },
+        "whisper": { "input_cost_per_second": 0.0001, "output_cost_per_second": 0, "input_cost_per_pixel": 1e-8 },
         "wrong": { "input_cost_per_token": -1, "output_cost_per_token": null },
         "region/*/model": { "input_cost_per_token": 1e-06 }
       }`
@@ -144,7 +144,15 @@ describe.concurrent("prices import", () => {
     const env = { GATEWAY_CONFIG_PATH: config }
     const { code, stderr, stdout } = await run(["prices", "import", prices], { env })
     assert.deepEqual([code, stderr], [0, ""])
-    assert.strictEqual(stdout, `${config}: 3 prices taken, 3 without a price per token left out\n`)
+    assert.deepEqual(stdout.split("\n"), [
+      "changed  gpt-4o: input 9 -> 2.5, cached_input none -> 1.25, output none -> 10",
+      "new      tiny: input 0.000000015",
+      "new      rounded: output 0.123456789",
+      "new      whisper: per_second 0.0001",
+      "without a place, with the number of entries: input_cost_per_pixel (1)",
+      `${config}: 3 new, 1 changed, 0 unchanged; 2 without a price left out`,
+      ""
+    ])
     assert.deepEqual(JSON.parse(readFileSync(config, "utf8")), {
       keys: ["k"],
       "x-mine": [1],
@@ -152,19 +160,38 @@ describe.concurrent("prices import", () => {
         own: { input: 1 },
         "gpt-4o": { input: 2.5, cached_input: 1.25, output: 10 },
         tiny: { input: "0.000000015" },
-        rounded: { output: 0.123456789 }
+        rounded: { output: 0.123456789 },
+        whisper: { per_second: 0.0001 }
       }
     })
     const [none, elsewhere] = await Promise.all([
-      run(["prices", "import", file("none.json", { whisper: {} })], { env }),
+      run(["prices", "import", file("none.json", { whisper: { mode: "chat" } })], { env }),
       run(["prices", "import", prices], { env: { GATEWAY_CONFIG_JSON: "{}" } })
     ])
     assert.strictEqual(none.code, 1)
-    assert.match(none.stderr, /none\.json has no prices per token\n$/)
+    assert.match(none.stderr, /none\.json has no prices\n$/)
     assert.deepEqual([elsewhere.code, elsewhere.stderr], [
       1,
       "The configuration is in GATEWAY_CONFIG_JSON, not in a file\n"
     ])
+  })
+})
+
+describe.concurrent("prices check", () => {
+  it("prints each target that lacks prices, and fails if there is one", async () => {
+    const config = {
+      upstreams: { gpu: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { small: "s", large: "l" } } },
+      routes: { fast: ["gpu/small"] }
+    }
+    const gaps = file("gaps.json", { ...config, prices: { "gpu/small": { output: 1 }, fast: { input: 1, output: 1 } } })
+    const whole = file("whole.json", { ...config, prices: { "*": { input: 1, output: 1 } } })
+    const [some, none] = await Promise.all([run(["prices", "check", gaps]), run(["prices", "check", whole])])
+    assert.deepEqual([some.code, some.stdout, some.stderr], [
+      1,
+      "gpu/small: gpu/small lacks input\ngpu/large: no price\n",
+      `${gaps}: 2 of 3 targets lack prices\n`
+    ])
+    assert.deepEqual([none.code, none.stdout], [0, `${whole}: every target has its prices\n`])
   })
 })
 

@@ -6,6 +6,7 @@ import { useState } from "preact/hooks"
 import { assert, describe, expect, it } from "vitest"
 import { page, userEvent } from "vitest/browser"
 import type { Setting } from "../../../src/web/forms/fields.ts"
+import { Bill } from "../../../src/web/pages/requests/Bill.tsx"
 import { Frames, type Wanted } from "../../../src/web/pages/requests/Frames.tsx"
 import { readSides } from "../../../src/web/pages/requests/sides.ts"
 import { TimeLine } from "../../../src/web/pages/requests/TimeLine.tsx"
@@ -64,6 +65,7 @@ const recordOf = (frames: number): RequestRecord => ({
     finish: null
   },
   upstream_reply: null,
+  bill: null,
   tries: [{
     upstream: "default",
     model: "upstream-chat",
@@ -72,7 +74,8 @@ const recordOf = (frames: number): RequestRecord => ({
     status: null,
     queued_ms: 0,
     began_ms: 0,
-    took_ms: 1
+    took_ms: 1,
+    cost: null
   }],
   error_message: null,
   fault: null,
@@ -98,6 +101,35 @@ const Course = ({ record }: { readonly record: RequestRecord }) => {
     </>
   )
 }
+
+describe("the bill of a request in the console", () => {
+  const bill = {
+    cost: "0.0315",
+    source: "server",
+    by_prices: "0.03",
+    by_server: "0.0315",
+    lines: [
+      { unit: "cached_input", amount: 10_000, price: "input", cost: "0.03" },
+      { unit: "per_tool_call.maps", amount: 2, price: null, cost: "0" }
+    ],
+    unpriced: [{ unit: "per_tool_call.maps", amount: 2 }]
+  } as const
+
+  it("has each unit with the price that was used, and both figures", async () => {
+    draw(<Bill record={{ ...recordOf(1), bill }} />)
+    const text = "The server charges 0.0315. By the prices it would be 0.03. Without a price: per_tool_call.maps."
+    await expect.element(page.getByText(text)).toBeVisible()
+    const rows = [...page.getByRole("table", { name: "Bill" }).element().querySelectorAll("tbody tr")]
+    assert.deepStrictEqual(rows.map((row) => [...row.children].map((cell) => cell.textContent)), [
+      ["cached_input", "input", "10,000", "0.03"],
+      ["per_tool_call.maps", "–", "2", "0"]
+    ])
+  })
+
+  it("is absent for a request without a cost", () => {
+    assert.strictEqual(draw(<Bill record={recordOf(1)} />).textContent, "")
+  })
+})
 
 describe("the course of a request in the console", () => {
   const frames = (side: "Upstream" | "Client") => page.getByRole("table", { name: `${side} frames` })

@@ -143,7 +143,8 @@ describe("the course of a request", () => {
     cause,
     queued_ms,
     began_ms,
-    took_ms
+    took_ms,
+    cost: null
   })
   const course: Course = {
     outcome: "ok",
@@ -308,7 +309,8 @@ describe("the verdict on a request", () => {
       status: null,
       queued_ms: 0,
       began_ms: 0,
-      took_ms: 1
+      took_ms: 1,
+      cost: null
     }]
     assert.deepStrictEqual(judge({ ...judged, tries: tried("overloaded") }).advice, [
       "overloaded",

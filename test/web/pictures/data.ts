@@ -263,6 +263,7 @@ export const streamed = {
   duration_ms: 1_620,
   usage: { prompt_tokens: 31, completion_tokens: 17, reasoning_tokens: 0 },
   fault: null,
+  bill: null,
   error_message: null,
   request: {
     method: "POST",
@@ -288,7 +289,8 @@ export const streamed = {
       status: 429,
       queued_ms: 40,
       began_ms: 40,
-      took_ms: 210
+      took_ms: 210,
+      cost: null
     },
     {
       upstream: "default",
@@ -298,7 +300,8 @@ export const streamed = {
       status: null,
       queued_ms: 24,
       began_ms: 274,
-      took_ms: 538
+      took_ms: 538,
+      cost: null
     }
   ],
   upstream: [{
@@ -341,6 +344,7 @@ export const failed = {
   outcome: "failed",
   status: 503,
   error: "upstream_empty_output",
+  bill: null,
   error_message: "The upstream's reply was empty.",
   fault: "upstream",
   finish: null,
@@ -356,7 +360,8 @@ export const failed = {
     status: null,
     queued_ms: 2,
     began_ms: 2 + index * 500,
-    took_ms: 420
+    took_ms: 420,
+    cost: null
   })),
   upstream: [],
   upstream_reply: null,
@@ -428,6 +433,9 @@ const measures = (requestCount: number, seed: number) => {
     duration_ms: requestCount * 2_400,
     cost: `${(requestCount * 13) % 97}.${String(100 + (requestCount % 900))}`,
     unpriced_requests: 0,
+    cache_write_tokens: 0,
+    wasted_cost: "0",
+    prompt_cache_hit_rate: null,
     errors: failedCount === 0 ? {} : { upstream_empty_output: failedCount }
   }
 }

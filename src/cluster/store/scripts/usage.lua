@@ -24,9 +24,11 @@ local function merge(hash, names, sums, errors)
       end
     end
   end
-  -- Whole units of cost are moved out of the nanos (the last two sums), which stay exact.
-  if sums[19] and sums[19] >= 1e9 then
-    sums[18], sums[19] = sums[18] + math.floor(sums[19] / 1e9), sums[19] % 1e9
+  -- Whole units of cost and of wasted cost are moved out of their nanos, which follow them and stay exact.
+  for _, i in ipairs({ 18, 21 }) do
+    if sums[i + 1] and sums[i + 1] >= 1e9 then
+      sums[i], sums[i + 1] = sums[i] + math.floor(sums[i + 1] / 1e9), sums[i + 1] % 1e9
+    end
   end
   local words = {}
   for i, sum in ipairs(sums) do words[i] = int(sum) end

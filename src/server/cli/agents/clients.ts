@@ -59,7 +59,7 @@ const chosen = ({ model, models }: Connection): string => model?.id ?? models[0]
 const isOfClaude = ({ id }: AgentModel): boolean => /claude|anthropic/i.test(id)
 
 /**
- * The window that Claude Code is told. It assumes a million tokens for a model that it does not know, so the smallest window of such models
+ * The window for Claude Code, which assumes a million tokens for a model that it does not know, so the smallest window of such models
  * counts where the user names none.
  */
 const claudeWindow = ({ model, models }: Connection): number | undefined => {

@@ -13,7 +13,17 @@ import { numbers, Pager, RowButton, Table } from "../../parts/Table.tsx"
 import { useTexts } from "../../state/preferences.ts"
 import { choose, useQuery } from "../../state/route.ts"
 import { DurabilityNotice } from "../configuration.tsx"
-import { namesFor, type Price, type PricedTarget, type Prices, pricesAtom, savePrice, unusedNames } from "./prices.ts"
+import {
+  bareOf,
+  isDated,
+  namesFor,
+  type Price,
+  type PricedTarget,
+  type Prices,
+  pricesAtom,
+  savePrice,
+  unusedNames
+} from "./prices.ts"
 
 const pageSize = 50
 
@@ -22,10 +32,15 @@ interface Units {
   readonly units: ReadonlyArray<FormField>
 }
 
+/** The fields that the tables show; the dialog has all of them. */
+const shownUnits: ReadonlyArray<string> = ["input", "cached_input", "output", "per_request"]
+
+const columnsOf = (units: ReadonlyArray<FormField>) => units.filter(({ path }) => shownUnits.includes(path))
+
 /** The columns of prices. */
 const useColumns = ({ units }: Units) => {
   const t = useTexts().models
-  return [...numbers(...units.map(({ path }) => nameOf(t.fields, path))), { name: t.actions, hidden: true }]
+  return [...numbers(...columnsOf(units).map(({ path }) => nameOf(t.fields, path))), { name: t.actions, hidden: true }]
 }
 
 const PriceCells = ({ missing, price, units }: Units & {
@@ -33,14 +48,14 @@ const PriceCells = ({ missing, price, units }: Units & {
   readonly missing: ReadonlyArray<string>
 }) => {
   const t = useTexts().models
-  const values: Entry = price ?? {}
+  const values: Entry = price === undefined || isDated(price) ? {} : price
   return (
     <>
-      {units.map(({ path }) => (
+      {columnsOf(units).map(({ path }) => (
         <td key={path} class="number">
           {values[path] !== undefined
             ? String(values[path])
-            : missing.includes(path)
+            : missing.some((unit) => unit === path)
             ? <Badge sign="!" tone="warn" text={t.missing} />
             : "–"}
         </td>
@@ -67,11 +82,15 @@ const EditPrice = ({ editing: { names, title }, onClose, prices, units }: Units 
   const { common, models: t, settings } = useTexts()
   const [name, setName] = useState(names[0]!)
   const before = prices[name]
-  const form = useEntry(units, before ?? noPrice, { of: name })
+  const isList = before !== undefined && isDated(before)
+  const form = useEntry(units, before === undefined || isList ? noPrice : before, { of: name })
   const save = () => {
+    if (isList) return Promise.resolve(t.dated)
     if (form.isFaulty) return Promise.resolve(settings.refused)
-    const given = Object.entries(form.values()).filter(([, value]) => value !== null)
-    const price = given.length === 0 ? undefined : Object.fromEntries(given) as Price
+    const given = Object.entries({ ...before, ...form.values() }).filter(([, value]) => value !== null)
+    // Steps, tiers and factors stay as they are. Without a price for anything else, the entry is deleted.
+    const isEmpty = given.every(([field]) => field === "factors" || field === "from")
+    const price = isEmpty ? undefined : Object.fromEntries(given) as Price
     return price === undefined && before === undefined
       ? Promise.resolve(t.noPrice)
       : savePrice(name, before, price, t)
@@ -80,7 +99,7 @@ const EditPrice = ({ editing: { names, title }, onClose, prices, units }: Units 
     <FormDialog name={common.actionOn(t.setPrice, title)} onClose={onClose} onSave={save}>
       <Select label={t.entry} value={name} options={names.map((each) => [each, each])} onValue={setName} />
       <EntryFields grow form={form} names={t.fields} paths={units.map(({ path }) => path)} />
-      <p class="hint">{before === undefined ? t.hint : t.hintDelete}</p>
+      <p class="hint">{isList ? t.dated : before === undefined ? t.hint : t.hintDelete}</p>
     </FormDialog>
   )
 }
@@ -96,9 +115,9 @@ const ModelTable = ({ onEdit, prices, targets, units }: Units & {
   const { common, models: t } = useTexts()
   const { missing = "", page: asked = "1", q = "" } = useQuery()
   const page = Math.max(1, Math.trunc(Number(asked)) || 1)
-  const lacking = targets.filter((target) => target.missing.length > 0).length
+  const lacking = targets.filter((target) => bareOf(target).length > 0).length
   const found = targets.filter(matches(q.toLowerCase()))
-    .filter((target) => missing === "" || target.missing.length > 0)
+    .filter((target) => missing === "" || bareOf(target).length > 0)
   const pages = Math.max(1, Math.ceil(found.length / pageSize))
   return (
     <>
@@ -129,7 +148,7 @@ const ModelTable = ({ onEdit, prices, targets, units }: Units & {
             <PriceCells
               units={units}
               price={target.price === null ? undefined : prices[target.price]}
-              missing={target.missing}
+              missing={bareOf(target)}
             />
             <td class="tools">
               <RowButton

@@ -15,6 +15,13 @@ export const pricesAtom = Admin.query("admin-prices", "get", {
   reactivityKeys: ["config", "upstreams", "routes"]
 })
 
+/** Whether an entry has prices by their dates, which the file alone can change. */
+export const isDated = (price: Price): price is Extract<Price, ReadonlyArray<unknown>> => Array.isArray(price)
+
+/** The missing prices that nothing stands in for. */
+export const bareOf = ({ missing }: PricedTarget): PricedTarget["missing"] =>
+  missing.filter((unit) => unit === "input" || unit === "output")
+
 /** The names under which a price for a target may stand, the one that counts first. */
 export const namesFor = ({ name, price, server_model, target }: PricedTarget): ReadonlyArray<string> => [
   ...new Set([...price === null ? [] : [price], target, name, server_model])

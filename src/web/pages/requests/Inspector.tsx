@@ -11,6 +11,7 @@ import { onRequests, onReset } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { readRequest, type RequestRecord } from "../../state/requests.ts"
 import { go, linkTo } from "../../state/route.ts"
+import { Bill } from "./Bill.tsx"
 import { Bodies } from "./Bodies.tsx"
 import { Conversation } from "./Conversation.tsx"
 import { Frames, type Wanted } from "./Frames.tsx"
@@ -148,6 +149,7 @@ export const RequestView = ({ id, inDrawer = false }: { readonly id: string; rea
       <Verdict record={record} />
       {!record.bodies_kept && <p class="notice">{t.bodiesGone}</p>}
       <Summary record={record} />
+      <Bill record={record} />
       <Course record={record} />
       <Bodies record={record} />
     </>

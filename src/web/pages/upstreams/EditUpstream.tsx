@@ -109,6 +109,7 @@ const ways = ["headers", "proxy", "tls"]
 
 /** What an upstream that answers by keys has, and one with logins has not. */
 const ofServers = [
+  "bill",
   "credential_header",
   "errors",
   "fields",

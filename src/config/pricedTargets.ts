@@ -1,0 +1,89 @@
+/**
+ * The prices of all targets: which entry counts for each, and what it lacks.
+ */
+import { normalizeModelName } from "../domain/models.ts"
+import { findPrice } from "../domain/prices.ts"
+import type { DriverName } from "../domain/protocols.ts"
+import { reachesModel, serverModels, type Target, targetName } from "../domain/routes.ts"
+import { formatTimestamp } from "../domain/time.ts"
+import type { TokenUnit } from "../domain/units.ts"
+import type { GatewayConfig } from "./GatewayConfig.ts"
+import { isJsonObject, type RawConfig } from "./json.ts"
+
+/**
+ * The prices of tokens that servers of a driver charge apart. Those of `openai` are of many vendors, of which most have one price for all
+ * tokens of a prompt.
+ */
+const countedUnits = (driver: DriverName | undefined): ReadonlyArray<TokenUnit> => {
+  switch (driver) {
+    case "messages":
+      return ["input", "cached_input", "cache_write", "cache_write_1h", "output"]
+    case "responses":
+    case "generate":
+      return ["input", "cached_input", "output"]
+    default:
+      return ["input", "output"]
+  }
+}
+
+/** A target under a name, with its price. */
+export interface PricedTarget {
+  /** `upstream/model`. */
+  readonly target: string
+  readonly upstream: string
+  /** The id within the upstream. */
+  readonly model: string
+  readonly server_model: string
+  /** The gateway's name: that of a route, or the model's id. */
+  readonly name: string
+  /** The name of the entry that counts, as it is written. */
+  readonly price: string | null
+  /** When the price has begun. */
+  readonly from: string | null
+  readonly missing: ReadonlyArray<TokenUnit>
+}
+
+/**
+ * Each target under its own name and under those of the routes to it, with its price at a time in Unix milliseconds. Costs one pass over
+ * targets and prices.
+ */
+export const pricedTargets = (
+  raw: RawConfig,
+  { prices, route_table, upstreams }: GatewayConfig,
+  now: number
+): ReadonlyArray<PricedTarget> => {
+  const written = new Map(
+    Object.keys(isJsonObject(raw["prices"]) ? raw["prices"] : {}).map((name) => [normalizeModelName(name), name])
+  )
+  const view = (target: Target, name: string): PricedTarget => {
+    const { model: { id: model }, upstream } = target
+    const found = findPrice(prices, now, upstream, model, name)
+    const id = normalizeModelName(model)
+    return {
+      target: targetName(target),
+      upstream,
+      model,
+      server_model: prices.served?.get(`${upstream}/${id}`) ?? model,
+      name,
+      price: found === undefined ? null : written.get(found.entry) ?? found.entry,
+      from: found?.from === undefined ? null : formatTimestamp(found.from),
+      missing: countedUnits(upstreams.get(upstream)?.driver).filter((unit) => found?.price.units.has(unit) !== true)
+    }
+  }
+  const listed = Array.from(route_table.upstreams.values()).flatMap((targets) =>
+    Array.from(targets.values()).flatMap((target) =>
+      reachesModel(route_table, { targets: [target] }) ? [view(target, target.model.id)] : []
+    )
+  )
+  const ofServer = serverModels(route_table).map((model) =>
+    view({ upstream: route_table.config.unnamed, model, enabled: true }, model.id)
+  )
+  const routed = Array.from(route_table.routes.values()).flatMap(({ id, kind, targets }) =>
+    kind !== "configured"
+      ? []
+      : targets.flatMap((target) =>
+        normalizeModelName(target.model.id) === normalizeModelName(id) ? [] : [view(target, id)]
+      )
+  )
+  return [...listed, ...ofServer, ...routed]
+}
