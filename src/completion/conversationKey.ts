@@ -37,5 +37,17 @@ export const conversationKey = (owner: string, { tools, turns }: Conversation): 
 export const sessionKey = (owner: string, session: string, agent = ""): string =>
   createHmac("sha256", owner).update(`session\n${session}\n${agent}`).digest("base64url")
 
+/** What stands for a conversation at the cache of a server, by its session or its beginning: 32 hex digits. */
+export const cacheName = (
+  owner: string,
+  identity: { readonly session: string | undefined; readonly agent: string | undefined } | undefined,
+  conversation: Conversation
+): string => {
+  const key = identity?.session === undefined
+    ? conversationKey(owner, conversation)
+    : sessionKey(owner, identity.session, identity.agent)
+  return createHmac("sha256", owner).update(`cache\n${key}`).digest("hex").slice(0, 32)
+}
+
 /** Whether a conversation has been answered before. */
 export const isContinued = ({ turns }: Conversation): boolean => turns.some(({ role }) => role === "assistant")

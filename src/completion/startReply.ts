@@ -28,6 +28,7 @@ import { sieve } from "../sieve/sieve.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { assembleReply, isTurnDone, Turn } from "./assembleReply.ts"
+import { cacheName } from "./conversationKey.ts"
 import type { Request } from "./Request.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { asksAgain } from "./SentPrompt.ts"
@@ -150,6 +151,8 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         credential: lease.credential,
         direct: isDirect(lease),
         callerHeaders: request.callerHeaders,
+        cacheName: () => cacheName(caller.owner, request.identity, conversation),
+        hasSession: request.identity?.session !== undefined,
         recorder: captures.recorder(lease, request.id, request.followers.recording),
         isWhole,
         budget,

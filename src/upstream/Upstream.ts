@@ -89,6 +89,10 @@ export interface CompletionRequest {
   readonly direct?: boolean | undefined
   readonly recorder: Recorder | undefined
   readonly callerHeaders?: CallerHeaders | undefined
+  /** Stands for the conversation at a server's cache: 32 hex digits, apart for each caller and session. */
+  readonly cacheName?: (() => string) | undefined
+  /** The request belongs to a session of its client. */
+  readonly hasSession?: boolean | undefined
   /** The caller gets the reply as a whole, so the upstream may send it as a whole too. */
   readonly isWhole?: boolean | undefined
   /** The budget of the request, shared by its attempts. A driver takes each call from it and counts what arrives. */

@@ -37,6 +37,7 @@ const optionsOf = (config: UpstreamConfig): ServerOptions => ({
   fields: config.fields,
   wholeReplies: config.whole_replies,
   compaction: config.compaction,
+  promptCache: config.prompt_cache,
   upstream: config.name,
   credentialHeader: config.credential_header,
   forwardHeaders: config.forward_headers,

@@ -29,6 +29,9 @@ const credential = (token: string): { readonly [name: string]: string } =>
     ? { authorization: `Bearer ${token}` }
     : { "x-api-key": token }
 
+/** Tokens from which a prompt is marked: the least prefix that most of the vendor's models keep. */
+const leastMarked = 1_024
+
 /** The headers of a caller of this contract. */
 const headersOf = ({ vendorFields }: Conversation) =>
   vendorFields?.vendor === "messages" ? vendorFields.headers : undefined
@@ -38,7 +41,7 @@ const saidWords: ReadonlySet<string> = new Set(thinkingWords.filter((name) => na
 
 /** Makes the driver. */
 export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver => {
-  const { limits } = options
+  const { limits, promptCache } = options
   const passes = passesUnwritten(options.fields ?? "pass")
   const sends = (name: string) => isOfContract(name) || passes(name)
   const entries = new Map(options.models.map((model) => [model.id, model]))
@@ -60,12 +63,17 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
     return { model: { id, name }, options: { maxTokens, thinking, sends } }
   }
 
-  function* say({ conversation, isWhole, model: requested }: CompletionRequest): Cooperative<CompletionCall> {
+  const { breakpoints, mark_ttl: ttl = "5m", min_tokens: minTokens = leastMarked } = promptCache ?? {}
+
+  function* say(
+    { conversation, hasSession = false, isWhole, model: requested }: CompletionRequest
+  ): Cooperative<CompletionCall> {
     const { model, options } = asked(requested)
+    const marks = breakpoints === "auto" ? { ttl, minTokens, hasSession } : undefined
     return {
       model,
       path: "/v1/messages",
-      body: yield* messagesRequest(model.name, conversation, options, isWhole),
+      body: yield* messagesRequest(model.name, conversation, { ...options, marks }, isWhole),
       headers: headersOf(conversation),
       id: crypto.randomUUID().replaceAll("-", ""),
       chunks: eventDecoder()

@@ -12,6 +12,7 @@ import type { Json, JsonFields } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { ThinkingWords } from "../server/thinking.ts"
 import { asSent, type Block, isBlock, sentFields } from "./blocks.ts"
+import { marked, type MarkOptions } from "./marks.ts"
 import { leastBudget, sayThinking } from "./thinking.ts"
 import { endsInUnsealedCalls, isInVendorsFormat, messagesOf, withInstruction } from "./turns.ts"
 
@@ -23,6 +24,8 @@ export interface ModelOptions {
   readonly thinking?: ThinkingWords | undefined
   /** The limit of output if the caller has none. */
   readonly maxTokens?: number | undefined
+  /** How prompts are marked; without it none is. */
+  readonly marks?: MarkOptions | undefined
   /** Tells which of the caller's own fields of the request are sent. Default: all. */
   readonly sends?: ((name: string) => boolean) | undefined
 }
@@ -167,7 +170,8 @@ export function* messagesRequest(
   options: ModelOptions = {},
   isWhole = false
 ): Cooperative<string> {
-  const { fields, maxTokens, thinks } = yield* say(model, conversation, options)
+  const { fields: unmarked, maxTokens, thinks } = yield* say(model, conversation, options)
+  const fields = yield* marked(unmarked, conversation, options.marks)
   const isCallers = isInVendorsFormat(conversation)
   const { temperature, topK, topP } = conversation.sampling
   // The vendor rejects blank sequences, which the gateway finds by itself.

@@ -12,6 +12,7 @@ import type { Exchanges } from "../Exchange.ts"
 import { parseJson } from "../json.ts"
 import { isError as isResponseError, lacksEndpoint, makeResponsesApi, noCounts } from "../responses/driver.ts"
 import { httpErrorFacts } from "../responses/errorFacts.ts"
+import { cacheNames } from "../server/cacheName.ts"
 import { errorFacts, isError } from "../server/errorFacts.ts"
 import {
   type CompletionCall,
@@ -60,11 +61,14 @@ const makeDriver = (
     })
   const client = clientOf(choice.usual === "responses" ? "responses" : "openai")
 
-  function* say({ conversation, isWhole, model }: CompletionRequest): Cooperative<CompletionCall> {
+  const caches = cacheNames(options)
+
+  function* say(request: CompletionRequest): Cooperative<CompletionCall> {
+    const { isWhole, model } = request
     const asked = { id: model.id, name: names.get(model.id) ?? model.id }
     const { body, stop } = yield* chatRequest(
       asked.name,
-      conversation,
+      caches.named(request),
       tools,
       {
         words: thinkingWords.get(model.id),
@@ -78,6 +82,7 @@ const makeDriver = (
       model: asked,
       path: "/chat/completions",
       body,
+      headers: caches.headers(request),
       id: `chatcmpl-${crypto.randomUUID().replaceAll("-", "")}`,
       chunks: chunkDecoder(stop, reasoningNames)
     }

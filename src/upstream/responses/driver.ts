@@ -13,6 +13,7 @@ import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { asCount, parseJson } from "../json.ts"
+import { cacheNames } from "../server/cacheName.ts"
 import { isError as isOtherError } from "../server/errorFacts.ts"
 import { passes } from "../server/fieldPolicy.ts"
 import type { CompletionCall, ServerClient } from "../server/ServerClient.ts"
@@ -89,8 +90,12 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
     return { model: { id: model.id, name: entry?.model ?? model.id }, said }
   }
 
-  function* say({ conversation, isWhole, model: requested }: CompletionRequest): Cooperative<CompletionCall> {
+  const caches = cacheNames(options)
+
+  function* say(request: CompletionRequest): Cooperative<CompletionCall> {
+    const { isWhole, model: requested } = request
     const { model, said } = asked(requested)
+    const conversation = caches.named(request)
     const compacts = conversation.vendorFields?.compacts === true
     return {
       model,
@@ -98,7 +103,7 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
       body: compacts
         ? yield* compactRequest(model.name, conversation, said)
         : yield* responsesRequest(model.name, conversation, said, isWhole),
-      headers: headersOf(conversation),
+      headers: { ...headersOf(conversation), ...caches.headers(request) },
       id: `resp_${crypto.randomUUID().replaceAll("-", "")}`,
       chunks: eventDecoder({ passesEvents: isNative(conversation), thinking })
     }

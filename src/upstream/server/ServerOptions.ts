@@ -39,6 +39,16 @@ export interface ServerOptions {
   readonly wholeReplies?: "whole" | "streamed" | undefined
   /** Who compacts conversations of the Responses API; the default is `auto`. */
   readonly compaction?: "auto" | "server" | "gateway" | undefined
+  /** What is done for the server's cache of prompts. Without it, nothing is. */
+  readonly promptCache?: {
+    /** `prompt_cache_key`, `header` and a name, or `off`; unset: as the vendor documents. */
+    readonly key?: string
+    /** Whether requests to a messages server get marks. */
+    readonly breakpoints: "auto" | "off"
+    readonly mark_ttl: "5m" | "1h"
+    /** Estimated tokens from which a prompt gets marks; unset: 1,024. */
+    readonly min_tokens?: number
+  } | undefined
   /** What becomes of fields that neither the gateway nor the vendor has. Default: all pass. */
   readonly fields?: FieldPolicy | undefined
   /** The upstream's name in the configuration, for advice; an app's driver may have none. */
