@@ -25,7 +25,7 @@ const ofService =
 
 /** Names of models for other purposes, and of a vendor's models at a host. */
 const otherPurpose =
-  /audio|image|tts|realtime|live|embed|search|transcribe|robotics|computer-use|deep-research|instruct|experimental|beta|gv2|\/|:/
+  /audio|image|tts|realtime|live|embed|search|transcribe|robotics|computer-use|deep-research|instruct|experimental|beta|gv2|multi-agent|-\d{4}-|preview|cyber|law$|rosalind|\/|:/
 
 /** A release of a model by its date. */
 const dated = /-(?:20\d\d-?\d\d-?\d\d|20\d{2}|\d{4})$/

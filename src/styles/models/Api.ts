@@ -11,8 +11,6 @@ import { documented, finding, reading } from "../../http/documented.ts"
 import { AnthropicModel, AnthropicModelPage } from "../shared/anthropicModels.ts"
 import { ModelsMiddleware } from "../shared/middleware.ts"
 
-const { optionalKey } = Schema
-
 /**
  * An entry of the list. What is known of the model follows the fields that every entry has, with the names that OpenRouter and vLLM have for
  * it.
@@ -23,21 +21,21 @@ export const ModelEntry = Schema.Struct({
   created: Schema.Int,
   owned_by: Schema.Literal("upstream"),
   permission: Schema.Array(Schema.Json),
-  name: optionalKey(Schema.String),
-  description: optionalKey(Schema.String),
-  context_length: optionalKey(Schema.Int),
-  max_model_len: optionalKey(Schema.Int),
-  architecture: optionalKey(Schema.Struct({
-    input_modalities: optionalKey(Schema.Array(Schema.String)),
-    output_modalities: optionalKey(Schema.Array(Schema.String))
+  name: Schema.optionalKey(Schema.String),
+  description: Schema.optionalKey(Schema.String),
+  context_length: Schema.optionalKey(Schema.Int),
+  max_model_len: Schema.optionalKey(Schema.Int),
+  architecture: Schema.optionalKey(Schema.Struct({
+    input_modalities: Schema.optionalKey(Schema.Array(Schema.String)),
+    output_modalities: Schema.optionalKey(Schema.Array(Schema.String))
   })),
-  top_provider: optionalKey(Schema.Struct({
-    context_length: optionalKey(Schema.Int),
-    max_completion_tokens: optionalKey(Schema.Int)
+  top_provider: Schema.optionalKey(Schema.Struct({
+    context_length: Schema.optionalKey(Schema.Int),
+    max_completion_tokens: Schema.optionalKey(Schema.Int)
   })),
-  supported_parameters: optionalKey(Schema.Array(Schema.String)),
-  efforts: optionalKey(Schema.Array(Schema.Literals(effortLevels))),
-  pricing: optionalKey(
+  supported_parameters: Schema.optionalKey(Schema.Array(Schema.String)),
+  efforts: Schema.optionalKey(Schema.Array(Schema.Literals(effortLevels))),
+  pricing: Schema.optionalKey(
     Schema.Record(Schema.String, Schema.String).annotate({
       description: "Prices of a token, and of a request, in the currency of `prices`; for callers with a valid key."
     })
@@ -68,9 +66,9 @@ export const CodexModel = Schema.Struct({
   supports_parallel_tool_calls: Schema.Literal(true),
   experimental_supported_tools: Schema.Array(Schema.String),
   /** Each is left out where the gateway does not know it. */
-  context_window: optionalKey(Schema.Int),
-  max_context_window: optionalKey(Schema.Int),
-  input_modalities: optionalKey(Schema.Array(Schema.Literals(["text", "image"])))
+  context_window: Schema.optionalKey(Schema.Int),
+  max_context_window: Schema.optionalKey(Schema.Int),
+  input_modalities: Schema.optionalKey(Schema.Array(Schema.Literals(["text", "image"])))
 }).annotate({ identifier: "CodexModel" })
 
 /** The list. */
@@ -78,10 +76,10 @@ export const ModelList = Schema.Struct({
   object: Schema.Literal("list"),
   data: Schema.Array(ModelEntry),
   /** Only for a client that names its version, as codex does. */
-  models: optionalKey(Schema.Array(CodexModel))
+  models: Schema.optionalKey(Schema.Array(CodexModel))
 })
 
-const text = optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)]))
+const text = Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)]))
 
 export class ModelsGroup extends HttpApiGroup.make("models").add(
   HttpApiEndpoint.get("list", "/v1/models", {
