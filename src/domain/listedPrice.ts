@@ -16,18 +16,21 @@ const inDecimals = (amount: bigint, decimals: number): string => {
 /** A price with the names of OpenRouter. */
 export type ListedPrice = { readonly [unit: string]: string }
 
-/** The prices of a route, if all its targets have the same; `undefined` otherwise, and without any. */
+/** The prices of a route at a time in Unix milliseconds, if all its targets have the same; `undefined` otherwise, and without any. */
 export const listedPrice = (
   table: PriceTable,
+  now: number,
   { id, targets }: Pick<Route, "id" | "targets">
 ): ListedPrice | undefined => {
   const prices = targets.map(({ model, upstream }) => {
-    const price = priceOf(table, upstream, model.id, id)
-    return price === undefined ? undefined : {
-      prompt: perToken(price.input),
-      completion: perToken(price.output),
-      ...(price.cachedInput === price.input ? {} : { input_cache_read: perToken(price.cachedInput) }),
-      ...(price.perRequest === 0n ? {} : { request: inDecimals(price.perRequest, 9) })
+    const units = priceOf(table, now, upstream, model.id, id)?.units
+    if (units === undefined) return undefined
+    const [cached, each] = [units.get("cached_input"), units.get("per_request")]
+    return {
+      prompt: perToken(units.get("input") ?? 0n),
+      completion: perToken(units.get("output") ?? 0n),
+      ...(cached === undefined ? {} : { input_cache_read: perToken(cached) }),
+      ...(each === undefined ? {} : { request: inDecimals(each, 9) })
     }
   })
   const [first] = prices

@@ -1,4 +1,5 @@
 /** What `models show` prints: the catalogue as a table, or in the form of a client. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import type { RawConfig } from "../../config/json.ts"
@@ -44,7 +45,7 @@ const asTable = (config: GatewayConfig): string => {
   ])
 }
 
-const inForm = (config: GatewayConfig, form: ModelsForm): string | undefined => {
+const inForm = (config: GatewayConfig, form: ModelsForm, now: number): string | undefined => {
   const catalogue = catalogueOf(config)
   const listed = listedRoutes(config.route_table)
   const { codex_instructions: instructions = "" } = config.clients
@@ -53,7 +54,9 @@ const inForm = (config: GatewayConfig, form: ModelsForm): string | undefined => 
     form === "codex"
       ? { models: listed.map((route, place) => codexModel(route, catalogue.factsOf(route), place, instructions)) }
       : {
-        data: listed.map((route) => openAiModel(route.id, catalogue.factsOf(route), listedPrice(config.prices, route)))
+        data: listed.map((route) =>
+          openAiModel(route.id, catalogue.factsOf(route), listedPrice(config.prices, now, route))
+        )
       },
     undefined,
     2
@@ -62,7 +65,7 @@ const inForm = (config: GatewayConfig, form: ModelsForm): string | undefined => 
 
 /** The text to print, `undefined` for codex without instructions, and what the servers' lists show. */
 export const shownModels = (raw: RawConfig, form: ModelsForm | undefined) =>
-  Effect.map(online(raw), ({ config, findings }) => {
-    const text = form === undefined ? asTable(config) : inForm(config, form)
+  Effect.map(Effect.zip(online(raw), Clock.currentTimeMillis), ([{ config, findings }, now]) => {
+    const text = form === undefined ? asTable(config) : inForm(config, form, now)
     return { findings, text: text === undefined ? undefined : `${text}\n` }
   })

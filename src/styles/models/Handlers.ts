@@ -1,6 +1,7 @@
 /**
  * Handlers of the model list.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
@@ -10,6 +11,7 @@ import { catalogueOf } from "../../domain/catalogue.ts"
 import { appIn } from "../../domain/clientIdentity.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { listedPrice } from "../../domain/listedPrice.ts"
+import { isUnpriced } from "../../domain/prices.ts"
 import { isAllowed, listedRoutes, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
 import { publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
@@ -41,21 +43,22 @@ const anthropicList = (config: GatewayConfig, { allowed }: Visible, idOf: (id: s
   )
 }
 
-const openAiEntry = (config: GatewayConfig, { hasKey }: Visible, route: Route) =>
+/** An entry with the price at a time in Unix milliseconds. */
+const openAiEntry = (config: GatewayConfig, { hasKey }: Visible, now: number, route: Route) =>
   openAiModel(
     route.id,
     catalogueOf(config).factsOf(route),
-    hasKey ? listedPrice(config.prices, route) : undefined
+    hasKey ? listedPrice(config.prices, now, route) : undefined
   )
 
-const openAiList = (config: GatewayConfig, visible: Visible, isForCodex: boolean) => {
+const openAiList = (config: GatewayConfig, visible: Visible, now: number, isForCodex: boolean) => {
   const { clients, route_table } = config
   const listed = listedRoutes(route_table, visible.allowed)
   const instructions = clients.codex_instructions ?? ""
   const catalogue = catalogueOf(config)
   return bodyText(endpoints.list, {
     object: "list",
-    data: listed.map((route) => openAiEntry(config, visible, route)),
+    data: listed.map((route) => openAiEntry(config, visible, now, route)),
     // An entry without instructions would leave the agent without any.
     ...(isForCodex
       ? {
@@ -72,15 +75,19 @@ export const ModelsHandlers = groupRoutes(
   Effect.gen(function*() {
     const config = yield* ConfigStore
     const shown = yield* visibleModels
+    const clock = yield* Clock.Clock
     return {
       list: ({ query: { after_id, before_id, client_version, limit }, request }) =>
         Effect.flatMap(shown, (visible) => {
           const current = config.now()
           if (!isAnthropicForm(request.headers)) {
             const isForCodex = client_version !== undefined
-            const render = () => openAiList(current, visible, isForCodex)
+            const render = () => openAiList(current, visible, clock.currentTimeMillisUnsafe(), isForCodex)
+            // A price may begin at any time, so a list with prices is not kept.
             return Effect.succeed(
-              taggedReply(request, keptText(current, visible, isForCodex ? "codex" : "openai", render))
+              visible.hasKey && !isUnpriced(current.prices)
+                ? taggedText(request, render())
+                : taggedReply(request, keptText(current, visible, isForCodex ? "codex" : "openai", render))
             )
           }
           const idOf = idFor(request.headers)
@@ -107,7 +114,7 @@ export const ModelsHandlers = groupRoutes(
           const facts = catalogueOf(current).factsOf(route)
           const text = isAnthropicForm(request.headers)
             ? bodyText(endpoints.get, anthropicModel(idFor(request.headers)(route.id), route.id, facts))
-            : bodyText(endpoints.get, openAiEntry(current, visible, route))
+            : bodyText(endpoints.get, openAiEntry(current, visible, clock.currentTimeMillisUnsafe(), route))
           return Effect.succeed(taggedText(request, text))
         })
     } satisfies HandlersOf<typeof ModelsGroup>
