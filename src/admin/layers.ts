@@ -14,6 +14,7 @@ import { AdminHostHandlers } from "./host/Handlers.ts"
 import { HostSync } from "./host/HostSync.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
 import { AdminMinutesHandlers } from "./minutes/Handlers.ts"
+import { AdminModelsHandlers } from "./models/Handlers.ts"
 import { AdminPricesHandlers } from "./prices/Handlers.ts"
 import { AdminRequestsHandlers } from "./requests/Handlers.ts"
 import { AdminRoutesHandlers } from "./routes/Handlers.ts"
@@ -39,6 +40,7 @@ export const AdminHandlers = Layer.mergeAll(
   AdminTokensHandlers,
   AdminAccountsHandlers.pipe(Layer.provide(AccountTests.layer)),
   AdminUpstreamsHandlers.pipe(Layer.provide(UpstreamViews.layer), Layer.provide(UpstreamTests.layer)),
+  AdminModelsHandlers,
   AdminPricesHandlers,
   AdminRoutesHandlers,
   AdminSelfTestHandlers,

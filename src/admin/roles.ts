@@ -17,6 +17,7 @@ export const endpointRoles: Roles = {
   "admin-tokens": { list: "viewer" },
   "admin-accounts": { list: "viewer", queue: "viewer" },
   "admin-upstreams": { list: "viewer", models: "viewer" },
+  "admin-models": { list: "viewer" },
   "admin-prices": { get: "viewer" },
   "admin-routes": { get: "viewer" },
   "admin-captures": { list: "admin", get: "admin" },

@@ -9,6 +9,7 @@ import { isDirect, type ModelLimits, type Preference, type Stickiness } from "..
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { type Classification, classify, refusesRequest } from "../domain/classifyUpstreamFailure.ts"
+import type { Windows } from "../domain/fits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -38,6 +39,10 @@ export interface AttemptWork<B, A> {
   readonly prefers?: ReadonlyArray<Preference> | undefined
   /** Whether a target can serve the request. Asked only where the route has several. */
   readonly canServe: (driver: Driver, target: Target) => boolean
+  /** The windows of targets in tokens. Asked only where the route has several. */
+  readonly windowsOf?: (targets: ReadonlyArray<Target>) => Windows
+  /** The places of the windows that may hold the request; the largest one's if none does. */
+  readonly fitting?: (windows: Windows) => ReadonlyArray<number>
   /** Notes what the driver does not send. Returns the error if the driver cannot serve the request. */
   readonly refuse: (driver: Driver, target: Target) => GatewayError | undefined
   /** The caller speaks the contract of the driver's server, and sees its codes. */

@@ -28,7 +28,7 @@ import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
-import { CompletionAttempt } from "./CompletionAttempt.ts"
+import { choosesByWindow, CompletionAttempt } from "./CompletionAttempt.ts"
 import type { Asked, CompletedReply, CompletionInput, CompletionOutput, Replies } from "./CompletionInput.ts"
 import { countUpstream } from "./countUpstream.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
@@ -132,7 +132,10 @@ export class Completion extends Context.Service<Completion, {
           whole,
           output
         })
-        const opening = new Attempts(work, { accounts, deadlines, config, scope, traced }).open()
+        const open = () => new Attempts(work, { accounts, deadlines, config, scope, traced }).open()
+        const opening = choosesByWindow(input)
+          ? Effect.flatMapEager(startCooperatively(estimateCooperatively(input.conversation)), open)
+          : open()
         if (input.shorter === undefined) return opening
         return Effect.catchIf(opening, isTooLong, (error) => {
           const shorter = input.shorter?.()

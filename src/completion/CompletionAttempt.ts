@@ -8,8 +8,10 @@ import type { Lease } from "../accounts/Accounts.ts"
 import type { Preference, Stickiness } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
+import { catalogueOf } from "../domain/catalogue.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
+import { fitting, outputOf, reads, smallestOf, turnChars, type Windows } from "../domain/fits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { isMaker, type Maker, mayOpen } from "../domain/makers.ts"
 import { isShown } from "../domain/ReplyEvent.ts"
@@ -63,12 +65,23 @@ const checkFirst = (batch: Batch, isEmpty: boolean): Effect.Effect<Batch, Upstre
   return isEmpty && last.reason === "stop" ? empty : Effect.succeed(batch)
 }
 
-const hasPictures = ({ turns }: Conversation): boolean =>
-  turns.some(({ parts }) =>
-    parts.some((part) =>
-      part._tag === "Image" || (part._tag === "Result" && part.content.some(({ _tag }) => _tag === "Image"))
-    )
-  )
+/** The windows of targets, in tokens. */
+const windowsOf = ({ config }: CompletionInput, targets: ReadonlyArray<Target>): Windows => {
+  const catalogue = catalogueOf(config)
+  return targets.map((target) => catalogue.ofTarget(target).context_window?.value)
+}
+
+/**
+ * Whether the windows of a route decide where a request goes, so that its tokens are estimated first: they differ, and the request may exceed
+ * the smallest one. A token has at least one character.
+ */
+export const choosesByWindow = (input: CompletionInput): boolean => {
+  const { conversation, model: { targets }, request: { bodyChars } } = input
+  const smallest = targets.length < 2 ? undefined : smallestOf(windowsOf(input, targets))
+  if (smallest === undefined) return false
+  return bodyChars === undefined ||
+    Math.max(bodyChars, turnChars(conversation)) + outputOf(conversation) > smallest
+}
 
 /** The account that stores the response which the conversation continues, then those that open the newest seal. */
 const preferencesOf = (
@@ -109,8 +122,21 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     return this.#input.model
   }
 
-  canServe(_: Driver, { model }: Target): boolean {
-    return model.images !== false || !hasPictures(this.#input.conversation)
+  canServe(_: Driver, target: Target): boolean {
+    const { config, conversation } = this.#input
+    const input = catalogueOf(config).ofTarget(target).input?.value
+    return input === undefined || reads({ input }, conversation)
+  }
+
+  windowsOf(targets: ReadonlyArray<Target>): Windows {
+    return windowsOf(this.#input, targets)
+  }
+
+  fitting(windows: Windows): ReadonlyArray<number> {
+    const { conversation } = this.#input
+    return choosesByWindow(this.#input)
+      ? fitting(windows, estimateConversation(conversation), outputOf(conversation))
+      : windows.map((_, place) => place)
   }
 
   refuse(driver: Driver, { model }: Target): GatewayError | undefined {

@@ -45,6 +45,8 @@ export interface Request {
   readonly entered: Reserved | undefined
   /** The body's fields by which servers choose another model, or a tier, as far as the body was read. */
   readonly choosing: Array<string>
+  /** Characters of the body; absent until it is read, and for a request of an app. */
+  bodyChars?: number
   /** The reply's share of `limits.buffered_bytes`; released at the end of the request. */
   readonly held: HeldBytes
   readonly followers: RequestFollowers

@@ -78,7 +78,9 @@ const able = <B, A>(
     const driver = accounts.driverOf(target.upstream)
     return target.enabled && driver !== undefined && work.canServe(driver, target)
   })
-  return able.length > 0 ? able : targets
+  if (able.length === 0) return targets
+  if (able.length === 1 || work.windowsOf === undefined || work.fitting === undefined) return able
+  return work.fitting(work.windowsOf(able)).map((place) => able[place]!)
 }
 
 /** The drivers of the vendor whose login a caller of a style may have. */
@@ -150,6 +152,7 @@ export class Attempts<B, A> {
       accounts: this.#logins.size === 0
         ? config.accounts
         : config.accounts.filter(({ upstream }) => !this.#logins.has(upstream)),
+      windows: this.#targets.length > 1 ? work.windowsOf?.(this.#targets) : undefined,
       alsoOn: route.options.alsoOn,
       // A login is the only one of its caller: its target gets one try.
       isPinned: (caller._tag === "Managed" && caller.target !== undefined) ||

@@ -3,6 +3,7 @@
  */
 import type { Account } from "../config/Account.ts"
 import type { Classification } from "../domain/classifyUpstreamFailure.ts"
+import type { Windows } from "../domain/fits.ts"
 import { type AlsoOn, nextTry } from "../domain/nextTry.ts"
 
 /** A failed try of a request. */
@@ -16,6 +17,8 @@ interface Failed {
 export interface Choice {
   /** The upstream of each target, in order. */
   readonly upstreams: ReadonlyArray<string>
+  /** The windows of the models of the targets, as far as they are known. */
+  readonly windows?: Windows | undefined
   /** The accounts when the request started. */
   readonly accounts: ReadonlyArray<Pick<Account, "disabled" | "identity" | "upstream">>
   readonly alsoOn: ReadonlyArray<AlsoOn>
@@ -119,6 +122,7 @@ export const nextStep = (
     tries: tried.tries,
     hasAccount: upstreams.length === 1 || hasOtherAccount(choice, tried, upstream, account),
     alsoOn: choice.alsoOn,
+    windows: choice.windows,
     isPinned: choice.isPinned,
     out: tried.out
   })

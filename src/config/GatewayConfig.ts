@@ -5,6 +5,7 @@
  */
 import type * as Redacted from "effect/Redacted"
 import type { Limits } from "../domain/limits.ts"
+import type { FactTable, ModelFacts } from "../domain/modelFacts.ts"
 import type { Model } from "../domain/models.ts"
 import type { AlsoOn } from "../domain/nextTry.ts"
 import type { PriceTable } from "../domain/prices.ts"
@@ -81,6 +82,10 @@ export interface ConfiguredModel extends Model {
   readonly api?: "chat" | "responses" | "auto"
   /** False for a model that takes no pictures. */
   readonly images?: boolean
+  /** The facts that the entry says. */
+  readonly facts?: ModelFacts
+  /** True for a model that is in no list. */
+  readonly hidden?: boolean
 }
 
 /** The time limits of a whole request, over all its tries. The file has them in `upstream.timeouts`. Seconds. */
@@ -159,6 +164,10 @@ export interface RouteConfigEntry {
   readonly spread: "order" | "even"
   /** `undefined`: as `runtime.sticky` says. */
   readonly sticky: boolean | "auto" | "target" | undefined
+  /** Its words for people. */
+  readonly facts?: ModelFacts
+  /** True for a route that is in no list. */
+  readonly hidden?: boolean
 }
 
 export type AutoDeleteMode = "none" | "single" | "all"
@@ -195,6 +204,8 @@ export interface GatewayConfig
   readonly route_table: RouteTable
   /** Prices of models; empty without any. */
   readonly prices: PriceTable
+  /** Facts of models that are set by name; empty without any. */
+  readonly model_facts: FactTable
   /** The currency of prices: three capital letters. */
   readonly currency: string | undefined
   readonly auth: AuthConfig

@@ -34,6 +34,7 @@ import type {
 } from "./GatewayConfig.ts"
 import { type RawConfig, sha256Hex } from "./json.ts"
 import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
+import { decodeModelFacts } from "./modelFacts.ts"
 import { decodeCurrency, decodePrices, withServedNames } from "./prices.ts"
 import { CurrentVariables } from "./references.ts"
 import * as Groups from "./schema.ts"
@@ -273,6 +274,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const records = yield* decodeKeyRecords(raw["key_records"])
   const faults = [...keys.faults, ...accounts.faults, ...records.faults]
   const prices = yield* decodePrices(raw["prices"], faults)
+  const model_facts = yield* decodeModelFacts(raw["model_facts"], faults)
   const currency = decodeCurrency(raw["currency"], faults)
   const groups = decodeGroups(raw, faults)
   const model_aliases = new Map(Object.entries(groups.model_aliases ?? {}))
@@ -331,6 +333,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
       ? before.route_table
       : makeRouteTable(routing),
     prices: withServedNames(prices, upstreams),
+    model_facts,
     currency,
     auth: keep(before?.auth, {
       direct_upstream,

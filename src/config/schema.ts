@@ -11,6 +11,7 @@ import { addressPrivacies, parseRange } from "../domain/addresses.ts"
 import { sessionPrivacies } from "../domain/clientIdentity.ts"
 import { parseDecimal } from "../domain/decimal.ts"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
+import { effortLevels, longestDescription, longestName, modalities } from "../domain/modelFacts.ts"
 import { alsoOnNames } from "../domain/nextTry.ts"
 import { driverNames, protocolNames } from "../domain/protocols.ts"
 import { parseTimestamp } from "../domain/time.ts"
@@ -438,6 +439,54 @@ export const Timeouts = group({
   attempts: withDefault(described(number(0.01, 86_400), "Seconds that all attempts of a request have together."), 120)
 })
 
+/** A list of words, each once. */
+const wordsOf = <const Words extends ReadonlyArray<string>>(words: Words, description: string) =>
+  Schema.optionalKey(
+    Schema.Array(oneOf(words)).annotate({ message: `must be a list of ${words.join(", ")}`, description }).check(
+      Schema.makeFilter((list) => new Set(list).size < list.length ? "must name each word once" : undefined)
+    )
+  )
+
+const tokens = (description: string) => Schema.optionalKey(described(integer(1, 1_000_000_000), description))
+
+/** Words for people, about a model or a route. */
+const shownFields = {
+  display_name: Schema.optionalKey(
+    described(
+      shortText(longestName).check(
+        Schema.makeFilter((name) => name.trim() === "" ? "must not be empty" : undefined)
+      ),
+      "Name for people, in lists of models."
+    )
+  ),
+  description: Schema.optionalKey(
+    described(shortText(longestDescription), "What the model is for, in lists of models.")
+  )
+}
+
+const hiddenField = {
+  hidden: Schema.optionalKey(
+    described(flag, "Leave it out of lists of models. Its name can be asked for all the same.")
+  )
+}
+
+/** Facts about a model. One that is unset is unknown, or said by another source. */
+const factFields = {
+  context_window: tokens("Tokens of prompt and reply together."),
+  max_output_tokens: tokens("The most tokens of one reply."),
+  input: wordsOf(modalities, "What the model reads."),
+  output: wordsOf(modalities, "What the model writes."),
+  efforts: wordsOf(effortLevels, "Levels of reasoning effort. An empty list: the model does not reason."),
+  tools: Schema.optionalKey(described(flag, "Whether the model calls tools.")),
+  ...shownFields
+}
+
+/** The most entries of `model_facts`. */
+export const mostModelFacts = 20_000
+
+/** An entry of `model_facts`. */
+export const ModelFactsEntry = group(factFields)
+
 const ModelEntry = Schema.Union([
   text,
   group({
@@ -447,8 +496,16 @@ const ModelEntry = Schema.Union([
     thinking: Schema.optionalKey(oneOf(["effort", "template", "budget", "none"])),
     max_tokens: Schema.optionalKey(integer(1, 10_000_000)),
     images: Schema.optionalKey(flag),
-    api: Schema.optionalKey(oneOf(["chat", "responses", "auto"]))
-  })
+    api: Schema.optionalKey(oneOf(["chat", "responses", "auto"])),
+    ...factFields,
+    ...hiddenField
+  }).check(
+    Schema.makeFilter(({ images, input }) =>
+      images !== undefined && input !== undefined && images !== input.includes("image")
+        ? "must say the same about pictures in images and input"
+        : undefined
+    )
+  )
 ]).annotate({ message: "must be a model's name or an object with model, reasoning, search, thinking and max_tokens" })
 
 /** A file or PEM text. */
@@ -693,7 +750,9 @@ export const RouteEntry = group({
       description:
         "A conversation prefers the account that answered its last turn, or the target too. Unset: `runtime.sticky`."
     })
-  )
+  ),
+  ...shownFields,
+  ...hiddenField
 })
 
 export const Captures = group({
@@ -906,6 +965,12 @@ export const ConfigDocument = Schema.Struct({
     Schema.Record(Schema.String, Schema.Union([PriceEntry, DatedPrices])).annotate({
       description:
         "Prices by model or `upstream/model`; `*` at the end of a name matches any ending. A list has prices by their dates."
+    })
+  ),
+  model_facts: optional(
+    Schema.Record(Schema.String, ModelFactsEntry).annotate({
+      description:
+        "Facts of models by name or `upstream/model`, for models whose entries and servers do not say them; `*` at the end of a name matches any ending."
     })
   ),
   currency: optional(described(Currency, "Currency of prices and costs: a code of three letters.")),

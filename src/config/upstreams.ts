@@ -9,7 +9,7 @@ import * as Struct from "effect/Struct"
 import { forwardRule } from "../domain/forwardedHeaders.ts"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
 import { baseAddress, hasApis, hasTools, isServer } from "../domain/protocols.ts"
-import { type RoutedUpstream, routeFaults } from "../domain/routes.ts"
+import { type RoutedModel, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
 import { onPath } from "../domain/serverAddress.ts"
 import { defaultUpstream, placeOfUpstream } from "../domain/upstreamNames.ts"
 import { type Account, keyless } from "./Account.ts"
@@ -22,6 +22,7 @@ import type {
   UpstreamLimits
 } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
+import { factsIn } from "./modelFacts.ts"
 import { hidden, isShown, proxyAt, secretAt, type Variables } from "./references.ts"
 import * as Groups from "./schema.ts"
 import { type PemFiles, readTls } from "./tls.ts"
@@ -107,9 +108,10 @@ const toModels = (
     if (id.trim() === "") faults.push(fault(`${place}.models`, "must not have an empty id"))
     if (id.includes("*")) faults.push(fault(`${place}.models.${id}`, noWildcard))
     const native = natives.get(normalizeModelName(id))
-    const { api, images, max_tokens, model, reasoning, search, thinking } = typeof entry === "string"
-      ? { model: entry }
-      : entry
+    const written: Exclude<typeof entry, string> = typeof entry === "string" ? { model: entry } : entry
+    const { api, hidden, max_tokens, model, reasoning, search, thinking } = written
+    const images = written.images ?? written.input?.includes("image")
+    const facts = factsIn(images === false ? { input: ["text"], ...written } : written)
     if (model.trim() === "") faults.push(fault(`${place}.models.${id}`, "must name a model"))
     return {
       id: native === undefined ? id.trim() : normalizeModelName(id),
@@ -119,7 +121,9 @@ const toModels = (
       ...(thinking === undefined ? {} : { thinking }),
       ...(max_tokens === undefined ? {} : { max_tokens }),
       ...ofApis(driver, "api", api, `${place}.models.${id}`, faults),
-      ...(images === undefined ? {} : { images })
+      ...(images === undefined ? {} : { images }),
+      ...(facts === undefined ? {} : { facts }),
+      ...(hidden === undefined ? {} : { hidden })
     }
   })
 
@@ -430,7 +434,15 @@ const toRoute = (
     return undefined
   }
   if (name.includes("*")) faults.push(fault(`routes.${name}`, noWildcard))
-  return { name, sticky: undefined, ...decoded.success, wait: Math.min(decoded.success.wait, longestWait) }
+  const { description: _, display_name: __, ...route } = decoded.success
+  const facts = factsIn(decoded.success)
+  return {
+    name,
+    sticky: undefined,
+    ...route,
+    wait: Math.min(route.wait, longestWait),
+    ...(facts === undefined ? {} : { facts })
+  }
 }
 
 const entriesOf = (raw: RawConfig, field: string, most: number, faults: Array<Fault>): Array<[string, unknown]> => {
@@ -479,7 +491,15 @@ export const decodeUpstreams = (
     name,
     driver,
     enabled,
-    models: models.map(({ id, images, reasoning, search }) => ({ id, reasoning, search, images }))
+    models: models.map(({ facts, hidden, id, images, model, reasoning, search }): RoutedModel => ({
+      id,
+      reasoning,
+      search,
+      images,
+      ...(model === id ? {} : { served: model }),
+      ...(facts === undefined ? {} : { facts }),
+      ...(hidden === undefined ? {} : { hidden })
+    }))
   }))
   // A target of an upstream with faults would be reported as unknown.
   if (faults.length === before && group !== undefined) {

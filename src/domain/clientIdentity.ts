@@ -64,7 +64,8 @@ const appHeaders: ReadonlyArray<readonly [name: string, app: App]> = [
   ["x-openwebui-chat-id", "open-webui"]
 ]
 
-const appIn = (headers: RequestHeaders): App => {
+/** The app of a request. */
+export const appIn = (headers: RequestHeaders): App => {
   const { originator } = headers
   if (originator !== undefined && /codex/i.test(originator.slice(0, longestAgent))) return "codex"
   const named = appOf((headers["user-agent"] ?? "").slice(0, longestAgent))

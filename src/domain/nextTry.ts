@@ -2,9 +2,11 @@
  * Where a request goes after a failed try, as a pure function of its tries.
  *
  * A failure of an account moves on to another account of the target; a failure of the target moves on to the next target. Targets that
- * were not tried yet come first, in order; after them the tries go round, but not to a target that failed for good.
+ * were not tried yet come first, in order; after them the tries go round, but not to a target that failed for good. A prompt that is too long
+ * for a known window goes to the next target with a larger one.
  */
 import { type Classification, type FailureClass, longestCooldown } from "./classifyUpstreamFailure.ts"
+import type { Windows } from "./fits.ts"
 import { changedError, type GatewayError } from "./GatewayError.ts"
 
 /** Most tries of one target. */
@@ -44,6 +46,8 @@ export interface TriedRequest {
   readonly alsoOn: ReadonlyArray<AlsoOn>
   /** The request is pinned to an account: no other account or target serves it. */
   readonly isPinned: boolean
+  /** The windows of the targets, in tokens; `undefined` for an unknown one. */
+  readonly windows?: Windows | undefined
   /** Targets that have no account for the request at present, or cannot serve it. */
   readonly out?: ReadonlySet<number> | undefined
 }
@@ -59,14 +63,14 @@ export type NextTry =
 const end: NextTry = { _tag: "end" }
 
 /** Chooses the next try. O(tries + targets), both of which are bounded. */
-export const nextTry = ({ alsoOn, hasAccount, isPinned, out, targets, tries }: TriedRequest): NextTry => {
+export const nextTry = ({ alsoOn, hasAccount, isPinned, out, targets, tries, windows }: TriedRequest): NextTry => {
   const last = tries[tries.length - 1]
   if (last === undefined || tries.length >= mostTries) return end
   const { failure, target } = last
   const triesOf = (index: number) => tries.filter((attempt) => attempt.target === index).length
-  const untried = () => {
+  const untried = (isWanted: (index: number) => boolean = () => true) => {
     for (let index = 0; index < targets; index++) {
-      if (triesOf(index) === 0 && out?.has(index) !== true) return index
+      if (triesOf(index) === 0 && out?.has(index) !== true && isWanted(index)) return index
     }
     return undefined
   }
@@ -75,7 +79,9 @@ export const nextTry = ({ alsoOn, hasAccount, isPinned, out, targets, tries }: T
   if (isPinned) return end
   if (failure.next === "end") {
     const refusal = refusals.get(failure.class)
-    const next = refusal !== undefined && alsoOn.includes(refusal) ? untried() : undefined
+    const window = failure.class === "prompt_too_long" ? windows?.[target] : undefined
+    const next = (window === undefined ? undefined : untried((index) => (windows?.[index] ?? 0) > window)) ??
+      (refusal !== undefined && alsoOn.includes(refusal) ? untried() : undefined)
     return next === undefined ? end : { _tag: "target", target: next }
   }
   if (failure.next === "account" && hasAccount && hasTry) return { _tag: "account", target }

@@ -8,6 +8,7 @@
  * `makeRouteTable` costs one pass over the configuration; a look-up costs a few accesses to maps.
  */
 import { type GatewayError, gatewayError } from "./GatewayError.ts"
+import type { ModelFacts } from "./modelFacts.ts"
 import {
   embeddingModel,
   familyModel,
@@ -23,6 +24,33 @@ import { nearest } from "./nearest.ts"
 import type { AlsoOn } from "./nextTry.ts"
 import { isServer } from "./protocols.ts"
 
+/** What lists tell about a model beside its flags. */
+export interface Listing {
+  /** The server's own name, where it is another one than the id. */
+  readonly served?: string | undefined
+  /** The facts of the model's entry. */
+  readonly facts?: ModelFacts | undefined
+  /** True for a model that is in no list. Its name can be asked for all the same. */
+  readonly hidden?: boolean | undefined
+}
+
+/** A model of the configuration. */
+export interface RoutedModel extends Model, Listing {}
+
+/** A model that a server lists. */
+export interface ListedModel extends Model {
+  /** What the list says about it. */
+  readonly facts?: ModelFacts | undefined
+  /** True where the server sets the window itself, so that only the server knows it. */
+  readonly setsWindow?: boolean | undefined
+}
+
+/** A model of a server's list: its name alone, or with what the list says about it. */
+export type ServersModel = string | Pick<ListedModel, "facts" | "id" | "setsWindow">
+
+/** The name of a model of a list. */
+export const listedName = (model: ServersModel): string => typeof model === "string" ? model : model.id
+
 /** An upstream as far as routes depend on it. */
 export interface RoutedUpstream {
   /** In lower case, without `/`. */
@@ -31,7 +59,7 @@ export interface RoutedUpstream {
   /** False while the operator has disabled it. Its models stay listed. */
   readonly enabled: boolean
   /** The configured models, in order. */
-  readonly models: ReadonlyArray<Model>
+  readonly models: ReadonlyArray<RoutedModel>
 }
 
 /** How a request chooses among the targets of its route. */
@@ -53,6 +81,10 @@ export interface ConfiguredRoute extends Partial<RouteOptions> {
   readonly name: string
   /** Each `upstream/model`, or `upstream` for the model with the route's name. */
   readonly targets: ReadonlyArray<string>
+  /** Its words for people. */
+  readonly facts?: ModelFacts | undefined
+  /** True for a route that is in no list. */
+  readonly hidden?: boolean | undefined
 }
 
 /** The parts of the configuration that decide what a name stands for. */
@@ -74,10 +106,10 @@ export interface RouteConfig {
 }
 
 /** The models that servers list, by the name of the upstream, then by their names in normal form. */
-export type Listed = ReadonlyMap<string, ReadonlyMap<string, Model>>
+export type Listed = ReadonlyMap<string, ReadonlyMap<string, ListedModel>>
 
 /** A model of an upstream. */
-export interface Target {
+export interface Target extends Listing {
   readonly upstream: string
   /** The id within the upstream, and the flags of a reply. */
   readonly model: Model
@@ -91,6 +123,10 @@ export interface Route extends Model {
   /** In order; at least one. Disabled ones are included. */
   readonly targets: ReadonlyArray<Target>
   readonly options: RouteOptions
+  /** The words of a configured route for people. */
+  readonly facts?: ModelFacts | undefined
+  /** True for a route that is in no list. */
+  readonly hidden?: boolean | undefined
   /** `listed`: a model that upstreams list. `configured`: a route of the configuration. `target`: one target by its name. */
   readonly kind: "listed" | "configured" | "target"
 }
@@ -121,12 +157,15 @@ const routeTo = (
   id: string,
   targets: ReadonlyArray<Target>,
   kind: Route["kind"],
-  { alsoOn, spread, sticky, wait }: Partial<RouteOptions> = plainOptions
+  { alsoOn, facts, hidden, spread, sticky, wait }: Partial<RouteOptions> & Pick<ConfiguredRoute, "facts" | "hidden"> =
+    plainOptions
 ): Route => ({
   ...targets[0]!.model,
   id,
   targets,
   kind,
+  ...(facts === undefined ? {} : { facts }),
+  ...((hidden ?? (kind !== "configured" && targets.every((target) => target.hidden === true))) ? { hidden: true } : {}),
   options: { wait: wait ?? 0, alsoOn: alsoOn ?? [], spread: spread ?? "order", sticky }
 })
 
@@ -136,11 +175,19 @@ export const servesModel = ({ config, upstreams }: RouteTable, upstream: string,
 
 const targetsOf = ({ driver, enabled, models, name }: RoutedUpstream, unnamed: string): Map<string, Target> => {
   const targets = new Map<string, Target>()
-  const add = (model: Model) => {
+  const add = ({ facts, hidden, served, ...model }: RoutedModel) => {
     const id = normalizeModelName(model.id)
-    if (!targets.has(id)) targets.set(id, { upstream: name, model: natives.get(id) ?? model, enabled })
+    if (targets.has(id)) return
+    const listing: Listing = {
+      ...(served === undefined ? {} : { served }),
+      ...(facts === undefined ? {} : { facts }),
+      ...(hidden === undefined ? {} : { hidden })
+    }
+    targets.set(id, { upstream: name, model: natives.get(id) ?? model, enabled, ...listing })
   }
-  if (name === unnamed || driver === "session") nativeModels.forEach(add)
+  if (name === unnamed || driver === "session") {
+    for (const native of nativeModels) add(models.find(({ id }) => normalizeModelName(id) === native.id) ?? native)
+  }
   models.forEach(add)
   return targets
 }
@@ -286,8 +333,21 @@ const familyRoute = ({ config, routes }: RouteTable, name: string): Route | unde
  * endpoint, the mapping (messages), the families. A name that addresses an upstream has none of the last four meanings.
  */
 export const resolveRoute = (table: RouteTable, family: NameFamily, requested: string): Route | undefined => {
-  const { config } = table
   const name = normalizeModelName(requested)
+  const route = resolveName(table, family, name)
+  return route === undefined && name.startsWith(claudePrefix)
+    ? resolveName(table, family, normalizeModelName(name.slice(claudePrefix.length)))
+    : route
+}
+
+/**
+ * The beginning that Claude Code gets before an id in which neither `claude` nor `anthropic` stands: it lists no other ids. A name that has
+ * these letters by itself comes first.
+ */
+export const claudePrefix = "claude:"
+
+const resolveName = (table: RouteTable, family: NameFamily, name: string): Route | undefined => {
+  const { config } = table
   const found = findConfigured(table, name)
   if (found !== undefined || addressed(table, name) !== undefined) return found
   const own = byDefault(table, served(config, name) ?? wellKnown(family, name))
@@ -300,10 +360,13 @@ export const resolveRoute = (table: RouteTable, family: NameFamily, requested: s
 /** The table with the models that the server of an upstream lists. */
 export const withListed = (
   { config }: RouteTable,
-  names: ReadonlyArray<string>,
+  listed: ReadonlyArray<ServersModel>,
   upstream: string = config.unnamed
 ): RouteTable => {
-  const models = names.map((id): [string, Model] => [normalizeModelName(id), { id, reasoning: "auto", search: false }])
+  const models = listed.map((entry): [string, ListedModel] => {
+    const listing = typeof entry === "string" ? { id: entry } : entry
+    return [normalizeModelName(listing.id), { ...listing, reasoning: "auto", search: false }]
+  })
   return makeRouteTable({ ...config, listed: new Map([...config.listed ?? [], [upstream, new Map(models)]]) })
 }
 
@@ -418,31 +481,54 @@ export const reachesModel = ({ config }: RouteTable, { targets }: Pick<Route, "t
     )
 }
 
-/** The server's names that can be asked for beside the ids of the configuration. Those of configured models are among them. */
-export const serverModels = (table: RouteTable, allowed?: AllowedRoutes): ReadonlyArray<Model> => {
-  const shown: Array<Model> = []
+/**
+ * The server's names that can be asked for beside the ids of the configuration. Those of configured models are among them, unless these are
+ * hidden.
+ */
+export const serverModels = (table: RouteTable, allowed?: AllowedRoutes): ReadonlyArray<Route> =>
+  reachedServerModels(table).filter((route) =>
+    route.hidden !== true && isAllowed(allowed, { ...route, id: route.name })
+  )
+
+/** A server's name with the route that it stands for. */
+interface ServerRoute extends Route {
+  /** The id of the route itself. */
+  readonly name: string
+}
+
+const reachedServerModels = (table: RouteTable): ReadonlyArray<ServerRoute> => {
+  const shown: Array<ServerRoute> = []
   for (const [name, { id }] of serverList(table.config) ?? []) {
     const route = table.routes.has(name) ? undefined : resolveRoute(table, "chat", name)
-    if (route !== undefined && isAllowed(allowed, route)) shown.push({ ...route.targets[0]!.model, id })
+    if (route !== undefined) shown.push({ ...route, ...route.targets[0]!.model, id, name: route.id })
   }
   return shown
 }
 
+/** All that can be asked for without the name of an upstream, in the order of lists, hidden models included. */
+export const cataloguedRoutes = (table: RouteTable): ReadonlyArray<Route> => [
+  ...[...table.routes.values()].filter((route) => reachesModel(table, route)),
+  ...reachedServerModels(table)
+]
+
 /**
- * The entries of a list of models, which is what can be asked for: native models, other models and routes; the server's names; then the
- * targets that the key names.
+ * The entries of a list of models, which is what can be asked for and is not hidden: native models, other models and routes; the server's
+ * names; then the targets that the key names.
  */
-export const listedRoutes = (table: RouteTable, allowed?: AllowedRoutes): ReadonlyArray<Model> => {
-  const shown: Array<Model> = []
+export const listedRoutes = (table: RouteTable, allowed?: AllowedRoutes): ReadonlyArray<Route> => {
+  const shown: Array<Route> = []
   for (const route of table.routes.values()) {
-    if ((allowed === undefined || allowed.names.has(route.id)) && reachesModel(table, route)) shown.push(route)
+    if (route.hidden !== true && (allowed === undefined || allowed.names.has(route.id)) && reachesModel(table, route)) {
+      shown.push(route)
+    }
   }
   shown.push(...serverModels(table, allowed))
   if (allowed === undefined || (allowed.named.size === 0 && allowed.upstreams.size === 0)) return shown
   for (const [upstream, targets] of table.upstreams) {
     for (const target of targets.values()) {
       const id = targetName(target)
-      if (allowed.upstreams.has(upstream) || allowed.named.has(id)) shown.push({ ...target.model, id })
+      if (target.hidden === true || !(allowed.upstreams.has(upstream) || allowed.named.has(id))) continue
+      shown.push(routeTo(id, [target], "target"))
     }
   }
   return shown

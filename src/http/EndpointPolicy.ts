@@ -18,6 +18,10 @@ export interface EndpointPolicy {
   readonly access: Access
   /** The response header in which the family's SDK expects the request id. */
   readonly idHeader?: string
+  /** The error format and the header of the id for requests in another family's form. */
+  readonly inForm?: (
+    headers: { readonly [name: string]: string | undefined }
+  ) => Pick<EndpointPolicy, "errors" | "idHeader"> | undefined
   /** Style of the requests in stats; the group's name if absent. */
   readonly style?: string
   /** Requests are not added to the usage history. */

@@ -197,7 +197,7 @@ type Adds<R> = (context: Context.Context<never>) => Context.Context<R>
  * in the family's shape. `admit` authenticates the request and provides the handler's services.
  */
 const endpointMiddleware = <R>(
-  { errors, idHeader, style }: EndpointPolicy,
+  policy: EndpointPolicy,
   recorder: UsageRecorder["Service"] | undefined,
   admit: (
     source: HttpServerRequest.HttpServerRequest,
@@ -212,6 +212,7 @@ const endpointMiddleware = <R>(
   Effect.withFiber((fiber) => {
     const { context } = fiber
     const source = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+    const { errors, idHeader } = policy.inForm?.(source.headers) ?? policy
     const scope = Context.getUnsafe(context, Scope.Scope)
     const clock = fiber.getRef(Clock.Clock)
     const watch = fiber.getRef(CurrentRequestWatch)
@@ -224,7 +225,7 @@ const endpointMiddleware = <R>(
         client: undefined,
         held: new HeldBytes(fiber.getRef(CurrentBufferedBytes), fiber.getRef(CurrentLimits))
       }),
-      style: style ?? group.identifier,
+      style: policy.style ?? group.identifier,
       errorFamily: errors.family,
       callerHeaders: source.headers
     }

@@ -195,6 +195,7 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
     if (refused !== undefined) return Result.fail(refused)
     const request = requestIn(body.success)
     current?.identity?.readBody(request)
+    if (current !== undefined) current.bodyChars = text.length
     for (const part of request === body.success ? [request] : [body.success, request]) {
       const { paths, refused } = yield* choosingFields(part)
       if (refused !== undefined) return Result.fail(refused)

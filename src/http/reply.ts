@@ -25,11 +25,17 @@ export const jsonText = (
   headers: Record<string, string> = {}
 ): HttpServerResponse.HttpServerResponse => HttpServerResponse.text(text, { contentType: "application/json", headers })
 
-/** The response of an endpoint. The compiler checks the body against the endpoint; nothing is checked or encoded at run time. */
-export const respond = <Endpoint extends HttpApiEndpoint.Constraint>(
+/** The JSON text of an endpoint's body, which the compiler checks against the endpoint. */
+export const bodyText = <Endpoint extends HttpApiEndpoint.Constraint>(
   _endpoint: Endpoint,
   body: ReplyBody<Endpoint>
-): HttpServerResponse.HttpServerResponse => jsonText(JSON.stringify(body))
+): string => JSON.stringify(body)
+
+/** The response of an endpoint. The compiler checks the body against the endpoint; nothing is checked or encoded at run time. */
+export const respond = <Endpoint extends HttpApiEndpoint.Constraint>(
+  endpoint: Endpoint,
+  body: ReplyBody<Endpoint>
+): HttpServerResponse.HttpServerResponse => jsonText(bodyText(endpoint, body))
 
 /** The response for an error, in the shape of its family of endpoints. */
 export const errorResponse = (

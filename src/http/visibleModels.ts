@@ -11,11 +11,18 @@ import { KeyLimits } from "../usage/KeyLimits.ts"
 import { clientAddress } from "./clientAddress.ts"
 import { credentialOf, gatewayKeyOf, missingCredential } from "./RequestContext.ts"
 
-type Visible = AllowedRoutes | undefined
+/** What a caller sees. */
+export interface Visible {
+  /** `undefined` for all models. */
+  readonly allowed: AllowedRoutes | undefined
+  /** Whether the caller has shown a valid key, which may see prices. */
+  readonly hasKey: boolean
+}
+
+const everything: Visible = { allowed: undefined, hasKey: false }
 
 /**
- * Reads what the key of the current request's caller allows; `undefined` for all models. Lists need no credential (spec
- * "Authentication"), unless `auth.public_models` is off. A credential that is sent must be valid, except that any bearer passes as a
+ * Reads what the key of the current request's caller allows. Lists need no credential (spec "Authentication"), unless `auth.public_models` is off. A credential that is sent must be valid, except that any bearer passes as a
  * caller's own token while lists are public. Fails with `authentication_failed`, and as `Callers.identify` does.
  */
 export const visibleModels = Effect.gen(function*() {
@@ -26,12 +33,17 @@ export const visibleModels = Effect.gen(function*() {
     const { auth, server } = config.now()
     const token = credentialOf(request)
     const key = token === undefined ? undefined : callers.activeKey(token)
-    if (key !== undefined) return Effect.succeed(limits.modelsOf(key))
-    if (auth.public_models && (token === undefined || auth.direct_upstream !== undefined)) return Effect.undefined
+    if (key !== undefined) return Effect.succeed({ allowed: limits.modelsOf(key), hasKey: true })
+    if (auth.public_models && (token === undefined || auth.direct_upstream !== undefined)) {
+      return Effect.succeed(everything)
+    }
     if (token === undefined) return Effect.fail(missingCredential)
     return Effect.map(
       callers.identify(token, undefined, clientAddress(request, server), gatewayKeyOf(request)),
-      (caller) => caller._tag === "Managed" && caller.key !== undefined ? limits.modelsOf(caller.key) : undefined
+      (caller) =>
+        caller._tag === "Managed" && caller.key !== undefined
+          ? { allowed: limits.modelsOf(caller.key), hasKey: true }
+          : everything
     )
   })
 })

@@ -17,6 +17,7 @@ import { AdminHostGroup } from "../admin/host/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
 import { AdminOpenMiddleware } from "../admin/middleware.ts"
 import { AdminMinutesGroup } from "../admin/minutes/Api.ts"
+import { AdminModelsGroup } from "../admin/models/Api.ts"
 import { AdminPricesGroup } from "../admin/prices/Api.ts"
 import { AdminRequestsGroup } from "../admin/requests/Api.ts"
 import { AdminRoutesGroup } from "../admin/routes/Api.ts"
@@ -43,6 +44,7 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminTokensGroup,
   AdminAccountsGroup,
   AdminUpstreamsGroup,
+  AdminModelsGroup,
   AdminPricesGroup,
   AdminRoutesGroup,
   AdminSelfTestGroup,

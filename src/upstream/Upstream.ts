@@ -13,6 +13,7 @@ import type { ServerFields } from "../domain/families/Family.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { JsonFields } from "../domain/json.ts"
 import type { UpstreamProtocol } from "../domain/protocols.ts"
+import type { ServersModel } from "../domain/routes.ts"
 import type { UsageDetails } from "../domain/units.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -307,9 +308,9 @@ export interface Driver {
   readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
   /** The same driver over an account's own proxy: an address or `direct`. Drivers that call no server have none. */
   readonly withProxy?: ((proxy: Redacted.Redacted<string>) => Driver) | undefined
-  /** The server's own names of its models, if it lists them; bounded in number, bytes and time. */
+  /** The server's own names of its models, each with what the list says about it, if it lists them; bounded in number, bytes and time. */
   readonly listModels?:
-    | ((token: string | undefined) => Effect.Effect<ReadonlyArray<string>, UpstreamFailure>)
+    | ((token: string | undefined) => Effect.Effect<ReadonlyArray<ServersModel>, UpstreamFailure>)
     | undefined
   /** Logs in and returns a token. Absent where accounts have a token only. */
   readonly login?: ((login: Login) => Effect.Effect<string, UpstreamFailure>) | undefined

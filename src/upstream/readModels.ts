@@ -1,5 +1,5 @@
 /**
- * Reads which models the servers of the upstreams list. Names of the default upstream's server mean its own models.
+ * Reads which models the servers of the upstreams list, and what they say about them. Names of the default upstream's server mean its own models.
  *
  * The one thing to know: a list is read with what belongs to its upstream alone. The upstream, its driver and its accounts are of one
  * configuration, and an account's proxy carries the request that has the account's token.
@@ -16,6 +16,7 @@ import type { Account } from "../config/Account.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
 import { ListedModels } from "../config/ListedModels.ts"
+import { listedName, type ServersModel } from "../domain/routes.ts"
 import { driverThrough } from "./connection.ts"
 import { missingModels, notAnswering, type ServerFinding, ServerFindings } from "./ServerFindings.ts"
 import type { Driver } from "./Upstream.ts"
@@ -71,8 +72,8 @@ const haveSameReaders = (one: GatewayConfig, other: GatewayConfig): boolean =>
 const isSame = (one: Reader | undefined, other: Reader): boolean =>
   one?.driver === other.driver && Equal.equals(one.credentials, other.credentials)
 
-/** The names of the first list that an account gets. */
-const namesIn = ({ credentials, driver }: Reader) =>
+/** The first list that an account gets. */
+const listOf = ({ credentials, driver }: Reader) =>
   Effect.firstSuccessOf(
     credentials.map(({ proxy, token }) =>
       driverThrough(driver, proxy).listModels!(token === undefined ? undefined : Redacted.value(token))
@@ -81,18 +82,28 @@ const namesIn = ({ credentials, driver }: Reader) =>
 
 /** What one read shows, with the list if there is one. */
 interface ReadList {
-  readonly names: ReadonlyArray<string> | undefined
+  readonly upstream: UpstreamConfig
+  readonly models: ReadonlyArray<ServersModel> | undefined
   readonly findings: ReadonlyArray<ServerFinding>
 }
 
 /** Reads a list once. A list that cannot be read is logged for debugging. */
 const readList = (reader: Reader): Effect.Effect<ReadList> =>
-  Effect.matchEffect(namesIn(reader), {
-    onSuccess: (names) => Effect.succeed({ names, findings: missingModels(reader.upstream, names) }),
+  Effect.matchEffect(listOf(reader), {
+    onSuccess: (models) =>
+      Effect.succeed({
+        upstream: reader.upstream,
+        models,
+        findings: missingModels(reader.upstream, models.map(listedName))
+      }),
     onFailure: (failure) =>
       Effect.logDebug("The server's list of models could not be read", failure.message).pipe(
         Effect.annotateLogs({ upstream: reader.upstream.name }),
-        Effect.as({ names: undefined, findings: notAnswering(reader.upstream.name, failure) })
+        Effect.as({
+          upstream: reader.upstream,
+          models: undefined,
+          findings: notAnswering(reader.upstream.name, failure)
+        })
       )
   })
 
@@ -102,11 +113,8 @@ const isAway = (findings: ReadonlyArray<ServerFinding>): boolean => findings.som
 const readAtOnce = 8
 
 /** Reads every list of a configuration once. */
-export const readOnce = (config: GatewayConfig, drivers: Drivers): Effect.Effect<ReadonlyArray<ServerFinding>> =>
-  Effect.map(
-    Effect.forEach(readersOf(config, drivers).values(), readList, { concurrency: readAtOnce }),
-    (lists) => lists.flatMap(({ findings }) => findings)
-  )
+export const readOnce = (config: GatewayConfig, drivers: Drivers): Effect.Effect<ReadonlyArray<ReadList>> =>
+  Effect.forEach(readersOf(config, drivers).values(), readList, { concurrency: readAtOnce })
 
 /**
  * Reads each list at start, after a change of the upstream or of its accounts, and every ten minutes; of a server that does not answer, every
@@ -142,7 +150,7 @@ export const startReadingModels = Effect.gen(function*() {
       const { upstream } = reader
       const list = yield* readList(reader)
       yield* found(upstream.name, list.findings)
-      if (list.names !== undefined) yield* setListedModels(upstream, list.names)
+      if (list.models !== undefined) yield* setListedModels(upstream, list.models)
       if (isFirstDone()) yield* Deferred.succeed(first, undefined)
       return isAway(list.findings) ? whileAway : interval
     })

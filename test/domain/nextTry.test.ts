@@ -27,7 +27,9 @@ const failures: ReadonlyArray<FailedTry["failure"]> = [
 ]
 
 /** The rules in words, one after the other, over lists. */
-const naive = ({ alsoOn, hasAccount, isPinned, out = new Set(), targets, tries }: TriedRequest): NextTry => {
+const naive = (
+  { alsoOn, hasAccount, isPinned, out = new Set(), targets, tries, windows = [] }: TriedRequest
+): NextTry => {
   const { failure, target } = tries.at(-1)!
   const end: NextTry = { _tag: "end" }
   if (tries.length === 8) return end
@@ -39,6 +41,8 @@ const naive = ({ alsoOn, hasAccount, isPinned, out = new Set(), targets, tries }
   if (isOpen && failure.retry === "here_after_refresh") return { _tag: "refresh", target }
   if (isPinned) return end
   if (failure.next === "end") {
+    const larger = fresh.find((index) => windows[target] !== undefined && (windows[index] ?? 0) > windows[target])
+    if (failure.class === "prompt_too_long" && larger !== undefined) return to(larger)
     const isRouted = (failure.class === "prompt_too_long" && alsoOn.includes("context_length")) ||
       (failure.class === "withdrawn" && alsoOn.includes("content_filter"))
     return isRouted ? to(fresh[0]) : end
@@ -77,7 +81,9 @@ describe("nextTry", () => {
       for (const alsoOn of alsoOns) {
         for (const isPinned of [true, false]) {
           for (const out of isPinned ? [undefined] : [undefined, new Set([targets - 1])]) {
-            seen += explore({ targets, tries: [], alsoOn, isPinned, out }, 0, 4)
+            for (const windows of targets < 2 ? [undefined] : [undefined, [8, 4, 16]]) {
+              seen += explore({ targets, tries: [], alsoOn, isPinned, out, windows }, 0, windows === undefined ? 4 : 3)
+            }
           }
         }
       }

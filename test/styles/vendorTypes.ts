@@ -72,7 +72,11 @@ export interface VendorTypes {
     Anthropic.RawMessageStreamEvent
   >
   readonly messagesCount: Fits<Sent<typeof Messages.TokenCount>, Anthropic.MessageTokensCount>
-  readonly messagesModel: Fits<Sent<typeof Messages.MessagesModel>, Anthropic.ModelInfo>
+  /** A capability that the gateway does not know is absent. */
+  readonly messagesModel: Fits<
+    Omit<Sent<typeof Messages.MessagesModel>, "capabilities">,
+    Omit<Anthropic.ModelInfo, "capabilities">
+  >
   readonly generateResponse: Fits<Sent<typeof Generate.GenerateResponse>, GenerateResponse>
   readonly generateChunk: Fits<Sent<typeof Generate.GenerateChunk>, GenerateResponse>
   readonly generateCount: Fits<Sent<typeof Generate.TokenCount>, Words<Omit<GenAI.CountTokensResponse, never>>>

@@ -12,7 +12,16 @@ let page: Page
 
 beforeAll(async () => {
   gateway = await startGateway({
-    upstreams: { gpu: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { small: "vendor-small" } } },
+    upstreams: {
+      gpu: {
+        driver: "openai",
+        base_url: "http://127.0.0.1:9/v1",
+        models: {
+          small: { model: "vendor-small", context_window: 32_768, efforts: [], hidden: true, display_name: "Small" }
+        }
+      }
+    },
+    model_facts: { "vendor-*": { input: ["text", "image"], tools: true } },
     routes: { fast: ["gpu/small"] },
     currency: "EUR",
     prices: { "vendor-small": { input: "0.10" }, gone: { output: 1 } }
@@ -43,6 +52,18 @@ describe("the models at the console", () => {
     await page.getByRole("group", { name: "Prices of no known model" }).getByText("gone").waitFor()
   })
 
+  it("have what is known of them with where it is from", async () => {
+    const known = page.getByRole("table", { name: "What is known" })
+    const row = (name: string) =>
+      known.getByRole("row").filter({ has: page.getByRole("rowheader").getByText(name, { exact: true }) })
+        .getByRole("cell").allTextContents()
+    await known.waitFor()
+    const shared = ["–", "text, imageof model_facts", "–", "noneof the configuration", "yesof model_facts"]
+    assert.deepStrictEqual(await row("small"), ["32,768of the configuration", ...shared])
+    assert.deepStrictEqual(await row("fast"), ["32,768of the configuration", ...shared])
+    assert.include(await known.getByRole("rowheader").allTextContents(), "small– not in listsSmall")
+  })
+
   it("get a price under one of their names", async () => {
     await button("Set price fast, gpu/small").click()
     await page.getByRole("combobox", { name: "Price of" }).selectOption("fast")
@@ -51,7 +72,7 @@ describe("the models at the console", () => {
     await button("Save").click()
     await result(page).getByText("The price of fast was changed.").waitFor()
     assert.deepStrictEqual((await prices())["fast"], { input: 0.5, output: "1.50" })
-    await page.getByRole("rowheader", { name: "fast", exact: true }).waitFor()
+    await page.getByRole("rowheader", { name: "fast", exact: true }).first().waitFor()
     await page.getByRole("cell", { name: "1.50", exact: true }).waitFor()
   })
 

@@ -12,6 +12,7 @@ import { type Account, keyless } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.ts"
 import { classify } from "../../domain/classifyUpstreamFailure.ts"
+import { listedName, type ServersModel } from "../../domain/routes.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { driverThrough } from "../../upstream/connection.ts"
@@ -54,6 +55,8 @@ export const credentialOf = ({ accounts }: GatewayConfig, upstream: string): Tes
 const secretsOf = ({ key, login }: TestCredential, { secrets = [] }: Driver): ReadonlyArray<string> =>
   [key, login?.password, login?.email, login?.mobile, ...secrets.map(Redacted.value)]
     .filter((secret) => secret !== undefined && secret !== "") as ReadonlyArray<string>
+
+const namesOf = (models: ReadonlyArray<ServersModel>): ReadonlyArray<string> => models.map(listedName)
 
 const originOf = ({ base_url }: UpstreamConfig): string => URL.canParse(base_url) ? new URL(base_url).origin : base_url
 
@@ -121,7 +124,7 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
                 driver.listModels === undefined
                   ? Effect.succeed(null)
                   // A server without a list works all the same.
-                  : Effect.orElseSucceed(driver.listModels(token), () => null)
+                  : Effect.orElseSucceed(Effect.map(driver.listModels(token), namesOf), () => null)
               )
           )
           const lacking = missingModels(upstream, Result.isSuccess(outcome) ? outcome.success ?? [] : [])
@@ -139,7 +142,8 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
             using(
               upstream,
               credential,
-              (driver, token) => driver.listModels === undefined ? Effect.undefined : driver.listModels(token)
+              (driver, token) =>
+                driver.listModels === undefined ? Effect.undefined : Effect.map(driver.listModels(token), namesOf)
             ),
             Result.flatMap((names) =>
               names === undefined ? Result.fail("The upstream's server lists no models") : Result.succeed(names)

@@ -213,7 +213,7 @@ const checkConfigCommand = Command.make(
   Effect.fnUntraced(function*({ online, path, strict }) {
     const { config, exists, raw, source, warnings: offline } = yield* readConfig(path)
     const asked = online
-      ? yield* Effect.flatMap(Effect.promise(() => import("./online.ts")), ({ onlineFindings }) => onlineFindings(raw))
+      ? (yield* Effect.flatMap(Effect.promise(() => import("./online.ts")), ({ online }) => online(raw))).findings
       : []
     const warnings = [...offline, ...asked]
     for (const warning of warnings) yield* Console.error(warning)
@@ -240,7 +240,7 @@ const unreadable = (file: string) => (error: PlatformError): CommandFailed => {
   })
 }
 
-/** Bytes of a file of prices. Those that are published have two million. */
+/** Bytes of a file of prices or facts. Those that are published have two million. */
 const longestPriceFile = 64 * 1024 * 1024
 
 /** The prices of a name before and after, or all prices of a new one. */
@@ -345,6 +345,92 @@ const pricesCheckCommand = Command.make(
 const pricesCommand = Command.make("prices").pipe(
   Command.withDescription("Prices of models"),
   Command.withSubcommands([pricesImportCommand, pricesCheckCommand])
+)
+
+/** Reads the file at a path, or the standard input for `-`. */
+const readFileOrInput = Effect.fnUntraced(function*(file: string, most: number) {
+  if (file !== "-") {
+    return yield* Effect.mapError(readRegularFile(file, most), ({ message }) => new CommandFailed({ message }))
+  }
+  const stdio = yield* Stdio.Stdio
+  let length = 0
+  const parts = yield* Stream.runCollect(
+    Stream.takeWhile(stdio.stdin, (part) => (length += part.length) <= most)
+  )
+  if (length > most) {
+    return yield* new CommandFailed({ message: `the standard input has more than ${most / 1024 ** 2} MiB` })
+  }
+  return Buffer.concat(Array.from(parts))
+})
+
+const modelsImportCommand = Command.make(
+  "import",
+  {
+    file: Argument.String("file").pipe(
+      Argument.withDescription(
+        "JSON in the form of models.dev or of model_prices_and_context_window.json; - for standard input"
+      )
+    )
+  },
+  Effect.fnUntraced(function*({ file }) {
+    const { configJson, configPath, configWriteback } = yield* Environment
+    if (configJson !== undefined && !configWriteback) {
+      return yield* new CommandFailed({ message: "The configuration is in GATEWAY_CONFIG_JSON, not in a file" })
+    }
+    const { readModelFacts, saveModelFacts } = yield* Effect.promise(() => import("../../config/importModelFacts.ts"))
+    const bytes = yield* readFileOrInput(file, longestPriceFile)
+    const { facts, left } = yield* parseConfig(file, bytes.toString()).pipe(
+      Effect.mapError(() => new CommandFailed({ message: `${file} is not a JSON object` })),
+      Effect.flatMap(readModelFacts)
+    )
+    if (facts.size === 0) return yield* new CommandFailed({ message: `${file} has no facts about models` })
+    const target = yield* makeConfigFile(configPath)
+    yield* saveModelFacts(target, facts).pipe(
+      Effect.catchTag("ConfigInvalid", (error) => Effect.fail(faulty(target.path, error)))
+    )
+    yield* Console.log(
+      `${target.path}: facts of ${count(facts.size, "model")} taken, ${
+        count(left, "entry").replace("entrys", "entries")
+      } without facts or with a name before them left out`
+    )
+  })
+).pipe(
+  Command.provide(Environment.layer),
+  Command.withDescription("Write the facts about models of a file into model_facts of the configuration file")
+)
+
+const modelsShowCommand = Command.make(
+  "show",
+  {
+    path: Argument.Path("path").pipe(
+      Argument.withDescription("Configuration file (else what GATEWAY_CONFIG_JSON or GATEWAY_CONFIG_PATH says)"),
+      Argument.optional
+    ),
+    form: Flag.Literals("for", ["codex", "openrouter"]).pipe(
+      Flag.withDescription("Print JSON for codex (model_catalog_json) or in the form of OpenRouter"),
+      Flag.optional
+    )
+  },
+  Effect.fnUntraced(function*({ form, path }) {
+    const { raw } = yield* readConfig(path)
+    const { shownModels } = yield* Effect.promise(() => import("./models.ts"))
+    const { findings, text } = yield* shownModels(raw, Option.getOrUndefined(form))
+    for (const finding of findings) yield* Console.error(finding)
+    if (text === undefined) {
+      return yield* new CommandFailed({
+        message: "clients.codex_instructions is not set: codex would run without instructions"
+      })
+    }
+    yield* print(Stream.make(text))
+  })
+).pipe(
+  Command.provide(Environment.layer),
+  Command.withDescription("Print the models with their facts and the sources of these; asks each server for its list")
+)
+
+const modelsCommand = Command.make("models").pipe(
+  Command.withDescription("Models and what is known of them"),
+  Command.withSubcommands([modelsShowCommand, modelsImportCommand])
 )
 
 const configSchemaCommand = Command.make(
@@ -574,6 +660,7 @@ export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe
     checkConfigCommand,
     configSchemaCommand,
     pricesCommand,
+    modelsCommand,
     backupCommand,
     restoreCommand,
     configCommand,

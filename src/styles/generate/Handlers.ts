@@ -8,6 +8,7 @@ import type { CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { catalogueOf } from "../../domain/catalogue.ts"
 import type { ServerFields } from "../../domain/families/Family.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { replyOf } from "../../domain/Reply.ts"
@@ -17,7 +18,8 @@ import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddlew
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { withRest } from "../../http/jsonBody.ts"
-import { respond } from "../../http/reply.ts"
+import { keptText, taggedReply } from "../../http/keptLists.ts"
+import { bodyText, respond } from "../../http/reply.ts"
 import { visibleModels } from "../../http/visibleModels.ts"
 import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
 import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middleware.ts"
@@ -143,23 +145,31 @@ export const GenerateHandlers = groupRoutes(
       embedContentV1: embedContent,
       batchEmbedContents,
       batchEmbedContentsV1: batchEmbedContents,
-      listModels: () =>
-        Effect.map(shown, (allowed) => {
+      listModels: ({ request }) =>
+        Effect.map(shown, (visible) => {
           const current = config.now()
-          const embeds = embeddings.unavailable(current) === undefined
-          return respond(endpoints.listModels, {
-            models: listedRoutes(current.route_table, allowed).map((model) => generateModel(model, embeds))
-          })
+          const render = () => {
+            const embeds = embeddings.unavailable(current) === undefined
+            const catalogue = catalogueOf(current)
+            return bodyText(endpoints.listModels, {
+              models: listedRoutes(current.route_table, visible.allowed)
+                .map((route) => generateModel(route, catalogue.factsOf(route), embeds))
+            })
+          }
+          return taggedReply(request, keptText(current, visible, "generate", render))
         }),
       getModel: ({ params }) =>
-        Effect.flatMap(shown, (allowed) => {
+        Effect.flatMap(shown, ({ allowed }) => {
           const requested = modelName(params.model)
           const current = config.now()
           const model = resolveRoute(current.route_table, "chat", requested)
           return model === undefined || !isAllowed(allowed, model)
             ? Effect.fail(routeNotFound(current.route_table, requested, { inPath: true }))
             : Effect.succeed(
-              respond(endpoints.getModel, generateModel(model, embeddings.unavailable(current) === undefined))
+              respond(
+                endpoints.getModel,
+                generateModel(model, catalogueOf(current).factsOf(model), embeddings.unavailable(current) === undefined)
+              )
             )
         })
     } satisfies HandlersOf<typeof GenerateGroup>

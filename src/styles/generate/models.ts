@@ -1,10 +1,11 @@
 /**
  * Entries of the content-generation style's model list.
  */
+import type { ModelFacts } from "../../domain/modelFacts.ts"
 import type { Model } from "../../domain/models.ts"
 import type { GenerateModel } from "./Api.ts"
 
-/** Nominal limits, which clients use as a budget. The upstream publishes no limits and refuses too long prompts itself. */
+/** Nominal limits where no fact is known, which clients use as a budget. The upstream refuses too long prompts itself. */
 const inputTokenLimit = 131_072
 const outputTokenLimit = 8_192
 
@@ -14,19 +15,19 @@ export const modelName = (name: string): string => name.replace(/^models\//, "")
 const displayName = (id: string): string =>
   id.split("-").map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ")
 
-/** An entry of the list. `embeds` is true when the gateway serves embeddings. */
-export const generateModel = (model: Model, embeds: boolean): typeof GenerateModel.Type => ({
+/** An entry of the list: what is known of the model, else nominal. `embeds` is true when the gateway serves embeddings. */
+export const generateModel = (model: Model, facts: ModelFacts, embeds: boolean): typeof GenerateModel.Type => ({
   name: `models/${model.id}`,
   version: "1",
-  displayName: displayName(model.id),
-  description: model.search ? "Searches before it answers." : "",
-  inputTokenLimit,
-  outputTokenLimit,
+  displayName: facts.display_name ?? displayName(model.id),
+  description: facts.description ?? (model.search ? "Searches before it answers." : ""),
+  inputTokenLimit: facts.context_window ?? inputTokenLimit,
+  outputTokenLimit: facts.max_output_tokens ?? outputTokenLimit,
   supportedGenerationMethods: [
     "generateContent",
     "streamGenerateContent",
     "countTokens",
     ...(embeds ? ["embedContent", "batchEmbedContents"] : [])
   ],
-  thinking: model.reasoning !== false
+  thinking: facts.efforts === undefined ? model.reasoning !== false : facts.efforts.length > 0
 })

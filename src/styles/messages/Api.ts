@@ -20,6 +20,7 @@ import { reads, request } from "../../domain/families/requestSchema.ts"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { completing, documented, finding, reading } from "../../http/documented.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
+import { factFields } from "../shared/anthropicModels.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
 import { serverWords } from "../shared/thinking.ts"
 import { ContentBlock, SystemBlock } from "./contentBlocks.ts"
@@ -220,11 +221,9 @@ export const MessagesModel = Schema.Struct({
   display_name: Schema.String,
   lifecycle: Schema.Literal("active"),
   line: Schema.NullOr(Schema.Literals(["opus", "sonnet", "haiku"])),
-  capabilities: Schema.Null,
   deprecated_at: Schema.Null,
   retires_at: Schema.Null,
-  max_input_tokens: Schema.Null,
-  max_tokens: Schema.Null
+  ...factFields
 }).annotate({ identifier: "MessagesModel" })
 
 /** The style's model list. */

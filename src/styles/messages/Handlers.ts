@@ -8,6 +8,7 @@ import type { CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { catalogueOf } from "../../domain/catalogue.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
@@ -19,7 +20,8 @@ import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddlew
 import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { withRest } from "../../http/jsonBody.ts"
-import { respond } from "../../http/reply.ts"
+import { keptText, taggedReply } from "../../http/keptLists.ts"
+import { bodyText, respond } from "../../http/reply.ts"
 import { visibleModels } from "../../http/visibleModels.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
@@ -111,15 +113,18 @@ export const MessagesHandlers = groupRoutes(
       countTokens: count,
       countTokensV1: count,
       countTokensShort: count,
-      listModels: () =>
-        Effect.map(
-          shown,
-          (allowed) => respond(endpoints.listModels, messagesModelList(config.now().route_table, allowed))
-        ),
+      listModels: ({ request }) =>
+        Effect.map(shown, (visible) => {
+          const current = config.now()
+          const list = () => messagesModelList(current.route_table, catalogueOf(current), visible.allowed)
+          const render = () => bodyText(endpoints.listModels, list())
+          return taggedReply(request, keptText(current, visible, "messages", render))
+        }),
       getModel: ({ params }) =>
-        Effect.flatMap(shown, (allowed) => {
-          const { route_table } = config.now()
-          const entry = findMessagesModel(route_table, allowed, params.id)
+        Effect.flatMap(shown, ({ allowed }) => {
+          const current = config.now()
+          const { route_table } = current
+          const entry = findMessagesModel(route_table, catalogueOf(current), allowed, params.id)
           return entry === undefined
             ? Effect.fail(routeNotFound(route_table, params.id, { inPath: true, param: "id" }))
             : Effect.succeed(respond(endpoints.getModel, entry))

@@ -1,15 +1,19 @@
 /**
  * The model list of the messages style (behaviour §5).
  */
-import { modelsCreated, normalizeModelName } from "../../domain/models.ts"
+import type { Catalogue } from "../../domain/catalogue.ts"
+import type { ModelFacts } from "../../domain/modelFacts.ts"
+import { modelsCreated, nativeModels, normalizeModelName } from "../../domain/models.ts"
 import {
   type AllowedRoutes,
   isAllowed,
+  listedRoutes,
   reachesModel,
   resolveRoute,
   type RouteTable,
   serverModels
 } from "../../domain/routes.ts"
+import { createdAt, factsInForm } from "../shared/anthropicModels.ts"
 import type { MessagesModel, MessagesModelList } from "./Api.ts"
 
 const ids = [
@@ -37,8 +41,6 @@ const ids = [
   "msgcompat-3-haiku-20240307"
 ] as const
 
-const createdAt = new Date(modelsCreated * 1000).toISOString().replace(".000Z", "Z")
-
 const lines = ["opus", "sonnet", "haiku"] as const
 
 /** `msgcompat-3-5-haiku-latest` becomes "Msgcompat 3.5 Haiku Latest"; a date stays unchanged. */
@@ -46,24 +48,22 @@ const displayName = (id: string): string =>
   id.replace(/(?<=-\d)-(?=\d(?:-|$))/g, ".").split("-")
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ")
 
-const entry = (id: string): typeof MessagesModel.Type => ({
+const entry = (id: string, facts: ModelFacts, name = displayName(id)): typeof MessagesModel.Type => ({
   id,
   object: "model",
   type: "model",
   created: modelsCreated,
   created_at: createdAt,
   owned_by: "anthropic",
-  display_name: displayName(id),
+  display_name: name,
   lifecycle: "active",
   line: lines.find((line) => id.includes(line)) ?? null,
-  capabilities: null,
   deprecated_at: null,
   retires_at: null,
-  max_input_tokens: null,
-  max_tokens: null
+  ...factsInForm(facts)
 })
 
-const entries: ReadonlyArray<typeof MessagesModel.Type> = ids.map(entry)
+const natives: ReadonlySet<string> = new Set(nativeModels.map(({ id }) => id))
 
 /** The route of a name that the caller may use. */
 const routeFor = (table: RouteTable, allowed: AllowedRoutes | undefined, name: string) => {
@@ -71,22 +71,39 @@ const routeFor = (table: RouteTable, allowed: AllowedRoutes | undefined, name: s
   return route !== undefined && isAllowed(allowed, route) ? route : undefined
 }
 
-/** The models that the caller may see: the style's own names that reach a model, then the server's names. */
+/**
+ * The models that the caller may see: the style's own names that reach a model, with the facts of that model; the server's names; then all
+ * others of the list of models but the native ones, which the style's own names stand for.
+ */
 export const messagesModelList = (
   table: RouteTable,
+  catalogue: Catalogue,
   allowed: AllowedRoutes | undefined
 ): typeof MessagesModelList.Type => {
-  const own = entries.filter(({ id }) => {
+  const own = ids.flatMap((id) => {
     const route = routeFor(table, allowed, id)
-    return route !== undefined && reachesModel(table, route)
+    return route !== undefined && reachesModel(table, route) ? [entry(id, catalogue.factsOf(route))] : []
   })
-  const data = [...own, ...serverModels(table, allowed).map(({ id }) => entry(id))]
+  const ofServer = serverModels(table, allowed)
+  const known = new Set(ofServer.map(({ id }) => id))
+  const others = listedRoutes(table, allowed).filter(({ id }) => !natives.has(id) && !known.has(id))
+  const data = [
+    ...own,
+    ...[...ofServer, ...others].map((route) => {
+      const facts = catalogue.factsOf(route)
+      return entry(route.id, facts, facts.display_name)
+    })
+  ]
   return { object: "list", data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: false }
 }
 
 /** The entry of any name that a messages request accepts; `undefined` for other names. */
 export const findMessagesModel = (
   table: RouteTable,
+  catalogue: Catalogue,
   allowed: AllowedRoutes | undefined,
   requested: string
-): typeof MessagesModel.Type | undefined => routeFor(table, allowed, requested) && entry(normalizeModelName(requested))
+): typeof MessagesModel.Type | undefined => {
+  const route = routeFor(table, allowed, requested)
+  return route && entry(normalizeModelName(requested), catalogue.factsOf(route))
+}

@@ -1,86 +1,122 @@
 /**
  * Handlers of the model list.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { type Model, modelsCreated } from "../../domain/models.ts"
-import { isAllowed, listedRoutes, resolveRoute, routeNotFound } from "../../domain/routes.ts"
+import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { catalogueOf } from "../../domain/catalogue.ts"
+import { appIn } from "../../domain/clientIdentity.ts"
+import { GatewayError } from "../../domain/GatewayError.ts"
+import { listedPrice } from "../../domain/listedPrice.ts"
+import { isUnpriced } from "../../domain/prices.ts"
+import { isAllowed, listedRoutes, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
 import { publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { respond } from "../../http/reply.ts"
-import { visibleModels } from "../../http/visibleModels.ts"
-import { OpenAiPublicMiddleware } from "../shared/middleware.ts"
-import { type CodexModel, type ModelEntry, ModelsGroup } from "./Api.ts"
+import { keptText, taggedReply, taggedText } from "../../http/keptLists.ts"
+import { bodyText } from "../../http/reply.ts"
+import { type Visible, visibleModels } from "../../http/visibleModels.ts"
+import { anthropicModel, idForClaudeCode, isFirst, pageOf, type PageQuery } from "../shared/anthropicModels.ts"
+import { isAnthropicForm, ModelsMiddleware } from "../shared/middleware.ts"
+import { ModelsGroup } from "./Api.ts"
+import { codexModel, openAiModel } from "./entries.ts"
 
 const { endpoints } = ModelsGroup
 
-const entry = (model: Model): typeof ModelEntry.Type => ({
-  id: model.id,
-  object: "model",
-  created: modelsCreated,
-  owned_by: "upstream",
-  permission: []
-})
+type Headers = HttpServerRequest.HttpServerRequest["headers"]
 
-const efforts = [
-  { effort: "low", description: "Thinks little" },
-  { effort: "medium", description: "Thinks as much as most tasks need" },
-  { effort: "high", description: "Thinks long" }
-] as const
+/** The last value of a parameter that may be repeated. */
+const one = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
+  Array.isArray(value) ? value.at(-1) : value as string | undefined
 
-/** An entry for codex. What differs from model to model is what the gateway knows; the rest are the values for a model of any vendor. */
-const codexEntry =
-  (instructions: string) => ({ id, images, reasoning }: Model, index: number): typeof CodexModel.Type => ({
-    slug: id,
-    display_name: id,
-    description: null,
-    supported_reasoning_levels: reasoning === true ? efforts : [],
-    shell_type: "unified_exec",
-    visibility: "list",
-    supported_in_api: true,
-    priority: index,
-    availability_nux: null,
-    upgrade: null,
-    base_instructions: instructions,
-    supports_reasoning_summaries: reasoning !== false,
-    support_verbosity: false,
-    default_verbosity: null,
-    apply_patch_tool_type: null,
-    truncation_policy: { mode: "tokens", limit: 10_000 },
-    supports_parallel_tool_calls: true,
-    experimental_supported_tools: [],
-    ...(images === false ? { input_modalities: ["text"] } : {})
+const sameId = (id: string): string => id
+
+/** What gives a model its id in Anthropic's form. */
+const idFor = (headers: Headers) => appIn(headers) === "claude-code" ? idForClaudeCode : sameId
+
+const anthropicList = (config: GatewayConfig, { allowed }: Visible, idOf: (id: string) => string) => {
+  const catalogue = catalogueOf(config)
+  return listedRoutes(config.route_table, allowed).map((route) =>
+    anthropicModel(idOf(route.id), route.id, catalogue.factsOf(route))
+  )
+}
+
+/** An entry with the price at a time in Unix milliseconds. */
+const openAiEntry = (config: GatewayConfig, { hasKey }: Visible, now: number, route: Route) =>
+  openAiModel(
+    route.id,
+    catalogueOf(config).factsOf(route),
+    hasKey ? listedPrice(config.prices, now, route) : undefined
+  )
+
+const openAiList = (config: GatewayConfig, visible: Visible, now: number, isForCodex: boolean) => {
+  const { clients, route_table } = config
+  const listed = listedRoutes(route_table, visible.allowed)
+  const instructions = clients.codex_instructions ?? ""
+  const catalogue = catalogueOf(config)
+  return bodyText(endpoints.list, {
+    object: "list",
+    data: listed.map((route) => openAiEntry(config, visible, now, route)),
+    // An entry without instructions would leave the agent without any.
+    ...(isForCodex
+      ? {
+        models: instructions === ""
+          ? []
+          : listed.map((route, place) => codexModel(route, catalogue.factsOf(route), place, instructions))
+      }
+      : {})
   })
+}
 
 export const ModelsHandlers = groupRoutes(
   ModelsGroup,
   Effect.gen(function*() {
     const config = yield* ConfigStore
     const shown = yield* visibleModels
+    const clock = yield* Clock.Clock
     return {
-      list: ({ query }) =>
-        Effect.map(shown, (allowed) => {
-          const { clients, route_table } = config.now()
-          const listed = listedRoutes(route_table, allowed)
-          const instructions = clients.codex_instructions ?? ""
-          return respond(endpoints.list, {
-            object: "list",
-            data: listed.map(entry),
-            // An entry without instructions would leave the agent without any.
-            ...(query.client_version === undefined
-              ? {}
-              : { models: instructions === "" ? [] : listed.map(codexEntry(instructions)) })
-          })
+      list: ({ query: { after_id, before_id, client_version, limit }, request }) =>
+        Effect.flatMap(shown, (visible) => {
+          const current = config.now()
+          if (!isAnthropicForm(request.headers)) {
+            const isForCodex = client_version !== undefined
+            const render = () => openAiList(current, visible, clock.currentTimeMillisUnsafe(), isForCodex)
+            // A price may begin at any time, so a list with prices is not kept.
+            return Effect.succeed(
+              visible.hasKey && !isUnpriced(current.prices)
+                ? taggedText(request, render())
+                : taggedReply(request, keptText(current, visible, isForCodex ? "codex" : "openai", render))
+            )
+          }
+          const idOf = idFor(request.headers)
+          const query: PageQuery = { limit: one(limit), after_id: one(after_id), before_id: one(before_id) }
+          const pageFor = (query: PageQuery) => pageOf(anthropicList(current, visible, idOf), query)
+          if (isFirst(query)) {
+            const form = idOf === idForClaudeCode ? "claude-code" : "anthropic"
+            const render = () => JSON.stringify(pageFor({}))
+            return Effect.succeed(taggedReply(request, keptText(current, visible, form, render)))
+          }
+          const page = pageFor(query)
+          return page instanceof GatewayError
+            ? Effect.fail(page)
+            : Effect.succeed(taggedText(request, bodyText(endpoints.list, page)))
         }),
-      get: ({ params }) =>
-        Effect.flatMap(shown, (allowed) => {
-          const { route_table } = config.now()
-          const model = resolveRoute(route_table, "chat", params.id)
-          return model === undefined || !isAllowed(allowed, model)
-            ? Effect.fail(routeNotFound(route_table, params.id, { inPath: true }))
-            : Effect.succeed(respond(endpoints.get, entry(model)))
+      get: ({ params, request }) =>
+        Effect.flatMap(shown, (visible) => {
+          const current = config.now()
+          const { route_table } = current
+          const route = resolveRoute(route_table, "chat", params.id)
+          if (route === undefined || !isAllowed(visible.allowed, route)) {
+            return Effect.fail(routeNotFound(route_table, params.id, { inPath: true }))
+          }
+          const facts = catalogueOf(current).factsOf(route)
+          const text = isAnthropicForm(request.headers)
+            ? bodyText(endpoints.get, anthropicModel(idFor(request.headers)(route.id), route.id, facts))
+            : bodyText(endpoints.get, openAiEntry(current, visible, clock.currentTimeMillisUnsafe(), route))
+          return Effect.succeed(taggedText(request, text))
         })
     } satisfies HandlersOf<typeof ModelsGroup>
   })
-).pipe(Layer.provide(Layer.succeed(OpenAiPublicMiddleware, publicMiddleware(OpenAiPublicMiddleware.facts))))
+).pipe(Layer.provide(Layer.succeed(ModelsMiddleware, publicMiddleware(ModelsMiddleware.facts))))

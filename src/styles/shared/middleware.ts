@@ -22,12 +22,31 @@ export class OpenAiMiddleware extends HttpApiMiddleware.Service<OpenAiMiddleware
   static readonly facts: EndpointPolicy = { errors: openaiErrors, access: "business" }
 }
 
-/** The model list of the chat-completions family, and health probes. */
+/** Health probes. */
 export class OpenAiPublicMiddleware extends HttpApiMiddleware.Service<OpenAiPublicMiddleware, ForAll>()(
   "model-gateway/styles/OpenAiPublicMiddleware",
   { error: openaiErrors.errors }
 ) {
   static readonly facts: EndpointPolicy = { errors: openaiErrors, access: "none" }
+}
+
+const messagesFamily = { errors: messagesErrors, idHeader: "request-id" }
+
+/** Whether a request for the list of models is one of Anthropic's clients: by the version, or by the header of its key alone. */
+export const isAnthropicForm = (headers: { readonly [name: string]: string | undefined }): boolean =>
+  headers["anthropic-version"] !== undefined ||
+  (headers["authorization"] === undefined && (headers["x-api-key"] ?? "").trim() !== "")
+
+/** The model list, in the form of the caller. */
+export class ModelsMiddleware extends HttpApiMiddleware.Service<ModelsMiddleware, ForAll>()(
+  "model-gateway/styles/ModelsMiddleware",
+  { error: openaiErrors.errors }
+) {
+  static readonly facts: EndpointPolicy = {
+    errors: openaiErrors,
+    access: "none",
+    inForm: (headers) => isAnthropicForm(headers) ? messagesFamily : undefined
+  }
 }
 
 /** Requests that are no usage themselves: the usage of the key that asks, and the opening of a WebSocket. */
@@ -37,8 +56,6 @@ export class UncountedMiddleware extends HttpApiMiddleware.Service<UncountedMidd
 ) {
   static readonly facts: EndpointPolicy = { errors: openaiErrors, access: "business", unrecorded: true }
 }
-
-const messagesFamily = { errors: messagesErrors, idHeader: "request-id" }
 
 /** Messages and their token counts. */
 export class MessagesMiddleware extends HttpApiMiddleware.Service<MessagesMiddleware, ForCallers>()(

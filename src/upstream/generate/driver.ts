@@ -12,12 +12,12 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Exchanges } from "../Exchange.ts"
 import { asCount, parseJson } from "../json.ts"
 import type { FieldPolicy } from "../server/fieldPolicy.ts"
+import { generateModels, mostListed } from "../server/modelList.ts"
 import {
   type CompletionCall,
   longestBody,
   longestVectors,
   makeServerClient,
-  mostListed,
   slowestBody
 } from "../server/ServerClient.ts"
 import type { ServerOptions } from "../server/ServerOptions.ts"
@@ -75,16 +75,6 @@ const sentVendorFields = (policy: FieldPolicy): SentVendorFields => {
       }
       : { ...vendorFields, fields }
   }
-}
-
-/** The names in a list of models, without their collection. */
-const listedNames = (body: unknown): ReadonlyArray<unknown> | undefined => {
-  const list = isRecord(body) ? body["models"] : undefined
-  return Array.isArray(list)
-    ? list.map((entry: unknown) =>
-      isRecord(entry) && typeof entry["name"] === "string" ? entry["name"].replace(/^models\//, "") : undefined
-    )
-    : undefined
 }
 
 /** Makes the driver. */
@@ -168,7 +158,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
 
   return {
     verify: client.verify("/models"),
-    listModels: client.listModels(`/models?pageSize=${mostListed}`, listedNames),
+    listModels: client.listModels(`/models?pageSize=${mostListed}`, generateModels),
     name: "generate",
     family: "generate",
     sends: {

@@ -12,7 +12,8 @@ import type { Exchanges } from "../Exchange.ts"
 import { asCount, parseJson } from "../json.ts"
 import { errorFacts } from "../server/errorFacts.ts"
 import { passesUnwritten } from "../server/fieldPolicy.ts"
-import { type CompletionCall, listedIds, makeServerClient, mostListed } from "../server/ServerClient.ts"
+import { listedModels, mostListed } from "../server/modelList.ts"
+import { type CompletionCall, makeServerClient } from "../server/ServerClient.ts"
 import type { ServerOptions } from "../server/ServerOptions.ts"
 import { saysThinking } from "../server/thinking.ts"
 import type { CompletionRequest, CountRequest, Driver, UpstreamModel } from "../Upstream.ts"
@@ -104,7 +105,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
 
   return {
     verify: client.verify("/v1/models"),
-    listModels: client.listModels(`/v1/models?limit=${mostListed}`, listedIds),
+    listModels: client.listModels(`/v1/models?limit=${mostListed}`, listedModels),
     name: "messages",
     family: "messages",
     // Self-hosted servers need no key; others refuse by themselves.

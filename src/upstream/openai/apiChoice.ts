@@ -9,7 +9,7 @@ import * as Semaphore from "effect/Semaphore"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
 import { missingFor } from "../responses/driver.ts"
-import { mostListed } from "../server/ServerClient.ts"
+import { mostListed } from "../server/modelList.ts"
 import type { ServerApi, ServerOptions } from "../server/ServerOptions.ts"
 import type { UpstreamModel } from "../Upstream.ts"
 

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
+import { onPath } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
@@ -14,9 +15,9 @@ import { isError as isResponseError, lacksEndpoint, makeResponsesApi, noCounts }
 import { httpErrorFacts } from "../responses/errorFacts.ts"
 import { cacheNames } from "../server/cacheName.ts"
 import { errorFacts, isError } from "../server/errorFacts.ts"
+import { listedModels } from "../server/modelList.ts"
 import {
   type CompletionCall,
-  listedIds,
   longestBody,
   longestVectors,
   makeServerClient,
@@ -29,6 +30,7 @@ import type { CompletionRequest, Driver, EmbeddingsRequest, RelayedRequest, Upst
 import { ApiChoice } from "./apiChoice.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { readEmbeddings } from "./embeddings.ts"
+import { askFurther } from "./furtherFacts.ts"
 import { chatRequest, passedFields, passesField, sendsVendorFields } from "./requestBody.ts"
 import { unknownNames } from "./thinking.ts"
 
@@ -45,11 +47,11 @@ const makeDriver = (
   const policy = options.fields ?? "pass"
   const isPassed = passesField(policy)
   const choice = new ApiChoice(options, driverName === "responses" ? "responses" : "chat")
-  const clientOf = (name: "openai" | "responses") =>
+  const clientOf = (name: "openai" | "responses", address = baseUrl) =>
     makeServerClient(exchanges, {
       name,
       upstream: options.upstream,
-      baseUrl,
+      baseUrl: address,
       limits,
       wholeReplies: options.wholeReplies,
       credential: (key) => ({ authorization: `Bearer ${key}` }),
@@ -60,6 +62,8 @@ const makeDriver = (
       versionPrefix: "/v1"
     })
   const client = clientOf(choice.usual === "responses" ? "responses" : "openai")
+  // What servers tell in their own APIs is beside the compatible one.
+  const rootClient = clientOf("openai", onPath(baseUrl, (path) => path.replace(/\/v1$/, "")))
 
   const caches = cacheNames(options)
 
@@ -131,7 +135,7 @@ const makeDriver = (
     verify: client.verify("/models"),
     embed,
     relay,
-    listModels: client.listModels("/models", listedIds),
+    listModels: client.listModels("/models", listedModels, askFurther(rootClient, options.upstream)),
     // Most self-hosted servers need no key; others refuse by themselves.
     isAnonymous: true,
     models: options.furtherModels

@@ -17,6 +17,7 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord } from "../../domain/json.ts"
 import { loginOfToken, secretsOfToken } from "../../domain/ownLogin.ts"
 import type { UpstreamProtocol } from "../../domain/protocols.ts"
+import type { ServersModel } from "../../domain/routes.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { putBack, takePullUnsafe } from "../../domain/stream/transduce.ts"
@@ -54,18 +55,9 @@ export const slowestBody = 5_000
 /** Bytes of vectors. */
 export const longestVectors = 64 * 1024 * 1024
 
-/** The most names of models that are taken from a server's list. */
-export const mostListed = 1_000
-
-/** Bytes of a list of models, and characters of a name in it. */
+/** Bytes of a list of models, and characters of the name of an organization. */
 const longestList = 4 * 1024 * 1024
 const longestName = 200
-
-/** The names in a list of models: `{"data": [{"id": …}]}`, or the array alone. */
-export const listedIds = (body: unknown): ReadonlyArray<unknown> | undefined => {
-  const list = isRecord(body) ? body["data"] : body
-  return Array.isArray(list) ? list.map((entry: unknown) => isRecord(entry) ? entry["id"] : undefined) : undefined
-}
 
 /** True for a page, which no API sends. */
 export const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
@@ -476,8 +468,19 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       return yield* yield* refusal("session", exchange, text, token)
     }, Effect.scoped)
 
-  /** Reads the server's list of models at a path. `namesOf` finds the names in its JSON. */
-  const listModels = (path: string, namesOf: (body: unknown) => ReadonlyArray<unknown> | undefined) =>
+  /**
+   * Reads the server's list of models at a path. `read` finds the models in its JSON. `ask` asks for what the list leaves out, in bounded
+   * time.
+   */
+  const listModels = (
+    path: string,
+    read: (body: unknown) => ReadonlyArray<ServersModel> | undefined,
+    ask?: (
+      models: ReadonlyArray<ServersModel>,
+      body: unknown,
+      token: string | undefined
+    ) => Effect.Effect<ReadonlyArray<ServersModel>>
+  ) =>
     Effect.fnUntraced(function*(token: string | undefined) {
       const exchange = yield* start("GET", path, token, "session")
       const text = yield* exchange.text(longestList, slowestBody)
@@ -485,12 +488,11 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       if (!isAnswer(exchange) || (isRecord(body) && isError(body))) {
         return yield* yield* refusal("session", exchange, text, token)
       }
-      const names = namesOf(body)
-      if (names === undefined) {
+      const models = read(body)
+      if (models === undefined) {
         return yield* new UpstreamFailure({ phase: "session", kind: "malformed", message: "it answered with no list" })
       }
-      return names.filter((name) => typeof name === "string")
-        .filter((name) => name.trim() !== "" && name.length <= longestName).slice(0, mostListed)
+      return ask === undefined ? models : yield* ask(models, body, token)
     }, Effect.scoped)
 
   return { relay, complete, isAnswer, listModels, readBody, refusal, start, verify }

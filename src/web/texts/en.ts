@@ -1006,7 +1006,29 @@ export const en = {
     hintDelete: "Decimal numbers with at most 9 decimals. Without any number the price is deleted.",
     noPrice: "At least one price is needed.",
     saved: (name: string) => `The price of ${name} was changed.`,
-    changedMeanwhile: "The price was changed meanwhile, so nothing was saved. Open it again."
+    changedMeanwhile: "The price was changed meanwhile, so nothing was saved. Open it again.",
+    known: {
+      title: "What is known",
+      facts: {
+        context_window: "Window",
+        max_output_tokens: "Longest reply",
+        input: "Reads",
+        output: "Writes",
+        efforts: "Efforts",
+        tools: "Tools"
+      },
+      sources: {
+        entry: "of the configuration",
+        server: "of the server",
+        model_facts: "of model_facts",
+        known: "well known",
+        targets: "of all targets"
+      },
+      hidden: "not in lists",
+      none: "none",
+      yes: "yes",
+      no: "no"
+    }
   },
   routes: {
     ...words,

@@ -938,7 +938,29 @@ export const zh: Texts = {
     hintDelete: "小数，最多 9 位小数。全部留空则删除该价格。",
     noPrice: "至少需要一个价格。",
     saved: (name) => `${name} 的价格已更改。`,
-    changedMeanwhile: "价格已被其他人更改，因此没有保存。请重新打开。"
+    changedMeanwhile: "价格已被其他人更改，因此没有保存。请重新打开。",
+    known: {
+      title: "已知信息",
+      facts: {
+        context_window: "上下文窗口",
+        max_output_tokens: "最长回复",
+        input: "输入",
+        output: "输出",
+        efforts: "推理强度",
+        tools: "工具"
+      },
+      sources: {
+        entry: "来自配置",
+        server: "来自服务器",
+        model_facts: "来自 model_facts",
+        known: "产品内置",
+        targets: "来自所有目标"
+      },
+      hidden: "不在列表中",
+      none: "无",
+      yes: "是",
+      no: "否"
+    }
   },
   routes: {
     ...words,

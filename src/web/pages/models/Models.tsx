@@ -13,6 +13,7 @@ import { numbers, Pager, RowButton, Table } from "../../parts/Table.tsx"
 import { useTexts } from "../../state/preferences.ts"
 import { choose, useQuery } from "../../state/route.ts"
 import { DurabilityNotice } from "../configuration.tsx"
+import { KnownFacts } from "./KnownFacts.tsx"
 import {
   bareOf,
   isDated,
@@ -239,6 +240,7 @@ export const Models = () => {
           </Loaded>
         )}
       </Loaded>
+      <KnownFacts search={(useQuery()["q"] ?? "").toLowerCase()} />
     </>
   )
 }

@@ -1,0 +1,113 @@
+/** What LM Studio, llama.cpp and Ollama say beside their lists, over sockets, by bodies as they send them. */
+import { assert, describe } from "@effect/vitest"
+import { Effect, Logger } from "effect"
+import { readFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import path from "node:path"
+import { text } from "node:stream/consumers"
+import { Exchanges } from "../../../src/upstream/Exchange.ts"
+import { makeOpenAiDriver } from "../../../src/upstream/openai/driver.ts"
+import { itOnClient, timeLimits } from "../session/support.ts"
+
+type Answers = { readonly [request: string]: unknown }
+
+const bodies = JSON.parse(
+  readFileSync(path.join(import.meta.dirname, "../../fixtures/modelLists/further.json"), "utf8")
+) as { readonly [server: string]: Answers }
+
+/** A server that answers with these bodies, and 404 for others. */
+const serverOf = (answers: Answers) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const requests: Array<string> = []
+      const server = createServer((request, response) => {
+        void text(request).then((body) => {
+          const model = body === "" ? "" : ` ${(JSON.parse(body) as { readonly model: string }).model}`
+          const asked = `${request.method} ${request.url}${model}`
+          requests.push(asked)
+          const answer = answers[asked]
+          response.writeHead(answer === undefined ? 404 : 200, { "content-type": "application/json" })
+          response.end(JSON.stringify(answer ?? { error: { message: "no such page" } }))
+        })
+      })
+      await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
+      const { port } = server.address() as AddressInfo
+      return { requests, server, baseUrl: `http://127.0.0.1:${port}/v1` }
+    }),
+    ({ server }) =>
+      Effect.promise(() =>
+        new Promise<void>((closed) => {
+          server.close(() => closed())
+          server.closeAllConnections()
+        })
+      )
+  )
+
+const driverOf = (baseUrl: string) =>
+  Effect.map(
+    Exchanges,
+    (exchanges) => makeOpenAiDriver(exchanges, { baseUrl, models: [], furtherModels: [], limits: timeLimits })
+  )
+
+const expected: { readonly [server: string]: ReadonlyArray<unknown> } = {
+  "LM Studio": [
+    {
+      id: "qwen/qwen3-8b",
+      setsWindow: true,
+      facts: { context_window: 16_384, input: ["text"], tools: true, display_name: "Qwen3 8B" }
+    },
+    {
+      id: "google/gemma-3-4b",
+      setsWindow: true,
+      facts: { context_window: 131_072, input: ["text", "image"], tools: false, display_name: "Gemma 3 4B" }
+    },
+    { id: "unknown-there", setsWindow: true }
+  ],
+  "llama.cpp": [{ id: "qwen3.gguf", setsWindow: true, facts: { context_window: 8192, input: ["text", "image"] } }],
+  Ollama: [
+    { id: "qwen3:8b", setsWindow: true, facts: { context_window: 4096, input: ["text"], tools: true } },
+    {
+      id: "gemma3:4b",
+      setsWindow: true,
+      facts: { context_window: 32_768, input: ["text", "image"], efforts: [], tools: false }
+    },
+    { id: "plain:1b", setsWindow: true }
+  ]
+}
+
+describe("what a server says beside its list", () => {
+  for (const [server, models] of Object.entries(expected)) {
+    itOnClient(`is asked of ${server}, each thing once, and never the trained maximum`, () =>
+      Effect.gen(function*() {
+        const answers = bodies[server]!
+        const { baseUrl, requests } = yield* serverOf(answers)
+        const driver = yield* driverOf(baseUrl)
+        assert.deepStrictEqual(yield* driver.listModels!("key"), models)
+        assert.deepStrictEqual(requests.toSorted(), Object.keys(answers).toSorted())
+      }))
+
+    itOnClient(`costs nothing where ${server} does not answer, and that is noted once`, () =>
+      Effect.gen(function*() {
+        const answers = bodies[server]!
+        const { baseUrl } = yield* serverOf({ "GET /v1/models": answers["GET /v1/models"] })
+        const driver = yield* driverOf(baseUrl)
+        const lines: Array<string> = []
+        const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
+        for (const _ of [1, 2]) {
+          const found = yield* Effect.provide(driver.listModels!("key"), Logger.layer([logger]))
+          assert.isTrue(found.every((model) => typeof model !== "string" && model.facts === undefined))
+        }
+        assert.lengthOf(lines, 1)
+        assert.match(lines[0]!, /^upstream default says nothing about its models beside their names: /)
+      }))
+  }
+
+  itOnClient("is not asked of a server of another kind", () =>
+    Effect.gen(function*() {
+      const list = { data: [{ id: "m", owned_by: "openai" }] }
+      const { baseUrl, requests } = yield* serverOf({ "GET /v1/models": list })
+      assert.deepStrictEqual(yield* (yield* driverOf(baseUrl)).listModels!("key"), ["m"])
+      assert.deepStrictEqual(requests, ["GET /v1/models"])
+    }))
+})
