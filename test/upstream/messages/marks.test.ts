@@ -77,9 +77,7 @@ describe("a request to a messages server", () => {
       [".messages[0].content[0]", ".messages[2].content[0]", ".system[0]"],
       [".messages[2].content[0]", ".messages[4].content[0]", ".system[0]"]
     ])
-    assert.deepStrictEqual((bodies[0]?.["system"] as ReadonlyArray<Fields>)[0]?.["cache_control"], {
-      type: "ephemeral"
-    })
+    assert.include(JSON.stringify(bodies[0]), `"cache_control":{"type":"ephemeral"}`)
     for (const [i, body] of bodies.slice(1).entries()) {
       const before = without(bodies[i]) as { readonly messages: ReadonlyArray<unknown> }
       const after = without(body) as { readonly messages: ReadonlyArray<unknown> }
