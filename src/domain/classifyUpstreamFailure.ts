@@ -137,6 +137,9 @@ const lengthWords = new RegExp(
   "i"
 )
 
+/** Servers' words for a mistake of the request that they answer with the status 500: llama.cpp's of media, Ollama's of schemas. */
+const mistakeWords = /^(?:(?:image|audio|video) input is not supported\b|invalid JSON schema\b)/
+
 /** True for a refusal by a server without an envelope, whose HTTP status has its usual meaning. */
 const plain = (failure: UpstreamFailure): boolean =>
   failure.kind === "refused" && failure.code === undefined && failure.bizCode === undefined
@@ -373,7 +376,9 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "caller_mistake",
-    when: (failure) => plain(failure) && (failure.status === 400 || failure.status === 422),
+    when: (failure) =>
+      plain(failure) &&
+      (failure.status === 400 || failure.status === 422 || (failure.status === 500 && says(failure, mistakeWords))),
     retry: "no",
     next: "end",
     code: "invalid_request",

@@ -249,6 +249,29 @@ const table: ReadonlyArray<Row> = [
   ["a filtered prompt", { status: 400, reason: "content_filter" }, "withdrawn", "no", "none", "content_filter", 400],
   mistake("400", { status: 400, message: "temperature must be at most 2" }),
   mistake("422", { status: 422 }),
+  [
+    "500 for a picture that llama.cpp's model cannot see",
+    {
+      status: 500,
+      reason: "server_error",
+      message: "image input is not supported - hint: you may need to provide the mmproj"
+    },
+    "caller_mistake",
+    "no",
+    "none",
+    "invalid_request",
+    400
+  ],
+  [
+    "500 for a schema that Ollama cannot read",
+    { status: 500, reason: "api_error", message: "invalid JSON schema in format" },
+    "caller_mistake",
+    "no",
+    "none",
+    "invalid_request",
+    400
+  ],
+  trouble("500 that repeats such words", { status: 500, message: "failed: invalid JSON schema" }),
   ["415", { status: 415 }, "caller_mistake", "no", "none", "unsupported_media_type", 415],
   ["too large a request", { status: 413 }, "request_too_large", "no", "none", "request_too_large", 413],
   [

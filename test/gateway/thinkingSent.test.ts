@@ -122,6 +122,25 @@ describe("what a caller wants of thinking", () => {
     }
   })
 
+  it("is on or off for a model that refuses an amount, from its first refusal on", async () => {
+    const gateway = await start()
+    server.answer(({ body: { reasoning_effort: effort } }) =>
+      effort === undefined || effort === "none"
+        ? streamed({ content: "Yes" })
+        : json(400, {
+          error: { message: `think value "${String(effort)}" is not supported for this model`, type: "api_error" }
+        })
+    )
+    const said = () => server.requests.map(({ body }) => saidIn(body))
+    for (const style of styleNames) {
+      assert.deepInclude(await ask(gateway.url, style, true, "plain", wishes["high"]![style]), { status: 200 }, style)
+    }
+    assert.deepStrictEqual(said(), [{ reasoning_effort: "high" }, {}, {}, {}, {}])
+    await ask(gateway.url, "chat", true, "plain", wishes["off"]!["chat"])
+    await ask(gateway.url, "chat", true, "effort", wishes["high"]!["chat"])
+    assert.deepStrictEqual(said().slice(5), [{ reasoning_effort: "none" }, { reasoning_effort: "high" }, {}])
+  })
+
   it("in the server's own fields goes as it stands, and not a second time in others", async () => {
     const gateway = await start()
     const own: ReadonlyArray<Body> = [

@@ -32,7 +32,14 @@ import { chunkDecoder } from "./decodeChunks.ts"
 import { readEmbeddings } from "./embeddings.ts"
 import { askFurther } from "./furtherFacts.ts"
 import { chatRequest, passedFields, passesField, sendsVendorFields } from "./requestBody.ts"
-import { unknownNames } from "./thinking.ts"
+import { sendsEffort, unknownNames } from "./thinking.ts"
+
+/** Models that are remembered. */
+const mostSwitched = 1_000
+
+/** Ollama's refusal of an amount of thinking, for all of its models but gpt-oss. */
+const refusesEffort = ({ message = "", status }: UpstreamFailure): boolean =>
+  status === 400 && /^think value .{1,40} is not supported\b/.test(message.slice(0, 200))
 
 const makeDriver = (
   exchanges: Exchanges["Service"],
@@ -43,6 +50,9 @@ const makeDriver = (
   const tools = options.tools === "prompt" ? "prompt" : "native"
   const names = new Map(options.models.map((model) => [model.id, model.model]))
   const thinkingWords = new Map(options.models.map((model) => [model.id, model.thinking]))
+  /** Models that take thinking on or off, as their refusals say. */
+  const switched = new Set<string>()
+  const wordsOf = ({ id }: UpstreamModel) => switched.has(id) ? "switch" : thinkingWords.get(id)
   const reasoningNames = unknownNames()
   const policy = options.fields ?? "pass"
   const isPassed = passesField(policy)
@@ -75,7 +85,7 @@ const makeDriver = (
       caches.named(request),
       tools,
       {
-        words: thinkingWords.get(model.id),
+        words: wordsOf(model),
         history: historyReasoning,
         names: reasoningNames
       },
@@ -145,11 +155,19 @@ const makeDriver = (
     family: "openai",
     sends: {
       sampling: () => true,
-      thinking: (model, thinking) => saysThinking(thinking, thinkingWords.get(model.id)),
+      thinking: (model, thinking) => saysThinking(thinking, wordsOf(model)),
       fields: isPassed,
       vendorFields: sendsVendorFields(policy, tools)
     },
-    complete: (request) => client.complete(request, say)
+    complete: (request) => {
+      const { conversation, model } = request
+      const reply = client.complete(request, say)
+      if (!sendsEffort(conversation.thinking, wordsOf(model)) || switched.size >= mostSwitched) return reply
+      return Effect.catchIf(reply, refusesEffort, () => {
+        switched.add(model.id)
+        return client.complete(request, say)
+      })
+    }
   })
   const responsesDriver = (client: ServerClient): Driver => ({ ...server, ...makeResponsesApi(client, options) })
   if (choice.only === "chat") return chatDriver(client)

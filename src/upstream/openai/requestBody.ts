@@ -17,7 +17,7 @@ import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { mergeFields } from "../../domain/VendorFields.ts"
 import { type FieldPolicy, passes, passesUnwritten } from "../server/fieldPolicy.ts"
-import type { ThinkingWords } from "../server/thinking.ts"
+import type { LearnedWords } from "../server/thinking.ts"
 import type { Sends as DriverSends } from "../Upstream.ts"
 import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
 import { addThinking } from "./thinking.ts"
@@ -126,7 +126,7 @@ export interface ChatRequest {
 
 /** The words for thinking in a request to the server. */
 export interface ThinkingOptions extends HistoryOptions {
-  readonly words?: ThinkingWords | undefined
+  readonly words?: LearnedWords | undefined
 }
 
 /** The request with the vendor's own fields of those of its objects that the gateway models. */

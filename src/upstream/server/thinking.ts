@@ -6,6 +6,9 @@ import type { Thinking } from "../../domain/Conversation.ts"
 /** The words in which a server reads whether and how much to think (`upstream.models`). */
 export type ThinkingWords = "effort" | "template" | "budget" | "none"
 
+/** What a model reads that refuses an amount: `reasoning_effort` turns its thinking off, and nothing else of it is sent. */
+export type LearnedWords = ThinkingWords | "switch"
+
 /** The turns whose thinking goes back: all, those since the last question, or none. */
 export type HistoryReasoning = "all" | "current" | "none"
 
@@ -30,8 +33,8 @@ export const budgetTokens = ({ budget, effort, mode }: Thinking): number | undef
     : undefined)
 
 /** True if a server with these words receives all that the caller's vendor fields say of thinking. */
-export const saysThinking = ({ budget, effort, mode }: Thinking, words: ThinkingWords = "effort"): boolean => {
+export const saysThinking = ({ budget, effort, mode }: Thinking, words: LearnedWords = "effort"): boolean => {
   const saysAmount = effort !== undefined || budget !== undefined
   if (mode === "auto" && !saysAmount) return true
-  return words === "template" ? mode === "off" || !saysAmount : words !== "none"
+  return words === "template" || words === "switch" ? mode === "off" || !saysAmount : words !== "none"
 }
