@@ -13,6 +13,7 @@ const checked = [
   "scripts",
   "packaging",
   "bench",
+  "servers",
   "src",
   "test"
 ]

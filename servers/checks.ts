@@ -1,0 +1,516 @@
+// What the gateway must do in front of a real server, for each of its drivers and each API of callers. Each case is a sentence; it holds, or
+// its fault says what was seen.
+import { businessKey, type RunningGateway, startGateway } from "../test/support/gateway.ts"
+import { type Api, apis, ask, type Question, type Reply, type Turn } from "./apis.ts"
+import type { ModelName } from "./models.ts"
+import { until } from "./processes.ts"
+import type { RealServer } from "./realServers.ts"
+
+/** The drivers of the gateway for such servers. */
+export type Driver = "openai" | "responses" | "messages"
+
+/** The API of each driver's server. */
+const apiOf: Readonly<Record<Driver, Api>> = { openai: "chat", responses: "Responses", messages: "messages" }
+
+/** The checks, in the order of the table. */
+export const checkNames = [
+  "text",
+  "tools",
+  "thinking",
+  "structured",
+  "limits",
+  "leaving",
+  "models",
+  "restart",
+  "embeddings",
+  "relayed"
+] as const
+export type CheckName = typeof checkNames[number]
+
+/** The result of a case. */
+export interface Result {
+  readonly check: CheckName
+  readonly driver: Driver
+  readonly api: Api | undefined
+  readonly title: string
+  /** What was seen in place of what the title says. */
+  readonly fault?: string
+  /** The server cannot do it, by its own answer. */
+  readonly lacks?: string
+}
+
+class Fault extends Error {}
+
+class Lacking extends Error {}
+
+const shorten = (text: string): string => text.length > 600 ? `${text.slice(0, 400)} … ${text.slice(-150)}` : text
+
+const show = (value: unknown): string => shorten(typeof value === "string" ? value : JSON.stringify(value))
+
+const sameAs = (what: string, got: unknown, expected: unknown): void => {
+  if (JSON.stringify(got) !== JSON.stringify(expected)) {
+    throw new Fault(`${what}: ${show(got)}; the server says ${show(expected)}`)
+  }
+}
+
+const holds = (isTrue: boolean, what: string, reply?: Reply): void => {
+  if (!isTrue) throw new Fault(reply === undefined ? what : `${what}; ${reply.status} ${show(reply.raw)}`)
+}
+
+const isAnswered = (reply: Reply): void => {
+  holds(reply.status === 200 && reply.error === undefined && reply.finish !== undefined, "no whole answer", reply)
+}
+
+const weather = {
+  name: "get_weather",
+  parameters: {
+    type: "object",
+    properties: { city: { type: "string" } },
+    required: ["city"],
+    additionalProperties: false
+  }
+}
+const time = {
+  name: "get_time",
+  parameters: {
+    type: "object",
+    properties: { zone: { enum: ["utc", "local"] } },
+    required: ["zone"],
+    additionalProperties: false
+  }
+}
+
+const jsonOf = (text: string): Record<string, unknown> | undefined => {
+  try {
+    return JSON.parse(text) as Record<string, unknown>
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a reply says that the most output has ended it. */
+const isLimited = ({ finish = "" }: Reply): boolean =>
+  /^(?:length|max_tokens|MAX_TOKENS|max_output_tokens)$/.test(finish)
+
+/** Whether a reply has calls, each by its schema. */
+const isForced = ({ calls }: Reply): boolean =>
+  calls.length > 0 && calls.every((call) => {
+    const args = call.arguments as Record<string, unknown> | undefined
+    return call.name === "get_weather"
+      ? typeof args?.["city"] === "string"
+      : call.name === "get_time" && (args?.["zone"] === "utc" || args?.["zone"] === "local")
+  })
+
+const hello: ReadonlyArray<Turn> = [{ user: "Say something." }]
+
+/** A picture of one pixel, and one that is broken. */
+const brokenPicture = "AAAA"
+
+/** Milliseconds within which a server must stop after its client has left. */
+const longestStop = 2_000
+
+/** Milliseconds within which a server that is back must be used again. */
+const longestBack = 40_000
+
+/** The cases of one server behind one driver. */
+export const checkServer = async (
+  server: RealServer,
+  driver: Driver,
+  wanted: ReadonlySet<CheckName>,
+  done: (result: Result) => void
+): Promise<void> => {
+  const gateways = new Map<string, RunningGateway>()
+  const native = apiOf[driver]
+
+  /** A gateway in front of the process that serves a model. */
+  const gatewayFor = async (model: ModelName, upstream: Record<string, unknown> = {}) => {
+    const { url } = await server.serving(model)
+    const key = JSON.stringify([url, upstream])
+    const base = driver === "messages" ? url : `${url}/v1`
+    const gateway = gateways.get(key) ??
+      await startGateway({
+        upstream: { driver, base_url: base, ...server.upstream, ...upstream },
+        embeddings: { provider: "upstream" }
+      })
+    gateways.set(key, gateway)
+    return gateway
+  }
+
+  const name = async (model: ModelName) => (await server.serving(model)).model
+
+  /** Asks through the gateway. */
+  const via = async (
+    api: Api,
+    model: ModelName,
+    question: Question,
+    streamed = false,
+    upstream: Record<string, unknown> = {},
+    signal?: AbortSignal,
+    onPiece?: (text: string) => void
+  ) =>
+    ask({
+      url: (await gatewayFor(model, upstream)).url,
+      key: businessKey,
+      model: await name(model),
+      api,
+      streamed,
+      ...(signal === undefined ? {} : { signal }),
+      ...(onPiece === undefined ? {} : { onPiece })
+    }, question)
+
+  /** Asks the server by the API of the driver. */
+  const direct = async (model: ModelName, question: Question) => {
+    const serving = await server.serving(model)
+    return ask({ ...serving, api: native }, question)
+  }
+
+  const testCase = async (check: CheckName, api: Api | undefined, title: string, run: () => Promise<void>) => {
+    if (!wanted.has(check)) return
+    try {
+      await run()
+      done({ check, driver, api, title })
+    } catch (error) {
+      if (error instanceof Lacking) done({ check, driver, api, title, lacks: error.message })
+      else done({ check, driver, api, title, fault: error instanceof Fault ? error.message : String(error) })
+    }
+  }
+
+  /** Ends a case if the server, asked directly, does not do what the case is about. What the gateway says of it must be no error of its own. */
+  const lacksUnless = (does: boolean, what: string, own: Reply, got?: Reply): void => {
+    if (does) return
+    holds(got === undefined || got.status < 500, "an error of the server", got)
+    throw new Lacking(`${what}: ${own.error ?? shorten(own.raw)}`.slice(0, 300))
+  }
+
+  const both = [false, true] as const
+  const word = (streamed: boolean) => streamed ? "streamed" : "whole"
+
+  for (const api of apis) {
+    for (const streamed of both) {
+      await testCase("text", api, `a text, ${word(streamed)}, is the server's`, async () => {
+        const question = { turns: hello, maxTokens: 60, temperature: 0 }
+        const [own, got] = [await direct("writer", question), await via(api, "writer", question, streamed)]
+        isAnswered(own)
+        isAnswered(got)
+        sameAs("the text", got.text, own.text)
+        sameAs("the usage", got.usage, own.usage)
+      })
+      await testCase("text", api, `a text by a seed, ${word(streamed)}, is the server's`, async () => {
+        if (api === "messages" || native === "messages") return
+        const question = { turns: hello, maxTokens: 90, temperature: 1, seed: 7 }
+        const [own, got] = [await direct("writer", question), await via(api, "writer", question, streamed)]
+        isAnswered(own)
+        isAnswered(got)
+        if (own.text !== (await direct("writer", question)).text) throw new Lacking("its texts by a seed differ")
+        sameAs("the text", got.text, own.text)
+        sameAs("the usage", got.usage, own.usage)
+      })
+      await testCase("tools", api, `a call that the model chooses, ${word(streamed)}, is a call`, async () => {
+        const got = await via(
+          api,
+          "caller",
+          { turns: hello, tools: [weather], temperature: 0, maxTokens: 300 },
+          streamed
+        )
+        isAnswered(got)
+        sameAs("the calls", got.calls.map((call) => [call.name, call.arguments]), [["get_weather", { city: "Paris" }]])
+        sameAs("the text", got.text.trim(), "")
+      })
+      await testCase(
+        "tools",
+        api,
+        `a call that the caller requires, ${word(streamed)}, follows its schema`,
+        async () => {
+          const question = {
+            turns: hello,
+            tools: [weather, time],
+            choice: "required",
+            seed: 3,
+            maxTokens: 2000
+          } as const
+          const got = await via(api, "thinker", question, streamed)
+          const own = await direct("thinker", question)
+          lacksUnless(isForced(own), "it does not force calls", own, got)
+          isAnswered(got)
+          holds(isForced(got), "no call that fits", got)
+        }
+      )
+      await testCase(
+        "tools",
+        api,
+        `a call of a certain tool, ${word(streamed)}, is one of that tool or an error`,
+        async () => {
+          const question = {
+            turns: hello,
+            tools: [weather, time],
+            choice: { name: "get_time" },
+            seed: 3,
+            maxTokens: 2000
+          }
+          const got = await via(api, "thinker", question, streamed)
+          const isNamed = (reply: Reply) => isForced(reply) && reply.calls.every((call) => call.name === "get_time")
+          if (isNamed(await direct("thinker", question))) {
+            isAnswered(got)
+            holds(isNamed(got), "no call that fits", got)
+          } else {
+            holds(isNamed(got) || (got.error ?? "").includes("tool"), "neither the call nor an error", got)
+            throw new Lacking("it does not force calls of a certain tool")
+          }
+        }
+      )
+      await testCase("tools", api, `without permission to call, ${word(streamed)}, nothing is called`, async () => {
+        const question = { turns: hello, tools: [weather], choice: "none", temperature: 0, maxTokens: 60 } as const
+        const got = await via(api, "caller", question, streamed)
+        isAnswered(got)
+        const own = await direct("caller", question)
+        lacksUnless(own.calls.length === 0 && own.status === 200, "it calls without permission", own, got)
+        sameAs("the calls", got.calls, [])
+      })
+      await testCase(
+        "tools",
+        api,
+        `results of two rounds, ${word(streamed)}, reach the server as its own form`,
+        async () => {
+          const turns: Array<Turn> = [...hello]
+          for (let round = 0; round < 2; round++) {
+            const got = await via(api, "caller", { turns, tools: [weather], temperature: 0, maxTokens: 300 }, streamed)
+            isAnswered(got)
+            holds(got.calls.length === 1, "no call", got)
+            turns.push({ assistant: "", calls: got.calls }, { result: `It rains ${round}.`, of: got.calls[0]! })
+          }
+          const question = { turns, tools: [weather], temperature: 0, maxTokens: 300 }
+          const [own, got] = [await direct("caller", question), await via(api, "caller", question, streamed)]
+          isAnswered(got)
+          // Of the messages API some servers put a space between the parts of a turn.
+          sameAs("the prompt's tokens", got.usage?.input, own.usage?.input)
+        }
+      )
+    }
+    for (const thinking of ["on", "off", 2048] as const) {
+      for (const streamed of both) {
+        const title = `thinking ${typeof thinking === "number" ? "by a budget" : thinking}, ${
+          word(streamed)
+        }, is the server's`
+        await testCase("thinking", api, title, async () => {
+          const upstream = driver === "openai" && server.thinking !== undefined
+            ? { models: { [await name("thinker")]: { model: await name("thinker"), thinking: server.thinking } } }
+            : {}
+          const question = { turns: hello, maxTokens: 3000, temperature: 1, seed: 5, thinking }
+          const got = await via(api, "thinker", question, streamed, upstream)
+          isAnswered(got)
+          if (thinking === "off" && driver !== "openai") {
+            const own = await direct("thinker", question)
+            lacksUnless(own.thinking === "", "it thinks all the same", own, got)
+          }
+          holds(/^[a-z" ]+$/.test(got.text.trim()), "a text that is not the answer alone", got)
+          holds(
+            (got.thinking !== "") === (thinking !== "off"),
+            `thinking is ${got.thinking === "" ? "absent" : "shown"}`,
+            got
+          )
+          holds(got.thinking === "" || /^[A-Z-]+$/.test(got.thinking.trim()), "thinking that is not the model's", got)
+        })
+      }
+    }
+    await testCase("thinking", api, "thinking of an earlier turn reaches the server as its own field", async () => {
+      const turns: ReadonlyArray<Turn> = [
+        ...hello,
+        { assistant: "", thinking: "ABCDEFGH", calls: [{ name: "get_weather", arguments: { city: "Paris" } }] },
+        { result: "It rains.", of: { name: "get_weather", arguments: {} } }
+      ]
+      const question = { turns, tools: [weather], maxTokens: 20, temperature: 0 }
+      const own = await direct("thinker", question)
+      const got = await via(api, "thinker", question)
+      isAnswered(got)
+      // Thinking of the messages API without a seal is dropped by the gateway towards a messages server.
+      if (driver === "messages") return
+      sameAs("the prompt's tokens", got.usage?.input, own.usage?.input)
+    })
+    for (const streamed of both) {
+      await testCase("structured", api, `JSON by a schema, ${word(streamed)}, follows it`, async () => {
+        const schema = {
+          type: "object",
+          properties: { count: { type: "integer", minimum: 0, maximum: 99 }, kind: { enum: ["small", "large"] } },
+          required: ["count", "kind"],
+          additionalProperties: false
+        }
+        const question = { turns: hello, schema, temperature: 1, seed: 3, maxTokens: 400 }
+        const fits = (reply: Reply) => {
+          const value = jsonOf(reply.text)
+          return Number.isInteger(value?.["count"]) && ["small", "large"].includes(String(value?.["kind"]))
+        }
+        const got = await via(api, "writer", question, streamed)
+        const own = await direct("writer", question)
+        lacksUnless(fits(own), "it does not follow schemas", own, got)
+        isAnswered(got)
+        holds(fits(got), "another value", got)
+      })
+      await testCase("structured", api, `a stop sequence, ${word(streamed)}, ends the text`, async () => {
+        const question = { turns: hello, maxTokens: 60, temperature: 0 }
+        const own = await direct("writer", question)
+        const stop = own.text.slice(1, 3)
+        const got = await via(api, "writer", { ...question, stop: [stop] }, streamed)
+        isAnswered(got)
+        sameAs("the text", got.text, own.text.slice(0, own.text.indexOf(stop)))
+        holds(/^(?:stop|end_turn|stop_sequence|STOP|completed)$/.test(got.finish!), `the end is ${got.finish}`, got)
+      })
+      await testCase("structured", api, `the most output, ${word(streamed)}, is said as the end`, async () => {
+        const question = { turns: hello, maxTokens: 20, temperature: 0 }
+        const got = await via(api, "endless", question, streamed)
+        isAnswered(got)
+        const own = await direct("endless", question)
+        lacksUnless(isLimited(own), "it does not say so", own, got)
+        holds(got.usage?.output === 20, "other usage", got)
+        holds(isLimited(got), `the end is ${got.finish}`, got)
+      })
+    }
+    await testCase("limits", api, "a prompt beyond the context window is the caller's fault", async () => {
+      const question = { turns: [{ user: "a b ".repeat(4000) }], maxTokens: 10 }
+      const own = await direct("writer", question)
+      lacksUnless(own.status >= 400, "it cuts the prompt", own)
+      for (const streamed of both) {
+        const got = await via(api, "writer", question, streamed)
+        holds(got.status === 400 && /context|too long|length/i.test(got.error ?? ""), "no refusal that helps", got)
+      }
+    })
+    await testCase("limits", api, "an unknown model is the caller's fault", async () => {
+      const gateway = await gatewayFor("writer")
+      const got = await ask({ url: gateway.url, key: businessKey, model: "nonesuch:7b", api }, {
+        turns: hello,
+        maxTokens: 5
+      })
+      holds((got.status === 400 || got.status === 404) && /model/i.test(got.error ?? ""), "no refusal that helps", got)
+    })
+    await testCase("limits", api, "a picture that the model cannot see is the caller's fault", async () => {
+      const question = { turns: hello, maxTokens: 5, image: brokenPicture }
+      const got = await via(api, "writer", question)
+      const own = await direct("writer", question)
+      lacksUnless(own.status >= 400, "it ignores pictures", own, got)
+      holds(got.status >= 400 && got.status < 500 && (got.error ?? "").length > 10, "no refusal that helps", got)
+    })
+    await testCase("limits", api, "a schema that does not exist is the caller's fault", async () => {
+      const got = await via(api, "writer", { turns: hello, maxTokens: 5, schema: { type: "nonsense" } })
+      const own = await direct("writer", { turns: hello, maxTokens: 5, schema: { type: "nonsense" } })
+      lacksUnless(own.status >= 400, "it takes any schema", own, got)
+      holds(got.status >= 400 && got.status < 500 && (got.error ?? "").length > 10, "no refusal that helps", got)
+    })
+    for (const streamed of [true, false]) {
+      await testCase("leaving", api, `a client that leaves, ${word(streamed)}, stops the server`, async () => {
+        const controller = new AbortController()
+        let begun = false
+        const asked = via(
+          api,
+          "endless",
+          { turns: hello, maxTokens: 8000, temperature: 1 },
+          streamed,
+          {},
+          controller.signal,
+          () => {
+            begun = true
+          }
+        ).catch(() => undefined)
+        const busy = await until(10_000, async () => (begun || !streamed) && await server.isBusy("endless"))
+        holds(busy !== undefined, "the server did not begin")
+        controller.abort()
+        await asked
+        const stopped = await until(15_000, async () => !await server.isBusy("endless"))
+        holds(
+          stopped !== undefined && stopped <= longestStop,
+          `it worked on for ${stopped?.toFixed(0) ?? "more than 15000"} ms`
+        )
+      })
+    }
+  }
+
+  await testCase("models", undefined, "the server's model is listed, and served by its own name", async () => {
+    const gateway = await gatewayFor("writer")
+    const response = await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${businessKey}` } })
+    const list = await response.json() as { readonly data: ReadonlyArray<{ readonly id: string }> }
+    const own = await name("writer")
+    holds(list.data.some(({ id }) => id === own), `the list has ${list.data.map(({ id }) => id).join(", ")}`)
+  })
+
+  if (driver === "openai") {
+    await testCase(
+      "structured",
+      "chat",
+      "log probabilities, penalties and several choices are the server's",
+      async () => {
+        const fields = { logprobs: true, top_logprobs: 2, presence_penalty: 0.5, frequency_penalty: 0.5 }
+        const question = { turns: hello, maxTokens: 8, temperature: 0, fields }
+        const [own, got] = [await direct("writer", question), await via("chat", "writer", question)]
+        isAnswered(got)
+        const probabilities = (reply: Reply) =>
+          (JSON.parse(reply.raw) as {
+            choices: ReadonlyArray<{ logprobs?: { content?: ReadonlyArray<{ token: string }> } }>
+          })
+            .choices[0]?.logprobs?.content?.map(({ token }) => token)
+        sameAs("the text", got.text, own.text)
+        sameAs("the probabilities", probabilities(got), probabilities(own))
+      }
+    )
+    await testCase("embeddings", undefined, "vectors are the server's", async () => {
+      const { model, url } = await server.serving("embedder")
+      const body = JSON.stringify({ model, input: ["a door", "a wall"] })
+      const headers = { "content-type": "application/json", authorization: `Bearer ${businessKey}` }
+      const vectors = async (base: string) => {
+        const response = await fetch(`${base}/v1/embeddings`, { method: "POST", headers, body })
+        const text = await response.text()
+        if (response.status !== 200) throw new Fault(`${response.status} ${shorten(text)}`)
+        const { data, usage } = JSON.parse(text) as {
+          data: ReadonlyArray<{ embedding: ReadonlyArray<number> }>
+          usage: { prompt_tokens: number }
+        }
+        return {
+          vectors: data.map(({ embedding }) => embedding.map((value) => value.toFixed(4))),
+          tokens: usage.prompt_tokens
+        }
+      }
+      sameAs("the vectors", await vectors((await gatewayFor("embedder")).url), await vectors(url))
+    })
+    await testCase("relayed", undefined, "a completion of a text, whole and streamed, is the server's", async () => {
+      const { model, url } = await server.serving("writer")
+      const gateway = await gatewayFor("writer")
+      for (const stream of both) {
+        const body = JSON.stringify({ model, prompt: "a door", max_tokens: 20, temperature: 0, stream })
+        const headers = { "content-type": "application/json", authorization: `Bearer ${businessKey}` }
+        const texts = await Promise.all([url, gateway.url].map(async (base) => {
+          const text = await (await fetch(`${base}/v1/completions`, { method: "POST", headers, body })).text()
+          return [...text.matchAll(/"text":\s*("(?:[^"\\]|\\.)*")/g)].map(([, piece]) => JSON.parse(piece!) as string)
+            .join("")
+        }))
+        holds(texts[0] !== "", "no text")
+        sameAs("the text", texts[1], texts[0])
+      }
+    })
+  }
+
+  for (const api of apis) {
+    await testCase("restart", api, "a server that dies in a stream leaves an unfinished reply", async () => {
+      let begun = false
+      const asked = via(api, "endless", { turns: hello, maxTokens: 8000, temperature: 1 }, true, {}, undefined, () => {
+        begun = true
+      })
+      const working = await until(20_000, () => begun)
+      holds(working !== undefined, "no reply began")
+      await server.kill("endless")
+      const got = await asked
+      holds(got.error !== undefined, "the reply says nothing of it", got)
+      holds(got.finish === undefined || /error|fail/i.test(got.finish), `the reply ends with ${got.finish}`, got)
+    })
+    await testCase("restart", api, "a server that is away is an error, and one that is back is used", async () => {
+      const [gateway, model] = [await gatewayFor("endless"), await name("endless")]
+      await server.kill("endless")
+      const away = await ask({ url: gateway.url, key: businessKey, model, api }, { turns: hello, maxTokens: 5 })
+      holds(away.status >= 500 && (away.error ?? "") !== "", "no error", away)
+      await server.serving("endless")
+      const back = await until(
+        longestBack,
+        async () => (await via(api, "endless", { turns: hello, maxTokens: 5 })).status === 200
+      )
+      holds(back !== undefined, "it is not used again")
+    })
+  }
+
+  for (const gateway of gateways.values()) await gateway.stop()
+}

@@ -1,0 +1,54 @@
+/**
+ * `npm run test:servers [-- SERVER …] [--check NAME …] [--driver NAME …]`: checks the gateway in front of real servers, which it installs into a
+ * cache outside of the repository. It writes the table of `docs/servers.md` if all of it ran.
+ */
+import { type CheckName, checkNames, checkServer, type Driver, type Result } from "./checks.ts"
+import { prepareModels, realServers } from "./realServers.ts"
+
+/** Server names, and the values of the options. */
+const parse = (words: ReadonlyArray<string>) => {
+  const chosen: Record<"" | "--check" | "--driver", Array<string>> = { "": [], "--check": [], "--driver": [] }
+  let option: keyof typeof chosen = ""
+  for (const word of words) {
+    if (word === "--check" || word === "--driver") option = word
+    else chosen[option].push(word)
+  }
+  return { servers: chosen[""], checks: chosen["--check"], drivers: chosen["--driver"] }
+}
+
+const print = (line: string) => void process.stdout.write(`${line}\n`)
+
+const { checks, drivers, servers } = parse(process.argv.slice(2))
+const wanted = new Set<CheckName>(checks.length === 0 ? checkNames : checkNames.filter((name) => checks.includes(name)))
+prepareModels()
+let faults = 0
+let passed = 0
+for (const [name, launch] of Object.entries(realServers)) {
+  if (servers.length > 0 && !servers.includes(name)) continue
+  try {
+    const server = await launch()
+    const results: Array<Result> = []
+    for (const driver of server.drivers) {
+      if (drivers.length > 0 && !drivers.includes(driver)) continue
+      await checkServer(server, driver as Driver, wanted, (result) => {
+        results.push(result)
+        if (result.fault === undefined) passed++
+        else faults++
+        const sign = result.fault !== undefined ? "FAULT" : result.lacks !== undefined ? "lacks" : "ok   "
+        print(
+          `${sign} ${name}, ${driver}, ${result.check}${
+            result.api === undefined ? "" : `, ${result.api}`
+          }: ${result.title}`
+        )
+        const why = result.fault ?? result.lacks
+        if (why !== undefined) print(`      ${why}`)
+      })
+    }
+    await server.stop()
+  } catch (error) {
+    faults++
+    print(`${name} did not run: ${String(error)}`)
+  }
+}
+print(`${passed} passed, ${faults} failed`)
+process.exitCode = faults === 0 ? 0 : 1

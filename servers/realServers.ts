@@ -1,0 +1,189 @@
+// The servers in front of which the gateway is tested, with tiny models: how each is started, and what it is known to have.
+import { execFile } from "node:child_process"
+import { mkdirSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import { promisify } from "node:util"
+import type { Driver } from "./checks.ts"
+import { cache, install } from "./install.ts"
+import { ggufOf, type ModelName, models, writeModels } from "./models.ts"
+import { cpuSeconds, freePort, type Running, sleep, start } from "./processes.ts"
+import type { ProgramName } from "./versions.ts"
+
+/** A server that runs. */
+export interface RealServer {
+  readonly name: ProgramName
+  /** The drivers of the gateway that speak to it. */
+  readonly drivers: ReadonlyArray<Driver>
+  /** The address that serves a model, without a version, and the server's name of the model. Starts what is not running. */
+  readonly serving: (model: ModelName) => Promise<{ readonly url: string; readonly model: string }>
+  /** Whether it works on a reply of the model. */
+  readonly isBusy: (model: ModelName) => Promise<boolean>
+  /** Kills the process that serves a model. `serving` starts it again at the same address. */
+  readonly kill: (model: ModelName) => Promise<void>
+  readonly stop: () => Promise<void>
+  /** How chat completions say whether to think, where the default of the driver does not do it. */
+  readonly thinking?: "template"
+  /** The settings of its upstream in `docs/servers.md`, besides its address. */
+  readonly upstream?: { readonly whole_replies: "streamed" }
+}
+
+const run = promisify(execFile)
+
+const modelsFolder = path.join(cache, "models")
+
+const contextWindow = 8192
+
+/** The program that runs llama.cpp's server of the Python package; its arguments are the file, the name and the port. */
+const llamaProgram = `
+import signal, sys, xllamacpp
+params = xllamacpp.CommonParams()
+params.model.path, name, params.port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+params.model_alias = {name}
+params.n_ctx = ${contextWindow}
+params.n_parallel = 4
+params.kv_unified = True
+params.cpuparams.n_threads = 1
+params.endpoint_metrics = True
+params.embedding = name == "embedder"
+server = xllamacpp.Server(params)
+signal.pause()
+`
+
+/** Whether a process has worked for most of a moment. */
+const isWorking = async (pid: number): Promise<boolean> => {
+  const before = cpuSeconds(pid)
+  await sleep(250)
+  return cpuSeconds(pid) - before > 0.08
+}
+
+const llamaCpp = async (): Promise<RealServer> => {
+  const folder = await install("llama.cpp")
+  const logs = path.join(cache, "logs")
+  mkdirSync(logs, { recursive: true })
+  const program = path.join(cache, "llama.py")
+  writeFileSync(program, llamaProgram)
+  const ports = new Map<ModelName, number>()
+  const running = new Map<ModelName, Promise<Running>>()
+  const launch = async (model: ModelName) => {
+    const port = ports.get(model) ?? await freePort()
+    ports.set(model, port)
+    return start({
+      command: path.join(folder, "bin/python"),
+      args: [program, ggufOf(modelsFolder, model), model, String(port)],
+      log: path.join(logs, `llama.cpp-${model}.log`),
+      ready: `http://127.0.0.1:${port}/health`
+    })
+  }
+  const urlOf = (model: ModelName) => `http://127.0.0.1:${ports.get(model)}`
+  const serving = async (model: ModelName) => {
+    if (!running.has(model)) running.set(model, launch(model))
+    await running.get(model)
+    return { url: urlOf(model), model }
+  }
+  const kill = async (model: ModelName) => {
+    const process = await running.get(model)
+    running.delete(model)
+    await process?.kill()
+  }
+  return {
+    name: "llama.cpp",
+    drivers: ["openai", "responses", "messages"],
+    thinking: "template",
+    serving,
+    isBusy: async (model) => {
+      const slots = await (await fetch(`${urlOf(model)}/slots`)).json() as ReadonlyArray<{ is_processing: boolean }>
+      return slots.some((slot) => slot.is_processing)
+    },
+    kill,
+    stop: async () => {
+      for (const model of running.keys()) await kill(model)
+    },
+    upstream: { whole_replies: "streamed" }
+  }
+}
+
+/** The template of a model for Ollama, which has a language of its own. */
+const ollamaTemplate = (model: ModelName): string => {
+  const { thinks } = { thinks: false, ...models[model] }
+  const tools =
+    `{{- if .Tools }}Tools:{{ range .Tools }}\n{{ . }}{{ end }}\nA call is JSON within <tool_call></tool_call>:\n{{ end }}`
+  return `{{- if or .System .Tools }}<|im_start|>system\n{{ .System }}\n${tools}<|im_end|>\n{{ end }}` +
+    `{{- range $i, $_ := .Messages }}{{- $last := eq (len (slice $.Messages $i)) 1 }}` +
+    `{{- if eq .Role "user" }}<|im_start|>user\n{{ .Content }}<|im_end|>\n` +
+    `{{ else if eq .Role "assistant" }}<|im_start|>assistant\n` +
+    (thinks ? `{{ if .Thinking }}<think>\n{{ .Thinking }}\n</think>\n\n{{ end }}` : "") +
+    `{{ .Content }}` +
+    `{{- if .ToolCalls }}{{ range .ToolCalls }}<tool_call>\n{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}\n</tool_call>{{ end }}{{ end }}` +
+    `{{ if not $last }}<|im_end|>\n{{ end }}` +
+    `{{ else if eq .Role "tool" }}<|im_start|>user\n<tool_response>\n{{ .Content }}\n</tool_response><|im_end|>\n{{ end }}` +
+    `{{- if and (ne .Role "assistant") $last }}<|im_start|>assistant\n` +
+    (thinks ? `{{ if and $.IsThinkSet (not $.Think) }}<think>\n\n</think>\n\n{{ end }}` : "") +
+    `{{ end }}{{ end }}`
+}
+
+const ollama = async (): Promise<RealServer> => {
+  const folder = await install("Ollama")
+  const own = path.join(cache, "ollama")
+  mkdirSync(own, { recursive: true })
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const command = path.join(folder, "bin/ollama")
+  const env = {
+    OLLAMA_HOST: `127.0.0.1:${port}`,
+    OLLAMA_MODELS: path.join(own, "models"),
+    OLLAMA_CONTEXT_LENGTH: "2048",
+    OLLAMA_KEEP_ALIVE: "-1",
+    OLLAMA_MAX_LOADED_MODELS: String(Object.keys(models).length),
+    OLLAMA_NUM_PARALLEL: "2",
+    HOME: own
+  }
+  const launch = () =>
+    start({ command, args: ["serve"], env, log: path.join(cache, "logs/ollama.log"), ready: `${url}/api/version` })
+  let running: Running | undefined = await launch()
+  for (const model of Object.keys(models) as Array<ModelName>) {
+    const file = path.join(own, `${model}.modelfile`)
+    const ends = models[model].format === "llama"
+      ? "<|eot_id|>"
+      : models[model].format === "deepseek"
+      ? "<｜end▁of▁sentence｜>"
+      : "<|im_end|>"
+    writeFileSync(
+      file,
+      [
+        `FROM ${ggufOf(modelsFolder, model)}`,
+        `TEMPLATE """${ollamaTemplate(model)}"""`,
+        `PARAMETER stop ${ends}`,
+        "PARAMETER num_thread 1"
+      ].join("\n")
+    )
+    await run(command, ["create", model, "-f", file], { env: { ...process.env, ...env } })
+  }
+  return {
+    name: "Ollama",
+    drivers: ["openai", "responses", "messages"],
+    serving: async (model) => {
+      running ??= await launch()
+      return { url, model: `${model}:latest` }
+    },
+    isBusy: () => running === undefined ? Promise.resolve(false) : isWorking(running.pid),
+    kill: async () => {
+      await running?.kill()
+      running = undefined
+    },
+    stop: async () => {
+      await running?.kill()
+    }
+  }
+}
+
+/** The servers by name, each started on demand. */
+export const realServers: Readonly<Record<string, () => Promise<RealServer>>> = {
+  "llama.cpp": llamaCpp,
+  Ollama: ollama
+}
+
+/** Writes the models. */
+export const prepareModels = (): void => {
+  mkdirSync(modelsFolder, { recursive: true })
+  writeModels(modelsFolder)
+}

@@ -1,0 +1,41 @@
+/**
+ * The programs in front of which the gateway is tested, with the versions that are installed. All come from PyPI, the Go module proxy and
+ * Debian's packages, by the clients of the machine.
+ */
+
+/** A package of PyPI with its version and its extras. */
+interface PythonProgram {
+  readonly python: ReadonlyArray<string>
+  /** Packages that are installed without what they depend on, after the others. */
+  readonly alone?: ReadonlyArray<string>
+}
+
+/** A program that `go install` builds. */
+interface GoProgram {
+  readonly go: string
+  /** What its C++ sources include and its module leaves out: packages of Debian, and of PyPI as sources, with the folder to take of them. */
+  readonly headers: {
+    readonly debian: ReadonlyArray<string>
+    readonly python: ReadonlyArray<readonly [source: string, folder: string]>
+  }
+}
+
+export const programs = {
+  // It contains llama.cpp's own server, built without options of a certain processor.
+  "llama.cpp": { python: ["xllamacpp==2026.10.11549"] },
+  Ollama: {
+    go: "github.com/ollama/ollama@v0.17.4",
+    headers: { debian: ["nlohmann-json3-dev", "libstb-dev"], python: [["miniaudio==1.71", "miniaudio"]] }
+  },
+  // Later versions need a package that the registry does not have.
+  LiteLLM: { python: ["litellm[proxy]==1.104.9"] },
+  schemathesis: { python: ["schemathesis==4.32.5"] }
+} as const satisfies Readonly<Record<string, PythonProgram | GoProgram>>
+
+export type ProgramName = keyof typeof programs
+
+/** The version of a program that is installed, for readers. */
+export const versionOf = (name: ProgramName): string => {
+  const program: PythonProgram | GoProgram = programs[name]
+  return "go" in program ? program.go.split("@v")[1]! : program.python[0]!.split("==")[1]!
+}
