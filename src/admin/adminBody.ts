@@ -10,6 +10,7 @@ import { ConfigInvalid } from "../config/ConfigError.ts"
 import { isJsonObject, type RawConfig } from "../config/json.ts"
 import { fieldsOf, findUnknown } from "../config/unknownFields.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { mayBeEmpty } from "../http/documented.ts"
 import { type BodyOptions, jsonBody, payloadOf, payloadReader, type Reads } from "../http/jsonBody.ts"
 
 type Read<A> = (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<A, GatewayError, Scope.Scope>
@@ -28,8 +29,9 @@ export const refusing = (schemas: ReadonlyArray<Schema.Constraint>): NonNullable
 /** Makes a reader of an endpoint's body. Build it once, not per request. */
 export const adminBodyOf = <S extends Schema.Constraint>(
   endpoint: Reads<S>,
-  options?: Omit<BodyOptions, "refuse">
-): Read<S["Type"]> => payloadReader(endpoint, { ...options, refuse: refusing([payloadOf(endpoint)]) })
+  options?: Omit<BodyOptions, "mayBeEmpty" | "refuse">
+): Read<S["Type"]> =>
+  payloadReader(endpoint, { ...options, mayBeEmpty: mayBeEmpty(endpoint), refuse: refusing([payloadOf(endpoint)]) })
 
 /**
  * Makes a reader of parts of a configuration. It checks only that the names of fields are in `schemas`: the configuration

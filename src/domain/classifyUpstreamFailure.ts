@@ -138,7 +138,7 @@ const lengthWords = new RegExp(
 )
 
 /** Servers' words for a mistake of the request that they answer with the status 500: llama.cpp's of media, Ollama's of schemas. */
-const mistakeWords = /^(?:(?:image|audio|video) input is not supported\b|invalid JSON schema\b)/
+const mistakeWords = /\b(?:image|audio|video) input is not supported\b|^invalid JSON schema\b/
 
 /** True for a refusal by a server without an envelope, whose HTTP status has its usual meaning. */
 const plain = (failure: UpstreamFailure): boolean =>

@@ -3,7 +3,9 @@
  * The required credential comes from its policy.
  */
 import * as Context from "effect/Context"
+import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as OpenApi from "effect/http-api/OpenApi"
+import * as Option from "effect/Option"
 import type { ErrorCode } from "../domain/GatewayError.ts"
 import type { Access } from "./EndpointPolicy.ts"
 
@@ -11,6 +13,8 @@ import type { Access } from "./EndpointPolicy.ts"
 export interface Documentation {
   /** Codes of its possible errors. */
   readonly errors: ReadonlyArray<ErrorCode>
+  /** The body may be absent, which means an empty object. */
+  readonly mayBeEmpty?: true
   /** A valid body. */
   readonly example?: unknown
   /** The required credential, if the handler checks it in place of the middleware. */
@@ -27,6 +31,10 @@ export const documented = (
   const annotations = Context.make(Documented, said).pipe(Context.add(OpenApi.Summary, summary))
   return description === undefined ? annotations : Context.add(annotations, OpenApi.Description, description)
 }
+
+/** Whether the body of an endpoint may be absent, by its documentation. */
+export const mayBeEmpty = ({ annotations }: Pick<HttpApiEndpoint.Top, "annotations">): boolean =>
+  Option.exists(Context.getOption(annotations, Documented), (said) => said.mayBeEmpty === true)
 
 /** Errors of every endpoint. */
 export const always: ReadonlyArray<ErrorCode> = ["internal_error", "shutting_down"]

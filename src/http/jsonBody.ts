@@ -253,6 +253,7 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
 
 /** An endpoint with one JSON body. */
 export interface Reads<S extends Schema.Constraint> extends HttpApiEndpoint.Constraint {
+  readonly annotations: Context.Context<never>
   readonly ["~Payload"]: S
   readonly payload: HttpApiEndpoint.PayloadMap
 }

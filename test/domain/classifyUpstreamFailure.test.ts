@@ -254,7 +254,7 @@ const table: ReadonlyArray<Row> = [
     {
       status: 500,
       reason: "server_error",
-      message: "image input is not supported - hint: you may need to provide the mmproj"
+      message: "InternalServerError: image input is not supported - hint: you may need to provide the mmproj"
     },
     "caller_mistake",
     "no",

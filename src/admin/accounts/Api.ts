@@ -309,6 +309,7 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     .annotateMerge(documented({
       summary: "Test all accounts, five at a time",
       errors: [...reading, ...bodies],
+      mayBeEmpty: true,
       example: {}
     })),
   HttpApiEndpoint.post("deleteSessions", "/admin/accounts/sessions/delete-all", {

@@ -38,7 +38,7 @@ const readMarks = payloadReader(endpoints.patch, {
   }
 })
 const readTest = adminBodyOf(endpoints.test)
-const readTestAll = adminBodyOf(endpoints.testAll, { mayBeEmpty: true })
+const readTestAll = adminBodyOf(endpoints.testAll)
 const readDeletion = adminBodyOf(endpoints.deleteSessions)
 
 /** The question to each node for the work of accounts, by their names. */

@@ -83,6 +83,7 @@ export class AdminHostGroup extends HttpApiGroup.make("admin-host").add(
     documented({
       summary: "Sync the configuration to the hosting platform",
       errors: [...changing, "upstream_error"],
+      mayBeEmpty: true,
       example: { host_token: "__USE_PRECONFIG__", auto_validate: true }
     })
   ),
@@ -93,6 +94,7 @@ export class AdminHostGroup extends HttpApiGroup.make("admin-host").add(
     .annotateMerge(documented({
       summary: "Compare a draft configuration with the synced one",
       errors: [...reading, ...bodies],
+      mayBeEmpty: true,
       example: { config_override: { keys: ["a-business-key"] } }
     }))
 ).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: sync to the hosting platform") {}

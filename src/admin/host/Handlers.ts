@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { isJsonObject } from "../../config/json.ts"
 import { invalidRequest } from "../../domain/GatewayError.ts"
+import { mayBeEmpty } from "../../http/documented.ts"
 import { CurrentRequest } from "../../http/RequestContext.ts"
 import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { logChange } from "../changes.ts"
@@ -12,9 +13,9 @@ import { adminHandlers } from "../handlers.ts"
 import { AdminHostGroup, HostStatusRequest, type HostSyncFailed } from "./Api.ts"
 import { HostSync, type HostSyncFailure } from "./HostSync.ts"
 
-const readSync = adminBodyOf(AdminHostGroup.endpoints.sync, { mayBeEmpty: true })
+const readSync = adminBodyOf(AdminHostGroup.endpoints.sync)
 /** A draft may list a hundred thousand accounts, so it is hashed and not validated. */
-const readStatus = jsonObjectBodyOf([HostStatusRequest], { mayBeEmpty: true })
+const readStatus = jsonObjectBodyOf([HostStatusRequest], { mayBeEmpty: mayBeEmpty(AdminHostGroup.endpoints.compare) })
 
 /** The response has the platform's status, which a declared error cannot have. */
 const failed = ({ completed, message, status, step }: HostSyncFailure) => {

@@ -115,6 +115,7 @@ export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
     summary: "Send a chat request and save the response of the upstream",
     description: "The reply is the chat completion's own, with `X-Gateway-Sample-*` headers.",
     errors: completing,
+    mayBeEmpty: true,
     example: { message: "Hello", model: "upstream-chat", stream: false }
   })),
   HttpApiEndpoint.get("query", "/admin/dev/raw-samples/query", {

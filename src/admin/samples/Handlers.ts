@@ -24,7 +24,7 @@ import { noQuestion } from "../nodes/Query.ts"
 import { chatRequest, defaultModel, SampleReplay, SelfClient } from "../SelfClient.ts"
 import { AdminSamplesGroup, SampleQueryItem, type SaveSampleReply, type SaveSampleRequest } from "./Api.ts"
 
-const readCapture = adminBodyOf(AdminSamplesGroup.endpoints.capture, { mayBeEmpty: true })
+const readCapture = adminBodyOf(AdminSamplesGroup.endpoints.capture)
 const readSave = adminBodyOf(AdminSamplesGroup.endpoints.save)
 const readReplay = adminBodyOf(AdminSamplesGroup.endpoints.replay)
 

@@ -102,6 +102,7 @@ export class AdminSelfTestGroup extends HttpApiGroup.make("admin-self-test").add
     documented({
       summary: "Send a request through the gateway itself",
       errors: [...reading, ...bodies],
+      mayBeEmpty: true,
       example: { model: "upstream-chat", message: "Hello" }
     })
   )

@@ -65,7 +65,7 @@ export const AdminNodesHandlers = adminHandlers(AdminNodesGroup, function*() {
   }
 })
 
-const readTest = adminBodyOf(AdminSelfTestGroup.endpoints.test, { mayBeEmpty: true })
+const readTest = adminBodyOf(AdminSelfTestGroup.endpoints.test)
 
 export const AdminSelfTestHandlers = adminHandlers(AdminSelfTestGroup, function*() {
   const self = yield* SelfClient

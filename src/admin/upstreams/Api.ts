@@ -208,6 +208,7 @@ export class AdminUpstreamsGroup extends HttpApiGroup.make("admin-upstreams").ad
       "Saved headers, the client certificate and the account's token are used only where host, port, proxy and TLS are the saved ones. " +
       "The history has the test with its address.",
     errors: [...finding, ...bodies],
+    mayBeEmpty: true,
     example: { upstream: { base_url: "http://10.0.0.8:8000/v1" } }
   })),
   HttpApiEndpoint.get("models", "/admin/upstreams/:name/models", { params, success: UpstreamModelsReply })

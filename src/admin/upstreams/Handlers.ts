@@ -27,7 +27,7 @@ const { endpoints } = AdminUpstreamsGroup
 const readUpstream = jsonObjectBodyOf([AddUpstreamRequest])
 const readChanges = jsonObjectBodyOf([ChangeUpstreamRequest])
 const readTest = adminBodyOf(endpoints.test)
-const readTestChanges = adminBodyOf(endpoints.testChanges, { mayBeEmpty: true })
+const readTestChanges = adminBodyOf(endpoints.testChanges)
 
 type Shown = { readonly raw: RawConfig; readonly config: GatewayConfig }
 

@@ -143,14 +143,18 @@ const describeResponses = (
 }
 
 const describeBody = (
-  body: NonNullable<SpecOperation["requestBody"]>,
-  example: unknown
-): NonNullable<SpecOperation["requestBody"]> => ({
-  ...body,
-  content: Object.fromEntries(
-    Object.entries(body.content).map(([type, media]) => [type, example === undefined ? media : { ...media, example }])
-  )
-})
+  { content, ...body }: NonNullable<SpecOperation["requestBody"]>,
+  { example, mayBeEmpty }: Documentation
+): NonNullable<SpecOperation["requestBody"]> => {
+  const described = {
+    ...body,
+    content: Object.fromEntries(
+      Object.entries(content).map(([type, media]) => [type, example === undefined ? media : { ...media, example }])
+    )
+  }
+  // The library's type knows required bodies alone.
+  return mayBeEmpty === true ? { ...described, required: false as true } : described
+}
 
 const describeOperation = (operation: SpecOperation, everything: Everything): SpecOperation => {
   const said = everything.get(operation.operationId)
@@ -161,7 +165,7 @@ const describeOperation = (operation: SpecOperation, everything: Everything): Sp
     ...operation,
     security: requirements[access].map((scheme) => ({ [scheme]: [] })),
     parameters: called && example !== undefined ? [...operation.parameters, targetAccount] : operation.parameters,
-    ...(operation.requestBody === undefined ? {} : { requestBody: describeBody(operation.requestBody, example) }),
+    ...(operation.requestBody === undefined ? {} : { requestBody: describeBody(operation.requestBody, said) }),
     responses: describeResponses(operation.responses, said, operation.summary ?? "")
   }
 }
