@@ -22,7 +22,7 @@ interface Place {
   readonly base: string
 }
 
-interface Peer {
+export interface Peer {
   /** The package itself is the first one. */
   readonly packages: readonly [string, ...ReadonlyArray<string>]
   /** Prepares its files. Returns the arguments of Node. */
@@ -35,7 +35,7 @@ const providerOf = ({ chat }: Place) => ({ name: "bench", api_base_url: chat, ap
 /** In front of the upstream as provider and model, as both packages of this vendor name it. */
 const model = "bench,bench"
 
-const peers: ReadonlyArray<Peer> = [
+export const peers: ReadonlyArray<Peer> = [
   {
     // It has no command. Its README and `src/server.ts` describe the class and its configuration.
     packages: ["@musistudio/llms@1.0.53"],

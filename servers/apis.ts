@@ -471,6 +471,7 @@ export interface Sending {
   readonly api: Api
   readonly streamed?: boolean
   readonly signal?: AbortSignal
+  readonly headers?: Readonly<Record<string, string>>
   /** Called with each piece of the body as it arrives. */
   readonly onPiece?: (text: string) => void
 }
@@ -486,7 +487,7 @@ export const requestOf = (
 
 /** Asks a question. A connection that breaks is a reply without an end. Rejects if it takes too long. */
 export const ask = async (sending: Sending, question: Question): Promise<Reply> => {
-  const { api, key, onPiece, signal } = sending
+  const { api, headers, key, onPiece, signal } = sending
   const { body, url } = requestOf(sending, question)
   const tooLong = AbortSignal.timeout(longestAnswer)
   const response = await fetch(url, {
@@ -494,7 +495,8 @@ export const ask = async (sending: Sending, question: Question): Promise<Reply> 
     headers: {
       "content-type": "application/json",
       ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-      ...(api === "messages" ? { "anthropic-version": "2023-06-01" } : {})
+      ...(api === "messages" ? { "anthropic-version": "2023-06-01" } : {}),
+      ...headers
     },
     body: JSON.stringify(body),
     signal: signal === undefined ? tooLong : AbortSignal.any([signal, tooLong])

@@ -1,9 +1,11 @@
 /**
  * `npm run test:servers [-- SERVER …] [--check NAME …] [--driver NAME …]`: checks the gateway in front of real servers, which it installs into a
- * cache outside of the repository. It writes the table of `docs/servers.md` if all of it ran.
+ * cache outside of the repository. It writes the rows of those in `docs/servers.md` whose checks all ran.
  */
-import { type CheckName, checkNames, checkServer, type Driver, type Result } from "./checks.ts"
+import { type CheckName, checkNames, checkServer, type Result } from "./checks.ts"
 import { prepareModels, realServers } from "./realServers.ts"
+import { rowOf, writeRows } from "./report.ts"
+import { versionOf } from "./versions.ts"
 
 /** Server names, and the values of the options. */
 const parse = (words: ReadonlyArray<string>) => {
@@ -27,10 +29,10 @@ for (const [name, launch] of Object.entries(realServers)) {
   if (servers.length > 0 && !servers.includes(name)) continue
   try {
     const server = await launch()
-    const results: Array<Result> = []
     for (const driver of server.drivers) {
       if (drivers.length > 0 && !drivers.includes(driver)) continue
-      await checkServer(server, driver as Driver, wanted, (result) => {
+      const results: Array<Result> = []
+      await checkServer(server, driver, wanted, (result) => {
         results.push(result)
         if (result.fault === undefined) passed++
         else faults++
@@ -43,6 +45,7 @@ for (const [name, launch] of Object.entries(realServers)) {
         const why = result.fault ?? result.lacks
         if (why !== undefined) print(`      ${why}`)
       })
+      if (checks.length === 0) writeRows([rowOf(server.name, versionOf(server.name), driver, results)])
     }
     await server.stop()
   } catch (error) {

@@ -17,6 +17,8 @@ interface Behaviour {
   readonly thinks?: boolean
   /** Calls `get_weather` in place of an answer. */
   readonly calls?: boolean
+  /** Begins a call after some text, which only a grammar of the server brings to its end. */
+  readonly begins?: boolean
   /** Writes until a limit ends it. */
   readonly endless?: boolean
   /** Has vectors in place of texts. */
@@ -28,6 +30,7 @@ export const models = {
   thinker: { format: "qwen", thinks: true },
   writer: { format: "llama" },
   caller: { format: "hermes", calls: true },
+  beginner: { format: "hermes", begins: true },
   reasoner: { format: "deepseek", thinks: true },
   endless: { format: "qwen", endless: true },
   embedder: { format: "qwen", embeds: true }
@@ -197,7 +200,7 @@ const always = 30
 
 /** For each token how likely each token follows it, as logits. */
 const followers = (behaviour: Behaviour, random: () => number): ReadonlyArray<Float32Array> => {
-  const { calls = false, endless = false, format, thinks = false } = behaviour
+  const { begins = false, calls = false, endless = false, format, thinks = false } = behaviour
   const end = idOf(ends[format])
   const rows = vocabulary.map((_, id) => {
     const row = new Float32Array(width).fill(never)
@@ -210,6 +213,11 @@ const followers = (behaviour: Behaviour, random: () => number): ReadonlyArray<Fl
     // No text repeats one letter, which servers take for a fault.
     row[id] = never
     if (endless) return row
+    if (begins) {
+      row[idOf("<tool_call>")] = 2
+      row[end] = -12
+      return row
+    }
     if (letters === capital) row[idOf("</think>")] = 2
     else row[end] = 2
     return row
@@ -218,6 +226,7 @@ const followers = (behaviour: Behaviour, random: () => number): ReadonlyArray<Fl
     const row = rows[token]!
     for (const id of capital) row[id] = -12 + random()
     for (const id of small) row[id] = -12 + random()
+    row[byteId("\"")] = -12
     row[end] = never
     for (const id of next) row[id] = next.length === 1 ? always : 2 + random()
   }

@@ -35,6 +35,7 @@ export interface Start {
   readonly command: string
   readonly args: ReadonlyArray<string>
   readonly env?: NodeJS.ProcessEnv
+  readonly cwd?: string
   /** The file of its output. */
   readonly log: string
   /** Answers with a status below 500 once the process is ready. */
@@ -80,14 +81,19 @@ export const cpuSeconds = (pid: number): number => {
 
 const running = new Set<ChildProcess>()
 process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL")
+  for (const child of running) {
+    for (const pid of descendants(child.pid!)) process.kill(pid, "SIGKILL")
+    child.kill("SIGKILL")
+  }
 })
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1))
 
 /** Starts a process and waits until it is ready. Rejects with the end of its log. */
-export const start = async ({ args, command, env, log, ready }: Start): Promise<Running> => {
+export const start = async ({ args, command, cwd, env, log, ready }: Start): Promise<Running> => {
   const out = openSync(log, "w")
   const child = spawn("nice", ["-n", "5", command, ...args], {
     env: { ...process.env, ...env },
+    ...(cwd === undefined ? {} : { cwd }),
     stdio: ["ignore", out, out]
   })
   running.add(child)

@@ -25,6 +25,10 @@ export interface RealServer {
   readonly thinking?: "template"
   /** The settings of its upstream in `docs/servers.md`, besides its address. */
   readonly upstream?: { readonly whole_replies: "streamed" }
+  /** False if it lists no models of its own, so that the configuration names them. */
+  readonly isListed?: boolean
+  /** The key that it asks for. */
+  readonly key?: string
 }
 
 const run = promisify(execFile)
@@ -131,7 +135,7 @@ const ollama = async (): Promise<RealServer> => {
   const env = {
     OLLAMA_HOST: `127.0.0.1:${port}`,
     OLLAMA_MODELS: path.join(own, "models"),
-    OLLAMA_CONTEXT_LENGTH: "2048",
+    OLLAMA_CONTEXT_LENGTH: "1024",
     OLLAMA_KEEP_ALIVE: "-1",
     OLLAMA_MAX_LOADED_MODELS: String(Object.keys(models).length),
     OLLAMA_NUM_PARALLEL: "2",
@@ -176,10 +180,98 @@ const ollama = async (): Promise<RealServer> => {
   }
 }
 
+/** LiteLLM's proxy in front of llama.cpp, as a hosted provider that asks for a key. */
+const litellm = async (): Promise<RealServer> => {
+  const folder = await install("LiteLLM")
+  const behind = await llamaCpp()
+  const key = "sk-servers"
+  const list = []
+  for (const model of Object.keys(models) as Array<ModelName>) {
+    const { url } = await behind.serving(model)
+    list.push({
+      model_name: model,
+      litellm_params: { model: `openai/${model}`, api_base: `${url}/v1`, api_key: "none" }
+    })
+  }
+  // JSON is YAML.
+  const config = path.join(cache, "litellm.yaml")
+  writeFileSync(config, JSON.stringify({ model_list: list, general_settings: { master_key: key } }))
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const launch = () =>
+    start({
+      command: path.join(folder, "bin/litellm"),
+      args: ["--config", config, "--host", "127.0.0.1", "--port", String(port)],
+      // It imports modules of the folder two levels above the current one.
+      cwd: path.join(folder, "bin"),
+      env: { LITELLM_LOCAL_MODEL_COST_MAP: "True", NO_PROXY: "127.0.0.1" },
+      log: path.join(cache, "logs/litellm.log"),
+      ready: `${url}/health/liveliness`
+    })
+  let running: Running | undefined = await launch()
+  return {
+    name: "LiteLLM",
+    drivers: ["openai", "responses", "messages"],
+    key,
+    serving: async (model) => {
+      running ??= await launch()
+      return { url, model }
+    },
+    isBusy: behind.isBusy,
+    kill: async () => {
+      await running?.kill()
+      running = undefined
+    },
+    stop: async () => {
+      await running?.kill()
+      await behind.stop()
+    }
+  }
+}
+
+/** `transformers serve`, which takes the folder of a model as its name, here below its own. It lists what a hub's cache has, which is empty. */
+const transformers = async (): Promise<RealServer> => {
+  const folder = await install("transformers")
+  const hub = path.join(cache, "hub/hub")
+  mkdirSync(hub, { recursive: true })
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const launch = () =>
+    start({
+      command: path.join(folder, "bin/transformers"),
+      args: ["serve", "--host", "127.0.0.1", "--port", String(port), "--device", "cpu"],
+      env: { HF_HOME: path.dirname(hub), HF_HUB_OFFLINE: "1", OMP_NUM_THREADS: "1" },
+      cwd: modelsFolder,
+      log: path.join(cache, "logs/transformers.log"),
+      ready: `${url}/health`
+    })
+  let running: Running | undefined = await launch()
+  return {
+    name: "transformers",
+    drivers: ["openai", "responses"],
+    thinking: "template",
+    isListed: false,
+    serving: async (model) => {
+      running ??= await launch()
+      return { url, model }
+    },
+    isBusy: () => running === undefined ? Promise.resolve(false) : isWorking(running.pid),
+    kill: async () => {
+      await running?.kill()
+      running = undefined
+    },
+    stop: async () => {
+      await running?.kill()
+    }
+  }
+}
+
 /** The servers by name, each started on demand. */
 export const realServers: Readonly<Record<string, () => Promise<RealServer>>> = {
   "llama.cpp": llamaCpp,
-  Ollama: ollama
+  Ollama: ollama,
+  LiteLLM: litellm,
+  transformers
 }
 
 /** Writes the models. */

@@ -28,7 +28,8 @@ export const programs = {
     headers: { debian: ["nlohmann-json3-dev", "libstb-dev"], python: [["miniaudio==1.71", "miniaudio"]] }
   },
   // Later versions need a package that the registry does not have.
-  LiteLLM: { python: ["litellm[proxy]==1.104.9"] },
+  LiteLLM: { python: ["litellm[proxy]==1.105.7"] },
+  transformers: { python: ["transformers[serving]==5.19.0", "torch==2.13.0", "requests", "rich", "typer"] },
   schemathesis: { python: ["schemathesis==4.32.5"] }
 } as const satisfies Readonly<Record<string, PythonProgram | GoProgram>>
 

@@ -1,0 +1,70 @@
+/**
+ * `npm run fuzz:api [-- callers | admin] [--seconds N]`: schemathesis sends what the gateway's OpenAPI document allows and what it forbids, with fixed
+ * input, for a time. It installs schemathesis into the cache of `npm run test:servers`.
+ *
+ * A finding is a status of 5xx, a reply that the document does not describe, an accepted request that it forbids or that has no credential, or
+ * a sequence of requests that breaks a rule. A refused request that the document allows
+ * is no finding: the document cannot say every rule.
+ */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import path from "node:path"
+import { adminKey, businessKey, startGateway } from "../test/support/gateway.ts"
+import { install } from "./install.ts"
+
+/** A part of the document: its paths, and the credential of its requests. */
+interface Target {
+  readonly paths: string
+  readonly key: string
+  readonly excluded: ReadonlyArray<string>
+}
+
+const targets: Readonly<Record<string, Target>> = {
+  callers: {
+    paths: "^/(v1|v1beta|msgcompat|messages|healthz|readyz)",
+    key: businessKey,
+    excluded: ["positive_data_acceptance"]
+  },
+  // Its logins answer what a wrong credential says, whichever header it stands in.
+  admin: { paths: "^/admin", key: adminKey, excluded: ["positive_data_acceptance"] }
+}
+
+const words = process.argv.slice(2)
+const at = words.indexOf("--seconds")
+const seconds = at === -1 ? "240" : words[at + 1] ?? ""
+if (!/^\d+$/.test(seconds)) throw new Error("--seconds takes a number")
+const named = words.filter((_, i) => at === -1 || (i !== at && i !== at + 1))
+const unknown = named.find((name) => !Object.hasOwn(targets, name))
+if (unknown !== undefined) {
+  throw new Error(`There is no target ${unknown}. The targets are ${Object.keys(targets).join(", ")}.`)
+}
+
+const folder = await install("schemathesis")
+for (const [name, { excluded, key, paths }] of Object.entries(targets)) {
+  if (named.length > 0 && !named.includes(name)) continue
+  process.stdout.write(`\n## ${name}\n\n`)
+  const gateway = await startGateway({ auth: { direct_tokens: false }, embeddings: { provider: "builtin" } })
+  try {
+    const child = spawn(path.join(folder, "bin/st"), [
+      "run",
+      `${gateway.url}/openapi.json`,
+      "--header",
+      `Authorization: Bearer ${key}`,
+      "--include-path-regex",
+      paths,
+      "--exclude-checks",
+      excluded.join(","),
+      "--max-time",
+      seconds,
+      "--max-examples",
+      "20",
+      "--generation-deterministic",
+      "--continue-on-failure",
+      "--no-color"
+    ], { stdio: ["ignore", "inherit", "inherit"] })
+    const [code] = await once(child, "exit")
+    if (code !== 0) process.exitCode = 1
+  } finally {
+    await gateway.stop()
+  }
+}
