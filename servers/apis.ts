@@ -23,6 +23,8 @@ export interface Question {
   readonly temperature?: number
   readonly seed?: number
   readonly tools?: ReadonlyArray<{ readonly name: string; readonly parameters: object }>
+  /** What a function of the Responses API says of strictness, which its default is not. */
+  readonly strict?: false
   readonly choice?: "auto" | "none" | "required" | { readonly name: string }
   /** Thinking on or off, or its most tokens. */
   readonly thinking?: "on" | "off" | number
@@ -202,7 +204,7 @@ const responses: Spoken = {
   path: () => "/v1/responses",
   body: (
     model,
-    { choice, fields, image, maxTokens, schema, seed, stop, temperature, thinking, tools, turns },
+    { choice, fields, image, maxTokens, schema, seed, stop, strict, temperature, thinking, tools, turns },
     streamed
   ) => ({
     model,
@@ -241,7 +243,7 @@ const responses: Spoken = {
       // The API has neither; the gateway takes both.
       seed,
       stop,
-      tools: tools?.map((tool) => ({ type: "function", ...tool })),
+      tools: tools?.map((tool) => ({ type: "function", ...tool, ...(strict === undefined ? {} : { strict }) })),
       tool_choice: typeof choice === "object" ? { type: "function", ...choice } : choice,
       text: schema && { format: { type: "json_schema", name: "answer", strict: true, schema } },
       reasoning: thinking && { effort: effort(thinking) }

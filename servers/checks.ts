@@ -297,9 +297,10 @@ export const checkServer = async (
             turns.push({ assistant: "", calls: got.calls }, { result: `It rains ${round}.`, of: got.calls[0]! })
           }
           const question = { turns, tools: [weather], temperature: 0, maxTokens: 300 }
-          const [own, got] = [await direct("caller", question), await via(api, "caller", question, streamed)]
+          // The gateway says of functions of other APIs that they are not strict, which the vendor's default is.
+          const own = await direct("caller", api === native ? question : { ...question, strict: false })
+          const got = await via(api, "caller", question, streamed)
           isAnswered(got)
-          // Of the messages API some servers put a space between the parts of a turn.
           sameAs("the prompt's tokens", got.usage?.input, own.usage?.input)
         }
       )
@@ -480,6 +481,7 @@ export const checkServer = async (
       const vectors = async (base: string) => {
         const response = await fetch(`${base}/v1/embeddings`, { method: "POST", headers: headersFor(base), body })
         const text = await response.text()
+        if (response.status === 404 && base === url) throw new Lacking("it makes no vectors")
         if (response.status !== 200) throw new Fault(`${response.status} ${shorten(text)}`)
         const { data, usage } = JSON.parse(text) as {
           data: ReadonlyArray<{ embedding: ReadonlyArray<number> }>
@@ -490,7 +492,8 @@ export const checkServer = async (
           tokens: usage.prompt_tokens
         }
       }
-      sameAs("the vectors", await vectors((await gatewayFor("embedder")).url), await vectors(url))
+      const own = await vectors(url)
+      sameAs("the vectors", await vectors((await gatewayFor("embedder")).url), own)
     })
     await testCase("relayed", undefined, "a completion of a text, whole and streamed, is the server's", async () => {
       const { model, url } = await server.serving("writer")

@@ -51,8 +51,8 @@ const own: Candidate = {
 const litellm: Candidate = {
   name: "LiteLLM",
   version: versionOf("LiteLLM"),
-  // It asks such a server for Responses by the server's own, which the scripted one does not have.
-  apis: ["chat", "messages"],
+  // For its other APIs it asks the server's Responses, which the scripted one does not have.
+  apis: ["chat"],
   start: async (server) => {
     const folder = await install("LiteLLM")
     const key = "sk-compare"
