@@ -479,7 +479,7 @@ export interface Sending {
 }
 
 /** The longest that an answer may take, in milliseconds. */
-const longestAnswer = 60_000
+const longestAnswer = 120_000
 
 /** The request of a question: its address and its body. */
 export const requestOf = (

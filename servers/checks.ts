@@ -110,7 +110,7 @@ const brokenPicture = "AAAA"
 const longestStop = 2_000
 
 /** Milliseconds for an answer that is under way to end. */
-const longestAnswer = 60_000
+const longestAnswer = 120_000
 
 /** Milliseconds within which a server that is back must be used again. */
 const longestBack = 40_000
@@ -242,7 +242,7 @@ export const checkServer = async (
             tools: [weather, time],
             choice: "required",
             seed: 3,
-            maxTokens: 400
+            maxTokens: 250
           } as const
           const got = await via(api, "beginner", question, streamed)
           const own = await direct("beginner", question)
@@ -261,7 +261,7 @@ export const checkServer = async (
             tools: [weather, time],
             choice: { name: "get_time" },
             seed: 3,
-            maxTokens: 400
+            maxTokens: 250
           }
           const got = await via(api, "beginner", question, streamed)
           const isNamed = (reply: Reply) => isForced(reply) && reply.calls.every((call) => call.name === "get_time")
@@ -353,7 +353,7 @@ export const checkServer = async (
           required: ["count", "kind"],
           additionalProperties: false
         }
-        const question = { turns: hello, schema, temperature: 1, seed: 3, maxTokens: 400 }
+        const question = { turns: hello, schema, temperature: 1, seed: 3, maxTokens: 250 }
         const fits = (reply: Reply) => {
           const value = jsonOf(reply.text)
           return Number.isInteger(value?.["count"]) && ["small", "large"].includes(String(value?.["kind"]))
