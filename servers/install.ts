@@ -1,11 +1,11 @@
 // Installs the programs of `versions.ts`, each into a folder of its own below a cache outside of the repository. A program that is there already
 // is not installed again.
 import { execFile } from "node:child_process"
-import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { availableParallelism, tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
-import { type ProgramName, programs } from "./versions.ts"
+import { type ProgramName, programs, type PythonProgram } from "./versions.ts"
 
 const run = promisify(execFile)
 
@@ -31,13 +31,28 @@ const quietly = async (
 
 const pip = (folder: string) => path.join(folder, "bin/pip")
 
-const installPython = async (
-  folder: string,
-  { alone = [], python }: { python: ReadonlyArray<string>; alone?: ReadonlyArray<string> }
-) => {
+/** Installs a package with the accepted ones of what it depends on, and lets it be found by another name too. */
+const installLast = async (folder: string, { alias, python, without }: NonNullable<PythonProgram["last"]>) => {
+  await quietly(pip(folder), ["install", "--quiet", "--no-deps", python])
+  const library = path.join(folder, "lib")
+  const packages = path.join(library, readdirSync(library)[0]!, "site-packages")
+  const [name = "", version = ""] = python.replaceAll("-", "_").split("==")
+  const said = path.join(packages, `${name}-${version}.dist-info`)
+  const metadata = readFileSync(path.join(said, "METADATA"), "utf8")
+  const needs = [...metadata.matchAll(/^Requires-Dist: (.*)$/gm)].map(([, need]) => need!).filter((need) =>
+    !without.test(need)
+  )
+  await quietly(pip(folder), ["install", "--quiet", ...needs])
+  const other = path.join(packages, `${alias}-${version}+cpu.dist-info`)
+  cpSync(said, other, { recursive: true })
+  const renamed = metadata.replace(/^Name: .*$/m, `Name: ${alias}`).replace(/^Version: .*$/m, `Version: ${version}+cpu`)
+  writeFileSync(path.join(other, "METADATA"), renamed)
+}
+
+const installPython = async (folder: string, { last, python }: PythonProgram) => {
   await quietly("python3", ["-m", "venv", folder])
   await quietly(pip(folder), ["install", "--quiet", ...python])
-  if (alone.length > 0) await quietly(pip(folder), ["install", "--quiet", "--no-deps", ...alone])
+  if (last !== undefined) await installLast(folder, last)
 }
 
 const installGo = async (
@@ -70,8 +85,8 @@ const installGo = async (
 
 /** The folder of a program. Installs it if it is not there. Rejects with the installer's last words. */
 export const install = async (name: ProgramName): Promise<string> => {
-  const program: { readonly python: ReadonlyArray<string> } | { readonly go: string } = programs[name]
-  const words = "go" in program ? program.go : program.python[0]!
+  const program: PythonProgram | { readonly go: string } = programs[name]
+  const words = "go" in program ? program.go : program.last?.python ?? program.python[0]!
   const folder = path.join(cache, words.replaceAll(/[^\w.=@-]+/g, "-"))
   const done = path.join(folder, "installed")
   if (existsSync(done)) return folder

@@ -50,7 +50,7 @@ export interface Running {
 }
 
 /** The longest that a process takes to be ready, in milliseconds. */
-const longestStart = 240_000
+const longestStart = 600_000
 
 /** The descendants of a process, from the table of all processes. */
 const descendants = (pid: number): ReadonlyArray<number> => {

@@ -60,25 +60,33 @@ const isWorking = async (pid: number): Promise<boolean> => {
   return cpuSeconds(pid) - before > 0.08
 }
 
-const llamaCpp = async (): Promise<RealServer> => {
-  const folder = await install("llama.cpp")
+/** How one of several processes of a server is started. */
+interface OwnProcess {
+  readonly command: string
+  readonly args: (model: ModelName, port: number) => ReadonlyArray<string>
+  readonly env?: NodeJS.ProcessEnv
+  readonly cwd?: string
+}
+
+/** Processes that serve a model each, at an address that stays the same. */
+const processes = (server: string, { args, command, cwd, env }: OwnProcess) => {
   const logs = path.join(cache, "logs")
   mkdirSync(logs, { recursive: true })
-  const program = path.join(cache, "llama.py")
-  writeFileSync(program, llamaProgram)
   const ports = new Map<ModelName, number>()
   const running = new Map<ModelName, Promise<Running>>()
+  const urlOf = (model: ModelName) => `http://127.0.0.1:${ports.get(model)}`
   const launch = async (model: ModelName) => {
     const port = ports.get(model) ?? await freePort()
     ports.set(model, port)
     return start({
-      command: path.join(folder, "bin/python"),
-      args: [program, ggufOf(modelsFolder, model), model, String(port)],
-      log: path.join(logs, `llama.cpp-${model}.log`),
-      ready: `http://127.0.0.1:${port}/health`
+      command,
+      args: args(model, port),
+      ...(env === undefined ? {} : { env }),
+      ...(cwd === undefined ? {} : { cwd }),
+      log: path.join(logs, `${server}-${model}.log`),
+      ready: `${urlOf(model)}/health`
     })
   }
-  const urlOf = (model: ModelName) => `http://127.0.0.1:${ports.get(model)}`
   const serving = async (model: ModelName) => {
     if (!running.has(model)) running.set(model, launch(model))
     await running.get(model)
@@ -89,6 +97,20 @@ const llamaCpp = async (): Promise<RealServer> => {
     running.delete(model)
     await process?.kill()
   }
+  const stop = async () => {
+    for (const model of running.keys()) await kill(model)
+  }
+  return { serving, kill, stop, urlOf, running }
+}
+
+const llamaCpp = async (): Promise<RealServer> => {
+  const folder = await install("llama.cpp")
+  const program = path.join(cache, "llama.py")
+  writeFileSync(program, llamaProgram)
+  const { kill, serving, stop, urlOf } = processes("llama.cpp", {
+    command: path.join(folder, "bin/python"),
+    args: (model, port) => [program, ggufOf(modelsFolder, model), model, String(port)]
+  })
   return {
     name: "llama.cpp",
     drivers: ["openai", "responses", "messages"],
@@ -99,10 +121,42 @@ const llamaCpp = async (): Promise<RealServer> => {
       return slots.some((slot) => slot.is_processing)
     },
     kill,
-    stop: async () => {
-      for (const model of running.keys()) await kill(model)
-    },
+    stop,
     upstream: { whole_replies: "streamed" }
+  }
+}
+
+/** vLLM on processors, a process for each model. */
+const vllm = async (): Promise<RealServer> => {
+  const folder = await install("vLLM")
+  const { kill, running, serving, stop } = processes("vLLM", {
+    command: path.join(folder, "bin/vllm"),
+    args: (model, port) => [
+      ...`serve ${model} --host 127.0.0.1 --port ${port} --max-model-len 4096 --dtype float32 --enforce-eager`.split(
+        " "
+      ),
+      ...(model === "embedder"
+        ? ["--runner", "pooling"]
+        : ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]),
+      ...(model === "thinker" ? ["--reasoning-parser", "qwen3"] : [])
+    ],
+    env: {
+      VLLM_CPU_KVCACHE_SPACE: "1",
+      VLLM_CPU_OMP_THREADS_BIND: "nobind",
+      VLLM_NO_USAGE_STATS: "1",
+      HF_HUB_OFFLINE: "1",
+      OMP_NUM_THREADS: "1"
+    },
+    cwd: modelsFolder
+  })
+  return {
+    name: "vLLM",
+    drivers: ["openai", "responses", "messages"],
+    thinking: "template",
+    serving,
+    isBusy: async (model) => isWorking((await running.get(model))!.pid),
+    kill,
+    stop
   }
 }
 
@@ -271,6 +325,7 @@ export const realServers: Readonly<Record<string, () => Promise<RealServer>>> = 
   "llama.cpp": llamaCpp,
   Ollama: ollama,
   LiteLLM: litellm,
+  vLLM: vllm,
   transformers
 }
 

