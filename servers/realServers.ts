@@ -100,7 +100,7 @@ const processes = (server: string, { args, command, cwd, env }: OwnProcess) => {
   const stop = async () => {
     for (const model of running.keys()) await kill(model)
   }
-  return { serving, kill, stop, urlOf, running }
+  return { serving, kill, stop, urlOf }
 }
 
 const llamaCpp = async (): Promise<RealServer> => {
@@ -129,7 +129,7 @@ const llamaCpp = async (): Promise<RealServer> => {
 /** vLLM on processors, a process for each model. */
 const vllm = async (): Promise<RealServer> => {
   const folder = await install("vLLM")
-  const { kill, running, serving, stop } = processes("vLLM", {
+  const { kill, serving, stop, urlOf } = processes("vLLM", {
     command: path.join(folder, "bin/vllm"),
     args: (model, port) => [
       ...`serve ${model} --host 127.0.0.1 --port ${port} --max-model-len 4096 --dtype float32 --enforce-eager`.split(
@@ -154,7 +154,8 @@ const vllm = async (): Promise<RealServer> => {
     drivers: ["openai", "responses", "messages"],
     thinking: "template",
     serving,
-    isBusy: async (model) => isWorking((await running.get(model))!.pid),
+    isBusy: async (model) =>
+      /^vllm:num_requests_running\{[^}]*\} [1-9]/m.test(await (await fetch(`${urlOf(model)}/metrics`)).text()),
     kill,
     stop
   }
