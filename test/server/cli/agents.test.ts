@@ -40,7 +40,7 @@ const shows = `
 const { readFileSync, statSync } = require("node:fs")
 const { dirname } = require("node:path")
 const own = [...process.argv, ...Object.values(process.env)].flatMap((text) => text.match(/\\/[^"= ]*\\.json/) ?? [])
-const files = Object.fromEntries(own.filter((at) => at.includes("model-gateway-")).map((at) => [at, {
+const files = Object.fromEntries(own.filter((at) => at.includes(".model-gateway-")).map((at) => [at, {
   text: readFileSync(at, "utf8"), mode: statSync(at).mode & 0o777, folder: statSync(dirname(at)).mode & 0o777
 }]))
 if (process.argv.includes("--bundled")) {

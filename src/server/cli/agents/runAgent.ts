@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { accessSync, constants, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { constants as system, tmpdir } from "node:os"
+import { constants as system, homedir, tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import { isRecord, type JsonRecord } from "../../../domain/json.ts"
 import { type AgentModel, type AgentName, agents, type Connection } from "./clients.ts"
@@ -111,9 +111,25 @@ const ask = (program: string, args: ReadonlyArray<string>): Effect.Effect<unknow
     return Effect.sync(() => child.kill())
   })
 
-/** A folder that only the user may read, for as long as the scope is open. */
+/**
+ * Makes a folder that only the user may read. gemini-cli reads settings from no folder within one that others may write to, such as `/tmp`, so
+ * the user's own folders come first.
+ */
+const makeFolder = (): string => {
+  const runtime = process.env["XDG_RUNTIME_DIR"]
+  for (const parent of [...runtime === undefined || runtime === "" ? [] : [runtime], homedir()]) {
+    try {
+      return mkdtempSync(join(parent, ".model-gateway-"))
+    } catch {
+      // A folder that cannot be written to is passed over.
+    }
+  }
+  return mkdtempSync(join(tmpdir(), "model-gateway-"))
+}
+
+/** Such a folder for as long as the scope is open. */
 const temporaryFolder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "model-gateway-"))),
+  Effect.sync(makeFolder),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
 )
 
