@@ -4,6 +4,7 @@
 import type * as Schema from "effect/Schema"
 import type { RawConfig } from "../../../config/json.ts"
 import { mostHeaders, mostRoutes, mostTargets, mostUpstreams } from "../../../config/schema.ts"
+import type { ModelFacts } from "../../../domain/modelFacts.ts"
 import { normalizeModelName } from "../../../domain/models.ts"
 import type { UpstreamProtocol } from "../../../domain/protocols.ts"
 import { defaultUpstream } from "../../../domain/upstreamNames.ts"
@@ -35,6 +36,8 @@ export interface Deployment {
   readonly model: string
   /** Further fields of the model's entry. */
   readonly fields: RawConfig
+  /** Facts, in the form of `readModelFacts`. */
+  readonly info: RawConfig | undefined
   /** The lowest ones are asked first; those with equal ones evenly. */
   readonly order: number
   /** Prices per token, in the form of `readPrices`. */
@@ -72,7 +75,7 @@ const firstFree = (name: string, isTaken: (name: string) => boolean): string => 
   return free
 }
 
-const modelKey = ({ fields, model }: Deployment): string => JSON.stringify([model, fields])
+const modelKey = ({ fields, model }: Deployment): string => JSON.stringify([model, fields["api"]])
 
 export class Draft {
   readonly report: Report
@@ -115,8 +118,17 @@ export class Draft {
     return made
   }
 
+  /** Facts of the models by numbers, in the form of `readModelFacts`. */
+  readonly infos: Record<string, RawConfig> = {}
+  readonly #numbers = new Map<Deployment, string>()
+
   /** Adds a model. */
   deploy(deployment: Deployment): void {
+    if (deployment.info !== undefined) {
+      const number = String(this.#numbers.size)
+      this.#numbers.set(deployment, number)
+      this.infos[number] = deployment.info
+    }
     const key = normalizeModelName(deployment.name)
     const group = this.#groups.get(key)
     if (group === undefined) {
@@ -177,40 +189,40 @@ export class Draft {
   }
 
   /** The id of each model within its upstream. */
-  #identify(named: ReadonlyMap<DraftUpstream, string>) {
+  #identify(named: ReadonlyMap<DraftUpstream, string>, facts: ReadonlyMap<string, ModelFacts>) {
     const entries = new Map<DraftUpstream, Map<string, readonly [id: string, entry: Schema.Json]>>()
     const ids = new Map<Deployment, string>()
-    const add = ({ fields, model, upstream }: Deployment, id: string) => {
+    /** Deployments of one model of one server, whose first facts count. */
+    const add = (same: ReadonlyArray<Deployment>, id: string, hidden: boolean) => {
+      const { model, upstream } = same[0]!
+      const fields = Object.assign(
+        hidden ? { hidden } : {},
+        ...same.toReversed().map((deployment) => ({
+          ...deployment.fields,
+          ...facts.get(this.#numbers.get(deployment) ?? "")
+        }))
+      ) as RawConfig
       const models = entries.get(upstream) ?? new Map<string, readonly [string, Schema.Json]>()
       entries.set(upstream, models)
       models.set(normalizeModelName(id), [id, Object.keys(fields).length === 0 ? model : { model, ...fields }])
+      for (const deployment of same) ids.set(deployment, id)
     }
     const pooled: Array<ReadonlyArray<Deployment>> = []
     for (const { deployments, name } of this.#groups.values()) {
-      const byUpstream = Map.groupBy(
-        deployments.filter(({ upstream }) => named.has(upstream)),
-        ({ upstream }) => upstream
-      )
-      for (const within of byUpstream.values()) {
+      const served = deployments.filter(({ upstream }) => named.has(upstream))
+      for (const within of Map.groupBy(served, ({ upstream }) => upstream).values()) {
         if (new Set(within.map(modelKey)).size > 1) pooled.push(within)
-        else {
-          for (const deployment of within) ids.set(deployment, name)
-          add(within[0]!, name)
-        }
+        else add(within, name, false)
       }
     }
     // A name for each of several models of one server: one that no caller asks for, so that it changes no other route.
     for (const within of pooled) {
       for (const same of Map.groupBy(within, modelKey).values()) {
-        const [first] = same
-        const models = entries.get(first!.upstream)
-        const id = firstFree(
-          first!.model,
-          (id) =>
-            this.has(id) || this.#aliases.has(normalizeModelName(id)) || models?.has(normalizeModelName(id)) === true
-        )
-        for (const deployment of same) ids.set(deployment, id)
-        add(first!, id)
+        const { model, upstream } = same[0]!
+        const models = entries.get(upstream)
+        const isTaken = (id: string) =>
+          this.has(id) || this.#aliases.has(normalizeModelName(id)) || models?.has(normalizeModelName(id)) === true
+        add(same, firstFree(model, isTaken), true)
       }
     }
     return { entries, ids }
@@ -288,10 +300,10 @@ export class Draft {
     }
   }
 
-  /** The configuration; `undefined` if it would have no model. */
-  build(): Built | undefined {
+  /** The configuration with the facts of `infos`; `undefined` if it would have no model. */
+  build(facts: ReadonlyMap<string, ModelFacts>): Built | undefined {
     const named = this.#nameUpstreams()
-    const { entries, ids } = this.#identify(named)
+    const { entries, ids } = this.#identify(named, facts)
     const targetOf = (deployment: Deployment): string => `${named.get(deployment.upstream)}/${ids.get(deployment)}`
     const kept = [...named].filter(([upstream]) => upstream.isOpen || entries.has(upstream))
     if (kept.length === 0) return undefined
@@ -305,7 +317,7 @@ export class Draft {
     }
     for (const { deployments } of this.#groups.values()) {
       for (const deployment of deployments) {
-        if (deployment.costs !== undefined && ids.has(deployment)) costs[targetOf(deployment)] = deployment.costs
+        if (deployment.costs !== undefined && ids.has(deployment)) costs[targetOf(deployment)] ??= deployment.costs
       }
     }
     const routes = this.#routes(({ deployments }) => [

@@ -139,6 +139,13 @@ export class Fields {
     })
   }
 
+  /** Reads the fields with certain names, as far as they are there; `undefined` without any. */
+  pick(isWanted: (name: string) => boolean): RawConfig | undefined {
+    const picked = [...this.#unread].filter(([name]) => isWanted(name))
+    for (const [name] of picked) this.#unread.delete(name)
+    return picked.length === 0 ? undefined : Object.fromEntries(picked)
+  }
+
   /** The names and values of the fields that are left, which count as read. */
   rest(): ReadonlyArray<readonly [name: string, value: Schema.Json]> {
     const rest = [...this.#unread]

@@ -2,6 +2,7 @@
  * The configuration of CLIProxyAPI as one of this gateway: https://help.router-for.me/configuration/options.
  */
 import type { RawConfig } from "../../../config/json.ts"
+import { effortLevels, longestName, modalities } from "../../../domain/modelFacts.ts"
 import { normalizeModelName } from "../../../domain/models.ts"
 import type { UpstreamProtocol } from "../../../domain/protocols.ts"
 import { Draft, type DraftUpstream } from "./Draft.ts"
@@ -105,6 +106,32 @@ class CliProxyApi {
     return this.#needsPrefix ? [`${prefix}/${name}`] : [`${prefix}/${name}`, name]
   }
 
+  /** The words of a list that are known here; the others are reported. */
+  #words(fields: Fields | undefined, name: string, known: ReadonlyArray<string>): RawConfig[string] | undefined {
+    const words = new Set(fields?.texts(name).map((word) => word.toLowerCase()))
+    const kept = known.filter((word) => words.has(word))
+    if (kept.length < words.size) this.#report.leftOut(fields!.at(name), "some of its words are not known here")
+    return kept.length === 0 ? undefined : kept
+  }
+
+  /** Facts about a model for its entry. */
+  #facts(model: Fields): RawConfig {
+    const name = model.text("display-name")
+    const window = model.amount("max-context-length")
+    const thinking = model.object("thinking")
+    const facts = {
+      display_name: name !== undefined && name.length > longestName ? undefined : name,
+      context_window: window === undefined ? undefined : Math.floor(window),
+      input: this.#words(model, "input-modalities", modalities),
+      output: this.#words(model, "output-modalities", modalities),
+      efforts: this.#words(thinking, "levels", effortLevels)
+    }
+    thinking?.end()
+    return Object.fromEntries(
+      Object.entries(facts).flatMap(([name, fact]) => fact === undefined ? [] : [[name, fact]])
+    )
+  }
+
   #models(entry: Fields, upstream: DraftUpstream, prefix: string | undefined): void {
     const models = entry.objects("models")
     const excluded = entry.texts("excluded-models")
@@ -120,8 +147,9 @@ class CliProxyApi {
         continue
       }
       if (excluded.some((pattern) => matches(pattern, normalizeModelName(name)))) continue
+      const fields = this.#facts(model)
       for (const asked of this.#namesOf(name, prefix)) {
-        this.draft.deploy({ upstream, name: asked, model: own, fields: {}, order: 0, costs: undefined })
+        this.draft.deploy({ upstream, name: asked, model: own, fields, info: undefined, order: 0, costs: undefined })
       }
       // The reply has the name that the caller asked for.
       model.take("force-mapping")

@@ -6,6 +6,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Fault } from "../../../config/ConfigError.ts"
 import { decodeConfig } from "../../../config/decodeConfig.ts"
+import { readModelFacts } from "../../../config/importModelFacts.ts"
 import { readPrices } from "../../../config/importPrices.ts"
 import { isJsonObject, type RawConfig } from "../../../config/json.ts"
 import { isOwnVariable } from "../../../config/referenceNames.ts"
@@ -102,7 +103,8 @@ export const importText = Effect.fnUntraced(function*(
   if (!isJsonObject(file)) return yield* new ImportFailed({ message: `${source} is no object` })
   const report = new Report()
   const draft = gateway === "litellm" ? fromLiteLlm(file, report, variables) : fromCliProxyApi(file, report)
-  const built = draft.build()
+  const { facts } = yield* readModelFacts(draft.infos)
+  const built = draft.build(facts)
   const nothing = () =>
     new ImportFailed({
       message: [...report.lines, "no model of the file can be served here"].map((line) => `${source}: ${line}`).join(
@@ -110,7 +112,8 @@ export const importText = Effect.fnUntraced(function*(
       )
     })
   if (built === undefined) return yield* nothing()
-  const { prices, taken } = yield* readPrices(built.costs)
+  const { placeless, prices, taken } = yield* readPrices(built.costs)
+  for (const name of placeless.keys()) report.leftOut(`the field ${name} of models`, "prices have no such unit")
   const raw = yield* passing(taken === 0 ? built.raw : { ...built.raw, prices, currency: "USD" }, report).pipe(
     Effect.provideService(CurrentVariables, (name) => isOwnVariable(name) ? null : `value of ${name}`)
   )

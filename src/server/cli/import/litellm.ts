@@ -119,6 +119,17 @@ const reasons: { readonly [name: string]: string } = {
   redis_url: "nodes share a store by GATEWAY_STORE_URL"
 }
 
+/** Fields of `model_info` that `readModelFacts` reads. */
+const factFields = new Set(
+  ("max_input_tokens max_output_tokens supported_modalities supported_output_modalities supports_vision supports_pdf_input " +
+    "supports_audio_input supports_video_input supports_function_calling supports_reasoning reasoning_effort_levels " +
+    "supports_none_reasoning_effort supports_minimal_reasoning_effort supports_xhigh_reasoning_effort " +
+    "supports_max_reasoning_effort").split(" ")
+)
+
+/** Fields that `readPrices` reads. */
+const isCost = (name: string): boolean => name.includes("cost")
+
 const evenStrategies = new Set(["simple-shuffle", "least-busy"])
 
 /** Looks a variable up in the environment of the import. */
@@ -343,23 +354,13 @@ class LiteLlm {
         ...(limit === undefined ? {} : { max_tokens: Math.ceil(limit) })
       },
       order: params.amount("order") ?? Number.POSITIVE_INFINITY,
-      costs: this.#costs(params, info)
+      info: info?.pick((name) => factFields.has(name)),
+      costs: { ...params.pick(isCost), ...info?.pick(isCost) }
     })
     info?.take("id")
     info?.end()
     params.end(reasons, "it is a parameter of the request or of the provider, and requests keep those of their callers")
     entry.end(reasons)
-  }
-
-  #costs(...sources: ReadonlyArray<Fields | undefined>): RawConfig | undefined {
-    const costs: Record<string, Schema.Json> = {}
-    for (const source of sources) {
-      for (const name of ["input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost"]) {
-        const cost = source?.take(name)
-        if (cost !== undefined) costs[name] = cost
-      }
-    }
-    return Object.keys(costs).length === 0 ? undefined : costs
   }
 
   /** The names of a setting that says where failed requests go, as pairs of a name and those after it. */
