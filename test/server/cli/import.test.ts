@@ -148,6 +148,7 @@ describe("a configuration of LiteLLM", () => {
   it("has facts of models, prices for a million tokens, times and limits of concurrent requests", async () => {
     const { lines, raw } = await read("litellm", {
       model_list: [
+        entry("a", "groq/a", { api_key: "k", max_parallel_requests: 3 }),
         entry("a", "groq/a", { api_key: "k", max_parallel_requests: 3, timeout: 20 }, {
           model_info: {
             input_cost_per_token: 1.5e-7,
@@ -171,7 +172,7 @@ describe("a configuration of LiteLLM", () => {
     })
     assert.deepEqual(raw["runtime"], { account_max_inflight: 256, global_max_inflight: 9 })
     assert.deepEqual(at(lines, "the field lost_cost of models"), ["left out: prices have no such unit"])
-    assert.deepEqual(at(lines, "model_list[0].model_info.supports_prompt_caching"), [
+    assert.deepEqual(at(lines, "model_list[1].model_info.supports_prompt_caching"), [
       "left out: it has no counterpart here"
     ])
   })

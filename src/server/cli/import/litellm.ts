@@ -344,6 +344,7 @@ class LiteLlm {
     const mode = info?.text("mode")
     if (mode === "embedding") this.#embeds = true
     const isResponses = driver === "openai" && (server.model.startsWith("responses/") || mode === "responses")
+    const costs = { ...params.pick(isCost), ...info?.pick(isCost) }
     const limit = driver === "messages" ? params.amount("max_tokens") : undefined
     this.draft.deploy({
       upstream,
@@ -355,7 +356,7 @@ class LiteLlm {
       },
       order: params.amount("order") ?? Number.POSITIVE_INFINITY,
       info: info?.pick((name) => factFields.has(name)),
-      costs: { ...params.pick(isCost), ...info?.pick(isCost) }
+      costs: Object.keys(costs).length === 0 ? undefined : costs
     })
     info?.take("id")
     info?.end()
