@@ -48,6 +48,39 @@ const swaggerPlugin = (assets: Map<string, Uint8Array>, effort: Effort): Plugin 
   }
 })
 
+const yamlAsset = "yaml.js.br"
+
+const compressYaml = kept(async (file, effort) => {
+  const { output: [{ code }] } = await build({
+    cwd: root,
+    input: path.join(path.dirname(file), "../browser/dist/index.js"),
+    write: false,
+    checks: { pluginTimings: false },
+    output: { format: "iife", name: "YAML", minify: true }
+  })
+  return brotli(Buffer.from(code), effort)
+})
+
+/** Moves the parser of YAML, which the command `import` alone uses, into a compressed asset. */
+const yamlPlugin = (assets: Map<string, Uint8Array>, effort: Effort): Plugin => ({
+  name: "yaml",
+  load: {
+    filter: { id: /[\\/]yaml[\\/]dist[\\/]index\.js$/ },
+    async handler(id) {
+      assets.set(yamlAsset, await compressYaml(id, effort))
+      return {
+        code: `
+          import { brotliDecompressSync } from "node:zlib"
+          import { builtAssets } from ${JSON.stringify(path.join(root, "src/server/assets.ts"))}
+          const code = brotliDecompressSync(builtAssets().get("${yamlAsset}")).toString()
+          export const { LineCounter, parseDocument } = new Function(code + "\\nreturn YAML")()
+        `,
+        moduleType: "js"
+      }
+    }
+  }
+})
+
 /** A Lua script without comment lines, empty lines and indentation. No script has a text of several lines. */
 const plainLua = (lua: string): string =>
   lua.split("\n").map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith("--")).join("\n")
@@ -206,9 +239,10 @@ export const bundle = async (
 export const buildService = async (input: string, info: BuildInfo, effort: Effort): Promise<Service> => {
   const assets = new Map<string, Uint8Array>()
   const [{ code, modules }, pages] = await Promise.all([
-    bundle(input, info, [swaggerPlugin(assets, effort), luaTexts]),
+    bundle(input, info, [swaggerPlugin(assets, effort), yamlPlugin(assets, effort), luaTexts]),
     builtConsole("", effort)
   ])
+  if (!assets.has(yamlAsset)) throw new Error("the parser of YAML was not found: its module has moved")
   if (!assets.has(swaggerAsset)) throw new Error("Swagger UI was not found in effect: its module has moved")
   for (const [name, bytes] of pages.files) assets.set(`console/${name}`, bytes)
   const packages = packagesOf([...modules, ...pages.modules])

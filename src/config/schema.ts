@@ -692,7 +692,7 @@ export const UpstreamGroup = group({
 /** The most upstreams besides `upstream`, routes, targets of a route, and headers of an upstream. */
 export const mostUpstreams = 64
 export const mostRoutes = 1_000
-const mostTargets = 16
+export const mostTargets = 16
 export const mostHeaders = 32
 
 /** The form of an upstream's name. */

@@ -58,10 +58,13 @@ const edit = (name: string, change: (packages: Packages) => void): void => {
 
 const hidden = "node_modules/.package-lock.json"
 
-/** The state that npm records after an installation without development packages. */
+/** The state that npm records after an installation without development packages: those that the lock file names. */
 const dropDevelopment = () =>
   edit(hidden, (packages) => {
-    for (const [at, { dev }] of Object.entries(packages)) if (dev === true) delete packages[at]
+    const lock = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {
+      readonly packages: Packages
+    }
+    for (const at of Object.keys(packages)) if (lock.packages[at]?.["dev"] === true) delete packages[at]
   })
 
 const newer = (name: string) =>

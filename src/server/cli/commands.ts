@@ -38,6 +38,7 @@ import { sieveStream } from "../../sieve.ts"
 import { type PlayedStyle, playedStyles, type SamplePrompt } from "../../styles/Style.ts"
 import { connectCommand, runAgentCommand } from "./agents/commands.ts"
 import { askHealth, healthDefaults, report } from "./health.ts"
+import { importCommand } from "./import/command.ts"
 import { runService } from "./run.ts"
 
 class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", { message: Schema.String }) {}
@@ -659,6 +660,7 @@ export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe
     healthCommand,
     checkConfigCommand,
     configSchemaCommand,
+    importCommand,
     pricesCommand,
     modelsCommand,
     backupCommand,
