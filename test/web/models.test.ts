@@ -67,8 +67,8 @@ describe("the models at the console", () => {
   it("get a price under one of their names", async () => {
     await button("Set price fast, gpu/small").click()
     await page.getByRole("combobox", { name: "Price of" }).selectOption("fast")
-    await page.getByRole("textbox", { name: "Input per 1M" }).fill("0.5")
-    await page.getByRole("textbox", { name: "Output per 1M" }).fill("1.50")
+    await page.getByRole("textbox", { name: "Input per 1M", exact: true }).fill("0.5")
+    await page.getByRole("textbox", { name: "Output per 1M", exact: true }).fill("1.50")
     await button("Save").click()
     await result(page).getByText("The price of fast was changed.").waitFor()
     assert.deepStrictEqual((await prices())["fast"], { input: 0.5, output: "1.50" })
@@ -78,13 +78,13 @@ describe("the models at the console", () => {
 
   it("show why a price is refused", async () => {
     await button("Set price gone").click()
-    await page.getByRole("textbox", { name: "Output per 1M" }).fill("cheap")
+    await page.getByRole("textbox", { name: "Output per 1M", exact: true }).fill("cheap")
     await button("Save").click()
     assert.match(await page.getByRole("alert").innerText(), /prices\.gone\.output must be/)
   })
 
   it("lose a price without any number", async () => {
-    await page.getByRole("textbox", { name: "Output per 1M" }).fill("")
+    await page.getByRole("textbox", { name: "Output per 1M", exact: true }).fill("")
     await button("Save").click()
     await result(page).getByText("The price of gone was changed.").waitFor()
     assert.deepStrictEqual(Object.keys(await prices()), ["vendor-small", "fast"])

@@ -43,7 +43,7 @@ const Row = ({ children, name, route, upstreams }: {
   const options = [
     ...(route.spread === "even" ? [t.spreadOf(nameIn("spread", route.spread))] : []),
     ...(route.wait > 0 ? [t.waits(number(route.wait))] : []),
-    ...(route.sticky === false ? [] : [t.stickyOf(nameIn("sticky", route.sticky))]),
+    ...(route.sticky === plainRoute.sticky ? [] : [t.stickyOf(nameIn("sticky", route.sticky))]),
     ...(route.also_on.length === 0
       ? []
       : [t.alsoOnOf(route.also_on.map((each) => nameIn("also_on", each)).join(", "))])
