@@ -19,15 +19,17 @@ import { estimateConversation, estimateCooperatively } from "../domain/estimateC
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
 import { isServer } from "../domain/protocols.ts"
-import type { Route } from "../domain/routes.ts"
+import type { Route, Target } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { FamilyName } from "../domain/VendorFields.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { RequestBudget } from "../upstream/budget.ts"
 import { type Driver, servingDriver } from "../upstream/Upstream.ts"
+import type { Admitted } from "../usage/Admission.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
+import { boundsOf } from "./bounds.ts"
 import { choosesByWindow, CompletionAttempt } from "./CompletionAttempt.ts"
 import type { Asked, CompletedReply, CompletionInput, CompletionOutput, Replies } from "./CompletionInput.ts"
 import { countUpstream } from "./countUpstream.ts"
@@ -102,14 +104,26 @@ export class Completion extends Context.Service<Completion, {
     /** Validates `tool_choice` and applies the limits of the key. */
     const admitted = <A, R>(
       input: CompletionInput,
-      then: () => Effect.Effect<A, GatewayError, R>
+      then: (input: CompletionInput) => Effect.Effect<A, GatewayError, R>
     ): Effect.Effect<A, GatewayError, R | Scope.Scope> => {
       const { caller, conversation } = input
       // An attempt knows whether the upstream has tools of its own.
       const fault = hasOwnTools(conversation) ? undefined : toolChoiceFault(conversation)
       if (fault !== undefined) return Effect.fail(fault)
-      const admit = () => admitRequest(keyLimits, input, () => estimateConversation(conversation), then)
-      return keyLimits.countsTokens(keyOf(caller))
+      const counts = keyLimits.countsTokens(keyOf(caller))
+      const promptTokens = () => estimateConversation(conversation)
+      const bounds = counts
+        ? (model: Route) => boundsOf(input, model, promptTokens(), accounts.driverOf, deadlines.now())
+        : undefined
+      const served = ({ fallback, strict }: Admitted) =>
+        fallback === undefined && strict === undefined ? then(input) : then({
+          ...input,
+          model: fallback?.model ?? input.model,
+          refusal: fallback?.refusal,
+          isStrict: strict !== undefined
+        })
+      const admit = () => admitRequest(keyLimits, input, promptTokens, served, { bounds, takesFallback: true })
+      return counts
         ? Effect.flatMapEager(startCooperatively(estimateCooperatively(conversation)), admit)
         : admit()
     }
@@ -136,12 +150,16 @@ export class Completion extends Context.Service<Completion, {
         const opening = choosesByWindow(input)
           ? Effect.flatMapEager(startCooperatively(estimateCooperatively(input.conversation)), open)
           : open()
-        if (input.shorter === undefined) return opening
-        return Effect.catchIf(opening, isTooLong, (error) => {
-          const shorter = input.shorter?.()
-          return shorter === undefined
-            ? Effect.fail(error)
-            : attempted({ ...input, conversation: shorter, shorter: undefined }, whole, output)
+        const { refusal, request: { stats }, shorter } = input
+        if (shorter === undefined && refusal === undefined) return opening
+        return Effect.catch(opening, (error) => {
+          const again = isTooLong(error) ? shorter?.() : undefined
+          if (again !== undefined) {
+            return attempted({ ...input, conversation: again, shorter: undefined }, whole, output)
+          }
+          if (refusal === undefined || !(error === work.refusal || isTooLong(error))) return Effect.fail(error)
+          stats.fallback = undefined
+          return Effect.fail(refusal)
         })
       }
       return attempted
@@ -150,17 +168,27 @@ export class Completion extends Context.Service<Completion, {
     /** Opens what `make` makes with attempts. */
     const open = <A>(
       input: CompletionInput,
-      make: (attempted: ReturnType<typeof attempting>) => Effect.Effect<A, GatewayError>
+      make: (attempted: ReturnType<typeof attempting>, input: CompletionInput) => Effect.Effect<A, GatewayError>
     ): Effect.Effect<A, GatewayError, Scope.Scope> =>
       Effect.withFiber((fiber) => {
         input.request.followers.recording?.decoded(input.conversation)
         const scope = Context.getUnsafe(fiber.context, Scope.Scope)
         const traced = fiber.getRef(References.TracerEnabled)
         const { caller: { owner }, config: { upstreams }, conversation, model: { targets } } = input
-        const run = () => admitted(input, () => make(attempting(fiber.getRef(Clock.Clock), scope, traced)))
         // Only servers have such fields.
-        const hasServer = targets.some(({ upstream }) => isServer(upstreams.get(upstream)?.driver ?? "embedded"))
-        const lookUp = hasServer ? sealed.lookUp(owner, conversation) : undefined
+        const lookUpFor = (targets: ReadonlyArray<Target>) =>
+          targets.some(({ upstream }) => isServer(upstreams.get(upstream)?.driver ?? "embedded"))
+            ? sealed.lookUp(owner, conversation)
+            : undefined
+        const lookUp = lookUpFor(targets)
+        const run = () =>
+          admitted(input, (served) => {
+            const opening = () => make(attempting(fiber.getRef(Clock.Clock), scope, traced), served)
+            const later = served.model === input.model || lookUp !== undefined
+              ? undefined
+              : lookUpFor(served.model.targets)
+            return later === undefined ? opening() : Effect.flatMap(later, opening)
+          })
         const opening = lookUp === undefined ? run() : Effect.flatMap(lookUp, run)
         return traced
           ? Effect.withSpan("Completion.open", {}, { captureStackTrace: false })(opening)
@@ -168,15 +196,16 @@ export class Completion extends Context.Service<Completion, {
       })
 
     return Completion.of({
-      stream: (input) => open(input, (attempted) => attempted(input, false, streaming)),
-      whole: (input) => open(input, (attempted) => attempted(input, true, wholeOf)),
+      stream: (input) => open(input, (attempted, served) => attempted(served, false, streaming)),
+      whole: (input) => open(input, (attempted, served) => attempted(served, true, wholeOf)),
       together: (input, make) =>
-        open(input, (attempted) => {
+        // A compaction and the reply after it.
+        open({ ...input, replies: 2 }, (attempted, served) => {
           let count = 0
           const next = <A>(asked: Asked, whole: boolean, output: (reply: OpenReply) => Effect.Effect<A>) =>
             Effect.suspend(() => {
               if (count++ > 0) startsNextReply(input.request.stats)
-              return attempted({ ...input, shorter: undefined, ...asked }, whole, output)
+              return attempted({ ...served, shorter: undefined, ...asked }, whole, output)
             })
           return make({
             stream: (asked) => next(asked, false, streaming),

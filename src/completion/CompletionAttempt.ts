@@ -9,6 +9,7 @@ import type { Preference, Stickiness } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import { catalogueOf } from "../domain/catalogue.ts"
+import { refusesRequest } from "../domain/classifyUpstreamFailure.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import { fitting, outputOf, reads, smallestOf, turnChars, type Windows } from "../domain/fits.ts"
@@ -23,6 +24,7 @@ import type { AnswerHeaders, RequestBudget } from "../upstream/budget.ts"
 import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
+import { withLimit } from "./bounds.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { forgetIgnored, noteIgnored } from "./ignored.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
@@ -106,6 +108,10 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   readonly #input: CompletionInput
   readonly #options: CompletionAttemptOptions<A>
   #budget: RequestBudget | undefined
+  /** The error by which the gateway refused to send the request to a target. */
+  refusal: GatewayError | undefined
+  /** A try that failed may be charged, and the strict limits of the key have reserved no second one. */
+  #isCharged = false
   /** Paths of what the attempt left out of the request. */
   #left: ReadonlyArray<string> = []
 
@@ -148,8 +154,8 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   #refusedBy(driver: Driver, model: Target["model"]): GatewayError | undefined {
     const { conversation, request } = this.#input
     const unsent = noteUnsent(conversation, model, driver, request)
-    if (unsent !== undefined || !hasOwnTools(conversation)) return unsent
-    return judgesChoice(conversation, driver.family) ? undefined : toolChoiceFault(conversation)
+    const isJudged = !hasOwnTools(conversation) || judgesChoice(conversation, driver.family)
+    return this.refusal = unsent ?? (isJudged ? undefined : toolChoiceFault(conversation))
   }
 
   keepsCode(driver: Driver, { model }: Target): boolean {
@@ -177,9 +183,19 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     most: number
   ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> {
     const { driver } = lease
-    return driver.choose === undefined
+    const begun = driver.choose === undefined
       ? this.#begin(lease, driver, target, attempt, most)
       : this.#choosing(lease, target, attempt, most)
+    if (this.#input.isStrict !== true) return begun
+    return Effect.tapError(begun, (failure) =>
+      Effect.sync(() => {
+        const isRefused = failure._tag === "GatewayError" || refusesRequest(failure)
+        if (this.#budget?.isSent === true && !isRefused) this.#isCharged = true
+      }))
+  }
+
+  isSpent(): boolean {
+    return this.#isCharged
   }
 
   /** Asks by the API that the driver chooses, and by another one in the same attempt if the server turns out to lack that. */
@@ -253,10 +269,11 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   #begin(
     lease: Lease,
     driver: Driver,
-    { model }: Target,
+    target: Target,
     attempt: Scope.Scope,
     most: number
   ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> {
+    const { model } = target
     const { deadlines, makeBudget, sealed, startReply, whole } = this.#options
     const input = this.#input
     const budget = this.#budget ??= makeBudget()
@@ -265,8 +282,9 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     budget.heard = undefined
     let produced = 0
     const { caller: { owner }, config: { responses } } = input
-    const start = (conversation: Conversation) => {
+    const start = (given: Conversation) => {
       const { stats } = input.request
+      const conversation = input.isStrict === true ? withLimit(given, input.config, target) : given
       countPrompt(stats, budget, () => estimateConversation(conversation))
       const starting = startReply({ ...input, model, conversation, budget, isWhole: whole, driver }, lease, attempt)
       const estimate = estimateCooperatively(conversation)

@@ -23,6 +23,12 @@ export interface CompletionInput {
   readonly kept?: boolean
   /** The conversation that is sent once more if the first one is too long for the model; `undefined` without a shorter one. */
   readonly shorter?: (() => Conversation | undefined) | undefined
+  /** The replies that it is made of; 1 unless given. */
+  readonly replies?: number
+  /** A limit of the key is strict: the reply keeps to what is reserved. */
+  readonly isStrict?: boolean
+  /** The error of a request whose model is the fallback of a limit, if the fallback cannot serve it. */
+  readonly refusal?: GatewayError | undefined
 }
 
 /** What a reply is made for. */

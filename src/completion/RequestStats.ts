@@ -10,6 +10,7 @@ import type { ShownIdentity } from "../domain/clientIdentity.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
+import type { Amounts } from "../usage/Admission.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
 import { none } from "../usage/UsageEntry.ts"
 
@@ -81,6 +82,10 @@ export interface RequestStats {
   key: string
   /** When the key's limits admitted the request, in Unix milliseconds. */
   admittedAt: number | undefined
+  /** What the strict limits of the key reserve; `undefined` without such limits. */
+  reserved: Amounts | undefined
+  /** The model that serves in place of the one that was asked for, and the limit: its window and what it counts. */
+  fallback: { readonly model: string; readonly limit: string } | undefined
   /** The remaining limits of the key, if it has limits. */
   rateLimits: RateLimits | undefined
   /** The rate-limit headers of the server that the caller gets. */
@@ -178,6 +183,8 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   stream: false,
   key: none,
   admittedAt: undefined,
+  reserved: undefined,
+  fallback: undefined,
   rateLimits: undefined,
   serverLimits: undefined,
   accountHash: undefined,
@@ -226,6 +233,13 @@ export const noteFailure = (stats: RequestStats, cause: FailureCause | undefined
 /** The target of the current or last attempt, as `upstream/model`; `undefined` in a configuration of one upstream. */
 export const targetOf = ({ target }: Pick<RequestStats, "target">): string | undefined =>
   target === undefined ? undefined : nameOfTarget(target)
+
+/** True if a finished request used more than its key's strict limits had reserved for it. A reservation of 0 has no cost in it. */
+export const overran = ({ cost, reserved, usage }: RequestStats): boolean => {
+  if (reserved === undefined) return false
+  const tokens = usage === undefined ? 0 : usage.promptTokens + usage.completionTokens
+  return tokens > reserved.tokens || (reserved.cost > 0n && (cost ?? 0n) > reserved.cost)
+}
 
 /** True if the reply started and did not finish. */
 const isCutShort = ({ attempts, finish, progress }: RequestStats): boolean =>

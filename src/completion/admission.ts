@@ -7,8 +7,8 @@ import type * as Scope from "effect/Scope"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Route } from "../domain/routes.ts"
-import type { Reserved } from "../usage/Admission.ts"
-import type { KeyLimits } from "../usage/KeyLimits.ts"
+import type { Admitted, Reserved } from "../usage/Admission.ts"
+import type { AdmissionRequest, KeyLimits } from "../usage/KeyLimits.ts"
 import { directKey, embeddedKey } from "../usage/UsageEntry.ts"
 import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
@@ -56,7 +56,8 @@ export const admitRequest = <A, E, R>(
   limits: KeyLimits["Service"],
   { caller, choosing, model, request }: Asked,
   promptTokens: (() => number) | undefined,
-  then: () => Effect.Effect<A, E, R>
+  then: (admitted: Admitted) => Effect.Effect<A, E, R>,
+  more?: Pick<AdmissionRequest, "bounds" | "takesFallback">
 ): Effect.Effect<A, E | GatewayError, R | Scope.Scope> => {
   const key = keyOf(caller)
   const { entered, stats } = request
@@ -67,15 +68,22 @@ export const admitRequest = <A, E, R>(
   const used = () => usedBy(stats, limits.pricing())
   if (promptTokens === undefined) stats.cost = 0n
   const share = promptTokens === undefined ? free : { model, promptTokens }
-  return Effect.matchEffect(limits.admit({ key, ...share, used, entered }), {
+  return Effect.matchEffect(limits.admit({ key, ...share, ...more, used, entered }), {
     onFailure: ({ error, rateLimits }) => {
       stats.rateLimits = rateLimits
       return Effect.fail(error)
     },
-    onSuccess: ({ at, rateLimits }) => {
-      stats.rateLimits = rateLimits
-      stats.admittedAt = at
-      return then()
+    onSuccess: (admitted) => {
+      const { fallback } = admitted
+      stats.rateLimits = admitted.rateLimits
+      stats.admittedAt = admitted.at
+      stats.reserved = admitted.strict
+      if (fallback !== undefined) {
+        const { limit: { kind, window }, model: { id } } = fallback
+        stats.model = id
+        stats.fallback = { model: id, limit: `${window} ${kind}` }
+      }
+      return then(admitted)
     }
   })
 }

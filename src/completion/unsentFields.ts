@@ -34,6 +34,10 @@ const limitFields: ReadonlyMap<string | undefined, string> = new Map([
   ["generate", "generationConfig.maxOutputTokens"]
 ])
 
+/** The field of the limit of output in a style. */
+export const limitField = (style: string | undefined): string =>
+  limitFields.get(style) ?? limitNames.maxCompletionTokens
+
 const samplingKeys = Object.keys(samplingFields) as ReadonlyArray<keyof typeof samplingFields>
 
 /** Notes the sampling parameters of a request that its driver does not send. */

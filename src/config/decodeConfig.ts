@@ -33,7 +33,7 @@ import type {
   UpstreamConfig
 } from "./GatewayConfig.ts"
 import { type RawConfig, sha256Hex } from "./json.ts"
-import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
+import { decodeKeyRecords, unknownFallbacks, unknownModels } from "./keyRecords.ts"
 import { decodeModelFacts } from "./modelFacts.ts"
 import { decodeCurrency, decodePrices, withServedNames } from "./prices.ts"
 import { CurrentVariables } from "./references.ts"
@@ -342,11 +342,14 @@ export const decodeConfig = Effect.fnUntraced(function*(
       removed_keys: groups.auth.removed_keys
     })
   }
+  const fallbacks = yield* unknownFallbacks(decodedConfig.route_table, decodedConfig.key_records)
+  if (fallbacks.faults.length > 0) return yield* ConfigInvalid.of(fallbacks.faults, options.source)
   const warnings = [
     ...(yield* unknownFields(raw)),
     ...keys.warnings,
     ...accounts.warnings,
     ...(yield* unknownModels(decodedConfig.route_table, decodedConfig.key_records)),
+    ...fallbacks.warnings,
     ...(yield* adviceOn(raw, decodedConfig))
   ]
   const config = { ...decodedConfig, warnings: keep(before?.warnings, warnings) }

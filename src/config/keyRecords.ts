@@ -7,7 +7,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { parseDecimal } from "../domain/decimal.ts"
 import { isKeyId, keyId } from "../domain/identity.ts"
-import { allowsSome, type RouteTable } from "../domain/routes.ts"
+import { allowsSome, resolveRoute, type RouteTable } from "../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../domain/time.ts"
 import { blankToUndefined } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
@@ -23,6 +23,10 @@ export interface KeyLimit {
   readonly tokens: number | undefined
   /** An amount of 10^-9 (`domain/decimal.ts`). */
   readonly cost?: bigint | undefined
+  /** Requests reserve the most that they can use. */
+  readonly strict?: boolean | undefined
+  /** The model or route that serves requests beyond the limit, as configured. */
+  readonly fallback?: string | undefined
 }
 
 export interface KeyRecord {
@@ -81,11 +85,13 @@ const decodeRecord = (id: string, raw: unknown): Result.Result<KeyRecord, Array<
     expires_at: expires_at === undefined ? undefined : parseTimestamp(expires_at),
     models: models?.map((model) => model.trim()),
     max_inflight,
-    limits: (limits ?? []).map(({ cost, requests, tokens, window }) => ({
+    limits: (limits ?? []).map(({ cost, fallback, requests, strict, tokens, window }) => ({
       window,
       requests,
       tokens,
-      ...(cost === undefined ? {} : { cost: parseDecimal(cost) })
+      ...(cost === undefined ? {} : { cost: parseDecimal(cost) }),
+      ...(strict === true ? { strict } : {}),
+      ...(fallback === undefined ? {} : { fallback: fallback.trim() })
     })),
     created_at: created === undefined ? undefined : formatTimestamp(created)
   }
@@ -133,6 +139,28 @@ export const unknownModels = Effect.fnUntraced(function*(
     return models.length * modelWeight
   })
   return warnings
+})
+
+/**
+ * A fault for each `fallback` that names no model. Where a server lists models that are not configured, a name may be one of them: it gets
+ * a warning.
+ */
+export const unknownFallbacks = Effect.fnUntraced(function*(
+  table: RouteTable,
+  records: KeyRecords
+): Effect.fn.Return<{ readonly faults: ReadonlyArray<Fault>; readonly warnings: ReadonlyArray<string> }> {
+  const faults: Array<Fault> = []
+  const warnings: Array<string> = []
+  yield* forEachCooperatively(records, ([id, { limits }]) => {
+    limits.forEach(({ fallback }, place) => {
+      if (fallback === undefined || resolveRoute(table, "chat", fallback) !== undefined) return
+      const field = `key_records.${id}.limits[${place}].fallback`
+      if (table.config.mapped === undefined) faults.push(fault(field, "must name a model or a route"))
+      else warnings.push(`${field} names no configured model and serves nothing unless the server lists it`)
+    })
+    return limits.length * modelWeight
+  })
+  return { faults, warnings }
 })
 
 /** The raw record of a key; empty if the key has no record. */

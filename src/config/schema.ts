@@ -140,6 +140,18 @@ export const KeyLimitEntry = group({
       ),
       "Decimal number in the configured currency, as a number or a text. The key may use priced models only."
     )
+  ),
+  strict: Schema.optionalKey(
+    described(
+      flag,
+      "Whether requests reserve the most that they can use, so that the limit holds whatever they produce."
+    )
+  ),
+  fallback: Schema.optionalKey(
+    described(
+      text.check(Schema.makeFilter((name) => name.trim() === "" ? "must not be empty" : undefined)),
+      "Model or route that serves requests beyond the limit. Unset: they are refused."
+    )
   )
 }).check(
   Schema.makeFilter(({ cost, requests, tokens }) =>

@@ -6,7 +6,7 @@
 import { decimalsOfAmounts, formatDecimal, roundDecimal } from "./decimal.ts"
 import { type Price, priceOf, type PriceTable, type UnitPrices } from "./prices.ts"
 import type { Route, Target } from "./routes.ts"
-import { eachUnit, standIns, tierUnit, toolUnit, type Usage } from "./units.ts"
+import { eachUnit, standIns, tierUnit, toolUnit, type Usage, type UsageDetails } from "./units.ts"
 
 const nano = 10n ** 9n
 const million = 10n ** 6n
@@ -186,6 +186,50 @@ export const billOf = (
     })
   }
   return { cost, source: "prices", price, unpriced: unpriced ?? nothing }
+}
+
+/** The most that a request uses at a target in one try. */
+export interface MostUsed {
+  readonly promptTokens: number
+  /** The limit of output. */
+  readonly completionTokens: number
+  /** The most calls of the vendor's tools, each of tools that share the number. */
+  readonly tools?: ReadonlyArray<{ readonly names: ReadonlyArray<string>; readonly calls: number }> | undefined
+  /** The service tier that it asks for, in lower case, and words of its body that may choose a factor. */
+  readonly tier?: string | undefined
+  readonly words?: UsageDetails["words"]
+  readonly pieces?: UsageDetails["pieces"]
+}
+
+/**
+ * The most that a try costs: its prompt at the dearest of `input`, `cache_write` and `cache_write_1h`, its output at the dearer of `output` and
+ * `reasoning`, and each call at the dearest of the tools that it may be of.
+ */
+export const dearestCost = (price: Price, most: MostUsed): bigint => {
+  const { completionTokens, pieces, promptTokens, tier, tools = [], words } = most
+  const priceOfCall = (name: string) => price.units.get(`${toolUnit}.${name}`) ?? 0n
+  const toolCalls: Record<string, number> = {}
+  for (const { calls, names } of tools) {
+    const name = names.reduce((one, other) => priceOfCall(other) > priceOfCall(one) ? other : one)
+    toolCalls[name] = (toolCalls[name] ?? 0) + calls
+  }
+  let dearest = 0n
+  for (const [written, hour] of [[0, 0], [promptTokens, 0], [promptTokens, promptTokens]] as const) {
+    for (const reasoningTokens of [0, completionTokens]) {
+      for (const asked of new Set([undefined, tier])) {
+        const cost = costOf(price, {
+          promptTokens,
+          cachedTokens: 0,
+          cacheWriteTokens: written,
+          completionTokens,
+          reasoningTokens,
+          details: { cacheWrite1hTokens: hour, pieces, tier: asked, toolCalls, words }
+        })
+        if (cost > dearest) dearest = cost
+      }
+    }
+  }
+  return dearest
 }
 
 /** The first target that may answer and has no price; `undefined` if all have one. */

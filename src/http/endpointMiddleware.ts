@@ -136,6 +136,7 @@ const answered = (
   if (idHeader !== undefined) headers[idHeader] = id
   const ignored = ignoredHeader(stats)
   if (ignored !== undefined) headers["x-gateway-ignored"] = ignored
+  if (stats.fallback !== undefined) headers["x-gateway-fallback"] = stats.fallback.limit
   if (stats.attempts > 0) {
     headers["server-timing"] = timing(stats, now)
     if (stats.target !== undefined) {

@@ -27,6 +27,7 @@ const exposedHeaders = [
   "Retry-After-Ms",
   "X-Should-Retry",
   "X-Gateway-Ignored",
+  "X-Gateway-Fallback",
   ...rateLimitHeaderNames
 ]
 

@@ -6,6 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
 import { windowNames } from "../config/schema.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import type { Route } from "../domain/routes.ts"
 import type { KeyCounters } from "./Batch.ts"
 import { type Exceeded, type RateLimits, type Remaining, tightest } from "./rateLimits.ts"
 import { windowAt } from "./windows.ts"
@@ -109,25 +111,39 @@ export const remainingOf = (state: KeyState, limits: ReadonlyArray<KeyLimit>, at
   return { requests, tokens, at }
 }
 
-/** What a request reserves of its key's windows, besides one request. */
-export interface Share {
+/** Tokens, and an amount of 10^-9. */
+export interface Amounts {
   readonly tokens: number
-  /** An amount of 10^-9. */
   readonly cost: bigint
 }
+
+/** What a request reserves of its key's windows, besides one request. */
+export interface Share extends Amounts {
+  /** The most that it can use, and the windows with strict limits, which reserve that. Absent without such limits. */
+  readonly strict?: StrictShare | undefined
+}
+
+export interface StrictShare extends Amounts {
+  readonly windows: ReadonlyArray<WindowName>
+}
+
+/** What a request reserves of a window. */
+const shareIn = (share: Share, window: WindowName): Amounts =>
+  share.strict?.windows.includes(window) === true ? share.strict : share
 
 /** The limits that another request with this share would exceed. */
 export const exceededBy = (state: KeyState, limits: ReadonlyArray<KeyLimit>, share: Share): Array<Exceeded> => {
   const exceeded: Array<Exceeded> = []
   for (const limit of limits) {
     const { cost, requests, resetsAt, tokens, window } = countOf(state, limit)
+    const own = shareIn(share, window)
     if (limit.requests !== undefined && requests + 1 > limit.requests) {
       exceeded.push({ kind: "requests", limit: limit.requests, window, resetsAt })
     }
-    if (limit.tokens !== undefined && tokens + share.tokens > limit.tokens) {
+    if (limit.tokens !== undefined && tokens + own.tokens > limit.tokens) {
       exceeded.push({ kind: "tokens", limit: limit.tokens, window, resetsAt })
     }
-    if (limit.cost !== undefined && cost + share.cost > limit.cost) {
+    if (limit.cost !== undefined && cost + own.cost > limit.cost) {
       exceeded.push({ kind: "cost", limit: limit.cost, window, resetsAt })
     }
   }
@@ -149,6 +165,19 @@ export interface Admitted {
   readonly at: number
   /** What remained of the key's limits then; `undefined` for a key without limits. */
   readonly rateLimits: RateLimits | undefined
+  /** What its strict limits reserve; `undefined` without such limits. */
+  readonly strict?: Amounts | undefined
+  /** What serves the request in place of the model that was asked for. */
+  readonly fallback?: Fallback | undefined
+}
+
+/** What serves a request beyond a limit. */
+export interface Fallback {
+  readonly model: Route
+  /** The limit: its window and what it counts. */
+  readonly limit: Pick<Exceeded, "kind" | "window">
+  /** The error of a request that it cannot serve. */
+  readonly refusal: GatewayError
 }
 
 /** The admission of a request that is not counted. */
@@ -194,28 +223,35 @@ export class Reservation implements Reserved {
   #isOver = false
   readonly at: number
   readonly rateLimits: RateLimits | undefined
+  readonly fallback: Fallback | undefined
 
-  constructor(state: KeyState, limits: ReadonlyArray<KeyLimit>, at: number, share: Share) {
+  constructor(state: KeyState, limits: ReadonlyArray<KeyLimit>, at: number, share: Share, fallback?: Fallback) {
     this.#state = state
     this.#windows = state.windows
     this.#reserved = share
     this.at = at
+    this.fallback = fallback
     state.inFlight++
     state.lastUsedAt = at
     for (const window of this.#windows) {
+      const own = shareIn(share, window.window)
       window.requests++
-      window.tokens += share.tokens
-      window.cost += share.cost
+      window.tokens += own.tokens
+      window.cost += own.cost
     }
     this.rateLimits = limits.length === 0 ? undefined : remainingOf(state, limits, at)
+  }
+
+  get strict(): Amounts | undefined {
+    return this.#reserved.strict
   }
 
   commit({ cost = 0n, counted, tokens }: Used): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#state.inFlight--
-    const reserved = this.#reserved
     for (const window of this.#windows) {
+      const reserved = shareIn(this.#reserved, window.window)
       window.tokens += (counted ? tokens : 0) - reserved.tokens
       window.cost += (counted ? cost : 0n) - reserved.cost
       if (!counted) window.requests--

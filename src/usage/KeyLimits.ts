@@ -16,7 +16,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyRecord } from "../config/keyRecords.ts"
 import type { Pricing } from "../config/prices.ts"
-import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
 import { type AllowedRoutes, allowedRoutes, isAllowed, type Route } from "../domain/routes.ts"
 import {
@@ -35,15 +35,17 @@ import {
 import {
   type AdmissionRequest,
   countsTokens,
+  firstStage,
   type KeyUsage,
   maxInFlight,
+  nextStage,
   noLimits,
   noShare,
   refusalOf,
   refuseChoosing,
   Refused,
   refuseUnpriced,
-  shareOf
+  type Stage
 } from "./keyRules.ts"
 import { makeSharedLimits } from "./sharedLimits.ts"
 import { UsageStore } from "./UsageStore.ts"
@@ -203,12 +205,21 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       const now = advance(state)
       const most = maxInFlight(current, record)
       const isFull = most !== undefined && state.inFlight >= most
-      const share = isFull ? noShare : shareOf(current, checked, request, now)
-      const refusal = isFull || checked.length > 0
-        ? refusalOf({ state, limits: checked, most, share, now, currency })
-        : undefined
-      if (refusal === undefined) return Effect.succeed(new Reservation(state, checked, now, share))
-      return Effect.fail(new Refused(refusal, limits.length === 0 ? undefined : remainingOf(state, limits, now)))
+      let stage: Stage | GatewayError = isFull
+        ? { share: noShare, checked }
+        : firstStage(current, checked, request, now)
+      // One stage at most for each window.
+      while (!(stage instanceof GatewayError)) {
+        const { share } = stage
+        const refusal = isFull || stage.checked.length > 0
+          ? refusalOf({ state, limits: stage.checked, most, share, now, currency })
+          : undefined
+        if (refusal === undefined) {
+          return Effect.succeed(new Reservation(state, checked, now, share, stage.fallback))
+        }
+        stage = nextStage(current, checked, request, stage, refusal, { state, most, now })
+      }
+      return Effect.fail(new Refused(stage, limits.length === 0 ? undefined : remainingOf(state, limits, now)))
     }
 
     const reserveFor = (request: AdmissionRequest, isAdmitted: boolean) =>

@@ -3,13 +3,34 @@
  */
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyLimit, KeyRecord } from "../config/keyRecords.ts"
-import { promptCost, unpricedTarget } from "../domain/bill.ts"
+import { windowNames } from "../config/schema.ts"
+import { dearestCost, type MostUsed, promptCost, unpricedTarget } from "../domain/bill.ts"
 import { formatDecimal } from "../domain/decimal.ts"
-import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import { type Route, targetName } from "../domain/routes.ts"
+import { GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { priceOf } from "../domain/prices.ts"
+import { resolveRoute, type Route, type Target, targetName } from "../domain/routes.ts"
 import { formatTimestamp } from "../domain/time.ts"
-import { exceededBy, type KeyState, type Reserved, type Share, type Used, type WindowCount } from "./Admission.ts"
+import {
+  exceededBy,
+  type Fallback,
+  type KeyState,
+  type Reserved,
+  type Share,
+  type Used,
+  type WindowCount
+} from "./Admission.ts"
 import { exceededMessage, formatCost, type RateLimits } from "./rateLimits.ts"
+
+/** The most that a request uses at a target. */
+export interface Bound {
+  readonly target: Target
+  readonly most: MostUsed
+  /** The tries that the target may charge: strict requests are not sent again after one that is charged. */
+  readonly tries: number
+}
+
+/** The tokens that strict limits reserve for a prompt. The gateway estimates them, so they have a margin of a quarter. */
+export const withMargin = (promptTokens: number): number => Math.ceil(promptTokens * 5 / 4)
 
 /** A request for admission. */
 export interface AdmissionRequest {
@@ -19,6 +40,13 @@ export interface AdmissionRequest {
   readonly model?: Route | undefined
   /** Estimates the tokens of its prompt; called only if the key has a limit of tokens or cost. */
   readonly promptTokens: () => number
+  /**
+   * The most that it uses at each target of a model, or the error of a request without a bound; called only if a limit of tokens or cost is
+   * strict. Without it, a request has no output.
+   */
+  readonly bounds?: ((model: Route) => ReadonlyArray<Bound> | GatewayError) | undefined
+  /** The fallback of a limit may serve it. */
+  readonly takesFallback?: boolean | undefined
   /** Returns what it has used; called once, when its scope closes. */
   readonly used: () => Used
   /** What was reserved when its body began to arrive (`KeyLimits.enter`); admission replaces it. */
@@ -132,17 +160,46 @@ export const refuseChoosing = (
 /** The share of a request whose key has no such limits. */
 export const noShare: Share = { tokens: 0, cost: 0n }
 
-/** What a request reserves. */
+/** Whether requests have to be bounded: a limit of tokens or cost is strict. */
+const isStrict = ({ cost, strict, tokens }: KeyLimit): boolean =>
+  strict === true && (tokens !== undefined || cost !== undefined)
+
+/** A request without output. */
+const promptAlone = ({ targets }: Route, tokens: number): ReadonlyArray<Bound> =>
+  targets.map((target) => ({
+    target,
+    most: { promptTokens: withMargin(tokens), completionTokens: 0 },
+    tries: 1
+  }))
+
+/** What a request reserves, or the error of one that strict limits cannot bound. */
 export const shareOf = (
   { prices }: GatewayConfig,
   limits: ReadonlyArray<KeyLimit>,
-  { model, promptTokens }: AdmissionRequest,
+  { bounds, model, promptTokens }: Pick<AdmissionRequest, "bounds" | "model" | "promptTokens">,
   now: number
-): Share => {
+): Share | GatewayError => {
   const withCost = limitsCost(limits)
   if (!withCost && !countsTokens(limits)) return noShare
-  const tokens = promptTokens()
-  return { tokens, cost: withCost && model !== undefined ? promptCost(prices, now, model, tokens) : 0n }
+  const promised = promptTokens()
+  const share = {
+    tokens: promised,
+    cost: withCost && model !== undefined ? promptCost(prices, now, model, promised) : 0n
+  }
+  if (model === undefined || !limits.some(isStrict)) return share
+  const found = bounds === undefined ? promptAlone(model, promised) : bounds(model)
+  if (found instanceof GatewayError) return found
+  let tokens = 0
+  let cost = 0n
+  for (const { most, target: { enabled, model: { id }, upstream }, tries } of found) {
+    if (!enabled) continue
+    tokens = Math.max(tokens, tries * (most.promptTokens + most.completionTokens))
+    const price = priceOf(prices, now, upstream, id, model.id)
+    const dearest = price === undefined ? 0n : BigInt(tries) * dearestCost(price, most)
+    if (dearest > cost) cost = dearest
+  }
+  const windows = limits.filter((limit) => isStrict(limit)).map(({ window }) => window)
+  return { ...share, strict: { tokens, cost, windows } }
 }
 
 /** The limit of requests that a key runs at once; `undefined` without a limit. */
@@ -185,4 +242,54 @@ export const refusalOf = ({ currency, limits, most, now, share, state }: Weighed
   const retryAfter = Math.ceil((Math.max(...exceeded.map(({ resetsAt }) => resetsAt)) - now) / 1000)
   const retry = retryAfter > longestRetry ? { retryAfter, retry: false } : { retryAfter }
   return gatewayError("rate_limit_exceeded", exceededMessage(exceeded, currency), retry)
+}
+
+/** What a request is to reserve, and the limits that it is checked by. */
+export interface Stage {
+  readonly share: Share
+  readonly checked: ReadonlyArray<KeyLimit>
+  /** What serves it, if not the model that was asked for. */
+  readonly fallback?: Fallback | undefined
+}
+
+/** The first stage of a request: for the model that was asked for, by all limits. */
+export const firstStage = (
+  config: GatewayConfig,
+  limits: ReadonlyArray<KeyLimit>,
+  request: AdmissionRequest,
+  now: number
+): Stage | GatewayError => {
+  const share = shareOf(config, limits, request, now)
+  return share instanceof GatewayError ? share : { share, checked: limits }
+}
+
+/**
+ * The stage of a request after a refusal: that of the fallback of the limit with the longest window of those that it exceeds, as far as all of
+ * them have one; else the refusal. The fallback is checked by the limits without one and by those of longer windows, so that a request has at
+ * most one stage for each window.
+ */
+export const nextStage = (
+  config: GatewayConfig,
+  limits: ReadonlyArray<KeyLimit>,
+  request: AdmissionRequest,
+  { checked, share }: Stage,
+  refusal: GatewayError,
+  { most, now, state }: Pick<Weighed, "most" | "now" | "state">
+): Stage | GatewayError => {
+  if (request.takesFallback !== true || (most !== undefined && state.inFlight >= most)) return refusal
+  const place = ({ window }: Pick<KeyLimit, "window">) => windowNames.indexOf(window)
+  const fallbackOf = ({ window }: Pick<KeyLimit, "window">) =>
+    checked.find((limit) => limit.window === window)?.fallback
+  const exceeded = exceededBy(state, checked, share)
+  if (exceeded.length === 0 || exceeded.some((each) => fallbackOf(each) === undefined)) return refusal
+  const limit = exceeded.reduce((one, other) => place(other) > place(one) ? other : one)
+  const model = resolveRoute(config.route_table, "chat", fallbackOf(limit) ?? "")
+  if (model === undefined || refuseUnpriced(config, limits, model, now) !== undefined) return refusal
+  const own = shareOf(config, limits, { ...request, model }, now)
+  if (own instanceof GatewayError) return refusal
+  return {
+    share: own,
+    checked: checked.filter((each) => each.fallback === undefined || place(each) > place(limit)),
+    fallback: { model, limit, refusal }
+  }
 }

@@ -17,10 +17,12 @@ const spentCost = (limit: bigint | undefined, used: bigint) =>
 
 /** The windows of a key's limits. Times are milliseconds of Unix time; costs are decimal numbers. */
 export const limitedWindows = (record: KeyRecord | undefined, { windows }: KeyUsage) =>
-  (record?.limits ?? []).map(({ cost, requests, tokens, window }) => {
+  (record?.limits ?? []).map(({ cost, fallback = null, requests, strict = false, tokens, window }) => {
     const count = windows.find((each) => each.window === window)!
     return {
       window,
+      strict,
+      fallback,
       requests: spent(requests, count.requests),
       tokens: spent(tokens, count.tokens),
       cost: spentCost(cost, count.cost),

@@ -18,28 +18,32 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
 import { windowNames } from "../config/schema.ts"
 import { joinAmount, splitAmount } from "../domain/decimal.ts"
-import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
 import {
   type Admitted,
   admittedAt,
+  type Amounts,
+  type Fallback,
   type KeyState,
   notCounted,
   remainingOf,
   type Reserved,
   reserveWithin,
   type Share,
+  type StrictShare,
   windowsAt
 } from "./Admission.ts"
 import {
   type AdmissionRequest,
+  firstStage,
   type KeyUsage,
   maxInFlight,
+  nextStage,
   noLimits,
   noShare,
   refusalOf,
-  Refused,
-  shareOf
+  Refused
 } from "./keyRules.ts"
 import type { RateLimits } from "./rateLimits.ts"
 import { windowAt } from "./windows.ts"
@@ -88,7 +92,8 @@ const minuteOf = (time: number): number => windowAt("minute", time).start
 interface SharedReservation extends Reserved {
   readonly ticket: string
   readonly key: string
-  readonly share: Share
+  share: Share
+  fallback: Fallback | undefined
   at: number
   rateLimits: RateLimits | undefined
   /** Whether the store has admitted it. */
@@ -100,12 +105,25 @@ interface Question {
   readonly limits: ReadonlyArray<KeyLimit>
   /** The limit of running requests. */
   readonly most: number | undefined
-  readonly currency: string | undefined
-  /** False while the body arrives: the request is checked by the number of running ones alone. */
-  readonly isAdmitted: boolean
+  /** The configuration when the request was asked about first. */
+  readonly current: GatewayConfig
+  /** `undefined` while the body arrives: the request is checked by the number of running ones alone. */
+  readonly request: AdmissionRequest | undefined
+  /** The limits that the request is checked by. */
+  readonly checked: ReadonlyArray<KeyLimit>
   /** What was reserved while the body arrived. */
   readonly entered: SharedReservation | undefined
 }
+
+/** A reservation, as the script takes it: its share, and that of windows with strict limits with their letters. */
+type ReservedFields = readonly [
+  key: string,
+  time: number,
+  ...share: ShareFields,
+  ...strict: [] | [letters: string, ...share: ShareFields]
+]
+
+type ShareFields = readonly [tokens: number, units: number, nanos: number]
 
 /** One batch; resent unchanged until the store acknowledges it. */
 interface Finished {
@@ -117,13 +135,17 @@ interface Finished {
       tokens: number,
       units: number,
       nanos: number,
-      ...reserved: [] | [key: string, time: number, tokens: number, units: number, nanos: number]
+      ...reserved: [] | ReservedFields
     ]
   >
   readonly used: ReadonlyArray<
     readonly [key: string, time: number, requests: number, tokens: number, units: number, nanos: number]
   >
 }
+
+const fieldsOf = ({ cost, tokens }: Amounts): ShareFields => [tokens, ...splitAmount(cost)]
+
+const lettersOf = ({ windows }: StrictShare): string => windows.map((window) => letters[window]).join("")
 
 /** Makes the limits of a node. `now` is the node's clock in milliseconds of Unix time; `fork` runs effects in the background. */
 export const makeSharedLimits = (
@@ -165,8 +187,10 @@ export const makeSharedLimits = (
   }
 
   /** The key, time and share of a reservation, as the script takes them. */
-  const reservedOf = ({ at, key, share }: SharedReservation) =>
-    [key, at, share.tokens, ...splitAmount(share.cost)] as const
+  const reservedOf = ({ at, key, share }: SharedReservation): ReservedFields => {
+    const plain = [key, at, ...fieldsOf(share)] as const
+    return share.strict === undefined ? plain : [...plain, lettersOf(share.strict), ...fieldsOf(share.strict)]
+  }
 
   const sync = Effect.suspend((): Effect.Effect<unknown, StoreUnavailable> => {
     const held = Array.from(open.values()).filter((one) => one.held)
@@ -308,6 +332,10 @@ export const makeSharedLimits = (
       share,
       at: storeNow(),
       rateLimits: undefined,
+      fallback: undefined,
+      get strict() {
+        return this.share.strict
+      },
       held: false,
       commit({ cost = 0n, counted, tokens }) {
         // A refused request is not open, and has nothing to commit.
@@ -328,8 +356,8 @@ export const makeSharedLimits = (
     tries = quietTries
   ): Effect.Effect<SharedReservation, Refused> => {
     const { key, share, ticket } = reservation
-    const { currency, entered, limits, most } = question
-    const checked = question.isAdmitted ? limits : noLimits
+    const { checked, current, entered, limits, most, request } = question
+    const { currency } = current
     // The script ends it, and it must not come back by `sync`.
     if (entered !== undefined) entered.held = false
     const asked = checked.flatMap((limit) => [
@@ -338,9 +366,21 @@ export const makeSharedLimits = (
       String(limit.tokens ?? ""),
       ...(limit.cost === undefined ? ["", ""] : splitAmount(limit.cost).map(String))
     ])
-    const reserved = [share.tokens, ...splitAmount(share.cost)].map(String)
+    const { strict } = share
+    const reserved = fieldsOf(share).map(String)
+    const strictly = strict === undefined ? ["", "", "", ""] : [lettersOf(strict), ...fieldsOf(strict).map(String)]
     return Effect.matchEffect(
-      store.run("keys", "admit", key, ticket, String(most ?? ""), ...reserved, entered?.ticket ?? "", ...asked),
+      store.run(
+        "keys",
+        "admit",
+        key,
+        ticket,
+        String(most ?? ""),
+        ...reserved,
+        entered?.ticket ?? "",
+        ...strictly,
+        ...asked
+      ),
       {
         onFailure: () => Effect.fail(new Refused(unavailable(), undefined)),
         onSuccess: ([verdict, time, ...fields]) => {
@@ -360,10 +400,18 @@ export const makeSharedLimits = (
             reservation.rateLimits = left
             return Effect.succeed(reservation)
           }
-          open.delete(ticket)
-          return Effect.fail(
-            new Refused(refusalOf({ state, limits: checked, most, share, now: at, currency }) ?? unavailable(), left)
-          )
+          const refusal = refusalOf({ state, limits: checked, most, share, now: at, currency }) ?? unavailable()
+          const { fallback } = reservation
+          const next = request === undefined
+            ? refusal
+            : nextStage(current, limits, request, { share, checked, fallback }, refusal, { state, most, now: at })
+          if (next instanceof GatewayError) {
+            open.delete(ticket)
+            return Effect.fail(new Refused(next, left))
+          }
+          reservation.share = next.share
+          reservation.fallback = next.fallback
+          return ask(reservation, { ...question, checked: next.checked, entered: undefined }, tries)
         }
       }
     )
@@ -386,15 +434,18 @@ export const makeSharedLimits = (
         entered?.commit(notCounted)
         return reserveWithin(scope, used, () => Effect.succeed(unlimited(key)))
       }
-      const share = shareOf(current, limits, request, storeNow())
+      const stage = firstStage(current, limits, request, storeNow())
+      if (stage instanceof GatewayError) return Effect.fail(new Refused(stage, undefined))
+      const { checked, share } = stage
       return Effect.flatMap(
         reserveWithin(scope, used, () => Effect.succeed(opened(key, share))),
         (reservation) =>
           ask(reservation, {
             limits,
             most,
-            currency: current.currency,
-            isAdmitted: true,
+            current,
+            request,
+            checked,
             entered: entered?.ticket === undefined ? undefined : open.get(entered.ticket)
           })
       )
@@ -404,10 +455,16 @@ export const makeSharedLimits = (
     Effect.withFiber(({ context }) => {
       const scope = Context.getUnsafe(context, Scope.Scope)
       const current = config.now()
-      const { currency } = current
       return Effect.flatMap(
         reserveWithin(scope, () => notCounted, () => Effect.succeed(opened(key, noShare))),
-        (reservation) => ask(reservation, { ...rulesOf(key, current), currency, isAdmitted: false, entered: undefined })
+        (reservation) =>
+          ask(reservation, {
+            ...rulesOf(key, current),
+            current,
+            request: undefined,
+            checked: noLimits,
+            entered: undefined
+          })
       )
     })
 

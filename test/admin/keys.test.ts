@@ -83,7 +83,7 @@ describe("the list of keys", () => {
       name: "team a",
       expires_at: "2020-01-01T00:00:00Z",
       models: ["gpt-4o"],
-      limits: [{ window: "day", requests: null, tokens: 20, cost: null }],
+      limits: [{ window: "day", requests: null, tokens: 20, cost: null, strict: false, fallback: null }],
       usage: { in_flight: 0, max_inflight: 9, last_used_at: null, requests_today: 0 }
     })
     assert.deepStrictEqual(windows.map(({ requests, tokens, window }) => ({ window, requests, tokens })), [
@@ -160,7 +160,7 @@ describe("adding a key", () => {
     assert.deepInclude(given, {
       preview: "m...",
       name: "Mine",
-      limits: [{ window: "hour", requests: 3, tokens: null, cost: null }]
+      limits: [{ window: "hour", requests: 3, tokens: null, cost: null, strict: false, fallback: null }]
     })
     const records = await recordsOf()
     const record = isJsonObject(records) ? records[idOf("mine")] : undefined

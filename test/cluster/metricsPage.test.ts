@@ -88,6 +88,7 @@ const ownScrape = async (): Promise<string> => {
       firstEventAt: 1,
       usage: { promptTokens: 1, completionTokens: 1, reasoningTokens: 0, cachedTokens: 0 },
       cost: 1n,
+      reserved: { tokens: 1, cost: 0n },
       billed: [{
         upstream: "other",
         model: "m",

@@ -14,8 +14,6 @@ import { StoreUnavailable } from "../../src/cluster/store/StoreShape.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { sha256Hex } from "../../src/config/json.ts"
 import type { KeyLimit } from "../../src/config/keyRecords.ts"
-import { windowNames } from "../../src/config/schema.ts"
-import { formatDecimal } from "../../src/domain/decimal.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { resolveRoute } from "../../src/domain/routes.ts"
 import type { Reserved, Used } from "../../src/usage/Admission.ts"
@@ -23,6 +21,16 @@ import type { Refused } from "../../src/usage/keyRules.ts"
 import { type LimitsStore, makeSharedLimits } from "../../src/usage/sharedLimits.ts"
 import { windowAt } from "../../src/usage/windows.ts"
 import { runs } from "../support/effort.ts"
+import {
+  boundsOf,
+  type InWindow,
+  judged,
+  limits,
+  nothing,
+  prices,
+  rawLimits,
+  reservedBy
+} from "../support/keyLimitModel.ts"
 import { command, connect, listOf, type RedisClient, redisServer } from "../support/redisServer.ts"
 
 const keys = ["one", "two"]
@@ -41,22 +49,6 @@ afterAll(async () => {
   await Effect.runPromise(Scope.close(scope, Exit.void))
 })
 
-/** Costs beyond the numbers that are exact: 2^53 + 1 nanos a request, and 999.999999999 a token, rounded. */
-const prices = { "upstream-chat": { input: "999999999.999999999", per_request: "9007199.254740993" } }
-const costOfPrompt = (tokens: number): bigint => 9_007_199_254_740_993n + BigInt(tokens) * 1_000_000_000_000n
-const costs = fc.bigInt({ min: 1n, max: 20n * 2n ** 53n })
-const amount = fc.option(fc.integer({ min: 1, max: 40 }), { nil: undefined })
-const limits = fc.subarray([...windowNames]).chain((windows) =>
-  fc.tuple(...windows.map((window) =>
-    fc.record({
-      window: fc.constant(window),
-      requests: amount,
-      tokens: amount,
-      cost: fc.option(costs, { nil: undefined, freq: 2 })
-    }).filter(({ cost, requests, tokens }) => requests !== undefined || tokens !== undefined || cost !== undefined)
-  ))
-)
-
 type Act =
   | { readonly _tag: "enter"; readonly node: number; readonly key: number }
   | {
@@ -67,6 +59,7 @@ type Act =
     readonly lost: boolean
     /** Admits a request that was counted while its body arrived, if there is one. */
     readonly hasEntered: boolean
+    readonly takesFallback: boolean
   }
   | { readonly _tag: "settle"; readonly which: number } & Required<Used>
   | { readonly _tag: "pass"; readonly millis: number }
@@ -99,7 +92,8 @@ const common: Array<fc.WeightedArbitrary<Act>> = [
       key: node,
       tokens: fc.nat({ max: 15 }),
       lost: fc.nat({ max: 9 }).map((n) => n === 0),
-      hasEntered: fc.boolean()
+      hasEntered: fc.boolean(),
+      takesFallback: fc.boolean()
     })
   },
   {
@@ -159,8 +153,8 @@ interface Known {
   readonly entry: { readonly entered: Reserved; readonly scope: Scope.Closeable } | undefined
   readonly at: number
   readonly end: (used: Used) => Promise<void>
-  tokens: number
-  cost: bigint
+  /** What it has reserved of a window, or used. */
+  share: InWindow
   counts: boolean
   open: boolean
 }
@@ -259,8 +253,8 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
     const own = known.filter((one) => one.key === key && one.counts && one.at >= start && one.at < end)
     return {
       requests: own.length,
-      tokens: own.reduce((sum, { tokens }) => sum + tokens, 0),
-      cost: own.reduce((sum, { cost }) => sum + cost, 0n)
+      tokens: own.reduce((sum, { share }) => sum + share(window).tokens, 0),
+      cost: own.reduce((sum, { share }) => sum + share(window).cost, 0n)
     }
   }
   const inFlight = (key: string) => known.filter((one) => one.key === key && one.open).length
@@ -273,7 +267,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
     await one.end({ counted: !counted, tokens: 99, cost: 99n })
     Object.assign(one, {
       open: false,
-      ...(one.entry === undefined ? { counts: counted, tokens, cost } : { counts: false })
+      ...(one.entry === undefined ? { counts: counted, share: () => ({ tokens, cost }) } : { counts: false })
     })
   }
 
@@ -311,13 +305,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
       case "limit": {
         const record = {
           ...(step.most === undefined ? {} : { max_inflight: step.most }),
-          limits: step.limits.map((limit) =>
-            Object.fromEntries(
-              Object.entries(limit).flatMap(([name, value]) =>
-                value === undefined ? [] : [[name, typeof value === "bigint" ? formatDecimal(value) : value]]
-              )
-            )
-          )
+          limits: rawLimits(step.limits)
         }
         await Effect.runPromise(
           config.update((raw) =>
@@ -352,8 +340,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
           at: now,
           end: () => Effect.runPromise(Scope.close(scope, Exit.void)),
           entry: { entered: entered.value, scope },
-          tokens: 0,
-          cost: 0n,
+          share: nothing,
           counts: true,
           open: true
         })
@@ -367,18 +354,9 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
         if (before !== undefined) Object.assign(before, { open: false, counts: false })
         const record = config.now().key_records.get(key)
         const isLimited = record?.max_inflight !== undefined || (record?.limits.length ?? 0) > 0
-        const estimated = record?.limits.some(({ cost, tokens }) => tokens !== undefined || cost !== undefined) === true
-          ? step.tokens
-          : 0
-        const reserved = record?.limits.some(({ cost }) => cost !== undefined) === true ? costOfPrompt(estimated) : 0n
-        const fits = inFlight(key) < (record?.max_inflight ?? Number.POSITIVE_INFINITY) &&
-          (record?.limits ?? []).every(
-            ({ cost, requests = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, window }) => {
-              const sum = used(key, window)
-              return sum.requests + 1 <= requests && sum.tokens + estimated <= tokens &&
-                (cost === undefined || sum.cost + reserved <= cost)
-            }
-          )
+        const verdict = inFlight(key) < (record?.max_inflight ?? Number.POSITIVE_INFINITY)
+          ? judged({ limits: record?.limits ?? [] }, step.tokens, step.takesFallback, (window) => used(key, window))
+          : undefined
         const own = before?.entry?.scope ?? Effect.runSync(Scope.make())
         let spent = nothingUsed
         const end = (by: Used) => {
@@ -392,6 +370,8 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
             key,
             model,
             promptTokens: () => step.tokens,
+            bounds: boundsOf(step.tokens),
+            takesFallback: step.takesFallback,
             used: () => spent,
             entered: before?.entry?.entered
           }),
@@ -404,12 +384,13 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
           await end(nothingUsed)
           break
         }
-        if (isExact || Exit.isSuccess(admitted)) assert.strictEqual(Exit.isSuccess(admitted), fits)
+        if (isExact || Exit.isSuccess(admitted)) assert.strictEqual(Exit.isSuccess(admitted), verdict !== undefined)
         if (Exit.isFailure(admitted)) {
           assert.strictEqual(codeOf(admitted), "rate_limit_exceeded")
           await end(nothingUsed)
           break
         }
+        if (isExact) assert.strictEqual(admitted.value.fallback !== undefined, verdict?.isFallback)
         // Requests without limits are counted at their end.
         known.push({
           node: step.node,
@@ -417,8 +398,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
           at: now,
           end,
           entry: undefined,
-          tokens: estimated,
-          cost: reserved,
+          share: reservedBy(record?.limits ?? [], step.tokens, admitted.value.fallback !== undefined),
           counts: isLimited,
           open: true
         })
@@ -476,7 +456,28 @@ describe("the limits of keys over two nodes", () => {
     await client.sendCommand(["ZADD", "gw:{main}:nodes", "inf", "n1"])
     let tickets = 0
     const admit = async (time: number) =>
-      (await run(time, "keys", "n1", "admit", ids[0]!, `t.${++tickets}`, "", "10", "0", "0", "", "d", "2", "", "", ""))[
+      (await run(
+        time,
+        "keys",
+        "n1",
+        "admit",
+        ids[0]!,
+        `t.${++tickets}`,
+        "",
+        "10",
+        "0",
+        "0",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "d",
+        "2",
+        "",
+        "",
+        ""
+      ))[
         0
       ]
     const end = (time: number, ticket: number, tokens: number) =>
@@ -504,6 +505,32 @@ describe("the limits of keys over two nodes", () => {
     for (let days = 1; days < 40; days++) await admit(noon + days * day)
     const kept = await listOf(client, "HKEYS", `gw:{main}:usage:w:${ids[0]!}`)
     assert.isAtMost(kept.length, 5 * 5 * 2)
+  })
+
+  it("let exactly those of thirty strict requests at once pass that fit, over both nodes", async () => {
+    const noon = Date.parse("2026-11-21T12:00:00Z")
+    await client.sendCommand(["FLUSHALL"])
+    await client.sendCommand(["SET", "gw:{main}:epoch", "e"])
+    for (const name of ["n1", "n2"]) {
+      await run(noon, "attach", name, "0", "e", "e", "test", "0", "[]", "[]")
+      await client.sendCommand(["ZADD", "gw:{main}:nodes", "inf", name])
+    }
+    const share = ["2", "0", "0", "", "dw", "30", "0", "0"]
+    const asked = ["d", "", "100", "", "", "h", "", "1000", "", ""]
+    const admit = async (name: string, ticket: number) =>
+      (await run(noon, "keys", name, "admit", ids[0]!, `t.${ticket}`, "", ...share, ...asked))[0]
+    const verdicts = await Promise.all(Array.from({ length: 30 }, (_, i) => admit(i % 2 === 0 ? "n1" : "n2", i)))
+    assert.strictEqual(verdicts.filter((verdict) => verdict === "ok").length, 3)
+    const used = async () => {
+      const [, , , , ...fields] = await run(noon, "keys", "n1", "look", JSON.stringify([ids[0]!]))
+      return [0, 1, 2, 3, 4].map((window) => fields[window * 4 + 1])
+    }
+    assert.deepStrictEqual(await used(), ["6", "6", "90", "90", "6"])
+    for (const [i, verdict] of verdicts.entries()) {
+      const ended = JSON.stringify([[`t.${i}`, 1, 5, 0, 0]])
+      if (verdict === "ok") await run(noon, "keys", i % 2 === 0 ? "n1" : "n2", "tell", `b${i}`, ended, "[]", "[]", "[]")
+    }
+    assert.deepStrictEqual(await used(), ["15", "15", "15", "15", "15"])
   })
 
   it("are never exceeded when another server has older data", () => holds(actsOfServers, 40))

@@ -119,6 +119,17 @@ describe("key records", () => {
   it.effect("count a surrogate pair as one character", () =>
     Effect.map(recordOf({ name: "😀".repeat(100) }), (record) => assert.strictEqual(record?.name, "😀".repeat(100))))
 
+  it.effect("refuse a fallback that names no model at its place, or warn where a server may list it", () =>
+    Effect.gen(function*() {
+      const key_records = { [teamA]: { limits: [{ window: "day", requests: 1, strict: true, fallback: "nobody" }] } }
+      const field = `key_records.${teamA}.limits[0].fallback`
+      const refused = yield* Effect.flip(decode({ keys: ["k"], key_records }))
+      assert.include(refused.message, `${field} must name a model or a route`)
+      const upstream = { driver: "openai", base_url: "http://127.0.0.1:9/v1" }
+      const { warnings } = yield* decode({ keys: ["k"], accounts: [{ token: "sk" }], upstream, key_records })
+      assert.include(warnings, `${field} names no configured model and serves nothing unless the server lists it`)
+    }))
+
   it.effect("may name unknown models, which cause a warning and match no request", () =>
     Effect.gen(function*() {
       const { warnings } = yield* decode({

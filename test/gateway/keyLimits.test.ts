@@ -357,6 +357,8 @@ describe("a key with a limit of cost", () => {
         requests: { limit: 100, used: 8, remaining: 92 },
         tokens: null,
         cost: { limit: "5", used: cost, remaining: formatDecimal(5_000_000_000n - BigInt(total)) },
+        strict: false,
+        fallback: null,
         resets_at: "2026-12-01T00:00:00Z"
       }]
     })

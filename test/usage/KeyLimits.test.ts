@@ -8,8 +8,6 @@ import * as fc from "fast-check"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import type { KeyLimit } from "../../src/config/keyRecords.ts"
-import { windowNames } from "../../src/config/schema.ts"
-import { formatDecimal } from "../../src/domain/decimal.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { resolveRoute } from "../../src/domain/routes.ts"
 import type { Reserved, Used } from "../../src/usage/Admission.ts"
@@ -18,6 +16,16 @@ import { formatReset, rateLimitHeaders } from "../../src/usage/rateLimits.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
 import { dayOf, windowAt } from "../../src/usage/windows.ts"
 import { runs } from "../support/effort.ts"
+import {
+  boundsOf,
+  type InWindow,
+  judged,
+  limits,
+  nothing,
+  prices,
+  rawLimits,
+  reservedBy
+} from "../support/keyLimitModel.ts"
 import { withWallClock } from "../support/wallClock.ts"
 import { entry } from "./support.ts"
 
@@ -48,8 +56,8 @@ interface Known {
   entry: { readonly entered: Reserved; readonly scope: Scope.Closeable } | undefined
   readonly at: number
   readonly end: (used: Used) => Effect.Effect<void>
-  tokens: number
-  cost: bigint
+  /** What it has reserved of a window, or used. */
+  share: InWindow
   counts: boolean
   open: boolean
 }
@@ -57,7 +65,13 @@ interface Known {
 type Act =
   | { readonly _tag: "enter"; readonly key: number }
   /** `hasEntered` admits a request that was counted while its body arrived, if there is one. */
-  | { readonly _tag: "admit"; readonly key: number; readonly tokens: number; readonly hasEntered: boolean }
+  | {
+    readonly _tag: "admit"
+    readonly key: number
+    readonly tokens: number
+    readonly hasEntered: boolean
+    readonly takesFallback: boolean
+  }
   | { readonly _tag: "end"; readonly which: number } & Required<Used>
   | { readonly _tag: "leave"; readonly which: number }
   | { readonly _tag: "pass"; readonly millis: number }
@@ -71,21 +85,12 @@ type Act =
 
 const minute = 60_000
 const which = fc.nat({ max: 30 })
-/** Costs beyond the numbers that are exact: 2^53 + 1 nanos a request, and 999.999999999 a token, rounded. */
-const prices = { "upstream-chat": { input: "999999999.999999999", per_request: "9007199.254740993" } }
-const costOfPrompt = (tokens: number): bigint => 9_007_199_254_740_993n + BigInt(tokens) * 1_000_000_000_000n
-const costs = fc.bigInt({ min: 1n, max: 20n * 2n ** 53n })
-const amount = fc.option(fc.integer({ min: 1, max: 40 }), { nil: undefined })
-const limits = fc.subarray([...windowNames]).chain((windows) =>
-  fc.tuple(...windows.map((window) =>
-    fc.record({
-      window: fc.constant(window),
-      requests: amount,
-      tokens: amount,
-      cost: fc.option(costs, { nil: undefined, freq: 2 })
-    }).filter(({ cost, requests, tokens }) => requests !== undefined || tokens !== undefined || cost !== undefined)
-  ))
-)
+const limit = fc.record({
+  _tag: fc.constant("limit" as const),
+  key: fc.nat({ max: 1 }),
+  most: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
+  limits
+})
 const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ _tag: fc.constant("enter" as const), key: fc.nat({ max: 1 }) }) },
   {
@@ -94,7 +99,8 @@ const act: fc.Arbitrary<Act> = fc.oneof(
       _tag: fc.constant("admit" as const),
       key: fc.nat({ max: 1 }),
       tokens: fc.nat({ max: 15 }),
-      hasEntered: fc.boolean()
+      hasEntered: fc.boolean(),
+      takesFallback: fc.boolean()
     })
   },
   {
@@ -115,15 +121,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
       millis: fc.constantFrom(1, 999, 30_000, minute, 61 * minute, 25 * 60 * minute, 8 * 24 * 60 * minute)
     })
   },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      _tag: fc.constant("limit" as const),
-      key: fc.nat({ max: 1 }),
-      most: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
-      limits
-    })
-  },
+  { weight: 2, arbitrary: limit },
   { weight: 1, arbitrary: fc.constant<Act>({ _tag: "forget" }) }
 )
 
@@ -133,13 +131,27 @@ const beginnings = ["2028-02-28T23:59:58Z", "2028-02-29T23:59:59Z", "2027-12-31T
 const nothingUsed: Used = { counted: false, tokens: 0, cost: 0n }
 
 /** Asks for the admission of a request; `end` ends it with what it has used. */
-const ask = (keyLimits: KeyLimits["Service"], tokens = 1, key = ids[0]!, entry?: Known["entry"]) =>
+const ask = (
+  keyLimits: KeyLimits["Service"],
+  tokens = 1,
+  key = ids[0]!,
+  entry?: Known["entry"],
+  takesFallback = false
+) =>
   Effect.gen(function*() {
     const scope = entry?.scope ?? (yield* Scope.make())
     const model = resolveRoute((yield* ConfigStore).now().route_table, "chat", "upstream-chat")
     let used = nothingUsed
     const admitted = yield* Scope.provide(
-      keyLimits.admit({ key, model, promptTokens: () => tokens, used: () => used, entered: entry?.entered }),
+      keyLimits.admit({
+        key,
+        model,
+        promptTokens: () => tokens,
+        bounds: boundsOf(tokens),
+        takesFallback,
+        used: () => used,
+        entered: entry?.entered
+      }),
       scope
     )
     const end = (by: Used) =>
@@ -147,7 +159,7 @@ const ask = (keyLimits: KeyLimits["Service"], tokens = 1, key = ids[0]!, entry?:
         used = by
         return Scope.close(scope, Exit.void)
       })
-    return { ...admitted, end }
+    return { at: admitted.at, rateLimits: admitted.rateLimits, fallback: admitted.fallback, end }
   })
 
 const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
@@ -163,8 +175,8 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
       const own = known.filter((one) => one.key === key && one.counts && one.at >= start && one.at < end)
       return {
         requests: own.length,
-        tokens: own.reduce((sum, { tokens }) => sum + tokens, 0),
-        cost: own.reduce((sum, { cost }) => sum + cost, 0n)
+        tokens: own.reduce((sum, { share }) => sum + share(window).tokens, 0),
+        cost: own.reduce((sum, { share }) => sum + share(window).cost, 0n)
       }
     }
     const inFlight = (key: string) => known.filter((one) => one.key === key && one.open).length
@@ -175,8 +187,7 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
       one.open = false
       one.counts = counted && one.entry === undefined
       if (one.entry !== undefined) return
-      one.tokens = tokens
-      one.cost = cost
+      one.share = () => ({ tokens, cost })
       store.add(entry({ at: one.at, key: one.key, counted, promptTokens: tokens, completionTokens: 0, cost }))
     })
 
@@ -196,13 +207,7 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
           const key_records = {
             [ids[step.key]!]: {
               ...(step.most === undefined ? {} : { max_inflight: step.most }),
-              limits: step.limits.map((limit) =>
-                Object.fromEntries(
-                  Object.entries(limit).flatMap(([name, value]) =>
-                    value === undefined ? [] : [[name, typeof value === "bigint" ? formatDecimal(value) : value]]
-                  )
-                )
-              )
+              limits: rawLimits(step.limits)
             }
           }
           yield* config.update((raw) => Effect.succeed({ ...raw, key_records }))
@@ -222,7 +227,7 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
           if (Exit.isFailure(entered)) break
           const end = () => Scope.close(scope, Exit.void)
           const entry = { entered: entered.value, scope }
-          known.push({ key, at: now, end, entry, tokens: 0, cost: 0n, counts: true, open: true })
+          known.push({ key, at: now, end, entry, share: nothing, counts: true, open: true })
           break
         }
         case "admit": {
@@ -232,30 +237,20 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
             ? known.find((one) => one.key === key && one.open && one.entry !== undefined)
             : undefined
           if (before !== undefined) Object.assign(before, { open: false, counts: false })
-          const estimated = record?.limits.some(({ cost, tokens }) =>
-              tokens !== undefined || cost !== undefined
-            ) === true
-            ? step.tokens
-            : 0
-          const reserved = record?.limits.some(({ cost }) => cost !== undefined) === true ? costOfPrompt(estimated) : 0n
-          const fits = inFlight(key) < (record?.max_inflight ?? Number.POSITIVE_INFINITY) &&
-            (record?.limits ?? []).every(
-              ({ cost, requests = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, window }) => {
-                const sum = used(key, window, now)
-                return sum.requests + 1 <= requests && sum.tokens + estimated <= tokens &&
-                  (cost === undefined || sum.cost + reserved <= cost)
-              }
-            )
-          const admitted = yield* Effect.exit(ask(keyLimits, step.tokens, key, before?.entry))
-          assert.strictEqual(Exit.isSuccess(admitted), fits)
-          if (Exit.isSuccess(admitted)) {
+          const verdict = inFlight(key) < (record?.max_inflight ?? Number.POSITIVE_INFINITY)
+            ? judged({ limits: record?.limits ?? [] }, step.tokens, step.takesFallback, (window) =>
+              used(key, window, now))
+            : undefined
+          const admitted = yield* Effect.exit(ask(keyLimits, step.tokens, key, before?.entry, step.takesFallback))
+          assert.strictEqual(Exit.isSuccess(admitted), verdict !== undefined)
+          if (Exit.isSuccess(admitted) && verdict !== undefined) {
+            assert.strictEqual(admitted.value.fallback !== undefined, verdict.isFallback)
             known.push({
               key,
               at: now,
               end: admitted.value.end,
               entry: undefined,
-              tokens: estimated,
-              cost: reserved,
+              share: reservedBy(record?.limits ?? [], step.tokens, verdict.isFallback),
               counts: true,
               open: true
             })
@@ -263,7 +258,9 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
           break
         }
       }
-      const after = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+      const after = yield* Effect.clockWith((clock) =>
+        clock.currentTimeMillis
+      )
       for (const key of ids) {
         const [seen] = yield* keyLimits.usageOf([key])
         assert(seen !== undefined)
@@ -274,8 +271,12 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
         }
       }
     }
-    for (const one of known) yield* endOne(one, nothingUsed)
-    for (const { inFlight } of yield* keyLimits.usageOf(ids)) assert.strictEqual(inFlight, 0)
+    for (const one of known) {
+      yield* endOne(one, nothingUsed)
+    }
+    for (const { inFlight } of yield* keyLimits.usageOf(ids)) {
+      assert.strictEqual(inFlight, 0)
+    }
   }).pipe(from(Date.parse(beginning), { keys: [...keys], prices }), Effect.provide(TestClock.layer()))
 
 /** Why a request is refused. */
@@ -289,7 +290,7 @@ describe("the limits of keys", () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...beginnings),
-        fc.array(act, { maxLength: 40 }),
+        fc.tuple(limit, fc.array(act, { maxLength: 40, size: "max" })).map(([first, rest]) => [first, ...rest]),
         (beginning, acts) => Effect.runPromise(interleave(beginning, acts))
       ),
       { numRuns: runs(300) }

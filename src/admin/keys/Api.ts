@@ -21,7 +21,9 @@ const KeyLimitView = Schema.Struct({
   tokens: Schema.NullOr(Schema.Int),
   cost: Schema.optionalKey(Schema.NullOr(Schema.String)).annotate({
     description: "Decimal number in the configured currency."
-  })
+  }),
+  strict: Schema.Boolean,
+  fallback: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "KeyLimit" })
 
 const limit = KeyLimitEntry.fields
@@ -31,7 +33,9 @@ const KeyLimitRequest = Schema.Struct(
     window: Window,
     requests: optional(Schema.Int),
     tokens: optional(Schema.Int),
-    cost: like(limit.cost, optional(Schema.Union([Schema.Number, Schema.String])))
+    cost: like(limit.cost, optional(Schema.Union([Schema.Number, Schema.String]))),
+    strict: like(limit.strict, optional(Schema.Boolean)),
+    fallback: like(limit.fallback, optional(Schema.String))
   } satisfies Record<keyof typeof limit, unknown>
 )
 

@@ -14,7 +14,7 @@ import type { KeyItem, KeyWindowView } from "./Api.ts"
 const timeOf = (millis: number | undefined): string | null => millis === undefined ? null : formatTimestamp(millis)
 
 const windowsOf = (record: KeyRecord | undefined, usage: KeyUsage): Array<typeof KeyWindowView.Type> =>
-  limitedWindows(record, usage).map(({ resetsAt, startedAt, ...limit }) => ({
+  limitedWindows(record, usage).map(({ fallback: _, resetsAt, startedAt, strict: __, ...limit }) => ({
     ...limit,
     started_at: formatTimestamp(startedAt),
     resets_at: formatTimestamp(resetsAt)
@@ -39,11 +39,15 @@ export const viewKey = (
     expires_at: timeOf(record?.expires_at),
     models: record?.models ?? null,
     max_inflight: record?.max_inflight ?? null,
-    limits: (record?.limits ?? []).map(({ cost, requests = null, tokens = null, window }) => ({
+    limits: (record?.limits ?? []).map((
+      { cost, fallback = null, requests = null, strict = false, tokens = null, window }
+    ) => ({
       window,
       requests,
       tokens,
-      cost: cost === undefined ? null : formatDecimal(cost)
+      cost: cost === undefined ? null : formatDecimal(cost),
+      strict,
+      fallback
     })),
     created_at: record?.created_at ?? null,
     usage: {

@@ -161,6 +161,8 @@ export const RequestDetail = Schema.Struct({
   tries: Schema.Array(RequestTry),
   /** `null` until the request is over, and if no upstream charges it. */
   bill: Schema.NullOr(RequestBill),
+  /** The fallback that served the request, and the limit that it exceeded, such as `day cost`; `null` without one. */
+  fallback: Schema.NullOr(Schema.Struct({ model: Schema.String, limit: Schema.String })),
   /** The gateway's sentence of the error that the client received, with advice for operators; `null` without an error. */
   error_message: Schema.NullOr(Schema.String),
   /** Who has to act on the error; `null` without one. */

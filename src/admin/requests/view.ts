@@ -166,6 +166,7 @@ export function* viewDetail(
     })),
     tries: (facts.tries ?? []).map((tried) => viewTry(tried, facts)),
     bill: viewBill(facts),
+    fallback: facts.fallback ?? null,
     error_message: facts.errorMessage === undefined ? null : blot(facts.errorMessage),
     fault: faultIn(record),
     upstream: rounds.map((round) => ({
@@ -207,6 +208,7 @@ export const withoutBodies = (detail: typeof RequestDetail.Type): typeof Request
   conversation: null,
   tries: detail.tries,
   bill: detail.bill,
+  fallback: detail.fallback,
   fault: detail.fault,
   // The upstream's words may quote the prompt.
   error_message: null,

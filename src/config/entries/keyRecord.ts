@@ -5,7 +5,7 @@
 import type * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { allowsSome } from "../../domain/routes.ts"
+import { allowsSome, resolveRoute } from "../../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../../domain/time.ts"
 import type { GatewayConfig } from "../GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "../json.ts"
@@ -65,11 +65,31 @@ export const patchRecord = (record: RawConfig, given: KeyFields): RawConfig => {
   return next
 }
 
-/** The error for a model that does not resolve; `undefined` if all do. */
-export const unknownModel = (config: GatewayConfig, id: string, { models }: KeyFields): GatewayError | undefined => {
-  if (!Array.isArray(models)) return undefined
-  const place = models.findIndex((name) => typeof name === "string" && !allowsSome(config.route_table, name))
+/** The error for a fallback that does not resolve; `undefined` if all do. */
+const unknownFallback = (
+  { route_table }: GatewayConfig,
+  id: string,
+  limits: Schema.Json | undefined
+): GatewayError | undefined => {
+  if (!Array.isArray(limits)) return undefined
+  const place = limits.findIndex((limit: Schema.Json) => {
+    const fallback = isJsonObject(limit) ? limit["fallback"] : undefined
+    return typeof fallback === "string" && resolveRoute(route_table, "chat", fallback) === undefined
+  })
   if (place === -1) return undefined
+  const field = `key_records.${id}.limits[${place}].fallback`
+  return invalidRequest(`${field} must name a model or a route`, field)
+}
+
+/** The error for a model that does not resolve; `undefined` if all do. */
+export const unknownModel = (
+  config: GatewayConfig,
+  id: string,
+  { limits, models }: KeyFields
+): GatewayError | undefined => {
+  if (!Array.isArray(models)) return unknownFallback(config, id, limits)
+  const place = models.findIndex((name) => typeof name === "string" && !allowsSome(config.route_table, name))
+  if (place === -1) return unknownFallback(config, id, limits)
   const field = `key_records.${id}.models[${place}]`
   return invalidRequest(`${field} must name a model that requests can ask for`, field)
 }

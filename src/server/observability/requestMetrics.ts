@@ -9,7 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
-import type { RequestStats } from "../../completion/RequestStats.ts"
+import { overran, type RequestStats } from "../../completion/RequestStats.ts"
 import type { App } from "../../domain/clientIdentity.ts"
 import { toUnits } from "../../domain/decimal.ts"
 import { monotonicMillis } from "../../domain/time.ts"
@@ -144,6 +144,10 @@ const counters = {
   ),
   continues: total("gateway_continues_total", "Rounds that continued or resumed a reply"),
   calls: total("gateway_tool_calls_total", "Tool calls in replies"),
+  overruns: total(
+    "gateway_budget_overrun_total",
+    "Requests that used more than the strict limits of their key had reserved"
+  ),
   brokenCalls: total("gateway_tool_calls_cut_off_total", "Tool calls that broke off or could not be repaired")
 }
 
@@ -177,6 +181,7 @@ const countRequest = (
     }
     for (const [unit, amount] of bill.unpriced) addUnpriced(unpriced, unit, amount)
   }
+  if (overran(stats)) counters.overruns.updateUnsafe(1, context)
   if (stats.attempts === 0) return
   for (const { upstream } of tries) attempts(upstream).updateUnsafe(1, context)
   // An attempt that got no account reached no upstream.

@@ -33,6 +33,7 @@ import { inputTokens } from "../shared/embeddings/inputs.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
 import { RelayedBody, RelayedGroup } from "./Api.ts"
+import { relayedBounds } from "./bounds.ts"
 import { type RelayedEndpoint, relayedEndpoints } from "./endpoints.ts"
 import { RelayRenderer } from "./RelayRenderer.ts"
 
@@ -168,7 +169,8 @@ export const RelayedHandlers = groupRoutes(
               if (form !== undefined) form.refuse = (names) => keyLimits.refuseChoosing(keyOf(caller), model, names)
               const started = Effect.map(opening, (reply) => ({ ...reply, events: reply.bytes }))
               return streamReply(started, render, undefined, deadlines, config.request_timeouts.client * 1000)
-            }
+            },
+            { bounds: (model) => relayedBounds(endpoint, text, estimate, model) }
           )
         })
       })

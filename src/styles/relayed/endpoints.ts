@@ -16,15 +16,17 @@ export interface RelayedEndpoint {
   readonly takesFamilies?: true
   /** What the bill counts beside tokens: the pictures of replies, or the characters of the request's `input`. */
   readonly counts?: "pictures" | "characters"
+  /** What bounds a reply, for strict limits: its choices, or that it has no output. Nothing bounds the others. */
+  readonly bound?: "choices" | "none"
   /** The vendor's model for requests without one. */
   readonly model?: string
 }
 
 export const relayedEndpoints = {
-  completions: { path: "/completions", isText: true, hasChoices: true, takesFamilies: true },
-  rerank: { path: "/rerank", isText: true },
-  score: { path: "/score", isText: true },
-  moderations: { path: "/moderations", isText: true, model: "omni-moderation-latest" },
+  completions: { path: "/completions", isText: true, hasChoices: true, takesFamilies: true, bound: "choices" },
+  rerank: { path: "/rerank", isText: true, bound: "none" },
+  score: { path: "/score", isText: true, bound: "none" },
+  moderations: { path: "/moderations", isText: true, bound: "none", model: "omni-moderation-latest" },
   images: { path: "/images/generations", isText: true, counts: "pictures", model: "dall-e-2" },
   edits: { path: "/images/edits", hasFiles: true, counts: "pictures" },
   speech: { path: "/audio/speech", isText: true, counts: "characters" },

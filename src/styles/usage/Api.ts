@@ -29,6 +29,10 @@ export const OwnUsage = Schema.Struct({
     requests: Spent,
     tokens: Spent,
     cost: SpentCost,
+    strict: Schema.Boolean.annotate({ description: "Requests reserve the most that they can use." }),
+    fallback: Schema.NullOr(Schema.String).annotate({
+      description: "The model that serves requests beyond the limit."
+    }),
     resets_at: Schema.String
   }))
 }).annotate({ identifier: "OwnUsage" })

@@ -66,6 +66,7 @@ const recordOf = (frames: number): RequestRecord => ({
   },
   upstream_reply: null,
   bill: null,
+  fallback: null,
   tries: [{
     upstream: "default",
     model: "upstream-chat",

@@ -100,7 +100,13 @@ const item: KeyItem = {
   expires_at: "2030-01-01T10:20:30Z",
   models: ["upstream-chat"],
   max_inflight: 4,
-  limits: [{ window: "week", requests: null, tokens: 5 }, { window: "day", requests: 7, tokens: null }],
+  limits: [{
+    window: "week",
+    requests: null,
+    tokens: 5,
+    strict: true,
+    fallback: "cheap"
+  }, { window: "day", requests: 7, tokens: null, strict: false, fallback: null }],
   created_at: null,
   usage: { in_flight: 0, max_inflight: 4, last_used_at: null, requests_today: 0, windows: [] }
 }
@@ -146,7 +152,7 @@ describe("the console's form of a key", () => {
       limits: []
     })
     assert.deepStrictEqual(changes({ "limits.day.requests": "", "limits.week.cost": "1,250.50" })["limits"], [
-      { window: "week", requests: null, tokens: 5, cost: "1250.50" }
+      { window: "week", requests: null, tokens: 5, cost: "1250.50", strict: true, fallback: "cheap" }
     ])
   })
 

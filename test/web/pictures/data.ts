@@ -107,7 +107,9 @@ const keyOf = (index: number) => {
     expires_at: index === 6 ? "2026-11-01T00:00:00Z" : index === 3 ? "2027-01-01T00:00:00Z" : null,
     models: index % 4 === 1 ? ["upstream-chat", "upstream-reasoner"] : null,
     max_inflight: index < 4 ? 20 : null,
-    limits: index < 6 ? [{ window: "day", requests: 20_000, tokens: 5_000_000, cost: null }] : [],
+    limits: index < 6
+      ? [{ window: "day", requests: 20_000, tokens: 5_000_000, cost: null, strict: false, fallback: null }]
+      : [],
     created_at: iso(now - 86_400_000 * (index + 2)),
     usage: {
       in_flight: index === 0 ? 2 : index === 1 ? 7 : 0,
@@ -264,6 +266,7 @@ export const streamed = {
   usage: { prompt_tokens: 31, completion_tokens: 17, reasoning_tokens: 0 },
   fault: null,
   bill: null,
+  fallback: null,
   error_message: null,
   request: {
     method: "POST",
@@ -345,6 +348,7 @@ export const failed = {
   status: 503,
   error: "upstream_empty_output",
   bill: null,
+  fallback: null,
   error_message: "The upstream's reply was empty.",
   fault: "upstream",
   finish: null,

@@ -3,14 +3,16 @@
 -- beyond them, 0 to 10^9 - 1; each number stays exact so): usage including reservations. Cost is written where there is any. Requests of
 -- keys with limits are admitted here and held by their node in `usage:adm:<node>`. For other requests the node reports how
 -- many are active (`usage:held:<node>`) and their usage. Operations:
---   admit key ticket most tokens units nanos entered (window requests tokens units nanos)...
+--   admit key ticket most tokens units nanos entered strict tokens units nanos (window requests tokens units nanos)...
 --                                   admits one request if all limits allow it; `quiet` and how many milliseconds to wait
 --                                   while nodes return to the store. `entered` is the ticket under which the request was
---                                   counted while its body arrived, or empty; the new one replaces it
+--                                   counted while its body arrived, or empty; the new one replaces it. `strict` has the
+--                                   letters of the windows that reserve the second share in place of the first
 --   look keys                       active requests and usage of keys (a JSON array)
 --   tell batch settled used held keys
 --                                   JSON arrays: tickets, whether they count, their tokens, units and nanos, and of an admitted
---                                   request the key, time, tokens, units and nanos of its reservation; keys, a time,
+--                                   request the key, time, tokens, units and nanos of its reservation, and its strict windows
+--                                   with their share, if there are any; keys, a time,
 --                                   requests, tokens, units and nanos; keys and their number of active requests. A batch
 --                                   counts once. Returns how many requests of the node are held here, the time, and the
 --                                   windows of `keys`; `quiet` while nodes return to the store, because what they bring back
@@ -83,10 +85,15 @@ local function remove_far(hash)
   end
 end
 
--- Adds usage to the windows of a time that are current or kept.
-local function add(key, time, requests, tokens, units, nanos)
+-- Whether a window's letter is among those of strict windows, if there are any.
+local function is_strict(strict, letter) return strict and string.find(strict, letter, 1, true) ~= nil end
+
+-- Adds usage to the windows of a time that are current or kept. `strict` names windows that get other tokens and costs.
+local function add(key, time, requests, plain_tokens, plain_units, plain_nanos, strict, strict_tokens, strict_units, strict_nanos)
   local hash = hash_of(key)
-  for _, window in pairs(windows_at(time)) do
+  for letter, window in pairs(windows_at(time)) do
+    local tokens, units, nanos = plain_tokens, plain_units, plain_nanos
+    if is_strict(strict, letter) then tokens, units, nanos = strict_tokens, strict_units, strict_nanos end
     if is_current[window] or call('HEXISTS', hash, window .. 'r') == 1 then
       -- The first request of a window.
       if call('HINCRBY', hash, window .. 'r', int(requests)) == requests and requests > 0 then remove_far(hash) end
@@ -135,40 +142,50 @@ end
 
 local function touch(key, time) call('ZADD', K .. 'usage:last', 'GT', int(time), key) end
 
--- A ticket holds its key, time and tokens, and its units and nanos if it reserves a cost.
-local function hold_key(ticket, key, time, tokens, units, nanos)
+-- A ticket holds its key, time and tokens, its units and nanos if it reserves a cost, and its strict windows with their share.
+local function hold_key(ticket, key, time, tokens, units, nanos, strict, strict_tokens, strict_units, strict_nanos)
   local held = key .. ' ' .. int(time) .. ' ' .. int(tokens)
-  if units ~= 0 or nanos ~= 0 then held = held .. ' ' .. int(units) .. ' ' .. int(nanos) end
+  if strict or units ~= 0 or nanos ~= 0 then held = held .. ' ' .. int(units) .. ' ' .. int(nanos) end
+  if strict then
+    held = held .. ' ' .. strict .. ' ' .. int(strict_tokens) .. ' ' .. int(strict_units) .. ' ' .. int(strict_nanos)
+  end
   call('HSET', K .. 'usage:adm:' .. me, ticket, held)
   call('HINCRBY', K .. 'usage:use', key, 1)
 end
 
 -- Ends a request. If the node was dropped or the data is older, the request is not held; it counts if its key is given.
-local function settle(ticket, counted, tokens, units, nanos, key, time, reserved, whole, rest)
+local function settle(ticket, counted, tokens, units, nanos, key, time, reserved, whole, rest, strict, most, most_whole, most_rest)
   local held = call('HGET', K .. 'usage:adm:' .. me, ticket)
   if held then
-    key, time, reserved, whole, rest = string.match(held, '^(%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')
+    key, time, reserved, whole, rest, strict, most, most_whole, most_rest =
+      string.match(held, '^(%S+) (%S+) (%S+) ?(%S*) ?(%S*) ?(%S*) ?(%S*) ?(%S*) ?(%S*)$')
     call('HDEL', K .. 'usage:adm:' .. me, ticket)
     let_key_go(key)
   elseif not key then
     return
   end
   if not counted then tokens, units, nanos = 0, 0, 0 end
-  units, nanos = units - (tonumber(whole) or 0), nanos - (tonumber(rest) or 0)
-  add(key, tonumber(time), counted and 0 or -1, tokens - tonumber(reserved), units, nanos)
+  local function less(a, b, c)
+    return tokens - (tonumber(a) or 0), units - (tonumber(b) or 0), nanos - (tonumber(c) or 0)
+  end
+  local plain_tokens, plain_units, plain_nanos = less(reserved, whole, rest)
+  add(key, tonumber(time), counted and 0 or -1, plain_tokens, plain_units, plain_nanos, strict, less(most, most_whole, most_rest))
 end
 
 if op == 'admit' then
   local key, ticket, most, tokens = ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
   local units, nanos = tonumber(ARGV[9]), tonumber(ARGV[10])
+  local strict, strict_share = ARGV[12] ~= '' and ARGV[12] or nil, { tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15]) }
   local verdict = 'ok'
   if call('HEXISTS', K .. 'usage:adm:' .. me, ticket) == 0 then
     if quiet > now then return finish({ 'quiet', int(quiet - now) }) end
     if ARGV[11] ~= '' then settle(ARGV[11], false, 0, 0, 0) end
     if most and under_way(key) >= most then verdict = 'refused' end
     local counts = used_of(key)
-    for i = 12, #ARGV, 5 do
+    for i = 16, #ARGV, 5 do
       local count, requests, limit = counts[ARGV[i]], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+      local tokens, units, nanos = tokens, units, nanos
+      if is_strict(strict, ARGV[i]) then tokens, units, nanos = unpack(strict_share) end
       if (requests and count[1] + 1 > requests) or (limit and count[2] + tokens > limit) then verdict = 'refused' end
       local most_units, most_nanos = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
       if most_units then
@@ -178,8 +195,8 @@ if op == 'admit' then
       end
     end
     if verdict == 'ok' then
-      hold_key(ticket, key, now, tokens, units, nanos)
-      add(key, now, 1, tokens, units, nanos)
+      hold_key(ticket, key, now, tokens, units, nanos, strict, unpack(strict_share))
+      add(key, now, 1, tokens, units, nanos, strict, unpack(strict_share))
       touch(key, now)
     end
   end

@@ -1,6 +1,7 @@
 /**
  * The texts of a compaction, and the conversation that asks a model for a summary.
  */
+import { mostSummaryTokens } from "../../../completion/bounds.ts"
 import type { CompletedReply, CompletionInput } from "../../../completion/CompletionInput.ts"
 import { type Conversation, type Part, Text } from "../../../domain/Conversation.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
@@ -12,9 +13,6 @@ const handover =
   "conversation. Write the summary now, as plain text, without calling tools. Say what the user wants, with all constraints and " +
   "preferences; what was done and decided, and why; the exact names that matter: files, functions, commands, addresses, ids, numbers, " +
   "error messages; what works, what fails and what is unknown now; and the next steps in order. Leave out what no longer matters."
-
-/** Tokens of a summary at most. */
-const mostTokens = 8_192
 
 /** Characters of a tool's result, where the whole conversation is too long. */
 const longestResult = 2_000
@@ -65,7 +63,7 @@ export const summaryRequest = (conversation: Conversation): Pick<CompletionInput
     turns: [...conversation.turns, { role: "user", parts: [Text(handover)] }],
     toolChoice: { _tag: "None" },
     stop: [],
-    sampling: { ...conversation.sampling, maxTokens: mostTokens },
+    sampling: { ...conversation.sampling, maxTokens: mostSummaryTokens },
     output: undefined,
     vendorFields: undefined,
     vendorTools: undefined

@@ -6,6 +6,9 @@ import type { KeyItem } from "./keys.ts"
 
 const rowPrefix = "limits[]."
 
+/** Fields of a limit that have no place in the table. A change of the limits keeps them. */
+const outsideTable: ReadonlyArray<string> = ["window", "strict", "fallback"]
+
 /** What limits count, and the windows in which they do. */
 export interface LimitTable {
   readonly windows: ReadonlyArray<string>
@@ -15,7 +18,10 @@ export interface LimitTable {
 export const limitTable = (fields: ReadonlyArray<FormField>): LimitTable => {
   const rows = fields.filter(({ path }) => path.startsWith(rowPrefix))
   const windows = rows.find(({ path }) => path === `${rowPrefix}window`)?.choices ?? []
-  return { windows, kinds: rows.map(({ path }) => path.slice(rowPrefix.length)).filter((kind) => kind !== "window") }
+  return {
+    windows,
+    kinds: rows.map(({ path }) => path.slice(rowPrefix.length)).filter((kind) => !outsideTable.includes(kind))
+  }
 }
 
 /** The path of the field of a window and kind. */
@@ -23,12 +29,9 @@ export const limitPath = (window: string, kind: string): string => `limits.${win
 
 /** The fields with one for each window and kind in place of the list of limits. */
 export const formFields = (fields: ReadonlyArray<FormField>): ReadonlyArray<FormField> => {
-  const { kinds, windows } = limitTable(fields)
-  const limits = windows.flatMap((window) =>
-    kinds.flatMap((kind) => {
-      const field = fields.find(({ path }) => path === rowPrefix + kind)
-      return field === undefined ? [] : [{ ...field, path: limitPath(window, kind) }]
-    })
+  const rows = fields.filter(({ path }) => path.startsWith(rowPrefix) && path !== `${rowPrefix}window`)
+  const limits = limitTable(fields).windows.flatMap((window) =>
+    rows.map((field) => ({ ...field, path: limitPath(window, field.path.slice(rowPrefix.length)) }))
   )
   return [...fields.filter(({ path }) => path !== "limits" && !path.startsWith(rowPrefix)), ...limits]
 }
@@ -43,7 +46,9 @@ export const entryOf = ({ limits, usage: _usage, ...item }: KeyItem): Entry => (
 export const payloadOf = (changes: Entry, values: Entry): Entry => {
   if (changes["limits"] === undefined) return changes
   const limits = Object.entries(at(values, "limits") as Entry).flatMap(([window, kinds]) =>
-    Object.values(kinds as Entry).every((value) => value === null) ? [] : [{ window, ...kinds as Entry }]
+    Object.entries(kinds as Entry).every(([kind, value]) => value === null || outsideTable.includes(kind))
+      ? []
+      : [{ window, ...kinds as Entry }]
   )
   return { ...changes, limits }
 }

@@ -1,0 +1,161 @@
+/**
+ * The most that a completion can use, which strict limits of keys reserve: its prompt with a margin, its limit of output, and the calls of
+ * the vendor's tools. A request without a bound is refused with the field to set.
+ */
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import type { MostUsed } from "../domain/bill.ts"
+import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
+import { estimateTokens } from "../domain/estimateTokens.ts"
+import { GatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { isRecord, type JsonRecord } from "../domain/json.ts"
+import type { Route, Target } from "../domain/routes.ts"
+import { type FamilyName, isWholeFor } from "../domain/VendorFields.ts"
+import { reminder } from "../sieve/declaration.ts"
+import { type Driver, servingDriver } from "../upstream/Upstream.ts"
+import { type Bound, withMargin } from "../usage/keyRules.ts"
+import type { CompletionInput } from "./CompletionInput.ts"
+import { demandsCall, judgesChoice } from "./toolPolicy.ts"
+import { limitField } from "./unsentFields.ts"
+
+/** The limit of output of a summary that the gateway asks for, in tokens. */
+export const mostSummaryTokens = 8_192
+
+/** The caller's limit of output. Servers that get two heed either. */
+const limitOf = ({ sampling: { maxCompletionTokens, maxTokens } }: Conversation): number | undefined =>
+  maxCompletionTokens === undefined && maxTokens === undefined
+    ? undefined
+    : Math.max(maxCompletionTokens ?? 0, maxTokens ?? 0)
+
+/** The limit of output in the entry of a target's model. */
+const limitOfEntry = ({ upstreams }: GatewayConfig, { model, upstream }: Target): number | undefined =>
+  upstreams.get(upstream)?.models.find(({ id }) => id === model.id)?.max_tokens
+
+/** The conversation with the limit of output of a target's entry, unless its caller has one. */
+export const withLimit = (conversation: Conversation, config: GatewayConfig, target: Target): Conversation => {
+  const maxTokens = limitOfEntry(config, target)
+  if (maxTokens === undefined || limitOf(conversation) !== undefined) return conversation
+  const { vendorFields } = conversation
+  // A server of the contract gets the request as its caller wrote it.
+  const own = isWholeFor(conversation, "responses") && vendorFields !== undefined
+    ? { vendorFields: { ...vendorFields, fields: { ...vendorFields.fields, max_output_tokens: maxTokens } } }
+    : {}
+  return { ...conversation, ...own, sampling: { ...conversation.sampling, maxTokens } }
+}
+
+/** The types of tools of the Responses contract that the caller runs; some in one form alone. */
+const callersTypes: ReadonlySet<unknown> = new Set([
+  "function",
+  "custom",
+  "namespace",
+  "local_shell",
+  "apply_patch",
+  "computer",
+  "computer_use_preview"
+])
+
+const isCallers = ({ environment, execution, type }: JsonRecord): boolean =>
+  callersTypes.has(type) || (type === "tool_search" && execution === "client") ||
+  (type === "shell" && (!isRecord(environment) || (environment["type"] ?? "local") === "local"))
+
+/** The name by which bills count the calls of a tool of the Responses contract. */
+const billedName = ({ type }: JsonRecord): string =>
+  typeof type !== "string" ? "" : type.startsWith("web_search") ? "web_search" : type
+
+const isCount = (value: unknown): value is number => typeof value === "number" && Number.isInteger(value) && value >= 0
+
+const unbounded = (field: string, what: string): GatewayError =>
+  invalidRequest(
+    `${field}: this API key has a strict limit, and the calls of the vendor's tool need a bound; ${what}`,
+    field
+  )
+
+/** The most calls of the vendor's tools that a driver of a family sends. */
+const callsOf = (
+  conversation: Conversation,
+  family: FamilyName | undefined
+): NonNullable<MostUsed["tools"]> | GatewayError => {
+  if (isWholeFor(conversation, "responses") && family === "responses") {
+    const { max_tool_calls: calls, tools } = conversation.vendorFields?.fields ?? {}
+    const names = (Array.isArray(tools) ? tools : []).filter(isRecord).filter((tool) => !isCallers(tool)).map(
+      billedName
+    )
+    if (names.length === 0) return []
+    return isCount(calls) ? [{ names, calls }] : unbounded("max_tool_calls", "set it")
+  }
+  const found: Array<{ readonly names: ReadonlyArray<string>; readonly calls: number }> = []
+  for (const { index, vendorFields: { fields, vendor } } of conversation.vendorTools ?? []) {
+    if (vendor !== family || fields["type"] === "custom") continue
+    const field = `tools[${index}]`
+    if (vendor !== "messages") return unbounded(field, "its contract has none: leave the tool out")
+    const calls = fields["max_uses"]
+    if (!isCount(calls)) return unbounded(`${field}.max_uses`, "set it")
+    found.push({ names: [String(fields["name"])], calls })
+  }
+  return found
+}
+
+/** Texts of the body that may choose a factor of the price. */
+const wordsOf = ({ serverFields, vendorFields }: Conversation): Record<string, string> => {
+  const words: Record<string, string> = {}
+  for (const fields of [vendorFields?.fields ?? {}, serverFields ?? {}]) {
+    for (const [name, value] of Object.entries(fields)) if (typeof value === "string") words[name] = value
+  }
+  return words
+}
+
+/** Whether a driver sends the limit of output of a conversation. */
+const sendsLimit = ({ family, sends }: Driver, { model }: Target, conversation: Conversation): boolean =>
+  sends.sampling?.("maxTokens", model, conversation) === true ||
+  (sends.leastOutput !== undefined && !isWholeFor(conversation, family))
+
+/** The most that a completion uses at each target of a route that may serve it, or the error of one without a bound. `now`: monotonic milliseconds. */
+export const boundsOf = (
+  { config, conversation, replies = 1, request: { style } }: CompletionInput,
+  route: Pick<Route, "id" | "targets">,
+  promptTokens: number,
+  driverOf: (upstream: string) => Driver | undefined,
+  now: number
+): ReadonlyArray<Bound> | GatewayError => {
+  const bounds: Array<Bound> = []
+  const words = wordsOf(conversation)
+  const tier = words["service_tier"]?.toLowerCase()
+  for (const target of route.targets) {
+    const known = target.enabled ? driverOf(target.upstream) : undefined
+    if (known === undefined) continue
+    const limited = withLimit(conversation, config, target)
+    const driver = servingDriver(known, target.model, limited, now)
+    const limit = limitOf(limited)
+    if (limit === undefined) {
+      const field = limitField(style)
+      return invalidRequest(
+        `${field}: this API key has a strict limit, which reserves the most that a reply can have; set the field, or max_tokens of ` +
+          `the entry of "${route.id}"`,
+        field
+      )
+    }
+    if (!sendsLimit(driver, target, limited)) {
+      return invalidRequest(
+        `model: this API key has a strict limit, and the upstream of "${route.id}" takes no limit of output`,
+        "model"
+      )
+    }
+    const tools = callsOf(conversation, driver.family)
+    if (tools instanceof GatewayError) return tools
+    const { toolChoice } = conversation
+    // A reply without the demanded call is asked for again.
+    const isRepeated = toolsEnabled(conversation) && demandsCall(toolChoice) &&
+      !judgesChoice(conversation, driver.family)
+    bounds.push({
+      target,
+      most: {
+        promptTokens: withMargin(promptTokens + (isRepeated ? estimateTokens(reminder(toolChoice)) : 0)),
+        completionTokens: Math.max(limit, driver.sends.leastOutput ?? 0, replies > 1 ? mostSummaryTokens : 0),
+        tools,
+        tier,
+        words
+      },
+      tries: replies * (isRepeated ? 2 : 1)
+    })
+  }
+  return bounds
+}
