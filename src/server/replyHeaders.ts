@@ -13,9 +13,6 @@ const allowedHeaders = [
   "Authorization",
   "X-API-Key",
   "X-Gateway-Target-Account",
-  "X-Gateway-Key",
-  "X-Gateway-Session",
-  "X-Gateway-Agent",
   "X-Host-Protection-Bypass"
 ]
 

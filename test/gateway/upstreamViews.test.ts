@@ -70,8 +70,15 @@ describe("a request that fails over between upstreams", () => {
     }
     assert.strictEqual(record.target, "hosted/shared")
     assert.deepEqual(record.tries.map(({ began_ms: _, queued_ms: ___, took_ms: __, ...rest }) => rest), [
-      { upstream: "gpu", model: "shared", account: "gpu", cause: "upstream_trouble", status: 500 },
-      { upstream: "hosted", model: "shared", account: String(record.tries[1]?.["account"]), cause: null, status: null }
+      { upstream: "gpu", model: "shared", account: "gpu", cause: "upstream_trouble", status: 500, cost: "0" },
+      {
+        upstream: "hosted",
+        model: "shared",
+        account: String(record.tries[1]?.["account"]),
+        cause: null,
+        status: null,
+        cost: null
+      }
     ])
     for (const { began_ms, took_ms } of record.tries) {
       assert.isAtLeast(Number(began_ms), 0)

@@ -234,6 +234,7 @@ describe("log lines", () => {
       request_id: "the-request",
       client: "127.0.0.0/24",
       style: "generate",
+      app: "other",
       model: "own-model",
       requested_model: "own-model",
       stream: true,
