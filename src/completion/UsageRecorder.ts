@@ -131,6 +131,7 @@ const usageEntry = (
     model: stats.model ?? none,
     account: stats.accountHash ?? none,
     style: stats.style ?? none,
+    ...stats.identity?.shown,
     answerer,
     outcome: outcome(stats),
     counted,

@@ -817,7 +817,8 @@ export const UsageGroup = group({
     ),
     "usage.sqlite"
   ),
-  keep_days: withDefault(described(integer(1, 3650), "Days that the history is kept."), 400)
+  keep_days: withDefault(described(integer(1, 3650), "Days that the history is kept."), 400),
+  session_days: withDefault(described(integer(1, 400), "Days that the usage of each session is kept."), 30)
 })
 
 /** The most trusted proxies. */

@@ -4,12 +4,14 @@
  */
 import type { WindowName } from "../config/keyRecords.ts"
 import { isKeyId } from "../domain/identity.ts"
+import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import {
   addElsewhere,
   addEntry,
   type Dimensions,
   dimensionsOf,
   onlyTarget,
+  sessionDimensionsOf,
   type Sums,
   type UsageEntry,
   zero
@@ -120,38 +122,134 @@ export const addCounters = (a: KeyCounters, b: KeyCounters): KeyCounters => ({
 const separator = "\u0000"
 
 /** Identifies a bucket. */
-export const bucketId = (hour: number, { account, key, model, style, target, upstream }: Dimensions): string =>
+export const bucketId = (
+  hour: number,
+  { account, agent, app, key, model, parent, session, style, target, upstream }: Dimensions
+): string =>
   hour + separator + key + separator + model + separator + account + separator + style + separator + upstream +
-  separator + target
+  separator + target + separator + app + separator + session + separator + agent + separator + parent
+
+/** The usage of one session of a key. */
+export interface SessionUsage {
+  readonly key: string
+  readonly session: string
+  /** When its last request began: milliseconds of Unix time. */
+  at: number
+  /** By `bucketId`. */
+  readonly buckets: Map<string, Bucket>
+}
+
+/** Usage of sessions, by the hours, agents and apps of each. Who fills it bounds it with `takeOldest`. */
+export class SessionTable {
+  /** By key and session, the one used longest ago first. */
+  readonly #sessions = new Map<string, SessionUsage>()
+  #size = 0
+
+  /** The number of buckets. */
+  get size(): number {
+    return this.#size
+  }
+
+  get sessions(): Iterable<SessionUsage> {
+    return this.#sessions.values()
+  }
+
+  *buckets(): Generator<Bucket> {
+    for (const { buckets } of this.#sessions.values()) yield* buckets.values()
+  }
+
+  /** Adds a request with all its costs. */
+  add(entry: UsageEntry): void {
+    const { at, counted, elsewhere = [] } = entry
+    const dimensions = sessionDimensionsOf(entry)
+    const { key, session } = dimensions
+    const id = key + separator + session
+    const known = this.#sessions.get(id)
+    const usage = known ?? { key, session, at, buckets: new Map<string, Bucket>() }
+    if (known !== undefined) this.#sessions.delete(id)
+    this.#sessions.set(id, usage)
+    usage.at = Math.max(usage.at, at)
+    const hour = windowAt("hour", at).start
+    const name = bucketId(hour, dimensions)
+    let bucket = usage.buckets.get(name)
+    if (bucket === undefined) {
+      bucket = { hour, ...dimensions, sums: zero() }
+      usage.buckets.set(name, bucket)
+      this.#size++
+    }
+    addEntry(bucket.sums, entry)
+    if (counted) { for (const part of elsewhere) addElsewhere(bucket.sums, part) }
+  }
+
+  /** Removes the session that was used longest ago, and returns it; `undefined` without a session. */
+  takeOldest(): SessionUsage | undefined {
+    for (const [id, usage] of this.#sessions) {
+      this.#sessions.delete(id)
+      this.#size -= usage.buckets.size
+      return usage
+    }
+    return undefined
+  }
+
+  /** Removes buckets of the sessions that were used longest ago, and returns them; at most `most` of them. */
+  take(most: number): ReadonlyArray<SessionUsage> {
+    const taken: Array<SessionUsage> = []
+    let left = most
+    for (const [id, usage] of this.#sessions) {
+      if (left === 0) break
+      const some = [...usage.buckets].slice(0, left)
+      for (const [name] of some) usage.buckets.delete(name)
+      if (usage.buckets.size === 0) this.#sessions.delete(id)
+      taken.push({ ...usage, buckets: new Map(some) })
+      this.#size -= some.length
+      left -= some.length
+    }
+    return taken
+  }
+
+  /** Removes the hours before a time, and sessions without others. */
+  *removeBefore(time: number): Cooperative<void> {
+    yield* eachCooperatively([...this.#sessions], ([id, usage]) => {
+      if (this.#sessions.get(id) !== usage) return
+      const { buckets } = usage
+      for (const [name, { hour }] of buckets) {
+        if (hour < time && buckets.delete(name)) this.#size--
+      }
+      if (buckets.size === 0) this.#sessions.delete(id)
+    })
+  }
+}
 
 /** Usage of any number of requests. */
 export class Batch {
   readonly buckets = new Map<string, Bucket>()
+  readonly sessions = new SessionTable()
   readonly counts = new Map<string, KeyCount>()
   /** When each key was last used: milliseconds of Unix time. */
   readonly lastUsed = new Map<string, number>()
 
   get isEmpty(): boolean {
-    return this.buckets.size === 0 && this.counts.size === 0 && this.lastUsed.size === 0
+    return this.buckets.size === 0 && this.sessions.size === 0 && this.counts.size === 0 && this.lastUsed.size === 0
   }
 
   /** Adds a request to the history: to its own bucket, and its other costs to those of who charges them. */
   addBucket(entry: UsageEntry): void {
-    const { at, elsewhere, key, model, style } = entry
-    addEntry(this.#sums(at, dimensionsOf(entry)), entry)
+    const { at, elsewhere, model } = entry
+    const dimensions = dimensionsOf(entry)
+    addEntry(this.#sums(at, dimensions), entry)
     for (const part of entry.counted ? elsewhere ?? [] : []) {
       const { account, answerer = onlyTarget(model) } = part
-      addElsewhere(this.#sums(at, { account, key, model, style, ...answerer }), part)
+      addElsewhere(this.#sums(at, { ...dimensions, account, ...answerer }), part)
     }
   }
 
   /** The sums of the bucket of a time. */
-  #sums(at: number, { account, key, model, style, target, upstream }: Dimensions): Sums {
+  #sums(at: number, dimensions: Dimensions): Sums {
     const hour = windowAt("hour", at).start
-    const id = bucketId(hour, { account, key, model, style, target, upstream })
+    const id = bucketId(hour, dimensions)
     let bucket = this.buckets.get(id)
     if (bucket === undefined) {
-      bucket = { hour, key, model, account, style, upstream, target, sums: zero() }
+      bucket = { hour, ...dimensions, sums: zero() }
       this.buckets.set(id, bucket)
     }
     return bucket.sums

@@ -41,8 +41,12 @@ type MeasureName = (typeof measureNames)[number]
 /** Integers by name. */
 export type Measures = { readonly [Name in MeasureName]: number }
 
-/** The dimensions of a bucket, beside its hour. */
-export const dimensionNames = ["key", "model", "account", "style", "upstream", "target"] as const
+/** The dimensions of the history, beside the hour. */
+export const historyNames = ["key", "model", "account", "style", "upstream", "target", "app"] as const
+/** The dimensions of the usage of sessions, beside the hour. */
+export const sessionNames = ["key", "app", "session", "agent", "parent"] as const
+/** All dimensions of a bucket, beside its hour. Those of the other table are empty. */
+export const dimensionNames = [...historyNames, "session", "agent", "parent"] as const
 
 export type DimensionName = (typeof dimensionNames)[number]
 
@@ -57,7 +61,7 @@ export const dimensionsBy = (valueOf: (name: DimensionName, index: number) => st
 export const directKey = "direct"
 /** The key of requests from within the process. */
 export const embeddedKey = "embedded"
-/** Stands for a missing key, model or account. */
+/** Stands for a missing key, model, account, app, session or agent. */
 export const none = "none"
 
 /** The upstream that answered a request, or the last one tried, and its model as `upstream/model`; `none` without a try. */
@@ -94,6 +98,14 @@ export interface UsageEntry {
   readonly model: string
   readonly account: string
   readonly style: string
+  /** The program that calls; `none` unless given. */
+  readonly app?: string | undefined
+  /** What is kept of its session; `none` unless given. */
+  readonly session?: string | undefined
+  /** The agent of the session; `none` unless given. */
+  readonly agent?: string | undefined
+  /** The agent that started it; `none` unless given. */
+  readonly parent?: string | undefined
   /** `onlyTarget` unless given. */
   readonly answerer?: UsageTarget | undefined
   readonly outcome: Outcome
@@ -128,14 +140,23 @@ export interface Sums {
   errors: Map<string, number> | undefined
 }
 
-/** The dimensions of a request. */
-export const dimensionsOf = ({ account, answerer, key, model, style }: UsageEntry): Dimensions => ({
+/** The dimensions of a request in the history. */
+export const dimensionsOf = ({ account, answerer, app = none, key, model, style }: UsageEntry): Dimensions => ({
   key,
   model,
   account,
   style,
-  ...(answerer ?? onlyTarget(model))
+  ...(answerer ?? onlyTarget(model)),
+  app,
+  session: "",
+  agent: "",
+  parent: ""
 })
+
+/** The dimensions of a request in the usage of sessions. */
+export const sessionDimensionsOf = (
+  { agent = none, app = none, key, parent = none, session = none }: UsageEntry
+): Dimensions => ({ key, model: "", account: "", style: "", upstream: "", target: "", app, session, agent, parent })
 
 /** Sums of zero. */
 export const zero = (): Sums => ({ values: sumNames.map(() => 0), errors: undefined })

@@ -9,13 +9,28 @@ import {
   dimensionNames,
   type Dimensions,
   dimensionsBy,
+  historyNames,
+  sessionNames,
   type Sums,
   zero
 } from "./UsageEntry.ts"
 import { dayOf } from "./windows.ts"
 
 /** What rows can be grouped by. */
-export const groupings = ["key", "model", "account", "style", "hour", "day", "upstream", "target"] as const
+export const groupings = [
+  "key",
+  "model",
+  "account",
+  "style",
+  "hour",
+  "day",
+  "upstream",
+  "target",
+  "app",
+  "session",
+  "agent",
+  "parent"
+] as const
 
 export type Grouping = (typeof groupings)[number]
 
@@ -30,6 +45,15 @@ export interface UsageQuery {
   /** The maximum number of rows. */
   readonly limit: number
 }
+
+/** The dimensions of the table that answers a query: that of sessions if the query names a session or an agent, else the history. */
+export const namesFor = ({ by, only }: Pick<UsageQuery, "by" | "only">): ReadonlyArray<DimensionName> =>
+  (["session", "agent", "parent"] as const).some((name) => by.includes(name) || only[name] !== undefined)
+    ? sessionNames
+    : historyNames
+
+/** Whether the usage of sessions answers a query. */
+export const asksSessions = (query: UsageQuery): boolean => namesFor(query) === sessionNames
 
 /** The sums of one group of buckets. A dimension that rows are not grouped by is empty or 0. */
 export interface UsageRow extends Dimensions {

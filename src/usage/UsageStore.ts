@@ -43,7 +43,8 @@ export class UsageStore extends Context.Service<UsageStore, UsageStoreShape>()("
       const config = yield* ConfigStore
       return yield* makeRedisStore(yield* Store, {
         enabled: () => config.now().usage.enabled,
-        keepDays: () => config.now().usage.keep_days
+        keepDays: () => config.now().usage.keep_days,
+        sessionDays: () => config.now().usage.session_days
       })
     })
   )

@@ -38,7 +38,15 @@ export interface UsageStoreShape {
 export interface UsageStoreOptions {
   /** Days that the history is kept, read at each compaction; `defaultKeepDays` unless given. */
   readonly keepDays?: (() => number) | undefined
+  /** Days that the usage of sessions is kept, read at each compaction; `defaultSessionDays` unless given. */
+  readonly sessionDays?: (() => number) | undefined
 }
+
+/** Sessions that are kept; beyond this the one used longest ago is dropped. */
+export const mostSessions = 100_000
+
+/** Hours, agents and apps that are kept of one session; beyond this further agents of it are counted without their names. */
+export const mostSessionRows = 1000
 
 /** Buckets held in memory; beyond this the oldest are dropped. */
 export const maxBuckets = 100_000

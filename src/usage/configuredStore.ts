@@ -28,14 +28,17 @@ export const makeConfiguredStore = Effect.gen(function*(): Effect.fn.Return<
   const path = yield* Path.Path
   const fs = yield* FileSystem.FileSystem
   const folder = yield* dataFolder
-  const keepDays = () => config.now().usage.keep_days
+  const days = {
+    keepDays: () => config.now().usage.keep_days,
+    sessionDays: () => config.now().usage.session_days
+  }
 
   const open = Effect.fnUntraced(function*({ enabled, file }: { readonly enabled: boolean; readonly file: string }) {
     if (!enabled) return yield* makeMemoryStore({ history: false })
     const name = file.trim()
-    if (path.isAbsolute(name)) return yield* makeSqliteStore({ file: name, keepDays })
-    if (folder !== undefined) return yield* makeSqliteStore({ file: path.join(folder, name), keepDays })
-    return yield* makeMemoryStore({ detail: noDataFolder, keepDays })
+    if (path.isAbsolute(name)) return yield* makeSqliteStore({ file: name, ...days })
+    if (folder !== undefined) return yield* makeSqliteStore({ file: path.join(folder, name), ...days })
+    return yield* makeMemoryStore({ detail: noDataFolder, ...days })
   }, Effect.provideService(FileSystem.FileSystem, fs))
 
   const scope = yield* Effect.scope

@@ -11,14 +11,16 @@ import {
   compactBatch,
   compactHourly,
   defaultKeepDays,
+  defaultSessionDays,
   dropCounts,
   hoursOf,
   logRemoved,
   makeRetention,
+  sessionsFrom,
   usageEntries
 } from "./retention.ts"
-import { inPieces, makeReport, matches, sortSliced, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
-import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
+import { asksSessions, inPieces, makeReport, matches, sortSliced, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
+import { detailOf, maxBuckets, mostSessions, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
 
 interface MemoryOptions extends UsageStoreOptions {
   /** False to count only what limits need. */
@@ -34,7 +36,8 @@ export function* orderedBuckets(
 ): Cooperative<ReadonlyArray<Bucket>> {
   const found: Array<Bucket> = []
   for (const batch of batches) {
-    yield* eachCooperatively([...batch.buckets.values()], (bucket) => {
+    const buckets = asksSessions(query) ? batch.sessions.buckets() : batch.buckets.values()
+    yield* eachCooperatively([...buckets], (bucket) => {
       if (matches(query, bucket)) found.push(bucket)
     })
   }
@@ -50,12 +53,14 @@ export function* reportOf(query: UsageQuery, ...batches: ReadonlyArray<Batch>): 
 export const makeMemoryStore = Effect.fnUntraced(function*(
   options: MemoryOptions = {}
 ): Effect.fn.Return<Required<UsageStoreShape>, never, Scope.Scope> {
-  const { history = true, keepDays = () => defaultKeepDays } = options
+  const { history = true, keepDays = () => defaultKeepDays, sessionDays = () => defaultSessionDays } = options
   const batch = new Batch()
   let dropped = 0
   const retention = makeRetention(keepDays, (now) => runCooperatively(hoursOf([batch], now)))
   const compact = Effect.gen(function*() {
     yield* runCooperatively(dropCounts(batch, yield* retention.now))
+    const first = yield* sessionsFrom(retention, sessionDays())
+    if (first !== undefined) yield* runCooperatively(batch.sessions.removeBefore(first))
     const cutoffs = yield* retention.cutoffs
     if (cutoffs === undefined) return
     yield* logRemoved(yield* runCooperatively(compactBatch(batch, cutoffs)), usageEntries, cutoffs.removedBefore)
@@ -68,6 +73,9 @@ export const makeMemoryStore = Effect.fnUntraced(function*(
       if (!history) return
       batch.addBucket(entry)
       if (batch.buckets.size > maxBuckets && batch.dropOldest()) dropped++
+      batch.sessions.add(entry)
+      // A session has at least one bucket, so this bounds the sessions too.
+      if (batch.sessions.size > Math.min(maxBuckets, mostSessions)) batch.sessions.takeOldest()
     },
     query: (query) => Effect.suspend(() => runCooperatively(reportOf(query, batch))),
     counters: (key, now) => Effect.sync(() => batch.counters(key, now)),

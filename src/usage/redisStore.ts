@@ -1,8 +1,8 @@
 /**
  * Usage in the store that nodes share: each node writes its buckets once a second, and reads cover all nodes.
  *
- * A bucket's name leaves its upstream and target out where they follow from its model. So it is the name that versions without several
- * upstreams read and write.
+ * A bucket's name leaves the app `none` out, and then its upstream and target where they follow from its model. So it is the name that
+ * versions without apps or without several upstreams read and write; they read the beginning of a longer name.
  *
  * A bucket's value is its sums, without trailing zeros of costs and later sums, and then its errors as `<code>=<count>`.
  *
@@ -18,26 +18,38 @@ import type { StoreShape } from "../cluster/store/Store.ts"
 import { isPersistent } from "../cluster/store/StoreShape.ts"
 import { runCooperatively } from "../config/clock/cooperative.ts"
 import type { Cooperative } from "../domain/stream/cooperative.ts"
-import { Batch, type Bucket, bucketId, countersAt, sumCounters } from "./Batch.ts"
+import { Batch, type Bucket, bucketId, countersAt, type SessionUsage, sumCounters } from "./Batch.ts"
 import { makeChangeHistory } from "./changes.ts"
 import { changesInRedis } from "./changesInRedis.ts"
 import { orderedBuckets } from "./memoryStore.ts"
-import { confirming, defaultKeepDays, logRemoved, makeRetention, usageEntries } from "./retention.ts"
-import { addErrors, addSums, dimensionsBy, laterNames, measureNames, onlyTarget, sumNames, zero } from "./UsageEntry.ts"
-import { inPieces, makeReport, matches, sortSliced, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
-import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
+import {
+  confirming,
+  defaultKeepDays,
+  defaultSessionDays,
+  logRemoved,
+  makeRetention,
+  sessionsFrom,
+  usageEntries
+} from "./retention.ts"
+import { addErrors, addSums, dimensionsBy, laterNames, measureNames, none, onlyTarget, sumNames, type Sums, zero } from "./UsageEntry.ts"
+import { asksSessions, inPieces, makeReport, matches, sortSliced, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
+import { detailOf, maxBuckets, mostSessionRows, mostSessions as defaultMostSessions, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
 import { dayLength, dayOf, hourLength } from "./windows.ts"
 
 /** Options of a store that nodes share. */
 interface SharedUsageOptions extends UsageStoreOptions {
   /** Whether a history is kept; read with each request. */
   readonly enabled?: (() => boolean) | undefined
+  /** Sessions in the store; those of `UsageStoreShape.ts` unless given. */
+  readonly mostSessions?: number | undefined
 }
 
 const prefix = "gw:{main}:usage:"
 const separator = "\u0000"
 /** Buckets that one call writes or reads. */
 const perCall = 500
+/** Sessions that are read at once. */
+const readsAtOnce = 16
 /** How long a key's use of its windows is kept after its last request: longer than any window. */
 const windowsKept = 400 * dayLength
 /** Milliseconds between two compactions, each of which one node does for all. */
@@ -48,14 +60,7 @@ const storeLost = "the shared store does not answer: its usage is missing here"
 
 /** Reads a bucket of the store. */
 const readBucket = (hour: number, names: string, value: string): Bucket => {
-  const [key = "", model = "", account = "", style = "", upstream, target = ""] = names.split(separator)
-  const sums = zero()
-  const words = value.split(" ")
-  words.forEach((word, i) => {
-    const equals = word.lastIndexOf("=")
-    if (equals !== -1) addErrors(sums, word.slice(0, equals), Number(word.slice(equals + 1)))
-    else if (i < sumNames.length) sums.values[i] = Number(word)
-  })
+  const [key = "", model = "", account = "", style = "", upstream, target = "", app = none] = names.split(separator)
   return {
     hour,
     key,
@@ -63,13 +68,48 @@ const readBucket = (hour: number, names: string, value: string): Bucket => {
     account,
     style,
     ...(upstream === undefined ? onlyTarget(model) : { upstream, target }),
-    sums
+    app,
+    session: "",
+    agent: "",
+    parent: "",
+    sums: readSums(value)
   }
 }
 
-const nameOf = ({ account, key, model, style, target, upstream }: Bucket): string => {
+/** Reads a bucket of a session in the store: its name is its hour, app, agent and parent. */
+const readSessionBucket = (key: string, session: string, names: string, value: string): Bucket => {
+  const [hour, app = none, agent = none, parent = none] = names.split(separator)
+  return {
+    hour: Number(hour),
+    key,
+    model: "",
+    account: "",
+    style: "",
+    upstream: "",
+    target: "",
+    app,
+    session,
+    agent,
+    parent,
+    sums: readSums(value)
+  }
+}
+
+const readSums = (value: string): Sums => {
+  const sums = zero()
+  const words = value.split(" ")
+  words.forEach((word, i) => {
+    const equals = word.lastIndexOf("=")
+    if (equals !== -1) addErrors(sums, word.slice(0, equals), Number(word.slice(equals + 1)))
+    else if (i < sumNames.length) sums.values[i] = Number(word)
+  })
+  return sums
+}
+
+const nameOf = ({ account, app, key, model, style, target, upstream }: Bucket): string => {
   const only = onlyTarget(model)
   const own = [key, model, account, style]
+  if (app !== none) return [...own, upstream, target, app].join(separator)
   return (target === only.target && upstream === only.upstream ? own : [...own, upstream, target]).join(separator)
 }
 
@@ -86,6 +126,20 @@ const textOf = (bucket: Bucket): readonly [number, string, ReadonlyArray<number>
   written(bucket.sums.values),
   Object.fromEntries(bucket.sums.errors ?? [])
 ]
+
+const sessionId = ({ key, session }: Pick<SessionUsage, "key" | "session">): string => key + separator + session
+
+/** The buckets of a session as `usage.lua` reads them: also the name that is used once the session has too many buckets. */
+const textsOf = (usage: SessionUsage): ReadonlyArray<ReadonlyArray<unknown>> =>
+  Array.from(usage.buckets.values(), ({ agent, app, hour, parent, sums }) => [
+    hour,
+    [hour, app, agent, parent].join(separator),
+    written(sums.values),
+    Object.fromEntries(sums.errors ?? []),
+    sessionId(usage),
+    usage.at,
+    [hour, app, none, none].join(separator)
+  ])
 
 /** Sums buckets by the row that they belong to: memory is bounded by the rows. */
 class Groups {
@@ -122,28 +176,36 @@ export const makeRedisStore = Effect.fnUntraced(function*(
   },
   options: SharedUsageOptions = {}
 ): Effect.fn.Return<Required<UsageStoreShape>, never, Scope.Scope> {
-  const { enabled = () => true, keepDays = () => defaultKeepDays } = options
+  const {
+    enabled = () => true,
+    keepDays = () => defaultKeepDays,
+    mostSessions = defaultMostSessions,
+    sessionDays = () => defaultSessionDays
+  } = options
   const writer = yield* Semaphore.make(1)
   const instance = randomBytes(6).toString("base64url")
   let batches = 0
   let dropped = 0
   const pending = new Batch()
   /** The list that is being written: sent unchanged, under its id, until the store acknowledges it. */
-  let writing: { readonly id: string; readonly buckets: ReadonlyArray<Bucket> } | undefined
+  let writing:
+    | { readonly id: string; readonly buckets: ReadonlyArray<Bucket>; readonly sessions: ReadonlyArray<SessionUsage> }
+    | undefined
   let fault: string | undefined
 
   const next = () => {
     const buckets = Array.from(pending.buckets).slice(0, perCall)
     for (const [id] of buckets) pending.buckets.delete(id)
-    return { id: `${instance}${++batches}`, buckets: buckets.map(([, bucket]) => bucket) }
+    return { id: `${instance}${++batches}`, buckets: buckets.map(([, bucket]) => bucket), sessions: pending.sessions.take(perCall) }
   }
 
   /** Writes all buckets; whether that succeeded. */
   const flush: Effect.Effect<boolean> = Effect.gen(function*() {
-    while (writing !== undefined || pending.buckets.size > 0) {
+    while (writing !== undefined || pending.buckets.size > 0 || pending.sessions.size > 0) {
       writing ??= next()
-      const { buckets, id } = writing
-      yield* store.run("usage", "add", id, JSON.stringify(buckets.map(textOf)))
+      const { buckets, id, sessions } = writing
+      const texts = JSON.stringify([...buckets.map(textOf), ...sessions.flatMap(textsOf)])
+      yield* store.run("usage", "add", id, texts, String(mostSessions), String(mostSessionRows))
       writing = undefined
     }
     fault = undefined
@@ -166,21 +228,40 @@ export const makeRedisStore = Effect.fnUntraced(function*(
       (reply) => listed(reply).map(Number)
     )
 
-  /** Reads the buckets of an hour; a scan may return one twice. */
-  const readHour = Effect.fnUntraced(function*(hour: number, groups: Groups) {
+  /** Reads the buckets of a hash; a scan may return one twice. */
+  const readHash = Effect.fnUntraced(function*(hash: string, groups: Groups, read: (names: string, value: string) => Bucket) {
     const seen = new Set<string>()
     let cursor = "0"
     do {
-      const reply: unknown = yield* store.send("HSCAN", `${prefix}h:${hour}`, cursor, "COUNT", String(perCall))
+      const reply: unknown = yield* store.send("HSCAN", `${prefix}${hash}`, cursor, "COUNT", String(perCall))
       const [following, fields] = Array.isArray(reply) ? reply : ["0", []]
       const texts = listed(fields)
       for (let i = 0; i + 1 < texts.length; i += 2) {
         if (seen.has(texts[i]!)) continue
         seen.add(texts[i]!)
-        groups.add(readBucket(hour, texts[i]!, texts[i + 1]!))
+        groups.add(read(texts[i]!, texts[i + 1]!))
       }
       cursor = String(following)
     } while (cursor !== "0")
+  })
+
+  const readHistory = ({ from, to }: UsageQuery, groups: Groups) =>
+    Effect.flatMap(hoursFrom(from, to), (hours) =>
+      Effect.forEach(
+        hours,
+        (hour) => readHash(`h:${hour}`, groups, (names, value) => readBucket(hour, names, value)),
+        { discard: true }
+      ))
+
+  /** Reads the sessions that were used since the query's beginning, of its keys alone. */
+  const readSessions = Effect.fnUntraced(function*({ from, only }: UsageQuery, groups: Groups) {
+    const members = listed(yield* store.send("ZRANGEBYSCORE", `${prefix}sessions`, String(from), "+inf"))
+    yield* Effect.forEach(members, (member) => {
+      const [key = "", session = ""] = member.split(separator)
+      return only.key?.has(key) === false || only.session?.has(session) === false
+        ? Effect.void
+        : readHash(`s:${member}`, groups, (names, value) => readSessionBucket(key, session, names, value))
+    }, { concurrency: readsAtOnce, discard: true })
   })
 
   /** The buckets that are not written. */
@@ -190,15 +271,18 @@ export const makeRedisStore = Effect.fnUntraced(function*(
       for (const bucket of writing?.buckets ?? []) {
         unwritten.buckets.set(bucketId(bucket.hour, bucket), bucket)
       }
-      return runCooperatively(orderedBuckets(query, unwritten, pending))
+      const sessions = asksSessions(query)
+        ? (writing?.sessions ?? []).flatMap(({ buckets }) => [...buckets.values()])
+        : []
+      return Effect.map(
+        runCooperatively(orderedBuckets(query, unwritten, pending)),
+        (buckets) => [...sessions, ...buckets]
+      )
     })
 
   const query = Effect.fnUntraced(function*(asked: UsageQuery) {
     const groups = new Groups(asked)
-    const read = Effect.flatMap(
-      hoursFrom(asked.from, asked.to),
-      (hours) => Effect.forEach(hours, (hour) => readHour(hour, groups), { discard: true })
-    )
+    const read = asksSessions(asked) ? readSessions(asked, groups) : readHistory(asked, groups)
     yield* flush.pipe(
       // After a failed write the same buckets may be in the store too: they are counted from here alone.
       Effect.flatMap((isWritten) => isWritten ? read : Effect.void),
@@ -229,6 +313,8 @@ export const makeRedisStore = Effect.fnUntraced(function*(
 
   /** Merges old hours into days, and removes old days and the limits of keys that are no longer used. */
   const compact = Effect.gen(function*() {
+    const first = yield* sessionsFrom(retention, sessionDays())
+    while (first !== undefined && (yield* store.run("usage", "age", String(first)))[1] !== "0") continue
     const cutoffs = yield* retention.cutoffs
     if (cutoffs === undefined) return
     const { daysBefore, removedBefore } = cutoffs
@@ -268,6 +354,8 @@ export const makeRedisStore = Effect.fnUntraced(function*(
       if (!enabled()) return
       pending.addBucket(entry)
       if (pending.buckets.size > maxBuckets && pending.dropOldest()) dropped++
+      pending.sessions.add(entry)
+      if (pending.sessions.size > maxBuckets) dropped += pending.sessions.takeOldest()?.buckets.size ?? 0
     },
     query: (asked) =>
       Effect.suspend(() => enabled() ? query(asked) : Effect.succeed({ rows: [], totals: zero(), truncated: false })),

@@ -15,6 +15,9 @@ import { dayLength, dayOf } from "./windows.ts"
 /** Days that a history is kept by default. */
 export const defaultKeepDays = 400
 
+/** Days that the usage of sessions is kept by default. */
+export const defaultSessionDays = 30
+
 /** Days after which hours are merged into days. */
 const hourlyDays = 90
 
@@ -108,6 +111,11 @@ export const makeRetention = <E>(
     })
   }
 }
+
+/** The first hour of sessions that is kept; `undefined` while the time is not confirmed. */
+export const sessionsFrom = <E>({ isConfirmed, now }: Pick<Retention<E>, "isConfirmed" | "now">, days: number) =>
+  Effect.flatMap(isConfirmed, (confirmed) =>
+    confirmed ? Effect.map(now, (time) => dayOf(time - days * dayLength)) : Effect.undefined)
 
 /** Logs how many entries of a history were removed, if there were any. */
 export const logRemoved = (count: number, [one, more]: readonly [one: string, more: string], before: number) =>

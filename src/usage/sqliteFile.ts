@@ -22,23 +22,24 @@ import { confirming, firstKept, type HistoryHours, type RetentionCutoffs } from 
 import {
   addErrors,
   costNames,
-  dimensionNames,
+  type DimensionName,
   dimensionsBy,
+  historyNames,
   laterNames,
   measureNames,
   none,
+  sessionNames,
   sumNames,
   type Sums,
   zero
 } from "./UsageEntry.ts"
-import type { Piece, UsageQuery } from "./UsageQuery.ts"
+import { asksSessions, type Piece, type UsageQuery } from "./UsageQuery.ts"
+import { mostSessionRows } from "./UsageStoreShape.ts"
 import { dayLength, dayOf } from "./windows.ts"
 
 /** Rises with every change of the tables. */
-const layoutVersion = 4
+const layoutVersion = 5
 
-const dimensions = dimensionNames.join(", ")
-const place = `hour, ${dimensions}`
 const marks = (count: number): string => Array.from({ length: count }, () => "?").join(", ")
 const added = (names: ReadonlyArray<string>, table: string): string =>
   names.map((name) => `"${name}" = ${table}."${name}" + excluded."${name}"`).join(", ")
@@ -50,26 +51,59 @@ const costColumns = (names: ReadonlyArray<string>) => names.map((name) => `${nam
 /** The cost columns of `key_counts`. */
 const countCosts = ["cost_units", "cost_nanos"]
 
-const placeColumns = ["hour INTEGER NOT NULL", ...dimensionNames.map((name) => `${name} TEXT NOT NULL`)].join(", ")
-const placeLength = 1 + dimensionNames.length
-const placeMarks = marks(placeLength)
+/** A table of buckets, and the one of their errors. */
+interface BucketTable {
+  readonly sums: string
+  readonly errors: string
+  readonly dimensions: ReadonlyArray<DimensionName>
+  /** The columns of a bucket's position. */
+  readonly place: string
+  readonly placeLength: number
+  readonly placeMarks: string
+}
 
-const history = `
-  CREATE TABLE usage (
-    ${placeColumns},
-    ${measureNames.map((name) => `"${name}" INTEGER NOT NULL`).join(", ")},
-    ${costColumns(moreNames).join(", ")},
-    PRIMARY KEY (${place})
-  ) WITHOUT ROWID, STRICT;
-  CREATE TABLE usage_errors (
-    ${placeColumns},
-    code TEXT NOT NULL, count INTEGER NOT NULL,
-    PRIMARY KEY (${place}, code)
-  ) WITHOUT ROWID, STRICT;
+const bucketTable = (sums: string, errors: string, dimensions: ReadonlyArray<DimensionName>): BucketTable => ({
+  sums,
+  errors,
+  dimensions,
+  place: ["hour", ...dimensions].join(", "),
+  placeLength: 1 + dimensions.length,
+  placeMarks: marks(1 + dimensions.length)
+})
+
+const history = bucketTable("usage", "usage_errors", historyNames)
+const sessions = bucketTable("session_usage", "session_errors", sessionNames)
+
+const made = ({ dimensions, errors, place, sums }: BucketTable): string => {
+  const columns = ["hour INTEGER NOT NULL", ...dimensions.map((name) => `${name} TEXT NOT NULL`)].join(", ")
+  return `
+    CREATE TABLE ${sums} (
+      ${columns},
+      ${measureNames.map((name) => `"${name}" INTEGER NOT NULL`).join(", ")},
+      ${costColumns(moreNames).join(", ")},
+      PRIMARY KEY (${place})
+    ) WITHOUT ROWID, STRICT;
+    CREATE TABLE ${errors} (
+      ${columns},
+      code TEXT NOT NULL, count INTEGER NOT NULL,
+      PRIMARY KEY (${place}, code)
+    ) WITHOUT ROWID, STRICT;
+  `
+}
+
+/** The usage of sessions, and when each was used last. */
+const sessionLayout = `
+  ${made(sessions)}
+  CREATE INDEX session_usage_of ON session_usage (key, session);
+  CREATE INDEX session_errors_of ON session_errors (key, session);
+  CREATE TABLE sessions (key TEXT NOT NULL, session TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (key, session))
+    WITHOUT ROWID, STRICT;
+  CREATE INDEX sessions_at ON sessions (at);
 `
 
 const layout = `
-  ${history}
+  ${made(history)}
+  ${sessionLayout}
   CREATE TABLE key_counts (
     unit TEXT NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
     ${costColumns(countCosts).join(", ")},
@@ -79,42 +113,43 @@ const layout = `
   PRAGMA user_version = ${layoutVersion};
 `
 
-const placeOfOne = "hour, key, model, account, style"
 /** The upstream of histories from before there were others. */
 const former = upstreamNamed(undefined)
-const targetOfOne = `'${former}', CASE model WHEN '${none}' THEN '${none}' ELSE '${former}/' || model END`
-const moved = (table: string, columns: string): string => `
-  INSERT INTO ${table} (${placeOfOne}, upstream, target, ${columns})
-    SELECT ${placeOfOne}, ${targetOfOne}, ${columns} FROM ${table}_of_one;
-  DROP TABLE ${table}_of_one;
-`
 
 const withCosts = (table: string, names: ReadonlyArray<string>): string =>
   costColumns(names).map((column) => `ALTER TABLE ${table} ADD COLUMN ${column};`).join("\n")
 
-/** Changes the tables of layout 3, which had neither written tokens nor wasted costs. */
-const fromLayout3 = `
-  ${withCosts("usage", laterNames)}
-  PRAGMA user_version = ${layoutVersion};
-`
-
-/** Changes the tables of layout 2, which had no costs. */
-const fromLayout2 = `
-  ${withCosts("usage", moreNames)}
-  ${withCosts("key_counts", countCosts)}
-  PRAGMA user_version = ${layoutVersion};
-`
-
-/** Changes the tables of layout 1, which knew one upstream and no costs. */
-const fromLayout1 = `
-  ALTER TABLE usage RENAME TO usage_of_one;
-  ALTER TABLE usage_errors RENAME TO usage_errors_of_one;
-  ${history}
-  ${moved("usage", measureNames.map((name) => `"${name}"`).join(", "))}
-  ${moved("usage_errors", "code, count")}
-  ${withCosts("key_counts", countCosts)}
-  PRAGMA user_version = ${layoutVersion};
-`
+/**
+ * Changes the tables of a former layout: 1 knew one upstream, 2 had no costs, 3 had neither written tokens nor wasted costs, and 4 had
+ * neither apps nor sessions.
+ */
+const fromLayout = (version: number): string => {
+  const values = historyNames.map((name) =>
+    name === "app"
+      ? `'${none}'`
+      : version > 1 || (name !== "upstream" && name !== "target")
+      ? name
+      : name === "upstream"
+      ? `'${former}'`
+      : `CASE model WHEN '${none}' THEN '${none}' ELSE '${former}/' || model END`
+  )
+  const names = [...measureNames, ...(version > 2 ? costNames : []), ...(version > 3 ? laterNames : [])]
+  const moved = (table: string, columns: string): string => `
+    INSERT INTO ${table} (${history.place}, ${columns})
+      SELECT hour, ${values.join(", ")}, ${columns} FROM ${table}_before;
+    DROP TABLE ${table}_before;
+  `
+  return `
+    ALTER TABLE usage RENAME TO usage_before;
+    ALTER TABLE usage_errors RENAME TO usage_errors_before;
+    ${made(history)}
+    ${moved("usage", names.map((name) => `"${name}"`).join(", "))}
+    ${moved("usage_errors", "code, count")}
+    ${version > 2 ? "" : withCosts("key_counts", countCosts)}
+    ${sessionLayout}
+    PRAGMA user_version = ${layoutVersion};
+  `
+}
 
 /** The file is a database of a newer gateway or of another program, and is left as it is. */
 export class ForeignDatabase extends Error {}
@@ -154,12 +189,14 @@ export const prepareDatabase = (db: DatabaseSync): void => {
     inTransaction(db, () => {
       // Another process may have been first.
       const current = versionOf(db)
-      if (current < layoutVersion) db.exec([layout, fromLayout1, fromLayout2, fromLayout3][current]!)
+      if (current < layoutVersion) db.exec(current === 0 ? layout : fromLayout(current))
     })
   }
   // No statement waits for a lock while requests are served.
   db.exec("PRAGMA busy_timeout = 0")
-  db.prepare(`SELECT ${place}, ${quoted.join(", ")} FROM usage LIMIT 1`).get()
+  for (const { place, sums } of [history, sessions]) {
+    db.prepare(`SELECT ${place}, ${quoted.join(", ")} FROM ${sums} LIMIT 1`).get()
+  }
 }
 
 /** Writing a bucket costs about as much as handling this many characters. */
@@ -169,27 +206,37 @@ const bucketsInSlice = (256 * 1024) / bucketWeight
 
 const full = { items: bucketsInSlice, chars: bucketsInSlice * bucketWeight }
 
-/** Writes a batch in one transaction, all or nothing. Throws SQLite's errors. */
-export const writeBatch = (db: DatabaseSync, batch: Batch): Cooperative<void> =>
-  slicedTransaction(db, writeRows(db, batch))
+/**
+ * Writes a batch in one transaction, all or nothing, and removes the sessions beyond the number that is kept. Throws SQLite's errors.
+ */
+export const writeBatch = (db: DatabaseSync, batch: Batch, mostSessions: number): Cooperative<void> =>
+  slicedTransaction(db, writeRows(db, batch, mostSessions))
 
-function* writeRows(db: DatabaseSync, batch: Batch): Cooperative<void> {
-  let done = 0
+/** Returns what adds a bucket to its table. */
+const bucketWriter = (db: DatabaseSync, { dimensions, errors, place, placeLength, sums }: BucketTable) => {
   const upsert = db.prepare(
-    `INSERT INTO usage (${place}, ${quoted.join(", ")}) VALUES (${marks(placeLength + sumNames.length)})
-     ON CONFLICT DO UPDATE SET ${added(sumNames, "usage")}`
+    `INSERT INTO ${sums} (${place}, ${quoted.join(", ")}) VALUES (${marks(placeLength + sumNames.length)})
+     ON CONFLICT DO UPDATE SET ${added(sumNames, sums)}`
   )
   const upsertError = db.prepare(
-    `INSERT INTO usage_errors (${place}, code, count) VALUES (${marks(placeLength + 2)})
-     ON CONFLICT DO UPDATE SET ${added(["count"], "usage_errors")}`
+    `INSERT INTO ${errors} (${place}, code, count) VALUES (${marks(placeLength + 2)})
+     ON CONFLICT DO UPDATE SET ${added(["count"], errors)}`
   )
+  return (bucket: Bucket): void => {
+    const at = [bucket.hour, ...dimensions.map((name) => bucket[name])]
+    upsert.run(...at, ...bucket.sums.values)
+    bucket.sums.errors?.forEach((count, code) => upsertError.run(...at, code, count))
+  }
+}
+
+function* writeRows(db: DatabaseSync, batch: Batch, mostSessions: number): Cooperative<void> {
+  let done = 0
+  const write = bucketWriter(db, history)
   for (const bucket of batch.buckets.values()) {
-    const { hour, sums } = bucket
-    const at = [hour, ...dimensionNames.map((name) => bucket[name])]
-    upsert.run(...at, ...sums.values)
-    sums.errors?.forEach((count, code) => upsertError.run(...at, code, count))
+    write(bucket)
     if (++done % bucketsInSlice === 0) yield full
   }
+  if (batch.sessions.size > 0) yield* writeSessions(db, batch, mostSessions)
   const upsertCount = db.prepare(
     `INSERT INTO key_counts (unit, start, key, requests, tokens, ${countCosts.join(", ")}) VALUES (${marks(7)})
      ON CONFLICT DO UPDATE SET ${added(["requests", "tokens", ...countCosts], "key_counts")}`
@@ -203,6 +250,38 @@ function* writeRows(db: DatabaseSync, batch: Batch): Cooperative<void> {
   )
   for (const [key, at] of batch.lastUsed) {
     upsertUse.run(key, at)
+    if (++done % bucketsInSlice === 0) yield full
+  }
+}
+
+function* writeSessions(db: DatabaseSync, batch: Batch, mostSessions: number): Cooperative<void> {
+  let done = 0
+  const write = bucketWriter(db, sessions)
+  const upsertUse = db.prepare(
+    `INSERT INTO sessions (key, session, at) VALUES (?, ?, ?)
+     ON CONFLICT DO UPDATE SET at = max(sessions.at, excluded.at)`
+  )
+  const rowsOf = db.prepare(
+    `SELECT count(*) AS rows FROM (SELECT 1 FROM session_usage WHERE key = ? AND session = ? LIMIT ${mostSessionRows})`
+  )
+  const known = db.prepare(`SELECT 1 FROM session_usage WHERE (${sessions.place}) = (${sessions.placeMarks})`)
+  for (const { at, buckets, key, session } of batch.sessions.sessions) {
+    upsertUse.run(key, session, at)
+    let rows = Number(rowsOf.get(key, session)?.["rows"])
+    for (const bucket of buckets.values()) {
+      const isNew = known.get(bucket.hour, ...sessionNames.map((name) => bucket[name])) === undefined
+      write(isNew && rows >= mostSessionRows ? { ...bucket, agent: none, parent: none } : bucket)
+      if (isNew) rows++
+      if (++done % bucketsInSlice === 0) yield full
+    }
+  }
+  const surplus = Number(db.prepare("SELECT count(*) AS sessions FROM sessions").get()?.["sessions"]) - mostSessions
+  if (surplus <= 0) return
+  const oldest = db.prepare("SELECT key, session FROM sessions ORDER BY at LIMIT ?")
+  const removals = ["session_usage", "session_errors", "sessions"]
+    .map((table) => db.prepare(`DELETE FROM ${table} WHERE key = ? AND session = ?`))
+  for (const { key, session } of oldest.all(surplus)) {
+    for (const removal of removals) removal.run(key!, session!)
     if (++done % bucketsInSlice === 0) yield full
   }
 }
@@ -235,7 +314,7 @@ export const readCounters = (db: DatabaseSync, key: string, now: number): KeyCou
 type Place = readonly [hour: number, ...names: ReadonlyArray<string>]
 
 /** The position before all buckets of an hour. */
-const beginningOf = (hour: number): Place => [hour, ...dimensionNames.map(() => "")]
+const beginningOf = (hour: number, { dimensions }: BucketTable): Place => [hour, ...dimensions.map(() => "")]
 
 type Row = ReadonlyArray<SQLOutputValue>
 
@@ -243,15 +322,17 @@ type Row = ReadonlyArray<SQLOutputValue>
 const columnsOf = (row: { readonly [column: string]: SQLOutputValue }): Row => Object.values(row)
 
 /** The position of a row that begins with one. */
-const placeOf = ([hour, ...rest]: Row): Place => [Number(hour), ...rest.slice(0, dimensionNames.length).map(String)]
+const placeOf = ([hour, ...rest]: Row, { dimensions }: BucketTable): Place => [
+  Number(hour),
+  ...rest.slice(0, dimensions.length).map(String)
+]
 
-const placeAfter = `(${place}) > (${placeMarks})`
-const placeUpTo = `(${place}) <= (${placeMarks})`
+const placeAfter = ({ place, placeMarks }: BucketTable): string => `(${place}) > (${placeMarks})`
 
 /** Buckets of the file that are summed between two yields. */
 const bucketsInPiece = 1000
 
-const sumsOf = (row: Row): Sums => {
+const sumsOf = (row: Row, { placeLength }: BucketTable): Sums => {
   const sums = zero()
   for (let i = 0; i < sumNames.length; i++) sums.values[i] = Number(row[placeLength + i])
   return sums
@@ -277,38 +358,40 @@ const summed = (name: string): string => {
  */
 export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piece> {
   const { by, from, only, to } = query
+  const table = asksSessions(query) ? sessions : history
+  const { dimensions, place, placeLength, placeMarks } = table
   const time = by.includes("hour") ? "hour" : by.includes("day") ? `hour - hour % ${dayLength}` : "0"
-  const columns = [time, ...dimensionNames.map((name) => by.includes(name) ? name : "''")]
-  const filters = dimensionNames.filter((name) => only[name] !== undefined)
+  const columns = [time, ...dimensions.map((name) => by.includes(name) ? name : "''")]
+  const filters = dimensions.filter((name) => only[name] !== undefined)
   const wanted = filters.map((name) => ` AND ${name} IN (SELECT value FROM json_each(?))`).join("")
   const values = filters.map((name) => JSON.stringify([...only[name]!]))
   // A bound of the hour beside these would become the planner's index key, and each piece would read from the beginning.
-  const range = `${placeAfter} AND ${placeUpTo}${wanted}`
+  const range = `${placeAfter(table)} AND (${place}) <= (${placeMarks})${wanted}`
   const grouped = `GROUP BY ${columns.map((_, i) => i + 1).join(", ")}`
   const ending = db.prepare(
-    `SELECT ${place} FROM usage WHERE ${placeAfter} AND hour < ? ORDER BY ${place} LIMIT 1 OFFSET ${bucketsInPiece - 1}`
+    `SELECT ${place} FROM ${table.sums} WHERE ${placeAfter(table)} AND hour < ? ORDER BY ${place} LIMIT 1 OFFSET ${bucketsInPiece - 1}`
   )
   const sums = db.prepare(
-    `SELECT ${columns.join(", ")}, ${sumNames.map(summed).join(", ")} FROM usage WHERE ${range} ${grouped} ORDER BY 1`
+    `SELECT ${columns.join(", ")}, ${sumNames.map(summed).join(", ")} FROM ${table.sums} WHERE ${range} ${grouped} ORDER BY 1`
   )
   const errors = db.prepare(
-    `SELECT ${columns.join(", ")}, code, sum(count) FROM usage_errors WHERE ${range} ${grouped}, code`
+    `SELECT ${columns.join(", ")}, code, sum(count) FROM ${table.errors} WHERE ${range} ${grouped}, code`
   )
   for (const statement of [ending, sums, errors]) statement.setReturnArrays(true)
-  let after = beginningOf(from)
+  let after = beginningOf(from, table)
   for (;;) {
     const last = ending.get(...after, to)
-    const found = last === undefined ? undefined : placeOf(columnsOf(last))
-    const upTo = found ?? beginningOf(to)
+    const found = last === undefined ? undefined : placeOf(columnsOf(last), table)
+    const upTo = found ?? beginningOf(to, table)
     const buckets = new Map<string, Bucket>()
     for (const row of sums.all(...after, ...upTo, ...values).map(columnsOf)) {
-      const at = placeOf(row)
+      const at = placeOf(row, table)
       const [hour, ...names] = at
-      const dimensions = dimensionsBy((_, i) => names[i]!)
-      buckets.set(at.join("\u0000"), { hour, ...dimensions, sums: sumsOf(row) })
+      const named = dimensionsBy((name) => names[dimensions.indexOf(name)] ?? "")
+      buckets.set(at.join("\u0000"), { hour, ...named, sums: sumsOf(row, table) })
     }
     for (const row of errors.all(...after, ...upTo, ...values).map(columnsOf)) {
-      const bucket = buckets.get(placeOf(row).join("\u0000"))
+      const bucket = buckets.get(placeOf(row, table).join("\u0000"))
       if (bucket !== undefined) addErrors(bucket.sums, String(row[placeLength]), Number(row[placeLength + 1]))
     }
     yield { buckets: [...buckets.values()], looked: bucketsInPiece }
@@ -371,10 +454,18 @@ export function* dropDatabaseCounts(db: DatabaseSync, now: number): Cooperative<
   }
 }
 
+/** Removes the hours of sessions before a time, and the sessions that were not used since, in steps. */
+export function* dropDatabaseSessions(db: DatabaseSync, first: number): Cooperative<void> {
+  yield* removeRows(db, "session_usage", sessions.place, "hour < ?", first)
+  yield* removeRows(db, "session_errors", `${sessions.place}, code`, "hour < ?", first)
+  yield* removeRows(db, "sessions", "key, session", "at < ?", first)
+}
+
 /** Merges the hours from `since` on into their days, in steps. */
 function* rollUp(db: DatabaseSync, since: number, before: number): Cooperative<void> {
+  const { place, placeMarks } = history
   const next = db.prepare(
-    `SELECT ${place} FROM usage WHERE ${placeAfter} AND hour < ? ORDER BY ${place} LIMIT ${rowsInStep}`
+    `SELECT ${place} FROM usage WHERE ${placeAfter(history)} AND hour < ? ORDER BY ${place} LIMIT ${rowsInStep}`
   )
   next.setReturnArrays(true)
   const move = (table: string, columns: ReadonlyArray<string>, keys: string) => [
@@ -387,9 +478,9 @@ function* rollUp(db: DatabaseSync, since: number, before: number): Cooperative<v
     db.prepare(`DELETE FROM ${table} WHERE (${place}) = (${placeMarks})`)
   ]
   const statements = [...move("usage", quoted, place), ...move("usage_errors", ["count"], `${place}, code`)]
-  let after = beginningOf(since)
+  let after = beginningOf(since, history)
   for (;;) {
-    const rows = next.all(...after, before).map((row) => placeOf(columnsOf(row)))
+    const rows = next.all(...after, before).map((row) => placeOf(columnsOf(row), history))
     const hours = rows.filter(([hour]) => hour !== dayOf(hour))
     // Rows that another process has merged meanwhile no longer match the statements.
     if (hours.length > 0) {
@@ -411,7 +502,7 @@ export function* compactDatabase(
   since: number,
   onRemoved: (entries: number) => void
 ): Cooperative<void> {
-  yield* removeRows(db, "usage", place, "hour < ?", removedBefore, onRemoved)
-  yield* removeRows(db, "usage_errors", `${place}, code`, "hour < ?", removedBefore)
+  yield* removeRows(db, "usage", history.place, "hour < ?", removedBefore, onRemoved)
+  yield* removeRows(db, "usage_errors", `${history.place}, code`, "hour < ?", removedBefore)
   yield* rollUp(db, since, daysBefore)
 }

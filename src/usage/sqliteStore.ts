@@ -20,21 +20,39 @@ import {
   compactBatch,
   compactHourly,
   defaultKeepDays,
+  defaultSessionDays,
   dropCounts,
   hoursOf,
   logRemoved,
   makeRetention,
+  sessionsFrom,
   usageEntries
 } from "./retention.ts"
-import { compactDatabase, dropDatabaseCounts, readCounters, readHours, readPieces, writeBatch } from "./sqliteFile.ts"
+import {
+  compactDatabase,
+  dropDatabaseCounts,
+  dropDatabaseSessions,
+  readCounters,
+  readHours,
+  readPieces,
+  writeBatch
+} from "./sqliteFile.ts"
 import { inPieces, makeReport, type Piece, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
-import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
+import {
+  detailOf,
+  maxBuckets,
+  mostSessions as defaultMostSessions,
+  type UsageStoreOptions,
+  type UsageStoreShape
+} from "./UsageStoreShape.ts"
 
 /** Options of a store in a file. */
 export interface SqliteOptions extends UsageStoreOptions {
   readonly file: string
   /** Buckets held in memory; `maxBuckets` unless given. */
   readonly most?: number | undefined
+  /** Sessions in the file; those of `UsageStoreShape.ts` unless given. */
+  readonly mostSessions?: number | undefined
   /** Makes the connections, for tests. */
   readonly connect?: Connect | undefined
 }
@@ -82,7 +100,14 @@ function* merged(
 export const makeSqliteStore = Effect.fnUntraced(function*(
   options: SqliteOptions
 ): Effect.fn.Return<Required<UsageStoreShape>, never, FileSystem.FileSystem | Scope.Scope> {
-  const { connect, file, keepDays = () => defaultKeepDays, most = maxBuckets } = options
+  const {
+    connect,
+    file,
+    keepDays = () => defaultKeepDays,
+    most = maxBuckets,
+    mostSessions = defaultMostSessions,
+    sessionDays = () => defaultSessionDays
+  } = options
   const fs = yield* FileSystem.FileSystem
   const open = Effect.provideService(openSqlite(file, connect), FileSystem.FileSystem, fs)
   let connections: SqliteConnections | undefined
@@ -148,7 +173,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       )
 
   function* write(db: DatabaseSync, batch: Batch): Cooperative<void> {
-    yield* writeBatch(db, batch)
+    yield* writeBatch(db, batch, mostSessions)
     // In the same step as the commit: a read in between would count the batch twice.
     writing = undefined
   }
@@ -208,6 +233,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     yield* Effect.gen(function*() {
       const now = yield* retention.now
       const cutoffs = yield* retention.cutoffs
+      const first = yield* sessionsFrom(retention, sessionDays())
       // Unwritten batches of a file that cannot be written grow old too.
       before = cutoffs?.removedBefore ?? 0
       yield* writer.withPermit(Effect.forEach(unwritten(), (batch) =>
@@ -215,6 +241,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
           runCooperatively(dropCounts(batch, now)),
           cutoffs === undefined ? Effect.void : Effect.map(runCooperatively(compactBatch(batch, cutoffs)), countRemoved)
         )))
+      if (first !== undefined) yield* inSteps((db) => dropDatabaseSessions(db, first))
       yield* inSteps((db) => dropDatabaseCounts(db, now))
       if (cutoffs === undefined) return
       if (yield* inSteps((db) => compactDatabase(db, cutoffs, compactedTo, countRemoved))) {
@@ -308,6 +335,10 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     add: (entry) => {
       pending.addCounts(entry)
       pending.addBucket(entry)
+      pending.sessions.add(entry)
+      const heldSessions = pending.sessions.size + (writing?.sessions.size ?? 0)
+      // A batch that is being written stays as it is: its session has the oldest use, but may be in the file already.
+      if (heldSessions > most) dropped += pending.sessions.takeOldest()?.buckets.size ?? 0
       const held = pending.buckets.size + (writing?.buckets.size ?? 0)
       if (held > most && (writing?.dropOldest() === true || pending.dropOldest())) dropped++
     },

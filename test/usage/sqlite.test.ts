@@ -11,7 +11,8 @@ import { sliceItems, type SliceSize } from "../../src/domain/stream/cooperative.
 import { Batch } from "../../src/usage/Batch.ts"
 import { openSqlite } from "../../src/usage/openSqlite.ts"
 import { writeBatch } from "../../src/usage/sqliteFile.ts"
-import { addEntry, dimensionNames, dimensionsOf, zero } from "../../src/usage/UsageEntry.ts"
+import { mostSessions } from "../../src/usage/UsageStoreShape.ts"
+import { addEntry, costNames, dimensionsOf, historyNames, laterNames, zero } from "../../src/usage/UsageEntry.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
 import { dayLength, dayOf, hourLength, hourOf } from "../../src/usage/windows.ts"
 import {
@@ -176,7 +177,8 @@ describe("usage in a file", () => {
   /** The columns of costs that former versions had. */
   const formerCosts = [
     ["a version without costs: its requests have no price", 2, []],
-    ["a version without wasted costs", 3, ["priced_requests", "cost_units", "cost_nanos"]]
+    ["a version without wasted costs", 3, costNames],
+    ["a version without apps and sessions", 4, [...costNames, ...laterNames]]
   ] as const
 
   it.effect.each(formerCosts)("takes over a file of %s", ([, version, columns]) =>
@@ -185,8 +187,9 @@ describe("usage in a file", () => {
       const fs = yield* FileSystem.FileSystem
       const file = yield* usageFile
       yield* fs.makeDirectory(dirname(file))
-      const names = ["hour", ...dimensionNames].join(", ")
-      const place = ["hour INTEGER NOT NULL", ...dimensionNames.map((name) => `${name} TEXT NOT NULL`)].join(", ")
+      const former = historyNames.filter((name) => name !== "app")
+      const names = ["hour", ...former].join(", ")
+      const place = ["hour INTEGER NOT NULL", ...former.map((name) => `${name} TEXT NOT NULL`)].join(", ")
       const old = new DatabaseSync(file)
       old.exec(`
         CREATE TABLE usage (${place}, ${
@@ -197,7 +200,7 @@ describe("usage in a file", () => {
           WITHOUT ROWID, STRICT;
         CREATE TABLE key_counts (unit TEXT NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL,
           requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
-          ${columns.slice(1).map((name) => `${name} INTEGER NOT NULL DEFAULT 0,`).join(" ")}
+          ${columns.slice(1, 3).map((name) => `${name} INTEGER NOT NULL DEFAULT 0,`).join(" ")}
           PRIMARY KEY (unit, start, key)) WITHOUT ROWID, STRICT;
         CREATE TABLE key_last_used (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID, STRICT;
         PRAGMA user_version = ${version};
@@ -423,7 +426,7 @@ describe("usage in a file", () => {
         INSERT INTO usage SELECT ${first} + (i / ${rows / hours}) * ${hourLength}, 'key ' || (i % 50), 'model',
           'account ' || (i % ${
         rows / hours
-      }), 'chat', 'default', 'default/model', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
+      }), 'chat', 'default', 'default/model', 'none', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
           0, 0, 0, 0, 0, 0 FROM n
       `)
       close()
@@ -450,12 +453,12 @@ describe("usage in a file", () => {
       writer.exec(`
         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
         INSERT INTO usage SELECT ${dayOf(start - 200 * dayLength)} + (i / 50) * ${hourLength}, 'key', 'model',
-          'account ' || (i % 50), 'chat', 'default', 'default/model', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
+          'account ' || (i % 50), 'chat', 'default', 'default/model', 'none', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
           0, 0, 0, 0, 0, 0 FROM n
       `)
       const recent = new Batch()
       for (const days of [1, 2, 3]) recent.addBucket(entry({ at: start - days * dayLength }))
-      for (const _ of writeBatch(writer, recent)) continue
+      for (const _ of writeBatch(writer, recent, mostSessions)) continue
       const count = (where: string) =>
         Number(reader.prepare(`SELECT count(*) AS n FROM usage WHERE ${where}`).get()?.["n"])
       const hours = `hour < ${start - 90 * dayLength} AND hour % ${dayLength} <> 0`
@@ -478,7 +481,7 @@ describe("usage in a file", () => {
       const connections = yield* openSqlite(file)
       const batch = new Batch()
       for (let i = 0; i < 5000; i++) batch.addBucket(entry({ model: `model ${i}` }))
-      for (const _ of writeBatch(connections.writer, batch)) continue
+      for (const _ of writeBatch(connections.writer, batch, mostSessions)) continue
       connections.close()
       const open: Array<DatabaseSync> = []
       const store = yield* sqliteStore({

@@ -205,6 +205,49 @@ export const storeSuite = (name: string, make: Made, { counts }: { readonly coun
         )
       }).pipe(Effect.provide(NodeServices.layer)))
 
+    it.effect("has the usage of each key by app, session and agent too", () =>
+      Effect.gen(function*() {
+        const recorded = fc.sample(entries(3), { numRuns: runs(200) })
+        const { store } = yield* make
+        for (const one of recorded) store.add(one)
+        for (const by of ["app", "session", "agent"] as const) {
+          const split = yield* store.query({ ...everything, by: ["key", by] })
+          assert.isAbove(new Set(split.rows.map((row) => row[by])).size, 2)
+          for (const { key, sums } of (yield* store.query({ ...everything, by: ["key"] })).rows) {
+            const sum = zero()
+            for (const row of split.rows) if (row.key === key) addSums(sum, row.sums)
+            assert.deepStrictEqual(sum, sums)
+          }
+        }
+      }).pipe(Effect.provide(NodeServices.layer)))
+
+    it.effect("keeps the sessions of 30 days", () =>
+      Effect.gen(function*() {
+        const { store } = yield* make
+        yield* TestClock.setTime(start + 40 * dayLength)
+        for (const days of [0, 9, 10, 38, 39]) {
+          store.add(entry({ at: start + days * dayLength, session: "long", agent: `day ${days}` }))
+        }
+        store.add(entry({ session: "old" }))
+        yield* TestClock.adjust("1 second")
+        yield* store.compact
+        const { rows } = yield* store.query({ ...everything, by: ["session", "agent"] })
+        assert.deepStrictEqual(rows.map(({ agent }) => agent), ["day 10", "day 38", "day 39"])
+        assert.strictEqual((yield* store.query(everything)).totals.values[0], 6)
+      }).pipe(Effect.provide(NodeServices.layer)))
+
+    it.effect("drops the session that was used longest ago", () =>
+      Effect.gen(function*() {
+        yield* TestClock.setTime(start)
+        const { store } = yield* make
+        for (const [second, session] of ["a", "b", "a", "c", "d"].entries()) {
+          store.add(entry({ at: start + second * 1000, session }))
+          yield* TestClock.adjust("1 second")
+        }
+        const { rows } = yield* store.query({ ...everything, by: ["session"] })
+        assert.deepStrictEqual(rows.map(({ session, sums }) => [session, sums.values[0]]), [["a", 2], ["c", 1], ["d", 1]])
+      }).pipe(Effect.provideService(MostSessions, 3), Effect.provide(NodeServices.layer)))
+
     if (counts) {
       it.effect("keeps a key's use of all windows while the clock jumps 60 days forth and back", () =>
         withWallClock((clock) =>

@@ -17,13 +17,16 @@ import {
   type Dimensions,
   dimensionsBy,
   dimensionsOf,
+  historyNames,
   laterMeasuresOf,
   measureNames,
   measuresOf,
+  sessionDimensionsOf,
+  sessionNames,
   type Sums,
   type UsageEntry
 } from "../../src/usage/UsageEntry.ts"
-import { groupings, type UsageQuery, type UsageReport } from "../../src/usage/UsageQuery.ts"
+import { asksSessions, groupings, type UsageQuery, type UsageReport } from "../../src/usage/UsageQuery.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
 import { dayLength, dayOf, hourLength, hourOf, windowAt } from "../../src/usage/windows.ts"
 
@@ -69,6 +72,10 @@ export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
     model: fc.constantFrom("upstream-chat", "upstream-reasoner", "none"),
     account: fc.constantFrom("a1", "a2", "none"),
     style: fc.constantFrom("chat", "messages"),
+    app: fc.constantFrom(undefined, "codex", "curl"),
+    session: fc.constantFrom(undefined, "s1", "s2"),
+    agent: fc.constantFrom(undefined, "g1", "g2"),
+    parent: fc.constantFrom(undefined, "g1"),
     answerer: fc.constantFrom<UsageEntry["answerer"]>(
       undefined,
       { upstream: "gpu", target: "gpu/upstream-chat" },
@@ -121,7 +128,10 @@ export const queries = (days: number): fc.Arbitrary<UsageQuery> =>
   fc.record({
     from: fc.integer({ min: -1, max: 24 * days }).map((hours) => start + hours * hourLength),
     hours: fc.integer({ min: 1, max: 24 * days + 1 }),
-    by: fc.shuffledSubarray([...groupings]),
+    by: fc.oneof(
+      fc.shuffledSubarray(groupings.filter((name) => !onlyOfSessions.includes(name))),
+      fc.shuffledSubarray([...sessionNames, "hour", "day"] as const)
+    ),
     limit: fc.constantFrom(1, 2, 7, 1000),
     only: fc.record({
       key: someOf(keyA, keyB, "direct", "nobody"),
@@ -129,9 +139,22 @@ export const queries = (days: number): fc.Arbitrary<UsageQuery> =>
       account: someOf("a1", "a2"),
       style: someOf("chat", "messages"),
       upstream: someOf("gpu", "default", "none"),
-      target: someOf("gpu/other", "default/upstream-chat")
+      target: someOf("gpu/other", "default/upstream-chat"),
+      app: someOf("codex", "none"),
+      session: someOf("s1", "none"),
+      agent: someOf("g1", "none")
     })
-  }).map(({ hours, ...query }) => ({ ...query, to: query.from + hours * hourLength }))
+  }).map(({ hours, only, ...query }) => {
+    const isOfSessions = query.by.some((name) => onlyOfSessions.includes(name))
+    const { account, agent, app, key, model, session, style, target, upstream } = only
+    return {
+      ...query,
+      only: isOfSessions ? { agent, app, key, session } : { account, app, key, model, style, target, upstream },
+      to: query.from + hours * hourLength
+    }
+  })
+
+const onlyOfSessions: ReadonlyArray<string> = ["session", "agent", "parent"]
 
 const shown = (sums: Sums) => ({
   ...measuresOf(sums),
@@ -197,14 +220,18 @@ const measured = (requests: ReadonlyArray<UsageEntry>, parts: ReadonlyArray<Cost
 /** The report that a store must return for these requests; hours before `compactedTo` are merged into days. */
 export const expectedReport = (
   requests: ReadonlyArray<UsageEntry>,
-  { by, from, limit, only, to }: UsageQuery,
+  query: UsageQuery,
   compactedTo = 0
 ): Plain => {
+  const { by, from, limit, only, to } = query
   const placed = requests.flatMap((request) => {
     const began = hourOf(request.at)
     const hour = began < compactedTo ? dayOf(began) : began
     const at = (dimensions: Dimensions, part?: CostElsewhere) => ({ dimensions, hour, request, part })
     const parts = request.counted ? partsOf(request) : []
+    if (asksSessions(query)) {
+      return [at(sessionDimensionsOf(request)), ...parts.map((part) => at(sessionDimensionsOf(request), part))]
+    }
     return [
       at(dimensionsOf(request)),
       ...parts.map((part) =>
@@ -234,7 +261,7 @@ export const expectedReport = (
   }
   const rows = [...groups.values()].map((group) => ({ ...rowOf(group[0]!), ...sumsOf(group) }))
   const text = (row: (typeof rows)[number]) =>
-    [row.key, row.model, row.account, row.style, row.upstream, row.target].join("\u0000")
+    dimensionNames.map((name) => row[name]).join("\u0000")
   rows.sort((a, b) => a.time - b.time || b.total_tokens - a.total_tokens || (text(a) < text(b) ? -1 : 1))
   return { rows: rows.slice(0, limit), totals: sumsOf(asked), truncated: rows.length > limit }
 }
@@ -258,7 +285,7 @@ export const expectedCounters = (requests: ReadonlyArray<UsageEntry>, key: strin
 export const everything: UsageQuery = {
   from: 0,
   to: start + 1000 * dayLength,
-  by: ["key", "model", "account", "style", "upstream", "target", "hour"],
+  by: [...historyNames, "hour"],
   only: {},
   limit: 1_000_000
 }

@@ -59,6 +59,14 @@ const UsageRowView = Schema.Struct({
   target: Schema.optionalKey(Schema.String).annotate({
     description: "The upstream and its model, as `upstream/model`, or `none`."
   }),
+  app: Schema.optionalKey(Schema.String).annotate({
+    description: "The program that called, or `none` for usage of older versions."
+  }),
+  session: Schema.optionalKey(Schema.String).annotate({
+    description: "The session that the client named, within its key; what `privacy.sessions` keeps of it, or `none`."
+  }),
+  agent: Schema.optionalKey(Schema.String).annotate({ description: "The agent of the session, or `none`." }),
+  parent: Schema.optionalKey(Schema.String).annotate({ description: "The agent that started it, or `none`." }),
   hour: Schema.optionalKey(Schema.String).annotate({
     description: "Start of the hour in UTC; after 90 days usage is kept by day, at hour 00."
   }),
@@ -91,14 +99,19 @@ const query = {
   style: text,
   upstream: text,
   target: text,
+  app: text,
+  session: text,
+  agent: text,
+  parent: text,
   limit: text
 }
 
 export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
   HttpApiEndpoint.get("query", "/admin/usage", { query, success: UsageReply }).annotateMerge(documented({
-    summary: "Read usage: sums, and rows by key, model, account, style, hour, day, upstream or target",
+    summary: "Read usage: sums, and rows by key, model, account, style, hour, day, upstream, target, app, session, agent or parent",
     description:
-      "`from` and `to` are RFC 3339 times, days, or Unix seconds or milliseconds, rounded to hours; the last 24 hours by default.",
+      "`from` and `to` are RFC 3339 times, days, or Unix seconds or milliseconds, rounded to hours; the last 24 hours by default. " +
+      "`session`, `agent` and `parent` go with `key`, `app`, `hour` and `day`, and are kept for `usage.session_days`.",
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.get("csv", "/admin/usage.csv", {

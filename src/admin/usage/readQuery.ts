@@ -5,7 +5,7 @@ import * as Result from "effect/Result"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given } from "../../domain/givenText.ts"
 import { type DimensionName, dimensionNames } from "../../usage/UsageEntry.ts"
-import { type Grouping, groupings, type UsageQuery } from "../../usage/UsageQuery.ts"
+import { type Grouping, groupings, namesFor, type UsageQuery } from "../../usage/UsageQuery.ts"
 import { dayLength, hourLength, hourOf } from "../../usage/windows.ts"
 import { lastTime, readTime, wrongTime } from "../queryTime.ts"
 
@@ -54,6 +54,16 @@ export const readQuery = (
   for (const name of dimensionNames) {
     const text = given(texts[name])
     if (text !== undefined) only[name] = new Set(listOf(text))
+  }
+  const kept = namesFor({ by, only })
+  for (const name of dimensionNames) {
+    if (kept.includes(name)) continue
+    const field = by.includes(name) ? "by" : only[name] === undefined ? undefined : name
+    if (field !== undefined) {
+      return Result.fail(
+        invalidRequest(`session, agent and parent go with key, app, hour and day, and not with ${name}`, field)
+      )
+    }
   }
   return Result.succeed({ from, to, by, only, limit })
 }

@@ -1,6 +1,11 @@
--- The usage history. The buckets of an hour are a hash, `usage:h:<its first millisecond>`, from a bucket's names to its sums
+-- The usage history, and the usage of sessions: `usage:s:<key, session>` is a hash of buckets, `usage:sessions` has the time of each
+-- session's last use, and `usage:first` its first hour. In the history, the buckets of an hour are a hash, `usage:h:<its first millisecond>`, from a bucket's names to its sums
 -- and errors (`<code>=<count>`), with blanks between; `usage:hours` lists the hours. Operations:
---   add batch buckets       adds buckets, a JSON array of hour, names, sums, errors; a batch counts once
+--   add batch buckets most rows
+--                           adds buckets, a JSON array of hour, names, sums, errors; a batch counts once. A bucket of a session has the
+--                           session, the time of its last use, and the names without an agent too: a session that has as many buckets
+--                           as `rows` gets no further agents. Beyond `most` sessions, those used longest ago are removed.
+--   age hour                removes the buckets of some sessions from before an hour; returns of how many sessions
 --   fold hour day           merges an hour into a day, some buckets per call; returns how many are left
 --   drop hour               removes an hour or a day that is too old; returns how many buckets it had
 --   forget time             removes the windows (`keys.lua`) of some keys that were last used before a time; returns how many
@@ -36,15 +41,56 @@ local function merge(hash, names, sums, errors)
   call('HSET', hash, names, table.concat(words, ' '))
 end
 
+local function add_session(hour, names, sums, errors, session, at, without_agent)
+  local hash = K .. 'usage:s:' .. session
+  if call('HLEN', hash) >= tonumber(ARGV[8]) and call('HEXISTS', hash, names) == 0 then names = without_agent end
+  merge(hash, names, sums, errors)
+  local last = call('ZSCORE', K .. 'usage:sessions', session)
+  if not last or tonumber(last) < at then call('ZADD', K .. 'usage:sessions', int(at), session) end
+  local first = call('ZSCORE', K .. 'usage:first', session)
+  if not first or tonumber(first) > hour then call('ZADD', K .. 'usage:first', int(hour), session) end
+end
+
+local function remove_session(session)
+  call('UNLINK', K .. 'usage:s:' .. session)
+  call('ZREM', K .. 'usage:sessions', session)
+  call('ZREM', K .. 'usage:first', session)
+end
+
 if op == 'add' then
   local last_batch = K .. 'usage:added:' .. ARGV[2]
   if call('GET', last_batch) == ARGV[5] then return { 'ok' } end
   call('SET', last_batch, ARGV[5], 'PX', 86400000)
   for _, bucket in ipairs(cjson.decode(ARGV[6])) do
-    local hour = int(bucket[1])
-    merge(K .. 'usage:h:' .. hour, bucket[2], bucket[3], bucket[4])
-    call('ZADD', K .. 'usage:hours', hour, hour)
+    if bucket[5] then
+      add_session(unpack(bucket))
+    else
+      local hour = int(bucket[1])
+      merge(K .. 'usage:h:' .. hour, bucket[2], bucket[3], bucket[4])
+      call('ZADD', K .. 'usage:hours', hour, hour)
+    end
   end
+  -- A call adds at most as many sessions as buckets, so it removes no more.
+  local surplus = call('ZCARD', K .. 'usage:sessions') - tonumber(ARGV[7])
+  if surplus > 0 then
+    for _, session in ipairs(call('ZRANGE', K .. 'usage:sessions', 0, surplus - 1)) do remove_session(session) end
+  end
+elseif op == 'age' then
+  local before = tonumber(ARGV[5])
+  local sessions = call('ZRANGEBYSCORE', K .. 'usage:first', '-inf', '(' .. ARGV[5], 'LIMIT', 0, 20)
+  for _, session in ipairs(sessions) do
+    local first
+    for _, names in ipairs(call('HKEYS', K .. 'usage:s:' .. session)) do
+      local hour = tonumber(string.match(names, '^%d+'))
+      if hour < before then
+        call('HDEL', K .. 'usage:s:' .. session, names)
+      elseif not first or hour < first then
+        first = hour
+      end
+    end
+    if first then call('ZADD', K .. 'usage:first', int(first), session) else remove_session(session) end
+  end
+  return { 'ok', int(#sessions) }
 elseif op == 'fold' then
   local from, into = K .. 'usage:h:' .. ARGV[5], K .. 'usage:h:' .. ARGV[6]
   local some = call('HSCAN', from, '0', 'COUNT', 200)[2]
