@@ -27,6 +27,7 @@ import { readPieces, writeBatch } from "../src/usage/sqliteFile.ts"
 import type { UsageEntry } from "../src/usage/UsageEntry.ts"
 import { makeReport, type UsageQuery } from "../src/usage/UsageQuery.ts"
 import { UsageStore } from "../src/usage/UsageStore.ts"
+import { mostSessionsKept } from "../src/usage/UsageStoreShape.ts"
 import { hourLength } from "../src/usage/windows.ts"
 import { type Row, table } from "./table.ts"
 import { callers, chat, cpuSeconds, endProcess, median, startProcess, type Target } from "./targets.ts"
@@ -152,15 +153,15 @@ const fileCost = Effect.gen(function*() {
       batch.addBucket(entry(i))
       batch.addCounts(entry(i))
     }
-    return slices(writeBatch(writer, batch)).all
+    return slices(writeBatch(writer, batch, mostSessionsKept)).all
   })
   writer.exec(`
     WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows - 1})
     INSERT INTO usage SELECT ${
     end - (rows / perHour) * hourLength
   } + (i / ${perHour}) * ${hourLength}, 'key ' || (i % 50), 'model',
-      'account ' || (i % ${perHour}), 'chat', 'default', 'default/model', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
-      0, 0, 0 FROM n
+      'account ' || (i % ${perHour}), 'chat', 'default', 'default/model', 'none', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
+      0, 0, 0, 0, 0, 0 FROM n
   `)
   const query: UsageQuery = { from: 0, to: end, by: ["day", "key"], only: {}, limit: 10_000 }
   const read = slices(makeReport(query, readPieces(writer, query)))

@@ -40,10 +40,12 @@ export interface UsageStoreOptions {
   readonly keepDays?: (() => number) | undefined
   /** Days that the usage of sessions is kept, read at each compaction; `defaultSessionDays` unless given. */
   readonly sessionDays?: (() => number) | undefined
+  /** Sessions that are kept; `mostSessionsKept` unless given. */
+  readonly mostSessions?: number | undefined
 }
 
 /** Sessions that are kept; beyond this the one used longest ago is dropped. */
-export const mostSessions = 100_000
+export const mostSessionsKept = 100_000
 
 /** Hours, agents and apps that are kept of one session; beyond this further agents of it are counted without their names. */
 export const mostSessionRows = 1000

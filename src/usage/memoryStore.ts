@@ -19,8 +19,22 @@ import {
   sessionsFrom,
   usageEntries
 } from "./retention.ts"
-import { asksSessions, inPieces, makeReport, matches, sortSliced, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
-import { detailOf, maxBuckets, mostSessions, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
+import {
+  asksSessions,
+  inPieces,
+  makeReport,
+  matches,
+  sortSliced,
+  type UsageQuery,
+  type UsageReport
+} from "./UsageQuery.ts"
+import {
+  detailOf,
+  maxBuckets,
+  mostSessionsKept,
+  type UsageStoreOptions,
+  type UsageStoreShape
+} from "./UsageStoreShape.ts"
 
 interface MemoryOptions extends UsageStoreOptions {
   /** False to count only what limits need. */
@@ -53,7 +67,12 @@ export function* reportOf(query: UsageQuery, ...batches: ReadonlyArray<Batch>): 
 export const makeMemoryStore = Effect.fnUntraced(function*(
   options: MemoryOptions = {}
 ): Effect.fn.Return<Required<UsageStoreShape>, never, Scope.Scope> {
-  const { history = true, keepDays = () => defaultKeepDays, sessionDays = () => defaultSessionDays } = options
+  const {
+    history = true,
+    keepDays = () => defaultKeepDays,
+    mostSessions = mostSessionsKept,
+    sessionDays = () => defaultSessionDays
+  } = options
   const batch = new Batch()
   let dropped = 0
   const retention = makeRetention(keepDays, (now) => runCooperatively(hoursOf([batch], now)))
@@ -75,7 +94,7 @@ export const makeMemoryStore = Effect.fnUntraced(function*(
       if (batch.buckets.size > maxBuckets && batch.dropOldest()) dropped++
       batch.sessions.add(entry)
       // A session has at least one bucket, so this bounds the sessions too.
-      if (batch.sessions.size > Math.min(maxBuckets, mostSessions)) batch.sessions.takeOldest()
+      if (batch.sessions.size > mostSessions) batch.sessions.takeOldest()
     },
     query: (query) => Effect.suspend(() => runCooperatively(reportOf(query, batch))),
     counters: (key, now) => Effect.sync(() => batch.counters(key, now)),

@@ -31,17 +31,42 @@ import {
   sessionsFrom,
   usageEntries
 } from "./retention.ts"
-import { addErrors, addSums, dimensionsBy, laterNames, measureNames, none, onlyTarget, sumNames, type Sums, zero } from "./UsageEntry.ts"
-import { asksSessions, inPieces, makeReport, matches, sortSliced, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
-import { detailOf, maxBuckets, mostSessionRows, mostSessions as defaultMostSessions, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
+import {
+  addErrors,
+  addSums,
+  dimensionsBy,
+  laterNames,
+  measureNames,
+  none,
+  onlyTarget,
+  sumNames,
+  type Sums,
+  zero
+} from "./UsageEntry.ts"
+import {
+  asksSessions,
+  inPieces,
+  makeReport,
+  matches,
+  sortSliced,
+  timeOf,
+  type UsageQuery,
+  type UsageReport
+} from "./UsageQuery.ts"
+import {
+  detailOf,
+  maxBuckets,
+  mostSessionRows,
+  mostSessionsKept,
+  type UsageStoreOptions,
+  type UsageStoreShape
+} from "./UsageStoreShape.ts"
 import { dayLength, dayOf, hourLength } from "./windows.ts"
 
 /** Options of a store that nodes share. */
 interface SharedUsageOptions extends UsageStoreOptions {
   /** Whether a history is kept; read with each request. */
   readonly enabled?: (() => boolean) | undefined
-  /** Sessions in the store; those of `UsageStoreShape.ts` unless given. */
-  readonly mostSessions?: number | undefined
 }
 
 const prefix = "gw:{main}:usage:"
@@ -179,7 +204,7 @@ export const makeRedisStore = Effect.fnUntraced(function*(
   const {
     enabled = () => true,
     keepDays = () => defaultKeepDays,
-    mostSessions = defaultMostSessions,
+    mostSessions = mostSessionsKept,
     sessionDays = () => defaultSessionDays
   } = options
   const writer = yield* Semaphore.make(1)
@@ -196,7 +221,11 @@ export const makeRedisStore = Effect.fnUntraced(function*(
   const next = () => {
     const buckets = Array.from(pending.buckets).slice(0, perCall)
     for (const [id] of buckets) pending.buckets.delete(id)
-    return { id: `${instance}${++batches}`, buckets: buckets.map(([, bucket]) => bucket), sessions: pending.sessions.take(perCall) }
+    return {
+      id: `${instance}${++batches}`,
+      buckets: buckets.map(([, bucket]) => bucket),
+      sessions: pending.sessions.take(perCall)
+    }
   }
 
   /** Writes all buckets; whether that succeeded. */
@@ -229,21 +258,23 @@ export const makeRedisStore = Effect.fnUntraced(function*(
     )
 
   /** Reads the buckets of a hash; a scan may return one twice. */
-  const readHash = Effect.fnUntraced(function*(hash: string, groups: Groups, read: (names: string, value: string) => Bucket) {
-    const seen = new Set<string>()
-    let cursor = "0"
-    do {
-      const reply: unknown = yield* store.send("HSCAN", `${prefix}${hash}`, cursor, "COUNT", String(perCall))
-      const [following, fields] = Array.isArray(reply) ? reply : ["0", []]
-      const texts = listed(fields)
-      for (let i = 0; i + 1 < texts.length; i += 2) {
-        if (seen.has(texts[i]!)) continue
-        seen.add(texts[i]!)
-        groups.add(read(texts[i]!, texts[i + 1]!))
-      }
-      cursor = String(following)
-    } while (cursor !== "0")
-  })
+  const readHash = Effect.fnUntraced(
+    function*(hash: string, groups: Groups, read: (names: string, value: string) => Bucket) {
+      const seen = new Set<string>()
+      let cursor = "0"
+      do {
+        const reply: unknown = yield* store.send("HSCAN", `${prefix}${hash}`, cursor, "COUNT", String(perCall))
+        const [following, fields] = Array.isArray(reply) ? reply : ["0", []]
+        const texts = listed(fields)
+        for (let i = 0; i + 1 < texts.length; i += 2) {
+          if (seen.has(texts[i]!)) continue
+          seen.add(texts[i]!)
+          groups.add(read(texts[i]!, texts[i + 1]!))
+        }
+        cursor = String(following)
+      } while (cursor !== "0")
+    }
+  )
 
   const readHistory = ({ from, to }: UsageQuery, groups: Groups) =>
     Effect.flatMap(hoursFrom(from, to), (hours) =>

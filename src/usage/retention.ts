@@ -114,8 +114,10 @@ export const makeRetention = <E>(
 
 /** The first hour of sessions that is kept; `undefined` while the time is not confirmed. */
 export const sessionsFrom = <E>({ isConfirmed, now }: Pick<Retention<E>, "isConfirmed" | "now">, days: number) =>
-  Effect.flatMap(isConfirmed, (confirmed) =>
-    confirmed ? Effect.map(now, (time) => dayOf(time - days * dayLength)) : Effect.undefined)
+  Effect.flatMap(
+    isConfirmed,
+    (confirmed) => confirmed ? Effect.map(now, (time) => dayOf(time - days * dayLength)) : Effect.undefined
+  )
 
 /** Logs how many entries of a history were removed, if there were any. */
 export const logRemoved = (count: number, [one, more]: readonly [one: string, more: string], before: number) =>

@@ -369,10 +369,14 @@ export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piec
   const range = `${placeAfter(table)} AND (${place}) <= (${placeMarks})${wanted}`
   const grouped = `GROUP BY ${columns.map((_, i) => i + 1).join(", ")}`
   const ending = db.prepare(
-    `SELECT ${place} FROM ${table.sums} WHERE ${placeAfter(table)} AND hour < ? ORDER BY ${place} LIMIT 1 OFFSET ${bucketsInPiece - 1}`
+    `SELECT ${place} FROM ${table.sums} WHERE ${placeAfter(table)} AND hour < ? ORDER BY ${place} LIMIT 1 OFFSET ${
+      bucketsInPiece - 1
+    }`
   )
   const sums = db.prepare(
-    `SELECT ${columns.join(", ")}, ${sumNames.map(summed).join(", ")} FROM ${table.sums} WHERE ${range} ${grouped} ORDER BY 1`
+    `SELECT ${columns.join(", ")}, ${
+      sumNames.map(summed).join(", ")
+    } FROM ${table.sums} WHERE ${range} ${grouped} ORDER BY 1`
   )
   const errors = db.prepare(
     `SELECT ${columns.join(", ")}, code, sum(count) FROM ${table.errors} WHERE ${range} ${grouped}, code`

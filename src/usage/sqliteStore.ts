@@ -41,7 +41,7 @@ import { inPieces, makeReport, type Piece, timeOf, type UsageQuery, type UsageRe
 import {
   detailOf,
   maxBuckets,
-  mostSessions as defaultMostSessions,
+  mostSessionsKept,
   type UsageStoreOptions,
   type UsageStoreShape
 } from "./UsageStoreShape.ts"
@@ -51,8 +51,6 @@ export interface SqliteOptions extends UsageStoreOptions {
   readonly file: string
   /** Buckets held in memory; `maxBuckets` unless given. */
   readonly most?: number | undefined
-  /** Sessions in the file; those of `UsageStoreShape.ts` unless given. */
-  readonly mostSessions?: number | undefined
   /** Makes the connections, for tests. */
   readonly connect?: Connect | undefined
 }
@@ -105,7 +103,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     file,
     keepDays = () => defaultKeepDays,
     most = maxBuckets,
-    mostSessions = defaultMostSessions,
+    mostSessions = mostSessionsKept,
     sessionDays = () => defaultSessionDays
   } = options
   const fs = yield* FileSystem.FileSystem

@@ -194,6 +194,8 @@ describe("usage in the admin API", () => {
         ["from=2100-01-01", "from must be before to"],
         ["by=key,who", "by must be of key, model, account, style, hour, day"],
         ["by=key,key", "by names key twice"],
+        ["by=session,model", "session, agent and parent go with key, app, hour and day, and not with model"],
+        ["by=app&agent=a&style=chat", "and not with style"],
         ["limit=0", "limit must be between 1 and 10000"],
         ["limit=10001", "limit must be between 1 and 10000"],
         ["limit=many", "limit must be between 1 and 10000"]

@@ -52,17 +52,18 @@ const nodeStore = (node: string, lost: () => boolean = () => false, offset = 0) 
   }
 }
 
-const inStore: Made = Effect.gen(function*() {
-  yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
-  const first = yield* Scope.make()
-  return {
-    store: yield* Scope.provide(makeRedisStore(nodeStore("one")), first),
-    restarted: Effect.andThen(Scope.close(first, Exit.void), makeRedisStore(nodeStore("one")))
-  }
-})
+const inStore = (mostSessions?: number): Made =>
+  Effect.gen(function*() {
+    yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
+    const first = yield* Scope.make()
+    return {
+      store: yield* Scope.provide(makeRedisStore(nodeStore("one"), { mostSessions }), first),
+      restarted: Effect.andThen(Scope.close(first, Exit.void), makeRedisStore(nodeStore("one")))
+    }
+  })
 
 // Usage in windows is counted at admission.
-storeSuite("redis", inStore, { counts: false })
+storeSuite("redis", inStore(), { counts: false, small: inStore(3) })
 
 describe("usage of several nodes over a store", () => {
   it.effect("is reported by each node a second after a request on another", () =>
@@ -135,10 +136,14 @@ describe("usage of several nodes over a store", () => {
       yield* store.query(everything)
       const oldName = [own.key, own.model, own.account, own.style].join("\u0000")
       assert.deepStrictEqual(yield* fields(), [oldName])
+      store.add({ ...own, app: "codex" })
+      yield* store.query(everything)
+      const [, longName] = ((yield* fields()) as ReadonlyArray<string>).toSorted((a, b) => a.length - b.length)
+      assert.strictEqual(longName, [oldName, "default", "default/upstream-chat", "codex"].join("\u0000"))
       store.add(named)
       const { rows } = yield* store.query({ ...everything, by: ["upstream", "target"] })
       assert.deepStrictEqual(rows.map(({ sums, target, upstream }) => [upstream, target, sums.values[0]]), [
-        ["default", "default/upstream-chat", 1],
+        ["default", "default/upstream-chat", 2],
         ["gpu", "gpu/own", 1]
       ])
     }))

@@ -159,7 +159,12 @@ describe("the settings of usage and the common limit of keys", () => {
   it.effect("have defaults and ranges", () =>
     Effect.gen(function*() {
       const { snapshot } = yield* decode({})
-      assert.deepStrictEqual(snapshot.config.usage, { enabled: true, file: "usage.sqlite", keep_days: 400, session_days: 30 })
+      assert.deepStrictEqual(snapshot.config.usage, {
+        enabled: true,
+        file: "usage.sqlite",
+        keep_days: 400,
+        session_days: 30
+      })
       assert.strictEqual(snapshot.config.runtime.key_max_inflight, undefined)
       for (
         const [raw, message] of [

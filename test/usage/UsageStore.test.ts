@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import { makeMemoryStore } from "../../src/usage/memoryStore.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
 import { type Made, storeSuite } from "./storeSuite.ts"
 import { sqliteStore, usageFile } from "./support.ts"
@@ -12,14 +13,20 @@ const inMemory: Made = Effect.gen(function*() {
   return { store, restarted: Effect.succeed(store) }
 })
 
-const inFile: Made = Effect.gen(function*() {
-  const file = yield* usageFile
-  const first = yield* Scope.make()
-  return {
-    store: yield* Scope.provide(sqliteStore({ file }), first),
-    restarted: Effect.andThen(Scope.close(first, Exit.void), sqliteStore({ file }))
-  }
-}).pipe(Effect.orDie)
+const inFile = (mostSessions?: number): Made =>
+  Effect.gen(function*() {
+    const file = yield* usageFile
+    const first = yield* Scope.make()
+    return {
+      store: yield* Scope.provide(sqliteStore({ file, mostSessions }), first),
+      restarted: Effect.andThen(Scope.close(first, Exit.void), sqliteStore({ file }))
+    }
+  }).pipe(Effect.orDie)
 
-storeSuite("memory", inMemory, { counts: true })
-storeSuite("sqlite", inFile, { counts: true })
+const smallMemory: Made = Effect.map(makeMemoryStore({ mostSessions: 3 }), (store) => ({
+  store,
+  restarted: Effect.succeed(store)
+}))
+
+storeSuite("memory", inMemory, { counts: true, small: smallMemory })
+storeSuite("sqlite", inFile(), { counts: true, small: inFile(3) })

@@ -11,8 +11,8 @@ import { sliceItems, type SliceSize } from "../../src/domain/stream/cooperative.
 import { Batch } from "../../src/usage/Batch.ts"
 import { openSqlite } from "../../src/usage/openSqlite.ts"
 import { writeBatch } from "../../src/usage/sqliteFile.ts"
-import { mostSessions } from "../../src/usage/UsageStoreShape.ts"
 import { addEntry, costNames, dimensionsOf, historyNames, laterNames, zero } from "../../src/usage/UsageEntry.ts"
+import { mostSessionsKept } from "../../src/usage/UsageStoreShape.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
 import { dayLength, dayOf, hourLength, hourOf } from "../../src/usage/windows.ts"
 import {
@@ -458,7 +458,7 @@ describe("usage in a file", () => {
       `)
       const recent = new Batch()
       for (const days of [1, 2, 3]) recent.addBucket(entry({ at: start - days * dayLength }))
-      for (const _ of writeBatch(writer, recent, mostSessions)) continue
+      for (const _ of writeBatch(writer, recent, mostSessionsKept)) continue
       const count = (where: string) =>
         Number(reader.prepare(`SELECT count(*) AS n FROM usage WHERE ${where}`).get()?.["n"])
       const hours = `hour < ${start - 90 * dayLength} AND hour % ${dayLength} <> 0`
@@ -481,7 +481,7 @@ describe("usage in a file", () => {
       const connections = yield* openSqlite(file)
       const batch = new Batch()
       for (let i = 0; i < 5000; i++) batch.addBucket(entry({ model: `model ${i}` }))
-      for (const _ of writeBatch(connections.writer, batch, mostSessions)) continue
+      for (const _ of writeBatch(connections.writer, batch, mostSessionsKept)) continue
       connections.close()
       const open: Array<DatabaseSync> = []
       const store = yield* sqliteStore({

@@ -41,10 +41,10 @@ const measures = {
   errors: Schema.Record(Schema.String, Schema.Int)
 }
 
-const UsageMeasures = Schema.Struct(measures).annotate({ identifier: "UsageMeasures" })
+export const UsageMeasures = Schema.Struct(measures).annotate({ identifier: "UsageMeasures" })
 
 /** The fields that rows are grouped by, and the measures. */
-const UsageRowView = Schema.Struct({
+export const UsageRowView = Schema.Struct({
   key: Schema.optionalKey(Schema.String).annotate({ description: "A key's id, `direct`, `embedded` or `none`." }),
   key_name: Schema.optionalKey(Schema.NullOr(Schema.String)),
   model: Schema.optionalKey(Schema.String),
@@ -108,7 +108,8 @@ const query = {
 
 export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
   HttpApiEndpoint.get("query", "/admin/usage", { query, success: UsageReply }).annotateMerge(documented({
-    summary: "Read usage: sums, and rows by key, model, account, style, hour, day, upstream, target, app, session, agent or parent",
+    summary:
+      "Read usage: sums, and rows by key, model, account, style, hour, day, upstream, target, app, session, agent or parent",
     description:
       "`from` and `to` are RFC 3339 times, days, or Unix seconds or milliseconds, rounded to hours; the last 24 hours by default. " +
       "`session`, `agent` and `parent` go with `key`, `app`, `hour` and `day`, and are kept for `usage.session_days`.",

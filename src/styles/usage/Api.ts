@@ -5,6 +5,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { UsageMeasures, UsageRowView } from "../../admin/usage/Api.ts"
 import { windowNames } from "../../config/schema.ts"
 import { Spent, SpentCost } from "../../domain/schemas.ts"
 import { documented, reading } from "../../http/documented.ts"
@@ -17,6 +18,9 @@ const used = {
 }
 
 const UsedView = Schema.Struct(used).annotate({ identifier: "KeyUsed" })
+
+/** What a key's own usage can be grouped by. */
+export const ownGroupings = ["app", "session", "agent", "parent", "hour", "day"] as const
 
 /** The usage of the key that asks. */
 export const OwnUsage = Schema.Struct({
@@ -34,13 +38,28 @@ export const OwnUsage = Schema.Struct({
       description: "The model that serves requests beyond the limit."
     }),
     resets_at: Schema.String
-  }))
+  })),
+  history: Schema.optionalKey(Schema.Struct({
+    from: Schema.String,
+    to: Schema.String,
+    by: Schema.Array(Schema.Literals(ownGroupings)),
+    rows: Schema.Array(UsageRowView),
+    totals: UsageMeasures,
+    truncated: Schema.Boolean
+  })).annotate({ description: "The key's requests of a time; with a query alone." })
 }).annotate({ identifier: "OwnUsage" })
 
+const text = Schema.optionalKey(Schema.String)
+
 export class UsageGroup extends HttpApiGroup.make("usage").add(
-  HttpApiEndpoint.get("own", "/v1/usage", { success: OwnUsage }).annotateMerge(documented({
+  HttpApiEndpoint.get("own", "/v1/usage", {
+    query: { from: text, to: text, by: text, session: text, limit: text },
+    success: OwnUsage
+  }).annotateMerge(documented({
     summary: "Read the usage of the key that asks",
-    description: "Today, this month, and the key's limits with what is left. Only a configured business key may ask.",
-    errors: [...reading, "store_unavailable"]
+    description:
+      "Today, this month, and the key's limits with what is left. With `by` the reply has `history` too: rows by app, session, agent, " +
+      "parent, hour or day, of the last 24 hours unless `from` and `to` say otherwise. Only a configured business key may ask.",
+    errors: [...reading, "invalid_request", "store_unavailable"]
   }))
 ).middleware(UncountedMiddleware).annotate(OpenApi.Description, "Usage of the key that asks") {}
