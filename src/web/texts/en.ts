@@ -781,7 +781,11 @@ export const en = {
       account: "Account",
       style: "Style",
       upstream: "Upstream",
-      target: "Target"
+      target: "Target",
+      app: "App",
+      session: "Session",
+      agent: "Agent",
+      parent: "Started by"
     },
     csv: "Download CSV",
     unavailable: "Usage is not available on this gateway.",

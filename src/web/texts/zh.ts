@@ -735,7 +735,11 @@ export const zh: Texts = {
       account: "账号",
       style: "接口风格",
       upstream: "上游",
-      target: "目标"
+      target: "目标",
+      app: "应用",
+      session: "会话",
+      agent: "代理",
+      parent: "发起者"
     },
     csv: "下载 CSV",
     unavailable: "此网关不提供用量统计。",

@@ -1,5 +1,5 @@
 /**
- * Usage: requests, tokens and costs by key, model, account, style, upstream, target or time.
+ * Usage: requests, tokens and costs by key, model, account, style, upstream, target, app or time.
  */
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
@@ -107,6 +107,7 @@ const useNames = () => {
     if (by === "day") return row.day === undefined ? "" : date(Date.parse(row.day))
     if (by === "key") return row.key_name ?? t.usage.specialKeys(row.key ?? "") ?? row.key ?? ""
     if (by === "style") return row.style === undefined ? "" : t.requests.styles(row.style)
+    if (by === "app") return row.app === "none" ? "–" : row.app ?? ""
     const value = by === "account" ? row.account_identifier ?? row.account : row[by]
     return value === undefined || value === "none" ? t.usage.notReached : value
   }
@@ -125,12 +126,14 @@ const requestsOf = (row: UsageRow, groups: ReadonlyArray<Grouping>, { from, only
     if (name === "account") filters["account"] = quoted(row.account_identifier)
     if (name === "style") filters["style"] = row.style ?? ""
     if (name === "upstream") filters["upstream"] = row.upstream ?? ""
+    if (name === "app") filters["app"] = row.app === "none" ? "" : row.app ?? ""
   }
-  const { key, model, style, upstream } = only
+  const { app, key, model, style, upstream } = only
   return linkTo("requests", undefined, {
     ...key === undefined ? {} : { key: quoted(key) },
     ...model === undefined ? {} : { model: quoted(model) },
     ...style === undefined ? {} : { style },
+    ...app === undefined ? {} : { app },
     ...upstream === undefined ? {} : { upstream },
     ...filters,
     from: isoHour(times.from),

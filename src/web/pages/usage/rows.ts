@@ -8,10 +8,12 @@ export type Usage = Reply<"admin-usage", "query">
 export type UsageRow = Usage["rows"][number]
 export type Measures = Usage["totals"]
 
-/** The dimensions that rows are named by, besides time. */
-export const dimensions = ["key", "model", "account", "style", "upstream", "target"] as const
-export type Dimension = (typeof dimensions)[number]
-export type Grouping = Dimension | "hour" | "day"
+export type Grouping = Usage["by"][number]
+/** What rows are named by, besides time. */
+export type Dimension = Exclude<Grouping, "hour" | "day">
+
+/** The dimensions of the page. */
+export const dimensions = ["key", "model", "account", "style", "upstream", "target", "app"] as const
 
 /** What the chart's bars show. */
 export const measureNames = ["requests", "failed", "tokens", "cost"] as const
