@@ -160,7 +160,9 @@ export class SessionTable {
 
   /** Adds a request with all its costs. */
   add(entry: UsageEntry): void {
-    const { at, counted, elsewhere = [] } = entry
+    const { counted, elsewhere = [] } = entry
+    // The beginning of a request that was never admitted has fractions, which no file takes.
+    const at = Math.floor(entry.at)
     const dimensions = sessionDimensionsOf(entry)
     const { key, session } = dimensions
     const id = key + separator + session

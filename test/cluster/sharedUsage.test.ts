@@ -10,7 +10,7 @@ import { StoreUnavailable } from "../../src/cluster/store/StoreShape.ts"
 import { makeRedisStore } from "../../src/usage/redisStore.ts"
 import { dayLength } from "../../src/usage/windows.ts"
 import { connect, type RedisClient, redisServer } from "../support/redisServer.ts"
-import { type Made, storeSuite } from "../usage/storeSuite.ts"
+import { type Made, manyAgents, storeSuite } from "../usage/storeSuite.ts"
 import { entry, everything, start } from "../usage/support.ts"
 
 let scope: Scope.Closeable
@@ -66,6 +66,8 @@ const inStore = (mostSessions?: number): Made =>
 storeSuite("redis", inStore(), { counts: false, small: inStore(3) })
 
 describe("usage of several nodes over a store", () => {
+  it.effect("has a bounded number of agents for a session, and counts the requests of all", () => manyAgents(inStore()))
+
   it.effect("is reported by each node a second after a request on another", () =>
     Effect.gen(function*() {
       yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))

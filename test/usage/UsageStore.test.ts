@@ -1,3 +1,4 @@
+import { it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -5,7 +6,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { makeMemoryStore } from "../../src/usage/memoryStore.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
-import { type Made, storeSuite } from "./storeSuite.ts"
+import { type Made, manyAgents, storeSuite } from "./storeSuite.ts"
 import { sqliteStore, usageFile } from "./support.ts"
 
 const inMemory: Made = Effect.gen(function*() {
@@ -27,6 +28,9 @@ const smallMemory: Made = Effect.map(makeMemoryStore({ mostSessions: 3 }), (stor
   store,
   restarted: Effect.succeed(store)
 }))
+
+it.effect("the sqlite usage store bounds the agents of a session, and counts the requests of all", () =>
+  manyAgents(inFile()))
 
 storeSuite("memory", inMemory, { counts: true, small: smallMemory })
 storeSuite("sqlite", inFile(), { counts: true, small: inFile(3) })

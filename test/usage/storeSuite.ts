@@ -8,7 +8,7 @@ import * as fc from "fast-check"
 import type { Change } from "../../src/usage/Change.ts"
 import { addSums, type UsageEntry, zero } from "../../src/usage/UsageEntry.ts"
 import type { UsageQuery } from "../../src/usage/UsageQuery.ts"
-import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
+import { mostSessionRows, type UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
 import { dayLength, dayOf } from "../../src/usage/windows.ts"
 import { runs } from "../support/effort.ts"
 import { until } from "../support/until.ts"
@@ -86,6 +86,23 @@ const check = (
       }
     }
   }).pipe(Effect.scoped, Effect.provide([TestClock.layer(), NodeServices.layer]))
+
+/** A session of more agents than a file or a store keeps: its requests all count, those of further agents at `none`. */
+export const manyAgents = (make: Made) =>
+  Effect.gen(function*() {
+    yield* TestClock.setTime(start)
+    const { store } = yield* make
+    for (let i = 0; i < mostSessionRows + 5; i++) store.add(entry({ session: "long", agent: `agent ${i}` }))
+    yield* TestClock.adjust("1 second")
+    store.add(entry({ session: "long", agent: "agent 3" }))
+    store.add(entry({ session: "long", agent: "late" }))
+    yield* TestClock.adjust("1 second")
+    const { rows, totals } = yield* store.query({ ...everything, by: ["agent"] })
+    assert.strictEqual(totals.values[0], mostSessionRows + 7)
+    assert.lengthOf(rows, mostSessionRows + 1)
+    const requests = new Map(rows.map(({ agent, sums }) => [agent, sums.values[0]]))
+    assert.deepStrictEqual([requests.get("none"), requests.get("agent 3"), requests.get("late")], [6, 2, undefined])
+  }).pipe(Effect.provide(NodeServices.layer))
 
 /** The suite; `counts`: whether the store counts the windows of keys too, `small`: the store with room for three sessions. */
 export const storeSuite = (
@@ -245,7 +262,8 @@ export const storeSuite = (
         yield* TestClock.setTime(start)
         const { store } = yield* small
         for (const [second, session] of ["a", "b", "a", "c", "d"].entries()) {
-          store.add(entry({ at: start + second * 1000, session }))
+          // A request that was refused before its admission began at a fraction of a millisecond.
+          store.add(entry({ at: start + second * 1000 + 0.25, counted: false, session }))
           yield* TestClock.adjust("1 second")
         }
         const { rows } = yield* store.query({ ...everything, by: ["session"] })
