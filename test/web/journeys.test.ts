@@ -574,6 +574,29 @@ describe("journeys at the console", () => {
     await page.getByRole("button", { name: "Only this" }).waitFor({ state: "detached" })
   })
 
+  it("usage: a session has its agents below it, and leads to its requests", async () => {
+    for (const agent of [undefined, "explorer"]) {
+      await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${businessKey}`,
+          "user-agent": "claude-cli/2.1",
+          "x-claude-code-session-id": "the-session",
+          ...(agent === undefined ? {} : { "x-claude-code-agent-id": agent })
+        },
+        body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
+      }).then((response) => response.text())
+    }
+    await signedIn("usage")
+    await page.getByRole("link", { name: "Sessions" }).click()
+    const sessions = page.getByRole("table", { name: "Sessions" })
+    await sessions.getByRole("row", { name: /^the-session claude-code .* 2 \d+/ }).waitFor()
+    await sessions.getByRole("row", { name: /^explorer agent 1 \d+/ }).waitFor()
+    await sessions.getByRole("link", { name: "the-session" }).click()
+    await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor()
+    await page.getByRole("button", { name: /Session: the-session/ }).waitFor()
+  })
+
   it("changes: a change by the admin API is listed with who made it and what it was", async () => {
     await admin("/admin/settings", { method: "PUT", body: JSON.stringify({ responses: { store_ttl_seconds: 60 } }) })
     await signedIn("changes")

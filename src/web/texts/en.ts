@@ -772,6 +772,13 @@ export const en = {
     ...words,
     range: "Range",
     ranges: { day: "24 hours", week: "7 days", month: "30 days", quarter: "90 days", year: "1 year" },
+    session: "Session",
+    sessions: "Sessions",
+    noSessions: "No client has named a session in this time.",
+    agent: "agent",
+    allUsage: "All usage",
+    aboutSessions:
+      "A session is one run of an agent, as its client names it. The agents that it started stand below it. A session leads to its requests.",
     groupBy: "Group by",
     groups: {
       hour: "Hour",

@@ -726,6 +726,12 @@ export const zh: Texts = {
     ...words,
     range: "范围",
     ranges: { day: "24 小时", week: "7 天", month: "30 天", quarter: "90 天", year: "1 年" },
+    session: "会话",
+    sessions: "会话",
+    noSessions: "这段时间内没有客户端给出会话名称。",
+    agent: "代理",
+    allUsage: "全部用量",
+    aboutSessions: "会话是代理的一次运行，由客户端命名。它启动的代理列在下方。点击会话可查看其请求。",
     groupBy: "分组",
     groups: {
       hour: "小时",

@@ -6,6 +6,7 @@ import * as fc from "fast-check"
 import { viewMeasures } from "../../../src/admin/usage/rows.ts"
 import { zero } from "../../../src/usage/UsageEntry.ts"
 import { stackOf, topsOf, type UsageRow } from "../../../src/web/pages/usage/rows.ts"
+import { treeOf } from "../../../src/web/pages/usage/tree.ts"
 
 type Named = Pick<UsageRow, "hour" | "day" | "model">
 
@@ -66,6 +67,26 @@ describe("stackOf, the bars of the usage chart", () => {
         value === undefined ? [] : [values.reduce((sum, each) => sum + each, 0)]
       )
       assert.deepStrictEqual(sums, sums.toSorted((a, b) => b - a))
+    }))
+  })
+})
+
+describe("treeOf, the agents of a session", () => {
+  const agent = (name: string, parent: string): UsageRow => ({ ...row({}, 1), agent: name, parent })
+  const shown = (...rows: ReadonlyArray<UsageRow>) => treeOf(rows).map(({ depth, row }) => [row.agent, depth])
+
+  it("places each below the one that started it", () => {
+    assert.deepStrictEqual(
+      shown(agent("leaf", "mid"), agent("main", "none"), agent("mid", "main"), agent("other", "gone")),
+      [["main", 0], ["mid", 1], ["leaf", 2], ["other", 0]]
+    )
+  })
+
+  it("has every agent once, whatever they say of their parents", () => {
+    const name = fc.constantFrom("a", "b", "c", "d", "none")
+    fc.assert(fc.property(fc.array(fc.tuple(name, name), { maxLength: 9 }), (pairs) => {
+      const rows = pairs.map(([own, parent]) => agent(own, parent))
+      assert.sameMembers(treeOf(rows).map(({ row }) => row), rows)
     }))
   })
 })

@@ -41,6 +41,7 @@ import {
   type UsageRow,
   valueOf
 } from "./rows.ts"
+import { Sessions } from "./Sessions.tsx"
 
 const hour = 3600 * 1000
 const ranges = { day: 24, week: 7 * 24, month: 30 * 24, quarter: 90 * 24, year: 365 * 24 } as const
@@ -303,7 +304,10 @@ const Chips = ({ only }: { readonly only: Query }) => {
   )
 }
 
-export const Usage = () => {
+/** The page: all usage, or that of sessions. */
+export const Usage = ({ of }: { readonly of?: string | undefined }) => of === "sessions" ? <Sessions /> : <AllUsage />
+
+const AllUsage = () => {
   const { common, usage: t } = useTexts()
   const choice = useChoice()
   const { by, from, isCustom, measure, only, range, shownDimensions, second, split, to, unit } = choice
@@ -343,6 +347,7 @@ export const Usage = () => {
             {t.csv}
           </a>
         )}
+        <a class="button" href={linkTo("usage", "sessions")}>{t.sessions}</a>
         <button type="button" onClick={reload}>{t.reload}</button>
       </Heading>
       <div class="row">
