@@ -356,6 +356,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       return registry.apply(config.now, drivers)
     },
     get: registry.get,
+    learnsAtGrants: false,
     makeTokens: (_, options) => makeTokens(options, clock),
     loginEnded: (account, exit) => {
       const slot = slotOf(account)

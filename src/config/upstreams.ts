@@ -349,6 +349,16 @@ export const countAccounts = (accounts: ReadonlyArray<Account>): ReadonlyMap<str
   return counts
 }
 
+/** The accounts of each upstream, counted once for a configuration. */
+const counted = new WeakMap<ReadonlyArray<Account>, ReadonlyMap<string, AccountCount>>()
+
+/** How many enabled accounts an upstream has. */
+export const countEnabled = (accounts: ReadonlyArray<Account>, upstream: string): number => {
+  const counts = counted.get(accounts) ?? countAccounts(accounts)
+  counted.set(accounts, counts)
+  return counts.get(upstream)?.enabled ?? 0
+}
+
 /** Default concurrency of an account (behaviour "Defaults and ranges"). */
 const accountInflight = 2
 /** A server without API keys has no account to protect, and schedules requests itself. */

@@ -57,7 +57,8 @@ export const itemOf = (
   requests_hour: work.requestsHour,
   failed_hour: work.failedHour,
   last_error: work.lastError,
-  last_test: work.lastTest
+  last_test: work.lastTest,
+  quota: (facts?.quota ?? []).map(({ room_at: _, ...window }) => window)
 })
 
 const withoutMessage = <A extends { readonly message: string | null }>(said: A | null): A | null =>

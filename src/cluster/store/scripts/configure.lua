@@ -45,7 +45,7 @@ for _, spec in ipairs(wanted_pools) do next_pools[spec[1]] = spec end
 
 -- Forgets what is known of an account, except for its slots.
 local function erase(account)
-  call('DEL', K .. 'health:' .. account, K .. 'token:' .. account, K .. 'login:' .. account)
+  call('DEL', K .. 'health:' .. account, K .. 'token:' .. account, K .. 'login:' .. account, K .. 'quota:' .. account)
   call('SREM', K .. 'failed_tests', account)
 end
 

@@ -22,6 +22,8 @@ local ALIVE, DEAF = 5000, 2000
 local RETURN, DISTANCE = 1500, 2 ^ 20
 -- Conversations that are known, and the longest that one is kept after its last turn.
 local CONVERSATIONS, STICKY = 10000, 86400000
+-- Windows of an account's quota that are kept, and how long after the last word about one.
+local WINDOWS, QUOTA = 16, 2592000000
 
 local now = tonumber(ARGV[1])
 if now == nil then
@@ -305,8 +307,37 @@ local function leave(node, ticket, lease_request)
   quit(default, node, ticket, lease_request)
 end
 
+-- The windows of an account's quota: their keys and what they say (`domain/quota.ts`), with `;` between. Empty without any.
+local function quota_of(account) return table.concat(call('HGETALL', K .. 'quota:' .. account), ';') end
+
+-- Learns windows of an account's quota. Of two words about one the later counts, and of more than the most the oldest goes that has
+-- something left.
+local function learn_quota(account, text)
+  if not is_member(pool_of(account), account) then return end
+  local key = K .. 'quota:' .. account
+  local function seen_of(window)
+    local status, seen = string.match(window, '^[^,]*,[^,]*,[^,]*,[^,]*,([^,]*),([^,]*),')
+    return tonumber(seen) or 0, status
+  end
+  for name, window in string.gmatch(text, '([^;]+);([^;]+)') do
+    local known = call('HGET', key, name)
+    if not known or seen_of(known) <= seen_of(window) then call('HSET', key, name, window) end
+  end
+  while call('HLEN', key) > WINDOWS do
+    local all, oldest, least = call('HGETALL', key), nil, INF
+    for i = 1, #all, 2 do
+      local seen, status = seen_of(all[i + 1])
+      if status == 'exhausted' then seen = seen + BEHIND_ALL end
+      if seen < least then oldest, least = all[i], seen end
+    end
+    call('HDEL', key, oldest)
+  end
+  call('PEXPIRE', key, QUOTA)
+end
+
 -- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, and the
--- revision. With several pools also the pool, its coolings, whether this lease probes it, and the pools that are skipped.
+-- revision. With several pools also the pool, its coolings, whether this lease probes it, and the pools that are skipped. Of an account
+-- with a known quota its windows follow.
 local function grant_of(p, node, ticket, account, fence)
   local grant = { '', fence, '0', '0', '0', revision }
   if account ~= '' then
@@ -322,6 +353,11 @@ local function grant_of(p, node, ticket, account, fence)
     for _, field in ipairs({
       p.name, int(p.coolings), p.probe == node .. '|' .. ticket and '1' or '0', table.concat(skipped, ',')
     }) do grant[#grant + 1] = field end
+  end
+  local quota = account == '' and '' or quota_of(account)
+  if quota ~= '' then
+    for i = #grant + 1, 10 do grant[i] = '' end
+    grant[11] = quota
   end
   return grant
 end
