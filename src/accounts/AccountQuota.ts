@@ -28,6 +28,15 @@ export class AccountQuota {
     this.#unsent.delete(oldest!)
   }
 
+  /** The earliest reset of a window of the whole account that has something left, in Unix milliseconds; `undefined` without any. */
+  get reset(): number | undefined {
+    let earliest: number | undefined
+    for (const { model, resets_at, status } of this.#windows.values()) {
+      if (model === null && status !== "exhausted") earliest = Math.min(earliest ?? resets_at, resets_at)
+    }
+    return earliest
+  }
+
   list(): ReadonlyArray<QuotaWindow> {
     return [...this.#windows.values()]
   }

@@ -42,6 +42,8 @@ export class Quotas {
   /** Accounts that are out for some of their models. Those whose time is over leave when the set is looked at. */
   readonly #paused = new Set<PooledAccount>()
   readonly #watchers = new Set<() => void>()
+  /** Is called when the windows of an account change, if set. */
+  changed: ((account: PooledAccount) => void) | undefined
 
   /** `now` is in Unix milliseconds. */
   constructor(
@@ -112,6 +114,7 @@ export class Quotas {
   forget(account: PooledAccount): void {
     account.quota = undefined
     this.#paused.delete(account)
+    this.changed?.(account)
     for (const watcher of this.#watchers) watcher()
   }
 
@@ -164,6 +167,7 @@ export class Quotas {
   #note(account: PooledAccount): void {
     if (hasModelOut(account, this.#now())) this.#paused.add(account)
     else this.#paused.delete(account)
+    this.changed?.(account)
   }
 
   #asked(upstream: string, id: string) {

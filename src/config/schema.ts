@@ -91,6 +91,15 @@ export const AccountEntry = group({
         "`openai-organization`, else the account alone."
     )
   ),
+  priority: Schema.optionalKey(
+    described(
+      integer(-1_000, 1_000),
+      "Of an upstream whose `choose` is `fill_first`: higher ones are used first. Unset: 0."
+    )
+  ),
+  weight: Schema.optionalKey(
+    described(integer(1, 1_000), "Share of the requests of an upstream whose `choose` is `weighted`. Unset: 1.")
+  ),
   note: Schema.optionalKey(
     text.check(Schema.isMaxLength(longestNote, { message: `must have at most ${longestNote} characters` }))
   )
@@ -563,6 +572,13 @@ const sharedFields = {
       "Errors of a server that speaks the caller's protocol: the server's refusals of the request as they came, or the gateway's own errors."
     ),
     "pass"
+  ),
+  choose: withDefault(
+    described(
+      oneOf(["rotate", "fill_first", "weighted", "spend_soonest_reset"]),
+      "Which account with a free slot serves: the one used least recently, the one of the highest `priority`, each by its `weight`, or the one whose quota resets first."
+    ),
+    "rotate"
   ),
   rate_limit_headers: withDefault(
     described(

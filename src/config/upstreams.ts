@@ -135,6 +135,7 @@ export const hasSameServer = (one: ConfiguredUpstream | undefined, other: Config
 const ofOthers = [
   "account_max_inflight",
   "account_max_queue",
+  "choose",
   "enabled",
   "errors",
   "limits",
@@ -285,6 +286,7 @@ const toUpstream = (
     credential_header: toCredentialHeader(entry, `${place}.credential_header`, faults),
     forward_headers: toForwarded(entry, `${place}.forward_headers`, faults),
     errors: entry.errors,
+    choose: entry.choose,
     rate_limit_headers: entry.rate_limit_headers,
     proxy: proxyAt(entry.proxy, `${place}.proxy`, outside.variables, faults),
     tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults, outside.files),

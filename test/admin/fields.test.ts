@@ -52,6 +52,7 @@ const upstream = {
   credential_header: "api-key",
   forward_headers: ["x-trace"],
   errors: "own",
+  choose: "weighted",
   rate_limit_headers: "never",
   proxy: "direct",
   tls: { server_name: "x" },

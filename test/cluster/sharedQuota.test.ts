@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { LeaseOptions } from "../../src/accounts/Accounts.ts"
+import type { RawConfig } from "../../src/config/json.ts"
 import { accounts, anywhere, errorOf, hold, makeDriver, managed, type Pool } from "../accounts/support.ts"
 import { untilTrue } from "../support/until.ts"
 import { idle, poolNode } from "./poolNode.ts"
@@ -36,10 +37,10 @@ const serve = Effect.fnUntraced(function*(pool: Pool, model: string, headers?: R
   return account!
 })
 
-const twoNodes = Effect.fnUntraced(function*(...names: ReadonlyArray<string>) {
+const twoNodes = (...names: ReadonlyArray<string>) => twoNodesOf({ accounts: accounts(...names) })
+const twoNodesOf = Effect.fnUntraced(function*(config: RawConfig) {
   const server = yield* settledServer
   const { driver } = makeDriver()
-  const config = { accounts: accounts(...names) }
   const one = yield* poolNode(server, "one", config, driver)
   const other = yield* poolNode(server, "other", config, driver)
   return { one: one.pool, other: other.pool }
@@ -94,5 +95,31 @@ describe("the quotas of accounts at two nodes", () => {
       assert.lengthOf(facts!.quota, 16)
       assert.includeMembers(facts!.quota.map(({ model }) => model), ["out", "m19"])
       assert.strictEqual(yield* errorOf(hold(other, managed(), asking("out"))), "upstream_rate_limited")
+    }))
+})
+
+describe("the choice of an upstream at two nodes", () => {
+  const upstream = (choose: string) => ({ upstream: { driver: "session", base_url: "http://127.0.0.1:9", choose } })
+  const ranked = (...ranks: ReadonlyArray<object>) =>
+    accounts(...ranks.map((_, i) => `a${i}`)).map((account, i) => ({ ...account, ...ranks[i] }))
+
+  it.live("gives each account its share of the requests of both", () =>
+    Effect.gen(function*() {
+      const weights = ranked({ weight: 3 }, {}, { weight: 2 })
+      const { one, other } = yield* twoNodesOf({ ...upstream("weighted"), accounts: weights })
+      const served: Array<string> = []
+      for (let i = 0; i < 12; i++) served.push(yield* serve(i % 3 === 0 ? one : other, "m"))
+      const counts = ["a0", "a1", "a2"].map((name) => served.filter((account) => account.startsWith(name)).length)
+      assert.deepStrictEqual(counts, [6, 2, 4])
+    }))
+
+  it.live("spends first what resets first, as either node has learned", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* twoNodesOf({ ...upstream("spend_soonest_reset"), accounts: ranked({}, {}) })
+      const reset = (seconds: number) => ({ ...ofAccount(10), "x-codex-primary-reset-after-seconds": String(seconds) })
+      const first = yield* serve(one, "m", reset(900))
+      const second = yield* serve(other, "m", reset(300))
+      assert.notStrictEqual(second, first)
+      for (const pool of [one, other, one]) assert.strictEqual(yield* serve(pool, "m"), second)
     }))
 })

@@ -259,3 +259,41 @@ describe("a used-up window of a model", () => {
     assert.deepStrictEqual(keysSeen(), ["k1", "k1"])
   })
 })
+
+describe("the choice of an upstream", () => {
+  const upstreams = (choose: string) => ({ upstreams: { one: farm.upstream("one", { models: ["a", "b"], choose }) } })
+  const served = async (count: number) => {
+    const before = farm.seen("one").length
+    for (let i = 0; i < count; i++) await chat(gateway, "one/a")
+    return keysSeen().slice(before)
+  }
+  const ranked = (...ranks: ReadonlyArray<object>) =>
+    ranks.map((rank, i) => ({ upstream: "one", token: `k${i + 1}`, ...rank }))
+
+  it("by weight gives each account its share", async () => {
+    farm.answer("one", good)
+    await start([], { ...upstreams("weighted"), accounts: ranked({ weight: 3 }, {}) })
+    const seen = await served(8)
+    assert.strictEqual(seen.filter((key) => key === "k1").length, 6)
+    assert.containSubset(await accounts(), [{ weight: 3 }])
+  })
+
+  it("by priority uses one account until it is out, and keeps its requests after a change of the configuration", async () => {
+    farm.answer("one", saying((key) => key === "k2" ? window(100, 60) : undefined))
+    await start([], { ...upstreams("fill_first"), accounts: ranked({}, { priority: 1 }) })
+    assert.deepStrictEqual(await served(3), ["k2", "k1", "k1"])
+    farm.answer("one", good)
+    pass(60)
+    assert.deepStrictEqual(await served(3), ["k2", "k2", "k2"])
+    await admin(gateway.url, "PATCH", "/admin/upstreams/one", { choose: "rotate" })
+    assert.sameMembers(await served(2), ["k1", "k2"])
+  })
+
+  it("by reset spends what is lost soonest, once it knows each account", async () => {
+    farm.answer("one", saying((key) => window(10, key === "k2" ? 60 : 600)))
+    await start([], { ...upstreams("spend_soonest_reset"), accounts: ranked({}, {}, {}) })
+    const [first, second, third, ...rest] = await served(6)
+    assert.sameMembers([first, second, third], ["k1", "k2", "k3"])
+    assert.deepStrictEqual(rest, ["k2", "k2", "k2"])
+  })
+})

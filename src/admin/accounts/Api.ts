@@ -25,7 +25,9 @@ export const AccountView = Schema.Struct({
   proxy: Schema.optionalKey(Schema.String).annotate({ description: "Proxy of the account, without its password." }),
   organization: Schema.optionalKey(Schema.String).annotate({
     description: "Accounts with the same one open one another's seals."
-  })
+  }),
+  priority: Schema.optionalKey(Schema.Int),
+  weight: Schema.optionalKey(Schema.Int)
 }).annotate({ identifier: "Account" })
 
 /** An account and its state in the pool. */

@@ -166,6 +166,73 @@ local function in_rotation(p)
     call('ZCARD', p.k .. 'untried')
 end
 
+-- The order in which a pool gives its accounts with a free slot: `choice.ts` over Redis keys. `choice` has how it chooses, the time and the
+-- sum of the weights; `ranks` the place, priority and weight of each account, and `starts` when its next grant may start.
+local STEP, MOST, UNKNOWN, PLACES, TOLERANCE = 2 ^ -40, 1023, 2 ^ 43, 2 ^ 20, 1e-9
+
+local function exact(number) return string.format('%.17g', number) end
+
+local function choice_of(p)
+  if not p.choice then
+    local read = call('HMGET', p.k .. 'choice', 'choose', 'at', 'sum')
+    p.choice = { choose = read[1] or 'rotate', at = tonumber(read[2]) or 0, sum = tonumber(read[3]) or 1 }
+  end
+  return p.choice
+end
+
+local function rank_of(p, account)
+  local order, priority, weight = string.match(call('HGET', p.k .. 'ranks', account) or '0 0 1', '^(%S+) (%S+) (%S+)$')
+  return tonumber(order), tonumber(priority), tonumber(weight)
+end
+
+local function start_of(p, account) return tonumber(call('HGET', p.k .. 'starts', account)) or 0 end
+
+-- The earliest reset of a window of the whole account that has something left; nil without any.
+local function reset_of(account)
+  local earliest
+  local all = call('HGETALL', K .. 'quota:' .. account)
+  for i = 1, #all, 2 do
+    local resets, status = string.match(all[i + 1], '^[^,]*,[^,]*,[^,]*,([^,]*),([^,]*),')
+    if string.sub(all[i], -1) == ',' and status ~= 'exhausted' then earliest = math.min(earliest or INF, tonumber(resets)) end
+  end
+  return earliest
+end
+
+local function score_of(p, account)
+  local choose = choice_of(p).choose
+  local last = tonumber(call('HGET', p.k .. 'last', account)) or NEVER_GIVEN
+  if choose == 'rotate' then return last end
+  local order, priority, weight = rank_of(p, account)
+  if choose == 'fill_first' then return order - priority * PLACES end
+  if choose == 'weighted' then return start_of(p, account) + 1 / weight end
+  local reset = reset_of(account)
+  return reset and reset + math.min(order, MOST) / 2048 or last - UNKNOWN
+end
+
+-- Whether the share of an account permits the next grant.
+local function is_due(p, account)
+  local choice = choice_of(p)
+  return start_of(p, account) < choice.at + 1 / choice.sum - TOLERANCE
+end
+
+-- An account is back in rotation.
+local function enters(p, account)
+  if choice_of(p).choose ~= 'weighted' then return end
+  call('HSET', p.k .. 'starts', account, exact(math.max(start_of(p, account), p.choice.at)))
+end
+
+-- Counts a grant.
+local function count_given(p, account)
+  local choice = choice_of(p)
+  if choice.choose ~= 'weighted' then return end
+  local _, _, weight = rank_of(p, account)
+  local start = start_of(p, account)
+  if not is_due(p, account) then choice.at = math.max(choice.at, start) end
+  choice.at = choice.at + 1 / choice.sum
+  call('HSET', p.k .. 'choice', 'at', exact(choice.at))
+  call('HSET', p.k .. 'starts', account, exact(math.max(start + 1 / weight, choice.at - 1 / weight)))
+end
+
 local function line_of(lease_request, node) return lease_request .. '|' .. node end
 
 local function place_line(p, line, lease_request)
@@ -181,9 +248,9 @@ end
 -- Updates the index entries of an account and of the queues for it.
 local function place(p, account)
   if is_member(p, account) and is_enabled(p, account) and state_of(p, account) == 'ready' and used(p, account) < p.per then
-    local last = tonumber(call('HGET', p.k .. 'last', account)) or NEVER_GIVEN
-    if call('HEXISTS', p.k .. 'cleaning', account) == 1 then last = last + BEHIND_ALL end
-    call('ZADD', p.k .. 'spare', last, account)
+    local score = score_of(p, account)
+    if call('HEXISTS', p.k .. 'cleaning', account) == 1 then score = score + BEHIND_ALL end
+    call('ZADD', p.k .. 'spare', score, account)
   else
     call('ZREM', p.k .. 'spare', account)
   end
@@ -214,6 +281,17 @@ local function pick(p, lease_request)
   end
   local list, set = avoided(lease_request)
   if preferred and not set[preferred] and call('ZSCORE', p.k .. 'spare', preferred) then return preferred end
+  if choice_of(p).choose == 'weighted' then
+    local from = 0
+    repeat
+      local some = call('ZRANGE', p.k .. 'spare', from, from + 15)
+      for _, account in ipairs(some) do
+        local is_cleaning = call('HEXISTS', p.k .. 'cleaning', account) == 1
+        if not set[account] and not is_cleaning and is_due(p, account) then return account end
+      end
+      from = from + 16
+    until #some < 16
+  end
   local spare = call('ZRANGE', p.k .. 'spare', 0, #list)
   for _, account in ipairs(spare) do
     if not set[account] then return account end
@@ -333,6 +411,8 @@ local function learn_quota(account, text)
     call('HDEL', key, oldest)
   end
   call('PEXPIRE', key, QUOTA)
+  local p = pool_of(account)
+  if choice_of(p).choose == 'spend_soonest_reset' then place(p, account) end
 end
 
 -- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, and the

@@ -5,6 +5,9 @@ local account, tested = ARGV[5], ARGV[4]
 if tested ~= '' and is_member(pool_of(account), account) then
   call('HSET', K .. 'health:' .. account, 'tested', tested)
   call(tested == 'failed' and 'SADD' or 'SREM', K .. 'failed_tests', account)
-  if tested == 'ok' and call('DEL', K .. 'quota:' .. account) == 1 then broadcast('quota ' .. account) end
+  if tested == 'ok' and call('DEL', K .. 'quota:' .. account) == 1 then
+    place(pool_of(account), account)
+    broadcast('quota ' .. account)
+  end
 end
 return finish(report_at(5))

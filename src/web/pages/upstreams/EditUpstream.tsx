@@ -110,6 +110,7 @@ const ways = ["headers", "proxy", "tls"]
 /** What an upstream that answers by keys has, and one with logins has not. */
 const ofServers = [
   "bill",
+  "choose",
   "credential_header",
   "errors",
   "fields",
