@@ -13,6 +13,7 @@ import {
   type QuotaWindow,
   windowAt,
   windowsOfError,
+  windowsOfEvent,
   windowsOfHeaders
 } from "../domain/quota.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -61,18 +62,21 @@ export class Quotas {
     return this.#paused.size > 0
   }
 
-  /** Learns what the headers of an answer, and its failure, say of an account's quota. */
+  /** Learns what the headers of an answer, its failure, and an event of its stream say of an account's quota. */
   seen(
     key: string | undefined,
     headers: Readonly<Record<string, string>> | undefined,
     model: string,
-    failure?: UpstreamFailure
+    failure?: UpstreamFailure,
+    event?: unknown
   ): QuotaSeen {
-    if (key === undefined || (headers === undefined && failure?.body === undefined)) return nothingSeen
+    const body = failure?.body
+    if (key === undefined || (headers === undefined && body === undefined && event === undefined)) return nothingSeen
     const now = this.#now()
     return this.#learned(key, model, now, [
       ...headers === undefined ? [] : windowsOfHeaders(headers, model, now),
-      ...windowsOfError(failure?.body, model, now)
+      ...windowsOfError(body, model, now),
+      ...windowsOfEvent(event, now)
     ])
   }
 

@@ -66,6 +66,8 @@ export interface AttemptWork<B, A> {
   readonly isSpent?: () => boolean
   /** The headers of the attempt's newest answer. */
   readonly heard: () => AnswerHeaders | undefined
+  /** The event of the attempt's reply that states the account's quota. */
+  readonly statedQuota?: () => unknown
   /** Makes the result. The attempt's scope holds the lease. */
   readonly output: (
     begun: B,
@@ -133,7 +135,7 @@ export class Attempt<B, A> {
         record.limits(words.limits(lease, stated))
         if (modelLimits?.isActive() === true) modelLimits.answered(leaseTarget(target))
         const output = work.output(begun, lease, scope, span, words)
-        const quota = lease.quotas?.seen(lease.account, stated, target.model.id)
+        const quota = lease.quotas?.seen(lease.account, stated, target.model.id, undefined, work.statedQuota?.())
         return quota?.seconds === undefined || quota.isOfModel
           ? output
           : Effect.andThen(lease.report("rate_limited", quota.seconds), output)
@@ -166,7 +168,7 @@ export class Attempt<B, A> {
     }
     const { account, quotas } = lease
     const { model } = target
-    const quota = quotas?.seen(account, stated, model.id, failure)
+    const quota = quotas?.seen(account, stated, model.id, failure, work.statedQuota?.())
     const isModelOut = quota?.isOfModel === true
     const judged = classify(failure, {
       direct: isDirect(lease),

@@ -170,6 +170,19 @@ describe("a used-up window of an account", () => {
     assert.deepInclude(await chat(gateway, "one/a"), { status: 200, text: "a" })
   })
 
+  it("in an event of a stream pauses the account", async () => {
+    const primary = { used_percent: 100, window_minutes: 300, reset_after_seconds: 600 }
+    const event = { type: "codex.rate_limits", rate_limits: { primary, secondary: null } }
+    farm.answer("one", (request) => {
+      const { pieces = [] } = said("a", request)
+      return { pieces: [`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`, ...pieces] }
+    })
+    await start(["k1"], { upstreams: { one: farm.upstream("one", { driver: "responses", models: ["a"] }) } })
+    assert.deepInclude(await chat(gateway, "one/a"), { status: 200, text: "a" })
+    assert.deepStrictEqual(await told("one/a"), [429, "600", "false"])
+    assert.lengthOf(farm.seen("one"), 1)
+  })
+
   it("is nothing in a form that servers do not have", async () => {
     farm.answer("one", saying(() => ({ ...window(100, 600), "x-codex-primary-reset-after-seconds": "soon" })))
     await start(["k1"])
