@@ -41,14 +41,18 @@ export const makeLeasePastPauses = (options: PausedModelsOptions) => {
   const { accountsOf, config, lease, now, pass, quotas, statesOf } = options
 
   /** Milliseconds until the first account of an upstream is in rotation and serves one of the targets; infinity if that is unknown. */
-  const soonest = (upstream: string, targets: ReadonlyArray<LeaseTarget>): Effect.Effect<number> => {
+  const soonest = (
+    upstream: string,
+    targets: ReadonlyArray<LeaseTarget>,
+    isBackground: boolean
+  ): Effect.Effect<number> => {
     const accounts = accountsOf(upstream).slice(0, mostSeen)
     return Effect.map(statesOf(accounts), (states) => {
       const waits = accounts.map((account, i) => {
         const { disabled, health, recovery = 0 } = states[i]!
         return disabled || health === "out"
           ? Number.POSITIVE_INFINITY
-          : Math.max(recovery, quotas.waitAt(account, targets))
+          : Math.max(recovery, quotas.waitAt(account, targets, isBackground))
       })
       return Math.min(Number.POSITIVE_INFINITY, ...waits)
     })
@@ -63,7 +67,7 @@ export const makeLeasePastPauses = (options: PausedModelsOptions) => {
     return Effect.raceFirst(pass(millis, patience, most), forgotten)
   }
 
-  return (caller: Caller, asked: LeaseOptions, targets: ReadonlyArray<LeaseTarget>) =>
+  return (caller: Caller, asked: LeaseOptions, targets: ReadonlyArray<LeaseTarget>, isBackground: boolean) =>
     Effect.flatMap(Effect.scope, (scope): Effect.Effect<Lease, GatewayError> => {
       const { patience = config.now().request_timeouts.queue * 1_000 } = asked
       const began = now()
@@ -94,7 +98,7 @@ export const makeLeasePastPauses = (options: PausedModelsOptions) => {
 
       /** Leases at the upstreams that are not known to be out; `waits` has those that are, with the milliseconds. */
       const attempt = (waits: ReadonlyMap<string, number>): Effect.Effect<Lease, GatewayError> => {
-        const out = quotas.out(targets)
+        const out = quotas.out(targets, isBackground)
         const blocked = new Map(waits)
         if (!isPinned) {
           for (const [upstream, times] of Map.groupBy(out, ([account]) => account.upstream)) {
@@ -116,14 +120,14 @@ export const makeLeasePastPauses = (options: PausedModelsOptions) => {
               const names = new Set(open.map(({ upstream }) => upstream))
               const found = Effect.forEach(
                 names,
-                (name) => Effect.map(soonest(name, open), (at) => [name, at] as const)
+                (name) => Effect.map(soonest(name, open, isBackground), (at) => [name, at] as const)
               )
               return Effect.flatMap(found, (found) => wait(new Map([...blocked, ...found]), error))
             },
             onSuccess: (granted) => {
               const { upstream } = granted
               const ofUpstream = open.filter((target) => target.upstream === upstream)
-              const waits = ofUpstream.map((target) => quotas.waitFor(granted.account, target))
+              const waits = ofUpstream.map((target) => quotas.waitFor(granted.account, target, isBackground))
               const millis = Math.min(...waits)
               if (waits.length === 0 || millis <= 0) {
                 return Effect.succeed(waited === 0 ? granted : { ...granted, waited: granted.waited + waited })
@@ -134,7 +138,7 @@ export const makeLeasePastPauses = (options: PausedModelsOptions) => {
                 if (isPinned) return wait(new Map([[upstream, millis]]))
                 if (isNew && returned < mostReturned) return attempt(blocked)
                 return Effect.flatMap(
-                  soonest(upstream, ofUpstream),
+                  soonest(upstream, ofUpstream, isBackground),
                   (at) => attempt(new Map([...blocked, [upstream, Math.max(1, Math.min(at, millis))]]))
                 )
               })

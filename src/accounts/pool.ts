@@ -370,8 +370,9 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
           : core.lease(caller, options)
       }
       const { targets } = options
-      return targets !== undefined && (quotas.isActive || core.learnsAtGrants)
-        ? leasePastPauses(caller, options, targets)
+      const isBackground = quotas.isBackground(caller.key)
+      return targets !== undefined && (isBackground || quotas.isActive || core.learnsAtGrants)
+        ? leasePastPauses(caller, options, targets, isBackground)
         : core.lease(caller, options)
     },
     status: Effect.gen(function*() {

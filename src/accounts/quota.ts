@@ -40,6 +40,8 @@ export class Quotas {
   readonly #accountOf: (key: string) => PooledAccount | undefined
   readonly #config: () => GatewayConfig
   readonly #now: () => number
+  /** Accounts of which something is known. Those that have left the configuration leave when the set is looked at. */
+  readonly #known = new Set<PooledAccount>()
   /** Accounts that are out for some of their models. Those whose time is over leave when the set is looked at. */
   readonly #paused = new Set<PooledAccount>()
   readonly #watchers = new Set<() => void>()
@@ -60,6 +62,11 @@ export class Quotas {
   /** False while no account is out for a model. */
   get isActive(): boolean {
     return this.#paused.size > 0
+  }
+
+  /** Whether a key leaves what upstreams reserve for others. */
+  isBackground(key: string | undefined): boolean {
+    return key !== undefined && this.#config().key_records.get(key)?.class === "background"
   }
 
   /** Learns what the headers of an answer, its failure, and an event of its stream say of an account's quota. */
@@ -118,6 +125,7 @@ export class Quotas {
   forget(account: PooledAccount): void {
     account.quota = undefined
     this.#paused.delete(account)
+    this.#known.delete(account)
     this.changed?.(account)
     for (const watcher of this.#watchers) watcher()
   }
@@ -135,40 +143,44 @@ export class Quotas {
   }
 
   /** Milliseconds for which an account is out for the targets of its upstream; 0 if it may serve one of them. */
-  waitAt(account: PooledAccount, targets: ReadonlyArray<TargetModel>): number {
-    if (!this.#paused.has(account)) return 0
+  waitAt(account: PooledAccount, targets: ReadonlyArray<TargetModel>, isBackground = false): number {
+    if (!isBackground && !this.#paused.has(account)) return 0
     const now = this.#now()
     let least = Number.POSITIVE_INFINITY
     for (const { model, upstream } of targets) {
       if (upstream !== account.upstream) continue
-      const pauses = pausesOf(account.quota?.list() ?? [], this.#asked(upstream, model), now)
-      least = Math.min(least, Math.max(0, pauses.model - now))
+      const windows = account.quota?.list() ?? []
+      const asked = this.#asked(upstream, model)
+      const reserve = isBackground ? this.#config().upstreams.get(upstream)?.reserve ?? 0 : 0
+      const until = Math.max(pausesOf(windows, asked, now).model, reservedUntil(windows, asked, reserve, now))
+      least = Math.min(least, Math.max(0, until - now))
     }
     return Number.isFinite(least) ? least : 0
   }
 
   /** As `waitAt`, for the account of a key and one model. */
-  waitFor(key: string | undefined, target: TargetModel): number {
-    const account = key === undefined || !this.isActive ? undefined : this.#accountOf(key)
-    return account === undefined ? 0 : this.waitAt(account, [target])
+  waitFor(key: string | undefined, target: TargetModel, isBackground = false): number {
+    const account = key === undefined || !(isBackground || this.isActive) ? undefined : this.#accountOf(key)
+    return account === undefined ? 0 : this.waitAt(account, [target], isBackground)
   }
 
   /** The accounts that are out for all targets of their upstreams, with the milliseconds. */
-  out(targets: ReadonlyArray<TargetModel>): ReadonlyMap<PooledAccount, number> {
+  out(targets: ReadonlyArray<TargetModel>, isBackground = false): ReadonlyMap<PooledAccount, number> {
     const now = this.#now()
     const out = new Map<PooledAccount, number>()
-    for (const account of this.#paused) {
-      if (this.#accountOf(account.key) !== account || !hasModelOut(account, now)) {
-        this.#paused.delete(account)
-        continue
-      }
-      const wait = this.waitAt(account, targets)
+    for (const account of isBackground ? this.#known : this.#paused) {
+      const isGone = this.#accountOf(account.key) !== account
+      if (isGone) this.#known.delete(account)
+      if (isGone || !hasModelOut(account, now)) this.#paused.delete(account)
+      if (isGone) continue
+      const wait = this.waitAt(account, targets, isBackground)
       if (wait > 0) out.set(account, wait)
     }
     return out
   }
 
   #note(account: PooledAccount): void {
+    this.#known.add(account)
     if (hasModelOut(account, this.#now())) this.#paused.add(account)
     else this.#paused.delete(account)
     this.changed?.(account)
@@ -178,6 +190,26 @@ export class Quotas {
     const model = this.#config().upstreams.get(upstream)?.models.find((model) => model.id === id)
     return { id, name: model?.model ?? id }
   }
+}
+
+/** Until when windows leave nothing but their reserve for a model, in Unix milliseconds; 0 while they leave more. */
+const reservedUntil = (
+  windows: ReadonlyArray<QuotaWindow>,
+  asked: { readonly id: string; readonly name: string },
+  reserve: number,
+  now: number
+): number => {
+  if (reserve === 0) return 0
+  const most = 1 - reserve
+  let until = 0
+  for (const window of windows) {
+    const { resets_at, room_at, seen_at, used } = window
+    if (used < most || resets_at <= now || !countsModel(window, asked)) continue
+    // One that refills steadily is used less by and by.
+    const isSteady = room_at < resets_at && used > 0
+    until = Math.max(until, isSteady ? Math.ceil(resets_at - (most / used) * (resets_at - seen_at)) : resets_at)
+  }
+  return until > now ? until : 0
 }
 
 const hasModelOut = (account: PooledAccount, now: number): boolean => {

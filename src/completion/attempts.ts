@@ -285,7 +285,11 @@ export class Attempts<B, A> {
     const { quotas } = this.#options.accounts
     const served = ofUpstream.filter((index) => this.#served([targets[index]!]).length > 0)
     // The account may be out for one of its models.
-    const open = served.find((index) => (quotas?.waitFor(account, leaseTarget(targets[index]!)) ?? 0) === 0)
+    const { caller } = this.#work
+    const isBackground = caller._tag === "Managed" && quotas?.isBackground(caller.key) === true
+    const open = served.find((index) =>
+      (quotas?.waitFor(account, leaseTarget(targets[index]!), isBackground) ?? 0) === 0
+    )
     return open ?? served[0] ?? ofUpstream[0] ?? 0
   }
 

@@ -294,6 +294,12 @@ export const KeyRecordEntry = group({
     )
   ),
   max_inflight: Schema.optionalKey(described(integer(1, 200_000), "Concurrent requests of the key.")),
+  class: Schema.optionalKey(
+    described(
+      oneOf(["interactive", "background"]),
+      "Whether the key may use what upstreams reserve of their quotas; `interactive`, the default, may."
+    )
+  ),
   limits: Schema.optionalKey(
     described(
       Schema.Array(KeyLimitEntry).annotate({ message: "must be an array of limits" }).check(
@@ -579,6 +585,9 @@ const sharedFields = {
       "Which account with a free slot serves: the one used least recently, the one of the highest `priority`, each by its `weight`, or the one whose quota resets first."
     ),
     "rotate"
+  ),
+  reserve: Schema.optionalKey(
+    described(number(0, 1), "Share of each quota window that is kept for keys of the class `interactive`. Unset: none.")
   ),
   rate_limit_headers: withDefault(
     described(

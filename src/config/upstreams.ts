@@ -140,7 +140,8 @@ const ofOthers = [
   "errors",
   "limits",
   "max_inflight",
-  "rate_limit_headers"
+  "rate_limit_headers",
+  "reserve"
 ] as const
 
 /** What the driver of an upstream depends on: how many requests it serves is the pool's matter, and what callers get of it the attempts'. */
@@ -287,6 +288,7 @@ const toUpstream = (
     forward_headers: toForwarded(entry, `${place}.forward_headers`, faults),
     errors: entry.errors,
     choose: entry.choose,
+    ...entry.reserve === undefined ? {} : { reserve: entry.reserve },
     rate_limit_headers: entry.rate_limit_headers,
     proxy: proxyAt(entry.proxy, `${place}.proxy`, outside.variables, faults),
     tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults, outside.files),

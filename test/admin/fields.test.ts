@@ -53,6 +53,7 @@ const upstream = {
   forward_headers: ["x-trace"],
   errors: "own",
   choose: "weighted",
+  reserve: 0.2,
   rate_limit_headers: "never",
   proxy: "direct",
   tls: { server_name: "x" },

@@ -1,8 +1,9 @@
 /** Quotas of accounts that two nodes share over a real server: what one node learns leaves the account alone at the other. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import type { LeaseOptions } from "../../src/accounts/Accounts.ts"
-import type { RawConfig } from "../../src/config/json.ts"
+import type { Caller, LeaseOptions } from "../../src/accounts/Accounts.ts"
+import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
 import { accounts, anywhere, errorOf, hold, makeDriver, managed, type Pool } from "../accounts/support.ts"
 import { untilTrue } from "../support/until.ts"
 import { idle, poolNode } from "./poolNode.ts"
@@ -95,6 +96,33 @@ describe("the quotas of accounts at two nodes", () => {
       assert.lengthOf(facts!.quota, 16)
       assert.includeMembers(facts!.quota.map(({ model }) => model), ["out", "m19"])
       assert.strictEqual(yield* errorOf(hold(other, managed(), asking("out"))), "upstream_rate_limited")
+    }))
+})
+
+describe("the reserve of an upstream at two nodes", () => {
+  it.live("is kept for interactive keys by a node that learns of it at its grant", () =>
+    Effect.gen(function*() {
+      const id = keyId("k", sha256Hex)
+      const { one, other } = yield* twoNodesOf({
+        upstream: { driver: "session", base_url: "http://127.0.0.1:9", reserve: 0.2 },
+        accounts: accounts("a", "b"),
+        key_records: { [id]: { class: "background" } }
+      })
+      const background: Caller = { _tag: "Managed", owner: "key", target: undefined, key: id }
+      const low = yield* serve(one, "m", ofAccount(85))
+      const second = yield* serve(one, "m", ofAccount(10))
+      for (let i = 0; i < 3; i++) {
+        const { account, free } = yield* hold(other, background, asking("m"))
+        assert.strictEqual(account, second)
+        yield* free
+        yield* idle(other)
+      }
+      yield* serve(one, "m", ofAccount(85))
+      yield* serve(one, "m", ofAccount(85))
+      const error = yield* Effect.flip(hold(other, background, asking("m")))
+      assert.strictEqual(error.code, "upstream_rate_limited")
+      assert.isTrue(error.retryAfter! > 800 && error.retryAfter! <= 900, String(error.retryAfter))
+      assert.sameMembers([yield* serve(other, "m"), yield* serve(other, "m")], [low, second])
     }))
 })
 

@@ -1,6 +1,8 @@
 /** Accounts whose servers say how much of their quota is left: what is used up is left alone until its reset, and no longer. */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import type { RawConfig } from "../../src/config/json.ts"
+import { sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
 import { admin } from "../gateway/support.ts"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
@@ -270,6 +272,38 @@ describe("a used-up window of a model", () => {
     assert.deepStrictEqual(await told("one/a", pinned), [429, "40", null])
     assert.deepInclude(await chat(gateway, "one/b", pinned), { status: 200, text: "b" })
     assert.deepStrictEqual(keysSeen(), ["k1", "k1"])
+  })
+})
+
+describe("the reserve of an upstream", () => {
+  const keys = { user: "sk-of-a-user", batch: "sk-of-a-batch" }
+  const startReserving = (tokens: ReadonlyArray<string>, rest: RawConfig = {}) =>
+    start(tokens, {
+      upstreams: { one: farm.upstream("one", { models: ["a", "b"], reserve: 0.2 }) },
+      keys: Object.values(keys),
+      key_records: { [keyId(keys.batch, sha256Hex)]: { class: "background" } },
+      ...rest
+    })
+
+  it("is kept for interactive keys, and for background keys the account is used up", async () => {
+    farm.answer("one", saying((key) => window(key === "k1" ? 80 : 79, 600)))
+    await startReserving(["k1", "k2"])
+    for (let i = 0; i < 2; i++) await told("one/a", { key: keys.user })
+    for (let i = 0; i < 3; i++) assert.strictEqual((await told("one/a", { key: keys.batch }))[0], 200)
+    assert.sameMembers(keysSeen().slice(0, 2), ["k1", "k2"])
+    assert.deepStrictEqual(keysSeen().slice(2), ["k2", "k2", "k2"])
+    for (let i = 0; i < 2; i++) await told("one/a", { key: keys.user })
+    assert.sameMembers(keysSeen().slice(5), ["k1", "k2"])
+  })
+
+  it("refuses background keys with the time of the first reset, where nothing else is left", async () => {
+    farm.answer("one", saying((key) => window(90, key === "k1" ? 600 : 300)))
+    await startReserving(["k1", "k2"])
+    for (let i = 0; i < 2; i++) await told("one/a", { key: keys.user })
+    assert.deepStrictEqual(await told("one/b", { key: keys.batch }), [429, "300", "false"])
+    assert.deepStrictEqual(await told("one/b", { key: keys.user }), [200, null, null])
+    pass(300)
+    assert.deepStrictEqual(await told("one/b", { key: keys.batch }), [200, null, null])
   })
 })
 

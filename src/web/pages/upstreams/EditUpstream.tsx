@@ -117,6 +117,7 @@ const ofServers = [
   "forward_headers",
   "history_reasoning",
   "rate_limit_headers",
+  "reserve",
   "tools",
   "whole_replies"
 ]
