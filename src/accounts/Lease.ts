@@ -8,10 +8,12 @@ import type * as Scope from "effect/Scope"
 import type { AccountHealth } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
+import type { QuotaWindow } from "../domain/quota.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { AccountWork, AccountWorkFacts } from "./AccountWork.ts"
 import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
+import type { Quotas } from "./quota.ts"
 import type { UpstreamFault } from "./UpstreamCooling.ts"
 import type { UpstreamTimes } from "./UpstreamTimes.ts"
 
@@ -119,6 +121,8 @@ export interface Lease {
   readonly times: UpstreamTimes
   /** Counts what the account does; `undefined` for a caller's own token. */
   readonly work: AccountWork | undefined
+  /** What this process knows of the quotas of accounts, which learns from each answer; absent from a pool that knows none. */
+  readonly quotas?: Quotas
   /** Drops the token that the upstream has refused, so that the next use logs in again. */
   readonly refreshToken: Effect.Effect<void>
   /**
@@ -232,6 +236,8 @@ export interface AccountFacts {
   readonly testStatus: TestStatus
   /** What it has done lately in this process. */
   readonly work: AccountWorkFacts
+  /** What its server has said of its quota, as it is now. */
+  readonly quota: ReadonlyArray<QuotaWindow>
   /** Whether there is a token, configured or from a login, that the upstream has not refused. */
   readonly hasToken: boolean
   /** The part of the token that may be shown; empty without a token. */
@@ -315,6 +321,8 @@ export interface AccountPool {
   readonly serves: (target: LeaseTarget) => boolean
   /** The models that servers of upstreams without accounts limit; absent from a pool that knows none. */
   readonly modelLimits?: ModelLimits | undefined
+  /** What this process knows of the quotas of accounts; absent from a pool that knows none. */
+  readonly quotas?: Quotas | undefined
   /** Notifies `watch` of every change until the scope ends. */
   readonly watch: (watch: PoolWatch) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -10,6 +10,7 @@
  * and a call that refuses waiters costs O(log n) for each of them.
  */
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
+import { AccountOrder, type PoolChoice, type Ranked } from "./choice.ts"
 import { Heap, type HeapEntry, heapEntry } from "./heap.ts"
 import {
   type LeaseRequest,
@@ -61,7 +62,7 @@ export interface PoolChanges<in A> {
 
 /** The `lastGiven` of accounts that were never granted starts here, in the order of arrival: before every granted one. */
 const neverGiven = -(2 ** 40)
-/** Added to the rotation key of an account that is being cleaned up, which puts it behind all others. */
+/** Added to the score of an account that is being cleaned up, which puts it behind all others. */
 const behindAll = 2 ** 50
 
 /** What the waiters of one queue wait for. */
@@ -72,7 +73,7 @@ type Purpose<A> =
 
 type Waiters<A> = WaitQueue<Place<A>, Purpose<A>>
 
-class SlotNode<A> implements Slot<A> {
+class SlotNode<A> implements Ranked, Slot<A> {
   readonly key: string
   account: A
   inUse = 0
@@ -83,9 +84,14 @@ class SlotNode<A> implements Slot<A> {
   cleaning = false
   /** The number of its last grant. */
   lastGiven: number
+  order = 0
+  priority = 0
+  weight = 1
+  start = 0
+  reset: number | undefined = undefined
   /** The waiters that are pinned to this account; made by the first of them. */
   queue: Waiters<A> | undefined = undefined
-  /** Place among the accounts with spare capacity, by `lastGiven`. */
+  /** Place among the accounts with spare capacity, by their score (`choice.ts`). */
   readonly rotation: HeapEntry<SlotNode<A>> = heapEntry(this)
   /** Place among the cooling accounts, or among those that are out, by `until`. */
   readonly recovery: HeapEntry<SlotNode<A>> = heapEntry(this)
@@ -114,6 +120,7 @@ export class PoolState<A> implements QueuedPool<A> {
   /** Receives the changes, if set. */
   changes: PoolChanges<A> | undefined = undefined
   #limits: Limits
+  readonly #order = new AccountOrder()
   readonly #members = new Map<string, SlotNode<A>>()
   /** Accounts that have left the configuration and still have leases. */
   readonly #draining = new Map<string, SlotNode<A>>()
@@ -283,6 +290,14 @@ export class PoolState<A> implements QueuedPool<A> {
     return due
   }
 
+  /** Says when the quota of an account resets, in Unix milliseconds; `undefined` if that is unknown. */
+  setReset(slot: Slot<A>, reset: number | undefined): void {
+    const node = slot as SlotNode<A>
+    if (node.reset === reset) return
+    node.reset = reset
+    if (this.#order.choose === "spend_soonest_reset" && node.member) this.#place(node)
+  }
+
   /** Marks an account as being cleaned up: it is granted only while no other account has spare capacity. */
   setCleaning(slot: Slot<A>, cleaning: boolean): void {
     const node = slot as SlotNode<A>
@@ -305,9 +320,10 @@ export class PoolState<A> implements QueuedPool<A> {
   *configure(
     accounts: ReadonlyMap<string, A>,
     limits: Limits,
-    disabled: ReadonlySet<string> = new Set()
+    disabled: ReadonlySet<string> = new Set(),
+    choice?: PoolChoice<A>
   ): Cooperative<void> {
-    yield* this.apply(accounts, limits, disabled, true)
+    yield* this.apply(accounts, limits, disabled, true, choice)
     this.#queue.serve()
   }
 
@@ -316,18 +332,33 @@ export class PoolState<A> implements QueuedPool<A> {
     accounts: ReadonlyMap<string, A>,
     limits: Limits,
     disabled: ReadonlySet<string>,
-    open: boolean
+    open: boolean,
+    choice?: PoolChoice<A>
   ): Cooperative<void> {
     this.prepare(limits, open)
+    const choose = choice?.choose ?? "rotate"
+    const isOrdered = choose !== "rotate" || this.#order.choose !== "rotate"
+    let order = 0
+    let sum = 0
     // New accounts are added before old ones go, so that the pool is never empty in between.
     yield* eachCooperatively(accounts, ([key, account]) => {
       const slot = this.#members.get(key) ?? this.#add(key, account)
       slot.account = account
+      slot.order = ++order
+      Object.assign(slot, choice?.of(account))
       this.#setEnabled(slot, !disabled.has(key))
+      if (slot.enabled) sum += slot.weight
     })
     yield* eachCooperatively(this.#members.values(), (slot) => {
       if (!accounts.has(slot.key)) this.#remove(slot)
     })
+    if (isOrdered) {
+      this.#order.begin(choose, sum)
+      yield* eachCooperatively(this.#members.values(), (slot) => {
+        slot.start = this.#order.first(slot)
+        this.#place(slot)
+      })
+    }
     if (!open) {
       this.#refuse(this.#direct)
       yield* eachCooperatively(this.#members.values(), ({ queue }) => {
@@ -359,6 +390,7 @@ export class PoolState<A> implements QueuedPool<A> {
     this.#leaveRecovery(slot)
     slot.state = state
     slot.until = until
+    if (state === "ready") this.#order.enters(slot)
     this.changes?.slot(slot)
     this.#joinRecovery(slot)
     this.#place(slot)
@@ -391,7 +423,8 @@ export class PoolState<A> implements QueuedPool<A> {
   /** Puts an account and its queue where the account's state says. */
   #place(slot: SlotNode<A>): void {
     if (slot.member && slot.enabled && slot.state === "ready" && slot.inUse < this.#limits.perAccount) {
-      this.#spare.put(slot.rotation, slot.cleaning ? slot.lastGiven + behindAll : slot.lastGiven)
+      const score = this.#order.score(slot)
+      this.#spare.put(slot.rotation, slot.cleaning ? score + behindAll : score)
     } else {
       this.#spare.remove(slot.rotation)
     }
@@ -488,6 +521,7 @@ export class PoolState<A> implements QueuedPool<A> {
     }
     slot.inUse++
     slot.lastGiven = ++this.#given
+    this.#order.given(slot)
     this.#place(slot)
     return slot
   }
@@ -537,6 +571,11 @@ export class PoolState<A> implements QueuedPool<A> {
     if (purpose._tag === "Direct") return undefined
     if (purpose._tag === "Pinned") return purpose.slot.available ? purpose.slot : undefined
     const { avoid } = purpose
+    const order = this.#order
+    const due = order.choose === "weighted"
+      ? this.#spare.first((slot) => !avoid.has(slot.key) && !slot.cleaning && order.isDue(slot))
+      : undefined
+    if (due !== undefined) return due.value
     if (avoid.size === 0) return this.#spare.peek()?.value
     const best = this.#spare.first((slot) => !avoid.has(slot.key))
     if (best !== undefined) return best.value

@@ -12,6 +12,7 @@ import { accountHash, nationalMobile } from "../domain/identity.ts"
 import { driverThrough } from "../upstream/connection.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
+import type { AccountQuota } from "./AccountQuota.ts"
 import type { AccountWork } from "./AccountWork.ts"
 import { type Fault, keyMissing, proxyFailed, reasonFor } from "./backOff.ts"
 
@@ -38,6 +39,8 @@ export class PooledAccount {
   tested: TestStatus = ""
   /** What it has done in this process; made at its first use or test. */
   work: AccountWork | undefined = undefined
+  /** What its server has said of its quota; made at the first word of it. */
+  quota: AccountQuota | undefined = undefined
   /** The last fault, until the account has served again. */
   fault: Fault | undefined = undefined
   /** The faults of that kind in a row. */

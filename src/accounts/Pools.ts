@@ -5,6 +5,7 @@
  * slots of all pools together, and a request that waits in several queues counts once.
  */
 import type { Cooperative } from "../domain/stream/cooperative.ts"
+import type { PoolChoice } from "./choice.ts"
 import { type Choice, type Notify, type Place, PoolQueue, type Skipped } from "./poolQueue.ts"
 import {
   type LeaseRequest,
@@ -17,7 +18,7 @@ import {
 } from "./PoolState.ts"
 
 /** The pool of one upstream, as configured. */
-export interface PoolConfig<out A> {
+export interface PoolConfig<in out A> {
   /** By key; keys are unique over all pools. */
   readonly accounts: ReadonlyMap<string, A>
   /** `global` bounds the slots of this pool. */
@@ -26,6 +27,8 @@ export interface PoolConfig<out A> {
   readonly disabled: ReadonlySet<string>
   /** False while the operator has disabled the upstream: it serves no request. */
   readonly enabled: boolean
+  /** How it chooses among its accounts; in rotation without it. */
+  readonly choice?: PoolChoice<A>
 }
 
 /** A request for a slot of one of several pools. */
@@ -173,12 +176,12 @@ export class Pools<A> {
       const next = pools.get(name)
       pool.prepare(next?.limits ?? pool.limits, next?.enabled ?? false)
     }
-    for (const [name, { accounts, disabled, enabled, limits }] of pools) {
+    for (const [name, { accounts, choice, disabled, enabled, limits }] of pools) {
       const pool = this.#pools.get(name) ?? this.#leaving.get(name) ?? new PoolState<A>(limits, this.#queue, name)
       pool.changes = this.#changes
       this.#leaving.delete(name)
       this.#pools.set(name, pool)
-      yield* pool.apply(accounts, limits, disabled, enabled)
+      yield* pool.apply(accounts, limits, disabled, enabled, choice)
     }
     for (const [name, pool] of this.#pools) {
       if (pools.has(name)) continue

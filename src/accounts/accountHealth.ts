@@ -22,6 +22,9 @@ import type { Slot, SlotState } from "./PoolState.ts"
 
 type AccountSlot = Slot<PooledAccount>
 
+/** A timer counts less than 25 days of milliseconds. A longer pause takes several. */
+const longestTimer = 24 * 3_600_000
+
 /** What the failure of a login or a try says about the account. */
 export const verdictOn = (failure: UpstreamFailure) => {
   const { health, retryAfter } = classify(failure, { direct: false, mayRefresh: false, shown: false })
@@ -168,7 +171,8 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
     const now = monotonicMillis(clock)
     for (const slot of state.recover(now)) fork(tryAgain(slot))
     wakeAt = state.nextRecovery()
-    return wakeAt === Number.POSITIVE_INFINITY ? Effect.void : Effect.andThen(Effect.sleep(wakeAt - now), recovery)
+    if (wakeAt === Number.POSITIVE_INFINITY) return Effect.void
+    return Effect.andThen(Effect.sleep(Math.min(wakeAt - now, longestTimer)), recovery)
   })
 
   return { report, loginFailed, wake }

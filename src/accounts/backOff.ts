@@ -3,7 +3,7 @@
  *
  * Pure: randomness is an argument. Rule: behaviour "The pool", health.
  */
-import type { AccountHealth } from "../domain/classifyUpstreamFailure.ts"
+import { type AccountHealth, longestRetryAfter } from "../domain/classifyUpstreamFailure.ts"
 
 /** The reason for an account without a key, whose server asks for one. */
 export const keyMissing = "the upstream asks for an API key and none is configured"
@@ -25,15 +25,41 @@ interface BackOff {
   /** Milliseconds of the first delay; doubled for each further fault in a row. */
   readonly first: number
   readonly longest: number
+  /** Milliseconds of the longest delay that the upstream states. */
+  readonly longestStated: number
   /** Why the account is out of rotation, for operators. */
   readonly reason: string
 }
 
 export const backOff: Readonly<Record<Fault, BackOff>> = {
-  rate_limited: { state: "cooling", first: 1_000, longest: 600_000, reason: "the upstream limits its rate" },
-  busy: { state: "cooling", first: 500, longest: 500, reason: "it runs as many completions as it may" },
-  refused_login: { state: "out", first: 60_000, longest: 3_600_000, reason: "the upstream refuses its login" },
-  suspended: { state: "out", first: 60_000, longest: 3_600_000, reason: "the upstream has suspended it" }
+  rate_limited: {
+    state: "cooling",
+    first: 1_000,
+    longest: 600_000,
+    longestStated: longestRetryAfter * 1_000,
+    reason: "the upstream limits its rate"
+  },
+  busy: {
+    state: "cooling",
+    first: 500,
+    longest: 500,
+    longestStated: 500,
+    reason: "it runs as many completions as it may"
+  },
+  refused_login: {
+    state: "out",
+    first: 60_000,
+    longest: 3_600_000,
+    longestStated: 3_600_000,
+    reason: "the upstream refuses its login"
+  },
+  suspended: {
+    state: "out",
+    first: 60_000,
+    longest: 3_600_000,
+    longestStated: 3_600_000,
+    reason: "the upstream has suspended it"
+  }
 }
 
 /** A delay grows by up to this share, at random, so that accounts limited together return at different times. */
@@ -47,7 +73,7 @@ export const reasonFor = (fault: Fault): string => backOff[fault].reason
 
 /**
  * The suspension after the `count`-th fault of one kind in a row. For a cool-down, the upstream's `retryAfter` (seconds) is the
- * delay, up to the longest; otherwise the delay doubles with each fault. `random` is in [0, 1).
+ * delay, which only `longestStated` bounds; otherwise the delay doubles with each fault up to the longest. `random` is in [0, 1).
  */
 export const suspensionFor = (
   fault: Fault,
@@ -55,9 +81,9 @@ export const suspensionFor = (
   retryAfter: number | undefined,
   random: number
 ): Suspension => {
-  const { first, longest, state } = backOff[fault]
+  const { first, longest, longestStated, state } = backOff[fault]
   const delay = state === "cooling" && retryAfter !== undefined
-    ? Math.max(0, retryAfter * 1_000)
-    : first * 2 ** Math.min(count - 1, 30) * (1 + jitter * random)
-  return { state, delay: Math.round(Math.min(delay, longest)) }
+    ? Math.min(Math.max(0, retryAfter * 1_000), longestStated)
+    : Math.min(first * 2 ** Math.min(count - 1, 30) * (1 + jitter * random), longest)
+  return { state, delay: Math.round(delay) }
 }

@@ -45,6 +45,9 @@ type AccountWaiter = Waiter<PooledAccount>
 const avoidNothing: ReadonlySet<string> = new Set()
 const noReport: Report = () => Effect.void
 
+/** What the order of an upstream's accounts depends on. */
+const rankOf = ({ account }: PooledAccount) => ({ priority: account?.priority ?? 0, weight: account?.weight ?? 1 })
+
 /** Reports what an attempt showed of the upstream: a failure of the account says nothing about it. */
 const reportUpstream = (
   attempt: ReportedTry,
@@ -85,6 +88,10 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   }
 
   const poolOf = ({ account }: AccountSlot) => state.get(account.upstream)
+  shell.quotas.changed = (account) => {
+    const slot = slotOf(account)
+    if (slot !== undefined) poolOf(slot)?.setReset(slot, account.quota?.reset)
+  }
   const health: AccountHealthKeeper = yield* makeAccountHealth(
     {
       recover: (at) => state.recover(at),
@@ -109,9 +116,10 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     const { auth: { direct_max_inflight, direct_upstream }, route_table, runtime } = next
     const pools = new Map<string, PoolConfig<PooledAccount> & { accounts: Map<string, PooledAccount> }>()
     const disabled = new Set<string>()
-    for (const [name, { credential, enabled, limits }] of next.upstreams) {
+    for (const [name, { choose = "rotate", credential, enabled, limits }] of next.upstreams) {
       const direct = name === direct_upstream || credential !== "account" ? direct_max_inflight : 0
-      pools.set(name, { accounts: new Map(), limits: { ...limits, direct }, disabled, enabled })
+      const choice = { choose, of: rankOf }
+      pools.set(name, { accounts: new Map(), limits: { ...limits, direct }, disabled, enabled, choice })
     }
     yield* eachCooperatively(accounts, ([key, account]) => {
       if (account.account?.disabled === true) disabled.add(key)
@@ -122,6 +130,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       // A renewed account has no fault, whatever its slot's state was.
       yield* eachCooperatively(pool.slots(), (slot) => {
         if (slot.state !== "ready" && slot.account.fault === undefined) pool.restore(slot)
+        pool.setReset(slot, slot.account.quota?.reset)
       })
     }
     // What is behind a name is as configured now: a target without its model gives up its place.
@@ -356,6 +365,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       return registry.apply(config.now, drivers)
     },
     get: registry.get,
+    learnsAtGrants: false,
     makeTokens: (_, options) => makeTokens(options, clock),
     loginEnded: (account, exit) => {
       const slot = slotOf(account)

@@ -40,8 +40,10 @@ import type {
   UpstreamFacts
 } from "./Lease.ts"
 import { makeModelLimits } from "./ModelLimits.ts"
+import { makeLeasePastPauses } from "./pausedModels.ts"
 import type { PooledAccount, TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
+import { Quotas } from "./quota.ts"
 import { directTokensOff } from "./refusals.ts"
 import { type AccountTokens, fixedCredential, type TokensOptions } from "./tokens.ts"
 import type { UpstreamActivity } from "./UpstreamActivity.ts"
@@ -112,6 +114,8 @@ export interface PoolCore<T extends AccountTokens> {
   /** Receives the end of each login. */
   readonly loginEnded: (account: PooledAccount, exit: Exit.Exit<string, UpstreamFailure>) => Effect.Effect<void>
   readonly lease: AccountPool["lease"]
+  /** A grant may say more of its account's quota than this process knew. */
+  readonly learnsAtGrants: boolean
   /** The pools of all upstreams, in the order of the configuration. */
   readonly upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>>
   /** Prepares the use of an account without a slot; returns what its attempts report to. */
@@ -145,6 +149,7 @@ export interface PoolShell<T extends AccountTokens> {
   readonly madeTokens: (account: PooledAccount) => T | undefined
   /** Starts a lease on an account; `undefined` stands for the caller's own token, which `held` has. */
   readonly leaseOf: (account: PooledAccount | undefined, held: Held, waited: number, report: Report) => Lease
+  readonly quotas: Quotas
   /** Runs an effect in the background until the pool closes. */
   readonly fork: TokensOptions["fork"]
 }
@@ -188,7 +193,7 @@ export const upstreamsOf = (
   return targets.length === 1 ? [targets[0]!.upstream] : [...new Set(targets.map(({ upstream }) => upstream))]
 }
 
-const factsOf = (account: PooledAccount, state: AccountState): AccountFacts => {
+const factsOf = (account: PooledAccount, state: AccountState, quotas: Quotas): AccountFacts => {
   const { disabled, fault, health, inUse, recovery, tested, token } = state
   return {
     upstream: account.upstream,
@@ -201,6 +206,7 @@ const factsOf = (account: PooledAccount, state: AccountState): AccountFacts => {
     recovery,
     testStatus: health === "out" ? "failed" : tested,
     work: account.work?.facts() ?? noWork,
+    quota: quotas.windowsOf(account),
     hasToken: token !== undefined,
     tokenPreview: token === undefined ? "" : tokenPreview(token)
   }
@@ -223,6 +229,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const times = new UpstreamTimes(() => monotonicMillis(clock))
   const unixMillis = () => clock.currentTimeMillisUnsafe()
   const workOf = (account: PooledAccount): AccountWork => account.work ??= new AccountWork(unixMillis)
+  const quotas = new Quotas((key) => core.get(key), config.now, unixMillis)
   const counters: Counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
   const madeTokens = new WeakMap<PooledAccount, T>()
 
@@ -289,6 +296,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         : accessTo(account, tokensOf(account, held.driver), held, report)),
       waited,
       times,
+      quotas,
       work: account === undefined ? undefined : workOf(account),
       registerSession: (sessionId) => {
         held.sessions = [...held.sessions, sessionId]
@@ -304,6 +312,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     tokensOf,
     madeTokens: (account) => madeTokens.get(account),
     leaseOf,
+    quotas,
     fork
   })
 
@@ -339,11 +348,33 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   yield* currentDrivers
   yield* Effect.forkScoped(Stream.runForEach(config.changes, () => currentDrivers))
 
+  const modelLimits = makeModelLimits(clock, yield* CurrentShutdown, driverOf)
+  const leasePastPauses = makeLeasePastPauses({
+    lease: core.lease,
+    statesOf: core.statesOf,
+    accountsOf: (upstream) =>
+      config.now().accounts.flatMap((account) =>
+        account.upstream === upstream ? core.get(account.identity[0]!) ?? [] : []
+      ),
+    quotas,
+    pass: modelLimits.pass,
+    config,
+    now: () => monotonicMillis(clock)
+  })
+
   const pool: AccountPool = {
-    lease: (caller, options) =>
-      caller._tag === "Direct" && caller.isLogin !== true && config.now().auth.direct_upstream === undefined
-        ? Effect.suspend(directTokensOff)
-        : core.lease(caller, options),
+    lease: (caller, options) => {
+      if (caller._tag === "Direct") {
+        return caller.isLogin !== true && config.now().auth.direct_upstream === undefined
+          ? Effect.suspend(directTokensOff)
+          : core.lease(caller, options)
+      }
+      const { targets } = options
+      const isBackground = quotas.isBackground(caller.key)
+      return targets !== undefined && (isBackground || quotas.isActive || core.learnsAtGrants)
+        ? leasePastPauses(caller, options, targets, isBackground)
+        : core.lease(caller, options)
+    },
     status: Effect.gen(function*() {
       yield* currentDrivers
       const queue = yield* core.queue
@@ -359,7 +390,8 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
       }
     }),
     driverOf,
-    modelLimits: makeModelLimits(clock, yield* CurrentShutdown, driverOf),
+    modelLimits,
+    quotas,
     serves: ({ model, upstream }) => servesModel(config.now().route_table, upstream, model),
     withAccount: (identifier) => accessFor(() => accountOf(identifier)),
     accessOf: (maker) => accessFor(() => madeBy(maker)),
@@ -368,7 +400,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         const accounts = identifiers.map(accountOf).filter((account) => account !== undefined)
         return Effect.map(
           core.statesOf(accounts),
-          (states) => accounts.map((account, i) => factsOf(account, states[i]!))
+          (states) => accounts.map((account, i) => factsOf(account, states[i]!, quotas))
         )
       }),
     setTestStatus: (identifier, status, message = "") =>
@@ -376,6 +408,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         const account = accountOf(identifier)
         if (account === undefined) return Effect.void
         workOf(account).tested(status === "ok", message)
+        if (status === "ok") quotas.forget(account)
         return core.setTestStatus(account, status)
       }),
     watch: (watch) => core.watch(pool)(watch),

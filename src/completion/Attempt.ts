@@ -8,9 +8,10 @@ import type { Caller, Lease, LeaseTarget } from "../accounts/Accounts.ts"
 import { isDirect, type ModelLimits, type Preference, type Stickiness } from "../accounts/Lease.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
-import { type Classification, classify, refusesRequest } from "../domain/classifyUpstreamFailure.ts"
+import { type Classification, classify, isOfModel, refusesRequest } from "../domain/classifyUpstreamFailure.ts"
 import type { Windows } from "../domain/fits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import { limitHeadersOf } from "../domain/limitHeaders.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { AnswerHeaders } from "../upstream/budget.ts"
@@ -65,6 +66,8 @@ export interface AttemptWork<B, A> {
   readonly isSpent?: () => boolean
   /** The headers of the attempt's newest answer. */
   readonly heard: () => AnswerHeaders | undefined
+  /** The event of the attempt's reply that states the account's quota. */
+  readonly statedQuota?: () => unknown
   /** Makes the result. The attempt's scope holds the lease. */
   readonly output: (
     begun: B,
@@ -128,9 +131,14 @@ export class Attempt<B, A> {
       onSuccess: (begun) => {
         record.over(deadlines.now() - began)
         record.answered(lease)
-        record.limits(words.limits(lease, work.heard()))
+        const stated = limitHeadersOf(work.heard())
+        record.limits(words.limits(lease, stated))
         if (modelLimits?.isActive() === true) modelLimits.answered(leaseTarget(target))
-        return work.output(begun, lease, scope, span, words)
+        const output = work.output(begun, lease, scope, span, words)
+        const quota = lease.quotas?.seen(lease.account, stated, target.model.id, undefined, work.statedQuota?.())
+        return quota?.seconds === undefined || quota.isOfModel
+          ? output
+          : Effect.andThen(lease.report("rate_limited", quota.seconds), output)
       },
       onFailure: (failure) => {
         const took = deadlines.now() - began
@@ -149,7 +157,8 @@ export class Attempt<B, A> {
     const record = this.#record
     const work = this.#work
     const { choice, lease, modelLimits, scope, target, tried, words } = this.#facts
-    record.limits(words.limits(lease, work.heard()))
+    const stated = limitHeadersOf(work.heard())
+    record.limits(words.limits(lease, stated))
     // The client has disconnected, which may have caused the failure.
     if (scope.state._tag === "Closed") return Effect.interrupt
     if (failure._tag === "GatewayError") {
@@ -157,6 +166,10 @@ export class Attempt<B, A> {
       record.refusedBy(failure.code)
       return Effect.fail(failure)
     }
+    const { account, quotas } = lease
+    const { model } = target
+    const quota = quotas?.seen(account, stated, model.id, failure, work.statedQuota?.())
+    const isModelOut = quota?.isOfModel === true
     const judged = classify(failure, {
       direct: isDirect(lease),
       hasKey: work.caller._tag === "Managed",
@@ -165,9 +178,15 @@ export class Attempt<B, A> {
       alone: hasOneAccount(choice, lease.upstream),
       keyless: lease.isKeyless,
       ...(work.keepsCode?.(lease.driver, target) === true ? { keepsCode: true } : {}),
+      resetsIn: quota?.seconds,
+      isModelOut,
       passing: words.passing(lease),
       secrets: lease.secrets()
     })
+    // The server may state a later time than that of the window.
+    if (isModelOut && account !== undefined && isOfModel(judged, { isModelOut }) && judged.retryAfter !== undefined) {
+      quotas!.pauseModel(account, model.id, judged.retryAfter)
+    }
     const fault = upstreamFault(failure, judged.class)
     span.failed(judged.error.code)
     record.failed(lease, judged, failure.status, fault === "connection" || refusesRequest(failure))
@@ -176,8 +195,11 @@ export class Attempt<B, A> {
     const limited = modelLimits !== undefined && lease.isKeyless && judged.class === "rate_limited"
       ? modelLimits.limited(leaseTarget(target), lease.driver, judged.retryAfter)
       : Effect.void
+    // A failure that says nothing else about the account may still say that its quota is used up.
+    const usedUp = judged.health === "none" && !isModelOut ? quota?.seconds : undefined
     // The pool learns of the failure before the slot is free: a waiter must not get the failed account.
     return lease.report(judged.health, retryAfter, fault).pipe(
+      Effect.andThen(usedUp === undefined ? Effect.void : lease.report("rate_limited", usedUp)),
       Effect.andThen(limited),
       Effect.andThen(judged.retry === "here_after_refresh" ? lease.refreshToken : Effect.void),
       Effect.andThen(Scope.close(scope, Exit.void)),

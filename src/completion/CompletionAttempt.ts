@@ -280,6 +280,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     budget.isEmpty = true
     budget.isSent = false
     budget.heard = undefined
+    budget.statedQuota = undefined
     let produced = 0
     const { caller: { owner }, config: { responses } } = input
     const start = (given: Conversation) => {
@@ -356,6 +357,10 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
 
   heard(): AnswerHeaders | undefined {
     return this.#budget?.heard
+  }
+
+  statedQuota(): unknown {
+    return this.#budget?.statedQuota
   }
 
   output(

@@ -279,11 +279,18 @@ export class Attempts<B, A> {
   }
 
   /** The target of a lease: the first of its upstream that the configuration in effect still has. */
-  #indexOf({ upstream }: Lease, candidates: ReadonlyArray<number>): number {
+  #indexOf({ account, upstream }: Lease, candidates: ReadonlyArray<number>): number {
     const targets = this.#targets
     const ofUpstream = candidates.filter((index) => targets[index]!.upstream === upstream)
-    const index = ofUpstream.find((index) => this.#served([targets[index]!]).length > 0)
-    return index ?? ofUpstream[0] ?? 0
+    const { quotas } = this.#options.accounts
+    const served = ofUpstream.filter((index) => this.#served([targets[index]!]).length > 0)
+    // The account may be out for one of its models.
+    const { caller } = this.#work
+    const isBackground = caller._tag === "Managed" && quotas?.isBackground(caller.key) === true
+    const open = served.find((index) =>
+      (quotas?.waitFor(account, leaseTarget(targets[index]!), isBackground) ?? 0) === 0
+    )
+    return open ?? served[0] ?? ofUpstream[0] ?? 0
   }
 
   /** Goes on without a lease: to targets that were tried before, or to the error. */

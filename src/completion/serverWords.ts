@@ -5,28 +5,17 @@
 import type { Caller, Lease } from "../accounts/Accounts.ts"
 import { isDirect } from "../accounts/Lease.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { countAccounts } from "../config/upstreams.ts"
+import { countEnabled } from "../config/upstreams.ts"
 import type { ErrorFamily } from "../domain/errorBody.ts"
 import { KnownSecrets } from "../domain/hideSecrets.ts"
-import { limitHeadersOf } from "../domain/limitHeaders.ts"
 import type { Passing } from "../domain/passedError.ts"
 import { protocolFamily } from "../domain/protocols.ts"
-import type { AnswerHeaders } from "../upstream/budget.ts"
 import { secretsOfUpstream } from "../upstream/serverSecrets.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 
 /** An app's driver has any name, and may have a family. */
 const familyOf = ({ family, name }: Driver): ErrorFamily | undefined =>
   protocolFamily(name) ?? protocolFamily(family ?? "")
-
-/** The enabled accounts of each upstream, counted once for a configuration. */
-const counted = new WeakMap<GatewayConfig["accounts"], ReturnType<typeof countAccounts>>()
-
-const enabledOf = ({ accounts }: GatewayConfig, upstream: string): number => {
-  const counts = counted.get(accounts) ?? countAccounts(accounts)
-  counted.set(accounts, counts)
-  return counts.get(upstream)?.enabled ?? 0
-}
 
 /** The words of a request's servers. */
 export class ServerWords {
@@ -52,7 +41,8 @@ export class ServerWords {
   #isOnly(lease: Lease): boolean {
     const upstreams = this.#upstreams
     if (isDirect(lease) || this.#isPinned) return true
-    return upstreams.every((upstream) => upstream === upstreams[0]) && enabledOf(this.#config, upstreams[0] ?? "") <= 1
+    return upstreams.every((upstream) => upstream === upstreams[0]) &&
+      countEnabled(this.#config.accounts, upstreams[0] ?? "") <= 1
   }
 
   /** How an error of the lease's server may reach the caller; `undefined` if the caller gets the gateway's own. */
@@ -69,15 +59,15 @@ export class ServerWords {
     }
   }
 
-  /** The rate-limit headers for the caller of an answer; `undefined` without any. */
-  limits(lease: Lease, headers: AnswerHeaders | undefined): Readonly<Record<string, string>> | undefined {
-    if (headers === undefined) return undefined
+  /** What the caller gets of the rate-limit headers of an answer; `undefined` without any. */
+  limits(
+    lease: Lease,
+    stated: Readonly<Record<string, string>> | undefined
+  ): Readonly<Record<string, string>> | undefined {
+    if (stated === undefined) return undefined
     const { rate_limit_headers: when = "auto" } = this.#config.upstreams.get(lease.upstream) ?? {}
-    if (when === "never") return undefined
-    const found = limitHeadersOf(headers)
-    if (found === undefined || (when === "auto" && !this.#isOnly(lease))) return undefined
+    if (when === "never" || (when === "auto" && !this.#isOnly(lease))) return undefined
     const secrets = secretsOfUpstream(this.#config, lease.upstream)
-    for (const name of Object.keys(found)) found[name] = secrets.hide(found[name]!)
-    return found
+    return Object.fromEntries(Object.entries(stated).map(([name, value]) => [name, secrets.hide(value)]))
   }
 }

@@ -37,6 +37,10 @@ export interface Account {
   readonly proxy: Redacted.Redacted<string> | undefined
   /** Names those whose seals it opens; `undefined` if unset. */
   readonly organization: string | undefined
+  /** Higher ones are used first where the upstream says so; 0 without it. */
+  readonly priority?: number | undefined
+  /** Its share of the requests where the upstream says so; 1 without it. */
+  readonly weight?: number | undefined
   /** Normal forms of all names of the account (`identityKeys`); of a token in the environment, as it is written, then as it is. */
   readonly identity: ReadonlyArray<string>
 }
@@ -105,6 +109,8 @@ const toAccount = (raw: unknown, index: number, variables: Variables): Result.Re
     note: entry.note ?? "",
     proxy: proxyAt(entry.proxy, `accounts[${index}].proxy`, variables, faults),
     organization: blankToUndefined(entry.organization),
+    priority: entry.priority,
+    weight: entry.weight,
     identity: token === undefined || !hasReferences(entry.token)
       ? identity
       : withOthers(identity, identityKeys({ ...entry, token: Redacted.value(token) }, sha256Hex))

@@ -125,6 +125,10 @@ export interface UpstreamConfig {
   readonly forward_headers: ReadonlyArray<string>
   /** Whose errors callers of the server's protocol get. */
   readonly errors: "pass" | "own"
+  /** How the pool chooses among accounts with a free slot; absent for `rotate`. */
+  readonly choose?: "rotate" | "fill_first" | "weighted" | "spend_soonest_reset"
+  /** The share of each window of an account's quota that is kept for interactive keys; absent for none. */
+  readonly reserve?: number
   /** When callers get the server's rate-limit headers. */
   readonly rate_limit_headers: "auto" | "always" | "never"
   /** An address, which may contain a password, or `direct`; `undefined` for the environment's. */

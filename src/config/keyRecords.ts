@@ -38,6 +38,8 @@ export interface KeyRecord {
   /** Allowed model names, as configured; `undefined` allows every model. */
   readonly models: ReadonlyArray<string> | undefined
   readonly max_inflight: number | undefined
+  /** A `background` key leaves what upstreams reserve; `interactive` without it. */
+  readonly class?: "interactive" | "background" | undefined
   readonly limits: ReadonlyArray<KeyLimit>
   /** RFC 3339, UTC. */
   readonly created_at: string | undefined
@@ -85,6 +87,7 @@ const decodeRecord = (id: string, raw: unknown): Result.Result<KeyRecord, Array<
     expires_at: expires_at === undefined ? undefined : parseTimestamp(expires_at),
     models: models?.map((model) => model.trim()),
     max_inflight,
+    ...(decoded.success.class === undefined ? {} : { class: decoded.success.class }),
     limits: (limits ?? []).map(({ cost, fallback, requests, strict, tokens, window }) => ({
       window,
       requests,

@@ -91,6 +91,15 @@ export const AccountEntry = group({
         "`openai-organization`, else the account alone."
     )
   ),
+  priority: Schema.optionalKey(
+    described(
+      integer(-1_000, 1_000),
+      "Of an upstream whose `choose` is `fill_first`: higher ones are used first. Unset: 0."
+    )
+  ),
+  weight: Schema.optionalKey(
+    described(integer(1, 1_000), "Share of the requests of an upstream whose `choose` is `weighted`. Unset: 1.")
+  ),
   note: Schema.optionalKey(
     text.check(Schema.isMaxLength(longestNote, { message: `must have at most ${longestNote} characters` }))
   )
@@ -285,6 +294,12 @@ export const KeyRecordEntry = group({
     )
   ),
   max_inflight: Schema.optionalKey(described(integer(1, 200_000), "Concurrent requests of the key.")),
+  class: Schema.optionalKey(
+    described(
+      oneOf(["interactive", "background"]),
+      "Whether the key may use what upstreams reserve of their quotas; `interactive`, the default, may."
+    )
+  ),
   limits: Schema.optionalKey(
     described(
       Schema.Array(KeyLimitEntry).annotate({ message: "must be an array of limits" }).check(
@@ -563,6 +578,16 @@ const sharedFields = {
       "Errors of a server that speaks the caller's protocol: the server's refusals of the request as they came, or the gateway's own errors."
     ),
     "pass"
+  ),
+  choose: withDefault(
+    described(
+      oneOf(["rotate", "fill_first", "weighted", "spend_soonest_reset"]),
+      "Which account with a free slot serves: the one used least recently, the one of the highest `priority`, each by its `weight`, or the one whose quota resets first."
+    ),
+    "rotate"
+  ),
+  reserve: Schema.optionalKey(
+    described(number(0, 1), "Share of each quota window that is kept for keys of the class `interactive`. Unset: none.")
   ),
   rate_limit_headers: withDefault(
     described(

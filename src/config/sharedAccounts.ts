@@ -19,6 +19,8 @@ interface PoolAccounts {
   readonly names: Array<string>
   readonly renewed: Array<string>
   readonly disabled: Array<string>
+  /** Priority and weight of each. */
+  readonly ranks: Array<readonly [priority: number, weight: number]>
 }
 
 /** Whether an upstream is another server, or is reached in another way: what is known of its accounts is forgotten. */
@@ -30,15 +32,16 @@ export const poolArguments = (store: StoreShape, next: GatewayConfig, before: Ga
   const known = new Map(before?.accounts.map((account) => [account.identity[0]!, account]))
   const accounts = new Map<string, PoolAccounts>()
   const accountsOf = (upstream: string): PoolAccounts => {
-    const made = accounts.get(upstream) ?? { names: [], renewed: [], disabled: [] }
+    const made = accounts.get(upstream) ?? { names: [], renewed: [], disabled: [], ranks: [] }
     accounts.set(upstream, made)
     return made
   }
   for (const account of next.accounts) {
     const name = store.secrets.nameOf(account.identity[0]!)
     const was = known.get(account.identity[0]!)
-    const { disabled, names, renewed } = accountsOf(account.upstream)
+    const { disabled, names, ranks, renewed } = accountsOf(account.upstream)
     names.push(name)
+    ranks.push([account.priority ?? 0, account.weight ?? 1])
     if (was !== undefined && !isSameAccount(was, account)) renewed.push(name)
     if (account.disabled) disabled.push(name)
   }
@@ -58,7 +61,12 @@ export const poolArguments = (store: StoreShape, next: GatewayConfig, before: Ga
     const resets = isRenewed(upstream, before?.upstreams.get(name))
     return [name, enabled ? 1 : 0, perAccount, global, queue, 0, resets ? 1 : 0, renewed, names, disabled]
   })
+  const choices = Array.from(next.upstreams, ([name, { choose = "rotate" }]) => [name, choose] as const)
+    .filter(([, choose]) => choose !== "rotate")
+    .map(([name, choose]) => [name, [choose, accountsOf(name).ranks]] as const)
   return {
+    /** The pools that are not in rotation. */
+    choices: choices.length === 0 ? "" : JSON.stringify(Object.fromEntries(choices)),
     ofDefault: [
       ...[limits.perAccount, Math.min(limits.global, global_max_inflight), limits.queue, next.auth.direct_max_inflight]
         .map(String),

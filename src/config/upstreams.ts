@@ -135,11 +135,13 @@ export const hasSameServer = (one: ConfiguredUpstream | undefined, other: Config
 const ofOthers = [
   "account_max_inflight",
   "account_max_queue",
+  "choose",
   "enabled",
   "errors",
   "limits",
   "max_inflight",
-  "rate_limit_headers"
+  "rate_limit_headers",
+  "reserve"
 ] as const
 
 /** What the driver of an upstream depends on: how many requests it serves is the pool's matter, and what callers get of it the attempts'. */
@@ -285,6 +287,8 @@ const toUpstream = (
     credential_header: toCredentialHeader(entry, `${place}.credential_header`, faults),
     forward_headers: toForwarded(entry, `${place}.forward_headers`, faults),
     errors: entry.errors,
+    choose: entry.choose,
+    ...entry.reserve === undefined ? {} : { reserve: entry.reserve },
     rate_limit_headers: entry.rate_limit_headers,
     proxy: proxyAt(entry.proxy, `${place}.proxy`, outside.variables, faults),
     tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults, outside.files),
@@ -347,6 +351,16 @@ export const countAccounts = (accounts: ReadonlyArray<Account>): ReadonlyMap<str
     count.first ??= account
   }
   return counts
+}
+
+/** The accounts of each upstream, counted once for a configuration. */
+const counted = new WeakMap<ReadonlyArray<Account>, ReadonlyMap<string, AccountCount>>()
+
+/** How many enabled accounts an upstream has. */
+export const countEnabled = (accounts: ReadonlyArray<Account>, upstream: string): number => {
+  const counts = counted.get(accounts) ?? countAccounts(accounts)
+  counted.set(accounts, counts)
+  return counts.get(upstream)?.enabled ?? 0
 }
 
 /** Default concurrency of an account (behaviour "Defaults and ranges"). */

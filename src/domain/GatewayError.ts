@@ -58,6 +58,9 @@ export const ErrorFault = Schema.Struct({ field: Schema.String, message: Schema.
 
 const isPassed = (value: unknown): value is PassedError => typeof value === "object" && value !== null
 
+/** Seconds beyond which a client does better not to wait for a limit of the upstream. */
+const soonest = 60
+
 /** An error as a caller sees it. `message` never contains a token, a page or an account's identity. */
 export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", {
   code: Schema.Literals(codes),
@@ -95,9 +98,10 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   get rpc(): string {
     return errorTable[this.inPath === true ? "not_found" : this.code].rpc
   }
-  /** False when the same request cannot succeed later; sent as `x-should-retry: false`. */
+  /** False when the same request cannot succeed later, or soon; sent as `x-should-retry: false`. */
   get shouldRetry(): boolean {
-    return this.serverRetry ?? this.retry ?? errorTable[this.code].retry
+    const isLate = this.code === "upstream_rate_limited" && (this.retryAfter ?? 0) > soonest
+    return this.serverRetry ?? this.retry ?? (!isLate && errorTable[this.code].retry)
   }
 }
 

@@ -57,6 +57,10 @@ export interface FailureContext {
   readonly keepsCode?: boolean
   /** How the server's error may reach the caller; absent if the caller gets the gateway's own errors alone. */
   readonly passing?: Passing | undefined
+  /** Seconds until the latest reset of what the answer says is used up of the account's quota. */
+  readonly resetsIn?: number | undefined
+  /** Only the model that was asked is used up: the account serves its other models. */
+  readonly isModelOut?: boolean
   /** Secrets that were sent to the upstream; its message is quoted without them. */
   readonly secrets?: ReadonlyArray<string>
 }
@@ -69,7 +73,7 @@ export interface Classification {
   readonly health: AccountHealth
   /** The caller's error when no retry follows. */
   readonly error: GatewayError
-  /** Seconds of the upstream's `Retry-After`, within the bounds of a cooldown. */
+  /** Seconds until the latest time to come back that the upstream states, up to `longestRetryAfter`. */
   readonly retryAfter: number | undefined
 }
 
@@ -500,14 +504,21 @@ export const rules: ReadonlyArray<Rule> = [
 /** `Retry-After` in seconds for a rate-limited upstream that does not state one. */
 const defaultRetryAfter = 1
 
-/** The longest cooldown in seconds that a server may ask for. */
-export const longestCooldown = 600
-
 /** The longest `Retry-After` in seconds that callers get, 30 days; the shortest is 1. */
 export const longestRetryAfter = 30 * 24 * 3_600
 
-const statedWait = ({ retryAfter }: UpstreamFailure): number | undefined =>
-  retryAfter === undefined ? undefined : Math.min(longestRetryAfter, Math.max(1, Math.ceil(retryAfter)))
+const limits: ReadonlySet<FailureClass> = new Set<FailureClass>(["rate_limited", "quota_exhausted"])
+
+/** The seconds that a failure states. What is used up of a quota counts for the refusals that it explains. */
+const statedWait = (
+  rule: Rule,
+  { retryAfter }: UpstreamFailure,
+  { resetsIn }: FailureContext
+): number | undefined => {
+  const reset = limits.has(rule.class) ? resetsIn : undefined
+  if (retryAfter === undefined && reset === undefined) return undefined
+  return Math.min(longestRetryAfter, Math.max(1, retryAfter ?? 0, reset ?? 0))
+}
 
 const describe = (rule: Rule, failure: UpstreamFailure, { secrets }: FailureContext): string => {
   const own = redactMessage(failure.message, secrets)
@@ -516,8 +527,12 @@ const describe = (rule: Rule, failure: UpstreamFailure, { secrets }: FailureCont
   return seen === undefined ? `${rule.message}.` : `${rule.message}: ${seen}.`
 }
 
-const isOfModel = (rule: Rule, { keyless }: FailureContext): boolean =>
-  keyless === true && rule.class === "rate_limited"
+/** True for a limit that leaves the other models of the account. */
+export const isOfModel = (
+  failure: { readonly class: FailureClass },
+  { isModelOut, keyless }: Pick<FailureContext, "isModelOut" | "keyless">
+): boolean =>
+  (keyless === true && failure.class === "rate_limited") || (isModelOut === true && limits.has(failure.class))
 
 /** A caller's own token has no other account, and a login beside a key may have other targets. */
 const nextOf = ({ next }: Rule, { direct, hasKey, shown }: FailureContext): Next =>
@@ -529,7 +544,7 @@ const nextOf = ({ next }: Rule, { direct, hasKey, shown }: FailureContext): Next
  */
 export const classify = (failure: UpstreamFailure, context: FailureContext): Classification => {
   const rule = rules.find((rule) => rule.when(failure, context))!
-  const stated = statedWait(failure)
+  const stated = statedWait(rule, failure, context)
   const { status } = errorTable[rule.code]
   return {
     class: rule.class,
@@ -540,16 +555,17 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
       param: rule.param ??
         (status < 500 ? redactMessage(failure.param, context.secrets) : undefined),
       retry: rule.mayRepeat,
-      retryAfter: stated ?? (rule.code === "upstream_rate_limited" ? defaultRetryAfter : undefined),
-      retryAfterMs: failure.retryAfterMs,
+      retryAfter: stated === undefined
+        ? rule.code === "upstream_rate_limited" ? defaultRetryAfter : undefined
+        : Math.ceil(stated),
+      // The milliseconds of a server say less than a later reset.
+      retryAfterMs: (stated ?? 0) > Math.max(1, failure.retryAfter ?? 0) ? undefined : failure.retryAfterMs,
       // Of an account that is refused, the server cannot know whether another one serves.
       serverRetry: !context.direct && isOfAccount(rule) ? undefined : failure.shouldRetry,
       serverCode: context.keepsCode === true ? failure.serverCode : undefined,
       passed: passedError(failure, rule.class, status, context.passing),
       cause: causeWith(failure, context.secrets)
     }),
-    retryAfter: failure.retryAfter === undefined
-      ? undefined
-      : Math.min(longestCooldown, Math.max(1, failure.retryAfter))
+    retryAfter: stated
   }
 }

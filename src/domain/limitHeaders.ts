@@ -14,8 +14,9 @@ const ofKeys = /^x-ratelimit-/
 
 /** The rate-limit headers of an answer; `undefined` without any. Names are in lower case. */
 export const limitHeadersOf = (
-  headers: Readonly<Record<string, string | Array<string> | undefined>>
+  headers: Readonly<Record<string, string | Array<string> | undefined>> | undefined
 ): Record<string, string> | undefined => {
+  if (headers === undefined) return undefined
   let found: Record<string, string> | undefined
   let count = 0
   for (const name of Object.keys(headers)) {

@@ -5,7 +5,7 @@
  * were not tried yet come first, in order; after them the tries go round, but not to a target that failed for good. A prompt that is too long
  * for a known window goes to the next target with a larger one.
  */
-import { type Classification, type FailureClass, longestCooldown } from "./classifyUpstreamFailure.ts"
+import type { Classification, FailureClass } from "./classifyUpstreamFailure.ts"
 import type { Windows } from "./fits.ts"
 import { changedError, type GatewayError } from "./GatewayError.ts"
 
@@ -104,8 +104,8 @@ type Told = Pick<Classification, "class" | "error" | "retryAfter">
 
 /**
  * The error of a request whose only target has no account left, as the last try says it. `free` are the seconds after which the pool has an
- * account again, and `elapsed` those since the first failure. An account cools down for `longestCooldown` at most, so that the time which a
- * server has stated may be longer: it counts, unless another account is free before those that were tried.
+ * account again, and `elapsed` those since the first failure. A time that a server has stated counts as it is, unless another account is
+ * free before.
  */
 export const errorWithoutAccount = (
   tries: ReadonlyArray<{ readonly failure: Told }>,
@@ -118,7 +118,7 @@ export const errorWithoutAccount = (
     retryAfter === undefined || error.retryAfter === undefined ? [] : [error.retryAfter]
   )
   const least = Math.min(...stated)
-  const isSooner = free !== undefined && free < Math.min(least, longestCooldown) - Math.ceil(elapsed) - 1
+  const isSooner = free !== undefined && free < least - Math.ceil(elapsed) - 1
   return changedError(last, last.message, stated.length === 0 || isSooner ? free : least)
 }
 

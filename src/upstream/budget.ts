@@ -87,6 +87,8 @@ export class RequestBudget {
   isSent = false
   /** The headers of this attempt's newest answer, by their names in lower case. */
   heard: AnswerHeaders | undefined
+  /** The newest event of this attempt's reply that states the account's quota (`windowsOfEvent`). */
+  statedQuota: unknown
   private readonly held: Held | undefined
   private keepsReply: boolean
   /** Bytes of this attempt's reply in `held`. */

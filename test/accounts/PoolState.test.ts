@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import type { Choose } from "../../src/accounts/choice.ts"
 import { type LeaseRequest, type Limits, PoolState, type Refusal, type Waiter } from "../../src/accounts/PoolState.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { runs } from "../support/effort.ts"
@@ -139,5 +140,105 @@ describe("PoolState", () => {
     if (!("_tag" in first)) pool.close(first)
     assert.deepStrictEqual(order, Array.from({ length: 50_000 }, (_, i) => i))
     assert.strictEqual(pool.inUse, 1)
+  })
+})
+
+describe("the choice among free accounts", () => {
+  const roomy: Limits = { perAccount: 1_000, global: 100_000, queue: 0, direct: 0 }
+
+  /** A pool of accounts with their ranks, and what grants one and gives back the slots of others. */
+  const choosing = (
+    choose: Choose,
+    ranks: ReadonlyArray<{ readonly priority?: number; readonly weight?: number }>,
+    limits = roomy
+  ) => {
+    const pool = new PoolState<number>(limits)
+    const accounts = new Map(ranks.map((_, i) => [`a${i}`, i]))
+    const of = (i: number) => ({ priority: 0, weight: 1, ...ranks[i] })
+    runSync(pool.configure(accounts, limits, new Set(), { choose, of }))
+    const held: Array<Waiter<number>> = []
+    return {
+      pool,
+      slot: (i: number) => pool.get(`a${i}`)!,
+      grant: (request: LeaseRequest = { _tag: "Any", avoid: new Set() }) => {
+        const waiter = pool.request(request, 0, 0, () => undefined)
+        if ("_tag" in waiter) return undefined
+        held.push(waiter)
+        return waiter.slot?.account
+      },
+      free: () => {
+        for (const waiter of held.splice(0)) pool.close(waiter)
+      }
+    }
+  }
+
+  it("by weight gives each account its share of any number of grants, rounded up or down", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 1_000 })), {
+          minLength: 1,
+          maxLength: 9
+        }),
+        fc.integer({ min: 1, max: 300 }),
+        (weights, grants) => {
+          const { free, grant } = choosing("weighted", weights.map((weight) => ({ weight })))
+          const sum = weights.reduce((all, weight) => all + weight, 0)
+          const counts = weights.map(() => 0)
+          for (let n = 1; n <= grants; n++) {
+            counts[grant()!]!++
+            free()
+            for (const [i, weight] of weights.entries()) {
+              // Whole numbers: the share is n * weight / sum.
+              assert.isTrue(
+                counts[i]! * sum > n * weight - sum && counts[i]! * sum < n * weight + sum,
+                `${i} after ${n}`
+              )
+            }
+          }
+        }
+      ),
+      { numRuns: runs(150) }
+    )
+  })
+
+  it("by weight shares among those that are left, without making up for a pause", () => {
+    const { free, grant, pool, slot } = choosing("weighted", [{ weight: 3 }, { weight: 1 }, { weight: 4 }])
+    const count = (grants: number) => {
+      const counts = [0, 0, 0]
+      for (let n = 0; n < grants; n++) {
+        counts[grant()!]!++
+        free()
+      }
+      return counts
+    }
+    assert.deepStrictEqual(count(80), [30, 10, 40])
+    pool.suspend(slot(2), "cooling", 1_000)
+    assert.deepStrictEqual(count(80), [60, 20, 0])
+    pool.recover(1_000)
+    const [a, b, c] = count(80) as [number, number, number]
+    assert.isTrue(Math.abs(a - 30) <= 1 && Math.abs(b - 10) <= 1 && Math.abs(c - 40) <= 1, `${a} ${b} ${c}`)
+  })
+
+  it("by priority fills the first account, then the next in the order of the file", () => {
+    const ranks = [{ priority: 0 }, { priority: 5 }, { priority: -1 }, { priority: 5 }]
+    const { free, grant, pool, slot } = choosing("fill_first", ranks, { ...roomy, perAccount: 2 })
+    assert.deepStrictEqual(Array.from({ length: 9 }, () => grant()), [1, 1, 3, 3, 0, 0, 2, 2, undefined])
+    free()
+    pool.suspend(slot(1), "cooling", 1_000)
+    assert.deepStrictEqual([grant(), grant(), grant()], [3, 3, 0])
+    assert.strictEqual(grant({ _tag: "Any", avoid: new Set(["a0", "a3"]) }), 2)
+  })
+
+  it("by reset takes accounts of which nothing is known, then the earliest reset", () => {
+    const { free, grant, pool, slot } = choosing("spend_soonest_reset", [{}, {}, {}])
+    assert.deepStrictEqual([grant(), grant(), grant()], [0, 1, 2])
+    free()
+    pool.setReset(slot(0), 1_800_000_000_000)
+    pool.setReset(slot(1), 1_700_000_000_000)
+    assert.deepStrictEqual([grant(), grant()], [2, 2])
+    pool.setReset(slot(2), 1_900_000_000_000)
+    assert.deepStrictEqual([grant(), grant()], [1, 1])
+    pool.setReset(slot(1), undefined)
+    assert.strictEqual(grant(), 1)
   })
 })

@@ -69,11 +69,16 @@ describe("an account's rate limit", () => {
       yield* shows(pool, { available_accounts: [a, b] })
     }))
 
-  it.effect("takes the account out of rotation for ten minutes at most", () =>
+  it.effect("takes the account out of rotation until the time that the upstream states, 30 days at most", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
-      yield* attempt(pool, "rate_limited", 86_400)
-      assert.strictEqual(yield* recovery(pool, a), 600_000)
+      yield* attempt(pool, "rate_limited", 40 * 86_400)
+      assert.strictEqual(yield* recovery(pool, a), 30 * 86_400_000)
+      yield* TestClock.adjust("29 days")
+      assert.strictEqual(yield* recovery(pool, a), 86_400_000)
+      yield* shows(pool, { available_accounts: [] })
+      yield* TestClock.adjust("1 day")
+      yield* shows(pool, { available_accounts: [a] })
     }))
 
   it.effect("without a retry time lasts about a second, and longer each time until the account serves again", () =>

@@ -1,11 +1,18 @@
 /** Generated operations on a pool, for tests that compare another implementation with it. */
 import * as fc from "fast-check"
+import type { Choose } from "../../src/accounts/choice.ts"
 import type { LeaseRequest, Limits } from "../../src/accounts/PoolState.ts"
 
 /** The keys of all accounts. */
 export const names = ["a", "b", "c", "d", "e"]
 /** How long a request waits, in milliseconds. */
 export const patience = 50
+
+/** How a pool chooses among its accounts, with priority and weight of each. */
+export interface Choosing {
+  readonly choose: Choose
+  readonly ranks: Readonly<Record<string, { readonly priority: number; readonly weight: number }>>
+}
 
 /** An operation on a pool. */
 export type Op =
@@ -20,7 +27,10 @@ export type Op =
     readonly keys: ReadonlyArray<string>
     readonly limits: Limits
     readonly disabled: ReadonlyArray<string>
+    /** Absent for rotation. */
+    readonly choosing?: Choosing
   }
+  | { readonly _tag: "Reset"; readonly key: string; readonly reset: number | undefined }
 
 const key = fc.constantFrom(...names)
 
@@ -62,6 +72,40 @@ export const op: fc.Arbitrary<Op> = fc.oneof(
       keys: fc.shuffledSubarray(names),
       limits,
       disabled: fc.subarray(names, { maxLength: 3 })
+    })
+  }
+)
+
+/** Any choice but rotation. */
+export const choosing: fc.Arbitrary<Choosing> = fc.record({
+  choose: fc.constantFrom<Choose>("fill_first", "weighted", "spend_soonest_reset"),
+  ranks: fc.tuple(
+    ...names.map((name) =>
+      fc.record({ priority: fc.integer({ min: -2, max: 2 }), weight: fc.integer({ min: 1, max: 5 }) })
+        .map((rank) => [name, rank] as const)
+    )
+  ).map((ranks) => Object.fromEntries(ranks))
+})
+
+/** Any operation on a pool that need not be in rotation. */
+export const orderedOp: fc.Arbitrary<Op> = fc.oneof(
+  { weight: 30, arbitrary: op },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      _tag: fc.constant("Configure" as const),
+      keys: fc.shuffledSubarray(names),
+      limits,
+      disabled: fc.subarray(names, { maxLength: 3 }),
+      choosing
+    })
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      _tag: fc.constant("Reset" as const),
+      key,
+      reset: fc.option(fc.integer({ min: 1, max: 5 }).map((n) => 1_800_000_000_000 + n), { nil: undefined, freq: 4 })
     })
   }
 )

@@ -52,6 +52,8 @@ const upstream = {
   credential_header: "api-key",
   forward_headers: ["x-trace"],
   errors: "own",
+  choose: "weighted",
+  reserve: 0.2,
   rate_limit_headers: "never",
   proxy: "direct",
   tls: { server_name: "x" },

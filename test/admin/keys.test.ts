@@ -51,6 +51,7 @@ const bare = {
   expires_at: null,
   models: null,
   max_inflight: null,
+  class: null,
   limits: [],
   created_at: null
 }

@@ -118,7 +118,8 @@ describe("accounts in the admin API", () => {
       requests_hour: 0,
       failed_hour: 0,
       last_error: null,
-      last_test: null
+      last_test: null,
+      quota: []
     }
     assert.deepStrictEqual(email, {
       identifier: "One@X.org",

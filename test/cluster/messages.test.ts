@@ -36,9 +36,10 @@ describe("a message of the store", () => {
       pool: "gpu",
       coolings: "0",
       probes: "1",
-      skipped: "default,other"
+      skipped: "default,other",
+      quota: "5h,"
     }
-    assert.deepStrictEqual(read("grant t1 a 4 0 0 0 3 gpu 0 1 default,other later"), several)
+    assert.deepStrictEqual(read("grant t1 a 4 0 0 0 3 gpu 0 1 default,other 5h, later"), several)
   })
 
   it("does not exist in another form, of another kind, or of a kind that only the node itself can notice", () => {

@@ -5,7 +5,9 @@ import { once } from "node:events"
 import { readdirSync, readFileSync } from "node:fs"
 import { connect } from "node:net"
 import path from "node:path"
+import { Accounts } from "../../src/accounts/Accounts.ts"
 import { makeRequestStats } from "../../src/completion/RequestStats.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { RequestMetrics } from "../../src/server/observability/requestMetrics.ts"
@@ -66,13 +68,23 @@ const sharedScrape = async (): Promise<string> => {
 /** A gateway alone that has refused a connection, and has counted requests of every kind. */
 const ownScrape = async (): Promise<string> => {
   const connections = 16
-  const gateway = await startGateway({ limits: { connections } })
+  const gateway = await startGateway({ limits: { connections }, accounts: [{ token: "key" }] })
   const sockets = times(connections + 1, () => connect(Number(new URL(gateway.url).port), "127.0.0.1"))
   try {
     for (const socket of sockets) socket.on("error", () => undefined).resume()
     await Promise.race(sockets.map((socket) => once(socket, "close")))
     for (const socket of sockets) socket.destroy()
     await untilHolds(() => fetch(`${gateway.url}/healthz`).then(() => true, () => false))
+    const [account] = Context.get(gateway.services, ConfigStore).now().accounts
+    const usedUp = {
+      "x-codex-primary-used-percent": "100",
+      "x-codex-primary-window-minutes": "300",
+      "x-codex-primary-reset-after-seconds": "60"
+    }
+    assert.deepInclude(
+      Context.get(gateway.services, Accounts).quotas?.seen(account?.identity[0], usedUp, "m"),
+      { isOfModel: false }
+    )
     Context.get(gateway.services, RequestMetrics).count({
       ...makeRequestStats("id", 0),
       style: "chat",

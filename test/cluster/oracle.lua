@@ -8,6 +8,11 @@ if op == 'recover' then
   for _, due_account in ipairs(recover()) do reply[#reply + 1] = due_account end
 end
 if op == 'clean' then set_cleaning(pool_of(account), account, ARGV[6] == '1' and me or nil) end
+if op == 'reset' then
+  call('DEL', K .. 'quota:' .. account)
+  if ARGV[6] ~= '' then call('HSET', K .. 'quota:' .. account, '5h,', '0,,,' .. ARGV[6] .. ',ok,0,' .. ARGV[6]) end
+  place(pool_of(account), account)
+end
 if op == 'look' then
   local draining = {}
   for _, used_account in ipairs(call('HKEYS', K .. 'use')) do

@@ -13,11 +13,23 @@ import {
 } from "../../src/accounts/PoolState.ts"
 import { scripts } from "../../src/cluster/store/scripts.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
-import { limits, names, type Op, op as operation, patience } from "../accounts/interleavings.ts"
+import {
+  type Choosing,
+  choosing,
+  limits,
+  names,
+  type Op,
+  op as operation,
+  orderedOp,
+  patience
+} from "../accounts/interleavings.ts"
 import { runs } from "../support/effort.ts"
 import { grantsOf, leaseRequestText, nodes, type Outcome, refusalsOf, ScriptNodes } from "./scripts.ts"
 
 let cluster: ScriptNodes
+
+const choicesOf = (keys: ReadonlyArray<string>, { choose, ranks }: Choosing) =>
+  JSON.stringify({ default: [choose, keys.map((key) => [ranks[key]!.priority, ranks[key]!.weight])] })
 
 /** The scripts with the pool's interface. Every call returns the outcomes that it caused, in order. */
 class SharedPool {
@@ -25,9 +37,9 @@ class SharedPool {
   readonly owners = new Map<number, string>()
   revision = 0
 
-  async open(limits: Limits) {
+  async open(limits: Limits, choosing: Choosing | undefined) {
     await cluster.open()
-    await this.configure(names, limits, [])
+    await this.configure(names, limits, [], choosing)
   }
 
   async request(id: number, leaseRequest: LeaseRequest): Promise<ReadonlyArray<Outcome>> {
@@ -53,7 +65,7 @@ class SharedPool {
     return cluster.told()
   }
 
-  async configure(keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string>) {
+  async configure(keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string>, choosing?: Choosing) {
     const { direct, global, perAccount, queue } = limits
     const expected = String(this.revision++)
     const bounds = [perAccount, global, queue, direct].map(String)
@@ -67,14 +79,15 @@ class SharedPool {
       "0",
       "[]",
       JSON.stringify(keys),
-      JSON.stringify(disabled)
+      JSON.stringify(disabled),
+      ...(choosing === undefined ? [] : ["999999999", "", "", "", "", "", choicesOf(keys, choosing)])
     )
     return cluster.told()
   }
 }
 
 /** Runs the same operations on both and compares the outcomes. */
-const compare = async (first: Limits, ops: ReadonlyArray<Op>) => {
+const compare = async (first: Limits, ops: ReadonlyArray<Op>, firstChoosing?: Choosing) => {
   const pool = new PoolState<string>(first)
   const shared = new SharedPool()
   const tickets = new Map<number, Ticket<string>>()
@@ -89,11 +102,18 @@ const compare = async (first: Limits, ops: ReadonlyArray<Op>) => {
       live.splice(live.indexOf(id), 1)
     }
   }
-  const configure = (keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string> = []) =>
-    runSync(pool.configure(new Map(keys.map((key) => [key, key])), limits, new Set(disabled)))
+  const configure = (
+    keys: ReadonlyArray<string>,
+    limits: Limits,
+    disabled: ReadonlyArray<string>,
+    choosing: Choosing | undefined
+  ) => {
+    const choice = choosing && { choose: choosing.choose, of: (key: string) => choosing.ranks[key]! }
+    runSync(pool.configure(new Map(keys.map((key) => [key, key])), limits, new Set(disabled), choice))
+  }
 
-  configure(names, first)
-  await shared.open(first)
+  configure(names, first, [], firstChoosing)
+  await shared.open(first, firstChoosing)
   for (const op of ops) {
     expected = []
     let actual: ReadonlyArray<Outcome> = []
@@ -151,11 +171,18 @@ const compare = async (first: Limits, ops: ReadonlyArray<Op>) => {
         }
         break
       }
+      case "Reset": {
+        const slot = pool.get(op.key)
+        if (slot === undefined) break
+        pool.setReset(slot, op.reset)
+        actual = (await cluster.oracle("reset", op.key, String(op.reset ?? ""))).told
+        break
+      }
       case "Configure": {
-        configure(op.keys, op.limits, op.disabled)
+        configure(op.keys, op.limits, op.disabled, op.choosing)
         // Accounts that are enabled again may be due at once.
         const due = pool.recover(now).map((slot) => slot.key)
-        const told = await shared.configure(op.keys, op.limits, op.disabled)
+        const told = await shared.configure(op.keys, op.limits, op.disabled, op.choosing)
         const recovered = await cluster.oracle("recover")
         assert.sameMembers(recovered.reply.slice(1), due)
         actual = [...told, ...recovered.told]
@@ -181,8 +208,19 @@ describe("the pool's scripts for the store", () => {
 
   it("give the same results as PoolState under any interleaving", async () => {
     await fc.assert(
-      fc.asyncProperty(limits, fc.array(operation, { maxLength: 120, size: "max" }), compare),
+      fc.asyncProperty(
+        limits,
+        fc.array(operation, { maxLength: 120, size: "max" }),
+        (limits, ops) => compare(limits, ops)
+      ),
       { numRuns: runs(60) }
+    )
+  })
+
+  it("give the same results as PoolState for each choice of accounts", async () => {
+    await fc.assert(
+      fc.asyncProperty(limits, fc.array(orderedOp, { maxLength: 120, size: "max" }), choosing, compare),
+      { numRuns: runs(40) }
     )
   })
 })

@@ -134,6 +134,7 @@ describe("decodeConfig", () => {
         credential_header: undefined,
         forward_headers: [],
         errors: "pass",
+        choose: "rotate",
         rate_limit_headers: "auto",
         prompt_cache: { breakpoints: "auto", mark_ttl: "5m" },
         proxy: undefined,

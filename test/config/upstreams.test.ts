@@ -66,6 +66,7 @@ describe("upstreams and routes of the configuration", () => {
         credential_header: undefined,
         forward_headers: [],
         errors: "pass",
+        choose: "rotate",
         rate_limit_headers: "auto",
         proxy: undefined,
         tls: undefined,

@@ -430,10 +430,25 @@ describe("classify", () => {
     const told = classify(of({ status: 429, retryAfter: 2.2 }), managed)
     assert.deepStrictEqual([told.retryAfter, told.error.retryAfter], [2.2, 3])
     const long = classify(of({ status: 429, retryAfter: 1e300 }), managed)
-    assert.deepStrictEqual([long.retryAfter, long.error.retryAfter], [600, 30 * 24 * 3_600])
+    assert.deepStrictEqual([long.retryAfter, long.error.retryAfter], [30 * 24 * 3_600, 30 * 24 * 3_600])
     const untold = classify(of({ status: 429 }), managed)
     assert.deepStrictEqual([untold.retryAfter, untold.error.retryAfter], [undefined, 1])
     assert.strictEqual(classify(of({ status: 500 }), managed).error.retryAfter, undefined)
+  })
+
+  it("has the reset of a used-up quota if that is later, for refusals that it explains", () => {
+    const waits = (status: number, retryAfter?: number) => {
+      const facts = retryAfter === undefined ? { status } : { status, retryAfter, retryAfterMs: retryAfter * 1_000 }
+      const { error } = classify(of(facts), { ...managed, resetsIn: 90.5 })
+      return [error.retryAfter, error.retryAfterMs, error.shouldRetry]
+    }
+    assert.deepStrictEqual(waits(429), [91, undefined, false])
+    assert.deepStrictEqual(waits(429, 30), [91, undefined, false])
+    assert.deepStrictEqual(waits(429, 120), [120, 120_000, false])
+    assert.deepStrictEqual(waits(503, 30), [30, 30_000, true])
+    const ofModel = classify(of({ status: 429 }), { ...managed, resetsIn: 60, isModelOut: true })
+    assert.deepStrictEqual([ofModel.health, ofModel.error.shouldRetry], ["none", true])
+    assert.strictEqual(classify(of({ status: 401 }), { ...managed, isModelOut: true }).health, "token_expired")
   })
 
   describe("messages of upstream failures", () => {

@@ -118,7 +118,8 @@ describe("an account's hash", () => {
       testStatus: "",
       hasToken: true,
       tokenPreview: "",
-      work: noWork
+      work: noWork,
+      quota: []
     }
     const text = accountMetrics(Array.from({ length: 1_500 }, () => facts))
     assert.lengthOf(text.match(/^gateway_account_ready\{/gm) ?? [], 1_000)

@@ -46,6 +46,8 @@ export interface Grant {
   readonly probes: boolean
   /** The other pools that are skipped. */
   readonly skipped: ReadonlyArray<string>
+  /** The windows of the account's quota (`Quotas.received`); empty without any. */
+  readonly quota: string
 }
 
 /** Why there is no grant. */
@@ -115,7 +117,8 @@ const refusalOf = ({ left, reason }: MessageOf<"refuse">, now: number): Refusal 
 }
 
 const grantOf = (message: MessageOf<"grant">): Grant => {
-  const { account, cleaning, coolings, epoch, fence, pool, probes, revision, skipped = "", ticket, token } = message
+  const { account, cleaning, epoch, fence, probes, quota = "", revision, skipped = "", ticket, token } = message
+  const { coolings, pool } = message.pool === "" ? {} : message
   return {
     ticket,
     account,
@@ -127,7 +130,8 @@ const grantOf = (message: MessageOf<"grant">): Grant => {
     pool: upstreamNamed(pool),
     coolings,
     probes: probes === "1",
-    skipped: skipped === "" ? [] : skipped.split(",")
+    skipped: skipped === "" ? [] : skipped.split(","),
+    quota
   }
 }
 

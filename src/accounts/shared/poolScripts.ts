@@ -82,15 +82,18 @@ export interface SharedFacts {
   readonly version: string
   /** As stored: `<version> <time> <encrypted>`. */
   readonly token: string
+  /** The windows of its quota (`Quotas.received`). */
+  readonly quota: string
 }
 
-const fields = 9
+const fields = 10
 
 /** Reads the reply of `facts`. */
 export const readFacts = (reply: ReadonlyArray<string>): ReadonlyArray<SharedFacts> =>
   Array.from({ length: Math.floor(reply.length / fields) }, (_, i) => {
-    const [name = "", state = "", left, inUse, fault = "", tested = "", epoch = "0", version = "0", token = ""] = reply
-      .slice(i * fields, (i + 1) * fields)
+    const facts = reply.slice(i * fields, (i + 1) * fields)
+    const [name = "", state = "", left, inUse, fault = "", tested = "", epoch = "0", version = "0"] = facts
+    const [token = "", quota = ""] = facts.slice(8)
     return {
       name,
       state,
@@ -100,7 +103,8 @@ export const readFacts = (reply: ReadonlyArray<string>): ReadonlyArray<SharedFac
       tested,
       epoch,
       version,
-      token
+      token,
+      quota
     }
   })
 
@@ -128,7 +132,8 @@ export const verdictArguments = (
   if (!isFault(health)) {
     return since === "try" ? [name, since, "none", "", "", "", "", String(jitter * random)] : noVerdict
   }
-  const { first, longest, state } = backOff[health]
+  const { first, longestStated, state } = backOff[health]
+  const longest = retryAfter === undefined ? backOff[health].longest : longestStated
   const retry = retryAfter === undefined ? "" : String(retryAfter)
   return [name, since, health, state, String(first), String(longest), retry, String(jitter * random)]
 }

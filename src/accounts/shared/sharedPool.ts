@@ -64,7 +64,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const store = yield* Store
   const clock = yield* Clock.Clock
   const now = () => monotonicMillis(clock)
-  const { currentDrivers, driverOf, fork, tokensOf } = shell
+  const { currentDrivers, driverOf, fork, quotas, tokensOf } = shell
 
   /** The accounts that `byName` and `names` are made of; `undefined` once the store may have other names. */
   let named: AccountsByKey | undefined
@@ -150,6 +150,11 @@ const makeSharedCore = Effect.fnUntraced(function*(
         trying.add(event.account)
         fork(tryAgain(event.account))
         break
+      case "quota": {
+        const account = byName.get(event.account)
+        if (account !== undefined) quotas.forget(account)
+        break
+      }
       case "restored":
         named = undefined
         registry.invalidate()
@@ -253,9 +258,10 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const conversation = sticky === undefined || lifetime === 0
       ? []
       : [`sticky ${sticky.isContinued ? 1 : 0} ${lifetime} ${sticky.keys.join(" ")}`]
+    const windows = byName.get(grant.account)?.quota?.takeUnsent() ?? ""
     claims.end(
       grant,
-      [isUnclean, ...verdict, ...upstream, ...conversation],
+      [isUnclean, ...verdict, ...upstream, ...conversation, ...(windows === "" ? [] : [`quota ${windows}`])],
       ([, clean = "", state = "", count = "", delay = "", cooled = "", met = ""]) => {
         if (met === "hit") stickyHits++
         else if (met === "move") stickyMoves++
@@ -358,7 +364,10 @@ const makeSharedCore = Effect.fnUntraced(function*(
       }
       return yield* gatewayError("no_account_available", "The account was removed while the request waited")
     }
-    if (account !== undefined) tokensOf(account, driver).setCurrent(grant.token)
+    if (account !== undefined) {
+      quotas.received(account, grant.quota)
+      tokensOf(account, driver).setCurrent(grant.token)
+    }
     const held = taken.held = heldBy(caller, grant.pool, driver)
     return shell.leaseOf(
       account,
@@ -388,6 +397,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   return {
     apply: (drivers) => registry.apply(config.now, drivers),
     get: registry.get,
+    learnsAtGrants: true,
     makeTokens: (account, options) => {
       const name = () => nameOf(account)
       return makeSharedTokens({
@@ -421,7 +431,12 @@ const makeSharedCore = Effect.fnUntraced(function*(
     statesOf: (accounts) =>
       Effect.map(
         Effect.orElseSucceed(view.factsOf(accounts.map(nameOf)), () => new Map<string, SharedFacts>()),
-        (facts) => accounts.map((account) => view.stateOf(account, facts.get(nameOf(account))))
+        (facts) =>
+          accounts.map((account) => {
+            const known = facts.get(nameOf(account))
+            quotas.received(account, known?.quota ?? "")
+            return view.stateOf(account, known)
+          })
       ),
     queue: view.queue,
     upstreams: view.upstreams,

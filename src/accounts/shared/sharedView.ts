@@ -190,7 +190,7 @@ export const pollPool = (
       const waiting = waiters.map(({ account, style }) => `${style} ${account}`).join("\n")
       const facts = yield* pool.describe([...new Set([...used.keys(), ...in_use_accounts])])
       const now = new Map<string, string>()
-      for (const { recovery: _recovery, work: _work, ...fact } of facts) {
+      for (const { quota: _quota, recovery: _recovery, work: _work, ...fact } of facts) {
         const text = JSON.stringify(fact)
         if (used.get(fact.identifier) !== text) watch.pool(fact.identifier)
         if (fact.inUse > 0) now.set(fact.identifier, text)

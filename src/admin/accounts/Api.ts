@@ -25,7 +25,9 @@ export const AccountView = Schema.Struct({
   proxy: Schema.optionalKey(Schema.String).annotate({ description: "Proxy of the account, without its password." }),
   organization: Schema.optionalKey(Schema.String).annotate({
     description: "Accounts with the same one open one another's seals."
-  })
+  }),
+  priority: Schema.optionalKey(Schema.Int),
+  weight: Schema.optionalKey(Schema.Int)
 }).annotate({ identifier: "Account" })
 
 /** An account and its state in the pool. */
@@ -52,6 +54,20 @@ const unixMillis = Schema.Int.annotate({ description: "Unix milliseconds." })
 /** Words of the upstream, which may quote a prompt or a reply. */
 const message = Schema.NullOr(Schema.String).annotate({ description: "`null` for the role viewer." })
 
+/** A window of an account's quota. */
+const QuotaWindow = Schema.Struct({
+  window: Schema.String.annotate({ description: "Its length (`5h`), or what it counts (`tokens`)." }),
+  model: Schema.NullOr(Schema.String).annotate({
+    description: "The model, or a part of the names of its models; `null` for a window of the whole account."
+  }),
+  used: Schema.Number.annotate({ description: "Used share, 0 to 1." }),
+  limit: Schema.NullOr(Schema.Number),
+  remaining: Schema.NullOr(Schema.Number),
+  resets_at: unixMillis,
+  status: Schema.Literals(["ok", "low", "exhausted"]).annotate({ description: "`low` from 80 % on." }),
+  seen_at: unixMillis
+}).annotate({ identifier: "QuotaWindow" })
+
 /** What an account has done lately, from the memory of the nodes: a node begins with its start. */
 const accountWork = {
   last_used_at: Schema.NullOr(unixMillis),
@@ -62,7 +78,10 @@ const accountWork = {
   last_error: Schema.NullOr(Schema.Struct({ code: Schema.String, message, at: unixMillis })).annotate({
     description: "The last such failure: its class and its message."
   }),
-  last_test: Schema.NullOr(Schema.Struct({ success: Schema.Boolean, message, at: unixMillis }))
+  last_test: Schema.NullOr(Schema.Struct({ success: Schema.Boolean, message, at: unixMillis })),
+  quota: Schema.Array(QuotaWindow).annotate({
+    description: "Windows of its quota, as its server has stated them; 16 at most."
+  })
 }
 
 /** An account with its state in the pool and what it has done lately at all nodes. */

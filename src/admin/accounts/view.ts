@@ -23,7 +23,9 @@ export const viewAccount = (account: Account, { route_table }: GatewayConfig): t
   has_token: account.token !== undefined,
   token_preview: account.token === undefined ? "" : tokenPreview(Redacted.value(account.token)),
   ...(account.proxy === undefined ? {} : { proxy: shownProxy(account.proxy)! }),
-  ...(account.organization === undefined ? {} : { organization: account.organization })
+  ...(account.organization === undefined ? {} : { organization: account.organization }),
+  ...(account.priority === undefined ? {} : { priority: account.priority }),
+  ...(account.weight === undefined ? {} : { weight: account.weight })
 })
 
 /** An account with its facts in the pool; they are `undefined` if a concurrent change has removed it from the pool. */
@@ -57,7 +59,8 @@ export const itemOf = (
   requests_hour: work.requestsHour,
   failed_hour: work.failedHour,
   last_error: work.lastError,
-  last_test: work.lastTest
+  last_test: work.lastTest,
+  quota: (facts?.quota ?? []).map(({ room_at: _, ...window }) => window)
 })
 
 const withoutMessage = <A extends { readonly message: string | null }>(said: A | null): A | null =>

@@ -51,8 +51,21 @@ const keyEntries = Effect.fnUntraced(function*(config: GatewayConfig) {
 
 const secret = (value: Redacted.Redacted<string> | undefined) => value === undefined ? null : Redacted.value(value)
 
-const contentOf = ({ disabled, email, mobile, note, organization, password, proxy, token }: Account): string =>
-  JSON.stringify([email, mobile, secret(password), secret(token), disabled, note, secret(proxy), organization])
+const contentOf = (
+  { disabled, email, mobile, note, organization, password, priority, proxy, token, weight }: Account
+): string =>
+  JSON.stringify([
+    email,
+    mobile,
+    secret(password),
+    secret(token),
+    disabled,
+    note,
+    secret(proxy),
+    organization,
+    priority,
+    weight
+  ])
 
 const accountEntries = Effect.fnUntraced(function*({ accounts }: GatewayConfig) {
   const entries = new Map<string, Entry>()

@@ -51,6 +51,7 @@ const recordFields = {
   expires_at: like(record.expires_at, optional(Schema.String)),
   models: like(record.models, optional(Schema.Array(Schema.String))),
   max_inflight: like(record.max_inflight, optional(Schema.Int)),
+  class: like(record.class, optional(Schema.String)),
   limits: like(record.limits, optional(Schema.Array(KeyLimitRequest)))
 } satisfies Fields
 
@@ -84,6 +85,7 @@ const viewFields = {
   expires_at: Schema.NullOr(Schema.String),
   models: Schema.NullOr(Schema.Array(Schema.String)),
   max_inflight: Schema.NullOr(Schema.Int),
+  class: Schema.NullOr(Schema.Literals(["interactive", "background"])),
   limits: Schema.Array(KeyLimitView)
 } satisfies Fields
 

@@ -39,6 +39,7 @@ export const viewKey = (
     expires_at: timeOf(record?.expires_at),
     models: record?.models ?? null,
     max_inflight: record?.max_inflight ?? null,
+    class: record?.class ?? null,
     limits: (record?.limits ?? []).map((
       { cost, fallback = null, requests = null, strict = false, tokens = null, window }
     ) => ({

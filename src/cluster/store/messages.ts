@@ -40,7 +40,8 @@ const kindOf = <
 
 const kinds = {
   /**
-   * A slot for a waiter of this node (`grant_of` of `pool.lua`). The fields from the pool on are there while the store has several pools.
+   * A slot for a waiter of this node (`grant_of` of `pool.lua`). The fields from the pool to the skipped ones are there, and not empty, while
+   * the store has several pools.
    */
   grant: kindOf("grant", {
     ticket: Word,
@@ -53,7 +54,8 @@ const kinds = {
     pool: Schema.optionalKey(Word),
     coolings: Schema.optionalKey(Word),
     probes: Schema.optionalKey(Word),
-    skipped: Schema.optionalKey(Word)
+    skipped: Schema.optionalKey(Word),
+    quota: Schema.optionalKey(Word)
   }),
   /** No slot for a waiter of this node: the reason, and the milliseconds until an account is back, 0 for other reasons. */
   refuse: kindOf("refuse", { ticket: Word, reason: Word, left: Whole }),
@@ -61,6 +63,8 @@ const kinds = {
   config: kindOf("config", { revision: Whole }),
   /** The token of an account was replaced. */
   login: kindOf("login", { account: Rest }),
+  /** The windows of an account's quota are forgotten. */
+  quota: kindOf("quota", { account: Rest }),
   /** The sessions of an account are deleted. */
   cleaned: kindOf("cleaned", { account: Rest }),
   /** This node is to try an account that is out. */

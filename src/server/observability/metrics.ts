@@ -2,6 +2,7 @@
  * The handler of `GET /metrics`, in the Prometheus text format. It requires the admin key unless `metrics.public` is true.
  * A worker answers with the metrics of all workers of its machine together.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
@@ -17,6 +18,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { indexKeys } from "../../config/entries/keyIndex.ts"
 import type { KeyRecord } from "../../config/keyRecords.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
+import type { QuotaWindow } from "../../domain/quota.ts"
 import { clientAddress } from "../../http/clientAddress.ts"
 import { apiId } from "../../http/reply.ts"
 import { bearerToken } from "../../http/RequestContext.ts"
@@ -47,11 +49,32 @@ const family = (
 
 const text = (families: ReadonlyArray<ReadonlyArray<string>>): string => [...families.flat(), ""].join("\n")
 
+const quoted = (text: string): string =>
+  `"${text.replaceAll(/[\\"\n]/g, (sign) => sign === "\n" ? "\\n" : `\\${sign}`)}"`
+
+/** Gauges of the quotas that the servers of accounts have stated. */
+const quotaMetrics = (facts: ReadonlyArray<AccountFacts>, now: number) => {
+  const series = (valueOf: (window: QuotaWindow) => number) =>
+    facts.flatMap(({ hash, quota }) =>
+      quota.map((window) => {
+        const labels = `account="${hash}",window=${quoted(window.window)},model=${quoted(window.model ?? "")}`
+        return [labels, valueOf(window)] as const
+      })
+    )
+  const used = series((window) => window.used)
+  if (used.length === 0) return []
+  const resets = series(({ resets_at }) => Math.max(0, (resets_at - now) / 1_000))
+  return [
+    family("gateway_account_quota_used", "Used share of a window of an account's quota", used),
+    family("gateway_account_quota_reset_seconds", "Seconds until a window of an account's quota resets", resets)
+  ]
+}
+
 /**
  * Gauges of the first accounts by hash: whether each is in rotation, and its slots in use. `showsUpstreams` labels them with their
- * upstreams.
+ * upstreams. `now` is in Unix milliseconds.
  */
-export const accountMetrics = (facts: ReadonlyArray<AccountFacts>, showsUpstreams = false): string => {
+export const accountMetrics = (facts: ReadonlyArray<AccountFacts>, showsUpstreams = false, now = 0): string => {
   if (facts.length === 0) return ""
   const series = (valueOf: (account: AccountFacts) => number) =>
     facts.slice(0, mostAccounts).map((account) => {
@@ -64,7 +87,8 @@ export const accountMetrics = (facts: ReadonlyArray<AccountFacts>, showsUpstream
       "Whether an account is in rotation",
       series(({ disabled, health }) => health === "ready" && !disabled ? 1 : 0)
     ),
-    family("gateway_account_slots_in_use", "Slots of an account that are taken", series(({ inUse }) => inUse))
+    family("gateway_account_slots_in_use", "Slots of an account that are taken", series(({ inUse }) => inUse)),
+    ...quotaMetrics(facts.slice(0, mostAccounts), now)
   ])
 }
 
@@ -153,7 +177,8 @@ export const MetricsHandlers = HttpApiBuilder.group(
       )
       const registered = (yield* formatted).replace(/\n*$/, "\n")
       const ofUpstreams = showsUpstreams ? upstreamMetrics(yield* activity.upstreams) : ""
-      return registered + unpricedMetrics(unpriced) + accountMetrics(described, showsUpstreams) + ofUpstreams +
+      return registered + unpricedMetrics(unpriced) +
+        accountMetrics(described, showsUpstreams, yield* Clock.currentTimeMillis) + ofUpstreams +
         (yield* ofKeys)
     })
     const machine = yield* CurrentMachine

@@ -3,6 +3,7 @@
  * `details` have the reason, the limits that were reached, the faulty fields, and the time to wait.
  */
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import { isDailyQuota, retryInfoOf } from "../../domain/quota.ts"
 import { asString } from "../json.ts"
 import { errorFacts as statedFacts } from "../server/errorFacts.ts"
 
@@ -20,27 +21,13 @@ const errorOf = (body: unknown): JsonRecord => {
 const recordsOf = (value: unknown): ReadonlyArray<JsonRecord> =>
   Array.isArray(value) ? value.slice(0, mostDetails).filter(isRecord) : []
 
-/** The seconds of a duration such as `7.5s`. */
-const secondsOf = (duration: unknown): number | undefined => {
-  const found = typeof duration === "string" ? /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(duration) : null
-  return found === null ? undefined : Number(found[1])
-}
-
-/** True if the error names a limit that is counted by the day. */
-const isDaily = (details: ReadonlyArray<JsonRecord>): boolean =>
-  details.some(({ violations }) =>
-    recordsOf(violations).some(({ quotaId, quotaMetric }) =>
-      [quotaId, quotaMetric].some((name) => /per_?day/i.test(asString(name) ?? ""))
-    )
-  )
-
 /** Reads the JSON of an error; unreadable parts yield no facts. */
 export const errorFacts = (body: unknown) => {
   const error = errorOf(body)
   const stated = statedFacts(body)
   const details = recordsOf(error["details"])
-  const daily = isDaily(details)
-  const retryAfter = details.map(({ retryDelay }) => secondsOf(retryDelay)).find((seconds) => seconds !== undefined)
+  const daily = isDailyQuota(error)
+  const retryAfter = retryInfoOf(error)
   const field = asString(
     details.flatMap(({ fieldViolations }) => recordsOf(fieldViolations)).map(({ field }) => field).find(asString)
   )

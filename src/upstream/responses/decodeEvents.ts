@@ -5,6 +5,7 @@
  * the same. A whole response becomes the events of which a server would make it.
  */
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
+import { quotaEvent } from "../../domain/quota.ts"
 import type { EventPlace } from "../../domain/replyExtras.ts"
 import type { SseEvent } from "../../domain/stream/sse.ts"
 import { WholeCharacters } from "../../domain/stream/text.ts"
@@ -18,6 +19,7 @@ import {
   UpstreamUsage
 } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { RequestBudget } from "../budget.ts"
 import type { ChunkDecoder } from "../decodeBody.ts"
 import { asString, isShallow, parseJson } from "../json.ts"
 import { usageOf } from "../server/usage.ts"
@@ -31,6 +33,8 @@ export interface EventOptions {
   readonly passesEvents?: boolean
   /** Learns whether the server sends the thinking itself. */
   readonly thinking?: SentThinking
+  /** Learns what the server states of the account's quota. */
+  readonly budget?: Pick<RequestBudget, "statedQuota">
 }
 
 /** What a server has sent of its models' thinking so far. */
@@ -136,10 +140,12 @@ class EventDecoder implements ChunkDecoder {
   #isAfterText = false
   readonly #passes: boolean
   readonly #thinking: SentThinking | undefined
+  readonly #budget: EventOptions["budget"]
 
-  constructor({ passesEvents = false, thinking }: EventOptions) {
+  constructor({ budget, passesEvents = false, thinking }: EventOptions) {
     this.#passes = passesEvents
     this.#thinking = thinking
+    this.#budget = budget
   }
 
   push({ data, event: name }: SseEvent, out: Array<UpstreamEvent>): void {
@@ -199,6 +205,7 @@ class EventDecoder implements ChunkDecoder {
       return this.#fail(replyErrorFacts(event))
     }
     this.#began = true
+    if (type === quotaEvent && this.#budget !== undefined) this.#budget.statedQuota = event
     const { item } = event
     if (type === "response.output_item.added" && isRecord(item)) this.#count++
     // A piece that a server sends whole at its end is a piece all the same, and comes before the end.

@@ -105,7 +105,7 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
         : yield* responsesRequest(model.name, conversation, said, isWhole),
       headers: { ...headersOf(conversation), ...caches.headers(request) },
       id: `resp_${crypto.randomUUID().replaceAll("-", "")}`,
-      chunks: eventDecoder({ passesEvents: isNative(conversation), thinking })
+      chunks: eventDecoder({ passesEvents: isNative(conversation), thinking, budget: request.budget })
     }
   }
 

@@ -17,6 +17,7 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord } from "../../domain/json.ts"
 import { loginOfToken, secretsOfToken } from "../../domain/ownLogin.ts"
 import type { UpstreamProtocol } from "../../domain/protocols.ts"
+import { resetOfError } from "../../domain/quota.ts"
 import type { ServersModel } from "../../domain/routes.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
@@ -236,12 +237,15 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     model?: RequestedModel
   ) {
     const { status } = exchange
-    const retryAfter = exchange.retryAfter(yield* Clock.currentTimeMillis)
+    const now = yield* Clock.currentTimeMillis
     const retryAfterMs = exchange.retryAfterMs()
     const shouldRetry = /^\s*(?:(true)|false)\s*$/i.exec(exchange.header("x-should-retry") ?? "")
     const requestId = exchange.header("request-id") ?? exchange.header("x-request-id")
     const body = parseJson(text)
     const stated = errorFacts(body)
+    const times = [exchange.retryAfter(now), stated.retryAfter, resetOfError(body, now)]
+    // Of several times the latest one is when the server takes requests again.
+    const retryAfter = Math.max(...times.map((seconds) => seconds ?? 0))
     const facts = {
       phase,
       kind: isPage(exchange.header("content-type")) && status < 300 ? "malformed" : "refused",
@@ -250,7 +254,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       ...(exchange.isWhole ? { isWhole: true } : {}),
       ...errorBody(body, Buffer.byteLength(text)),
       ...(requestId === undefined ? {} : { requestId: requestId.slice(0, longestName) }),
-      ...(retryAfter === undefined ? {} : { retryAfter }),
+      ...(retryAfter === 0 ? {} : { retryAfter }),
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
       ...(shouldRetry === null ? {} : { shouldRetry: shouldRetry[1] !== undefined }),
       ...(isKey(token) ? {} : { anonymous: true }),

@@ -100,6 +100,7 @@ const item: KeyItem = {
   expires_at: "2030-01-01T10:20:30Z",
   models: ["upstream-chat"],
   max_inflight: 4,
+  class: null,
   limits: [{
     window: "week",
     requests: null,

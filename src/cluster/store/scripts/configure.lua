@@ -3,9 +3,10 @@
 -- order, and the disabled ones; then the deadline, after which nothing is saved because the caller has already got an
 -- error. A document that is restored to an empty store has no base revision: the highest one wins. Then, if given, the
 -- revision and the document that the store's data began with (empty: this document); they are the merge base for a
--- document of earlier data. The last two arguments are the proofs of the document and of that first one.
+-- document of earlier data. The next two arguments are the proofs of the document and of that first one. The last one, if it is not empty,
+-- is a JSON object of the pools that are not in rotation: by name, how they choose, and priority and weight of each of their accounts.
 --
--- The argument before them lists several pools, if it is not empty: a JSON array of the limit of all and an array of pools. A pool is its name, whether
+-- The argument before the proofs lists several pools, if it is not empty: a JSON array of the limit of all and an array of pools. A pool is its name, whether
 -- it is enabled (1), slots of an account, of all, places in the queue, slots of direct callers, whether to drop all tokens
 -- (1), and the three lists of accounts; `default` is the first two of them, and the other arguments. Without the list,
 -- `default` is the only pool.
@@ -40,12 +41,13 @@ if ARGV[18] and ARGV[18] ~= '' then
 elseif S then
   S.reset_cooling(default)
 end
+local choices = ARGV[21] and ARGV[21] ~= '' and cjson.decode(ARGV[21]) or {}
 local next_pools = {}
 for _, spec in ipairs(wanted_pools) do next_pools[spec[1]] = spec end
 
 -- Forgets what is known of an account, except for its slots.
 local function erase(account)
-  call('DEL', K .. 'health:' .. account, K .. 'token:' .. account, K .. 'login:' .. account)
+  call('DEL', K .. 'health:' .. account, K .. 'token:' .. account, K .. 'login:' .. account, K .. 'quota:' .. account)
   call('SREM', K .. 'failed_tests', account)
 end
 
@@ -108,6 +110,20 @@ local function apply(p, resets, renewed, accounts, disabled)
   end
   for _, account in ipairs(disabled) do
     if wanted[account] then set_enabled(p, account, false) end
+  end
+  local choose, ranks = unpack(choices[p.name] or { 'rotate', {} })
+  if choose ~= 'rotate' or choice_of(p).choose ~= 'rotate' then
+    local sum = 0
+    call('DEL', p.k .. 'ranks', p.k .. 'starts')
+    for i, account in ipairs(accounts) do
+      local priority, weight = unpack(ranks[i] or { 0, 1 })
+      if not off[account] then sum = sum + weight end
+      call('HSET', p.k .. 'ranks', account, int(i) .. ' ' .. int(priority) .. ' ' .. int(weight))
+      call('HSET', p.k .. 'starts', account, exact(i * STEP))
+    end
+    p.choice = { choose = choose, at = 0, sum = math.max(1, sum) }
+    call('HSET', p.k .. 'choice', 'choose', choose, 'at', '0', 'sum', int(p.choice.sum))
+    for _, account in ipairs(accounts) do place(p, account) end
   end
   if not p.open then S.refuse_all(p) end
   -- Another upstream has another health.

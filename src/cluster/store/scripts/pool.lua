@@ -22,6 +22,8 @@ local ALIVE, DEAF = 5000, 2000
 local RETURN, DISTANCE = 1500, 2 ^ 20
 -- Conversations that are known, and the longest that one is kept after its last turn.
 local CONVERSATIONS, STICKY = 10000, 86400000
+-- Windows of an account's quota that are kept, and how long after the last word about one.
+local WINDOWS, QUOTA = 16, 2592000000
 
 local now = tonumber(ARGV[1])
 if now == nil then
@@ -164,6 +166,73 @@ local function in_rotation(p)
     call('ZCARD', p.k .. 'untried')
 end
 
+-- The order in which a pool gives its accounts with a free slot: `choice.ts` over Redis keys. `choice` has how it chooses, the time and the
+-- sum of the weights; `ranks` the place, priority and weight of each account, and `starts` when its next grant may start.
+local STEP, MOST, UNKNOWN, PLACES, TOLERANCE = 2 ^ -40, 1023, 2 ^ 43, 2 ^ 20, 1e-9
+
+local function exact(number) return string.format('%.17g', number) end
+
+local function choice_of(p)
+  if not p.choice then
+    local read = call('HMGET', p.k .. 'choice', 'choose', 'at', 'sum')
+    p.choice = { choose = read[1] or 'rotate', at = tonumber(read[2]) or 0, sum = tonumber(read[3]) or 1 }
+  end
+  return p.choice
+end
+
+local function rank_of(p, account)
+  local order, priority, weight = string.match(call('HGET', p.k .. 'ranks', account) or '0 0 1', '^(%S+) (%S+) (%S+)$')
+  return tonumber(order), tonumber(priority), tonumber(weight)
+end
+
+local function start_of(p, account) return tonumber(call('HGET', p.k .. 'starts', account)) or 0 end
+
+-- The earliest reset of a window of the whole account that has something left; nil without any.
+local function reset_of(account)
+  local earliest
+  local all = call('HGETALL', K .. 'quota:' .. account)
+  for i = 1, #all, 2 do
+    local resets, status = string.match(all[i + 1], '^[^,]*,[^,]*,[^,]*,([^,]*),([^,]*),')
+    if string.sub(all[i], -1) == ',' and status ~= 'exhausted' then earliest = math.min(earliest or INF, tonumber(resets)) end
+  end
+  return earliest
+end
+
+local function score_of(p, account)
+  local choose = choice_of(p).choose
+  local last = tonumber(call('HGET', p.k .. 'last', account)) or NEVER_GIVEN
+  if choose == 'rotate' then return last end
+  local order, priority, weight = rank_of(p, account)
+  if choose == 'fill_first' then return order - priority * PLACES end
+  if choose == 'weighted' then return start_of(p, account) + 1 / weight end
+  local reset = reset_of(account)
+  return reset and reset + math.min(order, MOST) / 2048 or last - UNKNOWN
+end
+
+-- Whether the share of an account permits the next grant.
+local function is_due(p, account)
+  local choice = choice_of(p)
+  return start_of(p, account) < choice.at + 1 / choice.sum - TOLERANCE
+end
+
+-- An account is back in rotation.
+local function enters(p, account)
+  if choice_of(p).choose ~= 'weighted' then return end
+  call('HSET', p.k .. 'starts', account, exact(math.max(start_of(p, account), p.choice.at)))
+end
+
+-- Counts a grant.
+local function count_given(p, account)
+  local choice = choice_of(p)
+  if choice.choose ~= 'weighted' then return end
+  local _, _, weight = rank_of(p, account)
+  local start = start_of(p, account)
+  if not is_due(p, account) then choice.at = math.max(choice.at, start) end
+  choice.at = choice.at + 1 / choice.sum
+  call('HSET', p.k .. 'choice', 'at', exact(choice.at))
+  call('HSET', p.k .. 'starts', account, exact(math.max(start + 1 / weight, choice.at - 1 / weight)))
+end
+
 local function line_of(lease_request, node) return lease_request .. '|' .. node end
 
 local function place_line(p, line, lease_request)
@@ -179,9 +248,9 @@ end
 -- Updates the index entries of an account and of the queues for it.
 local function place(p, account)
   if is_member(p, account) and is_enabled(p, account) and state_of(p, account) == 'ready' and used(p, account) < p.per then
-    local last = tonumber(call('HGET', p.k .. 'last', account)) or NEVER_GIVEN
-    if call('HEXISTS', p.k .. 'cleaning', account) == 1 then last = last + BEHIND_ALL end
-    call('ZADD', p.k .. 'spare', last, account)
+    local score = score_of(p, account)
+    if call('HEXISTS', p.k .. 'cleaning', account) == 1 then score = score + BEHIND_ALL end
+    call('ZADD', p.k .. 'spare', score, account)
   else
     call('ZREM', p.k .. 'spare', account)
   end
@@ -212,6 +281,17 @@ local function pick(p, lease_request)
   end
   local list, set = avoided(lease_request)
   if preferred and not set[preferred] and call('ZSCORE', p.k .. 'spare', preferred) then return preferred end
+  if choice_of(p).choose == 'weighted' then
+    local from = 0
+    repeat
+      local some = call('ZRANGE', p.k .. 'spare', from, from + 15)
+      for _, account in ipairs(some) do
+        local is_cleaning = call('HEXISTS', p.k .. 'cleaning', account) == 1
+        if not set[account] and not is_cleaning and is_due(p, account) then return account end
+      end
+      from = from + 16
+    until #some < 16
+  end
   local spare = call('ZRANGE', p.k .. 'spare', 0, #list)
   for _, account in ipairs(spare) do
     if not set[account] then return account end
@@ -305,8 +385,39 @@ local function leave(node, ticket, lease_request)
   quit(default, node, ticket, lease_request)
 end
 
+-- The windows of an account's quota: their keys and what they say (`domain/quota.ts`), with `;` between. Empty without any.
+local function quota_of(account) return table.concat(call('HGETALL', K .. 'quota:' .. account), ';') end
+
+-- Learns windows of an account's quota. Of two words about one the later counts, and of more than the most the oldest goes that has
+-- something left.
+local function learn_quota(account, text)
+  if not is_member(pool_of(account), account) then return end
+  local key = K .. 'quota:' .. account
+  local function seen_of(window)
+    local status, seen = string.match(window, '^[^,]*,[^,]*,[^,]*,[^,]*,([^,]*),([^,]*),')
+    return tonumber(seen) or 0, status
+  end
+  for name, window in string.gmatch(text, '([^;]+);([^;]+)') do
+    local known = call('HGET', key, name)
+    if not known or seen_of(known) <= seen_of(window) then call('HSET', key, name, window) end
+  end
+  while call('HLEN', key) > WINDOWS do
+    local all, oldest, least = call('HGETALL', key), nil, INF
+    for i = 1, #all, 2 do
+      local seen, status = seen_of(all[i + 1])
+      if status == 'exhausted' then seen = seen + BEHIND_ALL end
+      if seen < least then oldest, least = all[i], seen end
+    end
+    call('HDEL', key, oldest)
+  end
+  call('PEXPIRE', key, QUOTA)
+  local p = pool_of(account)
+  if choice_of(p).choose == 'spend_soonest_reset' then place(p, account) end
+end
+
 -- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, and the
--- revision. With several pools also the pool, its coolings, whether this lease probes it, and the pools that are skipped.
+-- revision. With several pools also the pool, its coolings, whether this lease probes it, and the pools that are skipped. Of an account
+-- with a known quota its windows follow.
 local function grant_of(p, node, ticket, account, fence)
   local grant = { '', fence, '0', '0', '0', revision }
   if account ~= '' then
@@ -322,6 +433,11 @@ local function grant_of(p, node, ticket, account, fence)
     for _, field in ipairs({
       p.name, int(p.coolings), p.probe == node .. '|' .. ticket and '1' or '0', table.concat(skipped, ',')
     }) do grant[#grant + 1] = field end
+  end
+  local quota = account == '' and '' or quota_of(account)
+  if quota ~= '' then
+    for i = #grant + 1, 10 do grant[i] = '' end
+    grant[11] = quota
   end
   return grant
 end

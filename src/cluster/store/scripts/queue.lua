@@ -6,6 +6,7 @@ local function refusal(reason, till) return { reason, int(till and till - now or
 -- Gives a slot; the first one after the time of a cooling probes the upstream. Returns the fence.
 local function give(p, node, ticket, account)
   given = given + 1
+  if account and account ~= '' then count_given(p, account) end
   hold(p, node, ticket, account or '', given)
   if p.skip == 'probe' then
     p.probe = node .. '|' .. ticket
@@ -109,6 +110,7 @@ local function set_state(p, account, state, till)
   elseif state == 'out' then
     call('ZADD', p.k .. 'untried', till, account)
   end
+  if state == 'ready' then enters(p, account) end
   place(p, account)
 end
 

@@ -3,7 +3,9 @@
 -- reply then assigns the deletion to this node. If it is empty, this node cannot delete and leaves that to the next lease. A
 -- report about the upstream adds the delay of the cooling that it begins, `back` or nothing to the reply. The last argument of an
 -- answered turn of a sticky conversation is `sticky`, whether the conversation was answered before (1), the milliseconds for which it prefers its account, and its keys; the reply then
--- ends with `hit`, `move` or nothing.
+-- ends with `hit`, `move` or nothing. Behind it `quota` and the windows that an answer has stated of the account's quota may follow.
+local windows = string.match(ARGV[#ARGV], '^quota (%S+)$')
+if windows then table.remove(ARGV) end
 local continued, lifetime, conversations = string.match(ARGV[#ARGV], '^sticky (%d) (%d+) (.+)$')
 local conversation = conversations and string.match(conversations, '^%S+')
 if conversation then table.remove(ARGV) end
@@ -13,6 +15,7 @@ local ticket, unclean = ARGV[4], ARGV[5]
 local seen = report_at(6)
 local cooled = S and S.upstream_report_at(14, ticket)
 local was, account, p = close(me, ticket)
+if windows and was == 'granted' and account ~= '' then learn_quota(account, windows) end
 serve()
 local clean = ''
 if was == 'granted' and account ~= '' then

@@ -110,12 +110,14 @@ const ways = ["headers", "proxy", "tls"]
 /** What an upstream that answers by keys has, and one with logins has not. */
 const ofServers = [
   "bill",
+  "choose",
   "credential_header",
   "errors",
   "fields",
   "forward_headers",
   "history_reasoning",
   "rate_limit_headers",
+  "reserve",
   "tools",
   "whole_replies"
 ]

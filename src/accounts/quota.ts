@@ -1,0 +1,220 @@
+/**
+ * What this process knows of the quotas of accounts, and which accounts a request leaves out because of them.
+ *
+ * A used-up window of a whole account takes the account out of rotation (`accountHealth.ts`). One of a model leaves the account to its
+ * other models. `Lease.ts` says when windows are learned.
+ */
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import {
+  countsModel,
+  decodeWindow,
+  mostWindows,
+  pausesOf,
+  type QuotaWindow,
+  windowAt,
+  windowsOfError,
+  windowsOfEvent,
+  windowsOfHeaders
+} from "../domain/quota.ts"
+import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { AccountQuota } from "./AccountQuota.ts"
+import type { PooledAccount } from "./PooledAccount.ts"
+
+/** What an answer says of an account's quota. */
+export interface QuotaSeen {
+  /** Seconds until what is used up has something left again; `undefined` if nothing is. */
+  readonly seconds: number | undefined
+  /** Only the model that was asked is out. */
+  readonly isOfModel: boolean
+}
+
+const nothingSeen: QuotaSeen = { seconds: undefined, isOfModel: false }
+
+/** A model of an upstream. */
+interface TargetModel {
+  readonly upstream: string
+  readonly model: string
+}
+
+export class Quotas {
+  readonly #accountOf: (key: string) => PooledAccount | undefined
+  readonly #config: () => GatewayConfig
+  readonly #now: () => number
+  /** Accounts of which something is known. Those that have left the configuration leave when the set is looked at. */
+  readonly #known = new Set<PooledAccount>()
+  /** Accounts that are out for some of their models. Those whose time is over leave when the set is looked at. */
+  readonly #paused = new Set<PooledAccount>()
+  readonly #watchers = new Set<() => void>()
+  /** Is called when the windows of an account change, if set. */
+  changed: ((account: PooledAccount) => void) | undefined
+
+  /** `now` is in Unix milliseconds. */
+  constructor(
+    accountOf: (key: string) => PooledAccount | undefined,
+    config: () => GatewayConfig,
+    now: () => number
+  ) {
+    this.#accountOf = accountOf
+    this.#config = config
+    this.#now = now
+  }
+
+  /** False while no account is out for a model. */
+  get isActive(): boolean {
+    return this.#paused.size > 0
+  }
+
+  /** Whether a key leaves what upstreams reserve for others. */
+  isBackground(key: string | undefined): boolean {
+    return key !== undefined && this.#config().key_records.get(key)?.class === "background"
+  }
+
+  /** Learns what the headers of an answer, its failure, and an event of its stream say of an account's quota. */
+  seen(
+    key: string | undefined,
+    headers: Readonly<Record<string, string>> | undefined,
+    model: string,
+    failure?: UpstreamFailure,
+    event?: unknown
+  ): QuotaSeen {
+    const body = failure?.body
+    if (key === undefined || (headers === undefined && body === undefined && event === undefined)) return nothingSeen
+    const now = this.#now()
+    return this.#learned(key, model, now, [
+      ...headers === undefined ? [] : windowsOfHeaders(headers, model, now),
+      ...windowsOfError(body, model, now),
+      ...windowsOfEvent(event, now)
+    ])
+  }
+
+  #learned(key: string, model: string, now: number, windows: ReadonlyArray<QuotaWindow>): QuotaSeen {
+    const account = windows.length === 0 ? undefined : this.#accountOf(key)
+    if (account === undefined) return nothingSeen
+    const quota = account.quota ??= new AccountQuota()
+    for (const window of windows) quota.learn(window)
+    this.#note(account)
+    const pauses = pausesOf(windows, this.#asked(account.upstream, model), now)
+    const until = pauses.account === 0 ? pauses.model : pauses.account
+    return until === 0 ? nothingSeen : { seconds: (until - now) / 1_000, isOfModel: pauses.account === 0 }
+  }
+
+  /** Leaves a model of an account alone for so many seconds, if one of its windows is used up. */
+  pauseModel(key: string, model: string, seconds: number): void {
+    const account = this.#accountOf(key)
+    const now = this.#now()
+    const until = Math.ceil(now + seconds * 1_000)
+    for (const window of account?.quota?.list() ?? []) {
+      const isOut = window.model !== null && window.status === "exhausted" && window.room_at > now
+      if (!isOut || window.room_at >= until || !countsModel(window, this.#asked(account!.upstream, model))) continue
+      account!.quota!.learn({ ...window, room_at: until, resets_at: Math.max(until, window.resets_at), seen_at: now })
+    }
+  }
+
+  /** Learns what the store says of an account's windows: keys and windows with `;` between. */
+  received(account: PooledAccount, text: string): void {
+    if (text === "") return
+    const words = text.split(";")
+    for (let i = 0; i + 1 < words.length && i < 2 * mostWindows; i += 2) {
+      const window = decodeWindow(words[i]!, words[i + 1]!)
+      if (window !== undefined) (account.quota ??= new AccountQuota()).learn(window, true)
+    }
+    this.#note(account)
+  }
+
+  /** Forgets the windows of an account, and lets requests go on that wait for one of its models. */
+  forget(account: PooledAccount): void {
+    account.quota = undefined
+    this.#paused.delete(account)
+    this.#known.delete(account)
+    this.changed?.(account)
+    for (const watcher of this.#watchers) watcher()
+  }
+
+  /** Calls a function whenever windows are forgotten, until the returned function is called. */
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
+  }
+
+  /** The windows of an account as they are now. */
+  windowsOf(account: PooledAccount): ReadonlyArray<QuotaWindow> {
+    const now = this.#now()
+    return Array.from(account.quota?.list() ?? [], (window) => windowAt(window, now))
+  }
+
+  /** Milliseconds for which an account is out for the targets of its upstream; 0 if it may serve one of them. */
+  waitAt(account: PooledAccount, targets: ReadonlyArray<TargetModel>, isBackground = false): number {
+    if (!isBackground && !this.#paused.has(account)) return 0
+    const now = this.#now()
+    let least = Number.POSITIVE_INFINITY
+    for (const { model, upstream } of targets) {
+      if (upstream !== account.upstream) continue
+      const windows = account.quota?.list() ?? []
+      const asked = this.#asked(upstream, model)
+      const reserve = isBackground ? this.#config().upstreams.get(upstream)?.reserve ?? 0 : 0
+      const until = Math.max(pausesOf(windows, asked, now).model, reservedUntil(windows, asked, reserve, now))
+      least = Math.min(least, Math.max(0, until - now))
+    }
+    return Number.isFinite(least) ? least : 0
+  }
+
+  /** As `waitAt`, for the account of a key and one model. */
+  waitFor(key: string | undefined, target: TargetModel, isBackground = false): number {
+    const account = key === undefined || !(isBackground || this.isActive) ? undefined : this.#accountOf(key)
+    return account === undefined ? 0 : this.waitAt(account, [target], isBackground)
+  }
+
+  /** The accounts that are out for all targets of their upstreams, with the milliseconds. */
+  out(targets: ReadonlyArray<TargetModel>, isBackground = false): ReadonlyMap<PooledAccount, number> {
+    const now = this.#now()
+    const out = new Map<PooledAccount, number>()
+    for (const account of isBackground ? this.#known : this.#paused) {
+      const isGone = this.#accountOf(account.key) !== account
+      if (isGone) this.#known.delete(account)
+      if (isGone || !hasModelOut(account, now)) this.#paused.delete(account)
+      if (isGone) continue
+      const wait = this.waitAt(account, targets, isBackground)
+      if (wait > 0) out.set(account, wait)
+    }
+    return out
+  }
+
+  #note(account: PooledAccount): void {
+    this.#known.add(account)
+    if (hasModelOut(account, this.#now())) this.#paused.add(account)
+    else this.#paused.delete(account)
+    this.changed?.(account)
+  }
+
+  #asked(upstream: string, id: string) {
+    const model = this.#config().upstreams.get(upstream)?.models.find((model) => model.id === id)
+    return { id, name: model?.model ?? id }
+  }
+}
+
+/** Until when windows leave nothing but their reserve for a model, in Unix milliseconds; 0 while they leave more. */
+const reservedUntil = (
+  windows: ReadonlyArray<QuotaWindow>,
+  asked: { readonly id: string; readonly name: string },
+  reserve: number,
+  now: number
+): number => {
+  if (reserve === 0) return 0
+  const most = 1 - reserve
+  let until = 0
+  for (const window of windows) {
+    const { resets_at, room_at, seen_at, used } = window
+    if (used < most || resets_at <= now || !countsModel(window, asked)) continue
+    // One that refills steadily is used less by and by.
+    const isSteady = room_at < resets_at && used > 0
+    until = Math.max(until, isSteady ? Math.ceil(resets_at - (most / used) * (resets_at - seen_at)) : resets_at)
+  }
+  return until > now ? until : 0
+}
+
+const hasModelOut = (account: PooledAccount, now: number): boolean => {
+  for (const { model, room_at, status } of account.quota?.list() ?? []) {
+    if (model !== null && status === "exhausted" && room_at > now) return true
+  }
+  return false
+}
