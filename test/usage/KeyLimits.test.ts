@@ -293,7 +293,7 @@ describe("the limits of keys", () => {
         fc.tuple(limit, fc.array(act, { maxLength: 40, size: "max" })).map(([first, rest]) => [first, ...rest]),
         (beginning, acts) => Effect.runPromise(interleave(beginning, acts))
       ),
-      { numRuns: runs(300) }
+      { numRuns: runs(150) }
     )
   })
 
