@@ -200,6 +200,28 @@ const toCredentialHeader = (
   return name
 }
 
+/** What an upstream does for its server's cache. The name of a cache takes the place of no other header. */
+const toPromptCache = (
+  { credential_header, prompt_cache }: Entry,
+  place: string,
+  faults: Array<Fault>
+): UpstreamConfig["prompt_cache"] => {
+  const [, name] = /^header (.*)$/.exec(prompt_cache.key ?? "") ?? []
+  if (name === undefined) return prompt_cache
+  const lower = name.toLowerCase()
+  if (
+    forwardRule(lower) !== undefined || driverHeaders.has(lower) || lower === credential_header?.trim().toLowerCase()
+  ) {
+    faults.push(
+      fault(
+        `${place}.key`,
+        "must name a header of its own: no credential, and no header of the connection, the body or the gateway"
+      )
+    )
+  }
+  return prompt_cache
+}
+
 /** The headers of callers that the server of an upstream gets too. */
 const toForwarded = (
   { driver, forward_headers }: Entry,
@@ -278,7 +300,7 @@ const toUpstream = (
     history_reasoning: entry.history_reasoning,
     fields: entry.fields,
     whole_replies: entry.whole_replies,
-    prompt_cache: entry.prompt_cache,
+    prompt_cache: toPromptCache(entry, `${place}.prompt_cache`, faults),
     ...entry.bill === undefined ? {} : { bill: entry.bill },
     enabled: entry.enabled,
     timeouts: { connect, first_byte, silence },

@@ -205,6 +205,12 @@ describe("upstreams and routes of the configuration", () => {
           "upstreams.gpu.forward_headers[3] must be the name of a header, or the beginning of names before a *",
           "upstreams.gpu.forward_headers[4] must be the name of a header, or the beginning of names before a *"
         ]],
+        ...["Authorization", "host", "x-gateway-key", "X-My-Key"].map((name) =>
+          [withGpu({ credential_header: "x-my-key", prompt_cache: { key: `header ${name}` } }), [
+            "upstreams.gpu.prompt_cache.key must name a header of its own: no credential, and no header of the connection, the body or the " +
+            "gateway"
+          ]] as const
+        ),
         ...[
           "Authorization",
           "x-api-key",
