@@ -77,6 +77,8 @@ export interface RequestFacts {
   readonly usage: Usage | undefined
   /** The tries that are charged, each with its bill once the request is over. */
   readonly billed: ReadonlyArray<BilledFacts> | undefined
+  /** The cost of all tries as an amount of 10^-9; `null` without a price, `undefined` until the request is over. */
+  readonly cost: bigint | null | undefined
   /** What served in place of the model that was asked for, and the limit that it exceeded: its window and what it counts. */
   readonly fallback: { readonly model: string; readonly limit: string } | undefined
   readonly finish: FinishReason | undefined

@@ -4,13 +4,16 @@
  * One pass over the ring, whose size `requests.limit` bounds, in slices. A text is searched in at most `searchedBytes` of bodies in one
  * call, newest first; a page then ends early, and the next one goes on.
  */
+import { parseDecimal } from "../domain/decimal.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
+import { addBucketPairs, bucketCount, bucketOf, bucketPairs, quantileOfBuckets } from "../domain/timeBuckets.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
 import { showConversation } from "./conversation.ts"
 import { cutFrames } from "./frames.ts"
 import { assembleReply } from "./recordedReply.ts"
 import { redactText } from "./redactRound.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
+import type { RequestSort } from "./requestSorts.ts"
 
 /** The most bytes of bodies that one call searches: a quarter of a second of work, while a question to other nodes waits for one. */
 const searchedBytes = 16 * 1024 * 1024
@@ -23,6 +26,31 @@ const mostCounted = 1_000
 
 /** Milliseconds that the facet `slow` counts by. */
 const slowSteps = [1_000, 3_000, 10_000, 30_000, 100_000]
+
+/** The value of a record in a sorted list; `undefined` while it is unknown. A cost is compared to about 16 digits. */
+const sortValues: { readonly [Name in RequestSort]: (record: RequestRecord) => number | undefined } = {
+  started_at: ({ startedAt }) => startedAt,
+  duration_ms: ({ duration, endedAt }) => endedAt === undefined ? undefined : duration,
+  first_event_ms: ({ facts: { firstEventAt, startedAt } }) =>
+    firstEventAt === undefined ? undefined : Math.max(0, firstEventAt - startedAt),
+  cost: ({ facts: { cost } }) => cost === undefined || cost === null ? undefined : Number(cost),
+  total_tokens: ({ facts: { usage } }) => usage === undefined ? undefined : usage.promptTokens + usage.completionTokens
+}
+
+/** The order of a sorted list. Unknown values come last in both directions, and the newer of two equal ones first. */
+export interface RequestOrder {
+  readonly sort: RequestSort
+  readonly order: "asc" | "desc"
+}
+
+/** The place of a record in a sorted list: greater ranks come first, then greater numbers. */
+export type SortedPlace = readonly [rank: number, number: number]
+
+/** The rank of unknown values. */
+const lastRank = -Number.MAX_VALUE
+
+const isBehind = ([rank, number]: SortedPlace, [rank2, number2]: SortedPlace): boolean =>
+  rank < rank2 || (rank === rank2 && number < number2)
 
 /** What the search knows beside the records. */
 export interface SearchContext {
@@ -124,6 +152,7 @@ class Matcher {
   readonly #status: string | undefined
   readonly #from: number
   readonly #to: number
+  readonly #leastCost: bigint | undefined
   readonly #words: string | undefined
 
   constructor(filter: RequestFilter, context: SearchContext) {
@@ -131,6 +160,8 @@ class Matcher {
     this.#status = filter["status"]
     this.#from = Number(filter["from"] ?? -Infinity)
     this.#to = Number(filter["to"] ?? Infinity)
+    const leastCost = filter["cost_from"]
+    this.#leastCost = leastCost === undefined ? undefined : parseDecimal(leastCost)
     this.#words = filter["text"]?.toLowerCase()
     this.#facets = facetNames.flatMap((name) => {
       const rule: FacetRule = facetRules[name]
@@ -144,6 +175,7 @@ class Matcher {
     const { startedAt } = record
     if (startedAt < this.#from || startedAt >= this.#to) return undefined
     if (this.#status !== undefined && !isStatus(record, this.#status)) return undefined
+    if (this.#leastCost !== undefined && (record.facts.cost ?? -1n) < this.#leastCost) return undefined
     return this.#facets.flatMap(([name, fits]) => fits(record) ? [] : [name])
   }
 
@@ -223,6 +255,158 @@ export function* pageOf(
     last = record.number
   }
   return { records: found, next: undefined }
+}
+
+/** A page of a sorted list. */
+interface SortedPage {
+  readonly records: ReadonlyArray<{ readonly place: SortedPlace; readonly record: RequestRecord }>
+  /** The place after which the next page goes on; `undefined` on the last page. */
+  readonly next: SortedPlace | undefined
+}
+
+/**
+ * The first `limit` of the records that match, in an order of values, after a place. One pass that keeps `limit` records. The filter has no
+ * `text`, because a search of texts ends early and so knows no first ones.
+ */
+export function* sortedPageOf(
+  records: Iterable<RequestRecord>,
+  limit: number,
+  filter: RequestFilter,
+  { order, sort }: RequestOrder,
+  after: SortedPlace | undefined,
+  context: SearchContext
+): Cooperative<SortedPage> {
+  const matcher = new Matcher(filter, context)
+  const valueOf = sortValues[sort]
+  const best: Array<SortedPage["records"][number]> = []
+  let isCut = false
+  for (const record of records) {
+    if (matcher.slice.add(1)) yield matcher.slice.end()
+    const value = valueOf(record)
+    const place = [value === undefined ? lastRank : order === "desc" ? value : -value, record.number] as const
+    if (after !== undefined && !isBehind(place, after)) continue
+    if (matcher.misses(record)?.length !== 0) continue
+    const isFull = best.length === limit
+    isCut ||= isFull
+    if (isFull && isBehind(place, best[limit - 1]!.place)) continue
+    let [low, high] = [0, best.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (isBehind(place, best[middle]!.place)) low = middle + 1
+      else high = middle
+    }
+    best.splice(low, 0, { place, record })
+    if (isFull) best.pop()
+  }
+  return { records: best, next: isCut ? best.at(-1)?.place : undefined }
+}
+
+/** The most parts of a histogram. */
+const mostParts = 120
+
+/** Widths of a part in milliseconds, each a multiple of those before it, so that parts of several nodes join; beyond them whole days. */
+const partWidths = [
+  ...[1, 5, 15, 60].map((seconds) => seconds * 1_000),
+  ...[5, 15, 60, 180, 360, 720, 1_440].map((minutes) => minutes * 60_000)
+]
+
+/** The least width of which `mostParts` parts cover the times from `from` to `to`. */
+export const partWidth = (from: number, to: number): number => {
+  const least = Math.max(1, to - from) / (mostParts - 1)
+  let width = partWidths.find((width) => width >= least) ?? partWidths.at(-1)!
+  while (width < least) width *= 2
+  return width
+}
+
+/** Counts of the records of a part of the time: by outcome, and of durations in buckets (`domain/timeBuckets.ts`). */
+export interface HistogramPart {
+  /** The first millisecond. */
+  readonly at: number
+  readonly ok: number
+  readonly failed: number
+  readonly cancelled: number
+  readonly open: number
+  /** Pairs of bucket and count, of the records that are over. */
+  readonly durations: ReadonlyArray<number>
+}
+
+/** The histogram of one node. */
+interface HistogramCounts {
+  readonly parts: ReadonlyArray<HistogramPart>
+  /** False if the search of a text ended early. */
+  readonly complete: boolean
+}
+
+/** Counts the records that match by the parts of the time in which they began. Parts without a record are left out. */
+export function* countHistogram(
+  records: Iterable<RequestRecord>,
+  filter: RequestFilter,
+  width: number,
+  context: SearchContext
+): Cooperative<HistogramCounts> {
+  const matcher = new Matcher(filter, context)
+  const parts = new Map<
+    number,
+    { ok: number; failed: number; cancelled: number; open: number; durations: Uint32Array }
+  >()
+  let complete = true
+  for (const record of records) {
+    if (matcher.slice.add(1)) yield matcher.slice.end()
+    if (matcher.misses(record)?.length !== 0) continue
+    if (matcher.isSpent) {
+      complete = false
+      break
+    }
+    if (!(yield* matcher.holds(record))) continue
+    const at = Math.floor(record.startedAt / width) * width
+    let part = parts.get(at)
+    if (part === undefined) {
+      part = { ok: 0, failed: 0, cancelled: 0, open: 0, durations: new Uint32Array(bucketCount) }
+      parts.set(at, part)
+    }
+    part[record.outcome]++
+    if (record.endedAt !== undefined) part.durations[bucketOf(record.duration)]!++
+  }
+  return {
+    parts: Array.from(parts, ([at, part]) => ({ ...part, at, durations: bucketPairs(part.durations) })),
+    complete
+  }
+}
+
+/** A part of a histogram over all nodes. */
+export interface HistogramView extends Omit<HistogramPart, "durations"> {
+  /** Milliseconds that 95 % of the records that are over stay below; `null` without any. */
+  readonly p95_ms: number | null
+}
+
+/** Joins the parts of several nodes to those of a width that cover the times from `from` to `to`, also those without a record. */
+export const joinHistograms = (
+  all: Iterable<HistogramPart>,
+  from: number,
+  to: number,
+  width: number
+): ReadonlyArray<HistogramView> => {
+  const first = Math.floor(from / width)
+  const count = Math.min(mostParts, Math.max(1, Math.ceil(to / width) - first))
+  const times = new Uint32Array(count * bucketCount)
+  const parts = Array.from({ length: count }, (_, i) => ({
+    at: (first + i) * width,
+    ok: 0,
+    failed: 0,
+    cancelled: 0,
+    open: 0
+  }))
+  for (const { at, cancelled, durations, failed, ok, open } of all) {
+    const place = Math.floor(at / width) - first
+    const part = parts[place]
+    if (part === undefined) continue
+    part.ok += ok
+    part.failed += failed
+    part.cancelled += cancelled
+    part.open += open
+    addBucketPairs(times, durations, place * bucketCount)
+  }
+  return parts.map((part, i) => ({ ...part, p95_ms: quantileOfBuckets(times, 0.95, i * bucketCount) }))
 }
 
 /** Counts of the records that match, by facet and value. */

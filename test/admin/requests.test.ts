@@ -223,6 +223,53 @@ describe("the list of requests", () => {
     assert.strictEqual((await call("GET", "/admin/requests/facets?from=yesterday")).status, 400)
   })
 
+  it("is sorted by a value over pages, and counted by time", async () => {
+    await clear()
+    for (const words of [3, 1, 4, 1, 5]) await chat(site.url, `!say ${"word ".repeat(words)}`)
+    await chat(site.url, "!say hello", { model: "no-such-model" })
+    await settled()
+    const tokensOf = (item: Detail) => {
+      const { completion_tokens, prompt_tokens } = (item["usage"] ?? {}) as Record<string, number>
+      return completion_tokens === undefined ? undefined : prompt_tokens! + completion_tokens
+    }
+    const pages = async (query: string) => {
+      const found: Array<Detail> = []
+      for (let cursor: string | null = ""; cursor !== null;) {
+        const page = await list(`?limit=2&${query}&cursor=${encodeURIComponent(cursor)}`)
+        found.push(...page.items)
+        cursor = page.next_cursor
+      }
+      return found
+    }
+    const up = (await pages("sort=total_tokens&order=asc")).map(tokensOf)
+    const known = up.flatMap((tokens) => tokens ?? [])
+    assert.deepStrictEqual(up, [...known.toSorted((a, b) => a - b), undefined])
+    assert.deepStrictEqual((await pages("sort=total_tokens")).map(tokensOf), [...known.toReversed(), undefined])
+    const oldest = (await list("?sort=started_at&order=asc")).items.map(({ id }) => id)
+    assert.deepStrictEqual(oldest, (await list()).items.map(({ id }) => id).reverse())
+    const cursor = (await list("?limit=2&sort=total_tokens")).next_cursor!
+    for (const query of [`sort=cost&cursor=${cursor}`, `cursor=${cursor}`, "sort=price", "sort=cost&text=word"]) {
+      assert.strictEqual((await call("GET", `/admin/requests?${query}`)).status, 400, query)
+    }
+    const histogram = async (query: string) =>
+      await admin(site.url, "GET", `/admin/requests/histogram${query}`) as unknown as {
+        readonly kept_from: number
+        readonly bucket_ms: number
+        readonly buckets: ReadonlyArray<Readonly<Record<"at" | "ok" | "failed" | "cancelled", number>>>
+      }
+    const { bucket_ms, buckets, kept_from } = await histogram("")
+    assert.strictEqual(kept_from, Number((await list("?sort=started_at&order=asc")).items[0]!["started_at"]))
+    assert.isAtMost(buckets.length, 120)
+    assert.isAtMost(buckets[0]!.at, kept_from)
+    assert.isBelow(kept_from, buckets[0]!.at + bucket_ms)
+    const sums = (
+      all: typeof buckets
+    ) => [all.reduce((n, { ok }) => n + ok, 0), all.reduce((n, { failed }) => n + failed, 0)]
+    assert.deepStrictEqual(sums(buckets), [5, 1])
+    assert.deepStrictEqual(sums((await histogram("?outcome=failed")).buckets), [0, 1])
+    assert.strictEqual((await call("GET", "/admin/requests/histogram?to=yesterday")).status, 400)
+  })
+
   it("has stable pages while new requests arrive", async () => {
     await clear()
     for (const i of times(5, (i) => i)) await chat(site.url, `!say ${i}`)

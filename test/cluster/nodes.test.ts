@@ -433,6 +433,7 @@ describe("four nodes over one store", () => {
       readonly id: string
       readonly node: string
       readonly request_id: string
+      readonly duration_ms: number
     }
     interface Page {
       readonly items: ReadonlyArray<Item>
@@ -440,22 +441,36 @@ describe("four nodes over one store", () => {
       readonly kept: number
       readonly nodes_missing: ReadonlyArray<string>
     }
-    const page = (i: number, cursor: string | null) =>
+    const page = (i: number, cursor: string | null, query = "") =>
       admin(
         node(i).url,
         "GET",
-        `/admin/requests?limit=4${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`
+        `/admin/requests?limit=4${query}${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`
       ) as unknown as Promise<Page>
     // Each page is read from another node.
-    const items: Array<Item> = []
-    let cursor: string | null = null
-    for (let i = 0; i === 0 || cursor !== null; i++) {
-      const { items: some, kept, next_cursor }: Page = await replyOfAll(() => page(i, cursor))
-      assert.strictEqual(kept, 9)
-      items.push(...some)
-      cursor = next_cursor
+    const listed = async (query = "") => {
+      const items: Array<Item> = []
+      let cursor: string | null = null
+      for (let i = 0; i === 0 || cursor !== null; i++) {
+        const { items: some, kept, next_cursor }: Page = await replyOfAll(() => page(i, cursor, query))
+        assert.strictEqual(kept, 9)
+        items.push(...some)
+        cursor = next_cursor
+      }
+      return items
     }
+    const items = await listed()
     assert.deepStrictEqual(items.map((item) => item.node), times(9, (i) => `n${(8 - i) % 4 + 1}`))
+    const slowest = await listed("&sort=duration_ms")
+    const durations = slowest.map(({ duration_ms }) => duration_ms)
+    assert.deepStrictEqual(durations, durations.toSorted((a, b) => b - a))
+    assert.deepStrictEqual(new Set(slowest.map(({ id }) => id)), new Set(items.map(({ id }) => id)))
+    const byTime = await replyOfAll(() =>
+      admin(node(1).url, "GET", "/admin/requests/histogram") as unknown as Promise<
+        Pick<Page, "nodes_missing"> & { readonly buckets: ReadonlyArray<{ readonly ok: number }> }
+      >
+    )
+    assert.strictEqual(byTime.buckets.reduce((sum, { ok }) => sum + ok, 0), 9)
     const counted = await replyOfAll(() =>
       admin(node(2).url, "GET", "/admin/requests/facets?text=WORD") as unknown as Promise<
         Pick<Page, "nodes_missing"> & {

@@ -9,15 +9,23 @@ import { makeRequestStats } from "../../src/completion/RequestStats.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { ShownIdentity } from "../../src/domain/clientIdentity.ts"
 import { Text } from "../../src/domain/Conversation.ts"
+import { parseDecimal } from "../../src/domain/decimal.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
+import type { RequestRecord } from "../../src/recordings/RequestRecord.ts"
 import { Requests } from "../../src/recordings/Requests.ts"
+import { type RequestSort, requestSorts } from "../../src/recordings/requestSorts.ts"
 import {
   addFacets,
   countFacets,
+  countHistogram,
   type FacetName,
   facetNames,
+  joinHistograms,
   pageOf,
-  type RequestFilter
+  partWidth,
+  type RequestFilter,
+  sortedPageOf,
+  type SortedPlace
 } from "../../src/recordings/search.ts"
 import { runs } from "../support/effort.ts"
 
@@ -194,6 +202,101 @@ describe("a search of records", () => {
         assert.deepStrictEqual(seen, expected)
       }),
       { numRuns: runs(80) }
+    )
+  })
+
+  it("sorts by each value in both directions, in pages of any size without a skip or a repeat", () => {
+    const valueOf: { readonly [Name in RequestSort]: (record: RequestRecord) => number | undefined } = {
+      started_at: ({ startedAt }) => startedAt,
+      duration_ms: ({ endedAt }) => endedAt,
+      first_event_ms: ({ facts }) => facts.firstEventAt,
+      cost: ({ facts }) => facts.cost === undefined || facts.cost === null ? undefined : Number(facts.cost),
+      total_tokens: ({ facts }) => facts.usage && facts.usage.promptTokens + facts.usage.completionTokens
+    }
+    const small = fc.option(fc.constantFrom(0, 1, 2, 30), { nil: undefined })
+    const one = fc.record({ asked, first: small, cost: fc.option(small, { nil: null }), tokens: small })
+    fc.assert(
+      fc.property(
+        fc.array(one, { maxLength: 20 }),
+        fc.constantFrom(...requestSorts),
+        fc.constantFrom("asc", "desc"),
+        fc.option(fc.constantFrom("0.000000002", "0", "1")),
+        fc.integer({ min: 1, max: 4 }),
+        (all, sort, order, leastCost, size) => {
+          const ring = makeRing()
+          const records = all.map(({ asked, cost, first, tokens }) => {
+            const record = add(ring, asked)
+            Object.assign(record.facts, {
+              firstEventAt: first,
+              cost: cost === undefined || cost === null ? cost : BigInt(cost),
+              usage: tokens === undefined
+                ? undefined
+                : { promptTokens: tokens, completionTokens: 1, reasoningTokens: 0 }
+            })
+            return record
+          })
+          const sign = order === "desc" ? 1 : -1
+          const [cost] = leastCost === null ? [undefined] : [parseDecimal(leastCost)!]
+          const expected = records
+            .filter(({ facts }) => cost === undefined || (facts.cost ?? undefined) !== undefined && facts.cost! >= cost)
+            .toSorted((a, b) => {
+              const [x, y] = [valueOf[sort](a), valueOf[sort](b)]
+              if (x === undefined || y === undefined) {
+                return x === y ? b.number - a.number : x === undefined ? 1 : -1
+              }
+              return sign * (y - x) || b.number - a.number
+            })
+            .map(({ number }) => number)
+          const wanted = leastCost === null ? {} : { cost_from: leastCost }
+          const seen: Array<number> = []
+          let after: SortedPlace | undefined
+          do {
+            const page = runSync(sortedPageOf(ring.older(undefined), size, wanted, { sort, order }, after, context))
+            assert.isAtMost(page.records.length, size)
+            seen.push(...page.records.map(({ record }) => record.number))
+            after = page.next
+          } while (after !== undefined)
+          assert.deepStrictEqual(seen, expected)
+        }
+      ),
+      { numRuns: runs(80) }
+    )
+  })
+
+  it("counts by time what the list has, in 120 parts at most, over several nodes with parts of different widths", () => {
+    const times = fc.array(fc.tuple(asked, fc.nat(10 * 24 * 3_600_000)), { maxLength: 12 })
+    fc.assert(
+      fc.property(fc.array(times, { minLength: 1, maxLength: 3 }), filter, (nodes, wanted) => {
+        const rings = nodes.map((all) => {
+          const ring = makeRing()
+          for (const [one, startedAt] of all) Object.assign(add(ring, one), { startedAt })
+          return ring
+        })
+        const records = rings.flatMap((ring) => listed(ring, wanted))
+        const starts = records.map(({ startedAt }) => startedAt)
+        const [from, to] = [Math.min(0, ...starts), Math.max(1, ...starts) + 1]
+        const width = partWidth(from, to)
+        const parts = rings.flatMap((ring, i) => {
+          // A node with fewer records counts in narrower parts.
+          const counted = runSync(countHistogram(ring.older(undefined), wanted, i === 0 ? width : 1_000, context))
+          assert.isTrue(counted.complete)
+          return counted.parts
+        })
+        const joined = joinHistograms(parts, from, to, width)
+        assert.isAtMost(joined.length, 120)
+        for (const { at, p95_ms, ...counts } of joined) {
+          const here = records.filter(({ startedAt }) => startedAt >= at && startedAt < at + width)
+          const count = (outcome: string) => here.filter((record) => record.outcome === outcome).length
+          const expected = { ok: count("ok"), failed: count("failed"), cancelled: 0, open: count("open") }
+          assert.deepStrictEqual(counts, expected)
+          const durations = here.flatMap(({ endedAt }) => endedAt ?? []).toSorted((a, b) => a - b)
+          const exact = durations[Math.ceil(0.95 * durations.length) - 1]
+          if (exact === undefined) assert.isNull(p95_ms)
+          else assert.closeTo(p95_ms!, exact, Math.max(1, exact * 0.05))
+        }
+        assert.strictEqual(joined.reduce((sum, { failed, ok, open }) => sum + failed + ok + open, 0), records.length)
+      }),
+      { numRuns: runs(50) }
     )
   })
 

@@ -7,6 +7,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { apps } from "../../domain/clientIdentity.ts"
 import { documented, finding, reading } from "../../http/documented.ts"
+import { requestSorts } from "../../recordings/requestSorts.ts"
 import { recordedStyles } from "../../styles/Style.ts"
 import { missingNodes, PageNumber } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
@@ -57,13 +58,15 @@ export const RequestItem = Schema.Struct({
     completion_tokens: Schema.Int,
     reasoning_tokens: Schema.Int
   })),
+  /** The sum over all tries as a decimal number in the configured currency; `null` without a price, and until the request is over. */
+  cost: Schema.NullOr(Schema.String),
   /** False if bodies are not recorded, or were dropped for newer ones. */
   bodies_kept: Schema.Boolean,
   /** The node that served it; absent unless several nodes share a store. Ids begin with it. */
   node: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "RequestItem" })
 
-/** Newest first. */
+/** Sorted as asked for. */
 const RequestList = Schema.Struct({
   enabled: Schema.Boolean,
   limit: Schema.Int,
@@ -214,6 +217,11 @@ const Millis = Schema.FiniteFromString.check(
   })
 )
 
+/** An amount in the configured currency. */
+const Cost = Schema.String.check(
+  Schema.isPattern(/^\d{1,12}(?:\.\d{1,9})?$/, { message: "must be a decimal number with at most 9 decimals" })
+)
+
 /** Filters of a list; a record must match all that are present, and an empty one counts as absent. */
 const filters = {
   status: Schema.optionalKey(StatusFilter),
@@ -227,6 +235,7 @@ const filters = {
   code: Schema.optionalKey(Schema.String),
   upstream: Schema.optionalKey(Schema.String),
   min_ms: Schema.optionalKey(Schema.Union([Schema.Literal(""), Millis])),
+  cost_from: Schema.optionalKey(Schema.Union([Schema.Literal(""), Cost])),
   from: Schema.optionalKey(Schema.String),
   to: Schema.optionalKey(Schema.String),
   text: Schema.optionalKey(Schema.String)
@@ -235,7 +244,7 @@ const filters = {
 const aboutFilters =
   "`key` (its name or id), `model` (as asked for or as it resolved), `account` and `code` (of the error) match parts of a " +
   "value in any case, and the whole value if it is in double quotes: `\"gpt-4o\"`. `style`, `outcome`, `upstream`, `app` and `session` are " +
-  "exact; `status` is an outcome, an HTTP status, or `4xx` or `5xx`. `min_ms` is the least duration. `from` and `to` (not " +
+  "exact; `status` is an outcome, an HTTP status, or `4xx` or `5xx`. `min_ms` is the least duration, and `cost_from` the least cost. `from` and `to` (not " +
   "included) are RFC 3339 times, days, or Unix seconds or milliseconds. `text` searches the conversation and the reply where bodies " +
   "are kept. A record must match all filters."
 
@@ -275,6 +284,27 @@ export const RequestFacets = Schema.Struct({
   ...missingNodes
 }).annotate({ identifier: "RequestFacets" })
 
+/** Counts of records by the time at which they began. Times are Unix milliseconds, durations milliseconds. */
+const RequestHistogram = Schema.Struct({
+  /** The time from which on records are kept; `null` without any. */
+  kept_from: Schema.NullOr(Schema.Int),
+  /** The length of a bucket. */
+  bucket_ms: Schema.Int,
+  /** The buckets from `from`, or else from `kept_from`, to `to`, or else now: 120 at most. */
+  buckets: Schema.Array(Schema.Struct({
+    at: Schema.Int,
+    ok: Schema.Int,
+    failed: Schema.Int,
+    cancelled: Schema.Int,
+    open: Schema.Int,
+    /** The duration that 95 % of the requests that are over stay below; `null` without any. */
+    p95_ms: Schema.NullOr(Schema.Int)
+  })),
+  /** False if `text` was searched in the newest records only. */
+  complete: Schema.Boolean,
+  ...missingNodes
+}).annotate({ identifier: "RequestHistogram" })
+
 const RequestsCleared = Schema.Struct({
   success: Schema.Boolean,
   ...missingNodes
@@ -285,13 +315,17 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
     query: {
       cursor: Schema.optionalKey(Schema.String),
       limit: Schema.optionalKey(PageNumber),
+      sort: Schema.optionalKey(Schema.Literals(["", ...requestSorts])),
+      order: Schema.optionalKey(Schema.Literals(["", "asc", "desc"])),
       ...filters
     },
     success: RequestList
   }).annotateMerge(documented({
     summary: "List records of requests",
     description:
-      `Newest first. ${aboutFilters} A page of a search may have fewer than \`limit\` records before the end.`,
+      "Newest first, or by `sort` in descending order (`order` asc: ascending). Of equal values the newer request comes first, and unknown " +
+      "values come last. With `text` the list is newest first. " +
+      `${aboutFilters} A page of a search may have fewer than \`limit\` records before the end.`,
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.get("facets", "/admin/requests/facets", {
@@ -300,6 +334,14 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
   }).annotateMerge(documented({
     summary: "Count records of requests by key, model, style, upstream, account, outcome, error code and duration",
     description: "With the filters of the list; each facet ignores its own filter.",
+    errors: [...reading, "invalid_request"]
+  })),
+  HttpApiEndpoint.get("histogram", "/admin/requests/histogram", {
+    query: filters,
+    success: RequestHistogram
+  }).annotateMerge(documented({
+    summary: "Count records of requests by the time at which they began",
+    description: "With the filters of the list.",
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.get("get", "/admin/requests/:id", {

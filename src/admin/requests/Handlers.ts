@@ -10,8 +10,10 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given } from "../../domain/givenText.ts"
 import { jsonText } from "../../http/reply.ts"
+import type { RequestRecord } from "../../recordings/RequestRecord.ts"
 import { Requests } from "../../recordings/Requests.ts"
-import { pageOf } from "../../recordings/search.ts"
+import { type RequestSort, requestSorts } from "../../recordings/requestSorts.ts"
+import { pageOf, sortedPageOf } from "../../recordings/search.ts"
 import { logChange } from "../changes.ts"
 import { clamp } from "../contract.ts"
 import { adminHandlers } from "../handlers.ts"
@@ -22,6 +24,7 @@ import { askAll } from "../nodes/Query.ts"
 import { readTime, wrongTime } from "../queryTime.ts"
 import { AdminRequestsGroup, RequestDetail, RequestItem } from "./Api.ts"
 import { makeFacets, searchContext } from "./facets.ts"
+import { makeHistogram } from "./histogram.ts"
 import { idOf, numberOf, viewDetail, viewItem, withoutBodies } from "./view.ts"
 
 const defaultLimit = 50
@@ -61,11 +64,21 @@ const mayFilter = Effect.fnUntraced(function*({ text }: { readonly [name: string
   if (text !== undefined && (yield* CurrentOperator).role !== "admin") return yield* notForViewers
 })
 
+/** The order of a sorted list. */
+const Order = Schema.Struct({ sort: Schema.Literals(requestSorts), order: Schema.Literals(["asc", "desc"]) })
+type Order = typeof Order.Type
+
+/** The place of a record in a list: its number, and its rank before it if the list is sorted. */
+const Place = Schema.Union([Schema.Int, Schema.Tuple([Schema.Finite, Schema.Int])])
+type Place = typeof Place.Type
+
 const PageQuestion = Schema.fromJsonString(Schema.Struct({
   filter: Schema.Record(Schema.String, Schema.String),
   limit: Schema.Int,
-  /** Number of the record after which each node goes on; absent for the first page. A node without one has no more records. */
-  before: Schema.optionalKey(Schema.Record(Schema.String, Schema.Int))
+  /** Sorted by a value instead of newest first. */
+  by: Schema.optionalKey(Order),
+  /** The place after which each node goes on; absent for the first page. A node without one has no more records. */
+  before: Schema.optionalKey(Schema.Record(Schema.String, Place))
 }))
 
 const PageHead = Schema.fromJsonString(Schema.Struct({
@@ -73,12 +86,15 @@ const PageHead = Schema.fromJsonString(Schema.Struct({
   bytes: Schema.Int,
   /** There are older records. */
   more: Schema.Boolean,
-  /** Number of the record after which the node goes on. */
-  next: Schema.optionalKey(Schema.Int)
+  /** The place after which the node goes on. */
+  next: Schema.optionalKey(Place)
 }))
 
-/** A cursor over several nodes: the number after which each of them goes on. */
-const Cursor = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Int))
+/** A cursor over several nodes: the place after which each of them goes on, and the order of a sorted list. */
+const Cursor = Schema.fromJsonString(Schema.Struct({
+  by: Schema.optionalKey(Order),
+  at: Schema.Record(Schema.String, Place)
+}))
 
 /** The question to each node for a page. */
 const pageKind = { name: "records", question: PageQuestion, head: PageHead, items: itemsOf(RequestItem) }
@@ -89,12 +105,18 @@ const readDetail = Schema.decodeUnknownEffect(Schema.fromJsonString(RequestDetai
 
 const [writeCursor, readCursor] = [Schema.encodeSync(Cursor), Schema.decodeUnknownOption(Cursor)]
 
-/** The position before the newest record, for a node that has no record on the page yet. */
-const newest = Number.MAX_SAFE_INTEGER
+/** The place before all records, for a node that has no record on the page yet. */
+const first = { at: Number.MAX_VALUE, place: Number.MAX_SAFE_INTEGER }
+
+/** The order of a sorted list; `undefined` for the newest first, which is the order in which records are kept. */
+const orderOf = (sort: RequestSort = "started_at", order: Order["order"] = "desc"): Order | undefined =>
+  sort === "started_at" && order === "desc" ? undefined : { sort, order }
 
 const notForViewers = gatewayError("role_not_allowed", "The role viewer may not search the bodies of requests: text", {
   param: "text"
 })
+
+const textIsNewestFirst = invalidRequest("a search of texts is newest first: leave out sort and order, or text", "sort")
 
 const notACursor = invalidRequest("cursor is not a cursor of this list", "cursor")
 
@@ -104,35 +126,51 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
   const nodes = yield* makeNodeItems
   const self = yield* Nodes
   const facets = yield* makeFacets
+  const histogram = yield* makeHistogram
   const known = yield* searchContext
 
-  /** The number after which each node goes on; without a shared store a cursor is the id of a record. */
-  const readBefore = (cursor: string): { readonly [node: string]: number } | undefined => {
-    if (nodes.node() === undefined) {
+  /** The place after which each node goes on. Without a shared store the cursor of a list that is newest first is the id of a record. */
+  const readBefore = (cursor: string, by: Order | undefined): { readonly [node: string]: Place } | undefined => {
+    if (nodes.node() === undefined && by === undefined) {
       const number = numberOf(cursor)
       return number === undefined ? undefined : { [self.id]: number }
     }
-    const read = readCursor(Buffer.from(cursor, "base64url").toString("utf8"))
-    return read._tag === "None" ? undefined : read.value
+    const read = Option.getOrUndefined(readCursor(Buffer.from(cursor, "base64url").toString("utf8")))
+    if (read === undefined || read.by?.sort !== by?.sort || read.by?.order !== by?.order) return undefined
+    const isSorted = by !== undefined
+    return Object.values(read.at).every((place) => Array.isArray(place) === isSorted) ? read.at : undefined
   }
 
   const context = () => ({ node: nodes.node(), ...known() })
 
-  const merged = nodes.merged(pageKind, ({ before, filter, limit }) => {
-    const from = before === undefined ? newest : before[self.id] ?? 0
+  const placed = (record: RequestRecord, at: number) => ({
+    at,
+    place: record.number,
+    value: viewItem(record, context())
+  })
+  const headOf = (next: Place | undefined) => ({
+    ...requests.status(),
+    more: next !== undefined,
+    ...(next === undefined ? {} : { next })
+  })
+
+  const merged = nodes.merged(pageKind, ({ before, by, filter, limit }) => {
+    const from = before?.[self.id]
+    if (by === undefined) {
+      const records = requests.older(before === undefined ? undefined : typeof from === "number" ? from : 0)
+      return Effect.map(runCooperatively(pageOf(records, limit, filter, context())), ({ next, records }) => ({
+        head: headOf(next),
+        items: records.map((record) => placed(record, record.startedAt))
+      }))
+    }
+    // A node without a place has no more records.
+    const records = before !== undefined && from === undefined ? [] : requests.older(undefined)
+    const after = typeof from === "object" ? from : undefined
     return Effect.map(
-      runCooperatively(pageOf(requests.older(from), limit, filter, context())),
+      runCooperatively(sortedPageOf(records, limit, filter, by, after, context())),
       ({ next, records }) => ({
-        head: {
-          ...requests.status(),
-          more: next !== undefined,
-          ...(next === undefined ? {} : { next })
-        },
-        items: records.map((record) => ({
-          at: record.startedAt,
-          place: record.number,
-          value: viewItem(record, context())
-        }))
+        head: headOf(next),
+        items: records.map(({ place: [rank], record }) => placed(record, rank))
       })
     )
   })
@@ -150,17 +188,24 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
 
   return {
     list: Effect.fnUntraced(function*({ query }) {
-      const { cursor, limit: wanted, ...filters } = query
+      const { cursor, limit: wanted, order, sort, ...filters } = query
       const filter = yield* Effect.fromResult(readFilter(filters))
       yield* mayFilter(filter)
-      const before = given(cursor) === undefined ? undefined : readBefore(given(cursor)!)
+      const by = orderOf(sort === "" ? undefined : sort, order === "" ? undefined : order)
+      if (by !== undefined && filter["text"] !== undefined) return yield* textIsNewestFirst
+      const before = given(cursor) === undefined ? undefined : readBefore(given(cursor)!, by)
       if (given(cursor) !== undefined && before === undefined) return yield* notACursor
       const limit = clamp(wanted, defaultLimit, mostItems)
-      const { heads, items, missing } = yield* merged(
-        { filter, limit, ...(before === undefined ? {} : { before }) }
-      )
+      const { heads, items, missing } = yield* merged({
+        filter,
+        limit,
+        ...(by === undefined ? {} : { by }),
+        ...(before === undefined ? {} : { before })
+      })
       const shown = items.slice(0, limit)
-      const next: { [node: string]: number } = {}
+      const placeOf = ({ at, place }: { readonly at: number; readonly place: number }): Place =>
+        by === undefined ? place : [at, place]
+      const next: { [node: string]: Place } = {}
       const sums = { kept: 0, bytes: 0 }
       for (const [node, { bytes, kept, more, next: goesOn }] of heads) {
         sums.kept += kept
@@ -169,7 +214,9 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
         const isCut = items.some((item, i) => i >= limit && item.node === node)
         // A node whose records are all on the page may have looked at more of them.
         const place = isCut ? undefined : goesOn
-        if (more || isCut) next[node] = place ?? last?.place ?? before?.[node] ?? newest
+        if (more || isCut) {
+          next[node] = place ?? (last === undefined ? before?.[node] ?? placeOf(first) : placeOf(last))
+        }
       }
       const { enabled, limit: most, max_total_bytes } = store.now().requests
       const { unread, values } = readItems(shown)
@@ -182,9 +229,9 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
         items: values,
         next_cursor: isEnd
           ? null
-          : nodes.node() === undefined
-          ? idOf(next[self.id]!)
-          : Buffer.from(writeCursor(next)).toString("base64url"),
+          : nodes.node() === undefined && typeof next[self.id] === "number"
+          ? idOf(Number(next[self.id]))
+          : Buffer.from(writeCursor({ ...(by === undefined ? {} : { by }), at: next })).toString("base64url"),
         ...nodes.missingNodes([...missing, ...unread])
       }
     }),
@@ -192,6 +239,12 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
       const filter = yield* Effect.fromResult(readFilter(query))
       yield* mayFilter(filter)
       const { missing, ...counted } = yield* facets(filter)
+      return { ...counted, ...nodes.missingNodes(missing) }
+    }),
+    histogram: Effect.fnUntraced(function*({ query }) {
+      const filter = yield* Effect.fromResult(readFilter(query))
+      yield* mayFilter(filter)
+      const { missing, ...counted } = yield* histogram(filter)
       return { ...counted, ...nodes.missingNodes(missing) }
     }),
     get: Effect.fnUntraced(function*({ params: { id } }) {

@@ -109,6 +109,7 @@ export const viewItem = (record: RequestRecord, { keyName, node }: ViewContext):
       completion_tokens: facts.usage.completionTokens,
       reasoning_tokens: facts.usage.reasoningTokens
     },
+    cost: decimalOf(facts.cost ?? undefined),
     bodies_kept: record.bodiesKept,
     ...(node === undefined ? {} : { node })
   }

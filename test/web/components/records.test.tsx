@@ -40,6 +40,7 @@ const recordOf = (frames: number): RequestRecord => ({
   first_event_ms: 1,
   duration_ms: frames,
   usage: null,
+  cost: null,
   bodies_kept: true,
   request: { method: "POST", path: "/v1/chat/completions", headers: {}, body: "{}", truncated: false },
   conversation: null,

@@ -50,6 +50,7 @@ const itemAt = (started_at: number, change: Partial<RequestItem> = {}): RequestI
   first_event_ms: null,
   duration_ms: null,
   usage: null,
+  cost: null,
   bodies_kept: true,
   ...change
 })

@@ -182,6 +182,7 @@ const requestOf = (index: number) => {
     usage: running || failure !== undefined
       ? null
       : { prompt_tokens: 20 + random(4_000), completion_tokens: 20 + random(900), reasoning_tokens: 0 },
+    cost: null,
     bodies_kept: true,
     client: "203.0.113.0/24"
   }
