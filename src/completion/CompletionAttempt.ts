@@ -56,7 +56,7 @@ type Begun = Pick<OpenReply, "id" | "first" | "rest" | "isOver">
 
 const empty = Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
 
-/** Fails a reply that ended without content, or was withdrawn before any content. */
+/** Fails a reply that is `empty` and must not be, or was withdrawn before any content. */
 const checkFirst = (batch: Batch, isEmpty: boolean): Effect.Effect<Batch, UpstreamFailure> => {
   const last = batch[batch.length - 1]!
   if (last._tag !== "Finish" || batch.some(isShown)) return Effect.succeed(batch)
@@ -298,6 +298,8 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
         : Effect.flatMapEager(startCooperatively(estimate), () => starting)
     }
     const account = makerOf(lease)
+    // The server may have ended the reply at once, at one of the caller's stop sequences.
+    const mayBeStopped = input.conversation.stop.length > 0 && driver.sends.stop?.(input.conversation) === true
     this.#startNaming(driver)
     const byId = this.#byId(driver, account)
     const readable = byId === undefined ? this.#readable(driver, account) : input.conversation
@@ -311,7 +313,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
           Effect.flatMap(
             Pull.catchDone(peel(events, attempt), () => empty),
             ([batch, rest]) =>
-              Effect.flatMapEager(checkFirst(batch, budget.isEmpty), (first) => {
+              Effect.flatMapEager(checkFirst(batch, budget.isEmpty && !mayBeStopped), (first) => {
                 input.request.stats.firstEventAt = deadlines.now()
                 input.request.followers.recording?.progressed()
                 return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, rest }))

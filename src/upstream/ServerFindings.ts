@@ -2,6 +2,7 @@
  * What reading a server's list of models shows: that it does not answer, or that it lacks models which the configuration names.
  */
 import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
 import type { ConfiguredModel, UpstreamConfig } from "../config/GatewayConfig.ts"
 import { causeClass } from "../domain/FailureCause.ts"
 import { normalizeModelName } from "../domain/models.ts"
@@ -21,6 +22,11 @@ export interface ServerFinding {
 export class ServerFindings extends Context.Service<ServerFindings, {
   /** In the order of the configuration; empty while all servers answer and have the models that the configuration names. */
   readonly now: () => ReadonlyArray<ServerFinding>
+  /**
+   * Reads the list again of the server whose names callers may use, because one of them is unknown: a model may be new there. Waits for the
+   * list for two seconds at most. Without effect within five seconds of the last reading.
+   */
+  readonly readAgain: Effect.Effect<void>
 }>()("model-gateway/upstream/ServerFindings") {}
 
 /** The most findings of one upstream, so that a wrong address of many models is no flood. */

@@ -212,6 +212,11 @@ export interface CountRequest {
 export interface Sends {
   /** True for a sampling parameter that the server gets. A driver without it sends none. */
   readonly sampling?: ((name: keyof Sampling, model: UpstreamModel, conversation: Conversation) => boolean) | undefined
+  /**
+   * True if the server gets the caller's stop sequences and does not say which of them ended a reply. A driver without it sends none, or its
+   * server says it.
+   */
+  readonly stop?: ((conversation: Conversation) => boolean) | undefined
   /** The least limit of output, in tokens, which is sent in place of a lower one. */
   readonly leastOutput?: number | undefined
   /** True if the server gets all that the caller's fields say about thinking. A driver without it passes none of them on. */

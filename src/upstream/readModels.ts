@@ -4,10 +4,12 @@
  * The one thing to know: a list is read with what belongs to its upstream alone. The upstream, its driver and its accounts are of one
  * configuration, and an account's proxy carries the request that has the account's token.
  */
+import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
+import * as Fiber from "effect/Fiber"
 import * as FiberMap from "effect/FiberMap"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -17,6 +19,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
 import { ListedModels } from "../config/ListedModels.ts"
 import { listedName, type ServersModel } from "../domain/routes.ts"
+import { monotonicMillis } from "../domain/time.ts"
 import { driverThrough } from "./connection.ts"
 import { missingModels, notAnswering, type ServerFinding, ServerFindings } from "./ServerFindings.ts"
 import type { Driver } from "./Upstream.ts"
@@ -27,8 +30,11 @@ const interval: Duration.Input = "10 minutes"
 /** How long a server that does not answer is left alone. */
 const whileAway: Duration.Input = "30 seconds"
 
-/** The longest that the start waits for the first list. */
+/** The longest that the start waits for the first list, and a request with an unknown name for a new one. */
 const longestWait = "2 seconds"
+
+/** Milliseconds after a read within which unknown names cause no other one. */
+const leastPause = 5_000
 
 /** Accounts of an upstream whose tokens are tried for one list. */
 const mostTokens = 3
@@ -120,7 +126,7 @@ export const readOnce = (config: GatewayConfig, drivers: Drivers): Effect.Effect
  * Reads each list at start, after a change of the upstream or of its accounts, and every ten minutes; of a server that does not answer, every
  * 30 seconds. The start waits for the first reads, so that the first requests find the servers' models and the banner what is wrong; later
  * reads run in the background, in one fiber for each upstream. A failed read keeps the last list. An upstream that is disabled or has no
- * lists is not asked. Returns what the reads show.
+ * lists is not asked. A name that no list has causes a further read. Returns what the reads show.
  */
 export const startReadingModels = Effect.gen(function*() {
   const config = yield* ConfigStore
@@ -131,6 +137,12 @@ export const startReadingModels = Effect.gen(function*() {
   let readers: ReadonlyMap<string, Reader> = new Map()
   /** What the last read of each upstream has shown. */
   const findings = new Map<string, ReadonlyArray<ServerFinding>>()
+  /** When the last read of each upstream began or ended, in monotonic milliseconds. */
+  const readAt = new Map<string, number>()
+  const scope = yield* Effect.scope
+  const clock = yield* Clock.Clock
+  /** The read that an unknown name has caused. */
+  let further: Fiber.Fiber<unknown> | undefined
 
   /** Notes what a read has shown, and logs what is new. */
   const found = (name: string, now: ReadonlyArray<ServerFinding>) => {
@@ -148,7 +160,9 @@ export const startReadingModels = Effect.gen(function*() {
   const read = (reader: Reader) =>
     Effect.gen(function*() {
       const { upstream } = reader
+      readAt.set(upstream.name, monotonicMillis(clock))
       const list = yield* readList(reader)
+      readAt.set(upstream.name, monotonicMillis(clock))
       yield* found(upstream.name, list.findings)
       if (list.models !== undefined) yield* setListedModels(upstream, list.models)
       if (isFirstDone()) yield* Deferred.succeed(first, undefined)
@@ -180,7 +194,24 @@ export const startReadingModels = Effect.gen(function*() {
     Effect.forkScoped
   )
   yield* Effect.timeoutOption(Deferred.await(first), longestWait)
+
+  const readAgain = Effect.suspend(() => {
+    if (further !== undefined) return Fiber.await(further)
+    const { unnamed } = config.now().route_table.config
+    const reader = readers.get(unnamed)
+    const wasRead = monotonicMillis(clock) < (readAt.get(unnamed) ?? -Infinity) + leastPause
+    if (reader === undefined || wasRead) return Effect.void
+    const ended = Effect.sync(() => {
+      further = undefined
+    })
+    return Effect.flatMap(Effect.forkIn(Effect.ensuring(read(reader), ended), scope), (fiber) => {
+      further = fiber
+      return Fiber.await(fiber)
+    })
+  })
+
   return ServerFindings.of({
+    readAgain: Effect.asVoid(Effect.timeoutOption(readAgain, longestWait)),
     now: () => Array.from(config.now().upstreams.keys()).flatMap((name) => findings.get(name) ?? [])
   })
 })

@@ -20,6 +20,7 @@ import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
 import { WorkLimit } from "../../src/http/WorkLimit.ts"
 import { GenerateHandlers } from "../../src/styles/generate/Handlers.ts"
 import { MessagesHandlers } from "../../src/styles/messages/Handlers.ts"
+import { ServerFindings } from "../../src/upstream/ServerFindings.ts"
 import { scriptedCompletion } from "./scriptedCompletion.ts"
 import { usageInMemory } from "./usage.ts"
 
@@ -54,6 +55,7 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
         Deadlines.layer,
         WorkLimit.layer,
         usageInMemory,
+        Layer.mock(ServerFindings)({ now: () => [], readAgain: Effect.void }),
         Layer.succeed(Completion, completion)
       ]),
       Layer.provide(ConfigStore.layerJson({ keys: [businessKey], ...config })),

@@ -33,8 +33,10 @@ export const ChatHandlers = groupRoutes(
         const { body } = sent
         const current = yield* responder.currentRequest
         const stream = current.stats.stream = body.stream === true
-        const model = findModel(current, body.model)
-        if (model instanceof GatewayError) return yield* model
+        let model = findModel(current, body.model)
+        if (model instanceof GatewayError) {
+          model = yield* responder.findAgain(current, model, () => findModel(current, body.model))
+        }
         const faults = new Faults(sent.bodyVendorFields)
         const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeChat(body, faults)))
         for (const path of faults.ignored) noteIgnored(current.stats, path)

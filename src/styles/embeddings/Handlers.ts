@@ -39,19 +39,21 @@ export const EmbeddingsHandlers = groupRoutes(
     return {
       create: Effect.fnUntraced(function*({ request }) {
         const current = yield* responder.currentRequest
-        const { caller, config, request: running } = current
-        const unavailable = embeddings.unavailable(config)
+        const { caller, request: running } = current
+        const unavailable = embeddings.unavailable(current.config)
         if (unavailable !== undefined) return yield* unavailable
         const { body, serverFields } = yield* readEmbeddings(request)
-        const model = findModel(current, body.model, "embeddings")
-        if (model instanceof GatewayError) return yield* model
+        let model = findModel(current, body.model, "embeddings")
+        if (model instanceof GatewayError) {
+          model = yield* responder.findAgain(current, model, () => findModel(current, body.model, "embeddings"))
+        }
         const dimensions = body.dimensions ?? undefined
         const inputs = yield* Effect.fromResult(
-          yield* runCooperatively(decodeInputs(body.input, dimensions ?? defaultDimensions, config.limits))
+          yield* runCooperatively(decodeInputs(body.input, dimensions ?? defaultDimensions, current.config.limits))
         )
         const embedded = yield* embeddings.embed({
           caller,
-          config,
+          config: current.config,
           model,
           request: running,
           inputs,

@@ -56,8 +56,10 @@ export const GenerateHandlers = groupRoutes(
         const current = yield* responder.currentRequest
         current.stats.stream = stream
         const requested = modelName(params.model)
-        const model = resolve(current, requested, findModel)
-        if (model instanceof GatewayError) return yield* model
+        let model = resolve(current, requested, findModel)
+        if (model instanceof GatewayError) {
+          model = yield* responder.findAgain(current, model, () => resolve(current, requested, findModel))
+        }
         const sent = yield* readGenerateRequest(request)
         const { body } = sent
         const faults = new Faults(sent.bodyVendorFields)
@@ -84,8 +86,10 @@ export const GenerateHandlers = groupRoutes(
 
     const count = Effect.fnUntraced(function*({ params, request }: Raw) {
       const current = yield* responder.currentRequest
-      const model = resolve(current, modelName(params.model), findModel)
-      if (model instanceof GatewayError) return yield* model
+      let model = resolve(current, modelName(params.model), findModel)
+      if (model instanceof GatewayError) {
+        model = yield* responder.findAgain(current, model, () => resolve(current, modelName(params.model), findModel))
+      }
       const sent = yield* readCountRequest(request)
       const { body } = sent
       const faults = new Faults(sent.bodyVendorFields)
@@ -110,15 +114,30 @@ export const GenerateHandlers = groupRoutes(
       fields: ServerFields | undefined,
       field: (index: number) => string
     ) {
-      const { caller, config, request } = current
+      const { caller, request } = current
       const requested = modelName(name)
       const { dimensions, inputs } = yield* Effect.fromResult(
-        yield* runCooperatively(contentTexts({ requested, requests, field, limits: config.limits }))
+        yield* runCooperatively(contentTexts({ requested, requests, field, limits: current.config.limits }))
       )
-      const model = resolve(current, requested, (request, name) => findModel(request, name, "embeddings"))
-      if (model instanceof GatewayError) return yield* model
+      let model = resolve(current, requested, (request, name) => findModel(request, name, "embeddings"))
+      if (model instanceof GatewayError) {
+        model = yield* responder.findAgain(
+          current,
+          model,
+          () => resolve(current, requested, (request, name) => findModel(request, name, "embeddings"))
+        )
+      }
       const own = vendorInputs({ requests, field })
-      return yield* embeddings.embed({ caller, config, model, request, inputs, dimensions, own, fields })
+      return yield* embeddings.embed({
+        caller,
+        config: current.config,
+        model,
+        request,
+        inputs,
+        dimensions,
+        own,
+        fields
+      })
     })
 
     const embedContent = Effect.fnUntraced(function*({ params, request }: Raw) {

@@ -65,8 +65,10 @@ export const MessagesHandlers = groupRoutes(
       const current = yield* responder.currentRequest
       const { request: { id: requestId }, stats } = current
       const stream = stats.stream = body.stream === true
-      const model = findModel(current, body.model, "messages")
-      if (model instanceof GatewayError) return yield* model
+      let model = findModel(current, body.model, "messages")
+      if (model instanceof GatewayError) {
+        model = yield* responder.findAgain(current, model, () => findModel(current, body.model, "messages"))
+      }
       const faults = new Faults(sent.bodyVendorFields)
       const conversation = withHeaders(
         yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))),
@@ -93,8 +95,10 @@ export const MessagesHandlers = groupRoutes(
       const sent = yield* readCountRequest(request)
       const { body } = sent
       const current = yield* responder.currentRequest
-      const model = findModel(current, body.model, "messages")
-      if (model instanceof GatewayError) return yield* model
+      let model = findModel(current, body.model, "messages")
+      if (model instanceof GatewayError) {
+        model = yield* responder.findAgain(current, model, () => findModel(current, body.model, "messages"))
+      }
       const faults = new Faults(sent.bodyVendorFields)
       const conversation = withHeaders(
         withRest(yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))), sent),

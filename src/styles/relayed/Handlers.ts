@@ -123,7 +123,7 @@ export const RelayedHandlers = groupRoutes(
     const handle = (endpoint: RelayedEndpoint) =>
       Effect.fnUntraced(function*({ request: source }: { readonly request: HttpServerRequest.HttpServerRequest }) {
         const current = yield* responder.currentRequest
-        const { caller, config, request, stats } = current
+        const { caller, request, stats } = current
         const [only, ...others] = yield* upstreams.all
         // The body of a request that nothing can relay is not read.
         if (others.length === 0 && only !== undefined && only[1].relay === undefined) {
@@ -131,22 +131,28 @@ export const RelayedHandlers = groupRoutes(
         }
         const { form, isStream, model: requested, source: body, text } = yield* read(source, endpoint)
         stats.stream = isStream
-        const model = findModel(current, requested, endpoint.takesFamilies === true ? "relayedText" : "relayed")
-        if (model instanceof GatewayError) return yield* model
+        let model = findModel(current, requested, endpoint.takesFamilies === true ? "relayedText" : "relayed")
+        if (model instanceof GatewayError) {
+          model = yield* responder.findAgain(
+            current,
+            model,
+            () => findModel(current, requested, endpoint.takesFamilies === true ? "relayedText" : "relayed")
+          )
+        }
         stats.progress = "begun"
         const estimate = yield* startCooperatively(inputTokens([text]))
         return yield* Effect.withFiber((fiber) => {
           const clock = fiber.getRef(Clock.Clock)
           const opening = relay(services, {
             caller,
-            config,
+            config: current.config,
             model,
             request,
             path: endpoint.path,
             accept: source.headers["accept"] ?? "*/*",
             source: body,
             promptTokens: estimate,
-            makeBudget: () => new RequestBudget(config.limits, clock, request.held)
+            makeBudget: () => new RequestBudget(current.config.limits, clock, request.held)
           })
           const render = (output: OpenRelayed) => {
             const renderer = new RelayRenderer(output, {
@@ -156,7 +162,7 @@ export const RelayedHandlers = groupRoutes(
               hasChoices: endpoint.hasChoices === true,
               hasPictures: endpoint.counts === "pictures",
               characters: endpoint.counts === "characters" ? charactersOf(text) : 0,
-              limits: config.limits
+              limits: current.config.limits
             })
             stats.soFar = renderer
             return renderer
@@ -168,7 +174,7 @@ export const RelayedHandlers = groupRoutes(
             () => {
               if (form !== undefined) form.refuse = (names) => keyLimits.refuseChoosing(keyOf(caller), model, names)
               const started = Effect.map(opening, (reply) => ({ ...reply, events: reply.bytes }))
-              return streamReply(started, render, undefined, deadlines, config.request_timeouts.client * 1000)
+              return streamReply(started, render, undefined, deadlines, current.config.request_timeouts.client * 1000)
             },
             { bounds: (model) => relayedBounds(endpoint, text, estimate, model) }
           )

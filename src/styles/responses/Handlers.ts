@@ -108,8 +108,10 @@ export const ResponsesHandlers = groupRoutes(
       countTokens: Effect.fnUntraced(function*({ endpoint, request }) {
         const sent = yield* readCountRequest(request)
         const current = yield* responder.currentRequest
-        const model = findModel(current, sent.body.model)
-        if (model instanceof GatewayError) return yield* model
+        let model = findModel(current, sent.body.model)
+        if (model instanceof GatewayError) {
+          model = yield* responder.findAgain(current, model, () => findModel(current, sent.body.model))
+        }
         const { caller, stats } = current
         const stored = yield* referenced(caller.owner, sent.body)
         const { conversation, ignored, taken } = yield* Effect.fromResult(
@@ -130,8 +132,10 @@ export const ResponsesHandlers = groupRoutes(
         const current = yield* responder.currentRequest
         const { caller, stats } = current
         const stream = stats.stream = body.stream === true
-        const model = findModel(current, body.model)
-        if (model instanceof GatewayError) return yield* model
+        let model = findModel(current, body.model)
+        if (model instanceof GatewayError) {
+          model = yield* responder.findAgain(current, model, () => findModel(current, body.model))
+        }
         const known = yield* referenced(caller.owner, body, turn)
         const compactor = sent.sent === undefined ? undefined : responder.compactor(current, model)
         const options = { ...optionsOf(sent, current, model, request, known), serverCompacts: compactor !== undefined }
@@ -256,8 +260,10 @@ export const ResponsesHandlers = groupRoutes(
         if (body.stream === true) return yield* invalidRequest("stream: a compaction is sent whole", "stream")
         const current = yield* responder.currentRequest
         const { caller, created, stats } = current
-        const model = findModel(current, body.model)
-        if (model instanceof GatewayError) return yield* model
+        let model = findModel(current, body.model)
+        if (model instanceof GatewayError) {
+          model = yield* responder.findAgain(current, model, () => findModel(current, body.model))
+        }
         const known = yield* referenced(caller.owner, body)
         const decoded = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, optionsOf(sent, current, model, request, known)))

@@ -18,7 +18,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
-import type { GatewayError } from "../../domain/GatewayError.ts"
+import { GatewayError } from "../../domain/GatewayError.ts"
 import type { Maker } from "../../domain/makers.ts"
 import { type NameFamily, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
 import type { FamilyName } from "../../domain/VendorFields.ts"
@@ -26,13 +26,14 @@ import type { FrameRenderer } from "../../http/ReplyResponse.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/RequestContext.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { WorkLimit } from "../../http/WorkLimit.ts"
+import { ServerFindings } from "../../upstream/ServerFindings.ts"
 
-/** The running request. Its configuration is the one in effect at its start. */
+/** The running request. Its configuration is the one in effect when its model was found. */
 export interface RunningRequest {
   readonly caller: Caller
   readonly request: Request
   readonly stats: RequestStats
-  readonly config: GatewayConfig
+  config: GatewayConfig
   /** Unix seconds; the creation time in replies. */
   readonly created: number
 }
@@ -81,6 +82,7 @@ export const makeResponder = Effect.gen(function*() {
   const deadlines = yield* Deadlines
   const store = yield* ConfigStore
   const { inTurn } = yield* WorkLimit
+  const { readAgain } = yield* ServerFindings
 
   return {
     currentRequest: Effect.withFiberSucceed<RunningRequest, CurrentCaller | CurrentRequest>((fiber) => {
@@ -93,6 +95,21 @@ export const makeResponder = Effect.gen(function*() {
         created: Math.floor(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() / 1000)
       }
     }),
+
+    /**
+     * Finds a model that was not found again, after the server's list of models has been read again: it may be new there. Fails with the
+     * error of an unknown name.
+     */
+    findAgain: (
+      current: RunningRequest,
+      error: GatewayError,
+      find: () => Route | GatewayError
+    ): Effect.Effect<Route, GatewayError> =>
+      error.code !== "model_not_found" ? Effect.fail(error) : Effect.flatMap(readAgain, () => {
+        current.config = store.now()
+        const found = find()
+        return found instanceof GatewayError ? Effect.fail(found) : Effect.succeed(found)
+      }),
 
     /** True if a target of the route may get a request of the family's contract as its caller wrote it. */
     passesWhole: (model: Route, family: FamilyName): boolean => completion.passesWhole(model, family),

@@ -163,6 +163,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
     family: "generate",
     sends: {
       sampling: (name) => name !== "logitBias",
+      stop: () => true,
       thinking: (model) => entries.get(model.id)?.thinking !== "none",
       fields: (name) => saidWords.has(name),
       vendorFields: sendsField(policy)

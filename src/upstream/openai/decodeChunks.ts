@@ -129,6 +129,8 @@ export const chunkDecoder = (
   let finish: Finish | undefined
   /** The finish reason was the last part of the reply so far. */
   let isComplete = false
+  /** The server has a place for finish reasons, if only for `null`. */
+  let hasReasons = false
   let stopSequence: string | undefined
   const texts = new WholeCharacters()
   const reasonings = new WholeCharacters()
@@ -244,6 +246,7 @@ export const chunkDecoder = (
     extras.choice(choice, out)
     const content = choice["delta"] ?? choice["message"]
     if (isRecord(content)) takeDelta(content, out)
+    hasReasons ||= "finish_reason" in choice
     const reason = asString(choice["finish_reason"])
     if (reason === undefined) return
     const word = reason.trim().toLowerCase()
@@ -288,11 +291,15 @@ export const chunkDecoder = (
         return fail({ kind: "malformed", ...errorFacts(value) })
       }
       takeChunk(value, out)
+      // A whole object is not cut off.
+      hasReasons = false
       done = true
     },
     end(out) {
       if (failure !== undefined) return
-      if (!isComplete && !done) return fail({ kind: began ? "truncated" : "empty" })
+      // Proxies end cut streams with the sentinel. It is the end by itself only where a server has no finish reasons.
+      const isOver = isComplete || (done && (finish !== undefined || !hasReasons))
+      if (!isOver) return fail({ kind: began ? "truncated" : "empty" })
       endPieces(out)
       extras.usage(lastUsage, out)
       out.push(UpstreamFinish(finish ?? "stop", stopSequence))

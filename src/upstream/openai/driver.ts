@@ -31,7 +31,7 @@ import { ApiChoice } from "./apiChoice.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { readEmbeddings } from "./embeddings.ts"
 import { askFurther } from "./furtherFacts.ts"
-import { chatRequest, passedFields, passesField, sendsVendorFields } from "./requestBody.ts"
+import { chatRequest, passedFields, passesField, sendsStop, sendsVendorFields } from "./requestBody.ts"
 import { sendsEffort, unknownNames } from "./thinking.ts"
 
 /** Models that are remembered. */
@@ -155,6 +155,7 @@ const makeDriver = (
     family: "openai",
     sends: {
       sampling: () => true,
+      stop: (conversation) => sendsStop(tools, conversation),
       thinking: (model, thinking) => saysThinking(thinking, wordsOf(model)),
       fields: isPassed,
       vendorFields: sendsVendorFields(policy, tools)

@@ -136,6 +136,10 @@ const withOptions = (request: JsonObject, { vendorFields }: Conversation, sends:
   return mergeFields(request, Object.fromEntries(inner))
 }
 
+/** A sequence within the arguments of a call as text would end the call, so the gateway applies the sequences itself then. */
+export const sendsStop = (mode: ToolMode, conversation: Conversation): boolean =>
+  mode === "native" || !toolsEnabled(conversation)
+
 /**
  * The request of a conversation, with the server's name of the model. A streamed reply has usage at its end. The caller's fields for
  * the server stand below the conversation's.
@@ -151,8 +155,7 @@ export function* chatRequest(
   const isPassed = passesField(policy)
   const sends = passes(policy)
   const enabled = toolsEnabled(conversation)
-  // A sequence within the arguments of a call as text would end the call, so the gateway applies the sequences itself.
-  const stop = enabled && mode === "prompt" ? [] : conversation.stop
+  const stop = sendsStop(mode, conversation) ? conversation.stop : []
   const { serverFields } = conversation
   const request: Record<string, Json> = {
     ...(serverFields === undefined ? {} : passedFields(serverFields, isPassed)),

@@ -16,6 +16,7 @@ import { Finish, ReasoningDelta, type ReplyEvent, TextDelta } from "../../../src
 import { WorkLimit } from "../../../src/http/WorkLimit.ts"
 import { ResponsesHandlers } from "../../../src/styles/responses/Handlers.ts"
 import { ResponsesStore } from "../../../src/styles/responses/store/ResponsesStore.ts"
+import { ServerFindings } from "../../../src/upstream/ServerFindings.ts"
 import { scriptedCompletion } from "../../support/scriptedCompletion.ts"
 import { parseFrames } from "../../support/sse.ts"
 import { usageInMemory } from "../../support/usage.ts"
@@ -37,6 +38,7 @@ const serve = Effect.fnUntraced(function*(open: Open) {
         Deadlines.layer,
         WorkLimit.layer,
         usageInMemory,
+        Layer.mock(ServerFindings)({ now: () => [], readAgain: Effect.void }),
         ResponsesStore.layer,
         Layer.succeed(Completion, scriptedCompletion(open))
       ]),

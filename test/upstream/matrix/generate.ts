@@ -113,6 +113,14 @@ export const generate: MatrixDriver = {
   ],
   replies: [
     {
+      name: "nothing before a stop sequence",
+      answer: streamed(stop([])),
+      pieces: [],
+      finish: "stop",
+      ask: { stop: ["END"] },
+      styles: ["chat", "messages", "generate"]
+    },
+    {
       name: "a character that is cut",
       answer: streamed(chunk([{ text: "a\ud83c" }]), stop([{ text: "\udf0d" }])),
       pieces: [text("a🌍")],

@@ -182,6 +182,12 @@ export const openai: MatrixDriver = {
       { pieces: [frames(chunk({}, "error"), "[DONE]")] },
       told(503, "upstream_error", /failed/, 3),
       told(503, "upstream_error", /failed/)
+    ],
+    [
+      "a sentinel without a finish reason",
+      { pieces: [frames("[DONE]")] },
+      told(503, "upstream_empty_output", /empty/, 3),
+      told(503, "upstream_error", /cut off/)
     ]
   ],
   replies: [
@@ -224,6 +230,14 @@ export const openai: MatrixDriver = {
       answer: stream("content_filter", content("Hello")),
       pieces: [text("Hello")],
       finish: "content_filter"
+    },
+    {
+      name: "nothing before a stop sequence",
+      answer: stream("stop"),
+      pieces: [],
+      finish: "stop",
+      ask: { stop: ["END"] },
+      styles: ["chat", "messages", "generate"]
     }
   ]
 }

@@ -455,7 +455,7 @@ describe("chunkDecoder", () => {
           assert.include(["truncated", "empty"], decodeBytes([bytes.subarray(0, at)]).failure?.kind, word)
         }
         assert.deepInclude(decode(parts + frames(delta({}, "length"))), { text: "ab", finish: "length" }, word)
-        assert.deepInclude(decode(parts + frames(done)), { text: "ab", finish: "stop" }, word)
+        assert.deepInclude(factsOf(decode(parts + frames(done)).failure), { kind: "truncated" }, word)
       }
     })
 
@@ -507,12 +507,16 @@ describe("chunkDecoder", () => {
       }
     })
 
-    it("may be the sentinel alone", () => {
-      assert.deepInclude(decode(frames(delta({ content: "a" }), done)), {
-        text: "a",
-        finish: "stop",
-        failure: undefined
-      })
+    it("is the sentinel alone for a server without finish reasons, and for no other one", () => {
+      const plain = { choices: [{ index: 0, delta: { content: "a" } }] }
+      assert.deepInclude(decode(frames(plain, done)), { text: "a", finish: "stop", failure: undefined })
+      assert.strictEqual(decode(frames(plain)).failure?.kind, "truncated")
+      const usage = { choices: [], usage: { prompt_tokens: 3, completion_tokens: 1 } }
+      for (const more of [[], [delta({ content: "b" })], [delta({}), usage]]) {
+        const { failure, finish } = decode(frames(delta({ content: "a" }), plain, ...more, done))
+        assert.strictEqual(failure?.kind, "truncated")
+        assert.isUndefined(finish)
+      }
     })
 
     it("holds whatever follows it", () => {
@@ -610,6 +614,11 @@ describe("chunkDecoder", () => {
       chunks.end(out)
       return { ...fold(out), failure: chunks.failure() }
     }
+
+    it("are whole without a finish reason too", () => {
+      const choices = [{ index: 0, message: { content: "a" }, finish_reason: null }]
+      assert.deepInclude(whole(JSON.stringify({ choices })), { text: "a", finish: "stop", failure: undefined })
+    })
 
     it("are one large delta", () => {
       const message = {

@@ -105,6 +105,50 @@ describe("a name in the server's list", () => {
     assert.strictEqual(await say("two:2b"), "I am two:2b.")
   })
 
+  it.each(styleNames)("that is new is found by asking the server again, in the %s style", async (style) => {
+    const clock = makeMovedClock()
+    server.list(() => modelList("one:1b"))
+    await start({}, { clock })
+    await knows("one:1b")
+    server.list(() => modelList("one:1b", "new:2b"))
+    clock.move(5_000)
+    assert.deepInclude(await ask(gateway.url, style, false, "new:2b"), { status: 200, text: "I am new:2b." })
+    assert.isDefined((await ask(gateway.url, style, false, "newer:3b")).error)
+    assert.strictEqual(server.lists.length, 1)
+  })
+
+  it("that is unknown asks the server once in five seconds, however many ask for it", async () => {
+    const clock = makeMovedClock()
+    const listing = Promise.withResolvers<void>()
+    server.list(() => modelList("one:1b"))
+    await start({}, { clock })
+    await knows("one:1b")
+    server.list(() => ({ pieces: [listing.promise, JSON.stringify({ data: [{ id: "new:2b" }] })] }))
+    const nothing = await Promise.all([1, 2, 3].map(() => ask(gateway.url, "chat", false, "new:2b")))
+    assert.deepStrictEqual(nothing.map(({ error }) => error?.code), Array(3).fill("model_not_found"))
+    assert.strictEqual(server.lists.length, 0)
+    clock.move(5_000)
+    const asked = Array.from({ length: 20 }, () => ask(gateway.url, "chat", false, "new:2b"))
+    await server.until(() => server.lists.length === 1)
+    assert.strictEqual(await say("one:1b"), "I am one:1b.")
+    listing.resolve()
+    assert.deepStrictEqual((await Promise.all(asked)).map(({ text }) => text), Array(20).fill("I am new:2b."))
+    assert.strictEqual(server.lists.length, 1)
+  })
+
+  it("that is unknown waits for a silent server for two seconds, and is refused", async () => {
+    const clock = makeMovedClock()
+    server.list(() => modelList("one:1b"))
+    await start({}, { clock })
+    await knows("one:1b")
+    server.list(() => ({ headless: true, after: "hang" }))
+    clock.move(5_000)
+    const asked = ask(gateway.url, "chat", false, "new:2b")
+    await server.until(() => server.lists.length === 1)
+    clock.move(2_000)
+    assert.strictEqual((await asked).error?.code, "model_not_found")
+  })
+
   it("is refused to a key that may use other models only", async () => {
     server.list(() => modelList("big:70b", "huge:700b"))
     const key_records = { [keyId(businessKey, sha256Hex)]: { models: ["big", "one:1b"] } }
