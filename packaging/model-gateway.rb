@@ -1,5 +1,5 @@
 class ModelGateway < Formula
-  desc "HTTP gateway from the usual model APIs to one upstream with a pool of accounts"
+  desc "Self-hosted gateway for language model APIs, with failover, keys, limits and a console"
   homepage "@URL@"
   url "@URL@"
   sha256 "@SHA256@"

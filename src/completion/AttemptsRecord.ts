@@ -104,6 +104,7 @@ export class AttemptsRecord {
     if (counts !== undefined) stats[counts]++
     stats.upstreamCalled = true
     stats.serverLimits = undefined
+    stats.failureClass = undefined
     stats.answered = false
     this.#target = { upstream: target.upstream, model: target.model.id }
     this.#began = began
@@ -135,12 +136,14 @@ export class AttemptsRecord {
 
   /** The gateway refused the attempt. */
   refusedBy(code: string): void {
+    this.#stats.failureClass = code
     if (this.#current !== undefined) this.#current.cause = code
   }
 
   /** The attempt failed; `isUnsent` if the upstream has not taken the request. */
   failed(lease: Lease, failure: Classification, status: number | undefined, isUnsent: boolean): void {
     countFailure(lease, failure)
+    this.#stats.failureClass = failure.class
     if (this.#current !== undefined) {
       this.#current.cause = failure.class
       this.#current.status = status

@@ -8,11 +8,12 @@ import type * as Tracer from "effect/Tracer"
 import type { Bill } from "../domain/bill.ts"
 import type { ShownIdentity } from "../domain/clientIdentity.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
+import { type Fault, faultOf } from "../domain/fault.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
 import type { Amounts } from "../usage/Admission.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
-import { none } from "../usage/UsageEntry.ts"
+import { directKey, none } from "../usage/UsageEntry.ts"
 
 /** A model of an upstream that a request was sent to. */
 export interface AnsweringTarget {
@@ -130,6 +131,8 @@ export interface RequestStats {
   error: string | undefined
   /** The sentence of that error. */
   errorMessage: string | undefined
+  /** The class of the failure of the last attempt, or the code with which the gateway refused it; `undefined` if it has not failed. */
+  failureClass: string | undefined
   /** Cause of the upstream failure behind `error`. */
   cause: FailureCause | undefined
   /** The causes of the failed tries in order, as many as there are tries; `undefined` without any. */
@@ -210,6 +213,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   status: undefined,
   error: undefined,
   errorMessage: undefined,
+  failureClass: undefined,
   cause: undefined,
   failures: undefined,
   continues: 0,
@@ -219,6 +223,15 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   ignored: undefined,
   ignoredMore: 0
 })
+
+/** What decides who has to act on the error of a request. */
+type FaultFacts = Pick<RequestStats, "attempts" | "error" | "failureClass" | "key">
+
+/** Who has to act on the error of a request; `undefined` without an error. */
+export const faultOfRequest = ({ attempts, error, failureClass, key }: Readonly<FaultFacts>): Fault | undefined =>
+  error === undefined
+    ? undefined
+    : faultOf({ error, cause: failureClass, direct: key === directKey, admitted: attempts > 0 })
 
 /** A target as `upstream/model`. */
 export const nameOfTarget = ({ model, upstream }: AnsweringTarget): string => `${upstream}/${model}`

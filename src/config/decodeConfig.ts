@@ -77,7 +77,7 @@ const mayStandFor = (decoded: DecodedUpstreams): (name: string) => boolean => {
   return (name) => known.has(normalizeModelName(name)) || isTarget(name)
 }
 
-const notKnown = "must name a native model, an id of upstream.models, a route or upstream/model"
+const notKnown = "must name a model, a route or a target (upstream/model)"
 
 const toModel = ({ id, reasoning, search }: ConfiguredModel): Model => ({ id, reasoning, search })
 

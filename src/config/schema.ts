@@ -436,7 +436,7 @@ export const Embeddings = group({
   provider: withDefault(
     described(
       text,
-      "Who makes embeddings: `builtin` or `upstream` (an OpenAI-compatible server); empty disables them."
+      "Who makes embeddings: `builtin` (the gateway itself, for tests) or `upstream` (an upstream with the driver `openai`, `responses` or `generate`). Empty: embeddings are disabled."
     ),
     ""
   )
@@ -514,26 +514,28 @@ export const mostModelFacts = 20_000
 /** An entry of `model_facts`. */
 export const ModelFactsEntry = group(factFields)
 
+const modelFields = {
+  model: text,
+  reasoning: Schema.optionalKey(flag),
+  search: Schema.optionalKey(flag),
+  thinking: Schema.optionalKey(oneOf(["effort", "template", "budget", "none"])),
+  max_tokens: Schema.optionalKey(integer(1, 10_000_000)),
+  images: Schema.optionalKey(flag),
+  api: Schema.optionalKey(oneOf(["chat", "responses", "auto"])),
+  ...factFields,
+  ...hiddenField
+}
+
 const ModelEntry = Schema.Union([
   text,
-  group({
-    model: text,
-    reasoning: Schema.optionalKey(flag),
-    search: Schema.optionalKey(flag),
-    thinking: Schema.optionalKey(oneOf(["effort", "template", "budget", "none"])),
-    max_tokens: Schema.optionalKey(integer(1, 10_000_000)),
-    images: Schema.optionalKey(flag),
-    api: Schema.optionalKey(oneOf(["chat", "responses", "auto"])),
-    ...factFields,
-    ...hiddenField
-  }).check(
+  group(modelFields).check(
     Schema.makeFilter(({ images, input }) =>
       images !== undefined && input !== undefined && images !== input.includes("image")
         ? "must say the same about pictures in images and input"
         : undefined
     )
   )
-]).annotate({ message: "must be a model's name or an object with model, reasoning, search, thinking and max_tokens" })
+]).annotate({ message: `must be a model's name or an object with the fields ${Object.keys(modelFields).join(", ")}` })
 
 /** A file or PEM text. */
 const pem = (description: string) => Schema.optionalKey(text.annotate({ description, format: "pem" }))

@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { forwardRule } from "../domain/forwardedHeaders.ts"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
-import { baseAddress, hasApis, hasTools, isServer } from "../domain/protocols.ts"
+import { baseAddress, hasApis, hasTools, isServer, protocolNames } from "../domain/protocols.ts"
 import { type RoutedModel, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
 import { onPath } from "../domain/serverAddress.ts"
 import { defaultUpstream, placeOfUpstream } from "../domain/upstreamNames.ts"
@@ -514,7 +514,7 @@ export const decodeUpstreams = (
 ): DecodedUpstreams => {
   const own = group && toUpstream(defaultUpstream, group, "upstream", outside, faults)
   if (own !== undefined && own.base_url !== "" && !namesDriver(raw["upstream"])) {
-    faults.push(fault("upstream.driver", "is required with a base_url: session or openai"))
+    faults.push(fault("upstream.driver", `is required with a base_url: one of ${protocolNames.join(", ")}`))
   }
   const before = faults.length
   const others = entriesOf(raw, "upstreams", Groups.mostUpstreams, faults)

@@ -8,7 +8,8 @@ import type { ErrorCode } from "./GatewayError.ts"
  * `caller`: the request or its key. `gateway`: the gateway, its load or its configuration. `upstream`: the model server or the way
  * to it. `account`: the upstream's account, its limits or the lack of one.
  */
-export type Fault = "caller" | "gateway" | "upstream" | "account"
+export const faultNames = ["caller", "gateway", "upstream", "account"] as const
+export type Fault = typeof faultNames[number]
 
 const faults: Readonly<Record<ErrorCode | FailureClass, Fault>> = {
   invalid_request: "caller",
@@ -75,22 +76,25 @@ const isKnown = (name: string): name is keyof typeof faults => Object.hasOwn(fau
 const faultIn = (name: string | undefined): Fault | undefined =>
   name !== undefined && isKnown(name) ? faults[name] : undefined
 
+/** The header of an error's response that says who has to act. */
+export const faultHeader = "x-gateway-fault"
+
 /** A failed request. */
 export interface FailedRequest {
   /** The error's code. */
   readonly error: string
-  /** The class of the failure of the last try, which is more specific than the code. */
-  readonly cause: string | undefined
+  /** The class of the failure of the last attempt, which is more specific than the code. */
+  readonly cause?: string | undefined
   /** The caller's own token took the place of an account. */
-  readonly direct: boolean
+  readonly direct?: boolean
   /** The request was admitted to the queue for an account. */
-  readonly admitted: boolean
+  readonly admitted?: boolean
 }
 
 /** Who has to act; `undefined` for an unknown code. */
 export const faultOf = ({ admitted, cause, direct, error }: FailedRequest): Fault | undefined => {
   // The queue refuses with the code of a key's limits.
-  if (error === "rate_limit_exceeded" && admitted && cause === undefined) return "gateway"
+  if (error === "rate_limit_exceeded" && admitted === true && cause === undefined) return "gateway"
   const fault = faultIn(cause) ?? faultIn(error)
-  return direct && fault === "account" ? "caller" : fault
+  return direct === true && fault === "account" ? "caller" : fault
 }

@@ -26,6 +26,7 @@ import { type Request, startRequest } from "../completion/Request.ts"
 import {
   type AnsweringTarget,
   CurrentRequestWatch,
+  faultOfRequest,
   type RequestStats,
   type RequestWatch
 } from "../completion/RequestStats.ts"
@@ -73,7 +74,7 @@ const rendered = (shape: ErrorShape, { id, stats }: Request) => (cause: Cause.Ca
     stats.error = error.code
     stats.errorMessage = error.message
     stats.cause = error.cause
-    return Effect.succeed(errorResponse(shape, error, id))
+    return Effect.succeed(errorResponse(shape, error, id, faultOfRequest(stats)))
   })
 
 /** The endpoint that a middleware protects. */

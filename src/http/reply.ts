@@ -5,6 +5,7 @@ import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import type * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Schema from "effect/Schema"
+import { faultHeader, faultOf } from "../domain/fault.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ErrorShape } from "./errorShapes.ts"
 
@@ -37,13 +38,17 @@ export const respond = <Endpoint extends HttpApiEndpoint.Constraint>(
   body: ReplyBody<Endpoint>
 ): HttpServerResponse.HttpServerResponse => jsonText(bodyText(endpoint, body))
 
-/** The response for an error, in the shape of its family of endpoints. */
+/**
+ * The response for an error, in the shape of its family of endpoints. `fault` says who has to act, if more is known than the error's code.
+ */
 export const errorResponse = (
   shape: ErrorShape,
   error: GatewayError,
-  requestId?: string
+  requestId?: string,
+  fault = faultOf({ error: error.code })
 ): HttpServerResponse.HttpServerResponse => {
   const headers: Record<string, string> = {}
+  if (fault !== undefined) headers[faultHeader] = fault
   if (error.retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfter)))
   if (error.retryAfterMs !== undefined) headers["retry-after-ms"] = String(error.retryAfterMs)
   if (error.serverRetry !== undefined || !error.shouldRetry) headers["x-should-retry"] = String(error.shouldRetry)

@@ -86,6 +86,8 @@ export interface RequestFacts {
   readonly error: string | undefined
   /** The sentence of the error. */
   readonly errorMessage: string | undefined
+  /** The class of the failure of the last attempt. */
+  readonly failureClass: string | undefined
   readonly calls: number
   /** Progress of a request whose reply is no conversation: embeddings, relayed requests; `undefined` for others. */
   readonly progress: "begun" | "done" | undefined

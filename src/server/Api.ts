@@ -16,7 +16,8 @@ class Groups extends HttpApi.make(apiId).add(...groupsOf(styles)).addHttpApi(Ope
 export class GatewayApi extends Groups.annotateMerge(OpenApi.annotations({
   title: "Model Gateway",
   version: currentVersion,
-  description: "One upstream, reached through a pool of accounts, behind four client API styles.",
+  description:
+    "A gateway for language model APIs: clients keep the API that they use, and each request goes to the upstream that serves its model.",
   license: { name: "MIT" },
   transform: (spec) => completeDocument(Groups, spec as OpenApi.OpenAPISpec)
 })) {}

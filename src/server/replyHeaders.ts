@@ -23,8 +23,12 @@ const exposedHeaders = [
   "Retry-After",
   "Retry-After-Ms",
   "X-Should-Retry",
+  "X-Gateway-Upstream",
+  "X-Gateway-Model",
   "X-Gateway-Ignored",
+  "X-Gateway-Fault",
   "X-Gateway-Fallback",
+  "Server-Timing",
   ...rateLimitHeaderNames
 ]
 

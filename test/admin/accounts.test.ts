@@ -152,6 +152,11 @@ describe("accounts in the admin API", () => {
       assert.strictEqual(refused.status, 400, JSON.stringify(body))
       assert.match(refused.detail, /disabled|note/)
     }
+    const nothing = await call("PATCH", one, { body: {} })
+    assert.deepStrictEqual(
+      [nothing.status, nothing.detail],
+      [400, "At least one of disabled, note, proxy, organization is required"]
+    )
     assert.strictEqual((await call("PATCH", "/admin/accounts/nobody", { body: { note: "x" } })).status, 404)
     assert.strictEqual((await call("PATCH", one, { body: { note: "x".repeat(200) } })).status, 200)
     await call("PATCH", one, { body: { note: "" } })

@@ -256,11 +256,11 @@ describe("an import of a configuration", () => {
         [{ responses: { store_ttl_seconds: 29 } }, "responses.store_ttl_seconds must be between 30 and 86400"],
         [
           { model_aliases: { x: "y" } },
-          "model_aliases.x must name a native model, an id of upstream.models, a route or upstream/model"
+          "model_aliases.x must name a model, a route or a target (upstream/model)"
         ],
         [
           { msgcompat_model_mapping: { fast: "y" } },
-          "msgcompat_mapping.fast must name a native model, an id of upstream.models, a route or upstream/model"
+          "msgcompat_mapping.fast must name a model, a route or a target (upstream/model)"
         ],
         [{ admin: [] }, "admin must be an object"]
       ]

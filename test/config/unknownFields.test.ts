@@ -10,6 +10,7 @@ import { isJsonObject } from "../../src/config/json.ts"
 import { configJsonSchema, settingGroups } from "../../src/config/schema.ts"
 import { unknownFields } from "../../src/config/unknownFields.ts"
 import { nearest } from "../../src/domain/nearest.ts"
+import { protocolNames } from "../../src/domain/protocols.ts"
 import { collectLogs, configFile, NodeServices, startStore } from "./support.ts"
 
 const toldOf = (raw: unknown) => Effect.runSync(unknownFields(raw))
@@ -97,7 +98,10 @@ describe("an upstream address without a driver", () => {
       const failure = yield* Effect.flip(
         Effect.provide(ConfigStore, ConfigStore.layerJson({ upstream: { base_url: "http://127.0.0.1:8000/v1" } }))
       )
-      assert.strictEqual(failure.message, "upstream.driver is required with a base_url: session or openai")
+      assert.strictEqual(
+        failure.message,
+        `upstream.driver is required with a base_url: one of ${protocolNames.join(", ")}`
+      )
     }))
 })
 

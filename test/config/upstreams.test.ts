@@ -140,7 +140,7 @@ describe("upstreams and routes of the configuration", () => {
       const cases: ReadonlyArray<readonly [RawConfig, ReadonlyArray<string>]> = [
         [{ upstreams: [] }, ["upstreams must be an object"]],
         [{ upstreams: { gpu }, model_aliases: { quick: "gpu/none" } }, [
-          "model_aliases.quick must name a native model, an id of upstream.models, a route or upstream/model"
+          "model_aliases.quick must name a model, a route or a target (upstream/model)"
         ]],
         [{ upstreams: { default: gpu } }, ["upstreams.default is the name of the group upstream"]],
         [{ upstreams: { Gpu: gpu } }, [

@@ -49,7 +49,17 @@ describe("cross-origin requests", () => {
     assert.isNull(refused.headers.get("access-control-allow-credentials"))
     // Everything that the vendors' clients depend on, in every style.
     const exposed = refused.headers.get("access-control-expose-headers")!.toLowerCase().split(",")
-    assert.includeMembers(exposed, ["x-request-id", "request-id", "retry-after", "x-should-retry"])
+    assert.includeMembers(exposed, [
+      "x-request-id",
+      "request-id",
+      "retry-after",
+      "x-should-retry",
+      "x-gateway-upstream",
+      "x-gateway-model",
+      "x-gateway-ignored",
+      "x-gateway-fault",
+      "server-timing"
+    ])
   })
 })
 
@@ -267,5 +277,78 @@ describe("a credential", () => {
       "x-gateway-target-account": "nobody@example.com"
     }, hello)
     assert.strictEqual(response.status, 400)
+  })
+})
+
+describe("x-gateway-fault", () => {
+  const asked = (path: string, text: string, stream: boolean) => {
+    const chat = { model: "upstream-chat", messages: [{ role: "user", content: text }], max_tokens: 100, stream }
+    const bodies: Readonly<Record<string, unknown>> = {
+      "/v1/responses": { model: "upstream-chat", input: text, stream },
+      "/v1/completions": { model: "upstream-chat", prompt: text, stream },
+      "/v1beta/models/upstream-chat:generateContent": { contents: [{ parts: [{ text }] }] },
+      "/v1beta/models/upstream-chat:streamGenerateContent": { contents: [{ parts: [{ text }] }] }
+    }
+    return JSON.stringify(bodies[path] ?? chat)
+  }
+  const styles = [
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/messages",
+    "/v1beta/models/upstream-chat:generateContent",
+    "/v1beta/models/upstream-chat:streamGenerateContent"
+  ]
+
+  it("says who has to act, in every style, whole and at the start of a stream", async () => {
+    const cases = [
+      ["caller", "!fault too-long times=99"],
+      ["upstream", "!fault trouble code=50000 times=99"]
+    ] as const
+    for (const path of styles) {
+      for (const stream of [false, true]) {
+        for (const [fault, text] of cases) {
+          const response = await send(
+            "POST",
+            path,
+            { authorization: `Bearer ${businessKey}` },
+            asked(path, text, stream)
+          )
+          await response.text()
+          assert.isAtLeast(response.status, 400, `${path} ${text}`)
+          assert.strictEqual(response.headers.get("x-gateway-fault"), fault, `${path} ${text}`)
+        }
+      }
+      const anonymous = await send("POST", path, {}, asked(path, "!say hello", false))
+      assert.strictEqual(anonymous.headers.get("x-gateway-fault"), "caller", path)
+      const good = await send(
+        "POST",
+        path,
+        { authorization: `Bearer ${businessKey}` },
+        asked(path, "!say hello", false)
+      )
+      assert.strictEqual(good.status, 200, await good.text())
+      assert.isNull(good.headers.get("x-gateway-fault"), path)
+    }
+    // The only account is out of rotation afterwards.
+    const suspended = asked(styles[0]!, "!fault rate-limited retry_after=3000 times=99", true)
+    const last = await send("POST", styles[0]!, { authorization: `Bearer ${businessKey}` }, suspended)
+    assert.strictEqual(last.headers.get("x-gateway-fault"), "account", await last.text())
+  })
+
+  it("is at errors of the other endpoints too", async () => {
+    const key = { authorization: `Bearer ${businessKey}` }
+    const cases = [
+      ["POST", "/v1/embeddings", "{\"model\":\"upstream-chat\",\"input\":\"x\"}", "gateway"],
+      ["POST", "/v1/moderations", "{}", "caller"],
+      ["GET", "/v1/models/nothing", undefined, "caller"],
+      ["GET", "/nope", undefined, "caller"],
+      ["PUT", "/v1/messages", "{}", "caller"],
+      ["GET", "/admin/queue/status", undefined, "caller"]
+    ] as const
+    for (const [method, path, body, fault] of cases) {
+      const response = await send(method, path, key, body)
+      assert.isAtLeast(response.status, 400, path)
+      assert.strictEqual(response.headers.get("x-gateway-fault"), fault, path)
+    }
   })
 })

@@ -2,11 +2,10 @@
  * Records as the admin API shows them: facts in lists; bodies and frames of both sides, without credentials, for one record.
  */
 import * as Struct from "effect/Struct"
-import { nameOfTarget } from "../../completion/RequestStats.ts"
+import { faultOfRequest, nameOfTarget } from "../../completion/RequestStats.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { costOf, linesOf } from "../../domain/bill.ts"
 import { formatDecimal } from "../../domain/decimal.ts"
-import { faultOf } from "../../domain/fault.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { showConversation } from "../../recordings/conversation.ts"
 import { cutFrames } from "../../recordings/frames.ts"
@@ -14,7 +13,6 @@ import type { RecordedBytes } from "../../recordings/RecordedBytes.ts"
 import { type AssembledReply, assembleReply, assembleRounds } from "../../recordings/recordedReply.ts"
 import { redactBytes, redactText } from "../../recordings/redactRound.ts"
 import type { RequestFacts, RequestRecord, TryFacts } from "../../recordings/RequestRecord.ts"
-import { directKey } from "../../usage/UsageEntry.ts"
 import { type RequestDetail, RequestItem } from "./Api.ts"
 
 /** What views know beside the record. */
@@ -115,13 +113,6 @@ export const viewItem = (record: RequestRecord, { keyName, node }: ViewContext):
   }
 }
 
-const faultIn = (record: RequestRecord) => {
-  const { attempts, error, tries } = record.facts
-  if (error === undefined) return null
-  const cause = tries?.at(-1)?.cause
-  return faultOf({ error, cause, direct: record.key === directKey, admitted: attempts > 0 }) ?? null
-}
-
 const viewReply = ({ calls, finish, reasoning, text }: AssembledReply, blot: (text: string) => string) => ({
   text: blot(text),
   reasoning: reasoning === "" ? null : blot(reasoning),
@@ -169,7 +160,7 @@ export function* viewDetail(
     bill: viewBill(facts),
     fallback: facts.fallback ?? null,
     error_message: facts.errorMessage === undefined ? null : blot(facts.errorMessage),
-    fault: faultIn(record),
+    fault: faultOfRequest({ ...facts, key: record.key }) ?? null,
     upstream: rounds.map((round) => ({
       capture_id: node === undefined || round.captureId === "" ? round.captureId : `${node}:${round.captureId}`,
       label: round.label,

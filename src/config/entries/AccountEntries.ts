@@ -11,7 +11,7 @@ import { type Account, accountsNamed } from "../Account.ts"
 import { ConfigStore, type Saved, type UpdateError, type UpdateOptions } from "../ConfigStore.ts"
 import { type RawConfig, sha256Hex } from "../json.ts"
 import { accountsOf } from "../rawConfig.ts"
-import { accountIn, type AccountMarks, markAccount, type NewAccount, newAccount } from "./accountEdits.ts"
+import { accountIn, type AccountMarks, markAccount, markNames, type NewAccount, newAccount } from "./accountEdits.ts"
 
 /** The accounts after one was added or marked. */
 export interface AccountSaved extends Saved {
@@ -69,7 +69,7 @@ export class AccountEntries extends Context.Service<AccountEntries, {
         }),
         mark: Effect.fnUntraced(function*(identifier, marks, options) {
           if (Object.values(marks).every((mark) => mark === undefined)) {
-            return yield* invalidRequest("disabled or note is required", "disabled")
+            return yield* invalidRequest(`At least one of ${markNames.join(", ")} is required`, "disabled")
           }
           const saved = yield* edited(identifier, (entry) => markAccount(entry, marks), options)
           return { ...saved, account: accountsNamed(saved.config.account_table, identifier)[0] }

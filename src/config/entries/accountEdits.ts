@@ -35,6 +35,16 @@ export interface AccountMarks {
   readonly organization?: string | null | undefined
 }
 
+const marks: Readonly<Record<keyof AccountMarks, true>> = {
+  disabled: true,
+  note: true,
+  proxy: true,
+  organization: true
+}
+
+/** The fields of a request that changes marks. */
+export const markNames = Object.keys(marks)
+
 /** The error for an account that is not configured. */
 export const unknownAccount = gatewayError("not_found", "No such account is configured")
 

@@ -654,7 +654,7 @@ const restoreCommand = Command.make(
 )
 
 export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe(
-  Command.withDescription("An HTTP gateway from four client API styles to one upstream. Without a command it serves."),
+  Command.withDescription("A gateway for language model APIs. Runs the server if no command is given."),
   Command.withSubcommands([
     serveCommand,
     healthCommand,

@@ -8,6 +8,7 @@ import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import type * as OpenApi from "effect/http-api/OpenApi"
 import * as Option from "effect/Option"
 import { roleOf } from "../../admin/roles.ts"
+import { faultNames } from "../../domain/fault.ts"
 import { type ErrorCode, errorTable, gatewayError } from "../../domain/GatewayError.ts"
 import { passedStatuses } from "../../domain/passedError.ts"
 import { type Documentation, Documented } from "../../http/documented.ts"
@@ -55,6 +56,12 @@ const targetAccount: SpecOperation["parameters"][number] = {
 const requestIdHeader = {
   description: "Id of the request, in the gateway's log too.",
   schema: { type: "string" },
+  required: true
+}
+const faultOfError = {
+  description:
+    "Who has to act: the caller, the gateway's operator, the upstream, or the operator for an account of the upstream.",
+  schema: { type: "string", enum: faultNames },
   required: true
 }
 const retryAfterHeader = {
@@ -136,7 +143,11 @@ const describeResponses = (
       return [[status, {
         description: codes.length === 0 ? "The server's own error" : codes.map((code) => `\`${code}\``).join(", "),
         ...content,
-        headers: { "X-Request-Id": requestIdHeader, ...(retried ? { "Retry-After": retryAfterHeader } : {}) }
+        headers: {
+          "X-Request-Id": requestIdHeader,
+          "X-Gateway-Fault": faultOfError,
+          ...(retried ? { "Retry-After": retryAfterHeader } : {})
+        }
       }]]
     })
   )

@@ -519,8 +519,8 @@ export const zh: Texts = {
     drawer: "选中的请求",
     drawerKeys: "J、K 移动，Enter 打开页面，Esc 关闭",
     newest: "最新",
-    newer: "更新",
-    older: "更早",
+    newer: "较新",
+    older: "较早",
     position: (from, to, total) =>
       `第 ${separated(from)}–${separated(to)} 个${
         total === undefined ? "" : `，共 ${separated(Math.max(to, total))} 个`
@@ -528,7 +528,7 @@ export const zh: Texts = {
     kept: (n, limit) => `保留 ${separated(n)} 个请求，最多 ${separated(limit)} 个`,
     empty: "还没有请求。客户端的请求到达后会显示在这里。",
     noneFit: "没有符合条件的请求。移除一个筛选可查看更多。",
-    searchOn: "最新的请求中没有找到。点击“更早”继续搜索。",
+    searchOn: "最新的请求中没有找到。点击“较早”继续搜索。",
     nodesMissing: (nodes) => `缺少以下节点的请求：${nodes}。`,
     switchedOff: "请求未被记录：requests.enabled 为 false。"
   },
@@ -1230,7 +1230,7 @@ export const zh: Texts = {
     after: "之后",
     unset: "未设置",
     more: (n: number) => `另有 ${separated(n)} 个字段`,
-    older: "更早",
+    older: "较早",
     newest: "最新",
     empty: "还没有任何更改。",
     notKept: "更改目前保存在内存中，会在下次启动时丢失。"

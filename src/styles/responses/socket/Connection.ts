@@ -12,6 +12,7 @@ import type { Socket } from "node:net"
 import { startCooperatively } from "../../../config/clock/cooperative.ts"
 import type { Deadline, Deadlines } from "../../../config/clock/Deadlines.ts"
 import { type BufferedBytes, HeldBytes } from "../../../config/limits.ts"
+import { faultHeader, faultOf } from "../../../domain/fault.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../../../domain/json.ts"
 import type { Limits } from "../../../domain/limits.ts"
@@ -170,7 +171,8 @@ export class Connection implements OpenConnection, TurnConnection {
   /** Sends an error that no request has answered. */
   refuse(error: GatewayError, lane?: LaneName): void {
     const retryAfter = error.retryAfter === undefined ? {} : { "retry-after": String(error.retryAfter) }
-    const headers = JSON.stringify({ "x-request-id": this.#options.id, ...retryAfter })
+    const fault = { [faultHeader]: faultOf({ error: error.code }) }
+    const headers = JSON.stringify({ "x-request-id": this.#options.id, ...fault, ...retryAfter })
     const body = openaiErrors.text(error).slice(1, -1)
     this.#send([`{"type":"error","status":${error.status},${body},"headers":${headers}${laneField(lane)}}`])
   }

@@ -1,0 +1,55 @@
+/**
+ * What the gateway says of itself agrees with what it is: introductions, figures in the documents, words of the console.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import * as OpenApi from "effect/http-api/OpenApi"
+import { readFileSync } from "node:fs"
+import path from "node:path"
+import { backOff } from "../../src/accounts/backOff.ts"
+import { Embeddings } from "../../src/config/schema.ts"
+import { GatewayApi } from "../../src/server/Api.ts"
+import { gateway } from "../../src/server/cli/commands.ts"
+import { zh } from "../../src/web/texts/zh.ts"
+import { pageText } from "../support/snippets.ts"
+
+const file = (name: string) => readFileSync(path.join(import.meta.dirname, "../..", name), "utf8")
+
+describe("the texts", () => {
+  it("introduce a gateway of any number of upstreams", () => {
+    const introductions = {
+      "the API's document": OpenApi.fromApi(GatewayApi).info.description ?? "",
+      "the command line": gateway.description ?? "",
+      "package.json": String(JSON.parse(file("package.json")).description),
+      "the formula": /^ *desc "(.*)"$/m.exec(file("packaging/model-gateway.rb"))?.[1] ?? "",
+      "the chart": /^description: (.*)$/m.exec(file("packaging/helm/model-gateway/Chart.yaml"))?.[1] ?? ""
+    }
+    for (const [place, text] of Object.entries(introductions)) {
+      assert.match(text, /language model/, place)
+      assert.notMatch(text, /one upstream/i, place)
+    }
+  })
+
+  it("state how long accounts stay out of rotation", () => {
+    const words = (milliseconds: number) =>
+      milliseconds >= 3_600_000
+        ? `${milliseconds / 3_600_000} hour`
+        : milliseconds >= 60_000
+        ? `${milliseconds / 60_000} minute`
+        : `${milliseconds / 1_000} s`
+    const page = pageText("docs/accounts.md").replaceAll(/\s+/g, " ")
+    for (const fault of ["rate_limited", "refused_login"] as const) {
+      const { first, longest } = backOff[fault]
+      assert.include(page, `${words(first)}, doubling up to ${words(longest)}`, fault)
+    }
+  })
+
+  it("name each driver that makes embeddings", () => {
+    const { description = "" } = Embeddings.fields.provider.ast.annotations ?? {}
+    for (const driver of ["openai", "responses", "generate"]) assert.include(String(description), `\`${driver}\``)
+  })
+
+  it("of the pager are not the word for an update", () => {
+    assert.notStrictEqual(zh.requests.newer, zh.about.check)
+    assert.notInclude(zh.requests.newer, "更新")
+  })
+})
