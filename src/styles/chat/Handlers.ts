@@ -6,7 +6,6 @@ import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
-import { GatewayError } from "../../domain/GatewayError.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { Faults } from "../../http/Faults.ts"
@@ -33,10 +32,7 @@ export const ChatHandlers = groupRoutes(
         const { body } = sent
         const current = yield* responder.currentRequest
         const stream = current.stats.stream = body.stream === true
-        let model = findModel(current, body.model)
-        if (model instanceof GatewayError) {
-          model = yield* responder.findAgain(current, model, () => findModel(current, body.model))
-        }
+        const model = yield* responder.modelBy(current, () => findModel(current, body.model))
         const faults = new Faults(sent.bodyVendorFields)
         const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeChat(body, faults)))
         for (const path of faults.ignored) noteIgnored(current.stats, path)

@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { runCooperatively } from "../../config/clock/cooperative.ts"
 import { familyOf } from "../../domain/families/requestSchema.ts"
-import { GatewayError } from "../../domain/GatewayError.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { jsonRequest } from "../../http/jsonBody.ts"
@@ -43,10 +42,7 @@ export const EmbeddingsHandlers = groupRoutes(
         const unavailable = embeddings.unavailable(current.config)
         if (unavailable !== undefined) return yield* unavailable
         const { body, serverFields } = yield* readEmbeddings(request)
-        let model = findModel(current, body.model, "embeddings")
-        if (model instanceof GatewayError) {
-          model = yield* responder.findAgain(current, model, () => findModel(current, body.model, "embeddings"))
-        }
+        const model = yield* responder.modelBy(current, () => findModel(current, body.model, "embeddings"))
         const dimensions = body.dimensions ?? undefined
         const inputs = yield* Effect.fromResult(
           yield* runCooperatively(decodeInputs(body.input, dimensions ?? defaultDimensions, current.config.limits))

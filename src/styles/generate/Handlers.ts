@@ -10,7 +10,7 @@ import { runCooperatively, startCooperatively } from "../../config/clock/coopera
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { catalogueOf } from "../../domain/catalogue.ts"
 import type { ServerFields } from "../../domain/families/Family.ts"
-import { GatewayError } from "../../domain/GatewayError.ts"
+import type { GatewayError } from "../../domain/GatewayError.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { isAllowed, listedRoutes, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
 import { modelFault } from "../../http/bodyLimits.ts"
@@ -56,10 +56,7 @@ export const GenerateHandlers = groupRoutes(
         const current = yield* responder.currentRequest
         current.stats.stream = stream
         const requested = modelName(params.model)
-        let model = resolve(current, requested, findModel)
-        if (model instanceof GatewayError) {
-          model = yield* responder.findAgain(current, model, () => resolve(current, requested, findModel))
-        }
+        const model = yield* responder.modelBy(current, () => resolve(current, requested, findModel))
         const sent = yield* readGenerateRequest(request)
         const { body } = sent
         const faults = new Faults(sent.bodyVendorFields)
@@ -86,10 +83,7 @@ export const GenerateHandlers = groupRoutes(
 
     const count = Effect.fnUntraced(function*({ params, request }: Raw) {
       const current = yield* responder.currentRequest
-      let model = resolve(current, modelName(params.model), findModel)
-      if (model instanceof GatewayError) {
-        model = yield* responder.findAgain(current, model, () => resolve(current, modelName(params.model), findModel))
-      }
+      const model = yield* responder.modelBy(current, () => resolve(current, modelName(params.model), findModel))
       const sent = yield* readCountRequest(request)
       const { body } = sent
       const faults = new Faults(sent.bodyVendorFields)
@@ -119,14 +113,10 @@ export const GenerateHandlers = groupRoutes(
       const { dimensions, inputs } = yield* Effect.fromResult(
         yield* runCooperatively(contentTexts({ requested, requests, field, limits: current.config.limits }))
       )
-      let model = resolve(current, requested, (request, name) => findModel(request, name, "embeddings"))
-      if (model instanceof GatewayError) {
-        model = yield* responder.findAgain(
-          current,
-          model,
-          () => resolve(current, requested, (request, name) => findModel(request, name, "embeddings"))
-        )
-      }
+      const model = yield* responder.modelBy(
+        current,
+        () => resolve(current, requested, (request, name) => findModel(request, name, "embeddings"))
+      )
       const own = vendorInputs({ requests, field })
       return yield* embeddings.embed({
         caller,

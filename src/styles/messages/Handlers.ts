@@ -12,7 +12,6 @@ import { catalogueOf } from "../../domain/catalogue.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
-import { GatewayError } from "../../domain/GatewayError.ts"
 import { showsMessagesThinking } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { routeNotFound } from "../../domain/routes.ts"
@@ -65,10 +64,7 @@ export const MessagesHandlers = groupRoutes(
       const current = yield* responder.currentRequest
       const { request: { id: requestId }, stats } = current
       const stream = stats.stream = body.stream === true
-      let model = findModel(current, body.model, "messages")
-      if (model instanceof GatewayError) {
-        model = yield* responder.findAgain(current, model, () => findModel(current, body.model, "messages"))
-      }
+      const model = yield* responder.modelBy(current, () => findModel(current, body.model, "messages"))
       const faults = new Faults(sent.bodyVendorFields)
       const conversation = withHeaders(
         yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))),
@@ -95,10 +91,7 @@ export const MessagesHandlers = groupRoutes(
       const sent = yield* readCountRequest(request)
       const { body } = sent
       const current = yield* responder.currentRequest
-      let model = findModel(current, body.model, "messages")
-      if (model instanceof GatewayError) {
-        model = yield* responder.findAgain(current, model, () => findModel(current, body.model, "messages"))
-      }
+      const model = yield* responder.modelBy(current, () => findModel(current, body.model, "messages"))
       const faults = new Faults(sent.bodyVendorFields)
       const conversation = withHeaders(
         withRest(yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))), sent),

@@ -12,7 +12,7 @@ import { notRelayed, type OpenRelayed, relay, type RelayedSource } from "../../c
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentLimits } from "../../config/limits.ts"
-import { GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { isRecord } from "../../domain/json.ts"
 import { type Cooperative, pieceChars, Slice } from "../../domain/stream/cooperative.ts"
 import { modelPlace, modelTwice } from "../../domain/stream/FormScan.ts"
@@ -131,14 +131,10 @@ export const RelayedHandlers = groupRoutes(
         }
         const { form, isStream, model: requested, source: body, text } = yield* read(source, endpoint)
         stats.stream = isStream
-        let model = findModel(current, requested, endpoint.takesFamilies === true ? "relayedText" : "relayed")
-        if (model instanceof GatewayError) {
-          model = yield* responder.findAgain(
-            current,
-            model,
-            () => findModel(current, requested, endpoint.takesFamilies === true ? "relayedText" : "relayed")
-          )
-        }
+        const model = yield* responder.modelBy(
+          current,
+          () => findModel(current, requested, endpoint.takesFamilies === true ? "relayedText" : "relayed")
+        )
         stats.progress = "begun"
         const estimate = yield* startCooperatively(inputTokens([text]))
         return yield* Effect.withFiber((fiber) => {

@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import type { CompletedReply, CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
-import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Maker } from "../../domain/makers.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import type { Route } from "../../domain/routes.ts"
@@ -108,10 +108,7 @@ export const ResponsesHandlers = groupRoutes(
       countTokens: Effect.fnUntraced(function*({ endpoint, request }) {
         const sent = yield* readCountRequest(request)
         const current = yield* responder.currentRequest
-        let model = findModel(current, sent.body.model)
-        if (model instanceof GatewayError) {
-          model = yield* responder.findAgain(current, model, () => findModel(current, sent.body.model))
-        }
+        const model = yield* responder.modelBy(current, () => findModel(current, sent.body.model))
         const { caller, stats } = current
         const stored = yield* referenced(caller.owner, sent.body)
         const { conversation, ignored, taken } = yield* Effect.fromResult(
@@ -132,10 +129,7 @@ export const ResponsesHandlers = groupRoutes(
         const current = yield* responder.currentRequest
         const { caller, stats } = current
         const stream = stats.stream = body.stream === true
-        let model = findModel(current, body.model)
-        if (model instanceof GatewayError) {
-          model = yield* responder.findAgain(current, model, () => findModel(current, body.model))
-        }
+        const model = yield* responder.modelBy(current, () => findModel(current, body.model))
         const known = yield* referenced(caller.owner, body, turn)
         const compactor = sent.sent === undefined ? undefined : responder.compactor(current, model)
         const options = { ...optionsOf(sent, current, model, request, known), serverCompacts: compactor !== undefined }
@@ -260,10 +254,7 @@ export const ResponsesHandlers = groupRoutes(
         if (body.stream === true) return yield* invalidRequest("stream: a compaction is sent whole", "stream")
         const current = yield* responder.currentRequest
         const { caller, created, stats } = current
-        let model = findModel(current, body.model)
-        if (model instanceof GatewayError) {
-          model = yield* responder.findAgain(current, model, () => findModel(current, body.model))
-        }
+        const model = yield* responder.modelBy(current, () => findModel(current, body.model))
         const known = yield* referenced(caller.owner, body)
         const decoded = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, optionsOf(sent, current, model, request, known)))

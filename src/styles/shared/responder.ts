@@ -97,19 +97,19 @@ export const makeResponder = Effect.gen(function*() {
     }),
 
     /**
-     * Finds a model that was not found again, after the server's list of models has been read again: it may be new there. Fails with the
-     * error of an unknown name.
+     * The model of a request. A name that is unknown is looked up once more after the server's list of models has been read again: the model
+     * may be new there. Fails with the error of an unknown name.
      */
-    findAgain: (
-      current: RunningRequest,
-      error: GatewayError,
-      find: () => Route | GatewayError
-    ): Effect.Effect<Route, GatewayError> =>
-      error.code !== "model_not_found" ? Effect.fail(error) : Effect.flatMap(readAgain, () => {
+    modelBy: (current: RunningRequest, find: () => Route | GatewayError): Effect.Effect<Route, GatewayError> => {
+      const found = find()
+      if (!(found instanceof GatewayError)) return Effect.succeed(found)
+      if (found.code !== "model_not_found") return Effect.fail(found)
+      return Effect.flatMap(readAgain, () => {
         current.config = store.now()
-        const found = find()
-        return found instanceof GatewayError ? Effect.fail(found) : Effect.succeed(found)
-      }),
+        const again = find()
+        return again instanceof GatewayError ? Effect.fail(again) : Effect.succeed(again)
+      })
+    },
 
     /** True if a target of the route may get a request of the family's contract as its caller wrote it. */
     passesWhole: (model: Route, family: FamilyName): boolean => completion.passesWhole(model, family),
