@@ -1,9 +1,10 @@
-// All checks besides the tests: format, lint, types with Effect's diagnostics, floors, links, prose, rules of the tests. Tools run in
+// All checks besides the tests: format, lint, types with Effect's diagnostics, floors, links, pages, prose, rules of the tests. Tools run in
 // parallel, each in its own process.
 import { execFile } from "node:child_process"
 import path from "node:path"
 import { floorViolations } from "./floors.ts"
 import { brokenLinks } from "./links.ts"
+import { pageViolations } from "./pages.ts"
 import { proseViolations } from "./prose.ts"
 import { statsRuleViolations } from "./statsRules.ts"
 import { testRuleViolations } from "./testRules.ts"
@@ -67,6 +68,7 @@ const checks: Readonly<Record<string, Check>> = {
   floors: async () => report(floorViolations(root)),
   "readers of stats": async () => report(statsRuleViolations(root)),
   links: async () => report(brokenLinks(root)),
+  pages: async () => report(pageViolations(root)),
   prose: async () => report(proseViolations()),
   "rules of the tests": async () => report(testRuleViolations(root))
 }

@@ -1,10 +1,10 @@
-// `npm run test:clients [-- NAME …]`: starts each agent command line of docs/clients.md with the lines of that page, and again with those
+// `npm run test:clients [-- NAME …]`: starts each agent command line of docs/clients with the lines of its page, and again with those
 // of the console, against the gateway with its built-in upstream. Each must print the gateway's answer.
 //
 // The versions are pinned here, and the table of the page is made from this list. The packages are large, so that `./scripts/test` does not
 // install them; they stay in node_modules/.cache/clients.
 import { execFile, execFileSync } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
@@ -20,9 +20,9 @@ interface Client {
   readonly version: string
   /** The program and its arguments up to the question. */
   readonly command: ReadonlyArray<string>
-  /** Blocks of docs/clients.md that are files, by their places; `~` is the user's folder. */
+  /** Blocks of the pages in docs/clients that are files, by their places; `~` is the user's folder. */
   readonly files: Readonly<Record<string, string>>
-  /** The block of docs/clients.md that sets variables. */
+  /** The block that sets variables. */
   readonly shell?: string
   /** What a run without a terminal needs besides. */
   readonly environment?: Readonly<Record<string, string>>
@@ -85,12 +85,13 @@ export const clients: ReadonlyArray<Client> = [
   }
 ]
 
-const page = readFileSync(path.join(root, "docs/clients.md"), "utf8")
+const folder = path.join(root, "docs/clients")
+const pages = readdirSync(folder).map((file) => readFileSync(path.join(folder, file), "utf8")).join("\n")
 
-/** A block of docs/clients.md by its info string. */
+/** A block of the pages in docs/clients by its info string. */
 export const blockOf = (info: string): string => {
-  const found = new RegExp(`^\`\`\`${info}\\n([^]*?)^\`\`\`$`, "m").exec(page)?.[1]
-  if (found === undefined) throw new Error(`docs/clients.md has no block ${info}`)
+  const found = new RegExp(`^\`\`\`${info}\\n([^]*?)^\`\`\`$`, "m").exec(pages)?.[1]
+  if (found === undefined) throw new Error(`docs/clients has no block ${info}`)
   return found
 }
 
@@ -102,7 +103,7 @@ export const exportedBy = (lines: string): Record<string, string> =>
     ) => [name, quoted ?? plain!])
   )
 
-/** The files and variables of a client, as docs/clients.md and as the console has them. */
+/** The files and variables of a client, as docs/clients and as the console has them. */
 export const linesOf = ({ files, name, shell }: Client) => {
   const texts = Object.fromEntries(Object.entries(files).map(([place, info]) => [place, blockOf(info)]))
   const docs = { files: texts, variables: shell === undefined ? {} : exportedBy(blockOf(shell)) }

@@ -1,4 +1,4 @@
-// `npm run docs`: writes the reference tables in docs/*.md. A table stands between two comments:
+// `npm run docs`: writes the reference tables in docs. A table stands between two comments:
 //
 //     <!-- made by `npm run docs`: NAME -->
 //     <!-- end -->
@@ -83,7 +83,7 @@ const variables: Readonly<Record<string, readonly [meaning: string, field?: keyo
   GATEWAY_CONFIG_WRITEBACK: ["Whether changes to such a configuration are saved to the file.", "configWriteback"],
   GATEWAY_ADMIN_KEY: ["Admin key. Unset: the gateway generates one at each start and prints it."],
   GATEWAY_ADMIN_KEY_PREVIOUS: ["The previous admin key, for `GATEWAY_STORE_KEY_PREVIOUS=derived`."],
-  GATEWAY_STORE_URL: ["Store that several nodes share ([nodes.md](nodes.md))."],
+  GATEWAY_STORE_URL: ["Store that [several nodes](../operate/nodes.md) share."],
   GATEWAY_STORE_KEY: [
     "Encrypts all data in the store. 16 characters or more, the same on all nodes. Unset: derived from the admin key."
   ],
@@ -95,7 +95,7 @@ const variables: Readonly<Record<string, readonly [meaning: string, field?: keyo
     "Name of the node in log lines, traces and `/admin/nodes`. Unset: the host name and six random digits."
   ],
   GATEWAY_WORKERS: [
-    "Number of processes that serve on one port ([operating.md](operating.md#all-cores-of-a-machine)). Two and more need a store. `auto`: the number of cores.",
+    "Number of [processes that serve on one port](../operate/workers.md). Two and more need a store. `auto`: the number of cores.",
     "workers"
   ],
   GATEWAY_LOG_LEVEL: ["Least level of the log lines that are written.", "logLevel"],
@@ -274,9 +274,10 @@ const withTables = async (text: string): Promise<string> => {
   return text.replace(block, (_, start: string, name: string, end: string) => `${start}\n${made.get(name)!}\n\n${end}`)
 }
 
-/** The files of docs that have tables, each as it is and as it should be. */
+/** The pages that have tables, by their paths in docs, each as it is and as it should be. */
 export const documents = async () => {
-  const names = readdirSync(folder).filter((name) => name.endsWith(".md"))
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".md"))
+    .map((name) => name.replaceAll(path.sep, "/"))
   const files = await Promise.all(names.map(async (name) => {
     const text = readFileSync(path.join(folder, name), "utf8")
     return {

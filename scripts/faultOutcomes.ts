@@ -1,5 +1,5 @@
 // What a caller of chat completions sees of each fault of the scripted upstreams: found out by asking the gateway, for the tables of
-// docs/testing.md.
+// docs/library.
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"

@@ -1,6 +1,6 @@
 /**
  * `npm run compare [-- GATEWAY …]`: asks several gateways the same questions in front of the same scripted server, and writes what each does into
- * docs/comparison.md. It measures behaviour, not speed.
+ * docs/migrate/comparison.md. It measures behaviour, not speed.
  *
  * Each gateway runs as its own documents say, with one OpenAI-compatible server and no options besides its address.
  */
@@ -422,7 +422,7 @@ const shown = table(
 )
 process.stdout.write(`\n${shown}\n\n${notes.join("\n")}\n`)
 if (named.length === 0) {
-  const page = path.join(root, "docs/comparison.md")
+  const page = path.join(root, "docs/migrate/comparison.md")
   const before = existsSync(page) ? readFileSync(page, "utf8") : ""
   const written = `<!-- made by \`npm run compare\` -->\n\nOn ${
     new Date().toISOString().slice(0, 10)

@@ -1,6 +1,6 @@
 /**
  * `npm run test:servers [-- SERVER …] [--check NAME …] [--driver NAME …]`: checks the gateway in front of real servers, which it installs into a
- * cache outside of the repository. It writes the rows of those in `docs/servers.md` whose checks all ran.
+ * cache outside of the repository. It writes the rows of those in `docs/servers/tested.md` whose checks all ran.
  */
 import { type CheckName, checkNames, checkServer, type Result } from "./checks.ts"
 import { prepareModels, realServers } from "./realServers.ts"

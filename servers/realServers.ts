@@ -23,7 +23,7 @@ export interface RealServer {
   readonly stop: () => Promise<void>
   /** How chat completions say whether to think, where the default of the driver does not do it. */
   readonly thinking?: "template"
-  /** The settings of its upstream in `docs/servers.md`, besides its address. */
+  /** The settings of its upstream in `docs/servers`, besides its address. */
   readonly upstream?: { readonly whole_replies: "streamed" }
   /** False if it lists no models of its own, so that the configuration names them. */
   readonly isListed?: boolean

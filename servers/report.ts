@@ -1,11 +1,11 @@
-// The table of tested servers in docs/servers.md. A run replaces the rows of the servers and drivers that it has checked in full.
+// The table of tested servers in docs/servers/tested.md. A run replaces the rows of the servers and drivers that it has checked in full.
 import { readFileSync, writeFileSync } from "node:fs"
 import { cpus, totalmem } from "node:os"
 import path from "node:path"
 import { code, type Row, table } from "../scripts/docs/table.ts"
 import type { Driver, Result } from "./checks.ts"
 
-const page = path.join(import.meta.dirname, "../docs/servers.md")
+const page = path.join(import.meta.dirname, "../docs/servers/tested.md")
 const block = /^(<!-- made by `npm run test:servers` -->\n)([^]*?)^(<!-- end -->)$/m
 const head: Row = [
   "server",

@@ -1,17 +1,17 @@
-/** The lines of docs/clients.md work with the SDK behind each client; docs/operating.md names real outcomes. */
+/** The lines of the pages in docs/clients work with the SDK behind each client; docs/operate/logs.md names real outcomes. */
 import Anthropic from "@anthropic-ai/sdk"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { GoogleGenAI } from "@google/genai"
 import { execFile } from "node:child_process"
-import { readFileSync } from "node:fs"
-import path from "node:path"
 import { promisify } from "node:util"
 import OpenAI from "openai"
 import { errorTable } from "../src/domain/GatewayError.ts"
 import { businessKey, type RunningGateway, startGateway } from "./support/gateway.ts"
+import { pages, pageText } from "./support/snippets.ts"
 
-const page = (name: string) => readFileSync(path.join(import.meta.dirname, "../docs", name), "utf8")
-const clients = page("clients.md")
+const clients = pages().filter((page) =>
+  page.startsWith("docs/clients/") || page === "docs/guides/responses-websocket.md"
+).map(pageText).join("\n")
 
 let gateway: RunningGateway
 beforeAll(async () => {
@@ -19,10 +19,10 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.stop())
 
-/** A block of the page, with the running gateway's address and key. */
+/** A block of the pages, with the running gateway's address and key. */
 const block = (info: string): string => {
   const found = new RegExp(`^\`\`\`${info}\\n([^]*?)^\`\`\`$`, "m").exec(clients)?.[1]
-  assert.isDefined(found, `docs/clients.md has no block ${info}`)
+  assert.isDefined(found, `docs/clients has no block ${info}`)
   return found!.replaceAll("http://127.0.0.1:5001", gateway.url).replaceAll("my-key", businessKey)
 }
 
@@ -53,7 +53,7 @@ const chat = async (client: OpenAI, model: string) => {
   return choices[0]?.message.content
 }
 
-describe("the configuration in docs/clients.md", () => {
+describe("the configuration in docs/clients", () => {
   it("of codex works with its SDK", async () => {
     const toml = block("toml")
     const value = (name: string) => new RegExp(`^${name} = "(.*)"$`, "m").exec(toml)?.[1] ?? ""
@@ -133,13 +133,12 @@ describe("the configuration in docs/clients.md", () => {
   })
 })
 
-describe("docs/operating.md", () => {
-  const operating = page("operating.md")
+describe("docs/operate/logs.md", () => {
+  const logs = pageText("docs/operate/logs.md")
 
   it("explains every outcome of a log line", () => {
-    const rows = /## Log lines([^]*)$/.exec(operating)?.[1] ?? ""
     for (const code of [...Object.keys(errorTable), "ok", "client_left", "stop", "length", "tool_calls"]) {
-      assert.include(rows, `\`${code}\``)
+      assert.include(logs, `\`${code}\``)
     }
   })
 })

@@ -164,7 +164,7 @@ export const endRequest = ({ followers }: Request): Effect.Effect<void> => {
 
 /**
  * Makes the function that finishes a request: usage, recording, observers, span. A helper makes it because V8 pretenures function
- * literals that are assigned to properties (docs/contributing.md).
+ * literals that are assigned to properties (docs/contributing/benchmarks.md).
  */
 const ending = (
   { followers, held, stats }: Request,

@@ -55,7 +55,7 @@ describe("the address of a store", () => {
   })
 
   it("has the forms of the documentation", () => {
-    const addresses = pageText("docs/operating.md").match(/rediss?(?:\+\w+)?:\/\/[^'\s]+/g) ?? []
+    const addresses = pageText("docs/operate/store.md").match(/rediss?(?:\+\w+)?:\/\/[^'\s]+/g) ?? []
     assert.isAtLeast(addresses.length, 3)
     for (const address of addresses) assert.isDefined(parseStoreAddress(address), address)
   })

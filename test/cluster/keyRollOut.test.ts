@@ -1,5 +1,5 @@
 /**
- * Rotation of the store key, node after node, by the table of docs/nodes.md.
+ * Rotation of the store key, node after node, by the table of docs/operate/store-connection.md.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -76,7 +76,9 @@ describe("rotation of the store key", () => {
         }
         const nodes = [yield* start("one", "old key", "unset"), yield* start("two", "old key", "unset")]
         const [{ name }] = nodes as [typeof nodes[0]]
-        const steps = [...pageText("docs/nodes.md").matchAll(/^\| (\d) \| (\w+ key) \| (\w+(?: key)?) \|$/gm)]
+        const steps = [
+          ...pageText("docs/operate/store-connection.md").matchAll(/^\| (\d) \| (\w+ key) \| (\w+(?: key)?) \|$/gm)
+        ]
         assert.lengthOf(steps, 3)
         for (const [, step = "", key = "", previous = ""] of steps) {
           // The admin key changes with the derived key.

@@ -1,4 +1,4 @@
-/** docs/metrics.md names exactly the metrics that the gateway exports, with their types, labels and meanings. */
+/** docs/reference/metrics.md names exactly the metrics that the gateway exports, with their types, labels and meanings. */
 import { assert, describe, it } from "@effect/vitest"
 import { Context } from "effect"
 import { once } from "node:events"
@@ -135,7 +135,7 @@ const namesInSources = (): Array<string> => {
   return [...new Set(texts.flatMap((text) => [...text.matchAll(made)].map(([, name = ""]) => name)))]
 }
 
-describe("docs/metrics.md", () => {
+describe("docs/reference/metrics.md", () => {
   it("names each metric with its type, its labels and its meaning, and no other", async () => {
     const exported = metricsOf([await sharedScrape(), await ownScrape()])
     const described = metricsTable()

@@ -1,4 +1,4 @@
-/** The commands of docs/nodes.md, and those of docs/operating.md for the store, as pasted on other ports and in a folder of their own. */
+/** The commands of docs/operate/nodes.md, and those of docs/operate/store.md for the store, as pasted on other ports and in a folder of their own. */
 import { assert, describe, it } from "@effect/vitest"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -17,11 +17,11 @@ const root = path.join(import.meta.dirname, "../..")
 const isReady = async (port: number | undefined): Promise<boolean> =>
   (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status === 200
 
-describe("the commands of docs/nodes.md", () => {
+describe("the commands of docs/operate/nodes.md", () => {
   it("start a store that keeps its data, and two nodes that act as one gateway", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "readme-nodes-"))
     const ports: Record<number, number> = { 6379: await freePort(), 5001: await freePort(), 5002: await freePort() }
-    const [begin = "", look = ""] = snippetsOf(pageText("docs/nodes.md"), "sh nodes")
+    const [begin = "", look = ""] = snippetsOf(pageText("docs/operate/nodes.md"), "sh nodes")
       .map(({ text }) =>
         text.replaceAll(/\b(?:6379|5001|5002)\b/g, (port) => String(ports[Number(port)]))
           .replaceAll(" data", ` ${folder}`)
@@ -51,7 +51,7 @@ describe("the commands of docs/nodes.md", () => {
       assert.include(stdout, "\"object\":\"chat.completion\"")
       assert.include(stdout, `"url":"redis://127.0.0.1:${ports[6379]}"`)
       // A backup is written and restored while the nodes run.
-      const recipes = snippetsOf(pageText("docs/operating.md"), "sh nodes").map(({ text }) =>
+      const recipes = snippetsOf(pageText("docs/operate/store.md"), "sh nodes").map(({ text }) =>
         text.replace("6379", String(ports[6379])).replaceAll("model-gateway", `'${process.execPath}' '${service}'`)
       )
       const store = [`cd '${folder}'`, ...recipes].join("\n")

@@ -287,13 +287,15 @@ describe("a worker without a parent", () => {
   })
 })
 
-describe("the commands of docs/operating.md for workers", () => {
+describe("the commands of docs/operate/workers.md", () => {
   it("start two, and replace them unless the new ones cannot start", async () => {
     const scope = Scope.makeUnsafe()
     const store = await Effect.runPromise(Scope.provide(redisServer(), scope))
     const config = path.join(store.folder, "config.json")
     const port = await freePort()
-    const [begin = "", replace = ""] = snippetsOf(pageText("docs/operating.md"), "sh workers").map(({ text }) => text)
+    const [begin = "", replace = ""] = snippetsOf(pageText("docs/operate/workers.md"), "sh workers").map(({ text }) =>
+      text
+    )
     const log = path.join(store.folder, "output.log")
     const output = openSync(log, "w")
     // Added to the documented commands: prints the parent's process id, and sends SIGHUP for each line of input.

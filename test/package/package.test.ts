@@ -36,11 +36,11 @@ describe("the installed package", () => {
     assert.strictEqual(await project.run(path.join(project.folder, name)), "")
   })
 
-  it("has peers of the versions that docs/in-your-app.md states", () => {
+  it("has peers of the versions that docs/library/README.md states", () => {
     const { engines, peerDependencies } = JSON.parse(
       new TextDecoder().decode(project.files.get("package.json"))
     ) as { readonly engines: { readonly node: string }; readonly peerDependencies: Readonly<Record<string, string>> }
-    const page = pageText("docs/in-your-app.md")
+    const page = pageText("docs/library/README.md")
     assert.include(page, `Node ${engines.node.replace(/^>=/, "").replace(/\.0$/, "")} or later`)
     assert.strictEqual(peerDependencies["@effect/platform-node"], peerDependencies["effect"])
     assert.include(page, `effect@${peerDependencies["effect"]} @effect/platform-node@${peerDependencies["effect"]}\n`)

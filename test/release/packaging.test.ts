@@ -14,7 +14,7 @@ import { chartArchive, readTexts, stamp, stampTexts } from "../../scripts/releas
 import { makeSbom } from "../../scripts/release/sbom.ts"
 import { Timeouts } from "../../src/config/schema.ts"
 import { sharedNotice } from "../../src/server/nodeServer.ts"
-import { pageText, snippetsOf } from "../support/snippets.ts"
+import { pages, pageText, snippetsOf } from "../support/snippets.ts"
 
 const root = path.join(import.meta.dirname, "../..")
 const texts = stampTexts({
@@ -93,15 +93,15 @@ describe("the packaging texts", () => {
 
   it("have one systemd unit, which the documents show, with a reload that replaces workers", () => {
     const unit = text("model-gateway.service")
-    assert.deepEqual(snippetsOf(pageText("docs/operating.md"), "ini").map((snippet) => snippet.text), [unit])
+    assert.deepEqual(snippetsOf(pageText("docs/operate/systemd.md"), "ini").map((snippet) => snippet.text), [unit])
     assert.match(unit, /^ExecReload=\/bin\/kill -HUP \$MAINPID$/m)
     const [, variables = ""] = /^EnvironmentFile=-(.+)$/m.exec(unit) ?? []
-    const pages = ["README.md", "docs/install.md", "docs/operating.md"].map(pageText).join("\n")
-    assert.include(pages, variables)
+    const shown = pages().map(pageText).join("\n")
+    assert.include(shown, variables)
     // No other unit, and no other file of variables.
-    assert.lengthOf(pages.match(/^EnvironmentFile=/gm) ?? [], 1)
+    assert.lengthOf(shown.match(/^EnvironmentFile=/gm) ?? [], 1)
     assert.deepEqual(
-      [...new Set(pages.match(/\/etc\/model-gateway[\w./-]*\w/g))].filter((file) => file !== variables),
+      [...new Set(shown.match(/\/etc\/model-gateway[\w./-]*\w/g))].filter((file) => file !== variables),
       []
     )
   })

@@ -6,14 +6,15 @@ describe("the reference tables in docs", () => {
   it("match the definitions that they are made from (`npm run docs` writes them)", async () => {
     const files = await documents()
     assert.sameMembers(files.map(({ name }) => name), [
-      "admin-api.md",
-      "clients.md",
-      "command-line.md",
-      "environment.md",
-      "fidelity.md",
-      "limits.md",
-      "settings.md",
-      "testing.md"
+      "clients/README.md",
+      "library/scripted-upstream.md",
+      "library/testing.md",
+      "reference/admin-api.md",
+      "reference/command-line.md",
+      "reference/configuration.md",
+      "reference/environment.md",
+      "reference/http-api.md",
+      "reference/request-fields.md"
     ])
     for (const { made, name, text } of files) assert.strictEqual(text, made, name)
   })

@@ -98,7 +98,13 @@ describe("scripts/install.sh", () => {
   })
 
   it("is behind every command of the documents: none calls node or npx by itself", () => {
-    const texts = ["README.md", "docs/contributing.md"].map((file) => readFileSync(path.join(root, file), "utf8"))
+    const texts = [
+      "README.md",
+      "docs/library/README.md",
+      "docs/contributing/README.md",
+      "docs/contributing/commands.md",
+      "docs/contributing/add-to-the-gateway.md"
+    ].map((file) => readFileSync(path.join(root, file), "utf8"))
     const commands = texts.flatMap((text) => [...text.matchAll(/`([^`\n]+)`|^ {4}(\S.*)$/gm)])
       .map(([, inline, block]) => (inline ?? block!).replace(/^(?:[A-Z_]+=\S+ )+/, ""))
     assert.deepEqual(commands.filter((command) => /^(?:node|npx) \S/.test(command)), [])

@@ -1,4 +1,4 @@
-/** The table of metrics in docs/metrics.md, and the metrics of a scrape in the same form. */
+/** The table of metrics in docs/reference/metrics.md, and the metrics of a scrape in the same form. */
 import parsePrometheusTextFormat from "parse-prometheus-text-format"
 import { pageText } from "./snippets.ts"
 
@@ -9,10 +9,14 @@ export interface DescribedMetric {
   readonly meaning: string
 }
 
-/** The rows of docs/metrics.md by name. */
+/** The rows of docs/reference/metrics.md by name. */
 export const metricsTable = (): ReadonlyMap<string, DescribedMetric> =>
   new Map(
-    [...pageText("docs/metrics.md").matchAll(/^\| `(\w+)` \| (counter|gauge|histogram) \|(.*?)\| (.*?) \|$/gm)].map(
+    [
+      ...pageText("docs/reference/metrics.md").matchAll(
+        /^\| `(\w+)` \| (counter|gauge|histogram) \|(.*?)\| (.*?) \|$/gm
+      )
+    ].map(
       ([, name = "", type = "", labels = "", meaning = ""]) => [
         name,
         { type, meaning, labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label = ""]) => label).sort() }

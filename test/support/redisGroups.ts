@@ -1,5 +1,5 @@
 /**
- * Redis servers that name their primary, by the recipes of docs/operating.md: three sentinels over a primary and its replica, and
+ * Redis servers that name their primary, by the recipes of docs/operate/store.md: three sentinels over a primary and its replica, and
  * a cluster of three nodes with a replica each. The scope's end removes them.
  */
 import * as Effect from "effect/Effect"
@@ -22,7 +22,7 @@ import {
 import { pageText, snippetsOf } from "./snippets.ts"
 import { untilHolds } from "./until.ts"
 
-const recipes = pageText("docs/operating.md")
+const recipes = pageText("docs/operate/store.md")
 const [serverConf, sentinelConf, clusterConf, clusterCommand] = [
   "conf server",
   "conf sentinel",
@@ -50,7 +50,7 @@ const optionsOf = (conf: string): ReadonlyArray<string> =>
 
 /** The rights that a page lists for a user of the store. */
 export const documentedRights = (first: string): ReadonlyArray<string> =>
-  pageText("docs/nodes.md").split("`").find((code) => code.startsWith(first))!.split(/\s+/)
+  pageText("docs/operate/store-connection.md").split("`").find((code) => code.startsWith(first))!.split(/\s+/)
 
 /** The options of a server that replicates a primary. */
 export const replicaOf = (primary: RedisServer): ReadonlyArray<string> =>

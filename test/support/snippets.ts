@@ -40,10 +40,13 @@ export interface PageSnippet extends Snippet {
   readonly name: string
 }
 
+/** The README and the pages in docs, by their paths in the repository. */
+export const pages = (): ReadonlyArray<string> => [
+  "README.md",
+  ...readdirSync(path.join(root, "docs"), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".md"))
+    .toSorted().map((file) => `docs/${file.replaceAll(path.sep, "/")}`)
+]
+
 /** All blocks of the README and the pages in docs. */
 export const allSnippets = (): ReadonlyArray<PageSnippet> =>
-  [
-    "README.md",
-    ...readdirSync(path.join(root, "docs")).filter((file) => file.endsWith(".md")).map((file) => `docs/${file}`)
-  ]
-    .flatMap((file) => blocksOf(pageText(file)).map((block, i) => ({ ...block, name: `${file}, block ${i + 1}` })))
+  pages().flatMap((file) => blocksOf(pageText(file)).map((block, i) => ({ ...block, name: `${file}, block ${i + 1}` })))

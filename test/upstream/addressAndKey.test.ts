@@ -35,7 +35,7 @@ const start = async (config: RawConfig) => {
 
 /** The recipes, with the scripted server in the place of the vendor. */
 const recipes = () =>
-  snippetsOf(pageText("docs/servers.md"), "json").map(({ text }) => text)
+  snippetsOf(pageText("docs/servers/azure.md"), "json").map(({ text }) => text)
     .filter((text) => text.includes("openai.azure.com"))
     .map((text) => JSON.parse(text.replace("https://my-resource.openai.azure.com", root)) as RawConfig)
 

@@ -1,5 +1,5 @@
 /**
- * What becomes of each field of a vendor's requests, as one table for each contract. The readers of bodies, `docs/fidelity.md` and
+ * What becomes of each field of a vendor's requests, as one table for each contract. The readers of bodies, `docs/reference/request-fields.md` and
  * the tests use the tables.
  */
 import type { Json, JsonRecord } from "../json.ts"

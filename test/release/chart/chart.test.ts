@@ -196,9 +196,11 @@ describe("the addresses of stores that the chart takes", () => {
       assert.isUndefined(parseStoreAddress(address), address)
       assert.notMatch(address, pattern)
     }
-    // Each scheme of the table in docs/nodes.md.
+    // Each scheme of the table in docs/operate/store-connection.md.
     const schemes = new Set(
-      [...pageText("docs/nodes.md").matchAll(/`((?:rediss?(?:\+\w+)?|unix):\/\/)/g)].map(([, scheme = ""]) => scheme)
+      [...pageText("docs/operate/store-connection.md").matchAll(/`((?:rediss?(?:\+\w+)?|unix):\/\/)/g)].map((
+        [, scheme = ""]
+      ) => scheme)
     )
     assert.sameMembers([...new Set(addresses.map((address) => address.replace(/\/\/.*/, "//")))], [...schemes])
   })

@@ -248,7 +248,7 @@ describe("a form", () => {
 
 describe("the recipe of the documents", () => {
   it("ranks and transcribes", async () => {
-    const [recipe] = snippetsOf(pageText("docs/servers.md"), "sh carried")
+    const [recipe] = snippetsOf(pageText("docs/servers/pass-through.md"), "sh carried")
     await gateway.stop()
     gateway = await startOver(server, {}, { models: { ranker: "their-ranker", "whisper-1": "their-ears" } })
     server.answer(() => json(200, { text: "done" }))

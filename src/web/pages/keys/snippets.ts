@@ -1,5 +1,5 @@
 /**
- * How clients call this gateway, with its address and a key filled in: the lines of `docs/clients.md`.
+ * How clients call this gateway, with its address and a key filled in: the lines of the pages in `docs/clients`.
  */
 
 export const snippetNames = [
