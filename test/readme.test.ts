@@ -36,7 +36,13 @@ describe("the README", () => {
     const measured = rowsOf("docs/migrate/comparison.md")
     const head = measured.find((row) => row.some((cell) => cell.startsWith("LiteLLM "))) ?? []
     const column = (name: RegExp) => head.findIndex((cell) => name.test(cell))
-    const columns = [0, column(/^this gateway/), column(/^LiteLLM/), column(/^@portkey-ai\/gateway/), column(/^@musistudio\/llms/)]
+    const columns = [
+      0,
+      column(/^this gateway/),
+      column(/^LiteLLM/),
+      column(/^@portkey-ai\/gateway/),
+      column(/^@musistudio\/llms/)
+    ]
     assert.notInclude(columns, -1)
     const rows = rowsOf("README.md").filter((row) => row.length === 5).slice(2)
     assert.lengthOf(rows, 5)
