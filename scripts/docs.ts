@@ -17,6 +17,7 @@ import path from "node:path"
 import { settingsFields } from "../src/admin/settings/fields.ts"
 import { decodeConfig } from "../src/config/decodeConfig.ts"
 import { Environment } from "../src/config/Environment.ts"
+import { noticeTypes } from "../src/domain/notices.ts"
 import { GatewayApi } from "../src/server/Api.ts"
 import { gateway } from "../src/server/cli/commands.ts"
 import { families } from "../src/styles/families.ts"
@@ -235,6 +236,11 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   "settings of the admin API": settings((field) => field.writable),
   "settings of the file": settings((field) => !field.writable && !isLimit(field)),
   limits: settings(isLimit),
+  "events of webhooks": () =>
+    table(
+      ["event", "when", "data"],
+      Object.entries(noticeTypes).map(([type, { data, when }]) => [code(type), when, data.map(code).join(", ")])
+    ),
   environment,
   commands,
   "admin endpoints": endpoints(isAdmin),

@@ -7,7 +7,8 @@
  *   app.
  * - `gatewayServices(upstream)` takes the app's own upstream: any `Driver`, or a `LanguageModel`.
  * - `Accounts` is the account pool alone.
- * - `Keys`, `AccountEntries`, `Routes`, `UpstreamEntries`, `Tokens` and `Prices` change the configuration by the rules of the admin API.
+ * - `Keys`, `AccountEntries`, `Routes`, `UpstreamEntries`, `Tokens`, `Prices` and `Webhooks` change the configuration by the rules of the admin
+ *   API.
  *
  * `model-gateway/sieve`, `model-gateway/transducer` and `model-gateway/api` need no server. `model-gateway/testing` is the
  * gateway with its upstream for tests.
@@ -52,6 +53,7 @@ export { Tokens } from "./config/entries/Tokens.ts"
 export type { NewToken, TokenAdded } from "./config/entries/Tokens.ts"
 export { UpstreamEntries } from "./config/entries/UpstreamEntries.ts"
 export type { UpstreamRemoved } from "./config/entries/UpstreamEntries.ts"
+export { Webhooks } from "./config/entries/Webhooks.ts"
 export { Environment, EnvironmentInvalid } from "./config/Environment.ts"
 export type { GatewayConfig } from "./config/GatewayConfig.ts"
 export { ListedModels } from "./config/ListedModels.ts"

@@ -13,6 +13,7 @@ import * as FiberHandle from "effect/FiberHandle"
 import * as FiberSet from "effect/FiberSet"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
+import { CurrentNotices, type Notices } from "../config/Notices.ts"
 import { type AccountHealth, classify } from "../domain/classifyUpstreamFailure.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -37,14 +38,17 @@ export const isFault = (health: AccountHealth): health is Fault => health !== "n
 /** Whether an account is out and being tried: it has no time of recovery then. */
 const isDue = (slot: AccountSlot): boolean => slot.state === "out" && slot.until === Number.POSITIVE_INFINITY
 
-/** Logs that an account leaves the rotation. `delay` is in milliseconds. */
+/** Logs that an account leaves the rotation, and publishes that it is refused. `delay` is in milliseconds. */
 export const logSuspension = (
+  notices: Notices,
   account: PooledAccount,
   state: Exclude<SlotState, "ready">,
   reason: string,
   delay: number,
   count: number
 ): Effect.Effect<void> => {
+  const { hash, upstream } = account
+  if (state === "out") notices.publish("account.refused", hash, { account: hash, upstream, reason })
   // Cool-downs are common; a refused account needs its operator.
   const log = state === "out" ? Effect.logWarning : Effect.logDebug
   return Effect.annotateLogs(log("An upstream account leaves the rotation"), {
@@ -54,6 +58,10 @@ export const logSuspension = (
     count
   })
 }
+
+/** Publishes that a refused account serves again. */
+export const publishBack = (notices: Notices, { hash, upstream }: PooledAccount): void =>
+  notices.publish("account.back", hash, { account: hash, upstream })
 
 /** Logs that an account is back in rotation. */
 export const logReturn = (account: PooledAccount): Effect.Effect<void> =>
@@ -95,17 +103,23 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
     FiberHandle.make<void>(),
     (timer) => FiberHandle.runtime(timer)<never>()
   )
+  const notices = yield* CurrentNotices
   let wakeAt = Number.POSITIVE_INFINITY
 
   const wake = () => {
     if (state.nextRecovery() < wakeAt) setTimer(recovery)
   }
 
+  const restore = (slot: AccountSlot) => {
+    if (slot.state === "out") publishBack(notices, slot.account)
+    state.restore(slot)
+  }
+
   const suspend = (slot: AccountSlot, fault: Fault, count: number, delay: number, clock: Clock) => {
     const account = slot.account
     state.suspend(slot, stateAfter(fault), monotonicMillis(clock) + delay)
     wake()
-    return logSuspension(account, stateAfter(fault), account.reasonFor(fault), delay, count)
+    return logSuspension(notices, account, stateAfter(fault), account.reasonFor(fault), delay, count)
   }
 
   const failed = (slot: AccountSlot, fault: Fault, retryAfter: number | undefined, fresh: boolean) =>
@@ -129,7 +143,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
     if (health === undefined) {
       if (fresh) {
         slot.account.healed()
-        state.restore(slot)
+        restore(slot)
       }
       return Effect.void
     }
@@ -151,7 +165,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
       if (!slot.member || !isDue(slot)) return Effect.void
       if (Exit.isSuccess(exit)) {
         return Effect.andThen(
-          Effect.sync(() => state.restore(slot)),
+          Effect.sync(() => restore(slot)),
           logReturn(slot.account)
         )
       }

@@ -9,6 +9,7 @@ import { accountsNamed } from "../config/Account.ts"
 import { CurrentShutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { CurrentNotices } from "../config/Notices.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { isOfMaker } from "../domain/makers.ts"
 import { servesModel } from "../domain/routes.ts"
@@ -16,7 +17,7 @@ import { type Cooperative, eachCooperatively } from "../domain/stream/cooperativ
 import { monotonicMillis } from "../domain/time.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { Drivers, Upstreams } from "../upstream/Upstreams.ts"
-import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
+import { type AccountHealthKeeper, makeAccountHealth, publishBack } from "./accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "./accountRegistry.ts"
 import { makeInProcessView } from "./inProcessView.ts"
 import type { Caller, Lease, LeaseOptions, LeaseTarget, PoolWatch, Preference } from "./Lease.ts"
@@ -69,6 +70,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   const config = yield* ConfigStore
   const shutdown = yield* CurrentShutdown
   const clock = yield* Clock.Clock
+  const notices = yield* CurrentNotices
   const now = () => monotonicMillis(clock)
   const state = new Pools<PooledAccount>()
   const { currentDrivers } = shell
@@ -129,7 +131,10 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     for (const pool of state.configured()) {
       // A renewed account has no fault, whatever its slot's state was.
       yield* eachCooperatively(pool.slots(), (slot) => {
-        if (slot.state !== "ready" && slot.account.fault === undefined) pool.restore(slot)
+        if (slot.state !== "ready" && slot.account.fault === undefined) {
+          if (slot.state === "out") publishBack(notices, slot.account)
+          pool.restore(slot)
+        }
         pool.setReset(slot, slot.account.quota?.reset)
       })
     }

@@ -16,6 +16,7 @@ import { type Account, findAccount } from "../config/Account.ts"
 import { CurrentShutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { CurrentNotices } from "../config/Notices.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
 import type { Maker } from "../domain/makers.ts"
@@ -229,7 +230,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const times = new UpstreamTimes(() => monotonicMillis(clock))
   const unixMillis = () => clock.currentTimeMillisUnsafe()
   const workOf = (account: PooledAccount): AccountWork => account.work ??= new AccountWork(unixMillis)
-  const quotas = new Quotas((key) => core.get(key), config.now, unixMillis)
+  const quotas = new Quotas((key) => core.get(key), config.now, unixMillis, yield* CurrentNotices)
   const counters: Counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
   const madeTokens = new WeakMap<PooledAccount, T>()
 

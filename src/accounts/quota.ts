@@ -5,6 +5,7 @@
  * other models. `Lease.ts` says when windows are learned.
  */
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import type { Notices } from "../config/Notices.ts"
 import {
   countsModel,
   decodeWindow,
@@ -16,6 +17,7 @@ import {
   windowsOfEvent,
   windowsOfHeaders
 } from "../domain/quota.ts"
+import { formatTimestamp } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { AccountQuota } from "./AccountQuota.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
@@ -40,6 +42,7 @@ export class Quotas {
   readonly #accountOf: (key: string) => PooledAccount | undefined
   readonly #config: () => GatewayConfig
   readonly #now: () => number
+  readonly #notices: Notices | undefined
   /** Accounts of which something is known. Those that have left the configuration leave when the set is looked at. */
   readonly #known = new Set<PooledAccount>()
   /** Accounts that are out for some of their models. Those whose time is over leave when the set is looked at. */
@@ -52,11 +55,13 @@ export class Quotas {
   constructor(
     accountOf: (key: string) => PooledAccount | undefined,
     config: () => GatewayConfig,
-    now: () => number
+    now: () => number,
+    notices?: Notices
   ) {
     this.#accountOf = accountOf
     this.#config = config
     this.#now = now
+    this.#notices = notices
   }
 
   /** False while no account is out for a model. */
@@ -91,7 +96,10 @@ export class Quotas {
     const account = windows.length === 0 ? undefined : this.#accountOf(key)
     if (account === undefined) return nothingSeen
     const quota = account.quota ??= new AccountQuota()
-    for (const window of windows) quota.learn(window)
+    for (const window of windows) {
+      quota.learn(window)
+      publishWindow(this.#notices, account, window)
+    }
     this.#note(account)
     const pauses = pausesOf(windows, this.#asked(account.upstream, model), now)
     const until = pauses.account === 0 ? pauses.model : pauses.account
@@ -190,6 +198,32 @@ export class Quotas {
     const model = this.#config().upstreams.get(upstream)?.models.find((model) => model.id === id)
     return { id, name: model?.model ?? id }
   }
+}
+
+/** The lengths of windows that reset at once. Others refill steadily, and their reset moves with each answer. */
+const fixedWindow = /^(?:\d+[hdm]|day)/
+
+/** Publishes that a window of an account's quota is low or used up: once for the window, or once a minute for one that refills steadily. */
+const publishWindow = (notices: Notices | undefined, account: PooledAccount, window: QuotaWindow): void => {
+  const { status } = window
+  const type = status === "low" ? "quota.low" : "quota.exhausted"
+  if (status === "ok" || notices?.wants(type) !== true) return
+  const { hash, upstream } = account
+  const { limit, model, remaining, resets_at, used: share } = window
+  const subject = `${hash} ${window.window} ${model ?? ""}`
+  const data = {
+    account: hash,
+    upstream,
+    window: window.window,
+    model,
+    limit,
+    remaining,
+    share,
+    resets_at: formatTimestamp(resets_at)
+  }
+  // A countdown in whole seconds names times that differ by seconds.
+  const until = fixedWindow.test(window.window) ? Math.round(resets_at / 60_000) * 60_000 : undefined
+  notices.publish(type, subject, data, until)
 }
 
 /** Until when windows leave nothing but their reserve for a model, in Unix milliseconds; 0 while they leave more. */

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as FiberHandle from "effect/FiberHandle"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
+import { CurrentNotices, type Notices } from "../config/Notices.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
@@ -45,17 +46,23 @@ export interface CooledUpstream {
 
 const noTry: ReportedTry = { report: () => Effect.void, ended: () => undefined }
 
-/** Logs that an upstream is left out. `delay` is in milliseconds. */
-export const logCooled = (upstream: string, fault: UpstreamFault, delay: number): Effect.Effect<void> =>
-  Effect.annotateLogs(Effect.logWarning("An upstream is left out"), {
-    upstream,
-    reason: reasons[fault],
-    seconds: delay / 1_000
-  })
+/** Logs and publishes that an upstream is left out. `delay` is in milliseconds. */
+export const logCooled = (
+  notices: Notices,
+  upstream: string,
+  fault: UpstreamFault,
+  delay: number
+): Effect.Effect<void> => {
+  const facts = { upstream, reason: reasons[fault], seconds: delay / 1_000 }
+  notices.publish("upstream.cooled", upstream, facts)
+  return Effect.annotateLogs(Effect.logWarning("An upstream is left out"), facts)
+}
 
-/** Logs that an upstream serves again. */
-export const logBack = (upstream: string): Effect.Effect<void> =>
-  Effect.annotateLogs(Effect.logInfo("An upstream is back"), { upstream })
+/** Logs and publishes that an upstream serves again. */
+export const logBack = (notices: Notices, upstream: string): Effect.Effect<void> => {
+  notices.publish("upstream.back", upstream, { upstream })
+  return Effect.annotateLogs(Effect.logInfo("An upstream is back"), { upstream })
+}
 
 /** Makes the keeper; the scope ends it. `skip` leaves a pool out or takes it in again. */
 export const makeUpstreamHealth = Effect.fnUntraced(function*(
@@ -67,6 +74,7 @@ export const makeUpstreamHealth = Effect.fnUntraced(function*(
     (timer) => FiberHandle.runtime(timer)<never>()
   )
   const random = yield* Random.Random
+  const notices = yield* CurrentNotices
   const now = () => monotonicMillis(clock)
   let watched = new Map<string, Watched>()
   let wakeAt = Number.POSITIVE_INFINITY
@@ -94,7 +102,7 @@ export const makeUpstreamHealth = Effect.fnUntraced(function*(
     update(name, each)
     if (each.cooling.until! < wakeAt) setTimer(wake)
     // Without another upstream, requests go to this one all the same.
-    return watched.size > 1 ? logCooled(name, fault, delay) : Effect.void
+    return watched.size > 1 ? logCooled(notices, name, fault, delay) : Effect.void
   }
 
   return {
@@ -120,7 +128,7 @@ export const makeUpstreamHealth = Effect.fnUntraced(function*(
           cooling.succeeded()
           if (!wasCooled) return Effect.void
           update(name, each)
-          return watched.size > 1 ? logBack(name) : Effect.void
+          return watched.size > 1 ? logBack(notices, name) : Effect.void
         },
         ended: () => {
           if (cooling.until === undefined || !isCurrent()) return

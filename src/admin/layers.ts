@@ -27,6 +27,7 @@ import { AdminUpstreamsHandlers } from "./upstreams/Handlers.ts"
 import { UpstreamTests } from "./upstreams/UpstreamTests.ts"
 import { UpstreamViews } from "./upstreams/UpstreamViews.ts"
 import { AdminUsageHandlers } from "./usage/Handlers.ts"
+import { AdminWebhooksHandlers } from "./webhooks/Handlers.ts"
 
 export const AdminHandlers = Layer.mergeAll(
   AdminAuthHandlers,
@@ -49,6 +50,7 @@ export const AdminHandlers = Layer.mergeAll(
   AdminNodesHandlers,
   AdminRequestsHandlers,
   AdminEventsHandlers,
+  AdminWebhooksHandlers,
   AdminHostHandlers.pipe(
     Layer.provide(HostSync.layer),
     Layer.provide(AccountTests.layer),

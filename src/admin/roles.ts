@@ -27,7 +27,8 @@ export const endpointRoles: Roles = {
   "admin-events": { stream: "viewer" },
   "admin-host": { config: "viewer", status: "viewer" },
   "admin-version": { version: "viewer" },
-  "admin-nodes": { nodes: "viewer" }
+  "admin-nodes": { nodes: "viewer" },
+  "admin-webhooks": { get: "viewer" }
 }
 
 /** The role that an endpoint needs. */

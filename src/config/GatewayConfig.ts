@@ -8,6 +8,7 @@ import type { Limits } from "../domain/limits.ts"
 import type { FactTable, ModelFacts } from "../domain/modelFacts.ts"
 import type { Model } from "../domain/models.ts"
 import type { AlsoOn } from "../domain/nextTry.ts"
+import type { NoticeType } from "../domain/notices.ts"
 import type { PriceTable } from "../domain/prices.ts"
 import type { DriverName } from "../domain/protocols.ts"
 import type { RouteTable } from "../domain/routes.ts"
@@ -147,6 +148,18 @@ export interface UpstreamHeader {
   readonly value: Redacted.Redacted<string>
 }
 
+/** An entry of `webhooks`. */
+export interface WebhookConfig {
+  readonly name: string
+  readonly url: string
+  /** `whsec_` and the key in Base64. */
+  readonly secret: Redacted.Redacted<string>
+  /** Signs too while a secret changes. */
+  readonly secret_previous: Redacted.Redacted<string> | undefined
+  readonly headers: ReadonlyArray<UpstreamHeader>
+  readonly types: ReadonlySet<NoticeType>
+}
+
 /** How many requests the pool of an upstream serves and lets wait. */
 export interface UpstreamLimits {
   /** Requests that one account serves at once. */
@@ -210,6 +223,8 @@ export interface GatewayConfig
   readonly prices: PriceTable
   /** Facts of models that are set by name; empty without any. */
   readonly model_facts: FactTable
+  /** Where events are sent. */
+  readonly webhooks: ReadonlyArray<WebhookConfig>
   /** The currency of prices: three capital letters. */
   readonly currency: string | undefined
   readonly auth: AuthConfig

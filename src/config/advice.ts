@@ -116,10 +116,18 @@ function* literalReferences(value: unknown, place: string, isSecret: boolean): G
 }
 
 /** Fields that are secrets, or whose content is. */
-const secretFields: ReadonlySet<string> = new Set(["keys", "token", "password", "headers", "proxy"])
+const secretFields: ReadonlySet<string> = new Set([
+  "keys",
+  "token",
+  "password",
+  "headers",
+  "proxy",
+  "secret",
+  "secret_previous"
+])
 
 /** The groups of the file with such fields. */
-const withSecrets = ["keys", "accounts", "upstream", "upstreams"] as const
+const withSecrets = ["keys", "accounts", "upstream", "upstreams", "webhooks"] as const
 
 const mostReferences = 20
 

@@ -14,6 +14,7 @@ import { accountsOf, keysOf } from "./rawConfig.ts"
 import { hidden } from "./references.ts"
 import { ConfigDocument } from "./schema.ts"
 import { fieldsOf, type Known } from "./unknownFields.ts"
+import { webhooksOf } from "./webhooks.ts"
 
 /** A field with its values as texts; `null` where it is absent. */
 export interface ChangedField {
@@ -203,10 +204,19 @@ const compareTokens = (fields: Fields, before: Value, after: Value): void => {
   }
 }
 
+const compareWebhooks = (fields: Fields, before: RawConfig, after: RawConfig): void => {
+  const known = below(knownFields(), "webhooks")?.items
+  const byName = (raw: RawConfig) => new Map(webhooksOf(raw).map((webhook) => [String(webhook["name"]), webhook]))
+  const [old, fresh] = [byName(before), byName(after)]
+  for (const name of new Set([...old.keys(), ...fresh.keys()])) {
+    fields.compare(`webhooks[${shortenName(name)}]`, "", old.get(name), fresh.get(name), known)
+  }
+}
+
 const withoutTokens = ({ tokens: _tokens, ...group }: RawConfig): RawConfig => group
 
 /** Lists that are compared by the identity of their items. */
-const lists: ReadonlySet<string> = new Set(["keys", "key_records", "accounts"])
+const lists: ReadonlySet<string> = new Set(["keys", "key_records", "accounts", "webhooks"])
 /** Maps whose order has a meaning. */
 const ordered: ReadonlySet<string> = new Set(["upstreams", "routes"])
 
@@ -219,6 +229,7 @@ export const changedFields = Effect.fnUntraced(function*(
   if (before !== after) {
     yield* compareKeys(fields, before, after)
     yield* compareAccounts(fields, before, after)
+    compareWebhooks(fields, before, after)
     for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
       const [old, fresh] = [own(before, name), own(after, name)]
       const known = below(knownFields(), name)

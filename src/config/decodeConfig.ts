@@ -53,6 +53,7 @@ import {
   noWildcard,
   upstreamNames
 } from "./upstreams.ts"
+import { decodeWebhooks } from "./webhooks.ts"
 
 export interface DecodeOptions {
   /** Name of the file or variable, for error messages. */
@@ -279,6 +280,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const groups = decodeGroups(raw, faults)
   const model_aliases = new Map(Object.entries(groups.model_aliases ?? {}))
   const outside = { variables: yield* CurrentVariables, files: yield* readPemFiles(raw) }
+  const webhooks = decodeWebhooks(raw["webhooks"], outside.variables, faults)
   const decoded = decodeUpstreams(raw, groups.upstream, outside, faults)
   const counts = countAccounts(accounts.value.accounts)
   checkCredentialHeaders(decoded.upstreams, counts, faults)
@@ -334,6 +336,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
       : makeRouteTable(routing),
     prices: withServedNames(prices, upstreams),
     model_facts,
+    webhooks: keep(before?.webhooks, webhooks),
     currency,
     auth: keep(before?.auth, {
       direct_upstream,

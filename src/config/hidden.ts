@@ -10,7 +10,7 @@ import * as Struct from "effect/Struct"
 import type { UpstreamConfig } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { hidden } from "./references.ts"
-import { UpstreamEntry, UpstreamGroup } from "./schema.ts"
+import { UpstreamEntry, UpstreamGroup, WebhookEntry } from "./schema.ts"
 import { fieldsOf, type Known } from "./unknownFields.ts"
 
 /** A query with its names; a part without a name is a value. */
@@ -75,10 +75,14 @@ export const shownValue = (
 let ofEntry: Known | undefined
 const entryFields = (): Known => ofEntry ??= fieldsOf([UpstreamGroup, UpstreamEntry])
 
-/** The fields of an entry of `upstreams` that may contain secrets, each with how it is shown. */
+let ofWebhook: Known | undefined
+const webhookFields = (): Known => ofWebhook ??= fieldsOf([WebhookEntry])
+
+/** The fields of an entry of `upstreams` or `webhooks` that may contain secrets, each with how it is shown. */
 const shownTexts: ReadonlyMap<string, (text: string) => string> = new Map([
   ["base_url", shownAddress],
   ["proxy", shownAddress],
+  ["url", shownAddress],
   ["tls.key", (text) => text.includes("-----BEGIN") ? hidden : text]
 ])
 
@@ -97,6 +101,12 @@ export const shownEntry = (entry: RawConfig): RawConfig => {
   return isJsonObject(shown) ? shown : {}
 }
 
+/** An entry of `webhooks` as written but for its secrets. */
+export const shownWebhook = (entry: RawConfig): RawConfig => {
+  const shown = shownValue(entry, webhookFields(), shownText)
+  return isJsonObject(shown) ? shown : {}
+}
+
 const keep = (before: Schema.Json | undefined, given: Schema.Json, path: ReadonlyArray<string>): Schema.Json => {
   if (before === undefined) return given
   const isKept = given === hidden || (typeof before === "string" && given === shownText(before, path))
@@ -112,7 +122,7 @@ const keepFields = (before: RawConfig, given: RawConfig, path: ReadonlyArray<str
     ])
   )
 
-/** Replaces what `shownEntry` shows of a secret by the secret of the entry `before`. */
+/** Replaces what `shownEntry` or `shownWebhook` shows of a secret by the secret of the entry `before`. */
 export const keepHidden = (before: RawConfig, given: RawConfig): RawConfig => keepFields(before, given, [])
 
 /** An entry without the secrets that go to its server. An address with a secret is as it is shown, which the decoder refuses. */

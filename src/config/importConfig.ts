@@ -53,7 +53,7 @@ const taken: ReadonlySet<string> = new Set([
 const warningsOf = Effect.fnUntraced(function*(incoming: RawConfig) {
   const leftOut = Object.keys(ConfigDocument.fields).filter((name) => Object.hasOwn(incoming, name) && !taken.has(name))
   const placeOf = (name: string) =>
-    `${name === "upstreams" || name === "routes" ? `by /admin/${name} or ` : ""}in the configuration file`
+    `${["upstreams", "routes", "webhooks"].includes(name) ? `by /admin/${name} or ` : ""}in the configuration file`
   return [
     ...leftOut.map((name) => `${name} is left out: an import does not take it, it is set ${placeOf(name)}`),
     ...(yield* unknownFields(incoming))

@@ -272,6 +272,50 @@ export const DatedPrices = Schema.Array(PriceEntry).annotate({ message: "must be
     )
   )
 
+/** The most webhooks, and the most entries of `events`. */
+const [mostWebhooks, mostEvents] = [16, 32]
+
+/** Where events are sent. */
+export const WebhookEntry = group({
+  name: described(
+    text.check(
+      Schema.isPattern(/^[a-z][a-z0-9-]{0,31}$/, {
+        message: "must be 1 to 32 lower-case letters, digits and hyphens, and begin with a letter"
+      })
+    ),
+    "Name of the webhook."
+  ),
+  url: described(text, "Address that gets each event as a POST."),
+  secret: text.annotate({
+    description: "What signs the events: `whsec_` and 24 to 64 bytes in Base64.",
+    ...secret
+  }),
+  secret_previous: Schema.optionalKey(
+    text.annotate({
+      description: "A second secret, which signs too while the receiver changes to the new one.",
+      ...secret
+    })
+  ),
+  headers: withDefault(
+    Schema.Record(Schema.String, text).annotate({
+      message: "must be an object",
+      description: "Headers of every delivery.",
+      ...secret
+    }),
+    {}
+  ),
+  events: Schema.optionalKey(
+    Schema.Array(text).annotate({
+      message: "must be a list of events",
+      description: "Events that are sent: names, or the beginning of names before a `*`. Unset: all."
+    }).check(Schema.isBetweenLength(1, mostEvents, { message: `must have 1 to ${mostEvents} events` }))
+  )
+})
+
+export const Webhooks = Schema.Array(WebhookEntry).annotate({ message: "must be an array of webhooks" }).check(
+  Schema.isMaxLength(mostWebhooks, { message: `must have at most ${mostWebhooks} webhooks` })
+)
+
 /** The currency of prices and costs. */
 export const Currency = text.check(
   Schema.isPattern(/^[A-Za-z]{3}$/, { message: "must be a code of three letters, such as USD" })
@@ -1013,6 +1057,7 @@ export const ConfigDocument = Schema.Struct({
         "Facts of models by name or `upstream/model`, for models whose entries and servers do not say them; `*` at the end of a name matches any ending."
     })
   ),
+  webhooks: optional(Webhooks.annotate({ description: "Where events of this gateway are sent." })),
   currency: optional(described(Currency, "Currency of prices and costs: a code of three letters.")),
   msgcompat_model_mapping: optional(
     MessagesMapping.annotate({ description: "The older name of `msgcompat_mapping`." })

@@ -64,10 +64,10 @@ const ofApis = <Name extends "api" | "compaction", Value extends string>(
 }
 
 /**
- * What is wrong with the address of an upstream. Each has one form, so that no reader takes a part of it for another: `http:\\host`, for
+ * What is wrong with the address of an upstream or a webhook. Each has one form, so that no reader takes a part of it for another: `http:\\host`, for
  * one, is the same address, and its user information begins elsewhere.
  */
-const addressRule = (address: string): string | undefined => {
+export const addressRule = (address: string): string | undefined => {
   if (!URL.canParse(address)) return "must be an http or https address"
   const { hash, href, protocol } = new URL(address)
   if (protocol !== "http:" && protocol !== "https:") return "must be an http or https address"
@@ -245,7 +245,7 @@ const headerRule = (name: string, value: string): string | undefined => {
   return value.length + name.length > mostHeaderBytes ? `must have at most ${mostHeaderBytes} bytes` : undefined
 }
 
-const toHeaders = (
+export const toHeaders = (
   headers: Readonly<Record<string, string>>,
   place: string,
   variables: Variables,

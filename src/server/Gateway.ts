@@ -12,6 +12,7 @@ import { Draining } from "../http/Draining.ts"
 import type { Served } from "../http/groupRoutes.ts"
 import { StyleHandlers } from "../styles/handlers.ts"
 import type { StyleId } from "../styles/styles.ts"
+import { layerWebClient } from "../upstream/transports/webClient.ts"
 import { Documents } from "./documents/routes.ts"
 import { EveryRequest } from "./everyRequest.ts"
 import { HealthHandlers } from "./health.ts"
@@ -21,6 +22,7 @@ import { OperatorApi } from "./OperatorApi.ts"
 import { SampleReplayLive } from "./replay.ts"
 import { SelfClientLive } from "./selfClient.ts"
 import { routerConfig } from "./services.ts"
+import { layerDeliveries } from "./webhooks/Deliveries.ts"
 
 export { GatewayServices, gatewayServices } from "./services.ts"
 export { routerConfig }
@@ -45,7 +47,8 @@ export const GatewayRoutes = Layer.mergeAll(
     Layer.provide(AdminMiddlewares),
     Layer.provide(ChangeLog.layer),
     Layer.provide(SelfClientLive),
-    Layer.provide(SampleReplayLive)
+    Layer.provide(SampleReplayLive),
+    Layer.provide(Layer.provide(layerDeliveries, layerWebClient))
   ),
   Documents,
   EveryRequest

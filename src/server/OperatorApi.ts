@@ -27,6 +27,7 @@ import { AdminNodesGroup, AdminSelfTestGroup, AdminVersionGroup } from "../admin
 import { AdminTokensGroup } from "../admin/tokens/Api.ts"
 import { AdminUpstreamsGroup } from "../admin/upstreams/Api.ts"
 import { AdminUsageGroup } from "../admin/usage/Api.ts"
+import { AdminWebhooksGroup } from "../admin/webhooks/Api.ts"
 import { documented, reading } from "../http/documented.ts"
 import { apiId } from "../http/reply.ts"
 import { OpenAiPublicMiddleware } from "../styles/shared/middleware.ts"
@@ -54,7 +55,8 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminEventsGroup,
   AdminHostGroup,
   AdminVersionGroup,
-  AdminNodesGroup
+  AdminNodesGroup,
+  AdminWebhooksGroup
 ) {}
 
 /** The counts of accounts inform only: they do not decide readiness. */

@@ -13,6 +13,7 @@ import type { UpstreamActivity } from "../accounts/UpstreamActivity.ts"
 import { AdminAuth } from "../admin/auth/AdminAuth.ts"
 import { Nodes } from "../admin/nodes/Nodes.ts"
 import { currentVersion } from "../admin/system/build.ts"
+import { layerSharedNotices } from "../cluster/store/noticeClaims.ts"
 import { Completion } from "../completion/Completion.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
@@ -23,7 +24,9 @@ import { Prices } from "../config/entries/Prices.ts"
 import { Routes } from "../config/entries/Routes.ts"
 import { Tokens } from "../config/entries/Tokens.ts"
 import { UpstreamEntries } from "../config/entries/UpstreamEntries.ts"
+import { Webhooks } from "../config/entries/Webhooks.ts"
 import { layerBufferedBytes, layerLimits } from "../config/limits.ts"
+import { layerNotices } from "../config/Notices.ts"
 import { WorkLimit } from "../http/WorkLimit.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { Requests } from "../recordings/Requests.ts"
@@ -54,7 +57,8 @@ export const SharedState = Nodes.layerShared(currentVersion).pipe(
   Layer.provideMerge(Accounts.layerShared),
   Layer.merge(Layer.provideMerge(ResponsesStore.layerSharedCalls, ResponsesStore.layerShared)),
   Layer.merge(AdminSecrets.layerShared),
-  Layer.merge(KeyLimits.layerShared)
+  Layer.merge(KeyLimits.layerShared),
+  Layer.merge(layerSharedNotices)
 )
 
 /** What is done with a configuration, over the store that has it. */
@@ -65,7 +69,8 @@ const layerConfigTasks = Layer.mergeAll(
   Routes.layer,
   UpstreamEntries.layer,
   Tokens.layer,
-  Prices.layer
+  Prices.layer,
+  Webhooks.layer
 )
 
 const servicesOver = <E, R, E2, R2>(
@@ -87,7 +92,7 @@ const servicesOver = <E, R, E2, R2>(
     Layer.provideMerge(Lifecycle.layer),
     Layer.provideMerge(Layer.mergeAll(WorkLimit.layer, RequestMetrics.layer)),
     Layer.provideMerge(layerConfigTasks),
-    Layer.provideMerge(Layer.mergeAll(Deadlines.layer, layerBufferedBytes, layerLimits, layerRegistry))
+    Layer.provideMerge(Layer.mergeAll(Deadlines.layer, layerBufferedBytes, layerLimits, layerRegistry, layerNotices))
   )
 
 /** Removes the memo map from the built services. */

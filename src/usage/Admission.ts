@@ -37,6 +37,8 @@ export interface KeyState {
 export interface CountedState extends KeyState {
   /** The windows that were replaced last, `mostLeft` of each name, newest first: a clock that returns finds them again. */
   left: ReadonlyArray<WindowCount>
+  /** Receives the windows of each request that ends, with its use; set once for each key. */
+  ended: ((windows: ReadonlyArray<WindowCount>) => void) | undefined
 }
 
 /** Replaced windows of a name that a key keeps: enough for a clock that jumps, runs on over the end of a window and returns. */
@@ -61,7 +63,8 @@ export const stateAt = (now: number, { lastUsedAt, windows }: KeyCounters): Coun
   inFlight: 0,
   lastUsedAt,
   windows: windowsAt(now, (window) => windows[window]),
-  left: []
+  left: [],
+  ended: undefined
 })
 
 const contains = ({ resetsAt, startedAt }: WindowCount, time: number): boolean => startedAt <= time && time < resetsAt
@@ -216,7 +219,7 @@ export const reserveWithin = <A extends Reserved, E>(
 
 /** A reservation that this process counts. */
 export class Reservation implements Reserved {
-  readonly #state: KeyState
+  readonly #state: CountedState
   /** The windows at its beginning. */
   readonly #windows: ReadonlyArray<WindowCount>
   readonly #reserved: Share
@@ -225,7 +228,7 @@ export class Reservation implements Reserved {
   readonly rateLimits: RateLimits | undefined
   readonly fallback: Fallback | undefined
 
-  constructor(state: KeyState, limits: ReadonlyArray<KeyLimit>, at: number, share: Share, fallback?: Fallback) {
+  constructor(state: CountedState, limits: ReadonlyArray<KeyLimit>, at: number, share: Share, fallback?: Fallback) {
     this.#state = state
     this.#windows = state.windows
     this.#reserved = share
@@ -256,5 +259,6 @@ export class Reservation implements Reserved {
       window.cost += (counted ? cost : 0n) - reserved.cost
       if (!counted) window.requests--
     }
+    this.#state.ended?.(this.#windows)
   }
 }

@@ -15,6 +15,7 @@ import { Store } from "../cluster/store/Store.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyRecord } from "../config/keyRecords.ts"
+import { CurrentNotices } from "../config/Notices.ts"
 import type { Pricing } from "../config/prices.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
@@ -32,6 +33,7 @@ import {
   reserveWithin,
   stateAt
 } from "./Admission.ts"
+import { BudgetNotices } from "./budgetNotices.ts"
 import {
   type AdmissionRequest,
   countsTokens,
@@ -135,6 +137,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     const config = yield* ConfigStore
     const store = yield* UsageStore
     const clock = yield* Clock.Clock
+    const budgets = new BudgetNotices(yield* CurrentNotices, config.now)
     const states = new Map<string, CountedState>()
     let keys = config.now().keys
     /** The idle states at the last change of the keys, with their `lastUsedAt`. */
@@ -150,8 +153,11 @@ export class KeyLimits extends Context.Service<KeyLimits, {
           return Effect.map(store.counters(key, now), (counters) => {
             const loaded = stateAt(now, counters)
             const state = states.get(key)
-            if (state === undefined) states.set(key, loaded)
-            else moveTo(state, now, counters)
+            budgets.known(key, loaded.windows)
+            if (state === undefined) {
+              loaded.ended = (windows) => budgets.look(key, windows)
+              states.set(key, loaded)
+            } else moveTo(state, now, counters)
             return state ?? loaded
           })
         })
@@ -217,6 +223,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
         if (refusal === undefined) {
           return Effect.succeed(new Reservation(state, checked, now, share, stage.fallback))
         }
+        if (!isFull) budgets.refused(request.key, state, stage.checked, share)
         stage = nextStage(current, checked, request, stage, refusal, { state, most, now })
       }
       return Effect.fail(new Refused(stage, limits.length === 0 ? undefined : remainingOf(state, limits, now)))
@@ -261,7 +268,8 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       store,
       config,
       () => clock.currentTimeMillisUnsafe(),
-      fork
+      fork,
+      new BudgetNotices(yield* CurrentNotices, config.now)
     )
     yield* Effect.addFinalizer(() => flush)
     return KeyLimits.of({ ...rightsOf(config, clock), admit, enter, usageOf })

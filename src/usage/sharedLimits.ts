@@ -34,6 +34,7 @@ import {
   type StrictShare,
   windowsAt
 } from "./Admission.ts"
+import type { BudgetNotices } from "./budgetNotices.ts"
 import {
   type AdmissionRequest,
   firstStage,
@@ -147,12 +148,16 @@ const fieldsOf = ({ cost, tokens }: Amounts): ShareFields => [tokens, ...splitAm
 
 const lettersOf = ({ windows }: StrictShare): string => windows.map((window) => letters[window]).join("")
 
-/** Makes the limits of a node. `now` is the node's clock in milliseconds of Unix time; `fork` runs effects in the background. */
+/**
+ * Makes the limits of a node. `now` is the node's clock in milliseconds of Unix time; `fork` runs effects in the background. `budgets`
+ * looks at what keys have used.
+ */
 export const makeSharedLimits = (
   store: LimitsStore,
   config: ConfigStore["Service"],
   now: () => number,
-  fork: (effect: Effect.Effect<void>) => void
+  fork: (effect: Effect.Effect<void>) => void,
+  budgets?: BudgetNotices
 ) => {
   const prefix = randomBytes(6).toString("base64url")
   const turn = Semaphore.makeUnsafe(1)
@@ -268,7 +273,9 @@ export const makeSharedLimits = (
         }
         sending = undefined
         for (const [i, key] of limited.entries()) {
-          keepSeen(key, Number(time), fields.slice(i * windowFields, (i + 1) * windowFields))
+          const windows = fields.slice(i * windowFields, (i + 1) * windowFields)
+          keepSeen(key, Number(time), windows)
+          if (budgets?.isWanted === true) budgets.look(key, readState(Number(time), ["0", "", ...windows]).windows)
         }
         for (const [key, number] of held) if ((running.get(String(key)) ?? 0) === number) changed.delete(String(key))
         // A request that is just being admitted makes the numbers differ too: `sync` compares the requests themselves.
@@ -401,6 +408,7 @@ export const makeSharedLimits = (
             return Effect.succeed(reservation)
           }
           const refusal = refusalOf({ state, limits: checked, most, share, now: at, currency }) ?? unavailable()
+          if (request !== undefined) budgets?.refused(key, state, checked, share)
           const { fallback } = reservation
           const next = request === undefined
             ? refusal

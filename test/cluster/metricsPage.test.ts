@@ -12,6 +12,7 @@ import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { RequestMetrics } from "../../src/server/observability/requestMetrics.ts"
 import { accounts, times } from "../gateway/support.ts"
+import { startReceiver } from "../server/webhooks/receiver.ts"
 import { Client } from "../styles/responses/socket/client.ts"
 import { adminKey, businessKey, startGateway } from "../support/gateway.ts"
 import { metricsOf, metricsTable } from "../support/metricsTable.ts"
@@ -68,7 +69,14 @@ const sharedScrape = async (): Promise<string> => {
 /** A gateway alone that has refused a connection, and has counted requests of every kind. */
 const ownScrape = async (): Promise<string> => {
   const connections = 16
-  const gateway = await startGateway({ limits: { connections }, accounts: [{ token: "key" }] })
+  const receiver = await startReceiver()
+  receiver.answer = (response) => void response.writeHead(410).end()
+  const secret = `whsec_${Buffer.alloc(32).toString("base64")}`
+  const gateway = await startGateway({
+    limits: { connections },
+    accounts: [{ token: "key" }],
+    webhooks: [{ name: "ops", url: receiver.url, secret, events: ["price.missing"] }]
+  })
   const sockets = times(connections + 1, () => connect(Number(new URL(gateway.url).port), "127.0.0.1"))
   try {
     for (const socket of sockets) socket.on("error", () => undefined).resume()
@@ -116,13 +124,14 @@ const ownScrape = async (): Promise<string> => {
     client.close()
     await client.end()
     await untilValue(
-      "the connection is counted",
+      "the connection and the delivery are counted",
       () => scrape(gateway.url),
-      (text) => text.includes("websockets_total")
+      (text) => text.includes("websockets_total") && text.includes("webhook_dropped_total")
     )
     return await scrape(gateway.url)
   } finally {
     await gateway.stop()
+    await receiver.stop()
   }
 }
 

@@ -9,6 +9,7 @@ describe("the reference tables in docs", () => {
       "clients/README.md",
       "library/scripted-upstream.md",
       "library/testing.md",
+      "operate/webhooks.md",
       "reference/admin-api.md",
       "reference/command-line.md",
       "reference/configuration.md",

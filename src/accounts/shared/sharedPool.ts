@@ -15,6 +15,7 @@ import { hash } from "node:crypto"
 import { Store } from "../../cluster/store/Store.ts"
 import { accountsNamed } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { CurrentNotices } from "../../config/Notices.ts"
 import { anonymousKey } from "../../config/sharedAccounts.ts"
 import { SharedRevision } from "../../config/SharedRevision.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
@@ -23,7 +24,7 @@ import { servesModel } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { Upstreams } from "../../upstream/Upstreams.ts"
-import { isFault, logReturn, logSuspension, verdictOn } from "../accountHealth.ts"
+import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { type Fault, reasonFor } from "../backOff.ts"
 import type { Caller, Lease, LeaseOptions, Stickiness } from "../Lease.ts"
@@ -63,6 +64,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const { reach } = yield* SharedRevision
   const store = yield* Store
   const clock = yield* Clock.Clock
+  const notices = yield* CurrentNotices
   const now = () => monotonicMillis(clock)
   const { currentDrivers, driverOf, fork, quotas, tokensOf } = shell
 
@@ -115,9 +117,13 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const logChange = (account: PooledAccount | undefined, { health }: Verdict, reply: ReadonlyArray<string>) => {
     const [state, count, delay] = reply
     if (account === undefined || state === undefined || state === "") return Effect.void
-    if (state === "ready") return logReturn(account)
+    if (state === "ready") {
+      // The store counts 1 for an account that was out.
+      if (count === "1") publishBack(notices, account)
+      return logReturn(account)
+    }
     const reason = health === undefined || !isFault(health) ? "" : reasonFor(health)
-    return logSuspension(account, state === "out" ? "out" : "cooling", reason, Number(delay), Number(count))
+    return logSuspension(notices, account, state === "out" ? "out" : "cooling", reason, Number(delay), Number(count))
   }
 
   /** The accounts that this node is trying, by name: a message may come twice. */
@@ -280,8 +286,8 @@ const makeSharedCore = Effect.fnUntraced(function*(
   /** Logs that an upstream is left out or back, as the store replied to a report. */
   const logUpstream = (upstream: string, verdict: string | undefined, cooled: string) =>
     cooled === "back"
-      ? logBack(upstream)
-      : logCooled(upstream, verdict === "connection" ? verdict : "trouble", Number(cooled))
+      ? logBack(notices, upstream)
+      : logCooled(notices, upstream, verdict === "connection" ? verdict : "trouble", Number(cooled))
 
   const claimFor = (
     caller: Caller,
@@ -389,7 +395,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
           taken.upstream = upstreamArguments(fault ?? "ok", grant.coolings, request, fault && retryAfter, random)
           if (fault !== undefined || !grant.probes) return Effect.void
           // The others skip the upstream until the first event of its probe.
-          return Effect.flatMap(claims.works(grant), (isBack) => isBack ? logBack(grant.pool) : Effect.void)
+          return Effect.flatMap(claims.works(grant), (isBack) => isBack ? logBack(notices, grant.pool) : Effect.void)
         })
     )
   })

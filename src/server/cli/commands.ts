@@ -434,6 +434,37 @@ const modelsCommand = Command.make("models").pipe(
   Command.withSubcommands([modelsShowCommand, modelsImportCommand])
 )
 
+const webhooksTestCommand = Command.make(
+  "test",
+  {
+    name: Argument.String("name").pipe(
+      Argument.withDescription("Webhook to test (else all)"),
+      Argument.optional
+    )
+  },
+  Effect.fnUntraced(function*({ name }) {
+    const { config, source } = yield* readConfig(Option.none())
+    const { testWebhooks } = yield* Effect.promise(() => import("./webhooks.ts"))
+    const { failed, lines } = yield* testWebhooks(config, Option.getOrUndefined(name))
+    for (const line of lines) yield* Console.log(line)
+    if (lines.length === 0) {
+      const which = Option.match(name, { onNone: () => "webhooks", onSome: (name) => `webhook ${name}` })
+      return yield* new CommandFailed({ message: `${source} has no ${which}` })
+    }
+    if (failed > 0) {
+      return yield* new CommandFailed({ message: `${failed} of ${count(lines.length, "webhook")} failed` })
+    }
+  })
+).pipe(
+  Command.provide(Environment.layer),
+  Command.withDescription("Send webhook.test to webhooks of the configuration, and fail if one is not delivered")
+)
+
+const webhooksCommand = Command.make("webhooks").pipe(
+  Command.withDescription("Webhooks that receive events"),
+  Command.withSubcommands([webhooksTestCommand])
+)
+
 const configSchemaCommand = Command.make(
   "config-schema",
   {},
@@ -663,6 +694,7 @@ export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe
     importCommand,
     pricesCommand,
     modelsCommand,
+    webhooksCommand,
     backupCommand,
     restoreCommand,
     configCommand,

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import { overran, type RequestStats } from "../../completion/RequestStats.ts"
+import { CurrentNotices, type Notices } from "../../config/Notices.ts"
 import type { App } from "../../domain/clientIdentity.ts"
 import { toUnits } from "../../domain/decimal.ts"
 import { monotonicMillis } from "../../domain/time.ts"
@@ -151,12 +152,16 @@ const counters = {
   brokenCalls: total("gateway_tool_calls_cut_off_total", "Tool calls that broke off or could not be repaired")
 }
 
+/** Units that an event about missing prices names: servers name tools. */
+const mostUnits = 16
+
 /** Counts a finished request. `now` is in milliseconds. One pass, without an Effect per metric. */
 const countRequest = (
   stats: RequestStats,
   now: number,
   seriesOf: SeriesOf,
   unpriced: UnpricedAmounts,
+  notices: Notices,
   context: Context.Context<never>
 ): void => {
   const style = stats.style ?? "none"
@@ -174,8 +179,12 @@ const countRequest = (
     series.inputTokens.updateUnsafe(stats.usage.promptTokens, context)
     series.outputTokens.updateUnsafe(stats.usage.completionTokens, context)
   }
-  for (const { bill, upstream } of stats.billed ?? []) {
+  for (const { bill, model, upstream } of stats.billed ?? []) {
     if (bill === undefined) continue
+    if (bill.unpriced.length > 0) {
+      const units = bill.unpriced.slice(0, mostUnits).map(([unit]) => unit)
+      notices.publish("price.missing", `${upstream}/${model}`, { upstream, model, units })
+    }
     if (stats.cost && bill.cost) {
       costs(stats.model ?? "none", upstream).updateUnsafe(toUnits(bill.cost), context)
     }
@@ -218,8 +227,9 @@ export class RequestMetrics extends Context.Service<RequestMetrics, {
       const context = Context.make(Metric.MetricRegistry, yield* Metric.MetricRegistry)
       const seriesOf = keptSeries()
       const unpriced: UnpricedAmounts = new Map()
+      const notices = yield* CurrentNotices
       return RequestMetrics.of({
-        count: (stats) => countRequest(stats, monotonicMillis(clock), seriesOf, unpriced, context),
+        count: (stats) => countRequest(stats, monotonicMillis(clock), seriesOf, unpriced, notices, context),
         unpriced
       })
     })

@@ -9,6 +9,7 @@ import path from "node:path"
 import { adminKey, startGateway } from "../../support/gateway.ts"
 import { modelList, startOpenAiServer } from "../../support/openaiServer.ts"
 import { parseFrames } from "../../support/sse.ts"
+import { isSignedBy, startReceiver } from "../webhooks/receiver.ts"
 import { run, start } from "./process.ts"
 
 const folder = () => mkdtempSync(path.join(tmpdir(), "cli-"))
@@ -192,6 +193,36 @@ describe.concurrent("prices check", () => {
       `${gaps}: 2 of 3 targets lack prices\n`
     ])
     assert.deepEqual([none.code, none.stdout], [0, `${whole}: every target has its prices\n`])
+  })
+})
+
+describe.concurrent("webhooks test", () => {
+  it("sends an event to each webhook or to one, and fails if one is not delivered", async () => {
+    const receiver = await startReceiver()
+    receiver.answer = (response, { path }) => void response.writeHead(path === "/hook" ? 200 : 500).end()
+    const secret = `whsec_${Buffer.alloc(32, "c").toString("base64")}`
+    const webhooks = [
+      { name: "ops", url: receiver.url, secret: "${HOOK_SECRET}" },
+      { name: "broken", url: `${receiver.url}/broken`, secret }
+    ]
+    const env = { GATEWAY_CONFIG_PATH: file("hooks.json", { webhooks }), HOOK_SECRET: secret }
+    const [all, one, none] = await Promise.all([
+      run(["webhooks", "test"], { env }),
+      run(["webhooks", "test", "ops"], { env }),
+      run(["webhooks", "test", "other"], { env })
+    ])
+    await receiver.stop()
+    const lines = (text: string) => text.replaceAll(/\d+ ms/g, "ms")
+    assert.deepEqual([all.code, lines(all.stdout), all.stderr], [
+      1,
+      "ops: delivered, HTTP 200 (ms)\nbroken: the receiver answers with HTTP 500 (ms)\n",
+      "1 of 2 webhooks failed\n"
+    ])
+    assert.deepEqual([one.code, lines(one.stdout), one.stderr], [0, "ops: delivered, HTTP 200 (ms)\n", ""])
+    assert.deepEqual([none.code, none.stdout], [1, ""])
+    assert.strictEqual(none.stderr, `${env.GATEWAY_CONFIG_PATH} has no webhook other\n`)
+    assert.strictEqual(receiver.received.length, 3)
+    assert.isTrue(receiver.received.every((delivery) => isSignedBy(secret, delivery)))
   })
 })
 

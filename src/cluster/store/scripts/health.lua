@@ -6,7 +6,8 @@ local function delay_of(state, count, first, longest, retry, random)
   return math.floor(math.min(delay, longest) + 0.5)
 end
 
--- Returns the new state, the number of consecutive faults and the delay; empty if nothing changed.
+-- Returns the new state, the number of consecutive faults and the delay; empty if nothing changed. The number is 1 for an account that is
+-- ready again after it was out.
 local function report(account, since, verdict, state, first, longest, retry, random)
   if account == '' or verdict == '' then return {} end
   local p = pool_of(account)
@@ -21,9 +22,8 @@ local function report(account, since, verdict, state, first, longest, retry, ran
   if verdict == 'ok' then
     if not fresh then return {} end
     if since ~= 'try' then call('HDEL', key, 'fault', 'faults') end
-    local back = current ~= 'ready'
     restore(p, account)
-    return back and { 'ready', '0', '0' } or {}
+    return current ~= 'ready' and { 'ready', current == 'out' and '1' or '0', '0' } or {}
   end
   if verdict == 'none' then
     if since ~= 'try' or not facts[2] then return {} end
