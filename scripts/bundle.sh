@@ -6,8 +6,8 @@ bundles=node_modules/.cache/service
 # A checksum of the bundle's inputs. Only contents count, not modification times.
 fingerprint() {
   {
-    find src scripts/bundle scripts/console.ts -type f -exec cksum {} + | LC_ALL=C sort
-    cksum package.json package-lock.json tsconfig.json
+    find src docs scripts/bundle scripts/help scripts/console.ts scripts/links.ts -type f -exec cksum {} + | LC_ALL=C sort
+    cksum package.json package-lock.json tsconfig.json CHANGELOG.md SECURITY.md
   } | cksum | tr ' ' -
 }
 

@@ -1,8 +1,9 @@
 // The assets of the gateway: one file for a build, in memory for a gateway that runs from its sources.
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
+import { helpAsset } from "../../src/server/documents/helpFiles.ts"
 import { buildConsole, cachedConsole } from "../console.ts"
-import { buildService, noticesAsset } from "./service.ts"
+import { buildService, compressHelp, noticesAsset } from "./service.ts"
 
 /**
  * Packs assets into the file that src/server/assets.ts reads. Of the console's files it has the Brotli forms alone; the others are
@@ -21,10 +22,12 @@ const readFolder = (folder: string): Array<[string, Uint8Array]> =>
     .map(({ name, parentPath }) => path.join(parentPath, name))
     .map((file) => [path.relative(folder, file).replaceAll(path.sep, "/"), readFileSync(file)])
 
-/** The assets of a gateway that runs from its sources: the console, built on first use. */
+/** The assets of a gateway that runs from its sources: the pages of /help, and the console, built on first use. */
 export const makeAssets = async (): Promise<ReadonlyMap<string, Uint8Array>> => {
+  const help = await compressHelp("", "quick")
   const files = (): ReadonlyMap<string, Uint8Array> =>
-    new Map(readFolder(cachedConsole).map(([name, bytes]) => [`console/${name}`, bytes]))
+    new Map<string, Uint8Array>(readFolder(cachedConsole).map(([name, bytes]) => [`console/${name}`, bytes]))
+      .set(helpAsset, help)
   try {
     return files()
   } catch {

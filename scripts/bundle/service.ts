@@ -4,7 +4,9 @@ import path from "node:path"
 import { pathToFileURL } from "node:url"
 import { build, type Plugin } from "rolldown"
 import type { BuildInfo } from "../../src/admin/system/build.ts"
+import { helpAsset } from "../../src/server/documents/helpFiles.ts"
 import { brotli, type Effort, makeConsole } from "../console.ts"
+import { makeHelp } from "../help/pages.ts"
 import { noticesOf, type Package, packagesOf } from "./packages.ts"
 
 const root = path.join(import.meta.dirname, "../..")
@@ -28,6 +30,9 @@ const compressSwagger = kept(async (file, effort) => {
   const { css, javascript } = await import(pathToFileURL(file).href) as Readonly<Record<string, string>>
   return brotli(Buffer.from(JSON.stringify({ css, javascript })), effort)
 })
+
+/** The pages of /help, compressed together. */
+export const compressHelp = kept(async (_, effort) => brotli(Buffer.from(JSON.stringify(makeHelp())), effort))
 
 const builtConsole = kept((_, effort) => makeConsole(effort))
 
@@ -238,13 +243,15 @@ export const bundle = async (
 /** Bundles the service from a module of src, in memory. Rejects with the errors in the sources. */
 export const buildService = async (input: string, info: BuildInfo, effort: Effort): Promise<Service> => {
   const assets = new Map<string, Uint8Array>()
-  const [{ code, modules }, pages] = await Promise.all([
+  const [{ code, modules }, pages, help] = await Promise.all([
     bundle(input, info, [swaggerPlugin(assets, effort), yamlPlugin(assets, effort), luaTexts]),
-    builtConsole("", effort)
+    builtConsole("", effort),
+    compressHelp("", effort)
   ])
   if (!assets.has(yamlAsset)) throw new Error("the parser of YAML was not found: its module has moved")
   if (!assets.has(swaggerAsset)) throw new Error("Swagger UI was not found in effect: its module has moved")
   for (const [name, bytes] of pages.files) assets.set(`console/${name}`, bytes)
+  assets.set(helpAsset, help)
   const packages = packagesOf([...modules, ...pages.modules])
   assets.set(noticesAsset, Buffer.from(noticesOf(packages)))
   return { code, assets, modules, packages }

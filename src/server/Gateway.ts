@@ -13,6 +13,7 @@ import type { Served } from "../http/groupRoutes.ts"
 import { StyleHandlers } from "../styles/handlers.ts"
 import type { StyleId } from "../styles/styles.ts"
 import { layerWebClient } from "../upstream/transports/webClient.ts"
+import { Help } from "./documents/help.ts"
 import { Documents } from "./documents/routes.ts"
 import { EveryRequest } from "./everyRequest.ts"
 import { HealthHandlers } from "./health.ts"
@@ -51,5 +52,6 @@ export const GatewayRoutes = Layer.mergeAll(
     Layer.provide(Layer.provide(layerDeliveries, layerWebClient))
   ),
   Documents,
+  Help,
   EveryRequest
 ).pipe(Layer.provide(DrainingLive))

@@ -8,7 +8,16 @@ import path from "node:path"
 
 export const root = path.join(import.meta.dirname, "../..")
 
-const own = ["scripts", "package.json", "package-lock.json", "tsconfig.json", ".npmrc"]
+const own = [
+  "scripts",
+  "docs",
+  "CHANGELOG.md",
+  "SECURITY.md",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  ".npmrc"
+]
 
 /** A folder with the repository's packages, without build output; by default with the sources. */
 export const unstamped = (parts: ReadonlyArray<string> = ["src"]): string => {

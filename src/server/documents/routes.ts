@@ -10,30 +10,12 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import { createHash } from "node:crypto"
-import { promisify } from "node:util"
-import { brotliCompress, constants, gzip } from "node:zlib"
 import { GatewayApi } from "../Api.ts"
-import { sendFile, type SentFile, sentFile } from "../sentFile.ts"
+import { sendFile } from "../sentFile.ts"
+import { type Made, made } from "./made.ts"
 
 /** A relative server address works below any prefix of a proxy or an app. */
 const api = GatewayApi.annotate(OpenApi.Servers, [{ url: "." }])
-
-const [toBrotli, toGzip] = [promisify(brotliCompress), promisify(gzip)]
-
-/** The result is half as large again as with the best quality, which takes seconds. */
-const brotliQuality = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }
-
-interface Made {
-  readonly file: SentFile
-  readonly headers: Readonly<Record<string, string>>
-}
-
-const made = async (text: string, contentType: string, headers: Made["headers"]): Promise<Made> => {
-  const plain = Buffer.from(text)
-  const [br, gz] = await Promise.all([toBrotli(plain, brotliQuality), toGzip(plain)])
-  // The address is constant but the content is not, so clients must revalidate.
-  return { file: sentFile({ plain, br, gz, contentType }), headers: { "cache-control": "no-cache", ...headers } }
-}
 
 /**
  * Replies with a document that the first request generates. Others wait for it, also if the first client disconnects.
