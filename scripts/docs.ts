@@ -24,6 +24,7 @@ import { families } from "../src/styles/families.ts"
 import { faultTable } from "../src/upstream/embedded/faults.ts"
 import { directives } from "../src/upstream/embedded/script.ts"
 import { clients } from "./clients.ts"
+import { errorCodes, upstreamFailures } from "./docs/errors.ts"
 import { fidelityTable } from "./docs/fidelity.ts"
 import { code, table } from "./docs/table.ts"
 import { faultOutcomes, serverOutcomes } from "./faultOutcomes.ts"
@@ -264,6 +265,8 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
         [...Object.keys(files).map(code), ...shell === undefined ? [] : ["environment"]].join(", ")
       ])
     ),
+  "error codes": errorCodes,
+  "upstream failures": upstreamFailures,
   "client endpoints": endpoints((tag) => !isAdmin(tag)),
   ...vendorFields
 }

@@ -14,6 +14,7 @@ describe("the reference tables in docs", () => {
       "reference/command-line.md",
       "reference/configuration.md",
       "reference/environment.md",
+      "reference/errors.md",
       "reference/http-api.md",
       "reference/request-fields.md"
     ])

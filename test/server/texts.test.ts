@@ -7,8 +7,13 @@ import { readFileSync } from "node:fs"
 import path from "node:path"
 import { backOff } from "../../src/accounts/backOff.ts"
 import { Embeddings } from "../../src/config/schema.ts"
+import { rules } from "../../src/domain/classifyUpstreamFailure.ts"
+import { faultOf } from "../../src/domain/fault.ts"
+import { errorTable } from "../../src/domain/GatewayError.ts"
 import { GatewayApi } from "../../src/server/Api.ts"
 import { gateway } from "../../src/server/cli/commands.ts"
+import { adviceTexts, causeNames } from "../../src/web/texts/advice.ts"
+import { en } from "../../src/web/texts/en.ts"
 import { zh } from "../../src/web/texts/zh.ts"
 import { pageText } from "../support/snippets.ts"
 
@@ -36,7 +41,7 @@ describe("the texts", () => {
         : milliseconds >= 60_000
         ? `${milliseconds / 60_000} minute`
         : `${milliseconds / 1_000} s`
-    const page = pageText("docs/accounts.md").replaceAll(/\s+/g, " ")
+    const page = pageText("docs/guides/account-pool.md").replaceAll(/\s+/g, " ")
     for (const fault of ["rate_limited", "refused_login"] as const) {
       const { first, longest } = backOff[fault]
       assert.include(page, `${words(first)}, doubling up to ${words(longest)}`, fault)
@@ -46,6 +51,16 @@ describe("the texts", () => {
   it("name each driver that makes embeddings", () => {
     const { description = "" } = Embeddings.fields.provider.ast.annotations ?? {}
     for (const driver of ["openai", "responses", "generate"]) assert.include(String(description), `\`${driver}\``)
+  })
+
+  it("advise on each error and each kind of upstream failure, in both languages", () => {
+    const names = [...Object.keys(errorTable), ...rules.map((rule) => rule.class)]
+    for (const name of names) {
+      const shown = [name, faultOf({ error: name, cause: name })]
+      for (const { inspector } of [en, zh]) assert.isTrue(shown.some((one) => inspector.advice(one ?? "")), name)
+    }
+    for (const name of Object.keys(adviceTexts)) assert.isDefined(zh.inspector.advice(name), name)
+    for (const name of Object.keys(causeNames)) assert.notStrictEqual(zh.inspector.causes(name), name)
   })
 
   it("of the pager are not the word for an update", () => {

@@ -2,6 +2,8 @@
  * The console's texts in English. Other languages have the type of this record: a text that is missing does not compile.
  */
 
+import { adviceTexts, causeNames } from "./advice.ts"
+
 /** A limit of a key with what is used of it. */
 interface UsedLimit {
   readonly kind: string
@@ -94,114 +96,6 @@ const driverNames: Readonly<Record<string, string>> = {
   responses: "Responses API",
   messages: "Messages API",
   generate: "Content generation API"
-}
-
-/** What a try at an upstream failed with. */
-const causeNames: Readonly<Record<string, string>> = {
-  account_busy: "Account busy",
-  account_suspended: "Account suspended",
-  caller_mistake: "Request refused",
-  cut_off: "Connection lost",
-  disagreement: "Reply not understood",
-  empty_reply: "Empty reply",
-  endpoint_missing: "No such endpoint",
-  exhausted: "Too many tries",
-  forbidden: "Forbidden",
-  key_missing: "Key missing",
-  login_refused: "Login refused",
-  model_unavailable: "Model unavailable",
-  overdue: "Out of time",
-  overloaded: "Overloaded",
-  prompt_too_long: "Prompt too long",
-  proxy_failed: "Proxy failed",
-  quota_exhausted: "Quota exhausted",
-  rate_limited: "Rate limited",
-  request_too_large: "Request too large",
-  session_gone: "Session gone",
-  shutting_down: "Gateway shutting down",
-  timed_out: "Timed out",
-  token_refused: "Token refused",
-  unreachable: "No connection",
-  upstream_trouble: "Server error",
-  withdrawn: "Withdrawn by the content filter"
-}
-
-/** What to do about an error code, or about what a try failed with. */
-const adviceTexts: Readonly<Record<string, string>> = {
-  account: "Test the account, or disable it.",
-  account_busy: "Another program uses the account at the same time. Add accounts, or keep this one for the gateway.",
-  account_suspended: "The provider closed the account. Delete it, or settle it with the provider.",
-  authentication_failed: "Check the caller's key: it is missing, wrong, deleted or out of date.",
-  caller: "Correct the request, and send it again.",
-  caller_mistake: "The upstream refuses this request itself. Correct what the message names.",
-  config_not_saved: "Check that the gateway may write its configuration file.",
-  conflict: "Another call changed the same thing at the same time. Send the request again.",
-  content_filter: "Rephrase the prompt. The provider filters it for every account.",
-  context_length_exceeded: "Shorten the conversation, or ask a model with a larger context.",
-  cut: "Raise the caller's limit on tokens, or ask for a shorter answer.",
-  cut_off:
-    "The connection broke during the reply. Send the request again. If it happens often, check the network and proxies in between.",
-  disagreement:
-    "The gateway could not read what the upstream sent. Compare the upstream's frames below, and check the upstream's driver.",
-  embeddings_unavailable: "Configure an upstream that serves embeddings.",
-  empty_reply: "Send the request again. If it stays empty, test this account with this model.",
-  endpoint_missing: "Check the upstream's address: it has no such path.",
-  exhausted: "Look at each try: all that were allowed have failed.",
-  forbidden: "The provider does not permit this to the account. Check its rights, region and proxy.",
-  gateway: "Look for the request's id in the log of the gateway.",
-  invalid_stream_id: "Correct the name of the lane, stream_id, in the caller's message.",
-  internal_error: "This is a defect of the gateway. Look for the request's id in its log, and report it.",
-  key_missing: "Add an API key for this upstream.",
-  left: "The caller closed the connection. If it happens often, compare the caller's timeout with the duration.",
-  leftEarly:
-    "The caller closed the connection before an answer began. If it happens often, raise the caller's timeout, or add accounts.",
-  login_refused: "Check the account's password, then test the account.",
-  method_not_allowed: "Check the method and the address of the call.",
-  model_not_allowed: "Allow the model for this key, or ask for one that the key allows.",
-  role_not_allowed: "Sign in with the role admin.",
-  model_not_found: "Ask for a model that the gateway serves, or add an alias or a route for this name.",
-  vendor_login_required:
-    "The upstream takes the caller's own login: send it beside the gateway's key in x-gateway-key.",
-  model_not_priced: "Add a price for the model: the key has a limit in money.",
-  model_unavailable: "Check that the upstream still serves this model, or change the route.",
-  no_account_available: "Add accounts, or repair those that are out of rotation.",
-  not_found: "Check the address of the call.",
-  overdue: "Send the request again with a shorter prompt, or raise the time limit.",
-  overloaded: "Try again later, or add another target to the route.",
-  own_token: "The caller uses its own token at the provider. Only the caller can repair or replace it.",
-  previous_response_not_found:
-    "The request continues a response that is unknown or no longer stored. Send the whole conversation instead.",
-  prompt_too_long: "Shorten the conversation, or ask a model with a larger context.",
-  proxy_failed: "Check the account's proxy: its address, its credentials, and that it runs.",
-  queue_full: "Too many requests wait for an account. Add accounts, or raise the limits of the queue.",
-  queued: "All suitable accounts are in use or held back.",
-  quota_exhausted: "Top up the account, or wait until its quota is renewed.",
-  rate_limit_exceeded: "The key is at its limit. Wait as long as Retry-After says, or raise the limits of the key.",
-  rate_limited:
-    "The account is at the provider's limit and cools down. Add accounts, or lower the requests at once for each account.",
-  request_timeout: "The caller sent its request too slowly. Check its network.",
-  request_too_large: "Send less, such as smaller images, or raise the limit on request bodies.",
-  session_gone: "The upstream lost the conversation. Send the request again.",
-  shutting_down: "The gateway was stopping. Send the request again.",
-  store_unavailable: "Check the store: the gateway does not reach it.",
-  timed_out: "The upstream was silent for too long. Send the request again, or raise the time limit.",
-  token_refused: "Test the account. If its token is refused again, replace it.",
-  tool_choice_violation:
-    "The model did not call the tool that the request demands. Send it again, or ask another model.",
-  unknown_reference:
-    "The request refers to an id that is unknown or no longer stored. Send the whole conversation instead.",
-  unreachable: "Check the upstream's address, its name in DNS and the network.",
-  unsupported_media_type: "Send JSON, with content-type application/json.",
-  upgrade_required: "Send a POST, or open a WebSocket. The setting server.websockets may be off.",
-  upstream: "Send the request again later, or route the model to another upstream.",
-  upstream_empty_output: "Send the request again. If it stays empty, test this account with this model.",
-  upstream_error: "Send the request again later, test the upstream, or route the model to another one.",
-  upstream_rate_limited: "Every suitable account is at the provider's limit. Add accounts, or wait.",
-  upstream_timeout: "The upstream was silent for too long. Send the request again, or raise the time limit.",
-  upstream_trouble: "Send the request again later, test the upstream, or route the model to another one.",
-  websocket_connection_limit_reached: "The connection was old or held too much. The client connects anew.",
-  websocket_stream_limit_reached: "Use fewer lanes (stream_id) on one connection, or open another one.",
-  withdrawn: "Rephrase the prompt. The provider filters it for every account."
 }
 
 const roleNames: Readonly<Record<string, string>> = {
