@@ -11,6 +11,7 @@ import type { Request } from "./Request.ts"
 import {
   addBilled,
   type AnsweringTarget,
+  nameOfTarget,
   noteFailure,
   type RecordedTry,
   type RequestStats,
@@ -39,8 +40,8 @@ export class AttemptsRecord {
   #current: RecordedTry | undefined
   #began = 0
   #target: AnsweringTarget | undefined
-  /** The attempts of the request's earlier replies. */
-  readonly #before: number
+  /** The attempts of the request's earlier replies, and those that a rehearsal made fail. */
+  #before: number
 
   constructor({ followers, stats }: Request, deadlines: Deadlines["Service"], showsUpstreams: boolean) {
     this.#stats = stats
@@ -152,6 +153,32 @@ export class AttemptsRecord {
     if (isUnsent) this.#stats.soFar = this.#unanswered
   }
 
+  /** A target failed in a rehearsal. It has no call, and the target of the stats stays what it was. */
+  rehearsed({ model: { id: model }, upstream }: Target, failure: Classification): void {
+    const stats = this.#stats
+    this.#before++
+    stats.attempts++
+    stats.rehearsed = (stats.rehearsed ?? 0) + 1
+    const failures = stats.failures ??= []
+    failures.push({
+      ...this.#showsUpstreams ? { target: nameOfTarget({ model, upstream }) } : {},
+      ...failure.error.cause
+    })
+    if (!this.#showsUpstreams && this.#recording === undefined) return
+    const tries = stats.tries ??= []
+    tries.push({
+      upstream,
+      model,
+      account: "",
+      isRehearsed: true,
+      cause: failure.class,
+      status: undefined,
+      queued: 0,
+      began: this.#deadlines.now() - stats.startedAt,
+      took: 0
+    })
+  }
+
   /** Keeps the tokens of a failed attempt without its reply, which are charged. The attempt is closed. */
   keepTokens(): void {
     const stats = this.#stats
@@ -177,6 +204,7 @@ export class AttemptsRecord {
       upstream,
       model: model.id,
       account: lease.identifier ?? "",
+      isRehearsed: false,
       cause: undefined,
       status: undefined,
       queued: lease.waited,

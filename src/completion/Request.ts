@@ -13,6 +13,7 @@ import type { RequestRecord } from "../recordings/RequestRecord.ts"
 import type { CallerHeaders } from "../upstream/Upstream.ts"
 import type { Reserved } from "../usage/Admission.ts"
 import { none } from "../usage/UsageEntry.ts"
+import type { Rehearsal } from "./Rehearsal.ts"
 import { makeRequestStats, type RequestStats } from "./RequestStats.ts"
 
 /** What follows a request up to its end. */
@@ -41,6 +42,8 @@ export interface Request {
   readonly key: string
   /** Who calls, as the client says; `undefined` for an endpoint without callers, and for an app. */
   readonly identity: ClientIdentity | undefined
+  /** What the request rehearses; absent for any other. */
+  readonly rehearsal?: Rehearsal | undefined
   /** Its share of the key's running requests from before its admission, while its body arrived. */
   readonly entered: Reserved | undefined
   /** The body's fields by which servers choose another model, or a tier, as far as the body was read. */

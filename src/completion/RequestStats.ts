@@ -55,6 +55,8 @@ export type FailedTryCause = FailureCause & { readonly target?: string }
 export interface RecordedTry extends AnsweringTarget {
   /** The account as operators know it; empty for a caller's own token. */
   readonly account: string
+  /** The target failed in a rehearsal, without a call. */
+  readonly isRehearsed: boolean
   /** The code of the failure; `undefined` for a try that answered or still runs. */
   cause: string | undefined
   /** The HTTP status of the upstream, if it failed with one. */
@@ -95,6 +97,8 @@ export interface RequestStats {
   /** An account was leased and the upstream was called. */
   upstreamCalled: boolean
   attempts: number
+  /** Those of the attempts that a rehearsal made fail, without a call; `undefined` for a request that rehearses nothing. */
+  rehearsed: number | undefined
   /** Attempts on another account or target after a failure; `retries` counts those on the same one. */
   failovers: number
   retries: number
@@ -193,6 +197,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   accountHash: undefined,
   upstreamCalled: false,
   attempts: 0,
+  rehearsed: undefined,
   failovers: 0,
   retries: 0,
   queued: 0,

@@ -144,7 +144,7 @@ const usageEntry = (
     ...(cost === undefined || cost === 0n ? {} : costsElsewhere(stats, answerer)),
     estimated: stats.soFar?.estimated() ?? true,
     toolCalls: stats.calls,
-    attempts: stats.attempts,
+    attempts: stats.attempts - (stats.rehearsed ?? 0),
     queued: Math.round(stats.queued),
     upstream: Math.round(stats.upstream ?? 0),
     duration: Math.round(duration),

@@ -21,6 +21,7 @@ import type { Target } from "../domain/routes.ts"
 import { Attempt, type AttemptWork, leaseTarget } from "./Attempt.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
 import { AttemptsRecord } from "./AttemptsRecord.ts"
+import { isRehearsed, otherRoute, rehearsedFailure } from "./Rehearsal.ts"
 import { ServerWords } from "./serverWords.ts"
 import {
   type Choice,
@@ -164,6 +165,8 @@ export class Attempts<B, A> {
 
   /** Attempts until one succeeds or no further attempt is allowed. */
   open(): Effect.Effect<A, GatewayError> {
+    const { request: { rehearsal }, route } = this.#work
+    if (rehearsal !== undefined && rehearsal.route !== route.id) return Effect.fail(otherRoute(rehearsal, route.id))
     return this.#targets.length === 0
       ? Effect.fail(this.#work.caller._tag === "Direct" ? notOfDirect : noLogin)
       : this.#at(firstStep(this.#choice))
@@ -176,10 +179,23 @@ export class Attempts<B, A> {
   /** Makes an attempt at one of the targets, in order of preference. */
   #at(step: Step): Effect.Effect<A, GatewayError> {
     this.#work.request.held.countsReply = true
+    const [first] = step.candidates
+    if (first !== undefined && this.#isRehearsed(first)) return this.#rehearse(first)
     const { modelLimits } = this.#options.accounts
     return modelLimits?.isActive() === true && this.#work.caller._tag === "Managed" && this.#logins.size === 0
       ? this.#pastLimits(modelLimits, step)
       : this.#leased(step)
+  }
+
+  #isRehearsed(index: number): boolean {
+    return isRehearsed(this.#work.request.rehearsal, this.#targets[index])
+  }
+
+  /** Fails at a target of a rehearsal. */
+  #rehearse(index: number): Effect.Effect<A, GatewayError> {
+    this.#record.rehearsed(this.#targets[index]!, rehearsedFailure)
+    this.#tried = failedAt(this.#tried, index, rehearsedFailure)
+    return this.#next(rehearsedFailure, undefined, rehearsedFailure.error)
   }
 
   /** Leaves out the models that their servers limit. If that leaves none, waits until the first of them is taken again. */
@@ -219,7 +235,7 @@ export class Attempts<B, A> {
 
   /** Leases an account of one of the targets, in order of preference, and makes an attempt on it. The first one may hold the request. */
   #leased(wanted: Step, mayHold = true): Effect.Effect<A, GatewayError> {
-    const { candidates: first, later } = this.#ofOneCredential(wanted.candidates)
+    const { candidates: first, later } = this.#leasable(wanted.candidates)
     const step = { ...wanted, candidates: first }
     const { accounts, config, scope } = this.#options
     // A request that is over can release nothing.
@@ -237,7 +253,16 @@ export class Attempts<B, A> {
     return Scope.provide(leased, attempt)
   }
 
-  /** The first candidates with the same kind of credential, and those that come later. A login goes to one target at a time. */
+  /**
+   * The first candidates with the same kind of credential, and those that come later. A login goes to one target at a time. What a rehearsal
+   * makes fail is not leased.
+   */
+  #leasable(candidates: ReadonlyArray<number>) {
+    if (this.#work.request.rehearsal === undefined) return this.#ofOneCredential(candidates)
+    const { candidates: first } = this.#ofOneCredential(candidates.filter((index) => !this.#isRehearsed(index)))
+    return { candidates: first, later: candidates.filter((index) => !first.includes(index)) }
+  }
+
   #ofOneCredential(candidates: ReadonlyArray<number>) {
     if (this.#logins.size === 0) return { candidates, later: [] }
     const usesLogin = (index: number | undefined) => this.#logins.has(this.#targets[index ?? 0]!.upstream)
@@ -262,7 +287,9 @@ export class Attempts<B, A> {
   }
 
   #leaseOptions({ candidates, stay }: Step, mayHold: boolean): LeaseOptions {
-    const { isImpatient = false, prefers, request: { id, style }, route, sticky } = this.#work
+    const { isImpatient = false, prefers, request: { id, rehearsal, style }, route } = this.#work
+    // The conversation of a rehearsal stays where it was.
+    const sticky = rehearsal === undefined ? this.#work.sticky : undefined
     const { avoid, tries } = this.#tried
     const targets = this.#served(candidates.map((index) => this.#targets[index]!))
     const asked = { avoid, stay, style, sticky, prefers, request: id, targets }

@@ -22,6 +22,7 @@ import type { unhandled } from "effect/Types"
 import { Callers } from "../accounts/Callers.ts"
 import { enterRequest, keyOf } from "../completion/admission.ts"
 import { ignoredHeader } from "../completion/ignored.ts"
+import { type Rehearsal, rehearsalHeader } from "../completion/Rehearsal.ts"
 import { type Request, startRequest } from "../completion/Request.ts"
 import {
   type AnsweringTarget,
@@ -47,6 +48,7 @@ import { clientAddress } from "./clientAddress.ts"
 import type { EndpointPolicy } from "./EndpointPolicy.ts"
 import type { ErrorShape } from "./errorShapes.ts"
 import { schemaFault } from "./jsonBody.ts"
+import { Rehearsals, unknownRehearsal } from "./Rehearsals.ts"
 import { errorResponse } from "./reply.ts"
 import { credentialOf, CurrentCaller, CurrentRequest, gatewayKeyOf, missingCredential } from "./RequestContext.ts"
 
@@ -283,12 +285,28 @@ const isArriving = ({ source }: HttpServerRequest.HttpServerRequest): Effect.Eff
     () => source instanceof globalThis.Request ? source.body !== null : Reflect.get(source, "complete") !== true
   )
 
+/** Adds to the services of a request what it rehearses. */
+const rehearsing = (adds: Adds<CurrentCaller | CurrentRequest>, stats: RequestStats) => (rehearsal: Rehearsal) => {
+  stats.rehearsed = 0
+  return (context: Context.Context<never>) => {
+    const known = adds(context)
+    return Context.add(known, CurrentRequest, { ...Context.get(known, CurrentRequest), rehearsal })
+  }
+}
+
 /** Middleware of business endpoints: checks the business key, and counts the request for it, before the body is read. */
 export const businessMiddleware = (facts: EndpointPolicy) =>
   Effect.map(
     // An embedding application may leave recordings out.
-    Effect.all([Callers, ConfigStore, UsageRecorder, KeyLimits, Effect.serviceOption(Requests)]),
-    ([callers, config, recorder, limits, requests]) =>
+    Effect.all([
+      Callers,
+      ConfigStore,
+      UsageRecorder,
+      KeyLimits,
+      Effect.serviceOption(Requests),
+      Effect.serviceOption(Rehearsals)
+    ]),
+    ([callers, config, recorder, limits, requests, rehearsals]) =>
       endpointMiddleware<CurrentCaller>(
         facts,
         facts.unrecorded === true ? undefined : recorder,
@@ -336,9 +354,13 @@ export const businessMiddleware = (facts: EndpointPolicy) =>
                 secret: token
               })
             }
-            return limits.limitsRunning(key)
+            const admitted = limits.limitsRunning(key)
               ? Effect.map(enterRequest(limits, key, stats, isArriving(source)), adds)
               : Effect.succeed(adds())
+            const rehearsed = source.headers[rehearsalHeader]
+            if (rehearsed === undefined) return admitted
+            const taken = rehearsals._tag === "Some" ? rehearsals.value.take(rehearsed) : Effect.fail(unknownRehearsal)
+            return Effect.flatMap(admitted, (add) => Effect.map(taken, rehearsing(add, stats)))
           })
         }
       )

@@ -67,6 +67,8 @@ export interface RequestFacts {
   readonly model: string | undefined
   readonly stream: boolean
   readonly attempts: number
+  /** How many of them a rehearsal made fail; `undefined` for a request that rehearses nothing. */
+  readonly rehearsed: number | undefined
   readonly failovers: number
   /** The target of the last try; `undefined` in a configuration of one upstream. */
   readonly target: RecordedTarget | undefined

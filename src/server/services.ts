@@ -27,6 +27,7 @@ import { UpstreamEntries } from "../config/entries/UpstreamEntries.ts"
 import { Webhooks } from "../config/entries/Webhooks.ts"
 import { layerBufferedBytes, layerLimits } from "../config/limits.ts"
 import { layerNotices } from "../config/Notices.ts"
+import { Rehearsals } from "../http/Rehearsals.ts"
 import { WorkLimit } from "../http/WorkLimit.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { Requests } from "../recordings/Requests.ts"
@@ -79,7 +80,7 @@ const servicesOver = <E, R, E2, R2>(
 ) =>
   Layer.mergeAll(Completion.layer, Gauges.layer, layerReadModels).pipe(
     Layer.provideMerge(
-      Layer.mergeAll(Captures.layer, Requests.layer, AdminAuth.layer, Callers.layer).pipe(
+      Layer.mergeAll(Captures.layer, Requests.layer, AdminAuth.layer, Callers.layer, Rehearsals.layer).pipe(
         Layer.provide(CredentialThrottles.layer),
         Layer.provideMerge(state)
       )

@@ -96,9 +96,25 @@ describe("two nodes over two upstreams", () => {
     }
   })
 
-  it("fail over to the next target on any node while an upstream refuses connections", async () => {
-    const other = await cluster.add("n3")
+  it("rehearse with a token that another node has made, once, and refuse one that no node has made", async () => {
+    const [one, other] = [cluster.nodes[0]!, await cluster.add("n3")]
     await untilReady(other)
+    gpu.answer(() => streamed({ content: "of the server" }))
+    await untilHolds(async () => textOf(await chat(other.url, "!say default", smart)) === "of the server")
+    const { length } = gpu.requests
+    const rehearsal = { route: "smart", without: ["gpu/m"] }
+    const { token } = await admin(one.url, "POST", "/admin/routes/rehearse", rehearsal) as { readonly token: string }
+    const rehearse = (text: string) =>
+      send(other.url, "!say default", { ...smart, headers: { "x-gateway-rehearsal": text } })
+    for (const text of [`${token}x`, token.replace(/^n1/, "n9")]) assert.strictEqual((await rehearse(text)).status, 400)
+    const told = await rehearse(token)
+    assert.deepStrictEqual([told.status, told.headers.get("x-gateway-upstream")], [200, "default"])
+    assert.strictEqual((await rehearse(token)).status, 400)
+    assert.strictEqual(gpu.requests.length, length)
+  })
+
+  it("fail over to the next target on any node while an upstream refuses connections", async () => {
+    const other = cluster.nodes.at(-1)!
     gpu.answer(() => streamed({ content: "of the server" }))
     await untilHolds(async () => textOf(await chat(other.url, "!say default", smart)) === "of the server")
     await gpu.stop()

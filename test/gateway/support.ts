@@ -68,6 +68,7 @@ export const startSite = async (
 export const isQuiet = (report: Report): boolean => report.open === 0 && report.streams === 0
 
 export interface ChatOptions {
+  readonly headers?: Readonly<Record<string, string>>
   readonly stream?: boolean
   /** A business key, or the caller's own upstream token. */
   readonly key?: string
@@ -79,12 +80,13 @@ export interface ChatOptions {
 
 /** Sends a question in the chat style. */
 export const send = (url: string, prompt: string, options: ChatOptions = {}): Promise<Response> => {
-  const { key = businessKey, model = "upstream-chat", signal, stream = false, target } = options
+  const { headers = {}, key = businessKey, model = "upstream-chat", signal, stream = false, target } = options
   return fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     headers: {
       authorization: `Bearer ${key}`,
       "content-type": "application/json",
+      ...headers,
       ...(target === undefined ? {} : { "x-gateway-target-account": target })
     },
     body: JSON.stringify({ model, stream, messages: [{ role: "user", content: prompt }] }),

@@ -48,6 +48,8 @@ export const RequestItem = Schema.Struct({
   finish: Schema.NullOr(Schema.String),
   attempts: Schema.Int,
   failovers: Schema.Int,
+  /** The request was a rehearsal; absent for any other. */
+  rehearsal: Schema.optionalKey(Schema.Literal(true)),
   /** Tool calls of the reply. */
   calls: Schema.Int,
   queued_ms: Schema.NullOr(Schema.Finite),

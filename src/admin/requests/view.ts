@@ -98,6 +98,7 @@ export const viewItem = (record: RequestRecord, { keyName, node }: ViewContext):
     finish: facts.finish ?? null,
     attempts: facts.attempts,
     failovers: facts.failovers,
+    ...(facts.rehearsed === undefined ? {} : { rehearsal: true as const }),
     calls: facts.calls,
     queued_ms: record.state === "queued" ? null : tenths(facts.queued),
     first_event_ms: tenths(facts.firstEventAt === undefined ? undefined : facts.firstEventAt - facts.startedAt),

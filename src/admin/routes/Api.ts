@@ -5,8 +5,8 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import { RouteEntry, RouteTargets } from "../../config/schema.ts"
-import { changing, documented, reading } from "../../http/documented.ts"
+import { mostTargets, RouteEntry, RouteTargets } from "../../config/schema.ts"
+import { bodies, changing, documented, reading } from "../../http/documented.ts"
 import { lasting, revised } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
@@ -24,6 +24,20 @@ export const RoutesRequest = Schema.Struct({
 
 const RoutesSaved = Schema.Struct({ success: Schema.Boolean, routes: Routes, ...lasting })
 
+/** Body of `POST /admin/routes/rehearse`. */
+export const RehearsalRequest = Schema.Struct({
+  route: Schema.NonEmptyString.annotate({ description: "A route, a model or an alias." }),
+  without: Schema.Array(Schema.NonEmptyString).check(
+    Schema.isBetweenLength(1, mostTargets, { message: `must have 1 to ${mostTargets} targets` })
+  ).annotate({ description: "The targets that fail, each `upstream/model`." })
+}).annotate({ identifier: "RehearsalRequest" })
+
+const RehearsalReply = Schema.Struct({
+  token: Schema.String.annotate({ description: "For the header `X-Gateway-Rehearsal` of one request." }),
+  route: Schema.String.annotate({ description: "The id of the route that the request has to ask for." }),
+  expires_at: Schema.Int.annotate({ description: "Unix milliseconds." })
+}).annotate({ identifier: "RehearsalReply" })
+
 export class AdminRoutesGroup extends HttpApiGroup.make("admin-routes").add(
   HttpApiEndpoint.get("get", "/admin/routes", { success: RoutesReply }).annotateMerge(documented({
     summary: "Read the routes",
@@ -36,5 +50,15 @@ export class AdminRoutesGroup extends HttpApiGroup.make("admin-routes").add(
       description: "The order is that of the list of models. A 400 lists all `faults`.",
       errors: changing,
       example: { routes: { qwen3: { targets: ["default/upstream-chat"], wait: 2 } } }
+    })),
+  HttpApiEndpoint.post("rehearse", "/admin/routes/rehearse", { payload: RehearsalRequest, success: RehearsalReply })
+    .annotateMerge(documented({
+      summary: "Prove a fallback without breaking a server",
+      description:
+        "Makes a token for one request to the route within a minute, at any node. The request sends it as `X-Gateway-Rehearsal`. The " +
+        "targets named in `without` then fail for that request alone, as if they had no connection. Nothing is sent to them, and their " +
+        "health, cooling, quotas and usage do not see it.",
+      errors: [...reading, ...bodies, "rate_limit_exceeded"],
+      example: { route: "qwen3", without: ["default/upstream-chat"] }
     }))
 ).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: routes") {}

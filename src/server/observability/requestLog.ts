@@ -48,6 +48,7 @@ export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.L
     upstream: stats.target?.upstream,
     target: targetOf(stats),
     attempts: stats.attempts || undefined,
+    rehearsal: stats.rehearsed === undefined ? undefined : true,
     failovers: stats.failovers || undefined,
     retries: stats.retries || undefined,
     continues: stats.continues || undefined,

@@ -166,7 +166,8 @@ const countRequest = (
 ): void => {
   const style = stats.style ?? "none"
   const { target } = stats
-  const tries = target === undefined ? [] : stats.tries ?? []
+  const made = stats.attempts - (stats.rehearsed ?? 0)
+  const tries = target === undefined ? [] : (stats.tries ?? []).filter(({ isRehearsed }) => !isRehearsed)
   const series = seriesOf(style, stats.model ?? "none", operationOf(stats), statusOf(stats), target?.upstream)
   series.requests.updateUnsafe(1, context)
   // Health checks, lists and the admin API use no model.
@@ -191,12 +192,13 @@ const countRequest = (
     for (const [unit, amount] of bill.unpriced) addUnpriced(unpriced, unit, amount)
   }
   if (overran(stats)) counters.overruns.updateUnsafe(1, context)
-  if (stats.attempts === 0) return
+  if (made === 0) return
   for (const { upstream } of tries) attempts(upstream).updateUnsafe(1, context)
   // An attempt that got no account reached no upstream.
-  const elsewhere = stats.attempts - tries.length
+  const elsewhere = made - tries.length
   if (elsewhere > 0) counters.attempts.updateUnsafe(elsewhere, context)
-  if (stats.failovers > 0) counters.failovers.updateUnsafe(stats.failovers, context)
+  // A rehearsal is no failure of a target.
+  if (stats.failovers > 0 && stats.rehearsed === undefined) counters.failovers.updateUnsafe(stats.failovers, context)
   if (stats.retries > 0) counters.retries.updateUnsafe(stats.retries, context)
   if (stats.continues > 0) counters.continues.updateUnsafe(stats.continues, context)
   if (stats.calls > 0) counters.calls.updateUnsafe(stats.calls, context)
