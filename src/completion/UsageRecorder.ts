@@ -168,7 +168,7 @@ export class UsageRecorder extends Context.Service<UsageRecorder, {
       const store = yield* UsageStore
       const config = Option.getOrUndefined(yield* Effect.serviceOption(ConfigStore))
       const clock = yield* Clock.Clock
-      const minutes = new RequestMinutes()
+      const minutes = new RequestMinutes(clock.currentTimeMillisUnsafe())
       return UsageRecorder.of({
         minutes,
         ended: (stats) => {

@@ -52,12 +52,16 @@ export type CodeErrors = typeof CodeErrors.Type
 export const WrittenMinutes = Schema.Struct({
   /** The minute's number, requests that succeeded, failed and left, tokens, then pairs of bucket and count. */
   minutes: Schema.Array(Schema.Array(Schema.Finite)),
-  errors: Schema.Array(CodeErrors)
+  errors: Schema.Array(CodeErrors),
+  /** When the node began to count, in Unix milliseconds; nodes of before do not say it. */
+  since: Schema.optionalKey(Schema.Finite)
 })
 export type WrittenMinutes = typeof WrittenMinutes.Type
 
 /** The last hour: 60 minutes, the newest last, and the errors, the most frequent code first and the rest last. */
 export interface HourView {
+  /** When the oldest of the nodes began to count, in Unix milliseconds: a minute before it has no counts. */
+  readonly since: number
   readonly minutes: ReadonlyArray<MinuteView>
   readonly first_event_p50_ms: number | null
   readonly first_event_p95_ms: number | null
@@ -103,6 +107,7 @@ const sumErrors = (errors: Iterable<CodeErrors>): ReadonlyArray<CodeErrors> => {
 
 /** Counts the requests of one node, and adds those of others. */
 export class RequestMinutes {
+  readonly #since: number
   /** The numbers of the minutes; a place is in use for one minute of each hour. */
   readonly #numbers = new Float64Array(minutesKept).fill(Number.NaN)
   /** One count for each of `outcomes`. */
@@ -110,6 +115,11 @@ export class RequestMinutes {
   readonly #tokens = new Float64Array(minutesKept)
   readonly #times = new Uint32Array(minutesKept * bucketCount)
   readonly #codes = new Map<string, CodeCount>()
+
+  /** Counts from `since` on, in Unix milliseconds. */
+  constructor(since: number) {
+    this.#since = since
+  }
 
   /** Counts a request that ends at `now`, in Unix milliseconds. */
   add(
@@ -133,22 +143,27 @@ export class RequestMinutes {
       const counts = outcomes.map((_, i) => this.#outcomes[place * outcomes.length + i]!)
       minutes.push([number, ...counts, this.#tokens[place]!, ...bucketPairs(this.#times, place * bucketCount)])
     })
-    return { minutes, errors: this.#errors(newest) }
+    return { minutes, errors: this.#errors(newest), since: this.#since }
   }
 
   /** The hour that ends with the minute of `now`, with the counts of other nodes. */
   view(now: number, others: Iterable<WrittenMinutes> = []): HourView {
     const newest = numberAt(now)
-    const sum = new RequestMinutes()
+    const sum = new RequestMinutes(this.#since)
     let errors = this.#errors(newest)
+    let since = this.#since
     for (const each of [this.written(now), ...others]) {
       sum.#addMinutes(each.minutes, newest)
     }
-    for (const each of others) errors = sumErrors([...errors, ...each.errors])
+    for (const each of others) {
+      errors = sumErrors([...errors, ...each.errors])
+      since = Math.min(since, each.since ?? 0)
+    }
     const minutes = Array.from({ length: minutesKept }, (_, i) => sum.#view(newest - minutesKept + 1 + i))
     const times = new Uint32Array(bucketCount)
     sum.#times.forEach((count, i) => (times[i % bucketCount]! += count))
     return {
+      since,
       minutes,
       first_event_p50_ms: quantileOfBuckets(times, 0.5),
       first_event_p95_ms: quantileOfBuckets(times, 0.95),

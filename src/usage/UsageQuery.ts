@@ -44,6 +44,8 @@ export interface UsageQuery {
   readonly only: { readonly [Name in DimensionName]?: ReadonlySet<string> | undefined }
   /** The maximum number of rows. */
   readonly limit: number
+  /** The day of an hour, as the first millisecond of the same day in UTC; by default days are those of UTC. */
+  readonly dayOf?: ((hour: number) => number) | undefined
 }
 
 /** The dimensions of the table that answers a query: that of sessions if the query names a session or an agent, else the history. */
@@ -70,9 +72,21 @@ export interface UsageReport {
   readonly truncated: boolean
 }
 
-/** The time that a bucket is grouped under: its hour, its day, or 0. */
-export const timeOf = (by: ReadonlyArray<Grouping>, hour: number): number =>
-  by.includes("hour") ? hour : by.includes("day") ? dayOf(hour) : 0
+type Times = Pick<UsageQuery, "by" | "dayOf">
+
+/** The time that a row has for an hour: the hour, its day, or 0. */
+const timeOf = ({ by, dayOf: dayOfHour = dayOf }: Times, hour: number): number =>
+  by.includes("hour") ? hour : by.includes("day") ? dayOfHour(hour) : 0
+
+/** The unit by which a store may sum what it reads for a query: days of a zone are made of hours. */
+export const unitRead = ({ by, dayOf: dayOfHour }: Times): "hour" | "day" | undefined =>
+  by.includes("hour") ? "hour" : by.includes("day") ? (dayOfHour === undefined ? "day" : "hour") : undefined
+
+/** The time under which a store sums a bucket for a query. */
+export const timeRead = (query: Times, hour: number): number => {
+  const unit = unitRead(query)
+  return unit === "hour" ? hour : unit === "day" ? dayOf(hour) : 0
+}
 
 /** Some buckets of the history. */
 export interface Piece {
@@ -164,7 +178,7 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Coopera
     for (const bucket of piece.buckets) {
       addSums(totals, bucket.sums)
       if (by.length === 0) continue
-      const at = timeOf(by, bucket.hour)
+      const at = timeOf(query, bucket.hour)
       if (at !== time) {
         yield* flushGroups()
         time = at

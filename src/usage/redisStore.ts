@@ -49,7 +49,7 @@ import {
   makeReport,
   matches,
   sortSliced,
-  timeOf,
+  timeRead,
   type UsageQuery,
   type UsageReport
 } from "./UsageQuery.ts"
@@ -179,7 +179,7 @@ class Groups {
     if (!matches(this.#query, bucket)) return
     const { by } = this.#query
     const names = dimensionsBy((name) => by.includes(name) ? bucket[name] : "")
-    const hour = timeOf(by, bucket.hour)
+    const hour = timeRead(this.#query, bucket.hour)
     const id = bucketId(hour, names)
     const known = this.#groups.get(id)
     if (known !== undefined) return addSums(known.sums, bucket.sums)

@@ -35,9 +35,12 @@ export interface RetentionCutoffs {
   readonly removedBefore: number
 }
 
+/** The time before which hours are merged into days of UTC. */
+export const daysBeforeAt = (now: number): number => dayOf(now - hourlyDays * dayLength)
+
 /** The cutoffs at a time. */
 const cutoffsAt = (now: number, keepDays: number): RetentionCutoffs => ({
-  daysBefore: dayOf(now - hourlyDays * dayLength),
+  daysBefore: daysBeforeAt(now),
   removedBefore: dayOf(now - keepDays * dayLength)
 })
 

@@ -33,7 +33,7 @@ import {
   type Sums,
   zero
 } from "./UsageEntry.ts"
-import { asksSessions, type Piece, type UsageQuery } from "./UsageQuery.ts"
+import { asksSessions, type Piece, unitRead, type UsageQuery } from "./UsageQuery.ts"
 import { mostSessionRows } from "./UsageStoreShape.ts"
 import { dayLength, dayOf } from "./windows.ts"
 
@@ -360,7 +360,8 @@ export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piec
   const { by, from, only, to } = query
   const table = asksSessions(query) ? sessions : history
   const { dimensions, place, placeLength, placeMarks } = table
-  const time = by.includes("hour") ? "hour" : by.includes("day") ? `hour - hour % ${dayLength}` : "0"
+  const unit = unitRead(query)
+  const time = unit === "hour" ? "hour" : unit === "day" ? `hour - hour % ${dayLength}` : "0"
   const columns = [time, ...dimensions.map((name) => by.includes(name) ? name : "''")]
   const filters = dimensions.filter((name) => only[name] !== undefined)
   const wanted = filters.map((name) => ` AND ${name} IN (SELECT value FROM json_each(?))`).join("")

@@ -37,7 +37,7 @@ import {
   readPieces,
   writeBatch
 } from "./sqliteFile.ts"
-import { inPieces, makeReport, type Piece, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
+import { inPieces, makeReport, type Piece, timeRead, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
 import {
   detailOf,
   maxBuckets,
@@ -80,7 +80,7 @@ function* merged(
   for (const { buckets, looked } of pieces) {
     let out: Array<Bucket> = []
     for (const bucket of buckets) {
-      while (taken < memory.length && timeOf(query.by, memory[taken]!.hour) < bucket.hour) {
+      while (taken < memory.length && timeRead(query, memory[taken]!.hour) < bucket.hour) {
         out.push(memory[taken++]!)
         if (out.length >= sliceItems) {
           yield { buckets: out, looked: out.length }

@@ -1,6 +1,7 @@
 /** Accounts that are disabled, noted, and changed in batches. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
+import { Accounts } from "../../src/accounts/Accounts.ts"
 import {
   accounts,
   admin,
@@ -172,6 +173,12 @@ describe("accounts in the admin API", () => {
     const sorted = await call("GET", "/admin/accounts?sort=state&state=")
     assert.strictEqual(itemsIn(sorted).at(-1)?.["identifier"], "One@x.org")
     assert.deepStrictEqual(sorted.json["counts"], { all: 2, out: 0, failed: 0, cooling: 0, ready: 1, disabled: 1 })
+    // The states add up to all accounts; a failed test is a count of its own.
+    await Effect.runPromise(Context.get(gateway.services, Accounts).setTestStatus("One@x.org", "failed", "no"))
+    await call("PATCH", one, { body: { disabled: false } })
+    const failed = await call("GET", "/admin/accounts?sort=state&state=failed")
+    assert.deepStrictEqual(itemsIn(failed).map(({ identifier }) => identifier), ["One@x.org"])
+    assert.deepStrictEqual(failed.json["counts"], { all: 2, out: 0, failed: 1, cooling: 0, ready: 2, disabled: 0 })
     const refused = await call("GET", "/admin/accounts?state=lost")
     assert.strictEqual(refused.status, 400)
     assert.include(refused.detail, "state")

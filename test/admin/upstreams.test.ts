@@ -76,6 +76,7 @@ describe("the list of upstreams", () => {
       base_url: gpu.base_url,
       enabled: true,
       models: ["qwen3"],
+      needs_accounts: false,
       accounts: { ready: 1, cooling: 0, out: 0, disabled: 0 },
       in_use: 0,
       max_inflight: 64,
@@ -100,7 +101,7 @@ describe("the list of upstreams", () => {
   it("has the one upstream of a configuration without others", async () => {
     await start({})
     const [own, ...others] = await upstreams()
-    assert.deepInclude(own, { name: "default", driver: "embedded", state: "ready", config: {} })
+    assert.deepInclude(own, { name: "default", driver: "embedded", needs_accounts: false, state: "ready", config: {} })
     assert.lengthOf(others, 0)
   })
 })

@@ -183,6 +183,23 @@ describe("usage in the admin API", () => {
     }
   })
 
+  it("sums days of a time zone from their hours, and says which days are those of UTC", async () => {
+    const night = Date.parse("2026-11-20T23:30:00Z")
+    await start([entry({ at }), entry({ at: night }), entry({ at: night + hourLength })])
+    const daysOf = async (zone: string) =>
+      (await usage(`from=2026-11-20&to=2026-11-22&by=day${zone}`)).rows.map(({ day, requests }) => [day, requests])
+    assert.deepStrictEqual(await daysOf(""), [["2026-11-20", 2], ["2026-11-21", 1]])
+    assert.deepStrictEqual(await daysOf("&zone=Europe/Berlin"), [["2026-11-20", 1], ["2026-11-21", 2]])
+    assert.deepStrictEqual(await daysOf("&zone=America/New_York"), [["2026-11-20", 3]])
+    const { utc_days_before, zone } = await usage("zone=Europe/Berlin") as unknown as Record<string, string>
+    assert.strictEqual(zone, "Europe/Berlin")
+    assert.isBelow(Date.parse(utc_days_before!), Date.now() - 89 * 24 * hourLength)
+    assert.include(
+      (await call("GET", "/admin/usage.csv?from=2026-11-20&to=2026-11-22&by=day&zone=Europe/Berlin")).text,
+      "2026-11-21,2"
+    )
+  })
+
   it("rejects invalid parameters by name", async () => {
     await start([])
     for (
@@ -196,6 +213,7 @@ describe("usage in the admin API", () => {
         ["by=key,key", "by names key twice"],
         ["by=session,model", "session, agent and parent go with key, app, hour and day, and not with model"],
         ["by=app&agent=a&style=chat", "and not with style"],
+        ["zone=Nowhere", "zone must be the name of a time zone"],
         ["limit=0", "limit must be between 1 and 10000"],
         ["limit=10001", "limit must be between 1 and 10000"],
         ["limit=many", "limit must be between 1 and 10000"]

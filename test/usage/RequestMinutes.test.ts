@@ -71,8 +71,8 @@ describe("the minutes of requests", () => {
     fc.assert(
       fc.property(acts, (steps) => {
         let now = start
-        const all = new RequestMinutes()
-        const nodes = [new RequestMinutes(), new RequestMinutes()]
+        const all = new RequestMinutes(0)
+        const nodes = [new RequestMinutes(0), new RequestMinutes(0)]
         const requests = steps.map(({ ended, node, pass }) => {
           now += pass
           count(nodes[node]!, ended, now)
@@ -113,8 +113,15 @@ describe("the minutes of requests", () => {
     )
   })
 
+  it("say since when the oldest node counts; nodes of before count for longer than anybody knows", () => {
+    const [first, second] = [new RequestMinutes(start), new RequestMinutes(start + minute)]
+    assert.strictEqual(second.view(start + minute).since, start + minute)
+    assert.strictEqual(second.view(start + minute, [sent(first, start + minute)]).since, start)
+    assert.strictEqual(second.view(start + minute, [{ minutes: [], errors: [] }]).since, 0)
+  })
+
   it("start anew with the clock: minutes that it leaves ahead or an hour behind are zero", () => {
-    const minutes = new RequestMinutes()
+    const minutes = new RequestMinutes(0)
     const requestsAt = (now: number) => minutes.view(now).minutes.map(({ requests }) => requests)
     const only = (last: number) => [...new Array<number>(59).fill(0), last]
     count(minutes, failedWith("upstream_error"), start + 30 * minute)
@@ -128,7 +135,7 @@ describe("the minutes of requests", () => {
   })
 
   it("name the 20 most frequent codes of errors, and count the rest as other", () => {
-    const minutes = new RequestMinutes()
+    const minutes = new RequestMinutes(0)
     for (let i = 0; i < 30; i++) {
       for (let times = 0; times <= i % 20; times++) count(minutes, failedWith(`code_${i}`), start)
     }

@@ -133,6 +133,8 @@ export const queries = (days: number): fc.Arbitrary<UsageQuery> =>
       fc.shuffledSubarray([...sessionNames, "hour", "day"] as const)
     ),
     limit: fc.constantFrom(1, 2, 7, 1000),
+    // Days of UTC, and of zones to the east and west of it.
+    dayOf: fc.constantFrom(undefined, ...[5, -8].map((hours) => (hour: number) => dayOf(hour + hours * hourLength))),
     only: fc.record({
       key: someOf(keyA, keyB, "direct", "nobody"),
       model: someOf("upstream-chat", "none"),
@@ -224,6 +226,7 @@ export const expectedReport = (
   compactedTo = 0
 ): Plain => {
   const { by, from, limit, only, to } = query
+  const dayIn = query.dayOf ?? dayOf
   const placed = requests.flatMap((request) => {
     const began = hourOf(request.at)
     const hour = began < compactedTo ? dayOf(began) : began
@@ -252,7 +255,7 @@ export const expectedReport = (
     )
   const groups = new Map<string, Array<(typeof asked)[number]>>()
   const rowOf = ({ dimensions, hour }: (typeof asked)[number]) => ({
-    time: by.includes("hour") ? hour : by.includes("day") ? dayOf(hour) : 0,
+    time: by.includes("hour") ? hour : by.includes("day") ? dayIn(hour) : 0,
     ...dimensionsBy((name) => by.includes(name) ? dimensions[name] : "")
   })
   for (const one of by.length === 0 ? [] : asked) {

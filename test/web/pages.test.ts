@@ -164,6 +164,8 @@ describe("the console's pages", () => {
 
   it("the skip link jumps over the navigation", async () => {
     const skipping = await open(browser, `${gateway.url}/console/`)
+    await skipping.page.locator("input:focus").waitFor()
+    assert.deepStrictEqual(await seriousFindings(skipping.page), [])
     await signIn(skipping.page)
     const link = skipping.page.getByRole("link", { name: "Skip to content" })
     await link.focus()

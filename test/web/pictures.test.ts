@@ -169,6 +169,12 @@ const missingGlyphs = (): Promise<Array<string>> =>
     return [...new Set(document.body.innerText)].filter((character) => drawn(character) === missing)
   }, typefaces)
 
+/** The numbers and the filled fields that show less than they hold. */
+const cutTexts =
+  `[...document.querySelectorAll(".number, .number *, .figure strong, input:not([type=checkbox], [type=file])")]
+  .filter((each) => each.checkVisibility() && each.clientWidth > 0 && each.scrollWidth > each.clientWidth + 1)
+  .map((each) => each.className + ": " + (each.value ?? each.textContent))`
+
 /** The share of pixels of two pictures that differ visibly, from 0 to 1; 1 if their sizes differ. */
 const difference = async (before: Buffer, after: Buffer): Promise<number> =>
   before.equals(after) ? 0 : page.evaluate(async ([a, b]) => {
@@ -254,12 +260,22 @@ describe("pictures of the console", () => {
     assert.isAtLeast(seen.size, 7)
   })
 
-  it.each(pages)("%s draws every character in the typefaces of the pictures", async (_, route) => {
-    await page.setViewportSize({ width: 1440, height: 900 })
-    await goTo(route)
-    assert.deepStrictEqual(await foreignText(), [])
-    assert.deepStrictEqual(await missingGlyphs(), [])
-  })
+  it.each(pages)(
+    "%s draws every character in the typefaces of the pictures, and cuts no number at three widths",
+    async (_, route) => {
+      await page.setViewportSize({ width: 1440, height: 900 })
+      await goTo(route)
+      assert.deepStrictEqual(await foreignText(), [])
+      assert.deepStrictEqual(await missingGlyphs(), [])
+      // The same page at each width: it is not wider than the window, and no number and no filled field is cut.
+      for (const width of widths) {
+        await page.setViewportSize({ width, height: 900 })
+        // A chart follows the width in the next frames.
+        await page.waitForFunction("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        assert.deepStrictEqual(await page.evaluate(cutTexts), [], `at ${width}`)
+      }
+    }
+  )
 
   describe.skipIf(pinned === undefined).each(pages)("%s", (name, route) => {
     it.each(["light", "dark"] as const)("looks as committed in %s at three widths", async (theme) => {

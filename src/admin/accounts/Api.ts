@@ -93,7 +93,7 @@ export const ChangedAccount = Schema.Struct({
   ...Struct.map(accountWork, Schema.optionalKey)
 }).annotate({ identifier: "ChangedAccount" })
 
-/** States to filter a list of accounts by; `failed` is the status of the last test, and such an account is not `ready`. */
+/** States to filter a list of accounts by; `failed` is the result of the last test, whatever the state. */
 export const AccountState = Schema.Literals(["ready", "cooling", "out", "disabled", "failed"])
 
 const AccountList = Schema.Struct({
@@ -106,7 +106,10 @@ const AccountList = Schema.Struct({
     out: Schema.Int,
     disabled: Schema.Int,
     failed: Schema.Int
-  })).annotate({ description: "With `sort=state`: the accounts of each state under the other filters." }),
+  })).annotate({
+    description:
+      "With `sort=state`: the accounts of each state under the other filters, which add up to `all`, and those whose last test `failed`."
+  }),
   ...missingNodes
 }).annotate({ identifier: "AccountList" })
 

@@ -74,16 +74,13 @@ export const shownTo = <A extends typeof ChangedAccount.Type>(role: Role, item: 
 
 type State = typeof AccountState.Type
 
-/**
- * Whether an account has the state that a list is filtered by. `failed` is the result of the last test, whatever else the account is;
- * such an account is not `ready`.
- */
+/** Whether a filter of a list takes an account. `failed` is the result of the last test, whatever the account's state is. */
 export const isIn = (state: State, { disabled, health, testStatus }: AccountFacts): boolean =>
   state === "failed"
     ? testStatus === "failed"
     : state === "disabled"
     ? disabled
-    : !disabled && health === state && (state !== "ready" || testStatus !== "failed")
+    : !disabled && health === state
 
 /** Accounts whose facts are read from the pool at once. */
 const sliceLength = 500
@@ -142,7 +139,7 @@ export const accountPage = (accounts: ReadonlyArray<Account>, query: AccountQuer
 /** An account in rotation needs attention if at least this share of its attempts of the last hour failed. */
 const failingShare = 0.2
 
-const states = ["out", "failed", "cooling", "ready", "disabled"] as const
+const filters = ["out", "failed", "cooling", "ready", "disabled"] as const
 
 /** The place of an account in a list that begins with those that need attention. */
 const urgency = (facts: AccountFacts): number => {
@@ -156,7 +153,7 @@ const urgency = (facts: AccountFacts): number => {
 
 /**
  * The requested page of accounts: those that need attention first, then newest first; and how many of the searched accounts are in each
- * state. Reads the facts of all of them.
+ * state, whose sum is `all`, and how many failed their last test. Reads the facts of all of them.
  */
 export const accountPageByState = Effect.fnUntraced(function*(
   pool: Pick<AccountPool, "describe">,
@@ -167,7 +164,7 @@ export const accountPageByState = Effect.fnUntraced(function*(
   const counts = { all: found.length, out: 0, failed: 0, cooling: 0, ready: 0, disabled: 0 }
   const places = new Map<string, number>()
   yield* accountsThat(pool, found, (facts) => {
-    for (const state of states) if (isIn(state, facts)) counts[state] += 1
+    for (const filter of filters) if (isIn(filter, facts)) counts[filter] += 1
     if (query.state === undefined || query.state === "" || isIn(query.state, facts)) {
       places.set(facts.identifier, urgency(facts))
     }

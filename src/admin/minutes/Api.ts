@@ -34,6 +34,9 @@ const ErrorCount = Schema.Struct({
 }).annotate({ identifier: "ErrorCount" })
 
 const MinutesReply = Schema.Struct({
+  since: Schema.Int.annotate({
+    description: "When the oldest node began to count, in Unix milliseconds. Minutes before it are unknown, not empty."
+  }),
   minutes: Schema.Array(RequestMinute).annotate({
     description: "60 minutes, of which the last one is the running one."
   }),

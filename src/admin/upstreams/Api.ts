@@ -29,6 +29,9 @@ export const UpstreamItem = Schema.Struct({
   base_url: Schema.String,
   enabled: Schema.Boolean,
   models: Schema.Array(Schema.String).annotate({ description: "The models that routes may name." }),
+  needs_accounts: Schema.Boolean.annotate({
+    description: "`false`: it serves without an account, and `accounts` counts the one that stands for it."
+  }),
   accounts: Schema.Struct({
     ready: Schema.Int,
     cooling: Schema.Int,

@@ -45,6 +45,7 @@ const viewUpstream = (
     driver,
     base_url: shownAddress(base_url),
     enabled,
+    needs_accounts: driver === "session" || config.accounts.some((account) => account.upstream === name),
     models: Array.from(config.route_table.upstreams.get(name)?.values() ?? [], ({ model }) => model.id),
     cooled_until: cooled_ms === null ? null : formatTimestamp(now + cooled_ms),
     findings: findings.flatMap(({ message, upstream }) => upstream === name ? message : []),

@@ -78,6 +78,10 @@ export const UsageReply = Schema.Struct({
   from: Schema.String,
   to: Schema.String,
   by: Schema.Array(Schema.Literals(groupings)),
+  zone: Schema.String.annotate({ description: "The time zone of `day`." }),
+  utc_days_before: Schema.NullOr(Schema.String).annotate({
+    description: "Before this time usage is kept by days of UTC, whatever the zone."
+  }),
   currency: Schema.NullOr(Schema.String).annotate({
     description: "The configured currency of every `cost`; amounts are never converted."
   }),
@@ -103,7 +107,8 @@ const query = {
   session: text,
   agent: text,
   parent: text,
-  limit: text
+  limit: text,
+  zone: text
 }
 
 export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
@@ -112,6 +117,7 @@ export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
       "Read usage: sums, and rows by key, model, account, style, hour, day, upstream, target, app, session, agent or parent",
     description:
       "`from` and `to` are RFC 3339 times, days, or Unix seconds or milliseconds, rounded to hours; the last 24 hours by default. " +
+      "`zone`, such as `Europe/Berlin`, is that of days; an hour is of the day in which it begins. " +
       "`session`, `agent` and `parent` go with `key`, `app`, `hour` and `day`, and are kept for `usage.session_days`.",
     errors: [...reading, "invalid_request"]
   })),

@@ -45,6 +45,8 @@ export const AdminUsageHandlers = adminHandlers(AdminUsageGroup, function*() {
         from: formatTimestamp(query.from),
         to: formatTimestamp(query.to),
         by: query.by,
+        zone: query.zone,
+        utc_days_before: query.utcDaysBefore === null ? null : formatTimestamp(query.utcDaysBefore),
         currency: names.currency
       }
       const tail = {

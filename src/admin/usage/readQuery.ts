@@ -4,14 +4,15 @@
 import * as Result from "effect/Result"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given } from "../../domain/givenText.ts"
+import { daysBeforeAt } from "../../usage/retention.ts"
 import { type DimensionName, dimensionNames } from "../../usage/UsageEntry.ts"
 import { type Grouping, groupings, namesFor, type UsageQuery } from "../../usage/UsageQuery.ts"
-import { dayLength, hourLength, hourOf } from "../../usage/windows.ts"
+import { dayLength, dayOf, hourLength, hourOf } from "../../usage/windows.ts"
 import { lastTime, readTime, wrongTime } from "../queryTime.ts"
 
 /** The query's texts, by name. */
 export type QueryTexts = {
-  readonly [Name in DimensionName | "from" | "to" | "by" | "limit"]?: string | undefined
+  readonly [Name in DimensionName | "from" | "to" | "by" | "limit" | "zone"]?: string | undefined
 }
 
 /** The largest and the default number of rows. */
@@ -24,12 +25,38 @@ const listOf = (text: string): ReadonlyArray<string> => text.split(",").map((ite
 
 const isGrouping = (name: string): name is Grouping => groupings.some((grouping) => grouping === name)
 
+/** The days of a time zone; `undefined` if no zone has the name. It remembers the hours that it was asked for: those of a query. */
+const daysIn = (zone: string): ((hour: number) => number) | undefined => {
+  try {
+    const days = new Intl.DateTimeFormat("en", { timeZone: zone, year: "numeric", month: "numeric", day: "numeric" })
+    const known = new Map<number, number>()
+    return (hour) => {
+      let day = known.get(hour)
+      if (day === undefined) {
+        const parts = days.formatToParts(hour)
+        const part = (name: "year" | "month" | "day") => Number(parts.find(({ type }) => type === name)?.value)
+        day = Date.UTC(part("year"), part("month") - 1, part("day"))
+        known.set(hour, day)
+      }
+      return day
+    }
+  } catch {
+    return undefined
+  }
+}
+
+/** A query with the zone of its days, and the time before which days are those of UTC whatever the zone. */
+export interface ZonedQuery extends UsageQuery {
+  readonly zone: string
+  readonly utcDaysBefore: number | null
+}
+
 /** Reads the query; `now` in milliseconds. */
 export const readQuery = (
   texts: QueryTexts,
   now: number,
   rows: RowLimits
-): Result.Result<UsageQuery, GatewayError> => {
+): Result.Result<ZonedQuery, GatewayError> => {
   const [fromText, toText, byText, limitText] = [texts.from, texts.to, texts.by, texts.limit].map(given)
   const until = toText === undefined ? now : readTime(toText)
   if (until === undefined) return Result.fail(wrongTime("to"))
@@ -65,5 +92,22 @@ export const readQuery = (
       )
     }
   }
-  return Result.succeed({ from, to, by, only, limit })
+  const zone = given(texts.zone) ?? "UTC"
+  const dayIn = daysIn(zone)
+  if (dayIn === undefined) {
+    return Result.fail(invalidRequest("zone must be the name of a time zone, such as Europe/Berlin", "zone"))
+  }
+  const utcDaysBefore = zone === "UTC" ? null : daysBeforeAt(now)
+  return Result.succeed({
+    from,
+    to,
+    by,
+    only,
+    limit,
+    zone,
+    utcDaysBefore,
+    ...utcDaysBefore === null
+      ? {}
+      : { dayOf: (hour: number) => hour < utcDaysBefore ? dayOf(hour) : dayIn(hour) }
+  })
 }

@@ -50,8 +50,8 @@ export const SignIn = ({ ended }: { readonly ended: boolean }) => {
             </>
           )}
         </Form>
+        <Preferences />
       </main>
-      <Preferences />
     </div>
   )
 }

@@ -16,10 +16,11 @@ export const Badge = ({ sign, text, tone }: Sign & { readonly text: string }) =>
   </span>
 )
 
-export const accountStates = ["ready", "cooling", "out", "disabled", "failed"] as const
+/** The states of an account, of which it has one. */
+export const accountStates = ["ready", "cooling", "out", "disabled"] as const
 export type AccountState = (typeof accountStates)[number]
 
-export const accountSigns: Readonly<Record<AccountState, Sign>> = {
+export const accountSigns: Readonly<Record<AccountState | "failed", Sign>> = {
   ready: { sign: "●", tone: "good" },
   cooling: { sign: "◔", tone: "warn" },
   out: { sign: "▲", tone: "bad" },
@@ -27,12 +28,13 @@ export const accountSigns: Readonly<Record<AccountState, Sign>> = {
   failed: { sign: "✕", tone: "bad" }
 }
 
-/** An account's state in one word. Being disabled ranks first, and the result of its last test last. */
-export const stateOf = (item: Pick<AccountItem, "disabled" | "health" | "test_status">): AccountState => {
-  if (item.disabled) return "disabled"
-  if (item.health !== "ready") return item.health
-  return item.test_status === "failed" ? "failed" : "ready"
-}
+/** An account's state in one word. Being disabled ranks first. */
+export const stateOf = ({ disabled, health }: Pick<AccountItem, "disabled" | "health">): AccountState =>
+  disabled ? "disabled" : health
+
+/** Whether an account that serves failed its last test. A failed test is no state: the account serves until the upstream refuses it. */
+export const hasFailedTest = (item: Pick<AccountItem, "disabled" | "health" | "test_status">): boolean =>
+  item.test_status === "failed" && stateOf(item) === "ready"
 
 /** Redrawn every second, without what surrounds it. */
 export const BackIn = ({ receivedAt, seconds }: { readonly seconds: number; readonly receivedAt: number }) => {
@@ -53,13 +55,19 @@ export const AccountBadge = ({ item, receivedAt }: {
   return (
     <>
       <Badge {...accountSigns[state]} text={t.states[state]} />
+      {hasFailedTest(item) && (
+        <>
+          {" "}
+          <Badge {...accountSigns.failed} text={t.states.failed} />
+        </>
+      )}
       {isHeldBack && item.recovery_seconds !== null && (
         <BackIn seconds={item.recovery_seconds} receivedAt={receivedAt} />
       )}
       {isHeldBack && item.health_reason !== null && (
         <>
           {" "}
-          <span class="hint clip" title={item.health_reason}>{item.health_reason}</span>
+          <span class="hint clip" title={t.reason(item.health_reason)}>{t.reason(item.health_reason)}</span>
         </>
       )}
     </>

@@ -4,11 +4,13 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { Overview } from "../pages/overview/Overview.tsx"
 import { dismissOutcome, outcomeAtom, report } from "../state/actions.ts"
-import { clockAtom, connectionAtom, contactAtom, poolAtom, readEvents } from "../state/live.ts"
+import { keysAtom, nearLimits, problemsEvery, troubled } from "../state/attention.ts"
+import { clockAtom, connectionAtom, contactAtom, poolAtom, readEvents, useReread } from "../state/live.ts"
 import { useTexts } from "../state/preferences.ts"
-import { useAtom } from "../state/registry.ts"
+import { useAtom, useValue } from "../state/registry.ts"
 import { answerLeaving, leavingAtom, linkTo, type Page, pages, routeAtom } from "../state/route.ts"
 import { sessionAtom, signOut } from "../state/session.ts"
+import { upstreamsAtom } from "../state/upstreams.ts"
 import { Dialog } from "./Dialog.tsx"
 import { countdown, number, timeOfDay } from "./format.ts"
 import { Icon, Mark } from "./Icon.tsx"
@@ -148,22 +150,34 @@ const Outcome = () => {
   )
 }
 
-/** The number of accounts that need attention. */
-const Problems = () => {
+/** How many entries of a page need attention: accounts out of rotation, upstreams that are left out, keys near a limit. */
+const useProblems = (): Readonly<Partial<Record<Page, readonly [count: number, text: string]>>> => {
   const t = useTexts().common
   const pool = useAtom(poolAtom)
-  const count = (pool?.out ?? 0) + (pool?.cooling ?? 0) + (pool?.failed_tests ?? 0)
-  return count === 0 ? null : (
-    <span class="count" title={t.heldBack(count)}>
+  const accounts = (pool?.out ?? 0) + (pool?.cooling ?? 0) + (pool?.failed_tests ?? 0)
+  useReread(upstreamsAtom, problemsEvery)
+  useReread(keysAtom, problemsEvery)
+  const upstreams = troubled(useValue(upstreamsAtom)?.upstreams ?? []).length
+  const keys = nearLimits(useValue(keysAtom)?.items ?? []).length
+  return {
+    accounts: [accounts, t.heldBack(accounts)],
+    upstreams: [upstreams, t.leftOut(upstreams)],
+    keys: [keys, t.nearLimits(keys)]
+  }
+}
+
+const Problems = ({ of: [count, text] }: { readonly of: readonly [count: number, text: string] }) =>
+  count === 0 ? null : (
+    <span class="count" title={text}>
       <span aria-hidden="true">{number(count)}</span>
-      <span class="sr-only">{t.heldBack(count)}</span>
+      <span class="sr-only">{text}</span>
     </span>
   )
-}
 
 const Navigation = ({ current }: { readonly current: Page }) => {
   const t = useTexts().common
   const [open, setOpen] = useState(false)
+  const problems = useProblems()
   useEffect(() => setOpen(false), [current])
   return (
     <>
@@ -184,7 +198,7 @@ const Navigation = ({ current }: { readonly current: Page }) => {
                 <Icon name={page} />
                 <span>{t.pages[page]}</span>
               </a>
-              {page === "accounts" && <Problems />}
+              {problems[page] !== undefined && <Problems of={problems[page]} />}
             </li>
           ))}
         </ul>

@@ -26,14 +26,14 @@ export const CooledUntil = ({ item: { cooled_until, state } }: { readonly item: 
 
 /** An upstream's state; also why it does not serve, and when it is tried again. */
 export const UpstreamBadge = ({ item }: { readonly item: UpstreamItem }) => {
-  const t = useTexts().upstreams
+  const { reason: reasonText, upstreams: t } = useTexts()
   const { accounts, findings, reason, state } = item
   const shown = state !== "ready" ? state : accounts.ready === 0 ? "noAccount" : findings.length > 0 ? "found" : state
   return (
     <>
       <Badge {...signs[shown]} text={t.states[shown]} />
       <CooledUntil item={item} />
-      {shown !== "disabled" && reason !== null && <p class="hint why">{reason}</p>}
+      {shown !== "disabled" && reason !== null && <p class="hint why">{reasonText(reason)}</p>}
       {shown !== "disabled" && findings.map((finding) => <p key={finding} class="hint why">{finding}</p>)}
     </>
   )

@@ -1,7 +1,7 @@
 /**
  * Views of the playground beside the conversation: reasoning, raw frames, and the request as code.
  */
-import { elapsed } from "../parts/format.ts"
+import { duration } from "../parts/format.ts"
 import { Section } from "../parts/Heading.tsx"
 import { LongTable, numbers } from "../parts/Table.tsx"
 import { copyText } from "../state/actions.ts"
@@ -41,7 +41,7 @@ export const RawFrames = ({ rounds }: { readonly rounds: ReadonlyArray<Round> })
         {({ at, data, number }) => (
           <>
             {manyRounds && <td class="number">{number}</td>}
-            <td class="number">{elapsed(at)}</td>
+            <td class="number">{duration(at)}</td>
             <td>
               <pre>{data.trimEnd()}</pre>
             </td>

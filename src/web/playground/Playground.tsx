@@ -9,7 +9,7 @@ import { useEffect, useRef, useState } from "preact/hooks"
 import { useAcceptedKeys } from "../pages/configuration.tsx"
 import { keyIdOf, previewOf } from "../pages/keys/keys.ts"
 import { Check, Failure, Select, TextArea, TextField } from "../parts/Form.tsx"
-import { compact, elapsed, number } from "../parts/format.ts"
+import { compact, duration, number } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
 import { Admin, at } from "../state/client.ts"
@@ -77,8 +77,8 @@ const figureTexts = (t: Texts["playground"], figures: Conversation["figures"]): 
   const { first, tokens, whole } = figures
   const speed = tokens === undefined || whole <= first ? undefined : (tokens.completion * 1000) / (whole - first)
   return [
-    t.firstAfter(elapsed(first)),
-    t.tookWhole(elapsed(whole)),
+    t.firstAfter(duration(first)),
+    t.tookWhole(duration(whole)),
     ...tokens === undefined ? [] : [t.tokensOf(number(tokens.prompt), number(tokens.completion))],
     ...speed === undefined ? [] : [t.speed(compact(speed))]
   ]

@@ -1,6 +1,8 @@
 /**
  * The registry of atoms, and the hook that reads them in views.
  */
+import * as Option from "effect/Option"
+import * as AsyncResult from "effect/reactivity/AsyncResult"
 import type * as Atom from "effect/reactivity/Atom"
 import * as AtomRegistry from "effect/reactivity/AtomRegistry"
 import { useLayoutEffect, useReducer } from "preact/hooks"
@@ -23,3 +25,7 @@ export const useAtom = <A>(atom: Atom.Atom<A>): A => {
   }, [atom])
   return value
 }
+
+/** The value of an atom that is loaded, the earlier one while it loads again; `undefined` before. */
+export const useValue = <A, E>(atom: Atom.Atom<AsyncResult.AsyncResult<A, E>>): A | undefined =>
+  Option.getOrUndefined(AsyncResult.value(useAtom(atom)))

@@ -21,6 +21,7 @@ const words = {
   account: "Account",
   actions: "Actions",
   conversation: "Conversation",
+  costIn: (currency: string) => `Cost in ${currency}`,
   copied: (name: string) => `${name} was copied.`,
   copy: "Copy",
   delete: "Delete",
@@ -126,7 +127,7 @@ const groupNames: Readonly<Record<string, string>> = {
 
 /** Keys of usage that are no business keys. */
 const specialKeys: Readonly<Record<string, string>> = {
-  direct: "callers' own tokens",
+  direct: "own tokens and unknown keys",
   embedded: "the embedding app",
   none: "no valid key"
 }
@@ -306,6 +307,8 @@ export const en = {
     place: "Page",
     request: "Request",
     heldBack: (n: number) => `${count(n, "account needs", "accounts need")} attention`,
+    leftOut: (n: number) => `${count(n, "upstream needs", "upstreams need")} attention`,
+    nearLimits: (n: number) => `${count(n, "key is", "keys are")} near a limit`,
     loading: "Loading…",
     again: "Try again",
     cancel: "Cancel",
@@ -350,6 +353,7 @@ export const en = {
     median: "First event, p50",
     tokenRate: "Tokens a minute",
     tokensInHour: (n: string) => `${n} in the hour`,
+    unknownMinute: (since: string) => `Not counted: the gateway started at ${since}.`,
     minuteHint: "A column is a minute. Point at it for its values; open it for its requests.",
     minute: (
       at: string,
@@ -405,6 +409,8 @@ export const en = {
     disabled: "Disabled",
     failed: "Test failed"
   },
+  /** Why something does not serve, as the gateway says it. */
+  reason: (text: string): string => text,
   requests: {
     ...words,
     outcome: "Outcome",
@@ -414,7 +420,7 @@ export const en = {
     outcomes: (name: string) => outcomeNames[name] ?? name,
     states: (name: string) => stateNames[name] ?? name,
     /** Keys that are no entries of the list of keys. */
-    keyNames: (id: string) => id === "direct" ? "Caller's own token" : id,
+    keyNames: (id: string) => id === "direct" ? "Own token or unknown key" : id,
     keyId: (name: string) => `the id of ${name}`,
     filters: "Filters",
     filtersUsed: (n: number) => n === 0 ? "Filters" : `Filters (${n})`,
@@ -572,7 +578,7 @@ export const en = {
     id: "Request id",
     keyless: (key: string) =>
       key === "direct"
-        ? "Callers' own tokens"
+        ? "Own tokens and unknown keys"
         : key === "none"
         ? "No valid key"
         : key === "embedded"
@@ -699,8 +705,8 @@ export const en = {
     notReached: "not reached",
     specialKeys: (key: string): string | undefined => specialKeys[key],
     asOf: (time: string) => `As of ${time}`,
-    zone: (name: string) => `Times are in ${name}.`,
-    utcDays: "Days are those of UTC.",
+    zone: (name: string) => `Times and days are those of ${name}.`,
+    utcDays: (before: string) => `Days before ${before} are those of UTC.`,
     drag: "Drag over the bars to choose a range.",
     only: "Only this",
     remove: (name: string) => `Remove the filter ${name}`,
@@ -838,6 +844,7 @@ export const en = {
     slots: "Slots in use",
     accounts: "Accounts",
     ready: (n: number) => `${n} ready`,
+    needsNone: "None needed",
     accountsOf: (name: string, n: number) => `${n} ready: accounts of ${name}`,
     inState: (n: number, state: string) => `${n} ${state.toLowerCase()}`,
     waiting: (n: string) => `${n} waiting`,
@@ -1017,12 +1024,12 @@ export const en = {
     everyModel: "All models",
     limits: "Limits",
     noLimits: "No limits",
-    costIn: (currency: string) => `Cost in ${currency}`,
     kindOf: (kind: string) => limitKinds[kind] ?? kind,
     windowOf: (window: string) => keyWindows[window] ?? window,
     limitOf: (kind: string, window: string) => `${limitKinds[kind] ?? kind}, ${window}`,
-    used: ({ kind, limit, used, window }: UsedLimit) =>
-      `${separated(used)} of ${separated(limit)} ${(limitKinds[kind] ?? kind).toLowerCase()} ${
+    /** Of money, the amounts have their currency. */
+    used: ({ kind, window }: UsedLimit, used: string, limit: string) =>
+      `${used} of ${limit}${kind === "cost" ? "" : ` ${(limitKinds[kind] ?? kind).toLowerCase()}`} ${
         keyWindows[window] ?? window
       }`,
     states: { active: "Active", disabled: "Disabled", expired: "Expired" },

@@ -10,6 +10,7 @@ const words = {
   account: "账号",
   actions: "操作",
   conversation: "对话",
+  costIn: (currency: string) => `费用（${currency}）`,
   copied: (name: string) => `${name} 已复制。`,
   copy: "复制",
   delete: "删除",
@@ -209,9 +210,19 @@ const groupNames: Readonly<Record<string, string>> = {
 
 /** Keys of usage that are no business keys. */
 const specialKeys: Readonly<Record<string, string>> = {
-  direct: "调用方自己的令牌",
+  direct: "自带令牌或未知密钥",
   embedded: "嵌入网关的应用",
   none: "没有有效密钥"
+}
+
+/** Why something does not serve, by what the gateway says. */
+const reasons: Readonly<Record<string, string>> = {
+  "no connection to it could be made": "无法与其建立连接",
+  "it failed several times in a row": "连续多次失败",
+  "the upstream limits its rate": "上游限制其速率",
+  "it runs as many completions as it may": "已达到其并发上限",
+  "the upstream refuses its login": "上游拒绝其登录",
+  "the upstream has suspended it": "上游已将其封停"
 }
 
 /** Names of the settings that can be changed here, by their path in the configuration. */
@@ -389,6 +400,8 @@ export const zh: Texts = {
     place: "页面",
     request: "请求",
     heldBack: (n: number) => `${separated(n)} 个账号需要关注`,
+    leftOut: (n) => `${separated(n)} 个上游需要关注`,
+    nearLimits: (n) => `${separated(n)} 个密钥接近限额`,
     loading: "正在加载…",
     again: "重试",
     cancel: "取消",
@@ -432,6 +445,7 @@ export const zh: Texts = {
     median: "首个事件 p50",
     tokenRate: "每分钟 Token",
     tokensInHour: (n) => `一小时内 ${n}`,
+    unknownMinute: (since) => `未统计：网关启动于 ${since}。`,
     minuteHint: "每列为一分钟。指向它可看数值，打开它可看其中的请求。",
     minute: (at, requests, failed, left, p50, p95, tokens) =>
       `${at}：${separated(requests)} 个请求，${separated(failed)} 个失败，${
@@ -472,6 +486,7 @@ export const zh: Texts = {
     generatedKey: "管理密钥由本次启动生成，下次启动会改变。请设置 GATEWAY_ADMIN_KEY，或在设置中选择密码。"
   },
   states: { ready: "可用", cooling: "冷却中", out: "已移出轮换", disabled: "已停用", failed: "测试失败" },
+  reason: (text) => reasons[text] ?? text,
   requests: {
     ...words,
     outcome: "结果",
@@ -480,7 +495,7 @@ export const zh: Texts = {
     shortStyles: (name) => shortStyleNames[name] ?? name,
     outcomes: (name) => outcomeNames[name] ?? name,
     states: (name) => stateNames[name] ?? name,
-    keyNames: (id) => id === "direct" ? "调用方自带令牌" : id,
+    keyNames: (id) => id === "direct" ? "自带令牌或未知密钥" : id,
     keyId: (name) => `${name} 的标识`,
     filters: "筛选",
     filtersUsed: (n) => n === 0 ? "筛选" : `筛选（${n}）`,
@@ -638,7 +653,7 @@ export const zh: Texts = {
     summary: "摘要",
     id: "请求 id",
     keyless: (key) =>
-      key === "direct" ? "调用方自己的令牌" : key === "none" ? "没有有效密钥" : key === "embedded" ? "内嵌" : key,
+      key === "direct" ? "自带令牌或未知密钥" : key === "none" ? "没有有效密钥" : key === "embedded" ? "内嵌" : key,
     nameless: "未命名的密钥",
     promptTokens: "提示 Token",
     completionTokens: "补全 Token",
@@ -758,8 +773,8 @@ export const zh: Texts = {
     notReached: "未到达",
     specialKeys: (key) => specialKeys[key],
     asOf: (time) => `截至 ${time}`,
-    zone: (name) => `时间为 ${name}。`,
-    utcDays: "天按 UTC 计算。",
+    zone: (name) => `时间和日期按 ${name}。`,
+    utcDays: (before) => `${before} 之前的日期按 UTC。`,
     drag: "在柱形上拖动可选择范围。",
     only: "只看此项",
     remove: (name) => `移除筛选 ${name}`,
@@ -876,6 +891,7 @@ export const zh: Texts = {
     slots: "使用中的槽位",
     accounts: "账号",
     ready: (n) => `${n} 个可用`,
+    needsNone: "无需账号",
     accountsOf: (name, n) => `${n} 个可用：${name} 的账号`,
     inState: (n, state) => `${n} 个${state}`,
     waiting: (n) => `${n} 个排队`,
@@ -1052,12 +1068,11 @@ export const zh: Texts = {
     everyModel: "所有模型",
     limits: "限额",
     noLimits: "无限额",
-    costIn: (currency) => `费用（${currency}）`,
     kindOf: (kind) => limitKinds[kind]?.trim() ?? kind,
     windowOf: (window) => keyWindows[window] ?? window,
     limitOf: (kind, window) => `${limitKinds[kind] ?? kind}，${window}`,
-    used: ({ kind, limit, used, window }) =>
-      `${keyWindows[window] ?? window}${limitKinds[kind] ?? kind} ${separated(used)} / ${separated(limit)}`,
+    used: ({ kind, window }, used, limit) =>
+      `${keyWindows[window] ?? window}${limitKinds[kind] ?? kind} ${used} / ${limit}`,
     states: { active: "有效", disabled: "已停用", expired: "已过期" },
     all: "全部",
     search: "搜索密钥",

@@ -12,6 +12,7 @@ const upstream = (name: string, change: Partial<UpstreamItem> = {}): UpstreamIte
   base_url: "",
   enabled: true,
   models: ["m"],
+  needs_accounts: true,
   accounts: { ready: 1, cooling: 0, out: 0, disabled: 0 },
   in_use: 0,
   max_inflight: 4,

@@ -392,6 +392,7 @@ export const failed = {
 const minute = 60_000
 
 export const minutes = {
+  since: now - 3 * 3_600_000,
   minutes: Array.from({ length: 60 }, (_, index) => {
     const random = makeRandom(9_000 + index)
     const count = 18 + random(24) + (index > 40 ? 12 : 0)
@@ -489,6 +490,8 @@ export const usage = (query: URLSearchParams) => {
     from: query.get("from") ?? iso(now - 24 * hour),
     to: query.get("to") ?? iso(Math.ceil(now / hour) * hour),
     by,
+    zone: query.get("zone") ?? "UTC",
+    utc_days_before: null,
     currency: "USD",
     rows,
     totals: measures(12_480, 1),

@@ -2,7 +2,7 @@
  * A row of the accounts: state, work of the last hour, last failure, and what can be done with the account.
  */
 import type { ComponentChildren } from "preact"
-import { accountSigns, BackIn, Badge, stateOf } from "../../parts/Badge.tsx"
+import { accountSigns, BackIn, Badge, hasFailedTest, stateOf } from "../../parts/Badge.tsx"
 import { compact, exactTime, number, percent } from "../../parts/format.ts"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Breaking } from "../../parts/Table.tsx"
@@ -39,16 +39,17 @@ const Rest = ({ children, title }: { readonly title: string; readonly children: 
 
 /** The state in a word; out of rotation also why and until when, after a failed test why and since when. */
 const State = ({ at, item }: { readonly item: AccountItem; readonly at: number }) => {
-  const { accounts: t, states } = useTexts()
+  const { accounts: t, reason, states } = useTexts()
   const { disabled, health, health_reason, last_test, recovery_seconds } = item
   const state = stateOf(item)
   const isHeldBack = health !== "ready" && !disabled
   return (
-    <div class="line" title={isHeldBack ? health_reason ?? undefined : undefined}>
+    <div class="line" title={isHeldBack && health_reason !== null ? reason(health_reason) : undefined}>
       <Badge {...accountSigns[state]} text={states[state]} />
       {isHeldBack && recovery_seconds !== null && <BackIn seconds={recovery_seconds} receivedAt={at} />}
-      {isHeldBack && health_reason !== null && <Rest title={health_reason}>{health_reason}</Rest>}
-      {state === "failed" && last_test?.success === false && (
+      {isHeldBack && health_reason !== null && <Rest title={reason(health_reason)}>{reason(health_reason)}</Rest>}
+      {hasFailedTest(item) && <Badge {...accountSigns.failed} text={states.failed} />}
+      {hasFailedTest(item) && last_test?.success === false && (
         <Rest title={t.testFailedAt(exactTime(last_test.at), last_test.message)}>
           <Ago at={last_test.at} />
           {last_test.message !== null && ` · ${last_test.message}`}

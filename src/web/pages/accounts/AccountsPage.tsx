@@ -4,7 +4,7 @@
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo, useRef, useState } from "preact/hooks"
-import { accountSigns, type AccountState } from "../../parts/Badge.tsx"
+import { accountSigns, accountStates } from "../../parts/Badge.tsx"
 import { ConfirmDialog, DeleteDialog, FormDialog } from "../../parts/Dialog.tsx"
 import { Search, Select, TextField } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
@@ -75,7 +75,8 @@ const SessionsDialog = ({ item, onClose }: {
   )
 }
 
-const facets = ["", "ready", "cooling", "out", "failed", "disabled"] as const satisfies ReadonlyArray<AccountState | "">
+/** The states, which add up to all accounts; and last those whose test failed, in whatever state. */
+const facets = ["", ...accountStates, "failed"] as const
 
 /** The states, each with how many accounts it has. */
 const Facets = ({ chosen, counts }: {
@@ -89,7 +90,7 @@ const Facets = ({ chosen, counts }: {
         <button
           key={state}
           type="button"
-          class="facet"
+          class={`facet ${state === "failed" ? "apart" : ""}`}
           aria-pressed={chosen === state}
           onClick={() => choose({ state, page: "" })}
         >

@@ -2,8 +2,6 @@
  * The fields of a key, and the dialogs that add and change one.
  */
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
-import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo, useState } from "preact/hooks"
 import { EntryField, type EntryForm, otherPaths, useEntry, WithFields } from "../../forms/Entry.tsx"
 import { FieldInput, useRefusal } from "../../forms/FieldInput.tsx"
@@ -12,22 +10,14 @@ import { Dialog, FormDialog } from "../../parts/Dialog.tsx"
 import { Check, type ReadField, TextField } from "../../parts/Form.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { attempt, call, reload, report } from "../../state/actions.ts"
-import { Admin } from "../../state/client.ts"
+import { useCurrency } from "../../state/currency.ts"
 import { causeText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
-import { useAtom } from "../../state/registry.ts"
 import { Access } from "./Access.tsx"
 import { entryOf, formFields, limitPath, type LimitTable, limitTable, payloadOf } from "./draft.ts"
 import type { KeyItem } from "./keys.ts"
 
 export const changedBy = ["keys", "config", "host"] as const
-
-/** The usage reply names the currency. */
-const usageAtom = Admin.query("admin-usage", "query", { query: { by: "day" }, reactivityKeys: ["config"] })
-
-/** The configured currency; `undefined` without one. */
-export const useCurrency = (): string | undefined =>
-  Option.getOrUndefined(AsyncResult.value(useAtom(usageAtom)))?.currency ?? undefined
 
 /** The cell of a limit. */
 const Limit = ({ form, kind, window }: {
@@ -154,7 +144,7 @@ const KeyEditor = ({ fields, item, onClose }: Editing & { readonly item: KeyItem
     })
   }
   return (
-    <FormDialog name={common.actionOn(t.edit, item.name ?? item.preview)} onClose={onClose} onSave={save}>
+    <FormDialog wide name={common.actionOn(t.edit, item.name ?? item.preview)} onClose={onClose} onSave={save}>
       <Fields currency={currency} fields={fields} form={form} />
     </FormDialog>
   )
@@ -210,7 +200,7 @@ const KeyMaker = ({ fields, onClose }: Editing) => {
   }
   if (made !== undefined) return <MadeKey made={made} onClose={onClose} />
   return (
-    <FormDialog name={t.newKey} action={t.create} onClose={onClose} onSave={add} onSaved={stay}>
+    <FormDialog wide name={t.newKey} action={t.create} onClose={onClose} onSave={add} onSaved={stay}>
       <Fields isNew currency={currency} fields={fields} form={form} />
     </FormDialog>
   )

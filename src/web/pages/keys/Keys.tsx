@@ -12,8 +12,10 @@ import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Meter, Pager, Table } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
+import { useUsedText } from "../../parts/UsedText.ts"
 import { act, copyText } from "../../state/actions.ts"
 import { Admin } from "../../state/client.ts"
+import { limitsOf } from "../../state/limits.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { choose, go, linkTo, useQuery } from "../../state/route.ts"
@@ -21,7 +23,6 @@ import { DurabilityNotice, useAcceptedKeys } from "../configuration.tsx"
 import { FirstRun } from "./Access.tsx"
 import { changedBy, EditKey, NewKey } from "./KeyForm.tsx"
 import { type KeyItem, keyOfId } from "./keys.ts"
-import { limitsOf } from "./limits.ts"
 
 const pageSize = 50
 const noKeys: ReadonlyArray<string> = []
@@ -40,6 +41,7 @@ const requestsOf = (id: string, query: Readonly<Record<string, string>> = {}): s
 /** How much of each limit is used. */
 const Used = ({ item }: { readonly item: KeyItem }) => {
   const t = useTexts().keys
+  const textOf = useUsedText()
   const limits = limitsOf(item)
   return limits.length === 0
     ? <span class="hint">{t.noLimits}</span>
@@ -48,7 +50,7 @@ const Used = ({ item }: { readonly item: KeyItem }) => {
         key={`${each.window} ${each.kind}`}
         used={Number(each.used)}
         limit={Number(each.limit)}
-        text={t.used(each)}
+        text={textOf(each)}
       />
     ))
 }

@@ -1,36 +1,25 @@
 /**
  * What needs attention: upstreams and accounts that do not serve, keys near a limit, and the errors of the last hour.
  */
-import * as Option from "effect/Option"
-import * as AsyncResult from "effect/reactivity/AsyncResult"
 import type { ComponentChildren } from "preact"
 import { useRef } from "preact/hooks"
-import { AccountBadge, Badge, stateOf } from "../../parts/Badge.tsx"
+import { AccountBadge, Badge, hasFailedTest, stateOf } from "../../parts/Badge.tsx"
 import { number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
+import { useUsedText } from "../../parts/UsedText.ts"
+import { keysAtom, keysRead, nearLimits, troubled } from "../../state/attention.ts"
 import { Admin } from "../../state/client.ts"
-import { poolAtom, useReread } from "../../state/live.ts"
+import { poolAtom } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
-import { useAtom } from "../../state/registry.ts"
+import { useAtom, useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
-import { fullest } from "../keys/limits.ts"
 import { knownAtom } from "./accounts.ts"
 import { hourAtom, lastHour } from "./Minutes.tsx"
 import { linkToAccount } from "./Pool.tsx"
-
-/** Keys whose limits are looked at. */
-const keysRead = 500
-const keysAtom = Admin.query("admin-keys", "list", {
-  query: { page: 1, page_size: keysRead },
-  reactivityKeys: ["keys"]
-})
-
-/** A key from this share of a limit on needs attention. */
-const nearLimit = 0.8
 
 /** The most rows of one kind. */
 const mostOfKind = 8
@@ -48,24 +37,25 @@ interface Row {
 interface Group {
   readonly page: Page
   readonly rows: ReadonlyArray<Row>
-  /** How many there are beside the rows, and where they are. */
-  readonly more: number
-  readonly moreLink: string
+  /** The row for those beside the rows, directly behind them; `undefined` without any. */
+  readonly more: Row | undefined
 }
 
-const valueOf = <A, E>(result: AsyncResult.AsyncResult<A, E>): A | undefined =>
-  Option.getOrUndefined(AsyncResult.value(result))
+/** The row that leads to those beside the rows. */
+const useMore = () => {
+  const t = useTexts().common
+  return (count: number, link: string): Row | undefined =>
+    count <= 0 ? undefined : { id: "more", name: t.andMore(count), link, what: null }
+}
 
 const useUpstreamGroup = (): Group => {
+  const moreOf = useMore()
   useCurrentUpstreams()
-  const upstreams = valueOf(useAtom(upstreamsAtom))?.upstreams ?? []
-  const found = upstreams.filter(({ accounts, findings, state }) =>
-    state === "cooled" || (state === "ready" && (accounts.ready === 0 || findings.length > 0))
-  )
+  const upstreams = useValue(upstreamsAtom)?.upstreams ?? []
+  const found = troubled(upstreams)
   return {
     page: "upstreams",
-    more: Math.max(0, found.length - mostOfKind),
-    moreLink: linkTo("upstreams"),
+    more: moreOf(found.length - mostOfKind, linkTo("upstreams")),
     rows: found.slice(0, mostOfKind).map((item) => ({
       id: item.name,
       name: item.name,
@@ -76,20 +66,23 @@ const useUpstreamGroup = (): Group => {
 }
 
 /** Worst first, then by name, so that a row keeps its place. */
-const severity = { out: 0, failed: 1, cooling: 2, ready: 3, disabled: 3 } as const
+const severities = { out: 0, cooling: 2, ready: 3, disabled: 3 } as const
+const severityOf = (item: Parameters<typeof hasFailedTest>[0]): number =>
+  hasFailedTest(item) ? 1 : severities[stateOf(item)]
 
 const useAccountGroup = (): Group => {
+  const moreOf = useMore()
   const known = useAtom(knownAtom)
   const pool = useAtom(poolAtom)
-  const found = known.items.filter(({ item }) => severity[stateOf(item)] < severity.ready)
+  const found = known.items.filter(({ item }) => severityOf(item) < severities.ready)
     .map((each) => ({ ...each, name: accountName(each.item) }))
-    .sort((a, b) => severity[stateOf(a.item)] - severity[stateOf(b.item)] || (a.name < b.name ? -1 : 1))
+    .sort((a, b) => severityOf(a.item) - severityOf(b.item) || (a.name < b.name ? -1 : 1))
   const all = Math.max(found.length, (pool?.out ?? 0) + (pool?.cooling ?? 0) + (pool?.failed_tests ?? 0))
-  const worst = found[0] === undefined ? "out" : stateOf(found[0].item)
+  const [first] = found
+  const worst = first === undefined ? "out" : hasFailedTest(first.item) ? "failed" : stateOf(first.item)
   return {
     page: "accounts",
-    more: all - Math.min(mostOfKind, found.length),
-    moreLink: linkTo("accounts", undefined, { state: worst }),
+    more: moreOf(all - Math.min(mostOfKind, found.length), linkTo("accounts", undefined, { state: worst })),
     rows: found.slice(0, mostOfKind).map(({ at, item, name }) => ({
       id: name,
       name,
@@ -97,7 +90,7 @@ const useAccountGroup = (): Group => {
       what: (
         <>
           <AccountBadge item={item} receivedAt={at} />
-          {stateOf(item) === "failed" && item.last_test?.success === false && (
+          {hasFailedTest(item) && item.last_test?.success === false && (
             <span class="hint clip" title={item.last_test.message ?? undefined}>
               <Ago at={item.last_test.at} />
               {item.last_test.message !== null && ` · ${item.last_test.message}`}
@@ -110,17 +103,13 @@ const useAccountGroup = (): Group => {
 }
 
 const useKeyGroup = (): Group => {
-  const { keys: t, overview } = useTexts()
-  useReread(keysAtom, 15_000)
-  const reply = valueOf(useAtom(keysAtom))
-  const found = (reply?.items ?? []).flatMap((item) => {
-    const worst = item.state === "active" ? fullest(item) : undefined
-    return worst !== undefined && worst.share >= nearLimit ? [{ item, worst }] : []
-  })
+  const moreOf = useMore()
+  const { overview } = useTexts()
+  const textOf = useUsedText()
+  const found = nearLimits(useValue(keysAtom)?.items ?? [])
   return {
     page: "keys",
-    more: Math.max(0, found.length - mostOfKind),
-    moreLink: linkTo("keys"),
+    more: moreOf(found.length - mostOfKind, linkTo("keys")),
     rows: found.slice(0, mostOfKind).map(({ item, worst }) => ({
       id: item.id,
       name: item.name ?? item.preview,
@@ -132,7 +121,7 @@ const useKeyGroup = (): Group => {
             tone={worst.share >= 1 ? "bad" : "warn"}
             text={worst.share >= 1 ? overview.atLimit : overview.nearLimit}
           />
-          <span class="hint">{t.used(worst)}</span>
+          <span class="hint">{textOf(worst)}</span>
         </>
       )
     }))
@@ -140,8 +129,9 @@ const useKeyGroup = (): Group => {
 }
 
 const useErrorGroup = (): Group => {
+  const moreOf = useMore()
   const t = useTexts().overview
-  const errors = valueOf(useAtom(hourAtom))?.errors ?? []
+  const errors = useValue(hourAtom)?.errors ?? []
   const link = (code: string) =>
     linkTo("requests", undefined, {
       ...lastHour,
@@ -149,8 +139,7 @@ const useErrorGroup = (): Group => {
     })
   return {
     page: "requests",
-    more: Math.max(0, errors.length - mostOfKind),
-    moreLink: linkTo("requests", undefined, { ...lastHour, outcome: "failed" }),
+    more: moreOf(errors.length - mostOfKind, linkTo("requests", undefined, { ...lastHour, outcome: "failed" })),
     rows: errors.slice(0, mostOfKind).map(({ code, count, last_at, last_request_id }) => ({
       id: code,
       name: code,
@@ -173,12 +162,12 @@ const settingsAtom = Admin.query("admin-settings", "fields", {
 
 /** What the configuration says and does not do. The place comes first in each sentence. */
 const useSettingsGroup = (): Group => {
+  const moreOf = useMore()
   const t = useTexts().overview
-  const warnings = valueOf(useAtom(settingsAtom))?.warnings ?? []
+  const warnings = useValue(settingsAtom)?.warnings ?? []
   return {
     page: "settings",
-    more: Math.max(0, warnings.length - mostOfKind),
-    moreLink: linkTo("settings"),
+    more: moreOf(warnings.length - mostOfKind, linkTo("settings")),
     rows: warnings.slice(0, mostOfKind).map((warning) => ({
       id: warning,
       name: warning.split(" ", 1)[0]!.replace(/:$/, ""),
@@ -197,7 +186,10 @@ const useSettingsGroup = (): Group => {
 const useHeld = (groups: ReadonlyArray<Group>) => {
   const ref = useRef<HTMLUListElement>(null)
   const order = useRef<ReadonlyArray<Row & { readonly page: Page }>>([])
-  const rows = groups.flatMap(({ page, rows: of }) => of.map((row) => ({ ...row, page })))
+  const rows = groups.flatMap(({ more, page, rows: of }) => [
+    ...of.map((row) => ({ ...row, page })),
+    ...more === undefined ? [] : [{ ...more, page }]
+  ])
   const isHeld = ref.current !== null && ref.current.matches(":hover, :focus-within")
   const idOf = (row: Row & { readonly page: Page }) => `${row.page} ${row.id}`
   if (isHeld) {
@@ -212,17 +204,16 @@ const useHeld = (groups: ReadonlyArray<Group>) => {
 }
 
 export const Attention = () => {
-  const { common, overview: t } = useTexts()
+  const t = useTexts().overview
   const pool = useAtom(poolAtom)
-  const hour = useAtom(hourAtom)
+  const hour = useValue(hourAtom)
   const groups = [useUpstreamGroup(), useAccountGroup(), useKeyGroup(), useErrorGroup(), useSettingsGroup()]
   const { ref, rows } = useHeld(groups)
-  const further = groups.filter(({ more }) => more > 0)
-  const keyCount = valueOf(useAtom(keysAtom))?.total ?? 0
-  const isKnown = pool !== undefined && valueOf(hour) !== undefined
+  const keyCount = useValue(keysAtom)?.total ?? 0
+  const isKnown = pool !== undefined && hour !== undefined
   return (
     <Section name={t.attention}>
-      {rows.length === 0 && further.length === 0
+      {rows.length === 0
         ? isKnown && (
           <p class="calm">
             <Badge sign="✓" tone="good" text={t.nothing} />
@@ -235,12 +226,6 @@ export const Attention = () => {
                 <span class={`hint ${rows[index - 1]?.page === row.page ? "sr-only" : ""}`}>{t.kinds[row.page]}</span>
                 <a class="what" href={row.link} title={row.name}>{row.name}</a>
                 <div class="why">{row.what}</div>
-              </li>
-            ))}
-            {further.map(({ more, moreLink, page }) => (
-              <li key={page}>
-                <span class="hint">{t.kinds[page]}</span>
-                <a class="what" href={moreLink}>{common.andMore(more)}</a>
               </li>
             ))}
           </ul>

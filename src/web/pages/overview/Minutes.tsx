@@ -3,14 +3,14 @@
  */
 import type { ComponentChildren } from "preact"
 import { useRef, useState } from "preact/hooks"
-import { compact, elapsed, minuteOfDay, number, percent, zoneName } from "../../parts/format.ts"
+import { compact, duration, minuteOfDay, number, percent, when, zoneName } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Admin } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { linkTo } from "../../state/route.ts"
-import { heightOf, type Hour, type Minute, mostOf, totalsOf } from "./hour.ts"
+import { heightOf, type Hour, isUnknown, latencyScale, type Minute, mostOf, totalsOf } from "./hour.ts"
 import { moveInStrip } from "./strip.ts"
 
 export const hourAtom = Admin.query("admin-minutes", "list", { reactivityKeys: ["minutes"] })
@@ -34,14 +34,14 @@ const Figure = ({ children, link, name, of, tone = "" }: {
   </a>
 )
 
-const time = (milliseconds: number | null): string => milliseconds === null ? "–" : elapsed(milliseconds)
+const time = (milliseconds: number | null): string => milliseconds === null ? "–" : duration(milliseconds)
 
 /** The share of failures that is a warning, and the share that is trouble. */
 const failureSteps = [0.05, 0.2] as const
 
 const Figures = ({ hour }: { readonly hour: Hour }) => {
   const t = useTexts().overview
-  const { failed, ok, requestRate, requests, tokenRate, tokens } = totalsOf(hour.minutes)
+  const { failed, ok, requestRate, requests, tokenRate, tokens } = totalsOf(hour)
   const share = failed / Math.max(1, ok + failed)
   return (
     <div class="figures four">
@@ -71,10 +71,11 @@ const Figures = ({ hour }: { readonly hour: Hour }) => {
 }
 
 /** The values of a minute, or how to see them. */
-const Readout = ({ minute }: { readonly minute: Minute | undefined }) => {
+const Readout = ({ minute, since }: { readonly minute: Minute | undefined; readonly since: number }) => {
   const t = useTexts().overview
   if (minute === undefined) return <p class="readout hint">{t.minuteHint}</p>
   const { at, failed, left, ok, requests, tokens } = minute
+  if (isUnknown(minute, since)) return <p class="readout hint">{t.unknownMinute(when(since))}</p>
   return (
     <p class="readout">
       <strong>{`${minuteOfDay(at)}–${minuteOfDay(at + minuteMillis)}`}</strong>
@@ -91,17 +92,29 @@ const Readout = ({ minute }: { readonly minute: Minute | undefined }) => {
 const Bar = ({ kind, of, value }: { readonly kind: string; readonly value: number; readonly of: number }) =>
   value === 0 ? null : <span class={kind} style={{ height: `${heightOf(value, of)}%` }} />
 
-/** Every tenth minute has a label. */
-const labelStep = 10
+/** Latencies of a minute: from p50 to p95 a band, and p50 a line. */
+const Times = ({ heightAt, minute: { first_event_p50_ms: p50, first_event_p95_ms: p95 } }: {
+  readonly heightAt: (ms: number) => number
+  readonly minute: Minute
+}) => {
+  if (p50 === null || p95 === null) return null
+  const [from, to] = [heightAt(p50), heightAt(p95)]
+  return <span class="p95 p50" style={{ bottom: `${from}%`, height: `${to - from}%` }} />
+}
 
-const Strip = ({ minutes, onShow, shown }: {
+/** Every tenth minute has a label, and the last ones have no room for one. */
+const labelStep = 10
+const unlabelled = 6
+
+const Strip = ({ minutes, onShow, shown, since }: {
   readonly minutes: ReadonlyArray<Minute>
+  readonly since: number
   readonly shown: number | undefined
   readonly onShow: (at: number | undefined) => void
 }) => {
   const t = useTexts().overview
   const most = mostOf(minutes.map(({ requests }) => requests))
-  const slowest = mostOf(minutes.map(({ first_event_p95_ms: p95 }) => p95 ?? 0))
+  const latencies = latencyScale(mostOf(minutes.map(({ first_event_p95_ms: p95 }) => p95 ?? 0)))
   const mostTokens = mostOf(minutes.map(({ tokens }) => tokens))
   const stop = minutes.some(({ at }) => at === shown) ? shown : minutes.at(-1)?.at
   return (
@@ -111,7 +124,7 @@ const Strip = ({ minutes, onShow, shown }: {
           {t.requests} <span>{compact(most)}</span>
         </p>
         <p>
-          {t.firstEvent} <span>{elapsed(slowest)}</span>
+          {t.firstEvent}
         </p>
         <p>
           {t.tokens} <span>{compact(mostTokens)}</span>
@@ -125,26 +138,25 @@ const Strip = ({ minutes, onShow, shown }: {
         onMouseLeave={() => onShow(undefined)}
         onFocusOut={() => onShow(undefined)}
       >
+        <span class="levels" aria-hidden="true">
+          {latencies.lines.map(({ height, ms }) => <span key={ms} style={{ bottom: `${height}%` }}>{duration(ms)}
+          </span>)}
+        </span>
         {minutes.map((minute) => {
+          const isEmpty = isUnknown(minute, since)
           const { at, failed, first_event_p50_ms: p50, first_event_p95_ms: p95, left, ok, requests, tokens } = minute
           return (
             <a
               key={at}
-              class={`minute ${at === shown ? "shown" : ""}`}
+              class={`minute ${at === shown ? "shown" : ""} ${isEmpty ? "unknown" : ""}`}
               href={linkTo("requests", undefined, {
                 from: new Date(at).toISOString(),
                 to: new Date(at + minuteMillis).toISOString()
               })}
               tabIndex={at === stop ? 0 : -1}
-              aria-label={t.minute(
-                minuteOfDay(at),
-                requests,
-                failed,
-                left,
-                time(p50),
-                time(p95),
-                tokens
-              )}
+              aria-label={isEmpty
+                ? t.unknownMinute(when(since))
+                : t.minute(minuteOfDay(at), requests, failed, left, time(p50), time(p95), tokens)}
               onMouseEnter={() => onShow(at)}
               onFocus={() => onShow(at)}
             >
@@ -154,8 +166,7 @@ const Strip = ({ minutes, onShow, shown }: {
                 <Bar kind="ok" value={ok} of={most} />
               </span>
               <span class="times">
-                <Bar kind="p95" value={p95 ?? 0} of={slowest} />
-                <Bar kind="p50" value={p50 ?? 0} of={slowest} />
+                <Times minute={minute} heightAt={latencies.heightAt} />
               </span>
               <span class="amount">
                 <Bar kind="tokens" value={tokens} of={mostTokens} />
@@ -166,11 +177,10 @@ const Strip = ({ minutes, onShow, shown }: {
       </div>
       <div class="ticks" aria-hidden="true">
         {minutes.map(({ at }, index) =>
-          Math.floor(at / minuteMillis) % labelStep === 0 && index < minutes.length - 2
+          Math.floor(at / minuteMillis) % labelStep === 0 && index < minutes.length - unlabelled
             ? <span key={at} style={{ gridColumn: index + 1 }}>{minuteOfDay(at)}</span>
             : null
         )}
-        <span class="zone">{zoneName()}</span>
       </div>
     </div>
   )
@@ -191,6 +201,7 @@ export const Minutes = () => {
           <span class="failed">{t.failed}</span>
           <span class="p50">p50</span>
           <span class="p95">p95</span>
+          <span class="zone">{zoneName()}</span>
         </p>
       }
     >
@@ -204,8 +215,8 @@ export const Minutes = () => {
           return (
             <div class="card hour-card">
               <Figures hour={hour} />
-              <Readout minute={held.current.find(({ at }) => at === shown)} />
-              <Strip minutes={held.current} shown={shown} onShow={setShown} />
+              <Readout minute={held.current.find(({ at }) => at === shown)} since={hour.since} />
+              <Strip minutes={held.current} since={hour.since} shown={shown} onShow={setShown} />
             </div>
           )
         }}

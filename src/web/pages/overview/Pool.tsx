@@ -18,17 +18,13 @@ import { moveInStrip } from "./strip.ts"
 export const linkToAccount = ({ identifier }: Pick<Received["item"], "identifier">): string =>
   linkTo("accounts", undefined, { q: identifier })
 
-/** How many accounts are in each state, as their states are shown. */
-const countsOf = (pool: PoolNow): ReadonlyArray<readonly [AccountState, number]> => {
-  const failed = pool.failed_tests ?? 0
-  return [
-    ["ready", Math.max(0, pool.total - pool.cooling - pool.out - failed)],
-    ["cooling", pool.cooling],
-    ["out", pool.out],
-    ["failed", failed],
-    ["disabled", pool.disabled]
-  ]
-}
+/** How many accounts are in each state; together they are all accounts. */
+const countsOf = (pool: PoolNow): ReadonlyArray<readonly [AccountState, number]> => [
+  ["ready", Math.max(0, pool.total - pool.cooling - pool.out)],
+  ["cooling", pool.cooling],
+  ["out", pool.out],
+  ["disabled", pool.disabled]
+]
 
 const Cell = ({ isStop, item, onShow }: {
   readonly item: Received["item"]
@@ -86,7 +82,7 @@ export const Pool = () => {
   const { overview: t, states } = useTexts()
   const pool = useAtom(poolAtom)
   const running = useAtom(runningAtom)
-  const { isAll, items } = useAtom(knownAtom)
+  const { failedTests, isAll, items } = useAtom(knownAtom)
   if (pool === undefined) return <Loading />
   const all = pool.total + pool.disabled
   return (
@@ -101,8 +97,8 @@ export const Pool = () => {
     >
       <div class="card pool">
         <ul class="counts">
-          {countsOf(pool).map(([state, count]) => (
-            <li key={state}>
+          {[...countsOf(pool), ["failed", failedTests] as const].map(([state, count]) => (
+            <li key={state} class={state === "failed" ? "apart" : ""}>
               <a
                 class={`count-of ${count === 0 || state === "ready" ? "" : accountSigns[state].tone}`}
                 href={linkTo("accounts", undefined, { state })}

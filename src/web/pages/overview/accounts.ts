@@ -17,7 +17,10 @@ const pages = [1, 2, 3, 4] as const
 export const mostCells = pageSize * pages.length
 
 const pageAtoms = pages.map((page) =>
-  Admin.query("admin-accounts", "list", { query: { page, page_size: pageSize }, reactivityKeys: ["accounts"] })
+  Admin.query("admin-accounts", "list", {
+    query: { page, page_size: pageSize, sort: "state" },
+    reactivityKeys: ["accounts"]
+  })
 )
 
 interface Listed {
@@ -43,13 +46,22 @@ const listedAtom = Atom.make((get): ReadonlyArray<Listed> | undefined => {
 export interface Known {
   readonly items: ReadonlyArray<Received>
   readonly isAll: boolean
+  /** How many accounts failed their last test, whatever their state. */
+  readonly failedTests: number
 }
+
+/** What the first page counts. */
+const failedTestsAtom = Atom.make((get): number =>
+  Option.getOrUndefined(AsyncResult.value(get(pageAtoms[0]!)))?.counts?.failed ?? 0
+)
 
 export const knownAtom = Atom.make((get): Known => {
   const received = get(receivedAtom)
   const listed = get(listedAtom)
-  if (listed === undefined) return { items: [...received.values()], isAll: false }
+  const failedTests = get(failedTestsAtom)
+  if (listed === undefined) return { failedTests, items: [...received.values()], isAll: false }
   return {
+    failedTests,
     isAll: true,
     items: listed.map(({ at, item }) => {
       const newer = received.get(accountName(item))

@@ -4,7 +4,7 @@
  */
 import type { ComponentChildren } from "preact"
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks"
-import { countdown, dateTime, elapsed, number, zoneName } from "../../parts/format.ts"
+import { countdown, dateTime, duration, number, zoneName } from "../../parts/format.ts"
 import { Icon } from "../../parts/Icon.tsx"
 import { useTexts, zoneAtom } from "../../state/preferences.ts"
 import { registry } from "../../state/registry.ts"
@@ -161,7 +161,7 @@ const FacetChip = ({ busy, counts, filter, name, query }: {
       case "style":
         return t.styles(value)
       case "slow":
-        return t.slowerThan(Number(value) < 1000 ? elapsed(Number(value)) : countdown(Number(value) / 1000))
+        return t.slowerThan(Number(value) < 1000 ? duration(Number(value)) : countdown(Number(value) / 1000))
       case "key":
         return keyName ?? counts?.find((each) => each.value === value)?.name ?? t.keyNames(value)
       default:

@@ -3,8 +3,9 @@
  */
 import type { ComponentChildren } from "preact"
 import { CopyButton } from "../../parts/Copy.tsx"
-import { elapsed, exactTime, money, number } from "../../parts/format.ts"
+import { duration, exactTime, number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
+import { Money } from "../../parts/Values.tsx"
 import { record as objectOf } from "../../state/json.ts"
 import { useTexts } from "../../state/preferences.ts"
 import type { RequestRecord } from "../../state/requests.ts"
@@ -83,7 +84,7 @@ const useTokens = (record: RequestRecord): ReadonlyArray<Fact> => {
     ],
     ...rate === undefined ? [] : [[t.rate, t.perSecond(number(Math.round(rate * 10) / 10))] as const],
     ...typeof cost === "string"
-      ? [[t.cost, money(cost, typeof currency === "string" ? currency : undefined)] as const]
+      ? [[t.cost, <Money amount={cost} currency={typeof currency === "string" ? currency : undefined} />] as const]
       : []
   ]
 }
@@ -99,15 +100,15 @@ const useTimes = (record: RequestRecord): ReadonlyArray<Fact> => {
       ? [[t.queued, counted] as const]
       : queued_ms === null || (attempts === 0 && queued_ms < 1)
       ? []
-      : [[t.queued, elapsed(queued_ms)] as const],
+      : [[t.queued, duration(queued_ms)] as const],
     ...first_event_ms === null
       ? isOpen && state === "upstream" ? [[t.firstEvent, counted] as const] : []
-      : [[t.firstEvent, elapsed(first_event_ms)] as const],
+      : [[t.firstEvent, duration(first_event_ms)] as const],
     ...isOpen
       ? [[t.duration, counted] as const]
       : duration_ms === null
       ? []
-      : [[t.duration, elapsed(duration_ms)] as const]
+      : [[t.duration, duration(duration_ms)] as const]
   ]
 }
 

@@ -2,7 +2,7 @@
  * The course of a request as a waterfall: queue, tries, stream, and when frames came. Each part leads to the frames of its time.
  */
 import { useMemo, useRef, useState } from "preact/hooks"
-import { elapsed, number } from "../../parts/format.ts"
+import { duration, number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { useTexts } from "../../state/preferences.ts"
 import type { RequestRecord } from "../../state/requests.ts"
@@ -95,7 +95,7 @@ const Spans = ({ bins, lane, rates, record, ...leading }: Leading & {
       span.kind === "queue" ? "" : span.failed || span.kind !== "gateway" ? `${who}: ${outcome.text}` : "",
       moment(span.from),
       moment(span.to),
-      elapsed(span.to - span.from)
+      duration(span.to - span.from)
     )
   return (
     <div class="lane">
@@ -115,7 +115,7 @@ const Spans = ({ bins, lane, rates, record, ...leading }: Leading & {
         ))}
       </span>
       <span class="lane-end hint">
-        {elapsed((lane.spans.at(-1)?.to ?? 0) - (lane.spans[0]?.from ?? 0))}
+        {duration((lane.spans.at(-1)?.to ?? 0) - (lane.spans[0]?.from ?? 0))}
       </span>
     </div>
   )
@@ -233,7 +233,7 @@ export const TimeLine = ({ now, onTime, record, sides }: {
               <span key={at} class="tick" style={{ left: `${(at / end) * 100}%` }}>{tickText(at, step, end)}</span>
             ))}
           </span>
-          <span class="lane-end">{elapsed(end)}</span>
+          <span class="lane-end">{duration(end)}</span>
         </div>
       </div>
       {gaps.length > 0 && (
@@ -241,7 +241,7 @@ export const TimeLine = ({ now, onTime, record, sides }: {
           {gaps.map(({ from, kind, to }) => (
             <li key={`${kind} ${from}`}>
               <button type="button" class="quiet" onClick={() => onTime(from)}>
-                {t.gapIs(t.gapKinds[kind], elapsed(to - from), moment(from))}
+                {t.gapIs(t.gapKinds[kind], duration(to - from), moment(from))}
               </button>
             </li>
           ))}

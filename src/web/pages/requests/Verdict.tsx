@@ -2,7 +2,7 @@
  * What happened to a request: a sentence, whose fault it is, what was tried, and what to do.
  */
 import { Badge } from "../../parts/Badge.tsx"
-import { duration, elapsed } from "../../parts/format.ts"
+import { duration } from "../../parts/format.ts"
 import { clockAtom } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
@@ -15,12 +15,21 @@ export const Since = ({ at }: { readonly at: number }) => <>{duration(useAtom(cl
 
 const signs: Readonly<Record<Judgement["tone"], string>> = { "": "…", good: "✓", warn: "!", bad: "✕" }
 
+/** Errors that a setting or an entry of the configuration answers, with where it is changed. */
+const repairs: Readonly<Record<string, "models" | "routes" | "upstreams">> = {
+  embeddings_unavailable: "upstreams",
+  model_not_found: "routes",
+  model_not_priced: "models"
+}
+
 /** Where the one who has to act looks next. */
-const Next = ({ fault, record: { account, key, target } }: {
+const Next = ({ fault, record: { account, error, key, target } }: {
   readonly fault: Judgement["fault"]
   readonly record: RequestRecord
 }) => {
   const { common, inspector: t } = useTexts()
+  const repair = repairs[error ?? ""]
+  if (repair !== undefined) return <a href={linkTo(repair)}>{common.pages[repair]}</a>
   switch (fault) {
     case "account":
       return (
@@ -60,7 +69,7 @@ const Tried = ({ record: { outcome, tries } }: { readonly record: RequestRecord 
               : i === tries.length - 1 && outcome === "failed"
               ? <Badge sign="✕" tone="bad" text={t.failedLater} />
               : <Badge sign="✓" tone="good" text={t.answered} />}
-            {took_ms !== null && <span class="hint">{` ${elapsed(took_ms)}`}</span>}
+            {took_ms !== null && <span class="hint">{` ${duration(took_ms)}`}</span>}
           </li>
         ))}
       </ol>
@@ -79,7 +88,7 @@ const Sentence = ({ kind, record }: { readonly kind: Judgement["kind"]; readonly
       </>
     )
   }
-  return <>{t.happened[kind](elapsed(duration_ms ?? 0), account)}</>
+  return <>{t.happened[kind](duration(duration_ms ?? 0), account)}</>
 }
 
 export const Verdict = ({ record }: { readonly record: RequestRecord }) => {

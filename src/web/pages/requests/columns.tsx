@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact"
 import { RequestBadge } from "../../parts/Badge.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
-import { countdown, date, elapsed, number } from "../../parts/format.ts"
+import { countdown, date, duration, number } from "../../parts/format.ts"
 import { When } from "../../parts/Time.tsx"
 import type { RequestItem } from "../../state/client.ts"
 import { clockAtom } from "../../state/live.ts"
@@ -173,7 +173,7 @@ export const columnsOf = (
       name: t.first,
       number: true,
       width: "4.9rem",
-      cell: ({ first_event_ms }) => first_event_ms === null ? "–" : elapsed(first_event_ms)
+      cell: ({ first_event_ms }) => first_event_ms === null ? "–" : duration(first_event_ms)
     },
     {
       from: 0,
@@ -181,7 +181,7 @@ export const columnsOf = (
       number: true,
       width: "4.9rem",
       cell: ({ duration_ms, outcome, started_at }) =>
-        duration_ms !== null ? elapsed(duration_ms) : outcome === "open" ? <Running since={started_at} /> : "–"
+        duration_ms !== null ? duration(duration_ms) : outcome === "open" ? <Running since={started_at} /> : "–"
     },
     {
       from: 700,

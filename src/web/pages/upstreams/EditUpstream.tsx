@@ -11,7 +11,7 @@ import { EntryField, EntryFields, nameOf, otherPaths, useEntry, WithFields } fro
 import type { Entry, FormField } from "../../forms/fields.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Check, Failure, Field, Form, type ReadField, Select, TextField } from "../../parts/Form.tsx"
-import { elapsed } from "../../parts/format.ts"
+import { duration } from "../../parts/format.ts"
 import { call, reload, report } from "../../state/actions.ts"
 import { Admin, type AdminClient, type Reply } from "../../state/client.ts"
 import { causeText } from "../../state/failure.ts"
@@ -101,7 +101,7 @@ const Tested = ({ outcome }: { readonly outcome: Outcome | undefined }) => {
   const { message, response_time } = outcome.reply
   return outcome.result === "failed"
     ? <Failure text={t.failed(message)} />
-    : <p class="notice good" role="status">{t.passed(elapsed(response_time))}</p>
+    : <p class="notice good" role="status">{t.passed(duration(response_time))}</p>
 }
 
 /** What decides how the server is reached, besides its address. */

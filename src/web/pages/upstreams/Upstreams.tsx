@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { useFields } from "../../forms/Entry.tsx"
 import { Search, useWork } from "../../parts/Form.tsx"
-import { elapsed, number } from "../../parts/format.ts"
+import { duration, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
@@ -19,9 +19,10 @@ import { DurabilityNotice } from "../configuration.tsx"
 import { DeleteUpstream } from "./DeleteUpstream.tsx"
 import { changedBy, EditUpstream } from "./EditUpstream.tsx"
 
-const Accounts = ({ item: { accounts, name } }: { readonly item: UpstreamItem }) => {
+export const Accounts = ({ item: { accounts, name, needs_accounts } }: { readonly item: UpstreamItem }) => {
   const { states, upstreams: t } = useTexts()
   const others = (["cooling", "out", "disabled"] as const).filter((state) => accounts[state] > 0)
+  if (!needs_accounts) return <span class="hint">{t.needsNone}</span>
   return (
     <>
       <a href={linkTo("accounts", undefined, { upstream: name })} aria-label={t.accountsOf(name, accounts.ready)}>
@@ -59,7 +60,7 @@ const Row = ({ item, onDelete, onEdit }: {
     const reply = await act((client) => client["admin-upstreams"].testChanges({ params: { name }, payload: {} }), {})
     if (reply === undefined) return
     const { message, response_time, success } = reply
-    report(success ? t.testPassed(name, elapsed(response_time)) : t.testFailed(name, message), !success)
+    report(success ? t.testPassed(name, duration(response_time)) : t.testFailed(name, message), !success)
   })
   return (
     <tr>
@@ -96,8 +97,8 @@ const Row = ({ item, onDelete, onEdit }: {
         )}
       </td>
       <td class="number">
-        {last_5m.p50_ms === null ? "–" : elapsed(last_5m.p50_ms)}
-        {last_5m.p95_ms !== null && <p class="hint">{t.p95(elapsed(last_5m.p95_ms))}</p>}
+        {last_5m.p50_ms === null ? "–" : duration(last_5m.p50_ms)}
+        {last_5m.p95_ms !== null && <p class="hint">{t.p95(duration(last_5m.p95_ms))}</p>}
       </td>
       <td class="tools">
         <RowMenu

@@ -4,7 +4,19 @@
  */
 import { useEffect, useMemo, useRef } from "preact/hooks"
 import UPlot from "uplot"
-import { compact, dayOf, minuteOfDay, number, timeZone, when, zoneName } from "../../parts/format.ts"
+import {
+  compact,
+  dayIn,
+  dayOf,
+  dayStart,
+  minuteOfDay,
+  money,
+  number,
+  timeZone,
+  utcDay,
+  when,
+  zoneName
+} from "../../parts/format.ts"
 import { themeAtom, useTexts, zoneAtom } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { type MeasureName, type Part, type Stack, topsOf } from "./rows.ts"
@@ -21,13 +33,17 @@ const colourOf = (element: HTMLElement, name: string): string => {
 
 const height = 240
 
+/** The day at midnight, else the time. */
+const hourTick = (time: number): string => minuteOfDay(time) === "00:00" ? dayOf(time) : minuteOfDay(time)
+
 /** The number of colours of parts in the style sheet; the last one is for the rest. */
 const colours = 8
 
-export const Chart = ({ measure, nameOf, onRange, stack, unit }: {
+export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
   readonly stack: Stack
   readonly unit: "hour" | "day"
   readonly measure: MeasureName
+  readonly currency: string | null
   readonly nameOf: (part: Part) => string
   /** Called with the chosen range, in Unix milliseconds. */
   readonly onRange: (from: number, to: number) => void
@@ -44,9 +60,11 @@ export const Chart = ({ measure, nameOf, onRange, stack, unit }: {
   useEffect(() => {
     const element = place.current
     if (element === null) return
+    const valueText = (value: number): string => measure === "cost" ? money(String(value), currency) : number(value)
+    const tickText = (value: number): string => measure === "cost" ? money(String(value), currency) : compact(value)
     const { parts, times } = shown
     const length = unit === "hour" ? 3600 : 24 * 3600
-    const timeOf = (seconds: number) => unit === "hour" ? when(seconds * 1000) : dayOf(seconds * 1000)
+    const timeOf = (seconds: number) => unit === "hour" ? when(seconds * 1000) : utcDay(seconds * 1000)
     const draw = () => {
       const line = colourOf(element, "--line")
       const surface = colourOf(element, "--surface")
@@ -72,7 +90,7 @@ export const Chart = ({ measure, nameOf, onRange, stack, unit }: {
           tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), unit === "day" ? "UTC" : timeZone()),
           series: [
             {
-              label: unit === "hour" ? zoneName() : "UTC",
+              label: zoneName(),
               value: (_, seconds) => typeof seconds !== "number" ? "–" : timeOf(seconds)
             },
             ...topsOf(shown).map((_, drawn): UPlot.Series => {
@@ -86,11 +104,7 @@ export const Chart = ({ measure, nameOf, onRange, stack, unit }: {
                 ...bars === undefined ? {} : { paths: bars },
                 value: (__, ___, ____, at) => {
                   const value = typeof at !== "number" ? undefined : parts[index]!.values[at]
-                  return value === undefined
-                    ? "–"
-                    : measure === "cost"
-                    ? String(Number(value.toPrecision(6)))
-                    : number(value)
+                  return value === undefined ? "–" : valueText(value)
                 }
               }
             })
@@ -100,17 +114,16 @@ export const Chart = ({ measure, nameOf, onRange, stack, unit }: {
               ...axis,
               space: 70,
               values: (_, splits) =>
-                splits.map((seconds) =>
-                  unit === "hour" && seconds % (24 * 3600) !== 0 ? minuteOfDay(seconds * 1000) : dayOf(seconds * 1000)
-                )
+                splits.map((seconds) => unit === "day" ? utcDay(seconds * 1000) : hourTick(seconds * 1000))
             },
-            { ...axis, size: 56, values: (_, splits) => splits.map(compact) }
+            { ...axis, size: 64, values: (_, splits) => splits.map(tickText) }
           ],
           hooks: {
             // The running hour or day is not over: its bar is pale.
             draw: [(chart) => {
               const last = times.at(-1)
-              if (last === undefined || (last + length) * 1000 <= Date.now()) return
+              const now = unit === "day" ? dayIn(Date.now()) / 1000 : Date.now() / 1000 - length
+              if (last === undefined || last < now) return
               const left = chart.valToPos(last - length / 2, "x", true)
               const { ctx } = chart
               ctx.save()
@@ -125,7 +138,9 @@ export const Chart = ({ measure, nameOf, onRange, stack, unit }: {
               const at = (x: number) => Math.round((chart.posToVal(x, "x") + length / 2) / length) * length * 1000
               chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
               const [from, to] = [at(left), at(left + width)]
-              chosen.current(from, Math.max(to, from + length * 1000))
+              const last = Math.max(to, from + length * 1000)
+              if (unit === "day") chosen.current(dayStart(from), dayStart(last))
+              else chosen.current(from, last)
             }]
           }
         },
@@ -147,7 +162,7 @@ export const Chart = ({ measure, nameOf, onRange, stack, unit }: {
       sizes.disconnect()
       chart.destroy()
     }
-  }, [shown, unit, measure, theme, zone, t])
+  }, [shown, unit, measure, currency, theme, zone, t])
   return (
     <div class="card chart" aria-hidden="true">
       <div ref={place} />

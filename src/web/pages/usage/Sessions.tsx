@@ -3,10 +3,11 @@
  */
 import { useMemo } from "preact/hooks"
 import { Select } from "../../parts/Form.tsx"
-import { money, number } from "../../parts/format.ts"
+import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
+import { Money } from "../../parts/Values.tsx"
 import { Admin } from "../../state/client.ts"
 import { isMissing } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
@@ -40,7 +41,11 @@ const Rows = ({ agents, currency, rows }: {
     <>
       <td class="number">{number(row.requests)}</td>
       <td class="number">{number(row.total_tokens)}</td>
-      {currency !== null && <td class="number">{money(row.cost, currency)}</td>}
+      {currency !== null && (
+        <td class="number">
+          <Money amount={row.cost} currency={currency} inTable />
+        </td>
+      )}
     </>
   )
   return (

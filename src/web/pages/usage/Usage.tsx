@@ -6,23 +6,27 @@ import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useEffect, useMemo } from "preact/hooks"
 import { Select } from "../../parts/Form.tsx"
 import {
-  compact,
   date,
   dateTime,
-  elapsed,
+  dayIn,
+  dayStart,
+  duration,
   minuteOfDay,
-  money,
   number,
   percent,
+  sentence,
   timeOfDay,
+  timeZone,
+  utcDate,
   zoneName
 } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { numbers, RowButton, Table } from "../../parts/Table.tsx"
+import { Count, Money } from "../../parts/Values.tsx"
 import { Admin, at } from "../../state/client.ts"
 import { isMissing } from "../../state/failure.ts"
-import { useTexts } from "../../state/preferences.ts"
+import { useTexts, zoneAtom } from "../../state/preferences.ts"
 import { registry, useAtom } from "../../state/registry.ts"
 import { choose, linkTo, type Query, useQuery } from "../../state/route.ts"
 import { sessionAtom } from "../../state/session.ts"
@@ -65,6 +69,7 @@ const useChoice = () => {
   const shownDimensions = several ? dimensions : dimensions.filter((name) => name !== "upstream" && name !== "target")
   // The API counts in hours: the same hour gives the same query.
   const end = Math.ceil(Date.now() / hour) * hour
+  const zone = (useAtom(zoneAtom), timeZone())
   return useMemo(() => {
     const range = oneOf(Object.keys(ranges) as ReadonlyArray<Range>, query["range"]) ?? "day"
     const [from, to] = [Date.parse(query["from"] ?? ""), Date.parse(query["to"] ?? "")]
@@ -76,6 +81,7 @@ const useChoice = () => {
       ...times,
       isCustom,
       range,
+      zone,
       unit: times.to - times.from <= longestByHours ? "hour" as const : "day" as const,
       by,
       second: second === by ? undefined : second,
@@ -84,7 +90,7 @@ const useChoice = () => {
       only: Object.fromEntries(dimensions.flatMap((name) => query[name] ? [[name, query[name]]] : [])) as Query,
       shownDimensions
     }
-  }, [query, end, several])
+  }, [query, end, several, zone])
 }
 
 type Choice = ReturnType<typeof useChoice>
@@ -92,8 +98,9 @@ type Choice = ReturnType<typeof useChoice>
 const isoHour = (time: number): string => new Date(time).toISOString().replace(".000", "")
 
 /** The query of a choice, with its groups. */
-const queryOf = ({ from, only, to }: Choice, by: ReadonlyArray<Grouping | undefined>, limit: number) => ({
+const queryOf = ({ from, only, to, zone }: Choice, by: ReadonlyArray<Grouping | undefined>, limit: number) => ({
   ...only,
+  zone,
   from: isoHour(from),
   to: isoHour(to),
   by: by.filter((name) => name !== undefined).join(","),
@@ -105,7 +112,7 @@ const useNames = () => {
   const t = useTexts()
   return (row: UsageRow, by: Grouping): string => {
     if (by === "hour") return row.hour === undefined ? "" : dateTime(Date.parse(row.hour)).replace(/:00(?=$| )/, "")
-    if (by === "day") return row.day === undefined ? "" : date(Date.parse(row.day))
+    if (by === "day") return row.day === undefined ? "" : utcDate(Date.parse(row.day))
     if (by === "key") return row.key_name ?? t.usage.specialKeys(row.key ?? "") ?? row.key ?? ""
     if (by === "style") return row.style === undefined ? "" : t.requests.styles(row.style)
     if (by === "app") return row.app === "none" ? "–" : row.app ?? ""
@@ -117,9 +124,11 @@ const useNames = () => {
 /** The requests of a row: what the records are filtered by. */
 const requestsOf = (row: UsageRow, groups: ReadonlyArray<Grouping>, { from, only, to }: Choice): string => {
   const quoted = (text: string | null | undefined) => text === undefined || text === null ? "" : `"${text}"`
-  const start = Date.parse(row.hour ?? row.day ?? "")
-  const length = row.hour === undefined ? 24 * hour : hour
-  const times = Number.isNaN(start) ? { from, to } : { from: start, to: start + length }
+  const times = row.hour !== undefined
+    ? { from: Date.parse(row.hour), to: Date.parse(row.hour) + hour }
+    : row.day !== undefined
+    ? { from: dayStart(Date.parse(row.day)), to: dayStart(Date.parse(row.day) + 24 * hour) }
+    : { from, to }
   const filters: Record<string, string> = {}
   for (const name of groups) {
     if (name === "key") filters["key"] = quoted(row.key)
@@ -171,16 +180,20 @@ const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonly reply
           : <span class={row.failed * 20 >= row.requests ? "bad" : ""}>{percent(row.failed, row.requests)}</span>}
       </td>
       <td class="number">{percent(row.left, row.requests)}</td>
-      <td class="number" title={t.cachedOf(number(row.cached_tokens))}>{compact(row.prompt_tokens)}</td>
-      <td class="number" title={t.reasoningOf(number(row.reasoning_tokens))}>{compact(row.completion_tokens)}</td>
+      <td class="number" title={t.cachedOf(number(row.cached_tokens))}>
+        <Count value={row.prompt_tokens} />
+      </td>
+      <td class="number" title={t.reasoningOf(number(row.reasoning_tokens))}>
+        <Count value={row.completion_tokens} />
+      </td>
       {hasCost && (
         <td class="number" title={row.unpriced_requests === 0 ? "" : t.unpriced(row.unpriced_requests)}>
-          {money(row.cost, currency)}
+          <Money amount={row.cost} currency={currency} inTable />
           {row.unpriced_requests > 0 && " *"}
         </td>
       )}
-      <td class="number" title={t.queuedOf(row.requests === 0 ? "–" : elapsed(row.queue_ms / row.requests))}>
-        {row.requests === 0 ? "–" : elapsed(row.duration_ms / row.requests)}
+      <td class="number" title={t.queuedOf(row.requests === 0 ? "–" : duration(row.queue_ms / row.requests))}>
+        {row.requests === 0 ? "–" : duration(row.duration_ms / row.requests)}
       </td>
       <td class="number">{row.requests === 0 ? "–" : (row.attempts / row.requests).toFixed(2)}</td>
     </>
@@ -197,7 +210,7 @@ const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonly reply
             t.left,
             t.prompt,
             t.completion,
-            ...hasCost ? [t.cost] : [],
+            ...hasCost ? [currency === null ? t.cost : t.costIn(currency)] : [],
             t.mean,
             t.attempts
           ),
@@ -271,12 +284,13 @@ const UsageChart = ({ choice, reply }: { readonly choice: Choice; readonly reply
   const nameOf = useNames()
   // Of the reply, which may still be one of an earlier choice.
   const [time, split] = reply.by as readonly ["hour" | "day", Dimension | undefined]
-  const stack = useMemo(() => stackOf(reply, time, split, choice.measure), [reply, time, split, choice.measure])
+  const stack = useMemo(() => stackOf(reply, time, split, choice.measure, dayIn), [reply, time, split, choice.measure])
   return (
     <Chart
       stack={stack}
       unit={time}
       measure={choice.measure}
+      currency={reply.currency}
       nameOf={({ row }) =>
         row === undefined ? t.others : split === undefined ? t.measures[choice.measure] : nameOf(row, split)}
       onRange={(from, to) => choose({ from: isoHour(from), to: isoHour(to) })}
@@ -332,7 +346,7 @@ const AllUsage = () => {
     }, rereadAfter(to - from))
     return () => clearInterval(timer)
   }, [usage, series, isLive])
-  const currency = Option.getOrUndefined(AsyncResult.value(result))?.currency ?? null
+  const { currency = null, utc_days_before: utcBefore = null } = Option.getOrUndefined(AsyncResult.value(result)) ?? {}
   const names = (all: ReadonlyArray<Grouping>) => all.map((each) => [each, t.groups[each]] as const)
   return (
     <>
@@ -378,7 +392,7 @@ const AllUsage = () => {
         <Select
           label={t.bars}
           value={measure}
-          options={measureNames.filter((name) => name !== "cost" || currency !== null).map((
+          options={measureNames.filter((name) => name !== "cost" || name === measure || currency !== null).map((
             each
           ): readonly [MeasureName, string] => [
             each,
@@ -397,7 +411,8 @@ const AllUsage = () => {
         <Chips only={only} />
         <span class="hint">
           {t.zone(zoneName())}
-          {unit === "day" || by === "day" ? ` ${t.utcDays}` : ""} {t.drag}
+          {utcBefore === null || Date.parse(utcBefore) <= from ? "" : ` ${t.utcDays(date(Date.parse(utcBefore)))}`}{" "}
+          {t.drag}
         </span>
       </div>
       <Loaded atom={series} failed={() => <span />}>
@@ -410,7 +425,7 @@ const AllUsage = () => {
         {(reply) => (
           <>
             {!reply.store.persistent && (
-              <p class="notice warn">{t.notKept}{reply.store.detail ? ` ${reply.store.detail}` : ""}</p>
+              <p class="notice warn">{t.notKept}{reply.store.detail ? ` ${sentence(reply.store.detail)}` : ""}</p>
             )}
             <UsageTable choice={choice} reply={reply} />
             <Errors choice={choice} reply={reply} />

@@ -64,14 +64,20 @@ export const stackOf = (
   { from, rows, to, truncated }: Pick<Usage, "from" | "to" | "rows" | "truncated">,
   unit: "hour" | "day",
   split: Dimension | undefined,
-  measure: MeasureName
+  measure: MeasureName,
+  /** The day of a time, as its first millisecond in UTC. */
+  dayOf: (time: number) => number = (time) => time
 ): Stack => {
   const length = lengths[unit]
-  const startOf = (time: string) => Math.floor(Date.parse(time) / 1000 / length) * length
+  const floor = (time: number) => Math.floor(time / 1000 / length) * length
+  const startOf = (time: string) => floor(Date.parse(time))
+  const bounds = unit === "day"
+    ? [floor(dayOf(Date.parse(from))), floor(dayOf(Date.parse(to) - 1)) + length]
+    : [startOf(from), Date.parse(to) / 1000]
   const timeOf = (row: UsageRow) => startOf((unit === "hour" ? row.hour : row.day) ?? "")
-  const end = truncated ? Math.max(0, ...rows.map(timeOf)) + length : Date.parse(to) / 1000
+  const end = truncated ? Math.max(0, ...rows.map(timeOf)) + length : bounds[1]!
   const times: Array<number> = []
-  for (let time = startOf(from); time < end; time += length) times.push(time)
+  for (let time = bounds[0]!; time < end; time += length) times.push(time)
   const places = new Map(times.map((time, place) => [time, place]))
 
   const sums = new Map<string, { readonly row: UsageRow; sum: number }>()

@@ -1,7 +1,9 @@
 /**
  * How much of its limits a key has used.
  */
-import type { KeyItem } from "./keys.ts"
+import type { Reply } from "./client.ts"
+
+type KeyItem = Reply<"admin-keys", "list">["items"][number]
 
 const kinds = ["requests", "tokens", "cost"] as const
 
