@@ -10,20 +10,23 @@ import { callers, cpuSeconds, effort, endProcess, type Target, type Targets, tre
 export const warmUp = 20 * effort
 
 /** Seconds of load of each column: the first ones of a process, the others of the warm-up, and the steady state. */
-const spans = [warmUp / 4, warmUp * 3 / 4, 10 * effort] as const
+export const spans = [warmUp / 4, warmUp * 3 / 4, 10 * effort] as const
 
-/** Lets callers ask a target for some seconds, span after span. Returns the CPU time of a reply in each span, in µs. */
+/** Lets callers ask a target for some seconds, span after span. Returns the CPU time of a reply in each span, in µs, and replies a second. */
 export const load = async (
   target: Target,
   { concurrency, what }: Pick<Scenario, "concurrency" | "what">,
   ...spans: ReadonlyArray<number>
-): Promise<{ readonly costs: ReadonlyArray<number>; readonly replies: number }> => {
+): Promise<
+  { readonly costs: ReadonlyArray<number>; readonly rates: ReadonlyArray<number>; readonly replies: number }
+> => {
   let replies = 0
   let isOver = false
   const costs: Array<number> = []
+  const rates: Array<number> = []
   const look = async () => {
     const pids = await treeOf(target.pid)
-    return { cpu: cpuSeconds(pids), replies }
+    return { at: performance.now(), cpu: cpuSeconds(pids), replies }
   }
   const watch = async () => {
     let last = await look()
@@ -31,12 +34,13 @@ export const load = async (
       await pause(seconds * 1000)
       const now = await look()
       costs.push((now.cpu - last.cpu) / (now.replies - last.replies) * 1e6)
+      rates.push((now.replies - last.replies) / (now.at - last.at) * 1e3)
       last = now
     }
     isOver = true
   }
   await Promise.all([watch(), callers(target, what, concurrency, () => !isOver, () => replies++)])
-  return { costs, replies }
+  return { costs, rates, replies }
 }
 
 /** A target and how to start it for a row. */

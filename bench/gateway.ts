@@ -103,7 +103,7 @@ const openStreams = async (target: Target, count: number, pace: number, seconds:
 }
 
 /** Milliseconds to first byte at a steady request rate. */
-const steadily = async (target: Target, what: Ask, rate: number, seconds: number) => {
+export const steadily = async (target: Target, what: Ask, rate: number, seconds: number) => {
   const asked: Array<Promise<number>> = []
   const began = performance.now()
   for (let i = 0; i < rate * seconds; i++) {

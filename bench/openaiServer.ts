@@ -86,7 +86,8 @@ const respond = ({ input, stream }: AskedResponse, response: ServerResponse): vo
   const item = name === undefined
     ? messageItem(words.join(""), { id: `msg_${id}` })
     : callItem(name, args, { id: `fc_${id}`, call_id: `call_${id}` })
-  const made = responseOf([item], { id: `resp_${id}` })
+  const usage = { input_tokens: 10, output_tokens: words.length, total_tokens: 10 + words.length }
+  const made = responseOf([item], { id: `resp_${id}`, usage })
   if (stream === true) {
     response.writeHead(200, { "content-type": "text/event-stream" })
     for (const event of eventsOf(made, () => words)) response.write(events(event))

@@ -11,6 +11,8 @@ export interface Scenario {
   readonly what: Ask
   /** The goal for the steady state of a gateway as shipped. */
   readonly goal: string
+  /** The tokens of its reply, as the upstream counts them; `undefined` where it counts none. */
+  readonly output?: number
 }
 
 const tools = {
@@ -28,13 +30,11 @@ const markdown = `!say ${
 }`
 const call = `!call lookup ${JSON.stringify({ word: "long ".repeat(20_000) })}`
 
-const row = (name: string, kind: Kind, what: Ask, goal = "", concurrency = 50): Scenario => ({
-  name: `${name}, ${kind}`,
-  kind,
-  concurrency,
-  what,
-  goal
-})
+const row = (name: string, kind: Kind, what: Ask, goal = "", concurrency = 50): Scenario => {
+  const [, command, count] = /!(count|say) (\d*)/.exec(what.body) ?? []
+  const output = command === undefined ? {} : { output: command === "say" ? 1 : Number(count) }
+  return { name: `${name}, ${kind}`, kind, concurrency, what, goal, ...output }
+}
 
 /** No name contains another one, so that each row can be chosen by its name. */
 export const rows: ReadonlyArray<Scenario> = [

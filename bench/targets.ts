@@ -49,9 +49,11 @@ const moveTo = (some: ReadonlyArray<number>): void => {
   execFileSync("taskset", ["-acp", some.join(","), String(process.pid)], { stdio: "ignore" })
 }
 
-/** How to start a process. Its output goes to the file `log`; without one, `heard` receives every line. */
+/** How to start a process, of Node without a `command`. Its output goes to the file `log`; without one, `heard` receives every line. */
 export interface Start {
+  readonly command?: string
   readonly args: ReadonlyArray<string>
+  readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   /** Matches the output line that announces readiness and port; or the port on which it listens once it is ready, with a log. */
   readonly ready: RegExp | number
@@ -91,10 +93,11 @@ const launch = async (child: ChildProcess, { args, heard, log, ready }: Start) =
   })
 }
 
-/** Starts Node on the target's core, and waits until it is ready. */
+/** Starts a process on the target's core, and waits until it is ready. */
 export const startProcess = (how: Start): Promise<{ readonly pid: number; readonly port: string }> => {
   const out = how.log === undefined ? "pipe" : openSync(how.log, "w")
-  const child = spawn("taskset", ["-c", String(cores[0]), process.execPath, ...how.args], {
+  const child = spawn("taskset", ["-c", String(cores[0]), how.command ?? process.execPath, ...how.args], {
+    ...(how.cwd === undefined ? {} : { cwd: how.cwd }),
     env: { ...process.env, ...how.env },
     stdio: ["ignore", out, out]
   })
@@ -199,8 +202,27 @@ const textOf = (reply: string): string => {
   return JSON.parse(`"${values.join("")}"`) as string
 }
 
+/** A reply with the status 200. */
+interface Replied {
+  /** Milliseconds to the first byte of the body. */
+  readonly firstByte: number
+  readonly text: {
+    /** What the fields with text or arguments say. */
+    readonly of: string
+    /** The body. */
+    readonly whole: string
+  }
+}
+
 /** Sends a request and checks the reply. Returns the milliseconds to the first byte of the response body. */
-export const ask = (target: Target, { body, isReply, path }: Ask): Promise<number> =>
+export const ask = async (target: Target, what: Ask): Promise<number> => {
+  const { firstByte, text } = await reply(target, what)
+  if (!what.isReply(text.of)) throw new Error(`${target.name} answers 200, ${text.whole.slice(0, 300)}`)
+  return firstByte
+}
+
+/** Sends a request. */
+export const reply = (target: Target, { body, path }: Pick<Ask, "body" | "path">): Promise<Replied> =>
   new Promise((resolve, reject) => {
     const began = performance.now()
     const outgoing = request(`${target.url}${path}`, {
@@ -220,9 +242,9 @@ export const ask = (target: Target, { body, isReply, path }: Ask): Promise<numbe
         chunks.push(chunk)
       })
       response.on("end", () => {
-        const reply = Buffer.concat(chunks).toString()
-        if (response.statusCode === 200 && isReply(textOf(reply))) resolve(firstByte)
-        else reject(new Error(`${target.name} answers ${response.statusCode}, ${reply.slice(0, 300)}`))
+        const whole = Buffer.concat(chunks).toString()
+        if (response.statusCode === 200) resolve({ firstByte, text: { of: textOf(whole), whole } })
+        else reject(new Error(`${target.name} answers ${response.statusCode}, ${whole.slice(0, 300)}`))
       })
       response.on("error", reject)
     })

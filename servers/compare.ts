@@ -4,10 +4,8 @@
  *
  * Each gateway runs as its own documents say, with one OpenAI-compatible server and no options besides its address.
  */
-import { execFile } from "node:child_process"
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
-import { promisify } from "node:util"
 import { peers } from "../bench/peers.ts"
 import { table } from "../scripts/docs/table.ts"
 import { businessKey, startGateway } from "../test/support/gateway.ts"
@@ -15,7 +13,7 @@ import { type Answer, chunk, frames, json, type OpenAiServer, startOpenAiServer 
 import { type Api, ask, type Reply, type Sending } from "./apis.ts"
 import { cache, install } from "./install.ts"
 import { freePort, sleep, start, until } from "./processes.ts"
-import { versionOf } from "./versions.ts"
+import { programs, versionOf } from "./versions.ts"
 
 /** A gateway that runs in front of the server. */
 interface Gateway {
@@ -81,26 +79,21 @@ const litellm: Candidate = {
 }
 
 /** The packages of npm that `npm run bench -- peers` measures. */
-const packages = peers.map((peer): Candidate => {
-  const [name = "", version = ""] = peer.packages[0].split(/(?!^)@/)
+const packages = peers.filter(({ name }) => "npm" in programs[name]).map((peer): Candidate => {
+  const name = peer.package
   return {
     name,
-    version,
+    version: versionOf(peer.name),
     apis: [name.endsWith("claude-code-router") ? "messages" : "chat"],
     start: async (server) => {
-      const folder = path.join(cache, `${name.replaceAll(/\W+/g, "-")}-${version}`)
-      if (!existsSync(path.join(folder, "node_modules"))) {
-        mkdirSync(folder, { recursive: true })
-        const options = ["--prefix", folder, "--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund"]
-        await promisify(execFile)("npm", ["install", ...options, ...peer.packages])
-      }
+      const folder = await install(peer.name)
       const port = await freePort()
       const place = { folder, port, base: server.baseUrl, chat: `${server.baseUrl}/chat/completions` }
       const url = `http://127.0.0.1:${port}`
       const target = peer.target?.(place)
       const { kill } = await start({
         command: process.execPath,
-        args: peer.prepare(place),
+        args: peer.prepare(place).args,
         env: { HOME: folder },
         log: path.join(folder, "log"),
         ready: url

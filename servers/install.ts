@@ -85,15 +85,23 @@ const installGo = async (
 
 /** The folder of a program. Installs it if it is not there. Rejects with the installer's last words. */
 export const install = async (name: ProgramName): Promise<string> => {
-  const program: PythonProgram | { readonly go: string } = programs[name]
-  const words = "go" in program ? program.go : program.last?.python ?? program.python[0]!
+  const program: PythonProgram | { readonly go: string } | { readonly npm: ReadonlyArray<string> } = programs[name]
+  const words = "npm" in program
+    ? program.npm[0]!
+    : "go" in program
+    ? program.go
+    : program.last?.python ?? program.python[0]!
   const folder = path.join(cache, words.replaceAll(/[^\w.=@-]+/g, "-"))
   const done = path.join(folder, "installed")
   if (existsSync(done)) return folder
   rmSync(folder, { recursive: true, force: true })
   process.stdout.write(`installing ${words}\n`)
   mkdirSync(cache, { recursive: true })
-  if ("go" in program) await installGo(folder, programs[name] as never)
+  if ("npm" in program) {
+    const options = ["--prefix", folder, "--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund"]
+    mkdirSync(folder)
+    await quietly("npm", ["install", ...options, ...program.npm])
+  } else if ("go" in program) await installGo(folder, programs[name] as never)
   else await installPython(folder, program)
   mkdirSync(`${done}-`)
   renameSync(`${done}-`, done)

@@ -1,6 +1,8 @@
 /**
- * The programs in front of which the gateway is tested, with the versions that are installed. All come from PyPI, the Go module proxy and
- * Debian's packages, by the clients of the machine.
+ * The programs in front of which the gateway is tested and beside which it is measured, with the versions that are installed. All come from
+ * PyPI, npm, the Go module proxy and Debian's packages, by the clients of the machine.
+ *
+ * The Go module proxy refuses two gateways that are peers too, Bifrost and CLIProxyAPI.
  */
 
 /** A package of PyPI with its version and its extras. */
@@ -18,6 +20,11 @@ interface GoProgram {
     readonly debian: ReadonlyArray<string>
     readonly python: ReadonlyArray<readonly [source: string, folder: string]>
   }
+}
+
+/** A package of npm with its version, and with those of what it depends on that its own ranges leave open. */
+interface NpmProgram {
+  readonly npm: readonly [string, ...ReadonlyArray<string>]
 }
 
 export const programs = {
@@ -39,13 +46,19 @@ export const programs = {
       alias: "vllm"
     }
   },
-  schemathesis: { python: ["schemathesis==4.32.5"] }
-} as const satisfies Readonly<Record<string, PythonProgram | GoProgram>>
+  schemathesis: { python: ["schemathesis==4.32.5"] },
+  llms: { npm: ["@musistudio/llms@1.0.53"] },
+  // With later versions of its HTTP server, which its range allows, its streams fail.
+  Portkey: { npm: ["@portkey-ai/gateway@1.15.2", "@hono/node-server@1.13.5"] },
+  // Version 3 depends on a package that the registry does not have.
+  "claude-code-router": { npm: ["@musistudio/claude-code-router@2.0.0"] }
+} as const satisfies Readonly<Record<string, PythonProgram | GoProgram | NpmProgram>>
 
 export type ProgramName = keyof typeof programs
 
 /** The version of a program that is installed, for readers. */
 export const versionOf = (name: ProgramName): string => {
-  const program: PythonProgram | GoProgram = programs[name]
+  const program: PythonProgram | GoProgram | NpmProgram = programs[name]
+  if ("npm" in program) return program.npm[0].split(/(?!^)@/)[1]!
   return "go" in program ? program.go.split("@v")[1]! : (program.last?.python ?? program.python[0]!).split("==")[1]!
 }
