@@ -1,9 +1,11 @@
 /**
  * `npm run test:servers [-- SERVER …] [--check NAME …] [--driver NAME …]`: checks the gateway in front of real servers, which it installs into a
- * cache outside of the repository. It writes the rows of those in `docs/servers/tested.md` whose checks all ran.
+ * cache outside of the repository. It writes the rows of those in `docs/servers/tested.md` whose checks all ran. `--record`, before the names of
+ * servers, writes the lists of models that they have in place of that.
  */
 import { type CheckName, checkNames, checkServer, type Result } from "./checks.ts"
 import { prepareModels, realServers } from "./realServers.ts"
+import { recordLists } from "./record.ts"
 import { rowOf, writeRows } from "./report.ts"
 import { versionOf } from "./versions.ts"
 
@@ -20,7 +22,13 @@ const parse = (words: ReadonlyArray<string>) => {
 
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
-const { checks, drivers, servers } = parse(process.argv.slice(2))
+const words = process.argv.slice(2)
+if (words[0] === "--record") {
+  prepareModels()
+  await recordLists(words.slice(1))
+  process.exit()
+}
+const { checks, drivers, servers } = parse(words)
 const wanted = new Set<CheckName>(checks.length === 0 ? checkNames : checkNames.filter((name) => checks.includes(name)))
 prepareModels()
 let faults = 0

@@ -199,6 +199,10 @@ const ollama = async (): Promise<RealServer> => {
   const launch = () =>
     start({ command, args: ["serve"], env, log: path.join(cache, "logs/ollama.log"), ready: `${url}/api/version` })
   let running: Running | undefined = await launch()
+  // A model whose file asks for a window of its own.
+  const wide = path.join(own, "wide.modelfile")
+  writeFileSync(wide, `FROM ${ggufOf(modelsFolder, "writer")}\nPARAMETER num_ctx 2048`)
+  await run(command, ["create", "wide", "-f", wide], { env: { ...process.env, ...env } })
   for (const model of Object.keys(models) as Array<ModelName>) {
     const file = path.join(own, `${model}.modelfile`)
     const ends = models[model].format === "llama"
