@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { cache } from "./install.ts"
-import type { ModelName } from "./models.ts"
+import { type ModelName, models } from "./models.ts"
 import { type RealServer, realServers } from "./realServers.ts"
 import { versionOf } from "./versions.ts"
 
@@ -23,7 +23,7 @@ const questions: Readonly<Record<string, readonly [loaded: ModelName, ...asked: 
     "thinker",
     list,
     ["GET", "/api/ps"],
-    ...["thinker:latest", "wide:latest", "embedder:latest"].map((model) => ["POST", "/api/show", model] as const)
+    ...[...Object.keys(models), "wide"].map((model) => ["POST", "/api/show", `${model}:latest`] as const)
   ],
   LiteLLM: ["thinker", list],
   vLLM: ["thinker", list],

@@ -1,4 +1,4 @@
-/** What LM Studio, llama.cpp and Ollama say beside their lists, over sockets, by bodies as they send them. */
+/** What LM Studio, llama.cpp and Ollama say beside their lists, over sockets: by bodies of real servers, and of LM Studio by its documents. */
 import { assert, describe } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { readFileSync } from "node:fs"
@@ -12,9 +12,28 @@ import { itOnClient, timeLimits } from "../session/support.ts"
 
 type Answers = { readonly [request: string]: unknown }
 
-const bodies = JSON.parse(
-  readFileSync(path.join(import.meta.dirname, "../../fixtures/modelLists/further.json"), "utf8")
-) as { readonly [server: string]: Answers }
+const fixture = (name: string): unknown =>
+  JSON.parse(readFileSync(path.join(import.meta.dirname, "../../fixtures/modelLists", name), "utf8"))
+
+/** Written by `npm run test:servers -- --record`. */
+const recorded = fixture("recorded.json") as { readonly [server: string]: { readonly answers: Answers } }
+
+const props = recorded["llama.cpp"]!.answers["GET /props"] as object
+
+const bodies: { readonly [server: string]: Answers } = {
+  ...fixture("further.json") as object,
+  "llama.cpp": recorded["llama.cpp"]!.answers,
+  "llama.cpp with a model that sees": {
+    ...recorded["llama.cpp"]!.answers,
+    "GET /props": { ...props, modalities: { vision: true, audio: false } }
+  },
+  Ollama: recorded["Ollama"]!.answers,
+  "Ollama with models that see": {
+    ...recorded["Ollama"]!.answers,
+    "POST /api/show wide:latest": { parameters: "num_ctx  32768", capabilities: ["completion", "vision"] },
+    "POST /api/show writer:latest": {}
+  }
+}
 
 /** A server that answers with these bodies, and 404 for others. */
 const serverOf = (answers: Answers) =>
@@ -50,6 +69,24 @@ const driverOf = (baseUrl: string) =>
     (exchanges) => makeOpenAiDriver(exchanges, { baseUrl, models: [], furtherModels: [], limits: timeLimits })
   )
 
+const plain = { input: ["text"], efforts: [], tools: true }
+
+/** The recorded models of Ollama, in the order of its list; one of them is loaded. */
+const ollamaModels = (wide: object, writer: object | undefined): ReadonlyArray<unknown> => {
+  const facts: { readonly [name: string]: object | undefined } = {
+    thinker: { context_window: 1024, input: ["text"], tools: true },
+    reasoner: { input: ["text"], tools: true },
+    wide,
+    writer
+  }
+  const { data } = recorded["Ollama"]!.answers["GET /v1/models"] as { data: ReadonlyArray<{ id: string }> }
+  return data.map(({ id }) => {
+    const [name = ""] = id.split(":")
+    const own = name in facts ? facts[name] : plain
+    return { id, setsWindow: true, ...(own === undefined ? {} : { facts: own }) }
+  })
+}
+
 const expected: { readonly [server: string]: ReadonlyArray<unknown> } = {
   "LM Studio": [
     {
@@ -64,16 +101,15 @@ const expected: { readonly [server: string]: ReadonlyArray<unknown> } = {
     },
     { id: "unknown-there", setsWindow: true }
   ],
-  "llama.cpp": [{ id: "qwen3.gguf", setsWindow: true, facts: { context_window: 8192, input: ["text", "image"] } }],
-  Ollama: [
-    { id: "qwen3:8b", setsWindow: true, facts: { context_window: 4096, input: ["text"], tools: true } },
-    {
-      id: "gemma3:4b",
-      setsWindow: true,
-      facts: { context_window: 32_768, input: ["text", "image"], efforts: [], tools: false }
-    },
-    { id: "plain:1b", setsWindow: true }
-  ]
+  "llama.cpp": [{ id: "thinker", setsWindow: true, facts: { context_window: 8192, input: ["text"] } }],
+  "llama.cpp with a model that sees": [
+    { id: "thinker", setsWindow: true, facts: { context_window: 8192, input: ["text", "image"] } }
+  ],
+  Ollama: ollamaModels({ context_window: 2048, input: ["text"], efforts: [], tools: false }, plain),
+  "Ollama with models that see": ollamaModels(
+    { context_window: 32_768, input: ["text", "image"], efforts: [], tools: false },
+    undefined
+  )
 }
 
 describe("what a server says beside its list", () => {

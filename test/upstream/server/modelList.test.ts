@@ -9,8 +9,12 @@ const bodies = JSON.parse(
   readFileSync(path.join(import.meta.dirname, "../../fixtures/modelLists/lists.json"), "utf8")
 ) as { readonly [server: string]: unknown }
 
+/** Written by `npm run test:servers -- --record`. */
+const recorded = JSON.parse(
+  readFileSync(path.join(import.meta.dirname, "../../fixtures/modelLists/recorded.json"), "utf8")
+) as { readonly [server: string]: { readonly answers: { readonly [asked: string]: unknown } } }
+
 const expected: { readonly [server: string]: ReadonlyArray<unknown> } = {
-  vLLM: [{ id: "Qwen/Qwen3-8B", facts: { context_window: 40_960 }, setsWindow: true }],
   SGLang: [{ id: "llama-3.3-70b", facts: { context_window: 131_072 }, setsWindow: true }],
   OpenRouter: [
     {
@@ -67,6 +71,15 @@ const expected: { readonly [server: string]: ReadonlyArray<unknown> } = {
 describe("a list of models", () => {
   it.each(Object.entries(expected))("has the facts that %s says", (server, models) => {
     assert.deepStrictEqual(listedModels(bodies[server]), models)
+  })
+
+  it.each([
+    ["llama.cpp", [{ id: "thinker", setsWindow: true }]],
+    ["vLLM", [{ id: "thinker", facts: { context_window: 4096 }, setsWindow: true }]],
+    ["LiteLLM", ["thinker", "writer", "caller", "beginner", "reasoner", "endless", "embedder"]],
+    ["transformers", []]
+  ])("has the facts that a real %s says", (server, models) => {
+    assert.deepStrictEqual(listedModels(recorded[server]!.answers["GET /v1/models"]), models)
   })
 
   it("has the facts that Google says", () => {
