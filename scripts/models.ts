@@ -60,7 +60,8 @@ writeFileSync(
   path.join(import.meta.dirname, "../src/domain/knownModels.ts"),
   `// dprint-ignore-file
 // Made by \`npm run models\`: facts of well-known models, of their vendors' published data.
-import { type Effort, type FactTable, makeFactTable, type Modality, type ModelFacts } from "./modelFacts.ts"
+import type { Effort, Modality, ModelFacts } from "./modelFacts.ts"
+import { makeNameTable, type NameTable } from "./nameTable.ts"
 
 /** Name, window, output, input, output in words, efforts, tools; an absent or \`null\` one is unknown. */
 type Row = readonly [name: string, window: number, most?: number | null, input?: string | null, output?: string | null, efforts?: string | null, tools?: boolean]
@@ -72,7 +73,7 @@ ${rows.join(",\n")}
 const words = <Word extends string>(text: string): ReadonlyArray<Word> => text === "" ? [] : text.split(" ") as Array<Word>
 
 /** Well-known models by their names, for those of which no other source says anything. */
-export const knownModels: FactTable = makeFactTable(rows.map(([name, context_window, most, input, output, efforts, tools]): readonly [string, ModelFacts] => [name, {
+export const knownModels: NameTable<ModelFacts> = makeNameTable(rows.map(([name, context_window, most, input, output, efforts, tools]): readonly [string, ModelFacts] => [name, {
   context_window,
   ...(typeof most === "number" ? { max_output_tokens: most } : {}),
   ...(typeof input === "string" ? { input: words<Modality>(input) } : {}),

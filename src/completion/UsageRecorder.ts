@@ -9,7 +9,8 @@ import * as Option from "effect/Option"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Pricing } from "../config/prices.ts"
 import { billOf } from "../domain/bill.ts"
-import { isUnpriced, noPrices, priceOf, type PriceTable } from "../domain/prices.ts"
+import { hasNoNames, noNames } from "../domain/nameTable.ts"
+import { priceOf, type PriceTable } from "../domain/prices.ts"
 import type { Usage } from "../domain/ReplyEvent.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
@@ -19,7 +20,7 @@ import { type CostElsewhere, none, type Outcome, type UsageEntry, type UsageTarg
 import { UsageStore } from "../usage/UsageStore.ts"
 import { addBilled, type AnsweringTarget, outcomeOf, type RequestStats, targetOf } from "./RequestStats.ts"
 
-const unpriced = { currency: undefined, prices: noPrices, upstreams: new Map<string, never>() }
+const unpriced = { currency: undefined, prices: noNames, upstreams: new Map<string, never>() }
 
 const noTokens = { promptTokens: 0, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }
 
@@ -71,7 +72,7 @@ const settledCost = (stats: RequestStats, { currency, now, prices, upstreams }: 
     for (const each of billed) {
       const price = priceOf(prices, now, each.upstream, each.model, stats.model)
       const preferred = upstreams.get(each.upstream)?.bill
-      each.bill = billOf(price, each.usage, { currency, preferred, isUnpriced: isUnpriced(prices) })
+      each.bill = billOf(price, each.usage, { currency, preferred, isUnpriced: hasNoNames(prices) })
       cost = cost === null || each.bill.cost === undefined ? null : cost + each.bill.cost
     }
     stats.cost = cost

@@ -5,8 +5,9 @@
  */
 import type * as Redacted from "effect/Redacted"
 import type { Limits } from "../domain/limits.ts"
-import type { FactTable, ModelFacts } from "../domain/modelFacts.ts"
+import type { ModelFacts } from "../domain/modelFacts.ts"
 import type { Model } from "../domain/models.ts"
+import type { NameTable } from "../domain/nameTable.ts"
 import type { AlsoOn } from "../domain/nextTry.ts"
 import type { NoticeType } from "../domain/notices.ts"
 import type { PriceTable } from "../domain/prices.ts"
@@ -222,7 +223,7 @@ export interface GatewayConfig
   /** Prices of models; empty without any. */
   readonly prices: PriceTable
   /** Facts of models that are set by name; empty without any. */
-  readonly model_facts: FactTable
+  readonly model_facts: NameTable<ModelFacts>
   /** Where events are sent. */
   readonly webhooks: ReadonlyArray<WebhookConfig>
   /** The currency of prices: three capital letters. */

@@ -6,8 +6,6 @@
 import { knownModels } from "./knownModels.ts"
 import {
   factsOfRoute,
-  type FactTable,
-  findFacts,
   mergeFacts,
   type ModelFacts,
   plainFacts,
@@ -15,6 +13,7 @@ import {
   withoutWindow
 } from "./modelFacts.ts"
 import { normalizeModelName } from "./models.ts"
+import { findNamed, type NameTable } from "./nameTable.ts"
 import { isServer } from "./protocols.ts"
 import { type ListedModel, type Route, type RouteTable, type Target, targetName } from "./routes.ts"
 
@@ -35,14 +34,14 @@ const listedIn = (list: ReadonlyMap<string, ListedModel> | undefined, name: stri
 /** The catalogue of one configuration. Facts are merged when they are first asked for, and kept: they are as many as the targets. */
 export class Catalogue {
   readonly #table: RouteTable
-  readonly #given: FactTable
+  readonly #given: NameTable<ModelFacts>
   readonly #facts = new Map<string, SourcedFacts>()
   /** Upstreams that are servers, whose names of models are the vendors'. */
   readonly #servers: ReadonlySet<string>
   /** Upstreams whose servers set the window themselves. */
   readonly #windowSetters: ReadonlySet<string>
 
-  constructor(table: RouteTable, given: FactTable) {
+  constructor(table: RouteTable, given: NameTable<ModelFacts>) {
     this.#table = table
     this.#given = given
     this.#servers = new Set(table.config.upstreams.flatMap(({ driver, name }) => isServer(driver) ? [name] : []))
@@ -54,7 +53,7 @@ export class Catalogue {
   }
 
   /** Whether the catalogue is that of these parts of a configuration. */
-  isOf(given: FactTable): boolean {
+  isOf(given: NameTable<ModelFacts>): boolean {
     return this.#given === given
   }
 
@@ -82,7 +81,7 @@ export class Catalogue {
   #merged({ facts, model: { id }, served = id, upstream }: Target): SourcedFacts {
     const name = normalizeModelName(served)
     const ofServer = listedIn(this.#table.config.listed?.get(upstream), name)?.facts
-    const given = findFacts(this.#given, upstream, id, served)
+    const given = findNamed(this.#given, { upstream, model: id, served }, (facts) => facts)?.found
     // An id may be the name of another vendor's model, for clients that ask for it. The server's own name is not.
     const known = this.#servers.has(upstream) ? knownFacts(withoutPublisher(name)) : undefined
     const setsWindow = this.#windowSetters.has(upstream)
@@ -99,7 +98,7 @@ const catalogues = new WeakMap<RouteTable, Catalogue>()
 
 /** The catalogue of a configuration: the same one while routes, lists of servers and facts stay the same. */
 export const catalogueOf = (
-  { model_facts, route_table }: { readonly route_table: RouteTable; readonly model_facts: FactTable }
+  { model_facts, route_table }: { readonly route_table: RouteTable; readonly model_facts: NameTable<ModelFacts> }
 ): Catalogue => {
   const known = catalogues.get(route_table)
   if (known?.isOf(model_facts) === true) return known

@@ -3,7 +3,6 @@
  *
  * A fact that no source has is unknown. Nothing is guessed: a client that believes a wrong number loses its compaction.
  */
-import { normalizeModelName } from "./models.ts"
 
 /** What a model reads and writes. */
 export const modalities = ["text", "image", "pdf", "audio", "video"] as const
@@ -128,51 +127,6 @@ export const factsOfRoute = (own: ModelFacts | undefined, targets: ReadonlyArray
     all[name] = (ofTargets[name] as (values: ReadonlyArray<unknown>) => unknown)(values)
   }
   return mergeFacts([["entry", own], ["targets", all as ModelFacts]])
-}
-
-/** Facts by names, or by beginnings of names. */
-export interface FactTable {
-  /** By names in normal form. */
-  readonly exact: ReadonlyMap<string, ModelFacts>
-  /** Names that ended in `*`, without it; the longest first. */
-  readonly prefixes: ReadonlyArray<readonly [prefix: string, facts: ModelFacts]>
-}
-
-/** No facts. */
-export const noFacts: FactTable = { exact: new Map(), prefixes: [] }
-
-/** Indexes facts by names in normal form. */
-export const makeFactTable = (entries: Iterable<readonly [name: string, facts: ModelFacts]>): FactTable => {
-  const exact = new Map<string, ModelFacts>()
-  const prefixes: Array<readonly [string, ModelFacts]> = []
-  for (const [name, facts] of entries) {
-    if (name.endsWith("*")) prefixes.push([name.slice(0, -1), facts])
-    else exact.set(name, facts)
-  }
-  return { exact, prefixes: prefixes.sort(([a], [b]) => b.length - a.length) }
-}
-
-/**
- * The facts that a table has for a model of an upstream, in the order of prices: `upstream/model`, the model's id, the server's own name with
- * and without the upstream; then the longest beginning of a name with the upstream, and the longest one of another name.
- */
-export const findFacts = (
-  { exact, prefixes }: FactTable,
-  upstream: string,
-  id: string,
-  served: string = id
-): ModelFacts | undefined => {
-  if (exact.size === 0 && prefixes.length === 0) return undefined
-  const [own, other] = [normalizeModelName(id), normalizeModelName(served)]
-  const within = [`${upstream}/${own}`, `${upstream}/${other}`]
-  for (const name of [within[0]!, own, within[1]!, other]) {
-    const facts = exact.get(name)
-    if (facts !== undefined) return facts
-  }
-  const begins = (prefix: string) => (name: string) => name.startsWith(prefix)
-  const found = prefixes.find(([prefix]) => prefix.length > upstream.length && within.some(begins(prefix))) ??
-    prefixes.find(([prefix]) => [own, other].some(begins(prefix)))
-  return found?.[1]
 }
 
 /** The facts without the window, for servers that set it themselves. */

@@ -2,6 +2,7 @@
  * Prices of models. Pure.
  */
 import { normalizeModelName } from "./models.ts"
+import { findNamed, type NameTable } from "./nameTable.ts"
 
 /** Prices by unit in integers of 10^-9: of a million tokens, or of one piece. */
 export type UnitPrices = ReadonlyMap<string, bigint>
@@ -53,31 +54,10 @@ export class PricedEntry {
   }
 }
 
-/** The configured prices, indexed by names in normal form. */
-export interface PriceTable {
-  /** By `upstream/model` or a model's id. */
-  readonly exact: ReadonlyMap<string, PricedEntry>
-  /** Names that ended in `*`, without it; the longest first. */
-  readonly prefixes: ReadonlyArray<readonly [prefix: string, entry: PricedEntry]>
+/** The configured prices. */
+export interface PriceTable extends NameTable<PricedEntry> {
   /** The servers' own names of models in normal form, by `upstream/model`; absent where both names are equal. */
   readonly served?: ReadonlyMap<string, string>
-}
-
-/** No prices. */
-export const noPrices: PriceTable = { exact: new Map(), prefixes: [] }
-
-/** True without any price. */
-export const isUnpriced = ({ exact, prefixes }: PriceTable): boolean => exact.size === 0 && prefixes.length === 0
-
-/** Indexes prices by name. */
-export const makePriceTable = (prices: Iterable<readonly [name: string, entry: PricedEntry]>): PriceTable => {
-  const exact = new Map<string, PricedEntry>()
-  const prefixes: Array<readonly [string, PricedEntry]> = []
-  for (const [name, entry] of prices) {
-    if (name.endsWith("*")) prefixes.push([name.slice(0, -1), entry])
-    else exact.set(name, entry)
-  }
-  return { exact, prefixes: prefixes.sort(([a], [b]) => b.length - a.length) }
 }
 
 /** A price with the name of its entry in `prices`, in normal form. */
@@ -86,12 +66,8 @@ export interface NamedPrice extends DatedPrice {
 }
 
 /**
- * The price of an upstream's model at a time in Unix milliseconds; `undefined` without one. `asked` is the gateway's name for what was asked
- * for. An entry that has not begun is no price.
- *
- * Exact names come first, in this order: the gateway's name, if it is that of a route rather than the model's id; `upstream/model`; the
- * model's id; the server's own name, with and without the upstream. Of the prefixes, the longest one of `upstream/` comes first, then the
- * longest one of the other names.
+ * The price of an upstream's model at a time in Unix milliseconds, in the order of names of `findNamed`; `undefined` without one. `asked` is
+ * the gateway's name for what was asked for. An entry that has not begun is no price.
  */
 export const findPrice = (
   table: PriceTable,
@@ -100,30 +76,9 @@ export const findPrice = (
   model: string,
   asked = model
 ): NamedPrice | undefined => {
-  if (isUnpriced(table)) return undefined
-  const { exact, prefixes, served } = table
-  const id = normalizeModelName(model)
-  const target = `${upstream}/${id}`
-  const name = normalizeModelName(asked)
-  const own = served?.get(target)
-  const within = own === undefined ? [target] : [target, `${upstream}/${own}`]
-  const names = own === undefined ? [id] : [id, own]
-  const isOther = name !== id && name !== target
-  for (const entry of [...isOther ? [name] : [], target, id, ...within.slice(1), ...names.slice(1)]) {
-    const price = exact.get(entry)?.at(now)
-    if (price !== undefined) return { ...price, entry }
-  }
-  if (isOther) names.push(name)
-  const first = (fits: (prefix: string) => boolean): NamedPrice | undefined => {
-    for (const [prefix, entry] of prefixes) {
-      const price = fits(prefix) ? entry.at(now) : undefined
-      if (price !== undefined) return { ...price, entry: `${prefix}*` }
-    }
-    return undefined
-  }
-  const begins = (prefix: string) => (entry: string) => entry.startsWith(prefix)
-  return first((prefix) => prefix.length > upstream.length && within.some(begins(prefix))) ??
-    first((prefix) => names.some(begins(prefix)))
+  const served = table.served === undefined ? undefined : table.served.get(`${upstream}/${normalizeModelName(model)}`)
+  const named = findNamed(table, { upstream, model, served, asked }, (entry) => entry.at(now))
+  return named && { ...named.found, entry: named.entry }
 }
 
 /** The price that `findPrice` finds. */

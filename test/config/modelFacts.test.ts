@@ -4,7 +4,7 @@ import { Effect, Result } from "effect"
 import { decodeConfig } from "../../src/config/decodeConfig.ts"
 import { readModelFacts } from "../../src/config/importModelFacts.ts"
 import type { RawConfig } from "../../src/config/json.ts"
-import { findFacts } from "../../src/domain/modelFacts.ts"
+import { findNamed } from "../../src/domain/nameTable.ts"
 import { listedRoutes, resolveRoute } from "../../src/domain/routes.ts"
 
 const decoded = (raw: RawConfig) =>
@@ -71,8 +71,13 @@ describe("facts in the configuration", () => {
 
   it("of the group model_facts are found by name and by beginning", () => {
     const { model_facts } = decoded({ model_facts: { "Qwen3*": { tools: true }, m: { context_window: 5 } } })
-    assert.deepStrictEqual(findFacts(model_facts, "default", "qwen3:8b"), { tools: true })
-    assert.deepStrictEqual(findFacts(model_facts, "default", "M"), { context_window: 5 })
+    assert.deepStrictEqual(
+      findNamed(model_facts, { upstream: "default", model: "qwen3:8b" }, (facts) => facts)?.found,
+      { tools: true }
+    )
+    assert.deepStrictEqual(findNamed(model_facts, { upstream: "default", model: "M" }, (facts) => facts)?.found, {
+      context_window: 5
+    })
   })
 
   it("hide a model and a route from lists, and not from requests", () => {

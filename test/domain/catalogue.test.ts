@@ -2,7 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { catalogueOf } from "../../src/domain/catalogue.ts"
 import { knownModels } from "../../src/domain/knownModels.ts"
-import { makeFactTable, type ModelFacts, noFacts } from "../../src/domain/modelFacts.ts"
+import type { ModelFacts } from "../../src/domain/modelFacts.ts"
+import { makeNameTable, noNames } from "../../src/domain/nameTable.ts"
 import {
   makeRouteTable,
   resolveRoute,
@@ -35,7 +36,7 @@ const setUp = ({ driver = "openai", listed = [], model_facts = {}, models = [] }
     }),
     listed
   )
-  const config = { route_table, model_facts: makeFactTable(Object.entries(model_facts)) }
+  const config = { route_table, model_facts: makeNameTable(Object.entries(model_facts)) }
   return { config, factsOf: (name: string) => catalogueOf(config).ofRoute(resolveRoute(route_table, "chat", name)!) }
 }
 
@@ -102,7 +103,7 @@ describe("a catalogue", () => {
     const { config } = setUp({ models: [{ id: "m" }] })
     const catalogue = catalogueOf(config)
     assert.strictEqual(catalogueOf({ ...config }), catalogue)
-    assert.notStrictEqual(catalogueOf({ ...config, model_facts: noFacts }), catalogue)
+    assert.notStrictEqual(catalogueOf({ ...config, model_facts: noNames }), catalogue)
     const route_table = withListed(config.route_table, [{ id: "m", facts: { tools: true } }])
     const route = resolveRoute(route_table, "chat", "m")!
     assert.deepStrictEqual(catalogueOf({ ...config, route_table }).factsOf(route), { tools: true })

@@ -6,8 +6,6 @@ import {
   factNames,
   factsOfRoute,
   factSources,
-  findFacts,
-  makeFactTable,
   mergeFacts,
   modalities,
   type ModelFacts,
@@ -100,19 +98,5 @@ describe("the facts of a route", () => {
         mergeFacts([["entry", words], ["known", target]])
       )
     }))
-  })
-})
-
-describe("facts by name", () => {
-  it("are found as prices are: by target, id and the server's name, then by the longest beginning", () => {
-    const entries = ["near/big", "big", "near/qwen3:70b", "qwen3:70b", "near/b*", "qwen3*", "q*"]
-    const table = (names: ReadonlyArray<string>) =>
-      makeFactTable(names.map((name) => [name, { display_name: name }] as const))
-    for (const [place, name] of entries.entries()) {
-      const found = findFacts(table(entries.slice(place)), "near", "Big", "Qwen3:70b")
-      assert.strictEqual(found?.display_name, name)
-    }
-    assert.isUndefined(findFacts(table(entries), "far", "other"))
-    assert.isUndefined(findFacts(table([]), "near", "big"))
   })
 })

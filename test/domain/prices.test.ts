@@ -9,15 +9,8 @@ import {
   splitAmount,
   toUnits
 } from "../../src/domain/decimal.ts"
-import {
-  findPrice,
-  makePriceTable,
-  noPrices,
-  plainPrice,
-  type Price,
-  PricedEntry,
-  priceOf
-} from "../../src/domain/prices.ts"
+import { findNamed, makeNameTable, noNames } from "../../src/domain/nameTable.ts"
+import { findPrice, plainPrice, type Price, PricedEntry, priceOf } from "../../src/domain/prices.ts"
 import { addEntry, addSums, costsOf, zero } from "../../src/usage/UsageEntry.ts"
 import { costs, entry } from "../usage/support.ts"
 
@@ -64,7 +57,7 @@ describe("decimal numbers", () => {
 const price = (input: bigint): Price => plainPrice(new Map([["input", input]]))
 const entryOf = (...prices: ReadonlyArray<Price>) => new PricedEntry(() => prices.map((price) => ({ price })))
 const tableOf = (names: ReadonlyArray<string>) =>
-  makePriceTable(names.map((name, i) => [name, entryOf(price(BigInt(i)))] as const))
+  makeNameTable(names.map((name, i) => [name, entryOf(price(BigInt(i)))] as const))
 
 describe("the price of a model", () => {
   it("is the one of the most exact name", () => {
@@ -86,7 +79,7 @@ describe("the price of a model", () => {
       ],
       ["gpu/gpt-4o", "gpt-4o", "gpu/gpt*", "gpu/*", "gpt-4*", "gpt*", "meta/llama", "*", "*"]
     )
-    assert.isUndefined(priceOf(noPrices, 0, "default", "gpt-4o"))
+    assert.isUndefined(priceOf(noNames, 0, "default", "gpt-4o"))
     assert.isUndefined(priceOf(tableOf(["gpt*"]), 0, "gpt-server", "other"))
   })
 })
@@ -110,10 +103,24 @@ describe("the names by which a price is found", () => {
   })
 })
 
+describe("a table of names", () => {
+  it("finds facts as it finds prices: by target, id and the server's name, then by the longest beginning", () => {
+    const entries = ["near/big", "big", "near/qwen3:70b", "qwen3:70b", "near/b*", "qwen3*", "q*"]
+    const table = (names: ReadonlyArray<string>) => makeNameTable(names.map((name) => [name, name] as const))
+    const found = (names: ReadonlyArray<string>, upstream: string, model: string, served?: string) =>
+      findNamed(table(names), { upstream, model, served }, (name) => name)
+    for (const [place, entry] of entries.entries()) {
+      assert.deepStrictEqual(found(entries.slice(place), "near", "Big", "Qwen3:70b"), { entry, found: entry })
+    }
+    assert.isUndefined(found(entries, "far", "other"))
+    assert.isUndefined(found([], "near", "big"))
+  })
+})
+
 describe("dated prices", () => {
   const dated = (...from: ReadonlyArray<number | undefined>) =>
     new PricedEntry(() => from.map((from, i) => ({ from, price: price(BigInt(i)) })))
-  const table = makePriceTable([["m", dated(200, undefined, 100)], ["later*", dated(100)], ["*", dated(undefined)]])
+  const table = makeNameTable([["m", dated(200, undefined, 100)], ["later*", dated(100)], ["*", dated(undefined)]])
   const at = (now: number, model: string) => {
     const found = findPrice(table, now, "gpu", model)
     return [found?.entry, found?.from, Number(found?.price.units.get("input"))]

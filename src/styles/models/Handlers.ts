@@ -11,7 +11,7 @@ import { catalogueOf } from "../../domain/catalogue.ts"
 import { appIn } from "../../domain/clientIdentity.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { listedPrice } from "../../domain/listedPrice.ts"
-import { isUnpriced } from "../../domain/prices.ts"
+import { hasNoNames } from "../../domain/nameTable.ts"
 import { isAllowed, listedRoutes, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
 import { publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
@@ -85,7 +85,7 @@ export const ModelsHandlers = groupRoutes(
             const render = () => openAiList(current, visible, clock.currentTimeMillisUnsafe(), isForCodex)
             // A price may begin at any time, so a list with prices is not kept.
             return Effect.succeed(
-              visible.hasKey && !isUnpriced(current.prices)
+              visible.hasKey && !hasNoNames(current.prices)
                 ? taggedText(request, render())
                 : taggedReply(request, keptText(current, visible, isForCodex ? "codex" : "openai", render))
             )
