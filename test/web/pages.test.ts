@@ -26,6 +26,7 @@ const names = [
   "Upstreams",
   "Routes",
   "Settings",
+  "Webhooks",
   "Usage",
   "Samples",
   "Import and export",

@@ -43,6 +43,7 @@ const pages = [
   ["upstreams", "upstreams"],
   ["routes", "routes"],
   ["settings", "settings"],
+  ["webhooks", "webhooks"],
   ["transfer", "transfer"],
   ["changes", "changes"],
   ["samples", "samples"],

@@ -127,7 +127,8 @@ const EntryFields = Schema.Struct({
   upstreams: Schema.Array(FormField),
   routes: Schema.Array(FormField),
   prices: Schema.Array(FormField),
-  tokens: Schema.Array(FormField)
+  tokens: Schema.Array(FormField),
+  webhooks: Schema.Array(FormField)
 }).annotate({ identifier: "EntryFields" })
 
 export type EntryFields = typeof EntryFields.Type
@@ -137,7 +138,8 @@ const SettingsFieldsReply = Schema.Struct({
   revision: Schema.String,
   fields: Schema.Array(SettingsField),
   entries: EntryFields.annotate({
-    description: "The fields of each entry: of the record of a key, an upstream, a route, a price and a token."
+    description:
+      "The fields of each entry: of the record of a key, an upstream, a route, a price, a token and a webhook."
   }),
   warnings: Schema.Array(Schema.String).annotate({
     description: "Settings that are valid and do not do what they say, each with its place, and what to do."

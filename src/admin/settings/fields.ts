@@ -14,7 +14,8 @@ import {
   PriceEntry,
   RouteEntry,
   settingGroups,
-  UpstreamEntry
+  UpstreamEntry,
+  WebhookEntry
 } from "../../config/schema.ts"
 import { type EntryFields, type FormField, type SettingsField, type SettingsInEffect, shownGroups } from "./Api.ts"
 import { writablePaths } from "./patch.ts"
@@ -143,7 +144,8 @@ export const entryFields = (): EntryFields =>
     upstreams: describeEntry(UpstreamEntry, { driver: "openai" }),
     routes: describeEntry(RouteEntry, { targets: ["default"] }),
     prices: describeEntry(PriceEntry, { input: 0 }),
-    tokens: describeEntry(AdminTokenEntry, { id: "a", name: "a", role: "viewer", hash: "0".repeat(64) })
+    tokens: describeEntry(AdminTokenEntry, { id: "a", name: "a", role: "viewer", hash: "0".repeat(64) }),
+    webhooks: describeEntry(WebhookEntry, { name: "a", url: "a", secret: "a" })
   }
 
 /** The file's settings without secrets. Renames the mapping of a file that has its older name. */

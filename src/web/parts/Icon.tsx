@@ -15,6 +15,7 @@ const paths = {
   upstreams: "M4 4h16v6H4zM4 14h16v6H4zM7.5 7h.01M7.5 17h.01",
   routes: "M6 4v16M6 8c0 4 12 2 12 8v4M15 17l3 3 3-3M3 7l3-3 3 3",
   settings: "M4 7h10M18 7h2M4 17h2M10 17h10M14 4.5h4v5h-4zM6 14.5h4v5H6z",
+  webhooks: "M18 8a6 6 0 1 0-12 0c0 7-3 8-3 8h18s-3-1-3-8M10 20a2.3 2.3 0 0 0 4 0",
   transfer: "M7 20V5M3 9l4-4 4 4M17 4v15M13 15l4 4 4-4",
   changes: "M4 12a8 8 0 1 0 2.5-5.8M4 4v4h4M12 8v4.5l3 1.5",
   samples: "M5 3h10l4 4v14H5zM14 3v5h5M9 13h6M9 17h4",

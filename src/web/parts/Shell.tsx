@@ -27,6 +27,7 @@ const loaders: Readonly<Record<Exclude<Page, "overview">, () => Promise<PageView
   upstreams: () => import("../pages/upstreams/Upstreams.tsx").then((module) => module.Upstreams),
   routes: () => import("../pages/routes/Routes.tsx").then((module) => module.Routes),
   settings: () => import("../pages/settings/Settings.tsx").then((module) => module.Settings),
+  webhooks: () => import("../pages/Webhooks.tsx").then((module) => module.Webhooks),
   usage: () => import("../pages/usage/Usage.tsx").then((module) => module.Usage),
   samples: () => import("../pages/Samples.tsx").then((module) => module.Samples),
   transfer: () => import("../pages/Transfer.tsx").then((module) => module.Transfer),

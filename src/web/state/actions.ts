@@ -52,6 +52,7 @@ export type Subject =
   | "routes"
   | "captures"
   | "samples"
+  | "webhooks"
   | "host"
 
 /** Reloads these subjects wherever they are shown. */

@@ -17,6 +17,7 @@ export const pages = [
   "upstreams",
   "routes",
   "settings",
+  "webhooks",
   "transfer",
   "changes",
   "samples",

@@ -232,10 +232,22 @@ const keyFields: Readonly<Record<string, string>> = {
   disabled: "Disabled",
   expires_at: "Expires",
   models: "Models, one per line",
-  max_inflight: "Concurrent requests"
+  max_inflight: "Concurrent requests",
+  class: "Class",
+  "class.interactive": "Interactive",
+  "class.background": "Background: leaves what upstreams reserve"
 }
 
 /** Names of the fields of a token, and of choices. */
+const webhookFields: Readonly<Record<string, string>> = {
+  name: "Name",
+  url: "Address",
+  secret: "Secret",
+  secret_previous: "Previous secret",
+  headers: "Headers",
+  events: "Events"
+}
+
 const tokenFields: Readonly<Record<string, string>> = {
   name: "Name",
   role: "Role",
@@ -245,7 +257,13 @@ const tokenFields: Readonly<Record<string, string>> = {
 }
 
 /** What limits count. */
-const limitKinds: Readonly<Record<string, string>> = { requests: "Requests", tokens: "Tokens", cost: "Cost" }
+const limitKinds: Readonly<Record<string, string>> = {
+  requests: "Requests",
+  tokens: "Tokens",
+  cost: "Cost",
+  strict: "Strict",
+  fallback: "Fallback"
+}
 
 /** The windows of limits. */
 const keyWindows: Readonly<Record<string, string>> = {
@@ -281,6 +299,7 @@ export const en = {
       upstreams: "Upstreams",
       routes: "Routes",
       settings: "Settings",
+      webhooks: "Webhooks",
       usage: "Usage",
       samples: "Samples",
       transfer: "Import and export",
@@ -1032,6 +1051,11 @@ export const en = {
       `${used} of ${limit}${kind === "cost" ? "" : ` ${(limitKinds[kind] ?? kind).toLowerCase()}`} ${
         keyWindows[window] ?? window
       }`,
+    rulesOf: (window: string, isStrict: boolean, fallback: string | null) =>
+      `${keyWindows[window] ?? window}: ${
+        [...isStrict ? ["strict"] : [], ...fallback === null ? [] : [`then ${fallback}`]].join(", ")
+      }`,
+    background: "Background",
     states: { active: "Active", disabled: "Disabled", expired: "Expired" },
     all: "All",
     search: "Search keys",
@@ -1126,6 +1150,33 @@ export const en = {
     copyNow: "Copy the token now: it is not shown again.",
     empty: "There are no tokens.",
     deleteAsk: "Everything that uses the token is refused at once, and its sessions end. This cannot be undone."
+  },
+  webhooks: {
+    fields: (path: string) => webhookFields[path],
+    lead:
+      "The gateway sends events here: budgets, accounts, pools, upstreams, quotas, prices and the store. State and numbers are of this node.",
+    add: "Add webhook",
+    edit: "Edit",
+    test: "Test",
+    allEvents: "all",
+    secretHint: "whsec_ and 24 to 64 bytes in Base64, or ${NAME} for a variable of the environment.",
+    state: "State",
+    active: "Active",
+    gone: "Gone: the receiver answered 410",
+    last: "Last delivery",
+    never: "none yet",
+    noAnswer: "No answer",
+    waiting: "Waiting",
+    dropped: "Dropped",
+    empty: "There are no webhooks.",
+    incomplete: "Name, address and secret are required.",
+    exists: (name: string) => `There is a webhook ${name} already.`,
+    changedMeanwhile: "The webhook was changed meanwhile. Open it again.",
+    added: (name: string) => `The webhook ${name} was added.`,
+    changed: (name: string) => `The webhook ${name} was changed.`,
+    delivered: (name: string, status: number, ms: number) => `${name}: delivered, HTTP ${status} in ${ms} ms.`,
+    notDelivered: (name: string, reason: string) => `${name}: ${reason}.`,
+    deleteAsk: "Nothing is sent to it any more, and what waits is dropped."
   },
   samples: {
     ...words,

@@ -325,10 +325,22 @@ const keyFields: Readonly<Record<string, string>> = {
   disabled: "停用",
   expires_at: "到期时间",
   models: "模型，每行一个",
-  max_inflight: "同时请求数"
+  max_inflight: "同时请求数",
+  class: "类别",
+  "class.interactive": "交互",
+  "class.background": "后台：不占用上游的保留额度"
 }
 
 /** Names of the fields of a token, and of choices. */
+const webhookFields: Readonly<Record<string, string>> = {
+  name: "名称",
+  url: "地址",
+  secret: "密钥",
+  secret_previous: "旧密钥",
+  headers: "请求头",
+  events: "事件"
+}
+
 const tokenFields: Readonly<Record<string, string>> = {
   name: "名称",
   role: "角色",
@@ -338,7 +350,13 @@ const tokenFields: Readonly<Record<string, string>> = {
 }
 
 /** What limits count. */
-const limitKinds: Readonly<Record<string, string>> = { requests: "请求", tokens: " Token", cost: "费用" }
+const limitKinds: Readonly<Record<string, string>> = {
+  requests: "请求",
+  tokens: " Token",
+  cost: "费用",
+  strict: "严格",
+  fallback: "后备模型"
+}
 
 /** The windows of limits. */
 const keyWindows: Readonly<Record<string, string>> = {
@@ -374,6 +392,7 @@ export const zh: Texts = {
       upstreams: "上游",
       routes: "路由",
       settings: "设置",
+      webhooks: "事件通知",
       usage: "用量",
       samples: "样本",
       transfer: "导入与导出",
@@ -1073,6 +1092,11 @@ export const zh: Texts = {
     limitOf: (kind, window) => `${limitKinds[kind] ?? kind}，${window}`,
     used: ({ kind, window }, used, limit) =>
       `${keyWindows[window] ?? window}${limitKinds[kind] ?? kind} ${used} / ${limit}`,
+    rulesOf: (window, isStrict, fallback) =>
+      `${keyWindows[window] ?? window}：${
+        [...isStrict ? ["严格"] : [], ...fallback === null ? [] : [`之后用 ${fallback}`]].join("，")
+      }`,
+    background: "后台",
     states: { active: "有效", disabled: "已停用", expired: "已过期" },
     all: "全部",
     search: "搜索密钥",
@@ -1162,6 +1186,32 @@ export const zh: Texts = {
     copyNow: "请立即复制令牌：之后不再显示。",
     empty: "没有令牌。",
     deleteAsk: "使用此令牌的一切会立即被拒绝，其会话也会结束。此操作无法撤销。"
+  },
+  webhooks: {
+    fields: (path) => webhookFields[path],
+    lead: "网关把事件发送到这里：预算、账号、账号池、上游、配额、价格和存储。状态和数字属于本节点。",
+    add: "添加 Webhook",
+    edit: "编辑",
+    test: "测试",
+    allEvents: "全部",
+    secretHint: "whsec_ 加 24 至 64 字节的 Base64，或用 ${NAME} 引用环境变量。",
+    state: "状态",
+    active: "启用",
+    gone: "已停止：接收方返回 410",
+    last: "最近一次投递",
+    never: "还没有",
+    noAnswer: "无响应",
+    waiting: "等待中",
+    dropped: "已丢弃",
+    empty: "没有 Webhook。",
+    incomplete: "名称、地址和密钥为必填项。",
+    exists: (name) => `名为 ${name} 的 Webhook 已存在。`,
+    changedMeanwhile: "该 Webhook 已在此期间被修改，请重新打开。",
+    added: (name) => `已添加 Webhook ${name}。`,
+    changed: (name) => `已修改 Webhook ${name}。`,
+    delivered: (name, status, ms) => `${name}：已送达，HTTP ${status}，用时 ${ms} 毫秒。`,
+    notDelivered: (name, reason) => `${name}：${reason}。`,
+    deleteAsk: "不再向它发送任何事件，等待中的事件会被丢弃。"
   },
   samples: {
     ...words,

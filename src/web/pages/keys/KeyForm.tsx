@@ -14,7 +14,7 @@ import { useCurrency } from "../../state/currency.ts"
 import { causeText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { Access } from "./Access.tsx"
-import { entryOf, formFields, limitPath, type LimitTable, limitTable, payloadOf } from "./draft.ts"
+import { entryOf, formFields, limitPath, limitRules, type LimitTable, limitTable, payloadOf } from "./draft.ts"
 import type { KeyItem } from "./keys.ts"
 
 export const changedBy = ["keys", "config", "host"] as const
@@ -45,6 +45,38 @@ const Limit = ({ form, kind, window }: {
   )
 }
 
+/** The cells of what the limits of a window do. */
+const Rules = ({ form, window }: { readonly form: EntryForm; readonly window: string }) => {
+  const t = useTexts().keys
+  const [strict, fallback] = limitRules.map((rule) => limitPath(window, rule)) as [string, string]
+  const titleOf = (path: string) => form.fields.find((each) => each.path === path)?.description
+  return (
+    <>
+      <td>
+        <input
+          type="checkbox"
+          aria-label={t.limitOf("strict", t.windowOf(window))}
+          title={titleOf(strict)}
+          checked={form.text(strict) === "true"}
+          onChange={(event) => form.set(strict, String(event.currentTarget.checked))}
+        />
+      </td>
+      <td>
+        <input
+          type="text"
+          class="code"
+          autocomplete="off"
+          spellcheck={false}
+          aria-label={t.limitOf("fallback", t.windowOf(window))}
+          title={titleOf(fallback)}
+          value={form.text(fallback)}
+          onInput={(event) => form.set(fallback, event.currentTarget.value)}
+        />
+      </td>
+    </>
+  )
+}
+
 const Limits = ({ currency, form, table: { kinds, windows } }: {
   readonly form: EntryForm
   readonly table: LimitTable
@@ -56,7 +88,11 @@ const Limits = ({ currency, form, table: { kinds, windows } }: {
     <Table
       name={t.limits}
       compact
-      columns={[t.limits, ...shown.map((kind) => kind === "cost" ? t.costIn(currency ?? "") : t.kindOf(kind))]}
+      columns={[
+        t.limits,
+        ...shown.map((kind) => kind === "cost" ? t.costIn(currency ?? "") : t.kindOf(kind)),
+        ...limitRules.map(t.kindOf)
+      ]}
       rows={windows.length}
       empty=""
     >
@@ -64,6 +100,7 @@ const Limits = ({ currency, form, table: { kinds, windows } }: {
         <tr key={window}>
           <th scope="row" class="nowrap">{t.windowOf(window)}</th>
           {shown.map((kind) => <Limit key={kind} form={form} kind={kind} window={window} />)}
+          <Rules form={form} window={window} />
         </tr>
       ))}
     </Table>

@@ -43,16 +43,22 @@ const Used = ({ item }: { readonly item: KeyItem }) => {
   const t = useTexts().keys
   const textOf = useUsedText()
   const limits = limitsOf(item)
-  return limits.length === 0
-    ? <span class="hint">{t.noLimits}</span>
-    : limits.map((each) => (
-      <Meter
-        key={`${each.window} ${each.kind}`}
-        used={Number(each.used)}
-        limit={Number(each.limit)}
-        text={textOf(each)}
-      />
-    ))
+  if (limits.length === 0) return <span class="hint">{t.noLimits}</span>
+  return (
+    <>
+      {limits.map((each) => (
+        <Meter
+          key={`${each.window} ${each.kind}`}
+          used={Number(each.used)}
+          limit={Number(each.limit)}
+          text={textOf(each)}
+        />
+      ))}
+      {item.limits.map(({ fallback, strict, window }) =>
+        (strict || fallback !== null) && <p key={window} class="hint">{t.rulesOf(window, strict, fallback)}</p>
+      )}
+    </>
+  )
 }
 
 type Action = "edit" | "toggle" | "delete"
@@ -79,6 +85,7 @@ const KeyRow = ({ item, onAction, value }: {
         <Badge {...signs[item.state]} text={t.states[item.state]} />
         {item.generated === true && <p class="hint">{t.generated}</p>}
         {item.expires_at !== null && <p class="hint">{t.until(dateTime(Date.parse(item.expires_at)))}</p>}
+        {item.class === "background" && <p class="hint">{t.background}</p>}
         {item.models !== null && <p class="hint clip" title={item.models.join(", ")}>{item.models.join(", ")}</p>}
       </td>
       <td>

@@ -6,8 +6,11 @@ import type { KeyItem } from "./keys.ts"
 
 const rowPrefix = "limits[]."
 
-/** Fields of a limit that have no place in the table. A change of the limits keeps them. */
-const outsideTable: ReadonlyArray<string> = ["window", "strict", "fallback"]
+/** What a limit does, in the last columns of the table. */
+export const limitRules = ["strict", "fallback"] as const
+
+/** Fields of a limit that are no limit by themselves. */
+const outsideTable: ReadonlyArray<string> = ["window", ...limitRules]
 
 /** What limits count, and the windows in which they do. */
 export interface LimitTable {

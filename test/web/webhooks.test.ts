@@ -1,0 +1,74 @@
+/** Webhooks at the console, in Chromium, and what the limits of a key do. */
+import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
+import { sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
+import { isSignedBy, type Receiver, startReceiver } from "../server/webhooks/receiver.ts"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { untilValue } from "../support/until.ts"
+import { adminOf, controls, goTo, openSignedIn, useBrowser, type Watched } from "./support.ts"
+
+const browser = useBrowser()
+let receiver: Receiver
+let gateway: RunningGateway
+let watched: Watched
+let page: Page
+beforeAll(async () => {
+  receiver = await startReceiver()
+})
+afterAll(() => receiver.stop())
+afterEach(async () => {
+  await watched.close()
+  await gateway.stop()
+})
+
+const admin = adminOf(() => gateway)
+const { act, button, dialog, field } = controls(() => page)
+const row = (name: string) => page.getByRole("row", { name: new RegExp(`^${name}\\b`) })
+
+describe("the console", () => {
+  it("adds a webhook, tests it, changes it without showing its secret, and deletes it", async () => {
+    const secret = `whsec_${Buffer.alloc(32, "a").toString("base64")}`
+    gateway = await startGateway({})
+    watched = await openSignedIn(browser(), gateway.url, "webhooks")
+    page = watched.page
+    await button("Add webhook").click()
+    await field("Name").fill("ops")
+    await field("Address").fill(receiver.url)
+    await page.getByLabel("Secret", { exact: true }).fill(secret)
+    await button("Save").click()
+    await row("ops").getByText("none yet").waitFor()
+    await row("ops").getByRole("button", { name: "Test ops" }).click()
+    await row("ops").getByText("HTTP 204").waitFor()
+    assert.isTrue(isSignedBy(secret, receiver.received[0]!))
+    await row("ops").getByRole("button", { name: "Edit ops" }).click()
+    await field("Events").fill("budget.*\nquota.low")
+    await button("Save").click()
+    await row("ops").getByText("budget.*, quota.low").waitFor()
+    await row("ops").getByRole("button", { name: "Test ops" }).click()
+    await untilValue("the second test", () => receiver.received.length, (count) => count === 2)
+    assert.isTrue(isSignedBy(secret, receiver.received[1]!))
+    assert.notInclude(await page.content(), secret)
+    await row("ops").getByRole("button", { name: "Delete ops" }).click()
+    await dialog("ops").getByRole("button", { name: "Delete" }).click()
+    await page.getByText("There are no webhooks.").waitFor()
+  })
+
+  it("sets what a key's limit does, and its class, and shows both in the list", async () => {
+    const id = keyId(businessKey, sha256Hex)
+    gateway = await startGateway({ key_records: { [id]: { name: "Team", limits: [{ window: "day", requests: 5 }] } } })
+    watched = await openSignedIn(browser(), gateway.url, "keys")
+    page = watched.page
+    await act("Edit", "Team")
+    await dialog("Team").getByLabel("Strict, per day").check()
+    await dialog("Team").getByLabel("Fallback, per day").fill("upstream-chat")
+    await dialog("Team").getByLabel("Class").selectOption("background")
+    await button("Save").click()
+    await row("Team").getByText("per day: strict, then upstream-chat").waitFor()
+    await row("Team").getByText("Background").waitFor()
+    const [item] = (await admin("/admin/keys"))["items"] as [Record<string, unknown>]
+    assert.strictEqual(item["class"], "background")
+    assert.deepInclude((item["limits"] as [object])[0], { window: "day", strict: true, fallback: "upstream-chat" })
+    await goTo(page, "Webhooks")
+  })
+})
