@@ -12,7 +12,7 @@ const beside = new Set(["CHANGELOG.md", "SECURITY.md"])
 
 /** The name of a page below /help, by its path in the repository; `undefined` for a file that is no page. The README is the index. */
 const nameOf = (file: string): string | undefined => {
-  if (file === "README.md") return "README"
+  if (file === "README.md" || file === "README.zh.md") return "README"
   if (!file.endsWith(".md")) return undefined
   if (beside.has(file)) return file.slice(0, -".md".length)
   return file.startsWith("docs/") ? file.slice("docs/".length, -".md".length) : undefined
@@ -52,7 +52,7 @@ ${content}
 
 /** The pages, by their names, and what goes with them. Throws if a page has Markdown that cannot be shown. */
 export const makeHelp = (): HelpFiles => {
-  const texts = markdownFiles(root).filter((file) => file !== "README.md" && nameOf(file) !== undefined)
+  const texts = markdownFiles(root).filter((file) => !file.startsWith("README.") && nameOf(file) !== undefined)
     .toSorted().map((file) => [file, readFileSync(path.join(root, file), "utf8")] as const)
   const pages = texts.map(([file, text]): HelpFile => {
     const name = nameOf(file)!

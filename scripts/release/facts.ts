@@ -76,3 +76,12 @@ export const commitName = (facts: Facts): string => named(shortCommit(facts), fa
 
 /** The commit as a reference that machines resolve. */
 export const revisionName = (facts: Facts): string => named(facts.revision, facts)
+
+/** Throws unless a changelog has a section with text for the version. */
+export const checkChangelog = (changelog: string, version: string): void => {
+  const section = changelog.split(/^## /m).slice(1).find((text) => text.split("\n", 1)[0]!.split(" ")[0] === version)
+  if (section === undefined) throw new Error(`CHANGELOG.md has no section ${version}`)
+  if (section.split("\n").slice(1).join("").trim() === "") {
+    throw new Error(`the section ${version} of CHANGELOG.md is empty`)
+  }
+}

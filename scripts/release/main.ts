@@ -7,7 +7,18 @@ import { parseArgs, promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { noticesOf, type Package } from "../bundle/packages.ts"
 import { buildInside, makeExecutable, tryExecutable } from "./executables.ts"
-import { commitName, type Facts, isoDate, isoTime, locked, manifest, readFacts, shortCommit } from "./facts.ts"
+import {
+  checkChangelog,
+  commitName,
+  type Facts,
+  isoDate,
+  isoTime,
+  locked,
+  manifest,
+  readFacts,
+  root,
+  shortCommit
+} from "./facts.ts"
 import { makeImage } from "./image.ts"
 import { findNode, platforms, runsHere } from "./nodes.ts"
 import { buildPackage } from "./npmPackage.ts"
@@ -172,6 +183,7 @@ const checkSums = (folder: string): void => {
 
 const release = async (options: Options): Promise<void> => {
   const facts = readFacts()
+  checkChangelog(readFileSync(path.join(root, "CHANGELOG.md"), "utf8"), facts.version)
   const node = nodeVersion()
   const { published, skipped } = await make(options, facts, node)
   if (options.all && skipped.length > 0) {

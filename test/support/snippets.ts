@@ -47,6 +47,8 @@ export const pages = (): ReadonlyArray<string> => [
     .toSorted().map((file) => `docs/${file.replaceAll(path.sep, "/")}`)
 ]
 
-/** All blocks of the README and the pages in docs. */
+/** All blocks of the README and the pages in docs. The Chinese pages have those of the English ones. */
 export const allSnippets = (): ReadonlyArray<PageSnippet> =>
-  pages().flatMap((file) => blocksOf(pageText(file)).map((block, i) => ({ ...block, name: `${file}, block ${i + 1}` })))
+  pages().filter((file) => !file.endsWith(".zh.md")).flatMap((file) =>
+    blocksOf(pageText(file)).map((block, i) => ({ ...block, name: `${file}, block ${i + 1}` }))
+  )
