@@ -3,6 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import path from "node:path"
 import { renderMarkdown } from "../../scripts/help/markdown.ts"
 import { anchorsOf } from "../../scripts/links.ts"
+import { errorTable } from "../../src/domain/GatewayError.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { pages, pageText } from "../support/snippets.ts"
 
@@ -84,8 +85,10 @@ describe("/help", () => {
     assert.notInclude((await read(`/help/?q=${encodeURIComponent("<script>")}`)).text, "<script>")
   })
 
-  it("has an address for each row about a setting", async () => {
+  it("has an address for each row about a setting or an error, to which the console links", async () => {
     assert.include((await read("/help/reference/configuration")).text, "<tr id=\"runtime.sticky\">")
+    const { text } = await read("/help/reference/errors")
+    for (const code of Object.keys(errorTable)) assert.include(text, `<tr id="${code}">`)
   })
 
   it("answers 404 to what is no page", async () => {

@@ -106,7 +106,11 @@ export const Verdict = ({ record }: { readonly record: RequestRecord }) => {
       <p class="summary">
         {record.outcome !== "open" && <span>{t.outcomes(record.outcome)}</span>}
         {record.status !== null && <span>{t.statusIs(record.status)}</span>}
-        {record.error !== null && <code class="refused">{record.error}</code>}
+        {record.error !== null && (
+          <a class="refused" href={`../help/reference/errors#${record.error}`} target="_blank" rel="noreferrer">
+            <code>{record.error}</code>
+          </a>
+        )}
         {fault !== null && <span>{t.atFault(t.faults[fault])}</span>}
       </p>
       <Tried record={record} />
