@@ -14,14 +14,15 @@ import { admitRequest } from "../src/completion/admission.ts"
 import { startRequest } from "../src/completion/Request.ts"
 import { UsageRecorder } from "../src/completion/UsageRecorder.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
-import { sha256Hex } from "../src/config/json.ts"
+import { type RawConfig, sha256Hex } from "../src/config/json.ts"
 import { HeldBytes } from "../src/config/limits.ts"
 import { keyId } from "../src/domain/identity.ts"
 import { defaultLimits } from "../src/domain/limits.ts"
-import { resolveRoute } from "../src/domain/routes.ts"
+import { resolveRoute, type Route } from "../src/domain/routes.ts"
 import type { Cooperative } from "../src/domain/stream/cooperative.ts"
 import { Batch } from "../src/usage/Batch.ts"
 import { KeyLimits } from "../src/usage/KeyLimits.ts"
+import { withMargin } from "../src/usage/keyRules.ts"
 import { openSqlite } from "../src/usage/openSqlite.ts"
 import { readPieces, writeBatch } from "../src/usage/sqliteFile.ts"
 import type { UsageEntry } from "../src/usage/UsageEntry.ts"
@@ -51,8 +52,26 @@ const config = {
 
 const usage = { promptTokens: 100, completionTokens: 50, reasoningTokens: 0, cachedTokens: 0 }
 
+/** The same with limits that reserve the most that a request can use. */
+const strictConfig = {
+  ...config,
+  key_records: {
+    [id]: {
+      limits: [{ window: "minute", tokens: most, strict: true }, { window: "day", cost: most, strict: true }, {
+        window: "month",
+        cost: most
+      }]
+    }
+  },
+  prices: { "*": { input: 1, output: 4 } }
+}
+
+/** The most that a request of the bench uses at each target. */
+const bounds = ({ targets }: Route) =>
+  targets.map((target) => ({ target, most: { promptTokens: withMargin(100), completionTokens: 50 }, tries: 1 }))
+
 /** CPU microseconds of one request's admission, record and settlement: the best of several rounds. */
-const requestCost = Effect.gen(function*() {
+const costOfRequest = Effect.gen(function*() {
   const limits = yield* KeyLimits
   const recorder = yield* UsageRecorder
   const model = resolveRoute((yield* ConfigStore).now().route_table, "chat", "upstream-chat")!
@@ -73,7 +92,8 @@ const requestCost = Effect.gen(function*() {
         limits,
         { caller: { _tag: "Managed", owner: id, target: undefined, key: id }, model, request },
         () => 100,
-        () => Effect.void
+        () => Effect.void,
+        { bounds }
       )
       const admitted = Effect.runSyncExit(Scope.provide(admission, scope))
       if (Exit.isFailure(admitted)) throw new Error("refused")
@@ -89,14 +109,17 @@ const requestCost = Effect.gen(function*() {
     best = Math.min(best, (user + system) / times)
   }
   return best
-}).pipe(
-  Effect.provide(
-    Layer.merge(KeyLimits.layer, UsageRecorder.layer).pipe(
-      Layer.provide(UsageStore.layerMemory),
-      Layer.provideMerge(ConfigStore.layerJson(config))
+})
+
+const requestCost = (raw: RawConfig) =>
+  costOfRequest.pipe(
+    Effect.provide(
+      Layer.merge(KeyLimits.layer, UsageRecorder.layer).pipe(
+        Layer.provide(UsageStore.layerMemory),
+        Layer.provideMerge(ConfigStore.layerJson(raw))
+      )
     )
   )
-)
 
 const entry = (i: number): UsageEntry => ({
   at: Date.UTC(2026, 10, 21, 20),
@@ -219,11 +242,13 @@ const gatewayCost = async () => {
 
 /** Prints the table. */
 export const usageBench = async (): Promise<void> => {
-  const own = await Effect.runPromise(requestCost)
+  const own = await Effect.runPromise(requestCost(config))
+  const strict = await Effect.runPromise(requestCost(strictConfig))
   const { flush, read } = await Effect.runPromise(fileCost)
   const { cpu, rate } = await gatewayCost()
   const figures: ReadonlyArray<Row> = [
     ["a request: admitted, recorded, settled, three windows", own, "CPU µs, at most 10"],
+    ["the same with two strict limits, of tokens and of cost", strict, "CPU µs"],
     ["a flush of 1,000 buckets", flush, "CPU ms, at most 10"],
     ["a query over 1,000,000 buckets", read.all, "CPU ms"],
     ["a slice of it, 99 of 100", read.usual, "CPU ms, at most 10"],
