@@ -41,6 +41,44 @@ export const pageQuery = {
   q: Schema.optionalKey(Schema.String)
 }
 
+/** What descriptions say of `sort` and `order`. */
+export const aboutSort =
+  "`sort` is in descending order (`order` asc: ascending); unknown values come last, and equal ones stay in the order of the list."
+
+export const orders = ["asc", "desc"] as const
+
+/** Query of a list that can be sorted; empty counts as absent. */
+export const sortQuery = <const Names extends ReadonlyArray<string>>(names: Names) => ({
+  sort: Schema.optionalKey(Schema.Literals([...names, ""])),
+  order: Schema.optionalKey(Schema.Literals([...orders, ""]))
+})
+
+/** A value that a list is sorted by; `null` and `undefined` come last in either order. */
+export type SortValue = string | number | bigint | boolean | null | undefined
+
+/** The items by a value, the largest first unless `order` says otherwise; equal ones stay in the order that they have. */
+export const sortedBy = <A>(
+  items: ReadonlyArray<A>,
+  valueOf: (item: A) => SortValue,
+  order: (typeof orders)[number] | "" | undefined
+): ReadonlyArray<A> => {
+  const sign = order === "asc" ? 1 : -1
+  return items
+    .map((item) => ({ item, value: valueOf(item) ?? undefined }))
+    .sort((a, b) =>
+      a.value === b.value
+        ? 0
+        : a.value === undefined
+        ? 1
+        : b.value === undefined
+        ? -1
+        : a.value < b.value
+        ? -sign
+        : sign
+    )
+    .map(({ item }) => item)
+}
+
 /** Fields of a page; `total` counts the items of all pages. */
 export const pageFields = {
   total: Schema.Int,

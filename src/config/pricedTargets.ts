@@ -2,7 +2,7 @@
  * The prices of all targets: which entry counts for each, and what it lacks.
  */
 import { normalizeModelName } from "../domain/models.ts"
-import { findPrice } from "../domain/prices.ts"
+import { findPrice, type UnitPrices } from "../domain/prices.ts"
 import type { DriverName } from "../domain/protocols.ts"
 import { reachesModel, serverModels, type Target, targetName } from "../domain/routes.ts"
 import { formatTimestamp } from "../domain/time.ts"
@@ -43,19 +43,16 @@ export interface PricedTarget {
   readonly missing: ReadonlyArray<TokenUnit>
 }
 
-/**
- * Each target under its own name and under those of the routes to it, with its price at a time in Unix milliseconds. Costs one pass over
- * targets and prices.
- */
-export const pricedTargets = (
+/** Views a target under a name, with its price at a time in Unix milliseconds. */
+export const priceViewer = (
   raw: RawConfig,
-  { prices, route_table, upstreams }: GatewayConfig,
+  { prices, upstreams }: GatewayConfig,
   now: number
-): ReadonlyArray<PricedTarget> => {
+) => {
   const written = new Map(
     Object.keys(isJsonObject(raw["prices"]) ? raw["prices"] : {}).map((name) => [normalizeModelName(name), name])
   )
-  const view = (target: Target, name: string): PricedTarget => {
+  return (target: Target, name: string): PricedTarget & { readonly units: UnitPrices | undefined } => {
     const { model: { id: model }, upstream } = target
     const found = findPrice(prices, now, upstream, model, name)
     const id = normalizeModelName(model)
@@ -67,8 +64,26 @@ export const pricedTargets = (
       name,
       price: found === undefined ? null : written.get(found.entry) ?? found.entry,
       from: found?.from === undefined ? null : formatTimestamp(found.from),
-      missing: countedUnits(upstreams.get(upstream)?.driver).filter((unit) => found?.price.units.has(unit) !== true)
+      missing: countedUnits(upstreams.get(upstream)?.driver).filter((unit) => found?.price.units.has(unit) !== true),
+      units: found?.price.units
     }
+  }
+}
+
+/**
+ * Each target under its own name and under those of the routes to it, with its price at a time in Unix milliseconds. Costs one pass over
+ * targets and prices.
+ */
+export const pricedTargets = (
+  raw: RawConfig,
+  config: GatewayConfig,
+  now: number
+): ReadonlyArray<PricedTarget> => {
+  const { route_table } = config
+  const viewed = priceViewer(raw, config, now)
+  const view = (target: Target, name: string): PricedTarget => {
+    const { units: _, ...priced } = viewed(target, name)
+    return priced
   }
   const listed = Array.from(route_table.upstreams.values()).flatMap((targets) =>
     Array.from(targets.values()).flatMap((target) =>

@@ -27,6 +27,9 @@ export const modelsCreated = 1_735_689_600
 const vendorFamilies = "gpt- chatgpt- o1 o3 o4 claude- msgcompat- gemini- grok-".split(" ")
 const openFamilies = "gpt-oss llama- qwen mistral- command- kimi- glm-".split(" ")
 
+/** The beginnings of names of well-known families. */
+export const familyBeginnings: ReadonlyArray<string> = [...vendorFamilies, ...openFamilies]
+
 /** Names of the open families whose models the vendor alone serves. Clients of the vendor ask for them by default. */
 const hostedNames =
   ("qwen-max qwen-plus qwen-turbo qwen-flash qwen-long qwen3-max qwen3-coder-plus qwen3-coder-flash " +

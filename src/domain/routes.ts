@@ -11,6 +11,7 @@ import { type GatewayError, gatewayError } from "./GatewayError.ts"
 import type { ModelFacts } from "./modelFacts.ts"
 import {
   embeddingModel,
+  familyBeginnings,
   familyModel,
   isServersOwnName,
   mappedModel,
@@ -510,6 +511,26 @@ export const cataloguedRoutes = (table: RouteTable): ReadonlyArray<Route> => [
   ...[...table.routes.values()].filter((route) => reachesModel(table, route)),
   ...reachedServerModels(table)
 ]
+
+/** A name that stands for a model or a route: an alias, or the beginning of the names of a family with a `*`. */
+export interface OtherName {
+  readonly name: string
+  readonly kind: "alias" | "family"
+  readonly route: Route
+}
+
+/** The names that callers may use beside those of `cataloguedRoutes`. What other words a family's name has may choose another model. */
+export const otherNames = (table: RouteTable): ReadonlyArray<OtherName> => {
+  const found: Array<OtherName> = []
+  const add = (name: string, kind: OtherName["kind"], route: Route | undefined) => {
+    if (route !== undefined && reachesModel(table, route)) found.push({ name, kind, route })
+  }
+  for (const name of table.config.aliases.keys()) {
+    if (findNamed(table, name) === undefined) add(name, "alias", findConfigured(table, name))
+  }
+  for (const beginning of familyBeginnings) add(`${beginning}*`, "family", familyRoute(table, beginning))
+  return found
+}
 
 /**
  * The entries of a list of models, which is what can be asked for and is not hidden: native models, other models and routes; the server's

@@ -107,7 +107,8 @@ export const noLimits: ReadonlyArray<KeyLimit> = []
 export const countsTokens = (limits: ReadonlyArray<KeyLimit>): boolean =>
   limits.some(({ cost, tokens }) => tokens !== undefined || cost !== undefined)
 
-const limitsCost = (limits: ReadonlyArray<KeyLimit>): boolean => limits.some(({ cost }) => cost !== undefined)
+/** Whether one of the limits is of cost. */
+export const limitsCost = (limits: ReadonlyArray<KeyLimit>): boolean => limits.some(({ cost }) => cost !== undefined)
 
 /** The error of a model without a price for a key whose cost is limited. It names the target without a price. */
 export const refuseUnpriced = (

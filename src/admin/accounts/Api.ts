@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { optional } from "../../domain/schemas.ts"
 import { bodies, changing, documented, finding, reading } from "../../http/documented.ts"
-import { lasting, missingNodes, pageFields, pageQuery } from "../contract.ts"
+import { aboutSort, lasting, missingNodes, pageFields, pageQuery, sortQuery } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
 /** A configured account (spec "Account"). */
@@ -95,6 +95,23 @@ export const ChangedAccount = Schema.Struct({
 
 /** States to filter a list of accounts by; `failed` is the result of the last test, whatever the state. */
 export const AccountState = Schema.Literals(["ready", "cooling", "out", "disabled", "failed"])
+
+/** What the list can be sorted by, beside `state`. */
+export const accountSorts = [
+  "identifier",
+  "upstream",
+  "note",
+  "health",
+  "test_status",
+  "disabled",
+  "recovery_seconds",
+  "in_use",
+  "last_used_at",
+  "requests_hour",
+  "failed_hour",
+  "priority",
+  "weight"
+] as const
 
 const AccountList = Schema.Struct({
   items: Schema.Array(AccountItem),
@@ -280,13 +297,14 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
       ...pageQuery,
       state: Schema.optionalKey(Schema.Union([Schema.Literal(""), AccountState])),
       upstream: Schema.optionalKey(Schema.String),
-      sort: Schema.optionalKey(Schema.Literals(["", "state"]))
+      ...sortQuery(["state", ...accountSorts])
     },
     success: AccountList
   }).annotateMerge(documented({
     summary: "List accounts",
     description:
-      "Newest first. With `sort=state` those that need attention come first, and `counts` has the accounts of each state.",
+      "Newest first. With `sort=state` those that need attention come first, and `counts` has the accounts of each state. For the " +
+      `others, ${aboutSort}`,
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.post("add", "/admin/accounts", { payload: AddAccountRequest, success: AddAccountReply })

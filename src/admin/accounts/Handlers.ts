@@ -26,7 +26,17 @@ import { answerQuery, askAll } from "../nodes/Query.ts"
 import { AccountTests } from "./AccountTests.ts"
 import { AccountBatchRequest, type AccountState, AdminAccountsGroup, PatchAccountRequest } from "./Api.ts"
 import { applyBatch, type BatchOutcome, readBatch } from "./batch.ts"
-import { accountPage, accountPageByState, accountsThat, isIn, itemOf, shownTo } from "./view.ts"
+import {
+  accountPage,
+  accountPageBySort,
+  accountPageByState,
+  accountsFound,
+  accountsThat,
+  describeSliced,
+  isIn,
+  itemOf,
+  shownTo
+} from "./view.ts"
 
 const { endpoints } = AdminAccountsGroup
 const readAccount = adminBodyOf(endpoints.add)
@@ -105,7 +115,7 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
   const itemsOf = Effect.fnUntraced(function*(shown: ReadonlyArray<Account>) {
     const names = shown.map((account) => account.name)
     const [facts, { answers, missing }] = yield* Effect.all(
-      [accounts.describe(names), askForWork(names)],
+      [describeSliced(accounts, names), askForWork(names)],
       { concurrency: 2 }
     )
     const known = new Map(facts.map((each) => [each.identifier, each]))
@@ -134,10 +144,16 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
   return {
     list: Effect.fnUntraced(function*({ query }) {
       const { accounts: configured } = yield* store.current
+      const { role } = yield* CurrentOperator
+      if (query.sort && query.sort !== "state") {
+        const found = accountsFound(yield* withState(configured, query.state || undefined), query)
+        const { items: all, ...missing } = yield* itemsOf(found)
+        const { items, ...page } = accountPageBySort(all, query.sort, query)
+        return { ...page, items: items.map((item) => shownTo(role, item)), ...missing }
+      }
       const { items, ...page } = query.sort === "state"
         ? yield* accountPageByState(accounts, configured, query)
         : accountPage(yield* withState(configured, query.state || undefined), query)
-      const { role } = yield* CurrentOperator
       const { items: shown, ...missing } = yield* itemsOf(items)
       return { ...page, items: shown.map((item) => shownTo(role, item)), ...missing }
     }),

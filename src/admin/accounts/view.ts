@@ -10,8 +10,8 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { shownProxy } from "../../config/hidden.ts"
 import type { Role } from "../../config/schema.ts"
 import { tokenPreview } from "../../domain/identity.ts"
-import { pageOf, type PageQuery, searchText } from "../contract.ts"
-import type { AccountItem, AccountState, AccountView, ChangedAccount } from "./Api.ts"
+import { pageOf, type PageQuery, searchText, sortedBy } from "../contract.ts"
+import type { AccountItem, accountSorts, AccountState, AccountView, ChangedAccount } from "./Api.ts"
 
 /** A configured account; a field that it does not have is an empty string. */
 export const viewAccount = (account: Account, { route_table }: GatewayConfig): typeof AccountView.Type => ({
@@ -85,6 +85,19 @@ export const isIn = (state: State, { disabled, health, testStatus }: AccountFact
 /** Accounts whose facts are read from the pool at once. */
 const sliceLength = 500
 
+/** The facts of accounts by their names. Other requests run between slices of the pool. */
+export const describeSliced = Effect.fnUntraced(function*(
+  pool: Pick<AccountPool, "describe">,
+  names: ReadonlyArray<string>
+) {
+  const found: Array<AccountFacts> = []
+  for (let start = 0; start < names.length; start += sliceLength) {
+    if (start > 0) yield* Effect.yieldNow
+    found.push(...yield* pool.describe(names.slice(start, start + sliceLength)))
+  }
+  return found
+})
+
 /**
  * The configured accounts whose facts fit, in their order, at most `most`. Other requests run between slices of the pool.
  * (`most` states its type: inferred from the generator's default it is `any` to importers.)
@@ -122,7 +135,7 @@ interface AccountQuery extends PageQuery {
 }
 
 /** The accounts that a query searches for, newest first. */
-const accountsFound = (accounts: ReadonlyArray<Account>, query: AccountQuery): ReadonlyArray<Account> => {
+export const accountsFound = (accounts: ReadonlyArray<Account>, query: AccountQuery): ReadonlyArray<Account> => {
   const text = searchText(query)
   const { upstream = "" } = query
   const within = upstream === "" ? accounts : accounts.filter((account) => account.upstream === upstream)
@@ -131,6 +144,13 @@ const accountsFound = (accounts: ReadonlyArray<Account>, query: AccountQuery): R
 }
 
 const pageSizes = { fallback: 10, most: 100 }
+
+/** The requested page of items, by a value that the items have; equal ones stay in their order. */
+export const accountPageBySort = (
+  items: ReadonlyArray<typeof AccountItem.Type>,
+  sort: (typeof accountSorts)[number],
+  query: AccountQuery & { readonly order?: "" | "asc" | "desc" | undefined }
+) => pageOf(sortedBy(items, (item) => item[sort], query.order), query, pageSizes)
 
 /** The requested page of accounts, newest first (spec "Account list paging"). */
 export const accountPage = (accounts: ReadonlyArray<Account>, query: AccountQuery) =>

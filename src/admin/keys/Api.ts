@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { KeyLimitEntry, KeyRecordEntry, windowNames } from "../../config/schema.ts"
 import { optional, Spent, SpentCost } from "../../domain/schemas.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
-import { endedKey, lasting, like, pageFields, pageQuery } from "../contract.ts"
+import { aboutSort, endedKey, lasting, like, pageFields, pageQuery, sortQuery } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 import { StoreView } from "../usage/Api.ts"
 
@@ -135,13 +135,30 @@ const RemoveKeyReply = Schema.Struct({
 
 const ChangeKeyReply = Schema.Struct({ success: Schema.Boolean, key: KeyItem, ...lasting })
 
+/** What the list can be sorted by. */
+export const keySorts = [
+  "id",
+  "name",
+  "note",
+  "state",
+  "class",
+  "created_at",
+  "expires_at",
+  "in_flight",
+  "max_inflight",
+  "last_used_at",
+  "requests_today",
+  "limit_share"
+] as const
+
 export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
   HttpApiEndpoint.get("list", "/admin/keys", {
-    query: { ...pageQuery, state: Schema.optionalKey(Schema.Literals([...keyStates, ""])) },
+    query: { ...pageQuery, ...sortQuery(keySorts), state: Schema.optionalKey(Schema.Literals([...keyStates, ""])) },
     success: KeyList
   }).annotateMerge(documented({
     summary: "List business keys",
-    description: "With ids, limits and usage, without the keys themselves.",
+    description:
+      `With ids, limits and usage, without the keys themselves. ${aboutSort} \`limit_share\` is the largest used share of a limit.`,
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.post("add", "/admin/keys", { payload: AddKeyRequest, success: AddKeyReply }).annotateMerge(

@@ -12,10 +12,10 @@ import { KeyLimits, keyStatusOf } from "../../usage/KeyLimits.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, endedOf, lastingOf } from "../changes.ts"
-import { pageOf, searchText } from "../contract.ts"
+import { pageOf, searchText, sortedBy } from "../contract.ts"
 import { adminHandlers, respondInSlices } from "../handlers.ts"
 import { AddKeyRequest, AdminKeysGroup, ChangeKeyRequest } from "./Api.ts"
-import { matches, viewKey } from "./items.ts"
+import { keyValues, matches, viewKey } from "./items.ts"
 
 const keysReply = (saved: Saved) => ({
   success: true,
@@ -56,14 +56,23 @@ export const AdminKeysHandlers = adminHandlers(AdminKeysGroup, function*() {
         if (state !== undefined && keyStatusOf(config.key_records.get(key.id), now) !== state) return
         if (matches(config, key.id, text)) found.push(key)
       })
-      const { items: shown, ...page } = pageOf(isFiltered ? found : accepted, query, pageSizes)
-      const items: Array<ReturnType<typeof viewKey>> = []
-      const used = yield* limits.usageOf(shown.map(({ id }) => id))
-      yield* forEachCooperatively(shown, (key) => {
-        items.push(viewKey(config, used[items.length]!, key, now))
-        return itemWeight
+      const viewed = Effect.fnUntraced(function*(shown: ReadonlyArray<KeyEntry>) {
+        const items: Array<ReturnType<typeof viewKey>> = []
+        const used = yield* limits.usageOf(shown.map(({ id }) => id))
+        yield* forEachCooperatively(shown, (key) => {
+          items.push(viewKey(config, used[items.length]!, key, now))
+          return itemWeight
+        })
+        return items
       })
-      return yield* respondInSlices(endpoint, { items, ...page, store: yield* usage.status })
+      const all = isFiltered ? found : accepted
+      const status = yield* usage.status
+      if (query.sort) {
+        const sorted = sortedBy(yield* viewed(all), keyValues[query.sort], query.order)
+        return yield* respondInSlices(endpoint, { ...pageOf(sorted, query, pageSizes), store: status })
+      }
+      const { items: shown, ...page } = pageOf(all, query, pageSizes)
+      return yield* respondInSlices(endpoint, { items: yield* viewed(shown), ...page, store: status })
     }),
     add: Effect.fnUntraced(function*({ request }) {
       const saved = yield* changed("a business key was added", keys.add(yield* readKey(request)))

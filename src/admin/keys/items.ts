@@ -9,7 +9,8 @@ import { keyPreview } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
 import { keyStatusOf, type KeyUsage } from "../../usage/KeyLimits.ts"
 import { limitedWindows } from "../../usage/limitedWindows.ts"
-import type { KeyItem, KeyWindowView } from "./Api.ts"
+import type { SortValue } from "../contract.ts"
+import type { KeyItem, keySorts, KeyWindowView } from "./Api.ts"
 
 const timeOf = (millis: number | undefined): string | null => millis === undefined ? null : formatTimestamp(millis)
 
@@ -65,4 +66,32 @@ export const viewKey = (
 export const matches = (config: GatewayConfig, id: string, text: string): boolean => {
   const record = config.key_records.get(id)
   return [id, record?.name, record?.note].some((each) => each?.toLowerCase().includes(text) === true)
+}
+
+type Item = typeof KeyItem.Type
+
+/** The largest used share of the limits of a key; `null` without any. */
+const limitShare = ({ usage: { windows } }: Item): number | null => {
+  const shares = windows.flatMap(({ cost, requests, tokens }) =>
+    [cost, requests, tokens].flatMap((spent) => spent === null ? [] : [share(Number(spent.used), Number(spent.limit))])
+  )
+  return shares.length === 0 ? null : Math.max(...shares)
+}
+
+const share = (used: number, limit: number): number => limit === 0 ? 1 : used / limit
+
+/** The values that the list is sorted by. Times are texts of one form. */
+export const keyValues: { readonly [Name in (typeof keySorts)[number]]: (item: Item) => SortValue } = {
+  id: ({ id }) => id,
+  name: ({ name }) => name,
+  note: ({ note }) => note,
+  state: ({ state }) => state,
+  class: (item) => item.class,
+  created_at: ({ created_at }) => created_at,
+  expires_at: ({ expires_at }) => expires_at,
+  in_flight: ({ usage }) => usage.in_flight,
+  max_inflight: ({ usage }) => usage.max_inflight,
+  last_used_at: ({ usage }) => usage.last_used_at,
+  requests_today: ({ usage }) => usage.requests_today,
+  limit_share: limitShare
 }

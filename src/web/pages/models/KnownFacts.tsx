@@ -12,7 +12,11 @@ import { useTexts } from "../../state/preferences.ts"
 type Model = Reply<"admin-models", "list">["models"][number]
 type Fact = NonNullable<Model["facts"][keyof Model["facts"]]>
 
-const modelsAtom = Admin.query("admin-models", "list", { reactivityKeys: ["config", "upstreams", "routes"] })
+/** The models of the longest page. */
+const modelsAtom = Admin.query("admin-models", "list", {
+  query: { page_size: 1_000 },
+  reactivityKeys: ["config", "upstreams", "routes"]
+})
 
 /** The columns besides the model, which has its name and description with it. */
 const columns = ["context_window", "max_output_tokens", "input", "output", "efforts", "tools"] as const
@@ -40,8 +44,8 @@ const FactCell = ({ fact, isNumber }: { readonly fact: Fact | undefined; readonl
 
 /** The models whose ids or names contain a text. */
 const matching = (models: ReadonlyArray<Model>, search: string): ReadonlyArray<Model> =>
-  models.filter(({ facts, id }) =>
-    [id, facts.display_name?.value ?? ""].some((text) => text.toLowerCase().includes(search))
+  models.filter(({ facts, id, stands_for }) =>
+    stands_for === null && [id, facts.display_name?.value ?? ""].some((text) => text.toLowerCase().includes(search))
   )
 
 /** The catalogue as a table. `search` is in lower case. */
