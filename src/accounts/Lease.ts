@@ -9,6 +9,7 @@ import type { AccountHealth } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
 import type { QuotaWindow } from "../domain/quota.ts"
+import type { MoveCause } from "../domain/warmth.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { AccountWork, AccountWorkFacts } from "./AccountWork.ts"
 import type { TestStatus } from "./PooledAccount.ts"
@@ -323,6 +324,8 @@ export interface AccountPool {
   readonly modelLimits?: ModelLimits | undefined
   /** What this process knows of the quotas of accounts; absent from a pool that knows none. */
   readonly quotas?: Quotas | undefined
+  /** Why an account would not serve one more request now, as far as this process knows; absent from a pool that cannot say. */
+  readonly whyNot?: ((last: LeaseTarget & { readonly account: string }) => MoveCause) | undefined
   /** Notifies `watch` of every change until the scope ends. */
   readonly watch: (watch: PoolWatch) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -17,6 +17,7 @@ import { CurrentNotices, type Notices } from "../config/Notices.ts"
 import { type AccountHealth, classify } from "../domain/classifyUpstreamFailure.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { MoveCause } from "../domain/warmth.ts"
 import { type Fault, stateAfter, suspensionFor } from "./backOff.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import type { Slot, SlotState } from "./PoolState.ts"
@@ -34,6 +35,10 @@ export const verdictOn = (failure: UpstreamFailure) => {
 
 /** Whether a verdict takes an account out of rotation. */
 export const isFault = (health: AccountHealth): health is Fault => health !== "none" && health !== "token_expired"
+
+/** Why conversations leave an account that is out of rotation. */
+export const moveCauseOf = (fault: Fault | undefined): MoveCause =>
+  fault === "rate_limited" ? "quota" : fault === "busy" ? "full" : "out"
 
 /** Whether an account is out and being tried: it has no time of recovery then. */
 const isDue = (slot: AccountSlot): boolean => slot.state === "out" && slot.until === Number.POSITIVE_INFINITY

@@ -17,7 +17,7 @@ import { type Cooperative, eachCooperatively } from "../domain/stream/cooperativ
 import { monotonicMillis } from "../domain/time.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { Drivers, Upstreams } from "../upstream/Upstreams.ts"
-import { type AccountHealthKeeper, makeAccountHealth, publishBack } from "./accountHealth.ts"
+import { type AccountHealthKeeper, makeAccountHealth, moveCauseOf, publishBack } from "./accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "./accountRegistry.ts"
 import { makeInProcessView } from "./inProcessView.ts"
 import type { Caller, Lease, LeaseOptions, LeaseTarget, PoolWatch, Preference } from "./Lease.ts"
@@ -406,6 +406,12 @@ const makeInProcessCore = Effect.fnUntraced(function*(
           }
         })
       ),
+    whyNot: (account) => {
+      const slot = slotOf(account)
+      if (slot === undefined || !slot.enabled) return "disabled"
+      if (slot.state !== "ready") return moveCauseOf(account.fault)
+      return slot.available ? "priority" : "full"
+    },
     queue: Effect.sync(view.queue),
     setTestStatus: (account, status) =>
       Effect.suspend(() => {

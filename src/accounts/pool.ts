@@ -24,6 +24,7 @@ import { secretsOfToken } from "../domain/ownLogin.ts"
 import { servesModel } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { MoveCause } from "../domain/warmth.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import { type Drivers, Upstreams } from "../upstream/Upstreams.ts"
 import { anonymousKey } from "./accountRegistry.ts"
@@ -123,6 +124,8 @@ export interface PoolCore<T extends AccountTokens> {
   readonly access: (account: PooledAccount, tokens: T) => Effect.Effect<Report, GatewayError>
   /** The states of accounts, in the order given. */
   readonly statesOf: (accounts: ReadonlyArray<PooledAccount>) => Effect.Effect<ReadonlyArray<AccountState>>
+  /** Why an account would not serve one more request now. */
+  readonly whyNot: (account: PooledAccount) => MoveCause
   readonly queue: Effect.Effect<Omit<QueueStatus, "recommended_concurrency" | "oldest_wait_ms" | "upstreams">>
   readonly setTestStatus: (account: PooledAccount, status: "ok" | "failed") => Effect.Effect<void>
   readonly watch: (pool: AccountPool) => AccountPool["watch"]
@@ -323,7 +326,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   }
 
   /** The configured account that made something. Takes a look at each account of the configuration. */
-  const madeBy = ({ account: hash, upstream }: Maker): PooledAccount | undefined => {
+  const madeBy = ({ account: hash, upstream }: Pick<Maker, "account" | "upstream">): PooledAccount | undefined => {
     for (const { identity, upstream: of } of config.now().accounts) {
       const account = of === upstream ? core.get(identity[0]!) : undefined
       if (account?.hash === hash) return account
@@ -394,6 +397,11 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     modelLimits,
     quotas,
     serves: ({ model, upstream }) => servesModel(config.now().route_table, upstream, model),
+    whyNot: (last) => {
+      const account = madeBy(last)
+      if (account === undefined || config.now().upstreams.get(last.upstream)?.enabled !== true) return "disabled"
+      return quotas.waitFor(account.key, last) > 0 ? "quota" : core.whyNot(account)
+    },
     withAccount: (identifier) => accessFor(() => accountOf(identifier)),
     accessOf: (maker) => accessFor(() => madeBy(maker)),
     describe: (identifiers) =>

@@ -11,6 +11,7 @@ import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import { Accounts, type Caller } from "../accounts/Accounts.ts"
+import { Threads } from "../accounts/Threads.ts"
 import type { Account } from "../config/Account.ts"
 import { startCooperatively } from "../config/clock/cooperative.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
@@ -100,6 +101,7 @@ export class Completion extends Context.Service<Completion, {
     const clock = yield* Clock.Clock
     const sealed = new SealedCalls(() => monotonicMillis(clock), yield* CurrentSharedCalls)
     const startReply = replyStarter(captures, sealed)
+    const caches = { threads: new Threads(), accounts, now: () => deadlines.now() }
 
     /** Validates `tool_choice` and applies the limits of the key. */
     const admitted = <A, R>(
@@ -140,6 +142,7 @@ export class Completion extends Context.Service<Completion, {
         const work = new CompletionAttempt(input, {
           startReply,
           sealed,
+          caches,
           deadlines,
           makeBudget: () => new RequestBudget(config.limits, clock, held, keepsReply),
           scope,

@@ -25,6 +25,7 @@ import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import { withLimit } from "./bounds.ts"
+import { CacheWatch, type CacheWatchOptions } from "./CacheWatch.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { forgetIgnored, noteIgnored } from "./ignored.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
@@ -40,6 +41,7 @@ import { noteUnsent } from "./unsentFields.ts"
 interface CompletionAttemptOptions<A> {
   readonly startReply: ReplyStarter
   readonly sealed: SealedCalls
+  readonly caches: CacheWatchOptions
   readonly deadlines: Deadlines["Service"]
   /** Makes the request's budget, at the first lease. */
   readonly makeBudget: () => RequestBudget
@@ -52,7 +54,7 @@ interface CompletionAttemptOptions<A> {
 }
 
 /** A started reply of an attempt. */
-type Begun = Pick<OpenReply, "id" | "first" | "rest" | "isOver">
+type Begun = Pick<OpenReply, "id" | "first" | "rest" | "isOver" | "isCacheReported">
 
 const empty = Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
 
@@ -112,6 +114,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   refusal: GatewayError | undefined
   /** A try that failed may be charged, and the strict limits of the key have reserved no second one. */
   #isCharged = false
+  #cache: CacheWatch | undefined
   /** Paths of what the attempt left out of the request. */
   #left: ReadonlyArray<string> = []
 
@@ -287,7 +290,9 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
       const { stats } = input.request
       const conversation = input.isStrict === true ? withLimit(given, input.config, target) : given
       countPrompt(stats, budget, () => estimateConversation(conversation))
-      const starting = startReply({ ...input, model, conversation, budget, isWhole: whole, driver }, lease, attempt)
+      const leastCached = this.#cache?.least
+      const asked = { ...input, model, conversation, budget, isWhole: whole, driver, leastCached }
+      const starting = startReply(asked, lease, attempt)
       const estimate = estimateCooperatively(conversation)
       if (isLong(conversation)) {
         return Effect.andThen(estimateAtEnd(attempt, stats, budget, runCooperatively(estimate)), starting)
@@ -309,14 +314,17 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const begin = (started: ReturnType<typeof start>) =>
       Effect.flatMap(
         started,
-        ({ events, id, isOver }) =>
+        ({ events, id, isCacheReported, isOver }) =>
           Effect.flatMap(
             Pull.catchDone(peel(events, attempt), () => empty),
             ([batch, rest]) =>
               Effect.flatMapEager(checkFirst(batch, budget.isEmpty && !mayBeStopped), (first) => {
                 input.request.stats.firstEventAt = deadlines.now()
                 input.request.followers.recording?.progressed()
-                return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, rest }))
+                return Effect.mapEager(
+                  lease.report(undefined, undefined),
+                  (): Begun => ({ id, isCacheReported, isOver, first, rest })
+                )
               })
           )
       )
@@ -333,9 +341,9 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
         return begin(start(plain.conversation))
       })
     }
-    const first = restored === undefined ? ask(readable) : Effect.flatMap(restored, ask)
+    const first = () => restored === undefined ? ask(readable) : Effect.flatMap(restored, ask)
     const begun = withDeadline(
-      first,
+      this.#watching(lease, driver, target, first),
       deadlines,
       most,
       attemptOverdue,
@@ -357,6 +365,27 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     )
   }
 
+  /** Notes what is expected of the server's cache before the request is sent. */
+  #watching<B, E, R>(
+    lease: Lease,
+    driver: Driver,
+    target: Target,
+    send: () => Effect.Effect<B, E, R>
+  ): Effect.Effect<B, E, R> {
+    if (!CacheWatch.watches(driver)) {
+      this.#cache = undefined
+      return send()
+    }
+    const watch = this.#cache === undefined
+      ? startCooperatively(CacheWatch.of(this.#input, this.#options.caches))
+      : Effect.succeed(this.#cache)
+    return Effect.flatMapEager(watch, (cache) => {
+      this.#cache = cache
+      cache.begins(lease, target)
+      return send()
+    })
+  }
+
   heard(): AnswerHeaders | undefined {
     return this.#budget?.heard
   }
@@ -375,6 +404,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     return this.#options.output({
       ...begun,
       driver: lease.driver.name,
+      cache: this.#cache,
       lease,
       attempt,
       scope: this.#options.scope,

@@ -11,6 +11,7 @@ import type { FailureCause } from "../domain/FailureCause.ts"
 import { type Fault, faultOf } from "../domain/fault.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
+import type { PromptCache } from "../domain/warmth.ts"
 import type { Amounts } from "../usage/Admission.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
 import { directKey, none } from "../usage/UsageEntry.ts"
@@ -118,6 +119,8 @@ export interface RequestStats {
   path: string | undefined
   firstEventAt: number | undefined
   usage: Usage | undefined
+  /** What the cache of its server was to the reply; `undefined` until its usage is known, and where no cache is watched. */
+  promptCache: PromptCache | undefined
   /** The usage of an earlier reply of the same request; added to `usage` at its end. */
   usageBefore: Usage | undefined
   /** The last try has begun its reply. */
@@ -209,6 +212,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   path: undefined,
   firstEventAt: undefined,
   usage: undefined,
+  promptCache: undefined,
   usageBefore: undefined,
   answered: false,
   billed: undefined,

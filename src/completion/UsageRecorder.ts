@@ -141,6 +141,8 @@ const usageEntry = (
     reasoningTokens: usage.reasoningTokens,
     cachedTokens: usage.cachedTokens,
     cacheWriteTokens: usage.cacheWriteTokens,
+    predictedTokens: stats.promptCache?.predicted,
+    isCacheMiss: stats.promptCache?.result === "miss",
     cost,
     ...(cost === undefined || cost === 0n ? {} : costsElsewhere(stats, answerer)),
     estimated: stats.soFar?.estimated() ?? true,

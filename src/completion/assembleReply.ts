@@ -60,6 +60,10 @@ class Assembly implements ReplyMachine {
     return this.#finish.promptReported()
   }
 
+  cacheReported(): boolean {
+    return this.#finish.cacheReported()
+  }
+
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
     if (!this.#finish.finished()) this.#machine.push(event, out)
   }

@@ -40,6 +40,8 @@ export interface UsageSoFar {
   readonly estimated: () => boolean
   /** True if the upstream has reported the prompt's tokens. */
   readonly promptReported: () => boolean
+  /** True if the upstream has reported how many tokens its cache had. */
+  readonly cacheReported: () => boolean
 }
 
 /** The machine, with the tokens so far and whether `Finish` was emitted. */
@@ -116,6 +118,10 @@ class ReplyFinisher implements FinishMachine {
 
   promptReported(): boolean {
     return this.#reported.promptTokens !== undefined
+  }
+
+  cacheReported(): boolean {
+    return this.#reported.cachedTokens !== undefined
   }
 
   finished(): boolean {

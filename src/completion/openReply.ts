@@ -20,6 +20,7 @@ import { type ChunkPull, mapPull } from "../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
 import { countFailure } from "./AttemptsRecord.ts"
+import type { CacheWatch } from "./CacheWatch.ts"
 import type { Batch, CompletedReply, CompletionOutput } from "./CompletionInput.ts"
 import type { Request } from "./Request.ts"
 import { noteFailure, type RequestStats } from "./RequestStats.ts"
@@ -40,6 +41,10 @@ export interface OpenReply {
   readonly attempt: Scope.Closeable
   /** True if closing the upstream connection needs no further request. */
   readonly isOver: () => boolean
+  /** True if the server has counted what its cache had of the prompt. */
+  readonly isCacheReported: () => boolean
+  /** Learns the usage of the reply; `undefined` where no cache is watched. */
+  readonly cache: CacheWatch | undefined
   /** The request's own scope, which closes last. */
   readonly scope: Scope.Scope
   readonly words: ServerWords
@@ -48,13 +53,15 @@ export interface OpenReply {
 }
 
 /** Updates the stats from a batch of events. Returns true if the batch ends the reply. */
-const noteEvents = (batch: Batch, { request, span }: OpenReply): boolean => {
+const noteEvents = (batch: Batch, { cache, isCacheReported, request, span }: OpenReply): boolean => {
   const { stats } = request
   span.events(batch)
   let isLast = false
   for (const event of batch) {
-    if (event._tag === "UsageReported") stats.usage = event.usage
-    else if (event._tag === "CallStarted") stats.calls++
+    if (event._tag === "UsageReported") {
+      stats.usage = event.usage
+      stats.promptCache = cache?.answered(event.usage, isCacheReported())
+    } else if (event._tag === "CallStarted") stats.calls++
     else if (event._tag === "CallCutOff") stats.brokenCalls++
     else if (event._tag === "ReplyExtra") noteUnshown(event, request)
     else if (event._tag === "Finish") {

@@ -42,6 +42,8 @@ interface StartedReply {
   readonly events: Stream.Stream<ReplyEvent, UpstreamFailure | GatewayError>
   /** True if closing the upstream connection needs no further request. */
   readonly isOver: () => boolean
+  /** True if the server has counted what its cache had of the prompt. */
+  readonly isCacheReported: () => boolean
 }
 
 interface ReplyInput {
@@ -56,6 +58,8 @@ interface ReplyInput {
   readonly isWhole: boolean
   /** The lease's driver, or the one that it chose for the request. */
   readonly driver: Driver
+  /** Tokens from which the server keeps a prompt; `undefined` where no cache is watched. */
+  readonly leastCached: number | undefined
 }
 
 /** The account of a lease, as what it makes is compared with. */
@@ -139,7 +143,7 @@ export type ReplyStarter = ReturnType<typeof replyStarter>
 /** Makes the function that starts a reply on a lease, within the scope that holds the upstream's connections. */
 export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls) => {
   const startTurn = (
-    { budget, caller, config, driver, isWhole, model, request }: ReplyInput,
+    { budget, caller, config, driver, isWhole, leastCached, model, request }: ReplyInput,
     lease: Lease,
     conversation: Conversation,
     policy: PolicyMachine | undefined
@@ -153,6 +157,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         callerHeaders: request.callerHeaders,
         cacheName: () => cacheName(caller.owner, request.identity, conversation),
         hasSession: request.identity?.session !== undefined,
+        leastCached,
         recorder: captures.recorder(lease, request.id, request.followers.recording),
         isWhole,
         budget,
@@ -193,11 +198,17 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         const turn = (events: Stream.Stream<UpstreamEvent, UpstreamFailure>) =>
           sealed.isShared ? writes.before(assembled(events)) : assembled(events)
         const estimate = estimateCooperatively(conversation)
+        // Servers of this family leave out a count of 0.
+        const isCacheReported = () =>
+          driver.family === "generate" ? assembly.promptReported() : assembly.cacheReported()
         if (isLate) {
           const counting = countingBeforeEnd(() => assembly.promptReported(), runCooperatively(estimate))
-          return Effect.succeed({ id, events: turn(counting(events)), isOver })
+          return Effect.succeed({ id, events: turn(counting(events)), isOver, isCacheReported })
         }
-        return Effect.mapEager(startCooperatively(estimate), () => ({ id, events: turn(events), isOver }))
+        return Effect.mapEager(
+          startCooperatively(estimate),
+          () => ({ id, events: turn(events), isOver, isCacheReported })
+        )
       }
     )
 
@@ -219,18 +230,24 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
     ): StartedReply["events"] =>
       Stream.concat(turn.events, Stream.suspend(() => policy.violated() ? next() : Stream.empty))
     return Effect.map(start(conversation, false), (first) => {
-      let { isOver } = first.turn
+      let { isCacheReported, isOver } = first.turn
       const { budget, model: { id: model }, request: { stats } } = input
       const second = () => {
         asksAgain(stats, budget, { upstream: lease.upstream, model }, () => estimateConversation(conversation))
         return Stream.unwrap(
           Effect.map(Scope.provide(start(withReminder(conversation), true), scope), (second) => {
             isOver = second.turn.isOver
+            isCacheReported = second.turn.isCacheReported
             return withNext(second, () => Stream.fail(violation(conversation)))
           })
         )
       }
-      return { id: first.turn.id, events: withNext(first, second), isOver: () => isOver() }
+      return {
+        id: first.turn.id,
+        events: withNext(first, second),
+        isOver: () => isOver(),
+        isCacheReported: () => isCacheReported()
+      }
     })
   }
 

@@ -7,9 +7,12 @@ import { isServer } from "../domain/protocols.ts"
 import type { CompletionInput } from "./CompletionInput.ts"
 import { conversationKey, isContinued, sessionKey } from "./conversationKey.ts"
 
-/** Milliseconds that a server keeps a prompt after its last use. Source: the vendors' documents on prompt caching. */
-const lifetimeIn = ({ driver, prompt_cache: { mark_ttl, ttl } }: UpstreamConfig): number =>
-  1000 * (ttl ?? (driver === "messages" && mark_ttl === "5m" ? 300 : 3_600))
+/**
+ * Milliseconds that a server keeps a prompt after its last use; `hasHour` if a messages server has written it for an hour. Source: the
+ * vendors' documents on prompt caching.
+ */
+export const lifetimeIn = ({ driver, prompt_cache: { mark_ttl, ttl } }: UpstreamConfig, hasHour = false): number =>
+  1000 * (ttl ?? (driver === "messages" && mark_ttl === "5m" && !hasHour ? 300 : 3_600))
 
 /** The names of the upstreams that have a choice of accounts, for each configuration. */
 const pooled = new WeakMap<GatewayConfig["accounts"], ReadonlySet<string>>()

@@ -110,7 +110,8 @@ const ofPriceFile = (entry: RawConfig): Found => ({
   input: inputOf(entry),
   output: some(words(modalities, entry["supported_output_modalities"])),
   efforts: effortsOf(entry),
-  tools: flag(entry["supports_function_calling"])
+  tools: flag(entry["supports_function_calling"]),
+  prompt_cache_min_tokens: count(entry["prompt_cache_min_tokens"])
 })
 
 /** The entries of a file by their names, in the order in which they count. */

@@ -549,6 +549,7 @@ const factFields = {
   output: wordsOf(modalities, "What the model writes."),
   efforts: wordsOf(effortLevels, "Levels of reasoning effort. An empty list: the model does not reason."),
   tools: Schema.optionalKey(described(flag, "Whether the model calls tools.")),
+  prompt_cache_min_tokens: tokens("Tokens from which the server keeps the beginning of a prompt."),
   ...shownFields
 }
 
@@ -690,7 +691,10 @@ const PromptCache = group({
     )
   ),
   min_tokens: Schema.optionalKey(
-    described(integer(1, 1_000_000), "Estimated tokens from which a prompt gets marks. Unset: 1,024.")
+    described(
+      integer(1, 1_000_000),
+      "Tokens from which a server keeps a prompt: estimated ones from which a prompt gets marks. Unset: the model's `prompt_cache_min_tokens`, else 2,048 with the generate driver and 1,024 elsewhere."
+    )
   ),
   breakpoints: withDefault(
     described(

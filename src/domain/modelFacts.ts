@@ -26,6 +26,8 @@ export interface ModelFacts {
   readonly efforts?: ReadonlyArray<Effort>
   /** Whether the model calls tools. */
   readonly tools?: boolean
+  /** Tokens from which the server keeps the beginning of a prompt. */
+  readonly prompt_cache_min_tokens?: number
   readonly display_name?: string
   readonly description?: string
 }
@@ -41,7 +43,8 @@ export const factNames = [
   "input",
   "output",
   "efforts",
-  "tools"
+  "tools",
+  "prompt_cache_min_tokens"
 ] as const satisfies ReadonlyArray<FactName>
 
 /** The most characters of a name and of a description. A longer one of a server is cut. */
@@ -109,6 +112,7 @@ const ofTargets: {
   output: common,
   efforts: common,
   tools: (flags) => flags.every((flag) => flag),
+  prompt_cache_min_tokens: (counts) => Math.max(...counts),
   display_name: equal,
   description: equal
 }

@@ -10,6 +10,7 @@ import type { ShownIdentity } from "../domain/clientIdentity.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { UpstreamProtocol } from "../domain/protocols.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
+import type { PromptCache } from "../domain/warmth.ts"
 import { directKey } from "../usage/UsageEntry.ts"
 import type { RoundsWatch } from "./Captures.ts"
 import { conversationSize } from "./conversation.ts"
@@ -77,6 +78,8 @@ export interface RequestFacts {
   readonly queued: number
   readonly firstEventAt: number | undefined
   readonly usage: Usage | undefined
+  /** What the cache of its server was to the reply; `undefined` until its usage is known, and where no cache is watched. */
+  readonly promptCache: PromptCache | undefined
   /** The tries that are charged, each with its bill once the request is over. */
   readonly billed: ReadonlyArray<BilledFacts> | undefined
   /** The cost of all tries as an amount of 10^-9; `null` without a price, `undefined` until the request is over. */

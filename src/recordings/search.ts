@@ -119,6 +119,12 @@ const facetRules = {
   account: anyPart("account", ({ account }) => [account]),
   outcome: exactly("outcome", ({ outcome }) => outcome),
   code: anyPart("code", ({ facts }) => [facts.error]),
+  prompt_cache: {
+    filter: "prompt_cache",
+    values: ({ facts }) => [facts.promptCache?.reason],
+    fitting: (wanted) => ({ facts: { promptCache } }) =>
+      promptCache?.result === wanted || promptCache?.reason === wanted
+  },
   slow: {
     filter: "min_ms",
     values: ({ duration }) => slowSteps.filter((step) => duration >= step).map(String),

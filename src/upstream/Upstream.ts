@@ -94,6 +94,8 @@ export interface CompletionRequest {
   readonly cacheName?: (() => string) | undefined
   /** The request belongs to a session of its client. */
   readonly hasSession?: boolean | undefined
+  /** Tokens from which the server keeps a prompt. */
+  readonly leastCached?: number | undefined
   /** The caller gets the reply as a whole, so the upstream may send it as a whole too. */
   readonly isWhole?: boolean | undefined
   /** The budget of the request, shared by its attempts. A driver takes each call from it and counts what arrives. */

@@ -33,8 +33,11 @@ export const costNames = ["priced_requests", "cost_units", "cost_nanos"] as cons
 /** The sums that histories have later than those, stored after them: tokens written to caches, and the part of the cost that is wasted. */
 export const laterNames = ["cache_write_tokens", "wasted_units", "wasted_nanos"] as const
 
+/** The sums of prompt caches, stored after those: tokens that should have come from a cache, and turns of which none came. */
+export const cacheNames = ["predicted_tokens", "prompt_cache_misses"] as const
+
 /** All sums of a bucket, in the order of storage. */
-export const sumNames = [...measureNames, ...costNames, ...laterNames] as const
+export const sumNames = [...measureNames, ...costNames, ...laterNames, ...cacheNames] as const
 
 type MeasureName = (typeof measureNames)[number]
 
@@ -117,6 +120,10 @@ export interface UsageEntry {
   readonly cachedTokens: number
   /** Tokens of the prompt that were written to a cache; 0 unless given. */
   readonly cacheWriteTokens?: number | undefined
+  /** Tokens of the prompt that should have come from a cache; 0 unless given. */
+  readonly predictedTokens?: number | undefined
+  /** None of them came; `false` unless given. */
+  readonly isCacheMiss?: boolean | undefined
   /** An amount of 10^-9; `undefined` for a request whose model has no price. */
   readonly cost?: bigint | undefined
   /** The parts of `cost` that others charge. */
@@ -170,6 +177,7 @@ export const addErrors = (into: Sums, code: string, count: number): void => {
 /** The places of the units of cost and of wasted cost; the nanos follow each. */
 const [costUnits, wastedUnits] = [sumNames.indexOf("cost_units"), sumNames.indexOf("wasted_units")]
 const cacheWrites = sumNames.indexOf("cache_write_tokens")
+const [predicted, misses] = [sumNames.indexOf("predicted_tokens"), sumNames.indexOf("prompt_cache_misses")]
 
 /** Moves whole units out of the nanos, which stay small enough to be exact. */
 const carryOver = (values: Array<number>): void => {
@@ -226,6 +234,8 @@ export const addEntry = (into: Sums, entry: UsageEntry): void => {
     carryOver(values)
   }
   values[cacheWrites]! += entry.cacheWriteTokens ?? 0
+  values[predicted]! += entry.predictedTokens ?? 0
+  if (entry.isCacheMiss === true) values[misses]! += 1
   if (entry.error !== undefined) addErrors(into, entry.error, 1)
 }
 
@@ -245,9 +255,13 @@ export const costsOf = ({ values }: Sums): { readonly cost: string; readonly unp
 /** The measures that follow those of `measureNames` and the costs: tokens, and a decimal number. */
 export const laterMeasuresOf = ({ values }: Sums): {
   readonly cache_write_tokens: number
+  readonly predicted_tokens: number
+  readonly prompt_cache_misses: number
   readonly wasted_cost: string
 } => ({
   cache_write_tokens: values[cacheWrites]!,
+  predicted_tokens: values[predicted]!,
+  prompt_cache_misses: values[misses]!,
   wasted_cost: amountAt(values, wastedUnits)
 })
 

@@ -34,6 +34,7 @@ import {
 import {
   addErrors,
   addSums,
+  cacheNames,
   dimensionsBy,
   laterNames,
   measureNames,
@@ -138,9 +139,10 @@ const nameOf = ({ account, app, key, model, style, target, upstream }: Bucket): 
   return (target === only.target && upstream === only.upstream ? own : [...own, upstream, target]).join(separator)
 }
 
-/** The sums of a bucket end before the costs, or before the later sums, if all that follow are 0: as in versions without those. */
+/** The sums of a bucket end before the costs, the later sums or those of caches, if all that follow are 0: as in versions without those. */
 const written = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
-  const end = [measureNames.length, sumNames.length - laterNames.length]
+  const withLater = sumNames.length - cacheNames.length
+  const end = [measureNames.length, withLater - laterNames.length, withLater]
     .find((end) => values.slice(end).every((value) => value === 0))
   return end === undefined ? values : values.slice(0, end)
 }

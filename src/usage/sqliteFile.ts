@@ -21,6 +21,7 @@ import {
 import { confirming, firstKept, type HistoryHours, type RetentionCutoffs } from "./retention.ts"
 import {
   addErrors,
+  cacheNames,
   costNames,
   type DimensionName,
   dimensionsBy,
@@ -38,7 +39,7 @@ import { mostSessionRows } from "./UsageStoreShape.ts"
 import { dayLength, dayOf } from "./windows.ts"
 
 /** Rises with every change of the tables. */
-const layoutVersion = 5
+const layoutVersion = 6
 
 const marks = (count: number): string => Array.from({ length: count }, () => "?").join(", ")
 const added = (names: ReadonlyArray<string>, table: string): string =>
@@ -46,7 +47,7 @@ const added = (names: ReadonlyArray<string>, table: string): string =>
 const quoted = sumNames.map((name) => `"${name}"`)
 
 /** The columns behind those of `measureNames`. */
-const moreNames = [...costNames, ...laterNames]
+const moreNames = [...costNames, ...laterNames, ...cacheNames]
 const costColumns = (names: ReadonlyArray<string>) => names.map((name) => `${name} INTEGER NOT NULL DEFAULT 0`)
 /** The cost columns of `key_counts`. */
 const countCosts = ["cost_units", "cost_nanos"]
@@ -120,10 +121,17 @@ const withCosts = (table: string, names: ReadonlyArray<string>): string =>
   costColumns(names).map((column) => `ALTER TABLE ${table} ADD COLUMN ${column};`).join("\n")
 
 /**
- * Changes the tables of a former layout: 1 knew one upstream, 2 had no costs, 3 had neither written tokens nor wasted costs, and 4 had
- * neither apps nor sessions.
+ * Changes the tables of a former layout: 1 knew one upstream, 2 had no costs, 3 had neither written tokens nor wasted costs, 4 had
+ * neither apps nor sessions, and 5 had no predictions of caches.
  */
 const fromLayout = (version: number): string => {
+  if (version === 5) {
+    return `
+      ${withCosts(history.sums, cacheNames)}
+      ${withCosts(sessions.sums, cacheNames)}
+      PRAGMA user_version = ${layoutVersion};
+    `
+  }
   const values = historyNames.map((name) =>
     name === "app"
       ? `'${none}'`

@@ -67,6 +67,8 @@ describe("usage in the admin API", () => {
       "cost",
       "unpriced_requests",
       "cache_write_tokens",
+      "predicted_tokens",
+      "prompt_cache_misses",
       "wasted_cost",
       "prompt_cache_hit_rate",
       "errors"
@@ -91,6 +93,8 @@ describe("usage in the admin API", () => {
       cost: "0",
       unpriced_requests: 3,
       cache_write_tokens: 0,
+      predicted_tokens: 0,
+      prompt_cache_misses: 0,
       wasted_cost: "0",
       prompt_cache_hit_rate: 3 / 120,
       errors: { upstream_error: 1 }
@@ -237,9 +241,9 @@ describe("usage in the admin API", () => {
     assert.deepStrictEqual(text.split("\r\n"), [
       `key,key_name,account,account_identifier,day,${
         measureNames.join(",")
-      },cost,currency,unpriced_requests,errors,cache_write_tokens,wasted_cost`,
-      "direct,,none,,2026-11-20,1,0,0,1,1,100,5,2,1,105,0,0,1,3,4,9,0,,1,,0,0",
-      `${key},"Team, ""A""",${accountHash},'${account},2026-11-20,3,1,2,0,3,30,15,6,3,45,0,0,3,9,12,27,0,,3,rate_limit_exceeded=1;upstream_error=1,0,0`,
+      },cost,currency,unpriced_requests,errors,cache_write_tokens,predicted_tokens,prompt_cache_misses,wasted_cost`,
+      "direct,,none,,2026-11-20,1,0,0,1,1,100,5,2,1,105,0,0,1,3,4,9,0,,1,,0,0,0,0",
+      `${key},"Team, ""A""",${accountHash},'${account},2026-11-20,3,1,2,0,3,30,15,6,3,45,0,0,3,9,12,27,0,,3,rate_limit_exceeded=1;upstream_error=1,0,0,0,0`,
       ""
     ])
     const cut = await call("GET", `/admin/usage.csv?${span}&by=key&limit=1`)

@@ -118,6 +118,17 @@ const ownScrape = async (): Promise<string> => {
         recorded: undefined,
         bill: { cost: 1n, source: "prices", price: undefined, unpriced: [["output", 1]] }
       }],
+      promptCache: {
+        prompt: 9,
+        read: 1,
+        written: 1,
+        predicted: 5,
+        result: "partial",
+        reason: "not_kept",
+        at: undefined,
+        because: undefined,
+        age: undefined
+      },
       error: "upstream_error"
     })
     const client = await Client.open(gateway.url)

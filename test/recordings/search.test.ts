@@ -11,6 +11,7 @@ import type { ShownIdentity } from "../../src/domain/clientIdentity.ts"
 import { Text } from "../../src/domain/Conversation.ts"
 import { parseDecimal } from "../../src/domain/decimal.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
+import type { PromptCache } from "../../src/domain/warmth.ts"
 import type { RequestRecord } from "../../src/recordings/RequestRecord.ts"
 import { Requests } from "../../src/recordings/Requests.ts"
 import { type RequestSort, requestSorts } from "../../src/recordings/requestSorts.ts"
@@ -43,7 +44,10 @@ interface Asked {
   readonly ended: boolean
   readonly prompt: string
   readonly reply: string
+  readonly cache?: Pick<PromptCache, "reason" | "result"> | undefined
 }
+
+const noCounts = { prompt: 0, read: 0, written: 0, predicted: 0, at: undefined, because: undefined, age: undefined }
 
 const words = fc.constantFrom("Hello", "say \"hi\"", "back\\slash", "Ümlaut", "two\nlines", "plain")
 
@@ -59,7 +63,13 @@ const asked: fc.Arbitrary<Asked> = fc.record({
   duration: fc.constantFrom(10, 1_000, 5_000, 40_000),
   ended: fc.boolean(),
   prompt: words,
-  reply: words
+  reply: words,
+  cache: fc.constantFrom<Asked["cache"]>(
+    undefined,
+    { result: "hit", reason: undefined },
+    { result: "none", reason: "moved" },
+    { result: "miss", reason: "not_kept" }
+  )
 })
 
 const plain: Asked = {
@@ -97,6 +107,7 @@ const add = (ring: Requests["Service"], one: Asked, id = "r") => {
   stats.model = one.vendorFields
   stats.error = one.error
   stats.finish = "stop"
+  stats.promptCache = one.cache && { ...noCounts, ...one.cache }
   if (one.upstream !== undefined) {
     stats.attempts = 1
     stats.target = { upstream: one.upstream, model: "m" }
@@ -129,6 +140,7 @@ const filter: fc.Arbitrary<RequestFilter> = fc.record({
   model: fc.constantFrom("GPT-4o", "\"gpt-4o\"", "fast", "\"fast\""),
   account: fc.constantFrom("ann", "X.ORG", "\"bob@x.org\""),
   code: fc.constantFrom("timeout", "upstream", "\"upstream_error\""),
+  prompt_cache: fc.constantFrom("hit", "none", "miss", "moved", "not_kept"),
   style: fc.constantFrom("chat", "embeddings"),
   app: fc.constantFrom("codex", "curl"),
   session: fc.constantFrom("s1", "s"),
@@ -152,6 +164,7 @@ const fits = (wanted: RequestFilter, one: Asked): boolean => {
     model: (text) => part(text, one.asked) || part(text, one.vendorFields),
     account: (text) => part(text, one.upstream === undefined ? "" : one.account),
     code: (text) => part(text, one.error),
+    prompt_cache: (text) => one.cache?.result === text || one.cache?.reason === text,
     style: (text) => one.style === text,
     app: (text) => one.identity?.app === text,
     session: (text) => one.identity?.session === text,
@@ -175,6 +188,7 @@ const filterOf: { readonly [Name in FacetName]: (value: string) => RequestFilter
   model: (value) => ({ model: `"${value}"` }),
   account: (value) => ({ account: `"${value}"` }),
   code: (value) => ({ code: `"${value}"` }),
+  prompt_cache: (prompt_cache) => ({ prompt_cache }),
   style: (style) => ({ style }),
   app: (app) => ({ app }),
   session: (session) => ({ session }),

@@ -11,7 +11,16 @@ import { sliceItems, type SliceSize } from "../../src/domain/stream/cooperative.
 import { Batch } from "../../src/usage/Batch.ts"
 import { openSqlite } from "../../src/usage/openSqlite.ts"
 import { writeBatch } from "../../src/usage/sqliteFile.ts"
-import { addEntry, costNames, dimensionsOf, historyNames, laterNames, zero } from "../../src/usage/UsageEntry.ts"
+import {
+  addEntry,
+  cacheNames,
+  costNames,
+  dimensionsOf,
+  historyNames,
+  laterNames,
+  type UsageEntry,
+  zero
+} from "../../src/usage/UsageEntry.ts"
 import { mostSessionsKept } from "../../src/usage/UsageStoreShape.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
 import { dayLength, dayOf, hourLength, hourOf } from "../../src/usage/windows.ts"
@@ -241,6 +250,32 @@ describe("usage in a file", () => {
       assert.deepStrictEqual(hour, { requests: 4, tokens: 60, cost: 3n * cost })
     }).pipe(Effect.provide(NodeServices.layer)))
 
+  it.effect("takes over a file of a version without predictions of caches", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      const before = entry({ app: "codex", session: "s1" })
+      const addOne = (one: UsageEntry) =>
+        inScope(Effect.gen(function*() {
+          const store = yield* sqliteStore({ file })
+          store.add(one)
+          yield* second
+        }))
+      yield* addOne(before)
+      const db = new DatabaseSync(file)
+      for (const table of ["usage", "session_usage"]) {
+        for (const name of cacheNames) db.exec(`ALTER TABLE ${table} DROP COLUMN ${name}`)
+      }
+      db.exec("PRAGMA user_version = 5")
+      db.close()
+      const later = { ...before, predictedTokens: 9, isCacheMiss: true }
+      yield* addOne(later)
+      const store = yield* sqliteStore({ file })
+      for (const query of [everything, { ...everything, by: ["session"] as const }]) {
+        assert.deepStrictEqual(plain(yield* store.query(query)), expectedReport([before, later], query))
+      }
+    }).pipe(Effect.provide(NodeServices.layer)))
+
   it.effect("does not change a file of a newer version or a database of another program", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
@@ -427,7 +462,7 @@ describe("usage in a file", () => {
           'account ' || (i % ${
         rows / hours
       }), 'chat', 'default', 'default/model', 'none', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
-          0, 0, 0, 0, 0, 0 FROM n
+          0, 0, 0, 0, 0, 0, 0, 0 FROM n
       `)
       close()
       const store = yield* sqliteStore({ file })
@@ -454,7 +489,7 @@ describe("usage in a file", () => {
         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
         INSERT INTO usage SELECT ${dayOf(start - 200 * dayLength)} + (i / 50) * ${hourLength}, 'key', 'model',
           'account ' || (i % 50), 'chat', 'default', 'default/model', 'none', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
-          0, 0, 0, 0, 0, 0 FROM n
+          0, 0, 0, 0, 0, 0, 0, 0 FROM n
       `)
       const recent = new Batch()
       for (const days of [1, 2, 3]) recent.addBucket(entry({ at: start - days * dayLength }))

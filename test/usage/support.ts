@@ -104,6 +104,8 @@ export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
       { nil: undefined }
     ),
     cacheWriteTokens: fc.option(small, { nil: undefined }),
+    predictedTokens: fc.option(small, { nil: undefined }),
+    isCacheMiss: fc.constantFrom(undefined, false, true),
     estimated: fc.boolean(),
     toolCalls: small,
     attempts: small,
@@ -208,6 +210,8 @@ const measured = (requests: ReadonlyArray<UsageEntry>, parts: ReadonlyArray<Cost
     duration_ms: sum(({ duration }) => duration),
     cost: formatDecimal(own.reduce((sum, cost) => sum + cost, amounts(({ cost }) => cost))),
     cache_write_tokens: sum(({ cacheWriteTokens = 0 }) => cacheWriteTokens),
+    predicted_tokens: sum(({ predictedTokens = 0 }) => predictedTokens),
+    prompt_cache_misses: count(({ isCacheMiss }) => isCacheMiss === true),
     wasted_cost: formatDecimal(
       requests.reduce(
         (sum, { cost, counted, wasted = 0n }) => counted && cost !== undefined ? sum + wasted : sum,

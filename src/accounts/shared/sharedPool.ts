@@ -444,6 +444,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
             return view.stateOf(account, known)
           })
       ),
+    whyNot: ({ account }) => account?.disabled === true ? "disabled" : "priority",
     queue: view.queue,
     upstreams: view.upstreams,
     setTestStatus: (account, tested) => {

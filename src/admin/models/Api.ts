@@ -21,7 +21,8 @@ const Facts = Schema.Struct({
   input: fact(Schema.Array(Schema.Literals(modalities))),
   output: fact(Schema.Array(Schema.Literals(modalities))),
   efforts: fact(Schema.Array(Schema.Literals(effortLevels))),
-  tools: fact(Schema.Boolean)
+  tools: fact(Schema.Boolean),
+  prompt_cache_min_tokens: fact(Schema.Int)
 }).annotate({ identifier: "ModelFacts" })
 
 const perMillion = (unit: string) =>

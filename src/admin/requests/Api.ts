@@ -6,11 +6,32 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { apps } from "../../domain/clientIdentity.ts"
+import { cacheResults, missReasons, moveCauses } from "../../domain/warmth.ts"
 import { documented, finding, reading } from "../../http/documented.ts"
 import { requestSorts } from "../../recordings/requestSorts.ts"
 import { recordedStyles } from "../../styles/Style.ts"
 import { missingNodes, PageNumber } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
+
+/** Counts are tokens. */
+const RequestCache = Schema.Struct({
+  /** All tokens of the prompt, of which the cache had `read`, and `written` are new in it. */
+  prompt: Schema.Int,
+  read: Schema.Int,
+  written: Schema.Int,
+  /** Those that should have come from the cache. */
+  predicted: Schema.Int,
+  /** `hit`: at least 80 % of the predicted ones were read; `miss`: none of them; `none`: nothing was predicted, and nothing was read. */
+  result: Schema.Literals(cacheResults),
+  /** The first one that applies; `null` for a hit. */
+  reason: Schema.NullOr(Schema.Literals(missReasons)),
+  /** The first element that differs from the turn before, if the prompt has `changed`: `tools[1]`, `system`, `messages[3]`. */
+  at: Schema.NullOr(Schema.String),
+  /** Why another account or target answered than the turn before, if the conversation has `moved`. */
+  because: Schema.NullOr(Schema.Literals(moveCauses)),
+  /** Seconds since the turn before, if the cache has `expired`. */
+  age_s: Schema.NullOr(Schema.Int)
+}).annotate({ identifier: "RequestCache" })
 
 /** A request in lists. Times are Unix milliseconds, durations milliseconds; unknown ones are `null`. */
 export const RequestItem = Schema.Struct({
@@ -62,6 +83,8 @@ export const RequestItem = Schema.Struct({
   })),
   /** The sum over all tries as a decimal number in the configured currency; `null` without a price, and until the request is over. */
   cost: Schema.NullOr(Schema.String),
+  /** What the cache of its server was to the prompt; absent until the reply is over, and where no server has a cache. */
+  prompt_cache: Schema.optionalKey(RequestCache),
   /** False if bodies are not recorded, or were dropped for newer ones. */
   bodies_kept: Schema.Boolean,
   /** The node that served it; absent unless several nodes share a store. Ids begin with it. */
@@ -235,6 +258,7 @@ const filters = {
   session: Schema.optionalKey(Schema.String),
   account: Schema.optionalKey(Schema.String),
   code: Schema.optionalKey(Schema.String),
+  prompt_cache: Schema.optionalKey(Schema.Literals(["", ...cacheResults, ...missReasons])),
   upstream: Schema.optionalKey(Schema.String),
   min_ms: Schema.optionalKey(Schema.Union([Schema.Literal(""), Millis])),
   cost_from: Schema.optionalKey(Schema.Union([Schema.Literal(""), Cost])),
@@ -246,7 +270,7 @@ const filters = {
 const aboutFilters =
   "`key` (its name or id), `model` (as asked for or as it resolved), `account` and `code` (of the error) match parts of a " +
   "value in any case, and the whole value if it is in double quotes: `\"gpt-4o\"`. `style`, `outcome`, `upstream`, `app` and `session` are " +
-  "exact; `status` is an outcome, an HTTP status, or `4xx` or `5xx`. `min_ms` is the least duration, and `cost_from` the least cost. `from` and `to` (not " +
+  "exact; `prompt_cache` is a result or a reason of the prompt cache; `status` is an outcome, an HTTP status, or `4xx` or `5xx`. `min_ms` is the least duration, and `cost_from` the least cost. `from` and `to` (not " +
   "included) are RFC 3339 times, days, or Unix seconds or milliseconds. `text` searches the conversation and the reply where bodies " +
   "are kept. A record must match all filters."
 
@@ -275,6 +299,8 @@ export const RequestFacets = Schema.Struct({
     account: Facet,
     outcome: Facet,
     code: Facet,
+    /** Reasons of turns that were no hit in the prompt cache. */
+    prompt_cache: Facet,
     /** Values of `min_ms`. */
     slow: Facet
   }),
@@ -334,7 +360,8 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
     query: filters,
     success: RequestFacets
   }).annotateMerge(documented({
-    summary: "Count records of requests by key, model, style, upstream, account, outcome, error code and duration",
+    summary:
+      "Count records of requests by key, model, style, upstream, account, outcome, error code, reason of the prompt cache and duration",
     description: "With the filters of the list; each facet ignores its own filter.",
     errors: [...reading, "invalid_request"]
   })),

@@ -28,6 +28,7 @@ const NodeFacets = Schema.Struct({
     account: Counts,
     outcome: Counts,
     code: Counts,
+    prompt_cache: Counts,
     slow: Counts
   }),
   total: Schema.Int,
@@ -82,6 +83,7 @@ export const makeFacets = Effect.gen(function*() {
       account: view("account"),
       outcome: view("outcome"),
       code: view("code"),
+      prompt_cache: view("prompt_cache"),
       slow: view("slow")
     }
     return { facets, total, kept: all.reduce((sum, { kept }) => sum + kept, 0), complete, missing }

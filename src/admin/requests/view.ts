@@ -7,6 +7,7 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { costOf, linesOf } from "../../domain/bill.ts"
 import { formatDecimal } from "../../domain/decimal.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import type { PromptCache } from "../../domain/warmth.ts"
 import { showConversation } from "../../recordings/conversation.ts"
 import { cutFrames } from "../../recordings/frames.ts"
 import type { RecordedBytes } from "../../recordings/RecordedBytes.ts"
@@ -74,6 +75,14 @@ const viewTry = (facts: TryFacts, request: RequestFacts) => ({
   cost: request.billed?.at(-1)?.bill === undefined ? null : costOfTry(facts, request)
 })
 
+const viewCache = ({ age, at, because, reason, ...counts }: PromptCache) => ({
+  ...counts,
+  reason: reason ?? null,
+  at: at ?? null,
+  because: because ?? null,
+  age_s: age ?? null
+})
+
 /** A record in lists. */
 export const viewItem = (record: RequestRecord, { keyName, node }: ViewContext): typeof RequestItem.Type => {
   const { facts } = record
@@ -109,6 +118,7 @@ export const viewItem = (record: RequestRecord, { keyName, node }: ViewContext):
       reasoning_tokens: facts.usage.reasoningTokens
     },
     cost: decimalOf(facts.cost ?? undefined),
+    ...(facts.promptCache === undefined ? {} : { prompt_cache: viewCache(facts.promptCache) }),
     bodies_kept: record.bodiesKept,
     ...(node === undefined ? {} : { node })
   }

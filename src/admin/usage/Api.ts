@@ -30,6 +30,13 @@ const measures = {
     description: "Counted requests for whose model no price was configured. `cost` does not include them."
   }),
   cache_write_tokens: Schema.Int.annotate({ description: "Tokens of prompts that were written to caches." }),
+  predicted_tokens: Schema.Int.annotate({
+    description:
+      "Tokens of prompts that should have come from caches: those of a beginning that the same account has answered."
+  }),
+  prompt_cache_misses: Schema.Int.annotate({
+    description: "Requests of whose prompts nothing came from the cache although tokens were predicted."
+  }),
   wasted_cost: Schema.String.annotate({
     description:
       "The part of `cost` of which the callers saw nothing: tries that failed after the server had worked for them."

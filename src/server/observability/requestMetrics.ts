@@ -14,6 +14,8 @@ import { CurrentNotices, type Notices } from "../../config/Notices.ts"
 import type { App } from "../../domain/clientIdentity.ts"
 import { toUnits } from "../../domain/decimal.ts"
 import { monotonicMillis } from "../../domain/time.ts"
+import { upstreamNamed } from "../../domain/upstreamNames.ts"
+import type { PromptCache } from "../../domain/warmth.ts"
 import type { Operation } from "../../styles/Style.ts"
 import { styles } from "../../styles/styles.ts"
 
@@ -118,6 +120,33 @@ const streamErrors = (style: string, code: string, upstream: string) =>
 const costs = (model: string, upstream: string) =>
   total("gateway_cost_total", "Cost of requests in the configured currency", { model, upstream })
 
+const cacheTokens = (kind: string, upstream: string, model: string) =>
+  total("gateway_prompt_cache_tokens_total", "Tokens of prompts by what the caches of servers had of them", {
+    kind,
+    upstream,
+    model
+  })
+
+const cacheMisses = (reason: string, upstream: string) =>
+  total("gateway_prompt_cache_misses_total", "Turns that were no hit in the cache of their server, by reason", {
+    reason,
+    upstream
+  })
+
+const countCache = (
+  { model = "none", target }: RequestStats,
+  { predicted, prompt, read, reason, written }: PromptCache,
+  context: Context.Context<never>
+): void => {
+  const upstream = upstreamNamed(target?.upstream)
+  for (
+    const [kind, count] of [["prompt", prompt], ["read", read], ["write", written], ["predicted", predicted]] as const
+  ) {
+    if (count > 0) cacheTokens(kind, upstream, model).updateUnsafe(count, context)
+  }
+  if (reason !== undefined) cacheMisses(reason, upstream).updateUnsafe(1, context)
+}
+
 const ofApp = (app: App) =>
   total("gateway_app_requests_total", "Requests to models by the program that called", { app })
 
@@ -191,6 +220,7 @@ const countRequest = (
     }
     for (const [unit, amount] of bill.unpriced) addUnpriced(unpriced, unit, amount)
   }
+  if (stats.promptCache !== undefined) countCache(stats, stats.promptCache, context)
   if (overran(stats)) counters.overruns.updateUnsafe(1, context)
   if (made === 0) return
   for (const { upstream } of tries) attempts(upstream).updateUnsafe(1, context)

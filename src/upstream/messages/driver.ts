@@ -64,13 +64,15 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
     return { model: { id, name }, options: { maxTokens, thinking, sends } }
   }
 
-  const { breakpoints, mark_ttl: ttl = "5m", min_tokens: minTokens = leastMarked } = promptCache ?? {}
+  const { breakpoints, mark_ttl: ttl = "5m" } = promptCache ?? {}
 
   function* say(
-    { conversation, hasSession = false, isWhole, model: requested }: CompletionRequest
+    { conversation, hasSession = false, isWhole, leastCached = leastMarked, model: requested }: CompletionRequest
   ): Cooperative<CompletionCall> {
     const { model, options } = asked(requested)
-    const marks = breakpoints === "auto" ? { ttl, minTokens, hasSession } : undefined
+    const marks = breakpoints === "auto"
+      ? { ttl, minTokens: promptCache?.min_tokens ?? leastCached, hasSession }
+      : undefined
     return {
       model,
       path: "/v1/messages",

@@ -441,7 +441,9 @@ const measures = (requestCount: number, seed: number) => {
     duration_ms: requestCount * 2_400,
     cost: `${(requestCount * 13) % 97}.${String(100 + (requestCount % 900))}`,
     unpriced_requests: 0,
-    cache_write_tokens: 0,
+    cache_write_tokens: Math.floor(prompt / 8),
+    predicted_tokens: Math.floor(prompt / 3),
+    prompt_cache_misses: Math.floor(requestCount / 25),
     wasted_cost: "0",
     prompt_cache_hit_rate: null,
     errors: failedCount === 0 ? {} : { upstream_empty_output: failedCount }

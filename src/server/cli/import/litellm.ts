@@ -124,7 +124,7 @@ const factFields = new Set(
   ("max_input_tokens max_output_tokens supported_modalities supported_output_modalities supports_vision supports_pdf_input " +
     "supports_audio_input supports_video_input supports_function_calling supports_reasoning reasoning_effort_levels " +
     "supports_none_reasoning_effort supports_minimal_reasoning_effort supports_xhigh_reasoning_effort " +
-    "supports_max_reasoning_effort").split(" ")
+    "supports_max_reasoning_effort prompt_cache_min_tokens").split(" ")
 )
 
 /** Fields that `readPrices` reads. */

@@ -1,0 +1,114 @@
+/** What one request expects of the cache of its server, and what comes of it. */
+import type { AccountPool, Lease } from "../accounts/Accounts.ts"
+import type { Threads } from "../accounts/Threads.ts"
+import { catalogueOf } from "../domain/catalogue.ts"
+import { isServer } from "../domain/protocols.ts"
+import type { Target } from "../domain/routes.ts"
+import type { Cooperative } from "../domain/stream/cooperative.ts"
+import type { Usage } from "../domain/units.ts"
+import {
+  type Answerer,
+  type Expectation,
+  expectationOf,
+  judgeCache,
+  type MoveCause,
+  type PromptCache,
+  type PromptSums,
+  sumPrompt,
+  threadOf
+} from "../domain/warmth.ts"
+import type { Driver } from "../upstream/Upstream.ts"
+import type { CompletionInput } from "./CompletionInput.ts"
+import { sessionKey } from "./conversationKey.ts"
+import { lifetimeIn } from "./stickiness.ts"
+
+/** Tokens from which a server keeps a prompt, unless settings or facts say it. Source: the vendors' documents on prompt caching. */
+const leastOf = (driver: string): number => driver === "generate" ? 2_048 : 1_024
+
+/** What the watch needs beside the request. */
+export interface CacheWatchOptions {
+  readonly threads: Threads
+  readonly accounts: Pick<AccountPool, "whyNot">
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+}
+
+export class CacheWatch {
+  readonly #input: CompletionInput
+  readonly #options: CacheWatchOptions
+  readonly #sums: PromptSums
+  readonly #session: string
+  /** The accounts on which earlier attempts of the request have failed. */
+  readonly #failed = new Set<string>()
+  #answerer: Answerer = { upstream: "", model: "", account: "" }
+  #expectation: Expectation | undefined
+  /** Tokens from which the server keeps a prompt. */
+  least = 0
+
+  private constructor(input: CompletionInput, options: CacheWatchOptions, sums: PromptSums) {
+    this.#input = input
+    this.#options = options
+    this.#sums = sums
+    const { caller: { owner }, request: { identity } } = input
+    // The beginning of a conversation ends with its first turn.
+    const first = Math.min(sums.sums.length - 1, sums.tools + (sums.hasSystem ? 1 : 0))
+    this.#session = identity?.session === undefined
+      ? `${owner} ${sums.sums[first]} ${sums.ends[first]}`
+      : sessionKey(owner, identity.session)
+  }
+
+  /** Sums the prompt of a request. */
+  static *of(input: CompletionInput, options: CacheWatchOptions): Cooperative<CacheWatch> {
+    return new CacheWatch(input, options, yield* sumPrompt(input.conversation))
+  }
+
+  /** Whether the prompt caches of a driver's servers are watched: of those that state what a cache had. */
+  static watches({ name }: Driver): boolean {
+    return isServer(name)
+  }
+
+  /** Compares the prompt with its session's threads, before it is sent on a lease. */
+  begins({ accountHash: account = "", upstream }: Lease, target: Target): void {
+    const { config } = this.#input
+    const { accounts, now, threads } = this.#options
+    const entry = config.upstreams.get(upstream)
+    const fact = catalogueOf(config).ofTarget(target).prompt_cache_min_tokens?.value
+    this.least = entry?.prompt_cache.min_tokens ?? fact ?? leastOf(entry?.driver ?? "")
+    this.#answerer = { upstream, model: target.model.id, account }
+    this.#expectation = expectationOf(
+      this.#sums,
+      threads.of(this.#session),
+      this.#answerer,
+      now(),
+      (last) => this.#whyMoved(last, accounts)
+    )
+    this.#failed.add(account)
+  }
+
+  #whyMoved(last: Answerer, accounts: Pick<AccountPool, "whyNot">): MoveCause {
+    const { caller } = this.#input
+    const { model, upstream } = this.#answerer
+    if (caller._tag === "Managed" && caller.target !== undefined) return "pinned"
+    if (last.upstream !== upstream || last.model !== model) return "target"
+    const cause = accounts.whyNot?.(last) ?? "priority"
+    return cause === "priority" && this.#failed.has(last.account) ? "out" : cause
+  }
+
+  /** The reply has its usage; `isReported` if the server has counted what its cache had. Keeps the prompt as the thread's newest one. */
+  answered(usage: Usage, isReported: boolean): PromptCache | undefined {
+    const expectation = this.#expectation
+    const entry = this.#input.config.upstreams.get(this.#answerer.upstream)
+    if (expectation === undefined || entry === undefined) return undefined
+    const { now, threads } = this.#options
+    const { thread: before } = expectation
+    const lifetime = lifetimeIn(entry, (usage.details?.cacheWrite1hTokens ?? 0) > 0)
+    // A prompt that was read stays for as long as it was written for.
+    const kept = before !== undefined && usage.cachedTokens > 0 ? Math.max(lifetime, before.lifetime) : lifetime
+    threads.keep(
+      this.#session,
+      threadOf(this.#sums, { ...this.#answerer, at: now(), lifetime: kept, tokens: usage.promptTokens }),
+      before
+    )
+    return judgeCache(expectation, { ...usage, isReported }, this.least)
+  }
+}
