@@ -199,7 +199,7 @@ const Saved = () => {
         <section aria-label={t.replay}>
           <h2>{t.replayTitle(played.id)}</h2>
           {played.failed && <p class="notice bad" role="alert">{t.replayFailed}</p>}
-          <div class="body" tabIndex={0} role="group" aria-label={t.replayTitle(played.id)}>
+          <div class="card body" tabIndex={0} role="group" aria-label={t.replayTitle(played.id)}>
             <pre>{played.text}</pre>
           </div>
         </section>

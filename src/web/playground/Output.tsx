@@ -54,7 +54,7 @@ export const RawFrames = ({ rounds }: { readonly rounds: ReadonlyArray<Round> })
 
 export const Reasoning = ({ text }: { readonly text: string }) => (
   <Section name={useTexts().playground.reasoning}>
-    <pre class="reasoning">{text}</pre>
+    <pre class="card body">{text}</pre>
   </Section>
 )
 
@@ -67,7 +67,7 @@ const CodeBlock = ({ code, name }: { readonly name: string; readonly code: strin
         <button type="button" onClick={() => void copyText(code, t.copied(name))}>{t.actionOn(t.copy, name)}</button>
       }
     >
-      <div class="code-box" tabIndex={0} role="group" aria-label={name}>
+      <div class="card body" tabIndex={0} role="group" aria-label={name}>
         <pre>{code}</pre>
       </div>
     </Section>

@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo, useRef, useState } from "preact/hooks"
 import { accountSigns, accountStates } from "../../parts/Badge.tsx"
+import { Chip } from "../../parts/Card.tsx"
 import { ConfirmDialog, DeleteDialog, FormDialog } from "../../parts/Dialog.tsx"
 import { Search, Select, TextField } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
@@ -85,13 +86,12 @@ const Facets = ({ chosen, counts }: {
 }) => {
   const { accounts: t, states } = useTexts()
   return (
-    <div class="facets" role="group" aria-label={t.show}>
+    <div class="actions" role="group" aria-label={t.show}>
       {facets.map((state) => (
-        <button
+        <Chip
           key={state}
-          type="button"
-          class={`facet ${state === "failed" ? "apart" : ""}`}
-          aria-pressed={chosen === state}
+          class={state === "failed" ? "apart" : ""}
+          pressed={chosen === state}
           onClick={() => choose({ state, page: "" })}
         >
           {state !== "" && (
@@ -99,7 +99,7 @@ const Facets = ({ chosen, counts }: {
           )}
           <span>{state === "" ? t.all : states[state]}</span>
           <strong>{counts === undefined ? "" : number(counts[state === "" ? "all" : state])}</strong>
-        </button>
+        </Chip>
       ))}
     </div>
   )

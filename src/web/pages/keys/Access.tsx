@@ -4,6 +4,7 @@
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useEffect, useId, useState } from "preact/hooks"
+import { Chip } from "../../parts/Card.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { Section } from "../../parts/Heading.tsx"
 import { base, type RequestItem } from "../../state/client.ts"
@@ -39,21 +40,19 @@ const Snippets = ({ keyText, model }: { readonly keyText: string; readonly model
   }
   return (
     <div class="snippets">
-      <div class="tabs" role="tablist" aria-label={t.clients} onKeyDown={move}>
+      <div class="actions" role="tablist" aria-label={t.clients} onKeyDown={move}>
         {snippetNames.map((each, index) => (
-          <button
+          <Chip
             key={each}
             id={`${id}-${index}`}
-            type="button"
             role="tab"
-            class="quiet"
             aria-selected={each === name}
             aria-controls={`${id}-panel`}
             tabIndex={each === name ? 0 : -1}
             onClick={() => setName(each)}
           >
             {each}
-          </button>
+          </Chip>
         ))}
       </div>
       <div

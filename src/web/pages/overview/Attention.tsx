@@ -215,12 +215,12 @@ export const Attention = () => {
     <Section name={t.attention}>
       {rows.length === 0
         ? isKnown && (
-          <p class="calm">
+          <p class="card">
             <Badge sign="✓" tone="good" text={t.nothing} />
           </p>
         )
         : (
-          <ul class="attention live" ref={ref}>
+          <ul class="card rows live" ref={ref}>
             {rows.map((row, index) => (
               <li key={`${row.page} ${row.id}`}>
                 <span class={`hint ${rows[index - 1]?.page === row.page ? "sr-only" : ""}`}>{t.kinds[row.page]}</span>

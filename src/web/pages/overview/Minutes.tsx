@@ -1,8 +1,8 @@
 /**
  * The last 60 minutes: the figures of the hour, and a strip with a column for each minute.
  */
-import type { ComponentChildren } from "preact"
 import { useRef, useState } from "preact/hooks"
+import { Figure } from "../../parts/Card.tsx"
 import { compact, duration, minuteOfDay, number, percent, when, zoneName } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
@@ -19,20 +19,6 @@ const minuteMillis = 60_000
 
 /** Everything of the last hour, and of the running minute. */
 export const lastHour = { range: "1h" } as const
-
-const Figure = ({ children, link, name, of, tone = "" }: {
-  readonly name: string
-  readonly link: string
-  readonly children: ComponentChildren
-  readonly of: string
-  readonly tone?: string
-}) => (
-  <a class={`figure ${tone}`} href={link}>
-    <span class="name">{name}</span>
-    <strong>{children}</strong>
-    <span class="of">{of}</span>
-  </a>
-)
 
 const time = (milliseconds: number | null): string => milliseconds === null ? "–" : duration(milliseconds)
 

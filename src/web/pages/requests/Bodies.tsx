@@ -44,7 +44,7 @@ const Body = ({ name, text, truncated }: {
       <Folded name={name} size={bytes(new Blob([text]).size)}>
         {() => (
           <>
-            <div class="body" tabIndex={0} role="group" aria-label={name}>
+            <div class="card body" tabIndex={0} role="group" aria-label={name}>
               <pre>{readable(text).slice(0, shownCharacters)}</pre>
             </div>
             <div class="actions between">

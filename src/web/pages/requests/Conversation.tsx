@@ -2,6 +2,7 @@
  * The conversation of a request with the reply as its last turn, as text or JSON; and how the reply differs from the upstream's.
  */
 import { useMemo, useState } from "preact/hooks"
+import { Chip } from "../../parts/Card.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { Section } from "../../parts/Heading.tsx"
 import { useTexts } from "../../state/preferences.ts"
@@ -82,7 +83,7 @@ const Difference = ({ after, before }: { readonly before: string; readonly after
     <details>
       <summary>{t.asUpstream}</summary>
       <p class="hint">{t.asUpstreamHint}</p>
-      <pre class="body" tabIndex={0} role="group" aria-label={t.asUpstream}>
+      <pre class="card body" tabIndex={0} role="group" aria-label={t.asUpstream}>
         {stretches.map(({ kind, text }, i) =>
           kind === "removed"
             ? <del key={i}>{text}</del>
@@ -114,16 +115,15 @@ export const Conversation = ({ record }: { readonly record: RequestRecord }) => 
       name={t.conversation}
       actions={turns.length > 0 && (
         <div class="actions">
-          <div class="switch" role="group" aria-label={t.shownAs}>
+          <div class="actions" role="group" aria-label={t.shownAs}>
             {kinds.map(([kind, text]) => (
-              <button
+              <Chip
                 key={kind}
-                type="button"
-                aria-pressed={isJson === (kind === "json")}
+                pressed={isJson === (kind === "json")}
                 onClick={() => choose({ turns: kind })}
               >
                 {text}
-              </button>
+              </Chip>
             ))}
           </div>
           <CopyButton name={t.conversation} text={isJson ? json : asText(turns)} />
@@ -133,7 +133,7 @@ export const Conversation = ({ record }: { readonly record: RequestRecord }) => 
       {conversation === null && <p class="hint">{record.bodies_kept ? t.notDecoded : t.bodiesGone}</p>}
       {turns.length > 0 && (isJson
         ? (
-          <div class="body" tabIndex={0} role="group" aria-label={t.conversation}>
+          <div class="card body" tabIndex={0} role="group" aria-label={t.conversation}>
             <pre>{json.slice(0, shownCharacters)}</pre>
             {json.length > shownCharacters && <p class="hint">{t.shownInPart(json.length)}</p>}
           </div>

@@ -168,7 +168,7 @@ const Rows = ({ busy, compact, page, query, upstreams, width }: {
 const Drawer = ({ id, onClose }: { readonly id: string; readonly onClose: () => void }) => {
   const { common, requests: t } = useTexts()
   return (
-    <aside class="drawer" aria-label={t.drawer}>
+    <aside class="card drawer" aria-label={t.drawer}>
       <div class="bar-of-drawer">
         <span class="hint">{t.drawerKeys}</span>
         <button type="button" class="quiet icon-only" aria-label={common.close} onClick={onClose}>

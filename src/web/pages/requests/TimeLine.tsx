@@ -220,7 +220,7 @@ export const TimeLine = ({ now, onTime, record, sides }: {
   const leading = { end, onTime }
   return (
     <Section name={t.timeLine}>
-      <div class="waterfall">
+      <div class="card waterfall">
         {lanes.map((lane) => (
           <Spans key={lane.place} {...leading} lane={lane} record={record} bins={ofUpstream} rates={rates} />
         ))}

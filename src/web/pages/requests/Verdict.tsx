@@ -96,7 +96,7 @@ export const Verdict = ({ record }: { readonly record: RequestRecord }) => {
   const { advice, fault, kind, tone } = judge(record)
   const todo = advice.map(t.advice).find((text) => text !== undefined)
   return (
-    <section class={`verdict ${tone}`} aria-label={t.whatHappened}>
+    <section class={`card verdict ${tone}`} aria-label={t.whatHappened}>
       <p class="sentence">
         <span class={`badge ${tone}`} aria-hidden="true">{signs[tone]}</span>
         <strong>

@@ -76,7 +76,8 @@ const Rows = ({ agents, currency, rows }: {
           </tr>,
           ...tree.map(({ depth, row: agent }) => (
             <tr key={`${idOf(row)}\u0000${agent.agent}\u0000${agent.parent}`}>
-              <th scope="row" style={{ paddingInlineStart: `${2 + 1.5 * depth}rem` }}>
+              <th scope="row">
+                <span class="indent" style={{ width: `${1 + 1.5 * depth}rem` }} />
                 <code>{agent.agent}</code>
               </th>
               <td colSpan={2} class="hint">{t.agent}</td>

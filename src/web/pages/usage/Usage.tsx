@@ -4,6 +4,7 @@
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useEffect, useMemo } from "preact/hooks"
+import { Chip } from "../../parts/Card.tsx"
 import { Select } from "../../parts/Form.tsx"
 import {
   date,
@@ -304,15 +305,14 @@ const Chips = ({ only }: { readonly only: Query }) => {
   return (
     <>
       {Object.entries(only).map(([name, value]) => (
-        <button
+        <Chip
           key={name}
-          type="button"
-          class="usage-filter"
+          class="chosen"
           aria-label={t.remove(t.groups[name as Dimension])}
           onClick={() => choose({ [name]: "" })}
         >
           {t.groups[name as Dimension]}: {value} <span aria-hidden="true">×</span>
-        </button>
+        </Chip>
       ))}
     </>
   )
@@ -407,7 +407,7 @@ const AllUsage = () => {
           onValue={(value: string) => choose({ split: value })}
         />
       </div>
-      <div class="usage-filters">
+      <div class="actions">
         <Chips only={only} />
         <span class="hint">
           {t.zone(zoneName())}
