@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import path from "node:path"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
 import { build } from "rolldown"
-import type { OutputChunk } from "rolldown"
+import type { OutputChunk, Plugin } from "rolldown"
 
 const root = path.join(import.meta.dirname, "..")
 const source = path.join(root, "src/web")
@@ -53,8 +53,50 @@ const loadedWith = (chunk: OutputChunk, chunks: ReadonlyMap<string, OutputChunk>
   return loaded
 }
 
+/** Texts of the contract that only its documents show. */
+const shownInDocuments = new Set(["description", "summary"])
+
+interface Parsed {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+}
+
+const isParsed = (value: unknown): value is Parsed =>
+  typeof value === "object" && value !== null && "type" in value && "start" in value
+
+/** The places of the texts below a part of a module that only documents show. */
+function* textsIn(node: object): Generator<Parsed> {
+  const { key, type, value } = node as {
+    readonly type?: string
+    readonly key?: { readonly name?: string }
+    readonly value?: unknown
+  }
+  if (type === "Property" && shownInDocuments.has(key?.name ?? "") && isParsed(value)) {
+    if (["Literal", "TemplateLiteral", "BinaryExpression"].includes(value.type)) return yield value
+  }
+  for (const part of Object.values(node)) if (typeof part === "object" && part !== null) yield* textsIn(part)
+}
+
+/** Leaves out what the documents say about the contract: a twentieth of the first load. */
+const withoutDocuments: Plugin = {
+  name: "without documents",
+  transform: {
+    filter: { id: /\/src\/(?:admin|config|styles)\/(?:.*\/)?(?:Api|contract|schema)\.ts$/ },
+    handler(code) {
+      let [kept, from] = ["", 0]
+      for (const { end, start } of textsIn(this.parse(code, { lang: "ts" }))) {
+        kept += `${code.slice(from, start)}""`
+        from = end
+      }
+      return { code: kept + code.slice(from), moduleType: "ts" }
+    }
+  }
+}
+
 const scripts = async (): Promise<ReadonlyMap<string, OutputChunk>> => {
   const { output } = await build({
+    plugins: [withoutDocuments],
     input: path.join(source, "main.tsx"),
     platform: "browser",
     write: false,
