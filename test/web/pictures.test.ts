@@ -170,6 +170,11 @@ const missingGlyphs = (): Promise<Array<string>> =>
     return [...new Set(document.body.innerText)].filter((character) => drawn(character) === missing)
   }, typefaces)
 
+/** The elements that make the page wider than the window. */
+const tooWide = `(({ clientWidth, scrollWidth }) => scrollWidth <= clientWidth ? [] :
+  [...document.querySelectorAll("body *")].filter((each) => each.getBoundingClientRect().right > clientWidth + 0.5)
+    .map((each) => each.className + ": " + each.textContent.slice(0, 40)).slice(0, 20))(document.documentElement)`
+
 /** The numbers and the filled fields that show less than they hold. */
 const cutTexts =
   `[...document.querySelectorAll(".number, .number *, .figure strong, input:not([type=checkbox], [type=file])")]
@@ -272,7 +277,8 @@ describe("pictures of the console", () => {
       for (const width of widths) {
         await page.setViewportSize({ width, height: 900 })
         // A chart follows the width in the next frames.
-        await page.waitForFunction("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        await page.waitForFunction(`${tooWide}.length === 0`, undefined, { timeout: 10_000 }).catch(() => undefined)
+        assert.deepStrictEqual(await page.evaluate(tooWide), [], `at ${width}`)
         assert.deepStrictEqual(await page.evaluate(cutTexts), [], `at ${width}`)
       }
     }

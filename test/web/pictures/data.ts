@@ -205,6 +205,7 @@ export const facets = {
     style: countBy(({ style }) => style, 20),
     app: [],
     session: [],
+    prompt_cache: [],
     upstream: [{ value: "default", name: null, count: 1_000 }],
     account: countBy(({ account }) => account, 20).slice(0, 12),
     outcome: countBy(({ outcome }) => outcome, 20),
