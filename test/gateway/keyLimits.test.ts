@@ -335,8 +335,11 @@ describe("a key with a limit of cost", () => {
     const csv = await (await fetch(`${site.url}/admin/usage.csv?by=model&model=upstream-chat`, {
       headers: { authorization: `Bearer ${adminKey}` }
     })).text()
-    assert.match(csv, /,duration_ms,cost,currency,unpriced_requests,errors,cache_write_tokens,wasted_cost\r\n/)
-    assert.include(csv, `,${cost},EUR,0,,0,0\r\n`)
+    assert.match(
+      csv,
+      /,duration_ms,cost,currency,unpriced_requests,errors,cache_write_tokens,predicted_tokens,prompt_cache_misses,wasted_cost\r\n/
+    )
+    assert.include(csv, `,${cost},EUR,0,,0,0,0,0\r\n`)
     const metrics = await (await fetch(`${site.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } }))
       .text()
     const [, counted] = /^gateway_cost_total\{model="upstream-chat",upstream="default"\} (.*)$/m.exec(metrics) ?? []
