@@ -12,7 +12,10 @@ type Fields = { readonly [field: string]: unknown }
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** A value without marks, with a text in place of a list of one plain text. */
+/** Fields that are no part of the prompt: marks, and the name of thinking that this server does not speak. */
+const unread = new Set(["cache_control", "reasoning"])
+
+/** A value without what the server does not read, with a text in place of a list of one plain text. */
 const plain = (value: unknown): unknown => {
   if (Array.isArray(value)) {
     const [only, ...others] = value.map(plain) as ReadonlyArray<unknown>
@@ -21,7 +24,7 @@ const plain = (value: unknown): unknown => {
   }
   if (!isFields(value)) return value
   return Object.fromEntries(
-    Object.entries(value).flatMap(([name, field]) => name === "cache_control" ? [] : [[name, plain(field)]])
+    Object.entries(value).flatMap(([name, field]) => unread.has(name) ? [] : [[name, plain(field)]])
   )
 }
 
