@@ -229,7 +229,7 @@ describe("a conversation of twenty turns", () => {
       const caches = await talk({ gateway, client: clients[style]!, name })
       assertBegins(name)
       assert.strictEqual(new Set(farm.seen(name).map(({ key }) => key)).size, 1)
-    assert.isAtLeast(caches.hitRate, leastRate)
+      assert.isAtLeast(caches.hitRate, leastRate)
     }
   )
 
