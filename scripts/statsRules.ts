@@ -10,6 +10,7 @@ const readers: ReadonlyMap<string, string> = new Map([
   ["completion/AttemptsRecord.ts", "adds to what earlier attempts have written"],
   ["completion/SentPrompt.ts", "the tokens that nothing else has counted"],
   ["completion/ignored.ts", "names each path once"],
+  ["completion/TryBudget.ts", "the usage of a finished try"],
   ["completion/UsageRecorder.ts", "the usage of a finished request"],
   ["http/endpointMiddleware.ts", "the headers of a reply"],
   ["server/observability/", "metrics, log lines and spans"]

@@ -12,6 +12,7 @@ import type { QuotaWindow } from "../domain/quota.ts"
 import type { MoveCause } from "../domain/warmth.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { AccountWork, AccountWorkFacts } from "./AccountWork.ts"
+import type { BudgetFacts, LeaseBudget, Over } from "./budgets.ts"
 import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import type { Quotas } from "./quota.ts"
@@ -61,6 +62,8 @@ export interface LeaseOptions {
   readonly prefers?: ReadonlyArray<Preference> | undefined
   /** Identifies the request over its leases. */
   readonly request?: string | undefined
+  /** What the try reserves and uses of budgets; absent where nothing has a budget. */
+  readonly budget?: LeaseBudget | undefined
 }
 
 /** A preference for the accounts that open what one of them has sealed, or for that account alone. It never waits. */
@@ -124,6 +127,8 @@ export interface Lease {
   readonly work: AccountWork | undefined
   /** What this process knows of the quotas of accounts, which learns from each answer; absent from a pool that knows none. */
   readonly quotas?: Quotas
+  /** The lease is of an account with too little budget for the try, and has reserved nothing. The pool returns no such lease. */
+  readonly over?: Over | undefined
   /** Drops the token that the upstream has refused, so that the next use logs in again. */
   readonly refreshToken: Effect.Effect<void>
   /**
@@ -167,7 +172,7 @@ export interface QueueStatus {
   /** At most 50 waiting requests, the oldest first. */
   readonly waiters: ReadonlyArray<QueueWaiter>
   /** The pool of each upstream, where there are several. */
-  readonly upstreams?: ReadonlyArray<UpstreamFacts> | undefined
+  readonly upstreams?: ReadonlyArray<Omit<UpstreamFacts, "budgets">> | undefined
 }
 
 /** What operators see of an upstream's pool. */
@@ -188,6 +193,8 @@ export interface UpstreamFacts {
   readonly cooled_ms: number | null
   /** Why it is cooled, or why all of its accounts are out of rotation; else `null`. */
   readonly reason: string | null
+  /** Its budgets with what is used of them. */
+  readonly budgets: ReadonlyArray<BudgetFacts>
 }
 
 /** A request that waits for an account. */
@@ -239,6 +246,8 @@ export interface AccountFacts {
   readonly work: AccountWorkFacts
   /** What its server has said of its quota, as it is now. */
   readonly quota: ReadonlyArray<QuotaWindow>
+  /** Its budgets with what is used of them. */
+  readonly budgets: ReadonlyArray<BudgetFacts>
   /** Whether there is a token, configured or from a login, that the upstream has not refused. */
   readonly hasToken: boolean
   /** The part of the token that may be shown; empty without a token. */

@@ -77,8 +77,12 @@ class SlotNode<A> implements Ranked, Slot<A> {
   readonly key: string
   account: A
   inUse = 0
+  /** What is known of its health, and the state that follows of that and its budgets: at a budget, it cools until the window ends. */
+  health: SlotState = "ready"
+  healthUntil = 0
   state: SlotState = "ready"
   until = 0
+  spent = 0
   member = true
   enabled = true
   cleaning = false
@@ -146,6 +150,8 @@ export class PoolState<A> implements QueuedPool<A> {
   /** Slots that `Direct` requests hold, and `Direct` requests that wait. */
   #directInUse = 0
   #directWaiting = 0
+  /** When the window of the pool's own used-up budget ends; 0 while there is something left. */
+  #spent = 0
   #disabled = 0
   #given = 0
   #arrived = 0
@@ -188,9 +194,14 @@ export class PoolState<A> implements QueuedPool<A> {
   get out(): number {
     return this.#out.size
   }
+  /** When the window of the pool's used-up budget ends, in milliseconds; 0 while it has something left. */
+  get spent(): number {
+    return this.#spent
+  }
   /** The earliest time at which `recover` has work; infinity without any. */
   get nextRecovery(): number {
     return Math.min(
+      this.#spent === 0 ? Number.POSITIVE_INFINITY : this.#spent,
       this.#cooling.peek()?.key ?? Number.POSITIVE_INFINITY,
       this.#out.peek()?.key ?? Number.POSITIVE_INFINITY
     )
@@ -268,8 +279,28 @@ export class PoolState<A> implements QueuedPool<A> {
   /** Puts an account back into rotation. */
   restore(slot: Slot<A>): void {
     const node = slot as SlotNode<A>
-    if (!node.member || node.state === "ready") return
+    if (!node.member || node.health === "ready") return
     this.#setState(node, "ready", 0)
+    this.#queue.serve()
+  }
+
+  /** Says until when an account is out because a budget of it is used up; 0 once there is something left. */
+  spend(slot: Slot<A>, until: number): void {
+    const node = slot as SlotNode<A>
+    if (!node.member || node.spent === until) return
+    node.spent = until
+    this.#setState(node, node.health, node.healthUntil)
+    if (node.queue !== undefined) this.#refuse(node.queue)
+    this.#refuseShared()
+    this.#queue.serve()
+  }
+
+  /** Says until when the pool serves no managed request because its own budget is used up; 0 once there is something left. */
+  spendAll(until: number): void {
+    if (this.#spent === until) return
+    this.#spent = until
+    this.#refuseAll()
+    this.#refuseShared()
     this.#queue.serve()
   }
 
@@ -278,7 +309,9 @@ export class PoolState<A> implements QueuedPool<A> {
    * Those stay out, and are not due again, until `suspend` or `restore`.
    */
   recover(now: number): ReadonlyArray<Slot<A>> {
+    if (this.#spent <= now) this.#spent = 0
     for (let first = this.#cooling.peek(); first !== undefined && first.key <= now; first = this.#cooling.peek()) {
+      first.value.spent = 0
       this.#setState(first.value, "ready", 0)
     }
     const due: Array<Slot<A>> = []
@@ -381,16 +414,21 @@ export class PoolState<A> implements QueuedPool<A> {
     this.#setEnabled(slot, true)
     this.#members.delete(slot.key)
     slot.member = false
+    slot.spent = 0
     this.#setState(slot, "ready", 0)
     if (slot.inUse > 0) this.#draining.set(slot.key, slot)
     if (slot.queue !== undefined) this.#refuse(slot.queue)
   }
 
-  #setState(slot: SlotNode<A>, state: SlotState, until: number): void {
+  #setState(slot: SlotNode<A>, health: SlotState, until: number): void {
     this.#leaveRecovery(slot)
-    slot.state = state
-    slot.until = until
-    if (state === "ready") this.#order.enters(slot)
+    const { spent } = slot
+    const isSpent = spent > 0 && health !== "out"
+    slot.health = health
+    slot.healthUntil = until
+    slot.state = isSpent ? "cooling" : health
+    slot.until = isSpent ? Math.max(spent, until) : until
+    if (slot.state === "ready") this.#order.enters(slot)
     this.changes?.slot(slot)
     this.#joinRecovery(slot)
     this.#place(slot)
@@ -542,7 +580,9 @@ export class PoolState<A> implements QueuedPool<A> {
 
   canServe(queue: Waiters<A>): boolean {
     if (!this.#open || this.#inUse >= this.#limits.global) return false
-    return queue.purpose._tag === "Direct" ? this.#directAllowed : this.#pick(queue.purpose) !== undefined
+    return queue.purpose._tag === "Direct"
+      ? this.#directAllowed
+      : this.#spent === 0 && this.#pick(queue.purpose) !== undefined
   }
 
   pinnedTo({ purpose }: Waiters<A>): Slot<A> | undefined {
@@ -550,6 +590,7 @@ export class PoolState<A> implements QueuedPool<A> {
   }
 
   isInRotation({ purpose }: Waiters<A>): boolean {
+    if (this.#spent > 0 && purpose._tag !== "Direct") return false
     if (purpose._tag === "Any") return this.#inRotation > 0
     return purpose._tag === "Direct" || purpose.slot.state === "ready"
   }
@@ -600,17 +641,19 @@ export class PoolState<A> implements QueuedPool<A> {
     if (purpose._tag === "Pinned" && !purpose.slot.member) return unknownAccount
     if (!this.#open) return unavailable
     if (purpose._tag === "Direct") return undefined
-    if (purpose._tag === "Pinned") {
-      const { enabled, state, until } = purpose.slot
-      if (!enabled) return unavailable
-      if (state === "ready") return undefined
-      if (state === "out") return unavailable
-      return until > deadline ? { _tag: "Cooling", until } : undefined
-    }
-    if (this.#inRotation > 0) return undefined
-    const until = this.#cooling.peek()?.key
+    const until = this.#backAt(purpose)
     if (until === undefined) return unavailable
-    return until > deadline ? { _tag: "Cooling", until } : undefined
+    return until > Math.max(0, deadline) ? { _tag: "Cooling", until } : undefined
+  }
+
+  /** When an account for a purpose is in rotation again; 0 while one is, and `undefined` if that is unknown. */
+  #backAt(purpose: Exclude<Purpose<A>, { readonly _tag: "Direct" }>): number | undefined {
+    let until: number | undefined
+    if (purpose._tag === "Pinned") {
+      const { slot } = purpose
+      until = !slot.enabled || slot.state === "out" ? undefined : slot.state === "ready" ? 0 : slot.until
+    } else until = this.#inRotation > 0 ? 0 : this.#cooling.peek()?.key
+    return until === undefined ? undefined : Math.max(until, this.#spent)
   }
 
   /** Refuses the first waiters of a queue as long as no account can serve them in time. */
@@ -622,8 +665,13 @@ export class PoolState<A> implements QueuedPool<A> {
     }
   }
 
+  /** Refuses the waiters that are pinned to accounts, as far as those serve none in time. */
+  #refuseAll(): void {
+    for (const { queue } of this.#members.values()) if (queue !== undefined) this.#refuse(queue)
+  }
+
   #refuseShared(): void {
-    if (this.#open && this.#inRotation > 0) return
+    if (this.#open && this.#spent === 0 && this.#inRotation > 0) return
     this.#queue.release(this)
     this.#refuse(this.#any)
     for (const queue of this.#avoiding.values()) this.#refuse(queue)
@@ -642,7 +690,7 @@ export class PoolState<A> implements QueuedPool<A> {
   }
 
   #nextQueue(): Waiters<A> | undefined {
-    if (this.#spare.size > 0) return this.#queues.first(this.#servable)?.value
+    if (this.#spare.size > 0 && this.#spent === 0) return this.#queues.first(this.#servable)?.value
     return this.#direct.head === undefined || !this.#directAllowed ? undefined : this.#direct
   }
 }

@@ -17,8 +17,10 @@ import { type Cooperative, eachCooperatively } from "../domain/stream/cooperativ
 import { monotonicMillis } from "../domain/time.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { Drivers, Upstreams } from "../upstream/Upstreams.ts"
+import { noLimits } from "../usage/keyRules.ts"
 import { type AccountHealthKeeper, makeAccountHealth, moveCauseOf, publishBack } from "./accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "./accountRegistry.ts"
+import { hasBudgets, type Taken } from "./budgets.ts"
 import { makeInProcessView } from "./inProcessView.ts"
 import type { Caller, Lease, LeaseOptions, LeaseTarget, PoolWatch, Preference } from "./Lease.ts"
 import {
@@ -98,7 +100,11 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     {
       recover: (at) => state.recover(at),
       nextRecovery: () => state.nextRecovery,
-      restore: (slot) => poolOf(slot)?.restore(slot),
+      restore: (slot) => {
+        poolOf(slot)?.restore(slot)
+        // At its budget it returns later.
+        if (slot.state === "cooling") health.wake()
+      },
       suspend: (slot, is, until) => poolOf(slot)?.suspend(slot, is, until)
     },
     ({ account }) =>
@@ -107,8 +113,23 @@ const makeInProcessCore = Effect.fnUntraced(function*(
         (driver) => driver === undefined ? Effect.void : shell.tokensOf(account, driver).probe
       )
   )
+
+  /** Takes an account and its upstream out of rotation while a budget of theirs is used up, or back into it. */
+  const spend = (account: PooledAccount) => {
+    const slot = slotOf(account)
+    const pool = state.get(account.upstream)
+    if (slot === undefined || pool === undefined) return
+    const [own, ofUpstream] = shell.budgets.spentOf(account)
+    const ahead = now() - clock.currentTimeMillisUnsafe()
+    pool.spend(slot, own === 0 ? 0 : own + ahead)
+    pool.spendAll(ofUpstream === 0 ? 0 : ofUpstream + ahead)
+    if (own > 0 || ofUpstream > 0) health.wake()
+  }
+  shell.budgets.changed = spend
+  let hadBudgets = false
+
   const upstreams = yield* makeUpstreamHealth(clock, (name, skipped) => state.skip(name, skipped))
-  const view = makeInProcessView(state, upstreams, config, now)
+  const view = makeInProcessView(state, upstreams, config, now, shell.budgets)
   const cleanUp = yield* makeSessionCleanUp(
     (slot, isCleaning) => poolOf(slot)?.setCleaning(slot, isCleaning),
     () => config.now().auto_delete.mode
@@ -128,6 +149,8 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       pools.get(account.upstream)?.accounts.set(key, account)
     })
     yield* state.configure(pools, runtime.global_max_inflight)
+    const spends = hadBudgets || hasBudgets(next)
+    hadBudgets = hasBudgets(next)
     for (const pool of state.configured()) {
       // A renewed account has no fault, whatever its slot's state was.
       yield* eachCooperatively(pool.slots(), (slot) => {
@@ -136,6 +159,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
           pool.restore(slot)
         }
         pool.setReset(slot, slot.account.quota?.reset)
+        if (spends) spend(slot.account)
       })
     }
     // What is behind a name is as configured now: a target without its model gives up its place.
@@ -299,6 +323,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     let hasWaited = false
     let waiter: AccountWaiter | undefined
     let held: Held | undefined
+    let taken: Taken | undefined
     const hold = (claimed: AccountWaiter) => {
       waiter = claimed
       hasWaited ||= claimed.state !== "granted"
@@ -310,13 +335,20 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       const leaseOn = (drivers: Drivers): Effect.Effect<Lease, GatewayError> => {
         const driver = slot === undefined ? drivers.get(name) : slot.account.driverIn(drivers)
         if (driver === undefined) return Effect.fail(refusalError({ _tag: "Unavailable" }, now()))
+        const { budget } = options
+        const account = slot?.account
+        const reserved = budget === undefined || account === undefined ? undefined : shell.budgets.take(account, budget)
+        if (reserved !== undefined && "code" in reserved) return Effect.fail(reserved)
+        const over = reserved !== undefined && "seconds" in reserved ? reserved : undefined
+        if (reserved !== undefined && "settle" in reserved) taken = reserved
         held = heldBy(caller, name, driver)
         const report = slot === undefined
           ? (...of: Parameters<Report>) => reportUpstream(begun, ...of)
           : reportTo(slot, driver, begun, () => {
             if (sticky !== undefined) conversations.answered(sticky, { upstream: name, account: slot.key }, last)
           })
-        return Effect.succeed(shell.leaseOf(slot?.account, held, now() - began, report))
+        const leased = shell.leaseOf(account, held, now() - began, report)
+        return Effect.succeed(over === undefined ? leased : { ...leased, over })
       }
       // Another upstream may have been configured during a wait.
       if (slot?.account.cleanUp !== undefined) {
@@ -326,6 +358,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     }
     // The finalizer is added before there is a slot, so that no interruption can lose one.
     const giveBack = Effect.sync(() => {
+      if (taken !== undefined) taken.settle(options.budget!.used(clock.currentTimeMillisUnsafe()))
       if (waiter !== undefined) release(waiter, held)
       attempt?.ended()
     })
@@ -399,7 +432,8 @@ const makeInProcessCore = Effect.fnUntraced(function*(
             health: is,
             inUse,
             disabled: !enabled,
-            fault: account.fault,
+            fault: slot !== undefined && slot.spent > 0 && slot.spent >= until ? "budget" : account.fault,
+            budgets: shell.budgets.factsOf(account.hash, account.account?.budgets ?? noLimits),
             recovery: is === "ready" || !Number.isFinite(until) ? undefined : Math.max(0, until - now()),
             tested: account.tested,
             token: tokens === undefined ? account.configuredToken : tokens.held()
@@ -409,6 +443,8 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     whyNot: (account) => {
       const slot = slotOf(account)
       if (slot === undefined || !slot.enabled) return "disabled"
+      const [own, ofUpstream] = shell.budgets.spentOf(account)
+      if (own > 0 || ofUpstream > 0) return "budget"
       if (slot.state !== "ready") return moveCauseOf(account.fault)
       return slot.available ? "priority" : "full"
     },

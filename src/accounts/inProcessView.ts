@@ -1,5 +1,7 @@
 /** What operators and metrics see of the pool of one process. */
 import type { ConfigStore } from "../config/ConfigStore.ts"
+import { noLimits } from "../usage/keyRules.ts"
+import { type BudgetFacts, type Budgets, budgetUsedUp, upstreamSubject } from "./budgets.ts"
 import type { AccountsMetrics, QueueWaiter, UpstreamFacts } from "./Lease.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import type { Pools } from "./Pools.ts"
@@ -22,7 +24,8 @@ const reasonOf = (pool: PoolState<PooledAccount>): string | undefined => {
 const factsOf = (
   pool: PoolState<PooledAccount>,
   isEnabled: boolean,
-  cooled: ReturnType<UpstreamHealthKeeper["cooled"]>
+  cooled: ReturnType<UpstreamHealthKeeper["cooled"]>,
+  budgets: ReadonlyArray<BudgetFacts>
 ): UpstreamFacts => {
   const isOut = pool.size > 0 && pool.out === pool.size
   return {
@@ -38,7 +41,8 @@ const factsOf = (
     waiting: pool.waiting,
     state: isEnabled ? cooled === undefined ? "ready" : "cooled" : "disabled",
     cooled_ms: cooled === undefined ? null : Math.round(cooled.left),
-    reason: cooled?.reason ?? (isOut ? reasonOf(pool) : undefined) ?? null
+    reason: cooled?.reason ?? (pool.spent > 0 ? budgetUsedUp : isOut ? reasonOf(pool) : undefined) ?? null,
+    budgets
   }
 }
 
@@ -47,7 +51,8 @@ export const makeInProcessView = (
   state: Pools<PooledAccount>,
   health: Pick<UpstreamHealthKeeper, "cooled">,
   config: ConfigStore["Service"],
-  now: () => number
+  now: () => number,
+  budgets: Budgets
 ) => {
   const sum = (count: (pool: PoolState<PooledAccount>) => number): number => {
     let total = 0
@@ -79,9 +84,11 @@ export const makeInProcessView = (
 
     /** The pools of all upstreams, in the order of the configuration. */
     upstreams: (): ReadonlyArray<UpstreamFacts> =>
-      [...config.now().upstreams.values()].flatMap(({ enabled, name }) => {
+      [...config.now().upstreams.values()].flatMap(({ budgets: limits = noLimits, enabled, name }) => {
         const pool = state.get(name)
-        return pool === undefined ? [] : [factsOf(pool, enabled, health.cooled(name))]
+        if (pool === undefined) return []
+        const facts = budgets.factsOf(upstreamSubject(name), limits)
+        return [factsOf(pool, enabled, health.cooled(name), facts)]
       }),
 
     /** The sum of all pools. */

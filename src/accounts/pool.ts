@@ -30,6 +30,7 @@ import { type Drivers, Upstreams } from "../upstream/Upstreams.ts"
 import { anonymousKey } from "./accountRegistry.ts"
 import { AccountWork, noWork } from "./AccountWork.ts"
 import type { Fault } from "./backOff.ts"
+import { type BudgetFacts, Budgets, budgetUsedUp, hasBudgets } from "./budgets.ts"
 import type {
   AccountAccess,
   AccountFacts,
@@ -42,6 +43,7 @@ import type {
   UpstreamFacts
 } from "./Lease.ts"
 import { makeModelLimits } from "./ModelLimits.ts"
+import { leasePastBudgets } from "./pastBudgets.ts"
 import { makeLeasePastPauses } from "./pausedModels.ts"
 import type { PooledAccount, TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
@@ -98,7 +100,9 @@ export type Report = Lease["report"]
 export interface AccountState extends Pick<AccountFacts, "inUse" | "disabled" | "recovery"> {
   readonly health: SlotState
   /** Why the account is out of rotation. */
-  readonly fault: Fault | undefined
+  readonly fault: Fault | "budget" | undefined
+  /** Its budgets with what is used of them. */
+  readonly budgets: ReadonlyArray<BudgetFacts>
   readonly tested: TestStatus
   readonly token: string | undefined
 }
@@ -154,6 +158,7 @@ export interface PoolShell<T extends AccountTokens> {
   /** Starts a lease on an account; `undefined` stands for the caller's own token, which `held` has. */
   readonly leaseOf: (account: PooledAccount | undefined, held: Held, waited: number, report: Report) => Lease
   readonly quotas: Quotas
+  readonly budgets: Budgets
   /** Runs an effect in the background until the pool closes. */
   readonly fork: TokensOptions["fork"]
 }
@@ -198,7 +203,7 @@ export const upstreamsOf = (
 }
 
 const factsOf = (account: PooledAccount, state: AccountState, quotas: Quotas): AccountFacts => {
-  const { disabled, fault, health, inUse, recovery, tested, token } = state
+  const { budgets, disabled, fault, health, inUse, recovery, tested, token } = state
   return {
     upstream: account.upstream,
     identifier: account.identifier,
@@ -206,11 +211,16 @@ const factsOf = (account: PooledAccount, state: AccountState, quotas: Quotas): A
     inUse,
     health,
     disabled,
-    reason: health === "ready" || fault === undefined ? undefined : account.reasonFor(fault),
+    reason: health === "ready" || fault === undefined
+      ? undefined
+      : fault === "budget"
+      ? budgetUsedUp
+      : account.reasonFor(fault),
     recovery,
     testStatus: health === "out" ? "failed" : tested,
     work: account.work?.facts() ?? noWork,
     quota: quotas.windowsOf(account),
+    budgets,
     hasToken: token !== undefined,
     tokenPreview: token === undefined ? "" : tokenPreview(token)
   }
@@ -234,6 +244,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const unixMillis = () => clock.currentTimeMillisUnsafe()
   const workOf = (account: PooledAccount): AccountWork => account.work ??= new AccountWork(unixMillis)
   const quotas = new Quotas((key) => core.get(key), config.now, unixMillis, yield* CurrentNotices)
+  const budgets = new Budgets(config.now, unixMillis)
   const counters: Counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
   const madeTokens = new WeakMap<PooledAccount, T>()
 
@@ -317,6 +328,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     madeTokens: (account) => madeTokens.get(account),
     leaseOf,
     quotas,
+    budgets,
     fork
   })
 
@@ -366,6 +378,14 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     now: () => monotonicMillis(clock)
   })
 
+  const leaseManaged: AccountPool["lease"] = (caller, options) => {
+    const { targets } = options
+    const isBackground = caller._tag === "Managed" && quotas.isBackground(caller.key)
+    return targets !== undefined && (isBackground || quotas.isActive || core.learnsAtGrants)
+      ? leasePastPauses(caller, options, targets, isBackground)
+      : core.lease(caller, options)
+  }
+
   const pool: AccountPool = {
     lease: (caller, options) => {
       if (caller._tag === "Direct") {
@@ -373,11 +393,9 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
           ? Effect.suspend(directTokensOff)
           : core.lease(caller, options)
       }
-      const { targets } = options
-      const isBackground = quotas.isBackground(caller.key)
-      return targets !== undefined && (isBackground || quotas.isActive || core.learnsAtGrants)
-        ? leasePastPauses(caller, options, targets, isBackground)
-        : core.lease(caller, options)
+      return options.budget !== undefined && hasBudgets(config.now())
+        ? leasePastBudgets(leaseManaged, caller, options, () => upstreamsOf(caller, options, config.now()))
+        : leaseManaged(caller, options)
     },
     status: Effect.gen(function*() {
       yield* currentDrivers
@@ -390,7 +408,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
           ? runtime.recommended_concurrency
           : queue.total * queue.max_inflight_per_account,
         oldest_wait_ms: queue.waiters[0]?.age_ms ?? null,
-        ...(showsUpstreams ? { upstreams: yield* core.upstreams } : {})
+        ...(showsUpstreams ? { upstreams: (yield* core.upstreams).map(({ budgets: _, ...facts }) => facts) } : {})
       }
     }),
     driverOf,

@@ -25,6 +25,8 @@ export interface Slot<out A> {
   readonly state: SlotState
   /** When a `cooling` account returns, or an `out` account is tried again; in milliseconds. */
   readonly until: number
+  /** When the window of a used-up budget ends, in milliseconds; 0 while its budgets have something left. */
+  readonly spent: number
   /** False once the account has left the configuration; its leases run to their end. */
   readonly member: boolean
   /** False while the operator has disabled the account: it is never granted, whatever its state. */

@@ -48,6 +48,14 @@ export const refusalError = (refusal: Refusal, now: number, outage?: Outage): Ga
   }
 }
 
+/** The error of a request whose accounts are all at their budgets or limited by their upstreams. */
+export const overBudget = (seconds: number): GatewayError =>
+  gatewayError(
+    "upstream_rate_limited",
+    "Every account that may be used is at its budget, or its upstream limits its rate",
+    { retryAfter: Math.max(1, Math.ceil(seconds)) }
+  )
+
 /** The error of a request that is pinned to an account of an upstream which does not serve its model. */
 export const otherUpstream = (upstream: string, targets: ReadonlyArray<string>): GatewayError =>
   invalidRequest(

@@ -3,6 +3,10 @@
  */
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
+import type { BudgetFacts } from "../accounts/budgets.ts"
+import { windowNames } from "../config/schema.ts"
+import { Spent, SpentCost } from "../domain/schemas.ts"
+import { formatTimestamp } from "../domain/time.ts"
 
 /** Fields of every reply to a change (behaviour "Starting, configuration"). */
 export const lasting = {
@@ -18,6 +22,24 @@ export const endedKey = {
     description: "Id of the generated key of a start without keys, which ends with this change."
   })
 }
+
+/** A budget of an account or an upstream, with what is used of it. */
+export const BudgetView = Schema.Struct({
+  window: Schema.Literals(windowNames).annotate({ description: "UTC; a week begins on Monday." }),
+  strict: Schema.Boolean,
+  started_at: Schema.String,
+  resets_at: Schema.String,
+  requests: Spent.annotate({ description: "`used` includes reservations for running tries." }),
+  tokens: Spent,
+  cost: SpentCost.annotate({ description: "Decimal numbers in the configured currency." })
+}).annotate({ identifier: "Budget" })
+
+export const viewBudgets = (budgets: ReadonlyArray<BudgetFacts>): ReadonlyArray<typeof BudgetView.Type> =>
+  budgets.map(({ resetsAt, startedAt, ...budget }) => ({
+    ...budget,
+    started_at: formatTimestamp(startedAt),
+    resets_at: formatTimestamp(resetsAt)
+  }))
 
 /** A field of a request with the description of the configuration's field that it sets. The configuration checks its value. */
 export const like = <S extends Schema.Top>(field: Schema.Top, schema: S): S["Rebuild"] => {

@@ -21,6 +21,7 @@ import type { AttemptsRecord } from "./AttemptsRecord.ts"
 import type { Request } from "./Request.ts"
 import type { ServerWords } from "./serverWords.ts"
 import { type Choice, hasOneAccount, type Tried } from "./targetChoice.ts"
+import type { Budgeted } from "./TryBudget.ts"
 
 /** An attempt may exceed its time limit while it makes progress within this interval, in milliseconds. */
 export const progressEvery = 5_000
@@ -62,6 +63,10 @@ export interface AttemptWork<B, A> {
   ) => Effect.Effect<B, UpstreamFailure | GatewayError, Scope.Scope>
   /** True for a request that takes no place in the queue: without a free slot its lease fails at once. */
   readonly isImpatient?: boolean
+  /** What its tries may use of budgets. Asked only where an account or an upstream has one. */
+  readonly budgeted?: () => Budgeted
+  /** The next attempt has reserved the most that it can use, so that the server must heed the limit of output. */
+  readonly bounded?: () => void
   /** True if the request cannot be sent again. */
   readonly isSpent?: () => boolean
   /** The headers of the attempt's newest answer. */

@@ -11,6 +11,7 @@ import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import { Accounts, type Caller } from "../accounts/Accounts.ts"
+import { hasBudgets } from "../accounts/budgets.ts"
 import { Threads } from "../accounts/Threads.ts"
 import type { Account } from "../config/Account.ts"
 import { startCooperatively } from "../config/clock/cooperative.ts"
@@ -144,13 +145,14 @@ export class Completion extends Context.Service<Completion, {
           sealed,
           caches,
           deadlines,
+          driverOf: accounts.driverOf,
           makeBudget: () => new RequestBudget(config.limits, clock, held, keepsReply),
           scope,
           whole,
           output
         })
         const open = () => new Attempts(work, { accounts, deadlines, config, scope, traced }).open()
-        const opening = choosesByWindow(input)
+        const opening = choosesByWindow(input) || hasBudgets(config)
           ? Effect.flatMapEager(startCooperatively(estimateCooperatively(input.conversation)), open)
           : open()
         const { refusal, request: { stats }, shorter } = input

@@ -24,7 +24,7 @@ import type { AnswerHeaders, RequestBudget } from "../upstream/budget.ts"
 import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
-import { withLimit } from "./bounds.ts"
+import { boundsOf, withLimit } from "./bounds.ts"
 import { CacheWatch, type CacheWatchOptions } from "./CacheWatch.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { forgetIgnored, noteIgnored } from "./ignored.ts"
@@ -35,6 +35,7 @@ import type { ServerWords } from "./serverWords.ts"
 import { makerOf, type ReplyStarter } from "./startReply.ts"
 import { stickinessOf } from "./stickiness.ts"
 import { hasOwnTools, judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
+import type { Budgeted } from "./TryBudget.ts"
 import { noteUnsent } from "./unsentFields.ts"
 
 /** How a completion is attempted. */
@@ -43,6 +44,8 @@ interface CompletionAttemptOptions<A> {
   readonly sealed: SealedCalls
   readonly caches: CacheWatchOptions
   readonly deadlines: Deadlines["Service"]
+  /** The driver of an upstream in effect. */
+  readonly driverOf: (upstream: string) => Driver | undefined
   /** Makes the request's budget, at the first lease. */
   readonly makeBudget: () => RequestBudget
   /** The request's own scope. */
@@ -115,6 +118,8 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   /** A try that failed may be charged, and the strict limits of the key have reserved no second one. */
   #isCharged = false
   #cache: CacheWatch | undefined
+  /** An attempt has a strict budget. */
+  #isBounded = false
   /** Paths of what the attempt left out of the request. */
   #left: ReadonlyArray<string> = []
 
@@ -199,6 +204,17 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
 
   isSpent(): boolean {
     return this.#isCharged
+  }
+
+  budgeted(): Budgeted {
+    const input = this.#input
+    const { deadlines, driverOf } = this.#options
+    const promptTokens = () => estimateConversation(input.conversation)
+    return { promptTokens, bounds: (model) => boundsOf(input, model, promptTokens(), driverOf, deadlines.now()) }
+  }
+
+  bounded(): void {
+    this.#isBounded = true
   }
 
   /** Asks by the API that the driver chooses, and by another one in the same attempt if the server turns out to lack that. */
@@ -288,7 +304,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const { caller: { owner }, config: { responses } } = input
     const start = (given: Conversation) => {
       const { stats } = input.request
-      const conversation = input.isStrict === true ? withLimit(given, input.config, target) : given
+      const conversation = input.isStrict === true || this.#isBounded ? withLimit(given, input.config, target) : given
       countPrompt(stats, budget, () => estimateConversation(conversation))
       const leastCached = this.#cache?.least
       const asked = { ...input, model, conversation, budget, isWhole: whole, driver, leastCached }

@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import type { AccountPool, Caller, Lease, LeaseOptions, LeaseTarget } from "../accounts/Accounts.ts"
+import { hasBudgets } from "../accounts/budgets.ts"
 import type { ModelLimits } from "../accounts/Lease.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { pause } from "../config/clock/retry.ts"
@@ -34,6 +35,7 @@ import {
   type Step,
   untriedOf
 } from "./targetChoice.ts"
+import { TryBudget } from "./TryBudget.ts"
 
 /** Milliseconds before the first and the second retry. */
 const delays = [100, 400]
@@ -128,6 +130,8 @@ export class Attempts<B, A> {
   readonly #record: AttemptsRecord
   readonly #words: ServerWords
   #tried = nothingTried
+  /** What the attempt that leases or runs uses of budgets; `undefined` where nothing has one. */
+  #budget: TryBudget | undefined
   #count = 0
   /** Milliseconds of all attempts, without the queue. */
   #spent = 0
@@ -287,17 +291,27 @@ export class Attempts<B, A> {
   }
 
   #leaseOptions({ candidates, stay }: Step, mayHold: boolean): LeaseOptions {
-    const { isImpatient = false, prefers, request: { id, rehearsal, style }, route } = this.#work
+    const { caller, isImpatient = false, prefers, request: { id, rehearsal, style }, route } = this.#work
     // The conversation of a rehearsal stays where it was.
     const sticky = rehearsal === undefined ? this.#work.sticky : undefined
     const { avoid, tries } = this.#tried
     const targets = this.#served(candidates.map((index) => this.#targets[index]!))
-    const asked = { avoid, stay, style, sticky, prefers, request: id, targets }
+    this.#budget = this.#budgetOf(caller)
+    const asked = { avoid, stay, style, sticky, prefers, request: id, targets, budget: this.#budget }
     if (this.#isAlone) return { ...asked, patience: isImpatient ? 0 : undefined }
     const { spread, wait } = route.options
     // Only the first choice may hold the request.
     const holds = mayHold && tries.length === 0 && !isImpatient
     return { ...asked, spread, wait: holds ? wait : 0, patience: this.#patience }
+  }
+
+  /** What the next attempt uses of budgets. A caller's own credential has none. */
+  #budgetOf({ _tag }: Caller): TryBudget | undefined {
+    const { config } = this.#options
+    const { budgeted, request: { stats }, route } = this.#work
+    return _tag === "Direct" || !hasBudgets(config)
+      ? undefined
+      : new TryBudget(config, route, stats, budgeted?.call(this.#work) ?? { promptTokens: () => 0 })
   }
 
   /** The targets that the configuration in effect still has. */
@@ -371,6 +385,8 @@ export class Attempts<B, A> {
     const isOnOther = tried.tries.length > 0 && tried.tries.at(-1)!.target !== index
     const began = deadlines.now()
     record.called(lease, target, isOnOther ? "failovers" : step.counts, began)
+    if (this.#budget !== undefined) this.#budget.target = target
+    if (this.#budget?.isStrict === true) work.bounded?.()
     const left = Math.max(1, config.request_timeouts.attempts * 1000 - this.#spent)
     const attempt = new Attempt(
       work,

@@ -65,7 +65,7 @@ const isCount = (value: unknown): value is number => typeof value === "number" &
 
 const unbounded = (field: string, what: string): GatewayError =>
   invalidRequest(
-    `${field}: this API key has a strict limit, and the calls of the vendor's tool need a bound; ${what}`,
+    `${field}: a strict limit or budget applies, and the calls of the vendor's tool need a bound; ${what}`,
     field
   )
 
@@ -128,14 +128,14 @@ export const boundsOf = (
     if (limit === undefined) {
       const field = limitField(style)
       return invalidRequest(
-        `${field}: this API key has a strict limit, which reserves the most that a reply can have; set the field, or max_tokens of ` +
+        `${field}: a strict limit or budget applies, which reserves the most that a reply can have; set the field, or max_tokens of ` +
           `the entry of "${route.id}"`,
         field
       )
     }
     if (!sendsLimit(driver, target, limited)) {
       return invalidRequest(
-        `model: this API key has a strict limit, and the upstream of "${route.id}" takes no limit of output`,
+        `model: a strict limit or budget applies, and the upstream of "${route.id}" takes no limit of output`,
         "model"
       )
     }

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
+import { hasBudgets } from "../accounts/budgets.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
@@ -18,6 +19,7 @@ import { attemptOverdue, type AttemptWork } from "./Attempt.ts"
 import { Attempts } from "./attempts.ts"
 import type { Request } from "./Request.ts"
 import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
+import type { Budgeted } from "./TryBudget.ts"
 
 /** The call, and who makes it. */
 interface LeasedCall<A> {
@@ -49,10 +51,11 @@ class CallAttempt<A> implements AttemptWork<A, A> {
   readonly #deadlines: Deadlines["Service"]
   readonly #budget: RequestBudget
   /** Estimated tokens of the prompt; 0 until they are needed. */
-  #tokens = 0
+  #tokens: number
 
-  constructor(input: LeasedCall<A>, deadlines: Deadlines["Service"], clock: MonotonicSource) {
+  constructor(input: LeasedCall<A>, deadlines: Deadlines["Service"], clock: MonotonicSource, tokens: number) {
     this.#input = input
+    this.#tokens = tokens
     this.#deadlines = deadlines
     this.#budget = new RequestBudget(input.config.limits, clock)
     this.caller = input.caller
@@ -73,6 +76,10 @@ class CallAttempt<A> implements AttemptWork<A, A> {
 
   refuse(driver: Driver, target: Target): GatewayError | undefined {
     return this.#input.refuse(driver, target)
+  }
+
+  budgeted(): Budgeted {
+    return { promptTokens: () => this.#tokens }
   }
 
   begin(lease: Lease, target: Target, attempt: Scope.Scope, most: number): Effect.Effect<A, UpstreamFailure> {
@@ -115,13 +122,16 @@ export const leasedCall = <A>(
   input: LeasedCall<A>
 ): Effect.Effect<A, GatewayError> =>
   Effect.scopedWith((scope) =>
-    Effect.withFiber((fiber) =>
-      new Attempts(new CallAttempt(input, deadlines, fiber.getRef(Clock.Clock)), {
-        accounts,
-        deadlines,
-        config: input.config,
-        scope,
-        traced: false
-      }).open()
-    )
+    Effect.withFiber((fiber) => {
+      const { config, promptTokens } = input
+      const open = (tokens: number) =>
+        new Attempts(new CallAttempt(input, deadlines, fiber.getRef(Clock.Clock), tokens), {
+          accounts,
+          deadlines,
+          config,
+          scope,
+          traced: false
+        }).open()
+      return promptTokens !== undefined && hasBudgets(config) ? Effect.flatMap(promptTokens, open) : open(0)
+    })
   )

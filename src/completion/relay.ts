@@ -25,6 +25,7 @@ import { brokenOff } from "./openReply.ts"
 import type { Request } from "./Request.ts"
 import { countPrompt } from "./SentPrompt.ts"
 import type { ServerWords } from "./serverWords.ts"
+import type { Budgeted } from "./TryBudget.ts"
 
 /** The body of a relayed request. */
 export interface RelayedSource {
@@ -50,6 +51,8 @@ export interface RelayInput {
   readonly source: RelayedSource
   /** Estimated tokens of the request. */
   readonly promptTokens: number
+  /** The most that it uses at each target of a model. */
+  readonly bounds: Budgeted["bounds"]
   /** Makes the request's budget, at the first lease. */
   readonly makeBudget: () => RequestBudget
 }
@@ -101,6 +104,11 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
 
   refuse(driver: Driver, { upstream }: Target): GatewayError | undefined {
     return driver.relay === undefined ? notRelayed(driver.name, this.#input.path, upstream) : undefined
+  }
+
+  budgeted(): Budgeted {
+    const { bounds, promptTokens } = this.#input
+    return { promptTokens: () => promptTokens, bounds }
   }
 
   isSpent(): boolean {

@@ -12,6 +12,8 @@ import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import { forEachCooperatively, isJsonObject, sha256Hex } from "./json.ts"
 import { CurrentVariables, hasReferences, proxyAt, secretAt, type Variables } from "./references.ts"
 import { AccountEntry, KeyEntry } from "./schema.ts"
+import type { KeyLimit } from "./windowLimit.ts"
+import { toLimit } from "./windowLimit.ts"
 
 /** An `openai` account with this token sends no API key: its server requires none. */
 export const keyless = "none"
@@ -41,6 +43,8 @@ export interface Account {
   readonly priority?: number | undefined
   /** Its share of the requests where the upstream says so; 1 without it. */
   readonly weight?: number | undefined
+  /** What it may use in windows; absent without a budget. */
+  readonly budgets?: ReadonlyArray<KeyLimit> | undefined
   /** Normal forms of all names of the account (`identityKeys`); of a token in the environment, as it is written, then as it is. */
   readonly identity: ReadonlyArray<string>
 }
@@ -111,6 +115,7 @@ const toAccount = (raw: unknown, index: number, variables: Variables): Result.Re
     organization: blankToUndefined(entry.organization),
     priority: entry.priority,
     weight: entry.weight,
+    ...(entry.budgets === undefined ? {} : { budgets: entry.budgets.map(toLimit) }),
     identity: token === undefined || !hasReferences(entry.token)
       ? identity
       : withOthers(identity, identityKeys({ ...entry, token: Redacted.value(token) }, sha256Hex))

@@ -18,6 +18,7 @@ import type { RawConfig } from "./json.ts"
 import type { KeyRecords } from "./keyRecords.ts"
 import type * as Groups from "./schema.ts"
 import type { UpstreamTls } from "./tls.ts"
+import type { KeyLimit } from "./windowLimit.ts"
 
 export interface AdminConfig {
   readonly jwt_expire_hours: number
@@ -131,6 +132,8 @@ export interface UpstreamConfig {
   readonly choose?: "rotate" | "fill_first" | "weighted" | "spend_soonest_reset"
   /** The share of each window of an account's quota that is kept for interactive keys; absent for none. */
   readonly reserve?: number
+  /** What all of its accounts may use in windows; absent without a budget. */
+  readonly budgets?: ReadonlyArray<KeyLimit>
   /** When callers get the server's rate-limit headers. */
   readonly rate_limit_headers: "auto" | "always" | "never"
   /** An address, which may contain a password, or `direct`; `undefined` for the environment's. */

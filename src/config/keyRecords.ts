@@ -5,7 +5,6 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { parseDecimal } from "../domain/decimal.ts"
 import { isKeyId, keyId } from "../domain/identity.ts"
 import { allowsSome, resolveRoute, type RouteTable } from "../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../domain/time.ts"
@@ -13,21 +12,8 @@ import { blankToUndefined } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import { forEachCooperatively, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
 import { keysOf } from "./rawConfig.ts"
-import { KeyRecordEntry, type windowNames } from "./schema.ts"
-
-export type WindowName = (typeof windowNames)[number]
-
-export interface KeyLimit {
-  readonly window: WindowName
-  readonly requests: number | undefined
-  readonly tokens: number | undefined
-  /** An amount of 10^-9 (`domain/decimal.ts`). */
-  readonly cost?: bigint | undefined
-  /** Requests reserve the most that they can use. */
-  readonly strict?: boolean | undefined
-  /** The model or route that serves requests beyond the limit, as configured. */
-  readonly fallback?: string | undefined
-}
+import { KeyRecordEntry } from "./schema.ts"
+import { type KeyLimit, toLimit } from "./windowLimit.ts"
 
 export interface KeyRecord {
   readonly name: string | undefined
@@ -88,13 +74,9 @@ const decodeRecord = (id: string, raw: unknown): Result.Result<KeyRecord, Array<
     models: models?.map((model) => model.trim()),
     max_inflight,
     ...(decoded.success.class === undefined ? {} : { class: decoded.success.class }),
-    limits: (limits ?? []).map(({ cost, fallback, requests, strict, tokens, window }) => ({
-      window,
-      requests,
-      tokens,
-      ...(cost === undefined ? {} : { cost: parseDecimal(cost) }),
-      ...(strict === true ? { strict } : {}),
-      ...(fallback === undefined ? {} : { fallback: fallback.trim() })
+    limits: (limits ?? []).map((limit) => ({
+      ...toLimit(limit),
+      ...(limit.fallback === undefined ? {} : { fallback: limit.fallback.trim() })
     })),
     created_at: created === undefined ? undefined : formatTimestamp(created)
   }

@@ -71,6 +71,57 @@ const maxCount = Number.MAX_SAFE_INTEGER
 /** Maximum length of an account's note. */
 export const longestNote = 200
 
+/** The time windows of limits and budgets, shortest first. */
+export const windowNames = ["minute", "hour", "day", "week", "month"] as const
+
+/** Maximum of a limit. */
+const mostInWindow = 1_000_000_000_000
+
+/** What a limit of a key and a budget have in common. */
+const inWindow = {
+  window: described(oneOf(windowNames), "Time in which the limit counts, in UTC; a week begins on Monday."),
+  requests: Schema.optionalKey(described(integer(1, mostInWindow), "Requests in the window.")),
+  tokens: Schema.optionalKey(described(integer(1, mostInWindow), "Tokens of prompts and replies in the window.")),
+  strict: Schema.optionalKey(
+    described(
+      flag,
+      "Whether requests reserve the most that they can use, so that the limit holds whatever they produce."
+    )
+  )
+}
+
+const limitedCost = decimal(0, mostInWindow).check(
+  Schema.makeFilter((cost) => parseDecimal(cost) === 0n ? "must be above 0" : undefined)
+)
+
+const limitsSomething = Schema.makeFilter<
+  { readonly cost?: unknown; readonly requests?: unknown; readonly tokens?: unknown }
+>(({ cost, requests, tokens }) =>
+  requests === undefined && tokens === undefined && cost === undefined
+    ? "must limit requests, tokens or cost"
+    : undefined
+)
+
+const windowsOnce = Schema.makeFilter<ReadonlyArray<{ readonly window: string }>>((limits) =>
+  new Set(limits.map((limit) => limit.window)).size < limits.length ? "must name each window once" : undefined
+)
+
+/** A budget of an account or an upstream in a window. */
+export const BudgetEntry = group({
+  ...inWindow,
+  cost: Schema.optionalKey(
+    described(limitedCost, "Decimal number in the configured currency, as a number or a text.")
+  )
+}).check(limitsSomething)
+
+const budgetsField = (description: string) =>
+  Schema.optionalKey(
+    described(
+      Schema.Array(BudgetEntry).annotate({ message: "must be an array of budgets" }).check(windowsOnce),
+      description
+    )
+  )
+
 /** An account of the pool. A `disabled` account stays in the file and is not used. */
 export const AccountEntry = group({
   upstream: Schema.optionalKey(
@@ -100,6 +151,7 @@ export const AccountEntry = group({
   weight: Schema.optionalKey(
     described(integer(1, 1_000), "Share of the requests of an upstream whose `choose` is `weighted`. Unset: 1.")
   ),
+  budgets: budgetsField("What the account may use in a window. At a budget it is out until the window ends."),
   note: Schema.optionalKey(
     text.check(Schema.isMaxLength(longestNote, { message: `must have at most ${longestNote} characters` }))
   )
@@ -113,9 +165,6 @@ const Stickiness = Schema.Union([
   Schema.Boolean.annotate(stickinessRule),
   Schema.Literals(["auto", "target"]).annotate(stickinessRule)
 ]).annotate(stickinessRule)
-
-/** The time windows of key limits, shortest first. */
-export const windowNames = ["minute", "hour", "day", "week", "month"] as const
 
 const shortText = (characters: number) =>
   text.check(
@@ -134,26 +183,13 @@ const timestamp = text.check(
   )
 ).annotate({ format: "date-time" })
 
-/** Maximum of a limit. */
-const mostInWindow = 1_000_000_000_000
-
 /** The limits of a key in a window. */
 export const KeyLimitEntry = group({
-  window: described(oneOf(windowNames), "Time in which the limit counts, in UTC; a week begins on Monday."),
-  requests: Schema.optionalKey(described(integer(1, mostInWindow), "Requests in the window.")),
-  tokens: Schema.optionalKey(described(integer(1, mostInWindow), "Tokens of prompts and replies in the window.")),
+  ...inWindow,
   cost: Schema.optionalKey(
     described(
-      decimal(0, mostInWindow).check(
-        Schema.makeFilter((cost) => parseDecimal(cost) === 0n ? "must be above 0" : undefined)
-      ),
+      limitedCost,
       "Decimal number in the configured currency, as a number or a text. The key may use priced models only."
-    )
-  ),
-  strict: Schema.optionalKey(
-    described(
-      flag,
-      "Whether requests reserve the most that they can use, so that the limit holds whatever they produce."
     )
   ),
   fallback: Schema.optionalKey(
@@ -162,13 +198,7 @@ export const KeyLimitEntry = group({
       "Model or route that serves requests beyond the limit. Unset: they are refused."
     )
   )
-}).check(
-  Schema.makeFilter(({ cost, requests, tokens }) =>
-    requests === undefined && tokens === undefined && cost === undefined
-      ? "must limit requests, tokens or cost"
-      : undefined
-  )
-)
+}).check(limitsSomething)
 
 /** Maximum number of prices. */
 export const mostPrices = 20_000
@@ -346,11 +376,7 @@ export const KeyRecordEntry = group({
   ),
   limits: Schema.optionalKey(
     described(
-      Schema.Array(KeyLimitEntry).annotate({ message: "must be an array of limits" }).check(
-        Schema.makeFilter((limits) =>
-          new Set(limits.map((limit) => limit.window)).size < limits.length ? "must name each window once" : undefined
-        )
-      ),
+      Schema.Array(KeyLimitEntry).annotate({ message: "must be an array of limits" }).check(windowsOnce),
       "Limits of requests, tokens, cost or several of them in a window."
     )
   ),
@@ -635,6 +661,9 @@ const sharedFields = {
   ),
   reserve: Schema.optionalKey(
     described(number(0, 1), "Share of each quota window that is kept for keys of the class `interactive`. Unset: none.")
+  ),
+  budgets: budgetsField(
+    "What all accounts of the upstream may use in a window. At a budget it is passed over until the window ends."
   ),
   rate_limit_headers: withDefault(
     described(

@@ -26,6 +26,7 @@ import { factsIn } from "./modelFacts.ts"
 import { hidden, isShown, proxyAt, secretAt, type Variables } from "./references.ts"
 import * as Groups from "./schema.ts"
 import { type PemFiles, readTls } from "./tls.ts"
+import { toLimit } from "./windowLimit.ts"
 
 /** Native models by id. Entries of `models` inherit their flags. */
 export const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
@@ -135,6 +136,7 @@ export const hasSameServer = (one: ConfiguredUpstream | undefined, other: Config
 const ofOthers = [
   "account_max_inflight",
   "account_max_queue",
+  "budgets",
   "choose",
   "enabled",
   "errors",
@@ -311,6 +313,7 @@ const toUpstream = (
     errors: entry.errors,
     choose: entry.choose,
     ...entry.reserve === undefined ? {} : { reserve: entry.reserve },
+    ...entry.budgets === undefined ? {} : { budgets: entry.budgets.map(toLimit) },
     rate_limit_headers: entry.rate_limit_headers,
     proxy: proxyAt(entry.proxy, `${place}.proxy`, outside.variables, faults),
     tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults, outside.files),

@@ -4,8 +4,8 @@
  */
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
-import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
 import { windowNames } from "../config/schema.ts"
+import type { KeyLimit, WindowName } from "../config/windowLimit.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Route } from "../domain/routes.ts"
 import type { KeyCounters } from "./Batch.ts"

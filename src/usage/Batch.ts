@@ -2,7 +2,7 @@
  * Usage summed in memory: the buckets of the history, and what each key has used of its windows. Weeks and months are sums of
  * days, so only minutes, hours and days are kept.
  */
-import type { WindowName } from "../config/keyRecords.ts"
+import type { WindowName } from "../config/windowLimit.ts"
 import { isKeyId } from "../domain/identity.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import {

@@ -1,7 +1,7 @@
 /** Events of the limits of keys: a key has used most of a limit, or all of it. What running requests have reserved counts as used. */
 import type { ConfigStore } from "../config/ConfigStore.ts"
-import type { KeyLimit } from "../config/keyRecords.ts"
 import type { Notices } from "../config/Notices.ts"
+import type { KeyLimit } from "../config/windowLimit.ts"
 import { formatDecimal, toUnits } from "../domain/decimal.ts"
 import { formatTimestamp } from "../domain/time.ts"
 import { exceededBy, type KeyState, type Share, type WindowCount } from "./Admission.ts"

@@ -2,8 +2,9 @@
  * The rules of key limits, the same wherever usage is counted: what is refused, and with which error. Pure.
  */
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import type { KeyLimit, KeyRecord } from "../config/keyRecords.ts"
+import type { KeyRecord } from "../config/keyRecords.ts"
 import { windowNames } from "../config/schema.ts"
+import type { KeyLimit } from "../config/windowLimit.ts"
 import { dearestCost, type MostUsed, promptCost, unpricedTarget } from "../domain/bill.ts"
 import { formatDecimal } from "../domain/decimal.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"

@@ -2,6 +2,7 @@
  * What a key has used of its limits, as its operator and its holder see it.
  */
 import type { KeyRecord } from "../config/keyRecords.ts"
+import type { KeyLimit } from "../config/windowLimit.ts"
 import { formatDecimal, toUnits } from "../domain/decimal.ts"
 import type { KeyUsage } from "./keyRules.ts"
 
@@ -16,8 +17,12 @@ const spentCost = (limit: bigint | undefined, used: bigint) =>
   }
 
 /** The windows of a key's limits. Times are milliseconds of Unix time; costs are decimal numbers. */
-export const limitedWindows = (record: KeyRecord | undefined, { windows }: KeyUsage) =>
-  (record?.limits ?? []).map(({ cost, fallback = null, requests, strict = false, tokens, window }) => {
+export const limitedWindows = (record: KeyRecord | undefined, { windows }: Pick<KeyUsage, "windows">) =>
+  usedWindows(record?.limits ?? [], windows)
+
+/** What is used of limits, or of budgets. Times are milliseconds of Unix time; costs are decimal numbers. */
+export const usedWindows = (limits: ReadonlyArray<KeyLimit>, windows: KeyUsage["windows"]) =>
+  limits.map(({ cost, fallback = null, requests, strict = false, tokens, window }) => {
     const count = windows.find((each) => each.window === window)!
     return {
       window,

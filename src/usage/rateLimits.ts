@@ -1,7 +1,7 @@
 /**
  * The limits of a key as callers see them: headers with OpenAI's names, and sentences.
  */
-import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
+import type { KeyLimit, WindowName } from "../config/windowLimit.ts"
 import { formatDecimal } from "../domain/decimal.ts"
 import { formatTimestamp } from "../domain/time.ts"
 

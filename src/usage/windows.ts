@@ -1,7 +1,7 @@
 /**
  * The windows of limits: fixed, in UTC, weeks from Monday. Times are milliseconds of Unix time.
  */
-import type { WindowName } from "../config/keyRecords.ts"
+import type { WindowName } from "../config/windowLimit.ts"
 
 const minute = 60_000
 const hour = 60 * minute

@@ -146,6 +146,27 @@ describe("accounts in the admin API", () => {
     assert.deepStrictEqual((await raw())[0], { email: "One@x.org", password: "p", further: 1 })
   })
 
+  it("take a priority, a weight and budgets, and lose them by null", async () => {
+    const budgets = [{ window: "day", requests: 5, cost: "1.5", strict: true }]
+    const marks = { priority: 2, weight: 3, budgets }
+    assert.strictEqual((await call("PATCH", one, { body: marks })).status, 200)
+    assert.deepInclude((await raw())[0], marks)
+    for (
+      const body of [{ weight: 0 }, { priority: 0.5 }, { budgets: [{ window: "day" }] }, {
+        budgets: [...budgets, ...budgets]
+      }]
+    ) {
+      const refused = await call("PATCH", one, { body })
+      assert.strictEqual(refused.status, 400, JSON.stringify(body))
+      assert.match(refused.detail, new RegExp(Object.keys(body)[0]!))
+    }
+    assert.strictEqual(
+      (await call("PATCH", one, { body: { priority: null, weight: null, budgets: null } })).status,
+      200
+    )
+    assert.doesNotHaveAnyKeys((await raw())[0]!, ["priority", "weight", "budgets"])
+  })
+
   it("reject invalid notes and flags, and unknown identifiers", async () => {
     const bodies = [{}, { disabled: null }, { disabled: "yes" }, { note: 7 }, { note: "x".repeat(201) }]
     for (const body of bodies) {
@@ -156,7 +177,7 @@ describe("accounts in the admin API", () => {
     const nothing = await call("PATCH", one, { body: {} })
     assert.deepStrictEqual(
       [nothing.status, nothing.detail],
-      [400, "At least one of disabled, note, proxy, organization is required"]
+      [400, "At least one of disabled, note, proxy, organization, priority, weight, budgets is required"]
     )
     assert.strictEqual((await call("PATCH", "/admin/accounts/nobody", { body: { note: "x" } })).status, 404)
     assert.strictEqual((await call("PATCH", one, { body: { note: "x".repeat(200) } })).status, 200)

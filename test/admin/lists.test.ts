@@ -119,7 +119,8 @@ describe("accounts in the admin API", () => {
       failed_hour: 0,
       last_error: null,
       last_test: null,
-      quota: []
+      quota: [],
+      budgets: []
     }
     assert.deepStrictEqual(email, {
       identifier: "One@X.org",

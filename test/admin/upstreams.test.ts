@@ -87,6 +87,7 @@ describe("the list of upstreams", () => {
       findings: ["upstream gpu does not answer: the connection was refused"],
       proxy: null,
       last_5m: { requests: 0, errors: 0, p50_ms: null, p95_ms: null },
+      budgets: [],
       config: gpu
     })
     assert.deepInclude(third, { proxy: "http://***@127.0.0.1:3128", models: ["qwen3", "large"] })

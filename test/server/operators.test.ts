@@ -119,7 +119,8 @@ describe("an account's hash", () => {
       hasToken: true,
       tokenPreview: "",
       work: noWork,
-      quota: []
+      quota: [],
+      budgets: []
     }
     const text = accountMetrics(Array.from({ length: 1_500 }, () => facts))
     assert.lengthOf(text.match(/^gateway_account_ready\{/gm) ?? [], 1_000)

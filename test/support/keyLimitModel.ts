@@ -1,8 +1,9 @@
 /** A plain model of the limits of keys: what a request reserves of each window, and what becomes of it. */
 import * as fc from "fast-check"
 import type { RawConfig } from "../../src/config/json.ts"
-import type { KeyLimit, KeyRecord, WindowName } from "../../src/config/keyRecords.ts"
+import type { KeyRecord } from "../../src/config/keyRecords.ts"
 import { windowNames } from "../../src/config/schema.ts"
+import type { KeyLimit, WindowName } from "../../src/config/windowLimit.ts"
 import { formatDecimal } from "../../src/domain/decimal.ts"
 import type { Route } from "../../src/domain/routes.ts"
 import type { Bound } from "../../src/usage/keyRules.ts"

@@ -48,6 +48,7 @@ export const makeSharedView = (
     return {
       inUse: facts?.inUse ?? 0,
       health: state,
+      budgets: [],
       disabled: account.account?.disabled ?? false,
       fault: facts !== undefined && facts.fault !== "" ? facts.fault as Fault : undefined,
       recovery: state === "ready" ? undefined : facts?.left,
@@ -157,7 +158,8 @@ export const makeSharedView = (
         waiting,
         state: enabled ? cooled === undefined ? "ready" : "cooled" : "disabled",
         cooled_ms: cooled === undefined ? null : Math.round(cooled),
-        reason: reason ?? null
+        reason: reason ?? null,
+        budgets: []
       })
     }
     return facts

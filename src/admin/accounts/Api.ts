@@ -6,9 +6,10 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import { AccountEntry, BudgetEntry } from "../../config/schema.ts"
 import { optional } from "../../domain/schemas.ts"
 import { bodies, changing, documented, finding, reading } from "../../http/documented.ts"
-import { aboutSort, lasting, missingNodes, pageFields, pageQuery, sortQuery } from "../contract.ts"
+import { aboutSort, BudgetView, lasting, like, missingNodes, pageFields, pageQuery, sortQuery } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
 /** A configured account (spec "Account"). */
@@ -26,8 +27,12 @@ export const AccountView = Schema.Struct({
   organization: Schema.optionalKey(Schema.String).annotate({
     description: "Accounts with the same one open one another's seals."
   }),
-  priority: Schema.optionalKey(Schema.Int),
-  weight: Schema.optionalKey(Schema.Int)
+  priority: Schema.optionalKey(Schema.Int).annotate({
+    description: "Higher ones are used first where the upstream's `choose` is `fill_first`; absent: 0."
+  }),
+  weight: Schema.optionalKey(Schema.Int).annotate({
+    description: "Share of the requests where the upstream's `choose` is `weighted`; absent: 1."
+  })
 }).annotate({ identifier: "Account" })
 
 /** An account and its state in the pool. */
@@ -81,7 +86,8 @@ const accountWork = {
   last_test: Schema.NullOr(Schema.Struct({ success: Schema.Boolean, message, at: unixMillis })),
   quota: Schema.Array(QuotaWindow).annotate({
     description: "Windows of its quota, as its server has stated them; 16 at most."
-  })
+  }),
+  budgets: Schema.Array(BudgetView).annotate({ description: "Its budgets, with what is used of them." })
 }
 
 /** An account with its state in the pool and what it has done lately at all nodes. */
@@ -146,10 +152,25 @@ export const AddAccountRequest = Schema.Struct({
 
 const AccountsReply = Schema.Struct({ success: Schema.Boolean, total_accounts: Schema.Int, ...lasting })
 
-/** Body of `PATCH /admin/accounts/{identifier}`: at least one field. An empty note removes it, `null` a proxy or an organization. */
+const budget = BudgetEntry.fields
+
+const BudgetRequest = Schema.Struct(
+  {
+    window: budget.window,
+    requests: like(budget.requests, optional(Schema.Int)),
+    tokens: like(budget.tokens, optional(Schema.Int)),
+    cost: like(budget.cost, optional(Schema.Union([Schema.Number, Schema.String]))),
+    strict: like(budget.strict, optional(Schema.Boolean))
+  } satisfies Record<keyof typeof budget, unknown>
+).annotate({ identifier: "BudgetRequest" })
+
+/** Body of `PATCH /admin/accounts/{identifier}`: at least one field. An empty note removes it, `null` any of the others but `disabled`. */
 export const PatchAccountRequest = Schema.Struct({
   disabled: Schema.optionalKey(Schema.Boolean),
   note: Schema.optionalKey(Schema.String),
+  priority: like(AccountEntry.fields.priority, optional(Schema.Int)),
+  weight: like(AccountEntry.fields.weight, optional(Schema.Int)),
+  budgets: like(AccountEntry.fields.budgets, optional(Schema.Array(BudgetRequest))),
   proxy: optional(Schema.String).annotate({ description: "Proxy of the account, or `direct`." }),
   organization: optional(Schema.String).annotate({
     description: "Accounts with the same one open one another's seals."

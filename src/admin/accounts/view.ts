@@ -10,7 +10,7 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { shownProxy } from "../../config/hidden.ts"
 import type { Role } from "../../config/schema.ts"
 import { tokenPreview } from "../../domain/identity.ts"
-import { pageOf, type PageQuery, searchText, sortedBy } from "../contract.ts"
+import { pageOf, type PageQuery, searchText, sortedBy, viewBudgets } from "../contract.ts"
 import type { AccountItem, accountSorts, AccountState, AccountView, ChangedAccount } from "./Api.ts"
 
 /** A configured account; a field that it does not have is an empty string. */
@@ -60,7 +60,8 @@ export const itemOf = (
   failed_hour: work.failedHour,
   last_error: work.lastError,
   last_test: work.lastTest,
-  quota: (facts?.quota ?? []).map(({ room_at: _, ...window }) => window)
+  quota: (facts?.quota ?? []).map(({ room_at: _, ...window }) => window),
+  budgets: viewBudgets(facts?.budgets ?? [])
 })
 
 const withoutMessage = <A extends { readonly message: string | null }>(said: A | null): A | null =>

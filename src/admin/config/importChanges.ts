@@ -7,6 +7,7 @@ import type { Account } from "../../config/Account.ts"
 import { indexKeys } from "../../config/entries/keyIndex.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively } from "../../config/json.ts"
+import { formatDecimal } from "../../domain/decimal.ts"
 import { tokenPreview } from "../../domain/identity.ts"
 import { groupsInEffect } from "../settings/fields.ts"
 import type { ImportChanges, ListChanges } from "./Api.ts"
@@ -52,7 +53,7 @@ const keyEntries = Effect.fnUntraced(function*(config: GatewayConfig) {
 const secret = (value: Redacted.Redacted<string> | undefined) => value === undefined ? null : Redacted.value(value)
 
 const contentOf = (
-  { disabled, email, mobile, note, organization, password, priority, proxy, token, weight }: Account
+  { budgets, disabled, email, mobile, note, organization, password, priority, proxy, token, weight }: Account
 ): string =>
   JSON.stringify([
     email,
@@ -64,7 +65,8 @@ const contentOf = (
     secret(proxy),
     organization,
     priority,
-    weight
+    weight,
+    budgets?.map(({ cost, ...budget }) => ({ ...budget, cost: cost === undefined ? null : formatDecimal(cost) }))
   ])
 
 const accountEntries = Effect.fnUntraced(function*({ accounts }: GatewayConfig) {

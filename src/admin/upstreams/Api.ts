@@ -9,7 +9,7 @@ import * as SchemaAST from "effect/SchemaAST"
 import { UpstreamEntry, UpstreamGroup } from "../../config/schema.ts"
 import { optional } from "../../domain/schemas.ts"
 import { bodies, changing, documented, finding, reading } from "../../http/documented.ts"
-import { lasting, missingNodes, revised, Switch } from "../contract.ts"
+import { BudgetView, lasting, missingNodes, revised, Switch } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
@@ -52,6 +52,7 @@ export const UpstreamItem = Schema.Struct({
   }),
   proxy: Schema.NullOr(Schema.String).annotate({ description: "The configured proxy, without its password." }),
   last_5m: RecentTries,
+  budgets: Schema.Array(BudgetView).annotate({ description: "Its budgets, with what is used of them." }),
   config: JsonObject.annotate({
     description: "Its entry of the configuration; secrets are `***`, which keeps them when it is sent back."
   })

@@ -18,6 +18,7 @@ import { placeOfUpstream } from "../../domain/upstreamNames.ts"
 import { type ServerFinding, ServerFindings } from "../../upstream/ServerFindings.ts"
 import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, lastingOf, logChange, revisionIn, savedOr } from "../changes.ts"
+import { viewBudgets } from "../contract.ts"
 import { adminHandlers } from "../handlers.ts"
 import { AddUpstreamRequest, AdminUpstreamsGroup, ChangeUpstreamRequest, type UpstreamItem } from "./Api.ts"
 import { credentialOf, noCredential, reachesSaved, type TestCredential, UpstreamTests } from "./UpstreamTests.ts"
@@ -33,7 +34,7 @@ type Shown = { readonly raw: RawConfig; readonly config: GatewayConfig }
 
 const viewUpstream = (
   { config, raw }: Shown,
-  { cooled_ms, ...live }: UpstreamLive,
+  { budgets, cooled_ms, ...live }: UpstreamLive,
   findings: ReadonlyArray<ServerFinding>,
   now: number
 ): ReadonlyArray<typeof UpstreamItem.Type> => {
@@ -47,6 +48,7 @@ const viewUpstream = (
     enabled,
     needs_accounts: driver === "session" || config.accounts.some((account) => account.upstream === name),
     models: Array.from(config.route_table.upstreams.get(name)?.values() ?? [], ({ model }) => model.id),
+    budgets: viewBudgets(budgets),
     cooled_until: cooled_ms === null ? null : formatTimestamp(now + cooled_ms),
     findings: findings.flatMap(({ message, upstream }) => upstream === name ? message : []),
     proxy: shownProxy(proxy) ?? null,

@@ -43,7 +43,8 @@ const unknownFacts = ({ enabled, limits, name }: UpstreamConfig): UpstreamFacts 
   waiting: 0,
   state: enabled ? "ready" : "disabled",
   cooled_ms: null,
-  reason: null
+  reason: null,
+  budgets: []
 })
 
 /** The question to each node for its counts by upstream. Its name changes with the buckets of the times. */

@@ -27,8 +27,12 @@ export interface NewAccount {
   readonly organization?: string | null | undefined
 }
 
-/** Marks of an account. An absent one stays; an empty note, and a proxy or an organization that is `null`, are removed. */
+/** Marks of an account. An absent one stays; an empty note, and any other but `disabled` that is `null`, are removed. */
 export interface AccountMarks {
+  readonly priority?: number | null | undefined
+  readonly weight?: number | null | undefined
+  /** As in the file. */
+  readonly budgets?: Schema.Json | undefined
   readonly disabled?: boolean | undefined
   readonly note?: string | undefined
   readonly proxy?: string | null | undefined
@@ -39,7 +43,10 @@ const marks: Readonly<Record<keyof AccountMarks, true>> = {
   disabled: true,
   note: true,
   proxy: true,
-  organization: true
+  organization: true,
+  priority: true,
+  weight: true,
+  budgets: true
 }
 
 /** The fields of a request that changes marks. */
@@ -86,12 +93,16 @@ const set = (entry: RawConfig, field: string, value: Schema.Json | undefined): R
 /** The entry with these marks; a mark at its default is removed. Returns the same object if nothing changes. */
 export const markAccount = (
   entry: RawConfig,
-  { disabled, note, organization, proxy }: AccountMarks
+  { budgets, disabled, note, organization, priority, proxy, weight }: AccountMarks
 ): RawConfig => {
   const switched = disabled === undefined || disabled === (entry["disabled"] === true)
     ? entry
     : set(entry, "disabled", disabled || undefined)
   const noted = note === undefined ? switched : set(switched, "note", note || undefined)
   const named = organization === undefined ? noted : set(noted, "organization", given(organization))
-  return proxy === undefined ? named : set(named, "proxy", given(proxy) && keepProxy(entry, proxy ?? ""))
+  const ranked = Object.entries({ priority, weight, budgets }).reduce(
+    (marked, [field, value]) => value === undefined ? marked : set(marked, field, value ?? undefined),
+    named
+  )
+  return proxy === undefined ? ranked : set(ranked, "proxy", given(proxy) && keepProxy(entry, proxy ?? ""))
 }

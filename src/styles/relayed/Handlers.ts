@@ -14,6 +14,7 @@ import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentLimits } from "../../config/limits.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { isRecord } from "../../domain/json.ts"
+import type { Route } from "../../domain/routes.ts"
 import { type Cooperative, pieceChars, Slice } from "../../domain/stream/cooperative.ts"
 import { modelPlace, modelTwice } from "../../domain/stream/FormScan.ts"
 import { TopLevel } from "../../domain/stream/TopLevel.ts"
@@ -139,6 +140,7 @@ export const RelayedHandlers = groupRoutes(
         const estimate = yield* startCooperatively(inputTokens([text]))
         return yield* Effect.withFiber((fiber) => {
           const clock = fiber.getRef(Clock.Clock)
+          const bounds = (model: Route) => relayedBounds(endpoint, text, estimate, model)
           const opening = relay(services, {
             caller,
             config: current.config,
@@ -148,6 +150,7 @@ export const RelayedHandlers = groupRoutes(
             accept: source.headers["accept"] ?? "*/*",
             source: body,
             promptTokens: estimate,
+            bounds,
             makeBudget: () => new RequestBudget(current.config.limits, clock, request.held)
           })
           const render = (output: OpenRelayed) => {
@@ -172,7 +175,7 @@ export const RelayedHandlers = groupRoutes(
               const started = Effect.map(opening, (reply) => ({ ...reply, events: reply.bytes }))
               return streamReply(started, render, undefined, deadlines, current.config.request_timeouts.client * 1000)
             },
-            { bounds: (model) => relayedBounds(endpoint, text, estimate, model) }
+            { bounds }
           )
         })
       })

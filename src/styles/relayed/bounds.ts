@@ -28,7 +28,7 @@ export const relayedBounds = (
   if (endpoint.bound === "choices") {
     if (typeof max_tokens !== "number") {
       return invalidRequest(
-        "max_tokens: this API key has a strict limit, which reserves the most that a reply can have; set the field",
+        "max_tokens: a strict limit or budget applies, which reserves the most that a reply can have; set the field",
         "max_tokens"
       )
     }
@@ -37,7 +37,7 @@ export const relayedBounds = (
     completionTokens = countIn(max_tokens, 0) * choices
   } else if (endpoint.bound === undefined) {
     return invalidRequest(
-      `model: this API key has a strict limit, and nothing bounds what "${id}" makes at this endpoint`,
+      `model: a strict limit or budget applies, and nothing bounds what "${id}" makes at this endpoint`,
       "model"
     )
   }

@@ -22,6 +22,7 @@ const upstream = (name: string, change: Partial<UpstreamItem> = {}): UpstreamIte
   reason: null,
   findings: [],
   proxy: null,
+  budgets: [],
   last_5m: { requests: 0, errors: 0, p50_ms: null, p95_ms: null },
   config: {},
   ...change

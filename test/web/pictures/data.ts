@@ -77,7 +77,8 @@ const accountOf = (identifier: string, index: number) => {
     last_test: tested
       ? { success: false, message: "the session could not be created: HTTP 502 with HTML", at: now - 900_000 }
       : { success: true, message: "the account answered", at: now - 900_000 },
-    quota: []
+    quota: [],
+    budgets: []
   }
 }
 

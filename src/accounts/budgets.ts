@@ -1,0 +1,204 @@
+/**
+ * The budgets of accounts and upstreams: what a try reserves of them at its lease, and settles at its end. The rules are those of key limits
+ * (`usage/keyRules.ts`), for one account or upstream in place of one key.
+ *
+ * The one thing to know: the check of all budgets of a try and their reservations are one synchronous step. A budget without anything left
+ * takes its account, or its upstream, out of rotation (`PoolState.spend`); one with too little for a try leaves that try to others
+ * (`pastBudgets.ts`).
+ */
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import type { KeyLimit } from "../config/windowLimit.ts"
+import { GatewayError } from "../domain/GatewayError.ts"
+import {
+  advanceTo,
+  type CountedState,
+  exceededBy,
+  type KeyState,
+  moveTo,
+  Reservation,
+  type Share,
+  stateAt,
+  type Used,
+  type WindowCount
+} from "../usage/Admission.ts"
+import { noLimits } from "../usage/keyRules.ts"
+import { usedWindows } from "../usage/limitedWindows.ts"
+import type { PooledAccount } from "./PooledAccount.ts"
+
+/** What a try uses of the budgets of its account and upstream. */
+export interface LeaseBudget {
+  /**
+   * What it reserves of budgets of an upstream or its account, or the error of a try that strict ones cannot bound. `now` is in Unix
+   * milliseconds.
+   */
+  readonly shareOf: (upstream: string, limits: ReadonlyArray<KeyLimit>, now: number) => Share | GatewayError
+  /** What it has used; called once, when its lease ends. `now` is in Unix milliseconds. */
+  readonly used: (now: number) => Used
+}
+
+/** A budget of a granted account, or of its upstream, has too little left for the try. */
+export interface Over {
+  readonly _tag: "Over"
+  /** Until the window ends. */
+  readonly seconds: number
+  readonly isOfUpstream: boolean
+}
+
+/** Accounts and upstreams whose counts are kept: more than have budgets, unless the configuration changes all the time. */
+const mostSubjects = 100_000
+
+const unused = { requests: 0, tokens: 0 }
+const unusedCounters = {
+  windows: { minute: unused, hour: unused, day: unused, week: unused, month: unused },
+  lastUsedAt: undefined
+}
+
+/** Why an account or an upstream at its budget is out, for operators. */
+export const budgetUsedUp = "its budget is used up"
+
+const budgeted = new WeakMap<GatewayConfig, boolean>()
+
+/** Whether a configuration has a budget of an account or an upstream. Looks at each account once for each configuration. */
+export const hasBudgets = (config: GatewayConfig): boolean => {
+  let found = budgeted.get(config)
+  if (found === undefined) {
+    found = config.accounts.some(({ budgets = noLimits }) => budgets.length > 0) ||
+      Array.from(config.upstreams.values()).some(({ budgets = noLimits }) => budgets.length > 0)
+    budgeted.set(config, found)
+  }
+  return found
+}
+
+/** The budgets of an account, and those of its upstream. */
+export const budgetsOf = (
+  { account }: Pick<PooledAccount, "account">,
+  upstream: string,
+  config: GatewayConfig
+): readonly [own: ReadonlyArray<KeyLimit>, ofUpstream: ReadonlyArray<KeyLimit>] => [
+  account?.budgets ?? noLimits,
+  config.upstreams.get(upstream)?.budgets ?? noLimits
+]
+
+/** Names an upstream where its counts stand beside those of accounts, which have their hashes. */
+export const upstreamSubject = (upstream: string): string => `@${upstream}`
+
+const countOf = ({ windows }: KeyState, { window }: KeyLimit): WindowCount =>
+  windows.find((count) => count.window === window)!
+
+/** When the last window of a budget that is used up ends, in Unix milliseconds; 0 while all have something left. */
+export const spentUntil = (state: KeyState, limits: ReadonlyArray<KeyLimit>): number => {
+  let until = 0
+  for (const limit of limits) {
+    const count = countOf(state, limit)
+    const isSpent = count.requests >= (limit.requests ?? Number.POSITIVE_INFINITY) ||
+      count.tokens >= (limit.tokens ?? Number.POSITIVE_INFINITY) ||
+      (limit.cost !== undefined && count.cost >= limit.cost)
+    if (isSpent) until = Math.max(until, count.resetsAt)
+  }
+  return until
+}
+
+/** A budget with what is used of it, as operators see it: times are Unix milliseconds, costs decimal numbers. */
+export type BudgetFacts = Omit<ReturnType<typeof usedWindows>[number], "fallback">
+
+/** Budgets with what is used of them. */
+export const factsOfBudgets = (
+  limits: ReadonlyArray<KeyLimit>,
+  windows: ReadonlyArray<Readonly<WindowCount>>
+): ReadonlyArray<BudgetFacts> => usedWindows(limits, windows).map(({ fallback: _, ...facts }) => facts)
+
+/** What a try has reserved. */
+export interface Taken {
+  /** Replaces what was reserved by what the try has used. Only the first call has an effect. */
+  readonly settle: (used: Used) => void
+}
+
+const nothing: Taken = { settle: () => undefined }
+
+/** What an upstream's counts, and an account's, are known by. */
+type Subjects = readonly [own: string, ofUpstream: string]
+
+const subjectsOf = (account: PooledAccount): Subjects => [account.hash, upstreamSubject(account.upstream)]
+
+/** The budgets of a process. */
+export class Budgets {
+  readonly #states = new Map<string, CountedState>()
+  readonly #config: () => GatewayConfig
+  readonly #now: () => number
+  /** Is called when what an account and its upstream have used changes, if set. */
+  changed: ((account: PooledAccount) => void) | undefined
+
+  /** `now` is in Unix milliseconds. */
+  constructor(config: () => GatewayConfig, now: () => number) {
+    this.#config = config
+    this.#now = now
+  }
+
+  /** Reserves what a try may use of the budgets of its account and upstream: all of it, or nothing. */
+  take(account: PooledAccount, budget: LeaseBudget): Taken | Over | GatewayError {
+    const [own, ofUpstream] = budgetsOf(account, account.upstream, this.#config())
+    if (own.length === 0 && ofUpstream.length === 0) return nothing
+    const now = this.#now()
+    const shares: Array<readonly [CountedState, ReadonlyArray<KeyLimit>, Share]> = []
+    const subjects = subjectsOf(account)
+    // The upstream comes first: a try that it has no room for fits none of its accounts.
+    for (const [subject, limits] of [[subjects[1], ofUpstream], [subjects[0], own]] as const) {
+      if (limits.length === 0) continue
+      const share = budget.shareOf(account.upstream, limits, now)
+      if (share instanceof GatewayError) return share
+      const state = this.#stateOf(subject, now)
+      const exceeded = exceededBy(state, limits, share)
+      if (exceeded.length > 0) {
+        const until = Math.max(...exceeded.map(({ resetsAt }) => resetsAt))
+        return { _tag: "Over", seconds: Math.max(0, (until - now) / 1_000), isOfUpstream: limits === ofUpstream }
+      }
+      shares.push([state, limits, share])
+    }
+    const reserved = shares.map(([state, limits, share]) => new Reservation(state, limits, now, share))
+    this.changed?.(account)
+    return {
+      settle: (used) => {
+        for (const each of reserved) each.commit(used)
+        this.changed?.(account)
+      }
+    }
+  }
+
+  /** When the last used-up window of an account ends, and that of its upstream, in Unix milliseconds; 0 while there is something left. */
+  spentOf(account: PooledAccount): readonly [own: number, ofUpstream: number] {
+    const [own, ofUpstream] = budgetsOf(account, account.upstream, this.#config())
+    const [subject, upstream] = subjectsOf(account)
+    const now = this.#now()
+    const until = (subject: string, limits: ReadonlyArray<KeyLimit>) =>
+      limits.length === 0 ? 0 : spentUntil(this.#stateOf(subject, now), limits)
+    return [until(subject, own), until(upstream, ofUpstream)]
+  }
+
+  /** Budgets with what is used of them: of an account, by its hash, or of an upstream (`upstreamSubject`). */
+  factsOf(subject: string, limits: ReadonlyArray<KeyLimit>): ReadonlyArray<BudgetFacts> {
+    return limits.length === 0 ? [] : factsOfBudgets(limits, this.#stateOf(subject, this.#now()).windows)
+  }
+
+  /** The state of a subject with the windows of now. A clock that was set back finds the windows that it has left (`moveTo`). */
+  #stateOf(subject: string, now: number): CountedState {
+    const known = this.#states.get(subject)
+    if (known !== undefined) {
+      if (now < known.windows[0]!.startedAt) moveTo(known, now)
+      else advanceTo(known, now)
+      return known
+    }
+    if (this.#states.size >= mostSubjects) this.#forget()
+    const state = stateAt(now, unusedCounters)
+    this.#states.set(subject, state)
+    return state
+  }
+
+  /** Forgets the oldest subject that runs no try. */
+  #forget(): void {
+    for (const [subject, { inFlight }] of this.#states) {
+      if (inFlight > 0) continue
+      this.#states.delete(subject)
+      return
+    }
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * What a try uses of the budgets of its account and upstream. It reserves what key limits would (`usage/keyRules.ts`), for its own target, and
+ * settles with its own bill.
+ */
+import type { LeaseBudget } from "../accounts/budgets.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import type { KeyLimit } from "../config/windowLimit.ts"
+import { billOf } from "../domain/bill.ts"
+import { GatewayError } from "../domain/GatewayError.ts"
+import { hasNoNames } from "../domain/nameTable.ts"
+import { priceOf } from "../domain/prices.ts"
+import type { Route, Target } from "../domain/routes.ts"
+import { notCounted, type Share, type Used } from "../usage/Admission.ts"
+import { type AdmissionRequest, shareOf } from "../usage/keyRules.ts"
+import type { RequestStats } from "./RequestStats.ts"
+
+/** What the request says of what a try may use. */
+export type Budgeted = Pick<AdmissionRequest, "bounds" | "promptTokens">
+
+export class TryBudget implements LeaseBudget {
+  /** The target that was called; `undefined` until then. */
+  target: Target | undefined
+  /** What the try has reserved is the most that it can use, so that the server must heed the limit of output. */
+  isStrict = false
+  readonly #config: GatewayConfig
+  readonly #route: Route
+  readonly #stats: RequestStats
+  readonly #budgeted: Budgeted
+  /** The tries that were charged before. */
+  readonly #before: number
+
+  constructor(config: GatewayConfig, route: Route, stats: RequestStats, budgeted: Budgeted) {
+    this.#config = config
+    this.#route = route
+    this.#stats = stats
+    this.#budgeted = budgeted
+    this.#before = stats.billed?.length ?? 0
+  }
+
+  shareOf(upstream: string, limits: ReadonlyArray<KeyLimit>, now: number): Share | GatewayError {
+    const targets = this.#route.targets.filter((target) => target.upstream === upstream)
+    const share = shareOf(this.#config, limits, { ...this.#budgeted, model: { ...this.#route, targets } }, now)
+    if (!(share instanceof GatewayError) && share.strict !== undefined) this.isStrict = true
+    return share
+  }
+
+  used(now: number): Used {
+    const { target } = this
+    const { answered, billed = [], model: asked, soFar, usage } = this.#stats
+    const last = usage ?? (soFar?.isBilled === true ? undefined : soFar?.usage())
+    const usages = billed.slice(this.#before).map((each) => each.usage)
+    if (last !== undefined) usages.push(last)
+    if (target === undefined || (usages.length === 0 && !answered)) return notCounted
+    const { currency, prices, upstreams } = this.#config
+    const { model: { id }, upstream } = target
+    const price = priceOf(prices, now, upstream, id, asked)
+    const options = { currency, preferred: upstreams.get(upstream)?.bill, isUnpriced: hasNoNames(prices) }
+    let tokens = 0
+    let cost = 0n
+    for (const each of usages) {
+      tokens += each.promptTokens + each.completionTokens
+      cost += billOf(price, each, options).cost ?? 0n
+    }
+    return { counted: true, tokens, cost }
+  }
+}

@@ -1,0 +1,28 @@
+/** The limit of a window: of a key, of an account or of an upstream. */
+import { parseDecimal } from "../domain/decimal.ts"
+import type { BudgetEntry, windowNames } from "./schema.ts"
+
+export type WindowName = (typeof windowNames)[number]
+
+export interface KeyLimit {
+  readonly window: WindowName
+  readonly requests: number | undefined
+  readonly tokens: number | undefined
+  /** An amount of 10^-9 (`domain/decimal.ts`). */
+  readonly cost?: bigint | undefined
+  /** Requests reserve the most that they can use. */
+  readonly strict?: boolean | undefined
+  /** The model or route that serves requests beyond the limit, as configured; budgets have none. */
+  readonly fallback?: string | undefined
+}
+
+/** Decodes a limit without its fallback. */
+export const toLimit = (
+  { cost, requests, strict, tokens, window }: typeof BudgetEntry.Type
+): Omit<KeyLimit, "fallback"> => ({
+  window,
+  requests,
+  tokens,
+  ...(cost === undefined ? {} : { cost: parseDecimal(cost) }),
+  ...(strict === true ? { strict } : {})
+})
