@@ -32,6 +32,8 @@ export interface LeaseBudget {
    * milliseconds.
    */
   readonly shareOf: (upstream: string, limits: ReadonlyArray<KeyLimit>, now: number) => Share | GatewayError
+  /** What it reserves of any budget of an upstream or its accounts, with the most that it can use if it is bounded. */
+  readonly sharesOf: (upstream: string, now: number) => Share
   /** What it has used; called once, when its lease ends. `now` is in Unix milliseconds. */
   readonly used: (now: number) => Used
 }

@@ -17,6 +17,9 @@ import type { RequestStats } from "./RequestStats.ts"
 /** What the request says of what a try may use. */
 export type Budgeted = Pick<AdmissionRequest, "bounds" | "promptTokens">
 
+/** A limit of everything. */
+const anyLimit: KeyLimit = { window: "month", requests: 1, tokens: 1, cost: 1n }
+
 export class TryBudget implements LeaseBudget {
   /** The target that was called; `undefined` until then. */
   target: Target | undefined
@@ -37,11 +40,23 @@ export class TryBudget implements LeaseBudget {
     this.#before = stats.billed?.length ?? 0
   }
 
+  /** What the model stands for at an upstream. */
+  #modelAt(upstream: string): Route {
+    return { ...this.#route, targets: this.#route.targets.filter((target) => target.upstream === upstream) }
+  }
+
   shareOf(upstream: string, limits: ReadonlyArray<KeyLimit>, now: number): Share | GatewayError {
-    const targets = this.#route.targets.filter((target) => target.upstream === upstream)
-    const share = shareOf(this.#config, limits, { ...this.#budgeted, model: { ...this.#route, targets } }, now)
+    const share = shareOf(this.#config, limits, { ...this.#budgeted, model: this.#modelAt(upstream) }, now)
     if (!(share instanceof GatewayError) && share.strict !== undefined) this.isStrict = true
     return share
+  }
+
+  sharesOf(upstream: string, now: number): Share {
+    const model = this.#modelAt(upstream)
+    const ofAny = (strict: boolean) =>
+      shareOf(this.#config, [{ ...anyLimit, strict }], { ...this.#budgeted, model }, now)
+    const share = ofAny(true)
+    return share instanceof GatewayError ? ofAny(false) as Share : share
   }
 
   used(now: number): Used {

@@ -42,7 +42,6 @@ import { generateKey, loadJwtSecret, makeJwtSecret } from "./secrets.ts"
 import { followFile, loadShared, type Shared } from "./sharedConfig.ts"
 import { makeSharedRevision, SharedRevision } from "./SharedRevision.ts"
 import { loadConfig } from "./sources.ts"
-import { refuseUnshared } from "./unshared.ts"
 
 /** A configuration and its successor. */
 export interface ConfigChange {
@@ -176,8 +175,7 @@ const make = Effect.fnUntraced(function*(
 
   const decode = (raw: RawConfig, duplicates: "refuse" | "keep-first") => {
     const previous = SubscriptionRef.getUnsafe(state)
-    const decoded = decodeConfig(raw, { previous, generatedKey: previous.config.generated_key, duplicates })
-    return shared === undefined ? decoded : Effect.flatMap(decoded, (made) => refuseUnshared(made))
+    return decodeConfig(raw, { previous, generatedKey: previous.config.generated_key, duplicates })
   }
 
   const adopt = Effect.fnUntraced(function*(edit: FileContent) {
@@ -360,7 +358,6 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
       const environment = yield* Environment
       const file = yield* makeConfigFile(environment.configPath)
       const loaded = yield* loadConfig(environment, file)
-      yield* refuseUnshared(loaded)
       const store = yield* Store
       const { join } = yield* Path.Path
       // A configuration from the environment has no folder.
@@ -368,7 +365,6 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         ? undefined
         : yield* makeKeptDocument(store, yield* makeConfigFile(join(yield* namedFolder, keptName)))
       const shared = yield* retryWhileUnavailable(loadShared(store, loaded, kept))
-      yield* refuseUnshared(shared.initial)
       const services = yield* make({
         initial: shared.initial,
         backing: shared.backing,

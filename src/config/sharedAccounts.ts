@@ -3,10 +3,12 @@
  */
 import * as Equal from "effect/Equal"
 import type { StoreShape } from "../cluster/store/Store.ts"
+import { splitAmount } from "../domain/decimal.ts"
 import { isUnnamed, upstreamNamed } from "../domain/upstreamNames.ts"
 import { isSameAccount } from "./Account.ts"
 import type { GatewayConfig, UpstreamConfig } from "./GatewayConfig.ts"
 import { settingsOf } from "./upstreams.ts"
+import { type KeyLimit, windowLetters } from "./windowLimit.ts"
 
 /** Stands for the single account of an upstream that needs no accounts. */
 export const anonymousAccount = "anonymous"
@@ -26,6 +28,15 @@ interface PoolAccounts {
 /** Whether an upstream is another server, or is reached in another way: what is known of its accounts is forgotten. */
 const isRenewed = (next: UpstreamConfig, before: UpstreamConfig | undefined): boolean =>
   before !== undefined && next !== before && !Equal.equals(settingsOf(next), settingsOf(before))
+
+/** A limit as the scripts take it (`budgets.lua`). */
+export const limitFields = ({ cost, requests = -1, strict = false, tokens = -1, window }: KeyLimit) => [
+  windowLetters[window],
+  requests,
+  tokens,
+  ...(cost === undefined ? [-1, 0] : splitAmount(cost)),
+  strict ? 1 : 0
+]
 
 /** The arguments of the script `configure` that update the shared pools. */
 export const poolArguments = (store: StoreShape, next: GatewayConfig, before: GatewayConfig | undefined) => {
@@ -64,7 +75,13 @@ export const poolArguments = (store: StoreShape, next: GatewayConfig, before: Ga
   const choices = Array.from(next.upstreams, ([name, { choose = "rotate" }]) => [name, choose] as const)
     .filter(([, choose]) => choose !== "rotate")
     .map(([name, choose]) => [name, [choose, accountsOf(name).ranks]] as const)
+  const budgets = [
+    ...next.accounts.map(({ budgets, identity }) => [store.secrets.nameOf(identity[0]!), budgets] as const),
+    ...Array.from(next.upstreams, ([name, { budgets }]) => [`@${name}`, budgets] as const)
+  ].flatMap(([subject, limits = []]) => limits.length === 0 ? [] : [[subject, limits.map(limitFields)]])
   return {
+    /** The budgets of accounts and upstreams. */
+    budgets: budgets.length === 0 ? "" : JSON.stringify(budgets),
     /** The pools that are not in rotation. */
     choices: choices.length === 0 ? "" : JSON.stringify(Object.fromEntries(choices)),
     ofDefault: [

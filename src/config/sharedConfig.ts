@@ -130,7 +130,7 @@ export const loadShared = Effect.fnUntraced(function*(
   ): Effect.fn.Return<string, StoreUnavailable> {
     const text = yield* stringifyConfig(withoutStore(next.raw), "compact")
     const deadline = Date.now() + store.clockOffset() + patience
-    const { choices, ofAll, ofDefault } = poolArguments(store, next.config, before?.config)
+    const { budgets, choices, ofAll, ofDefault } = poolArguments(store, next.config, before?.config)
     const sealed = store.secrets.seal(place, text)
     const proof = proveDocument(store.secrets, own, sealed)
     const sealedOrigin = isFirst || origin === undefined ? "" : store.secrets.seal(place, origin.text)
@@ -152,7 +152,8 @@ export const loadShared = Effect.fnUntraced(function*(
       ofAll ?? "",
       proof,
       originProof,
-      choices
+      choices,
+      budgets
     )
     if (outcome === "ok") {
       revision = own

@@ -16,6 +16,15 @@ export interface KeyLimit {
   readonly fallback?: string | undefined
 }
 
+/** The letters of windows in the store. */
+export const windowLetters: { readonly [Window in WindowName]: string } = {
+  minute: "m",
+  hour: "h",
+  day: "d",
+  week: "w",
+  month: "M"
+}
+
 /** Decodes a limit without its fallback. */
 export const toLimit = (
   { cost, requests, strict, tokens, window }: typeof BudgetEntry.Type

@@ -15,15 +15,13 @@ import type { StoreShape } from "../cluster/store/Store.ts"
 import type { Membership, StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { windowNames } from "../config/schema.ts"
-import type { KeyLimit, WindowName } from "../config/windowLimit.ts"
-import { joinAmount, splitAmount } from "../domain/decimal.ts"
+import { type KeyLimit, windowLetters } from "../config/windowLimit.ts"
+import { splitAmount } from "../domain/decimal.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
 import {
   type Admitted,
   admittedAt,
-  type Amounts,
   type Fallback,
   type KeyState,
   notCounted,
@@ -31,8 +29,7 @@ import {
   type Reserved,
   reserveWithin,
   type Share,
-  type StrictShare,
-  windowsAt
+  type StrictShare
 } from "./Admission.ts"
 import type { BudgetNotices } from "./budgetNotices.ts"
 import {
@@ -47,6 +44,7 @@ import {
   Refused
 } from "./keyRules.ts"
 import type { RateLimits } from "./rateLimits.ts"
+import { readWindows, SeenWindows, type ShareFields, shareFields, windowFields } from "./sharedWindows.ts"
 import { windowAt } from "./windows.ts"
 
 /** The part of the store that limits need. */
@@ -57,18 +55,10 @@ export interface LimitsStore extends Pick<StoreShape, "run" | "listen" | "isUp" 
 const unavailable = (): GatewayError =>
   gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })
 
-/** The letters of windows in the script. */
-const letters: { readonly [Window in WindowName]: string } = { minute: "m", hour: "h", day: "d", week: "w", month: "M" }
-
-/** Fields of a window in a reply: requests, tokens, and the cost in whole units and nanos. */
-const fieldsPerWindow = 4
-/** Fields of the windows of one key in a reply, and all fields of it. */
-const windowFields = fieldsPerWindow * windowNames.length
+/** Fields of one key in a reply. */
 const fieldsPerKey = 2 + windowFields
 /** Keys or requests in one call. */
 const perCall = 500
-/** Keys with limits whose last known usage a node keeps for a store that loses it: those that were used last. */
-const mostSeen = 10_000
 /** Milliseconds between two tries to admit a request while nodes return to the store, and the number of tries. */
 const quietPause = 250
 const quietTries = 40
@@ -79,11 +69,7 @@ const readState = (now: number, fields: ReadonlyArray<string>): KeyState => {
   return {
     inFlight: Number(inFlight),
     lastUsedAt: lastUsedAt === "" ? undefined : Number(lastUsedAt),
-    windows: windowsAt(now, (_, i) => {
-      const [requests = 0, tokens = 0, units = 0, nanos = 0] = counts
-        .slice(i * fieldsPerWindow, (i + 1) * fieldsPerWindow).map(Number)
-      return { requests, tokens, cost: joinAmount(units, nanos) }
-    })
+    windows: readWindows(now, counts)
   }
 }
 
@@ -124,8 +110,6 @@ type ReservedFields = readonly [
   ...strict: [] | [letters: string, ...share: ShareFields]
 ]
 
-type ShareFields = readonly [tokens: number, units: number, nanos: number]
-
 /** One batch; resent unchanged until the store acknowledges it. */
 interface Finished {
   readonly id: string
@@ -144,9 +128,7 @@ interface Finished {
   >
 }
 
-const fieldsOf = ({ cost, tokens }: Amounts): ShareFields => [tokens, ...splitAmount(cost)]
-
-const lettersOf = ({ windows }: StrictShare): string => windows.map((window) => letters[window]).join("")
+const lettersOf = ({ windows }: StrictShare): string => windows.map((window) => windowLetters[window]).join("")
 
 /**
  * Makes the limits of a node. `now` is the node's clock in milliseconds of Unix time; `fork` runs effects in the background. `budgets`
@@ -175,8 +157,8 @@ export const makeSharedLimits = (
   /** How many such requests are running, by key, and the keys whose number the store does not have. */
   const running = new Map<string, number>()
   const changed = new Set<string>()
-  /** The usage of keys with limits as the store last reported it: its time, then the fields of the windows. */
-  const seen = new Map<string, { readonly at: number; readonly windows: ReadonlyArray<string> }>()
+  /** The usage of keys with limits as the store last reported it. */
+  const seen = new SeenWindows()
   /** The time of data that is older than what this node has seen; set until the store has that. */
   let olderThan: number | undefined
   let sending: Finished | undefined
@@ -184,17 +166,10 @@ export const makeSharedLimits = (
 
   const storeNow = () => now() + store.clockOffset()
 
-  /** Keeps the windows of a key from a reply. The keys that were used last are at the end. */
-  const keepSeen = (key: string, at: number, windows: ReadonlyArray<string>) => {
-    seen.delete(key)
-    seen.set(key, { at, windows })
-    if (seen.size > mostSeen) seen.delete(seen.keys().next().value!)
-  }
-
   /** The key, time and share of a reservation, as the script takes them. */
   const reservedOf = ({ at, key, share }: SharedReservation): ReservedFields => {
-    const plain = [key, at, ...fieldsOf(share)] as const
-    return share.strict === undefined ? plain : [...plain, lettersOf(share.strict), ...fieldsOf(share.strict)]
+    const plain = [key, at, ...shareFields(share)] as const
+    return share.strict === undefined ? plain : [...plain, lettersOf(share.strict), ...shareFields(share.strict)]
   }
 
   const sync = Effect.suspend((): Effect.Effect<unknown, StoreUnavailable> => {
@@ -208,11 +183,7 @@ export const makeSharedLimits = (
     const args = ["sync", JSON.stringify(has), JSON.stringify(known), String(tickets)]
     if (olderThan === undefined) return store.run("keys", ...args, "")
     const from = olderThan
-    const lost = Array.from(seen).filter(([, { at }]) => at >= from).map(([key, { at, windows }]) => [
-      key,
-      at,
-      ...windows.map(Number)
-    ])
+    const lost = seen.since(from)
     const calls = Array.from(
       { length: Math.max(1, Math.ceil(lost.length / perCall)) },
       (_, i) => store.run("keys", ...args, JSON.stringify(lost.slice(i * perCall, (i + 1) * perCall)))
@@ -274,7 +245,7 @@ export const makeSharedLimits = (
         sending = undefined
         for (const [i, key] of limited.entries()) {
           const windows = fields.slice(i * windowFields, (i + 1) * windowFields)
-          keepSeen(key, Number(time), windows)
+          seen.keep(key, Number(time), windows)
           if (budgets?.isWanted === true) budgets.look(key, readState(Number(time), ["0", "", ...windows]).windows)
         }
         for (const [key, number] of held) if ((running.get(String(key)) ?? 0) === number) changed.delete(String(key))
@@ -368,14 +339,14 @@ export const makeSharedLimits = (
     // The script ends it, and it must not come back by `sync`.
     if (entered !== undefined) entered.held = false
     const asked = checked.flatMap((limit) => [
-      letters[limit.window],
+      windowLetters[limit.window],
       String(limit.requests ?? ""),
       String(limit.tokens ?? ""),
       ...(limit.cost === undefined ? ["", ""] : splitAmount(limit.cost).map(String))
     ])
     const { strict } = share
-    const reserved = fieldsOf(share).map(String)
-    const strictly = strict === undefined ? ["", "", "", ""] : [lettersOf(strict), ...fieldsOf(strict).map(String)]
+    const reserved = shareFields(share).map(String)
+    const strictly = strict === undefined ? ["", "", "", ""] : [lettersOf(strict), ...shareFields(strict).map(String)]
     return Effect.matchEffect(
       store.run(
         "keys",
@@ -398,7 +369,7 @@ export const makeSharedLimits = (
           }
           if (entered !== undefined) open.delete(entered.ticket)
           const at = Number(time)
-          if (limits.length > 0) keepSeen(key, at, fields.slice(2))
+          if (limits.length > 0) seen.keep(key, at, fields.slice(2))
           const state = readState(at, fields)
           const left = limits.length === 0 ? undefined : remainingOf(state, limits, at)
           if (verdict === "ok") {

@@ -3,6 +3,16 @@ reap()
 local op, account = ARGV[4], ARGV[5]
 local reply = { 'ok' }
 if op == 'suspend' then suspend(pool_of(account), account, ARGV[6], tonumber(ARGV[7])) end
+if op == 'spend' or op == 'spend_all' then
+  call('HSET', K .. 'lim', 'budgets', '1')
+  budgeted = true
+  if op == 'spend' then
+    spend(pool_of(account), account, tonumber(ARGV[6]))
+  elseif by_name[account] then
+    spend_all(by_name[account], tonumber(ARGV[6]))
+  end
+  serve()
+end
 if op == 'restore' then restore(pool_of(account), account) end
 if op == 'recover' then
   for _, due_account in ipairs(recover()) do reply[#reply + 1] = due_account end

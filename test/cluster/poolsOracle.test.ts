@@ -30,12 +30,16 @@ type Op =
   | { readonly _tag: "Drop"; readonly nth: number; readonly name: string }
   | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number }
   | { readonly _tag: "Restore"; readonly key: string }
+  | { readonly _tag: "Spend"; readonly key: string; readonly delay: number }
+  | { readonly _tag: "SpendAll"; readonly name: string; readonly delay: number }
   | { readonly _tag: "Advance"; readonly by: number }
   | { readonly _tag: "Configure"; readonly pools: ReadonlyMap<string, NaiveConfig>; readonly limit: number }
   | { readonly _tag: "Die" | "Leave" | "Attach"; readonly node: string }
 
 const key = fc.constantFrom(...keys)
 const nth = fc.nat(30)
+/** Milliseconds until the window of a budget ends; 0 once it has something left. */
+const delay = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 90 }))
 
 const seen: fc.Arbitrary<Seen> = fc.record({
   verdict: fc.constantFrom("" as const, "ok" as const, "connection" as const, "trouble" as const, "trouble" as const),
@@ -60,6 +64,11 @@ const op: fc.Arbitrary<Op> = fc.oneof(
     })
   },
   { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Restore" as const), key }) },
+  { weight: 3, arbitrary: fc.record({ _tag: fc.constant("Spend" as const), key, delay }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ _tag: fc.constant("SpendAll" as const), name: fc.constantFrom(...names), delay })
+  },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -230,6 +239,12 @@ class Oracle {
   configure(pools: ReadonlyMap<string, NaiveConfig>, limit: number): void {
     this.config = pools
     this.limit = pools.size === 1 && pools.get("default")?.enabled === true ? Number.POSITIVE_INFINITY : limit
+    // What is left of budgets is known before anybody is served.
+    this.#apply(0)
+    for (const pool of this.pools.configured()) {
+      for (const slot of pool.slots()) pool.spend(slot, 0)
+      pool.spendAll(0)
+    }
     this.#apply(this.limit)
     // The coolings of removed upstreams are forgotten.
     for (const name of names) {
@@ -360,7 +375,26 @@ const compare = async (first: ReadonlyMap<string, NaiveConfig>, firstLimit: numb
           actual = (await cluster.oracle("suspend", op.key, op.state, String(own.now + op.delay))).told
         } else {
           if (slot !== undefined) pool?.restore(slot)
-          actual = (await cluster.oracle("restore", op.key)).told
+          const { told } = await cluster.oracle("restore", op.key)
+          // The window of its budget may be over by now.
+          const due = own.pools.recover(own.now).map((slot) => slot.key)
+          const recovered = await cluster.oracle("recover")
+          assert.sameMembers(recovered.reply.slice(1), due)
+          actual = [...told, ...recovered.told]
+        }
+        break
+      }
+      case "Spend":
+      case "SpendAll": {
+        const until = op.delay === 0 ? 0 : own.now + op.delay
+        if (op._tag === "SpendAll") {
+          own.pools.get(op.name)?.spendAll(until)
+          actual = (await cluster.oracle("spend_all", op.name, String(until))).told
+        } else {
+          const pool = own.pools.get(op.key.split("/")[0]!)
+          const slot = pool?.get(op.key)
+          if (slot !== undefined) pool?.spend(slot, until)
+          actual = (await cluster.oracle("spend", op.key, String(until))).told
         }
         break
       }

@@ -1,7 +1,6 @@
 /** Two gateways as processes over one store and two upstreams, whose requests are counted at the servers. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { accounts, admin, chat, send, textOf } from "../gateway/support.ts"
-import { adminKey } from "../support/gateway.ts"
 import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
 import { command, listOf } from "../support/redisServer.ts"
 import { untilHolds } from "../support/until.ts"
@@ -60,27 +59,6 @@ describe("two nodes over two upstreams", () => {
     }
     await command(client, "ZREM", "gw:{main}:nodes", "bad")
     await command(client, "DEL", "gw:{main}:node:bad")
-  })
-
-  it("refuse budgets, which each node would count by itself", async () => {
-    const [one] = cluster.nodes
-    const budgets = [{ window: "day", requests: 5 }]
-    const { accounts: [account] = [] } = await admin(one!.url, "GET", "/admin/config") as {
-      readonly accounts?: ReadonlyArray<{ readonly identifier: string }>
-    }
-    const patch = async (path: string) => {
-      const response = await fetch(`${one!.url}/admin/${path}`, {
-        method: "PATCH",
-        headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
-        body: JSON.stringify({ budgets })
-      })
-      return `${response.status} ${await response.text()}`
-    }
-    assert.match(
-      await patch(`accounts/${encodeURIComponent(account!.identifier)}`),
-      /^400 .*accounts\[0\]\.budgets counts in one process alone/
-    )
-    assert.match(await patch("upstreams/gpu"), /^400 .*upstreams\.gpu\.budgets counts in one process alone/)
   })
 
   it("lose both places of a node that is killed while it waits at both, and none of a slot", async () => {

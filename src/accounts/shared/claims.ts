@@ -19,6 +19,7 @@ import type { Store } from "../../cluster/store/Store.ts"
 import { type Choice, type Holdings, StoreUnavailable } from "../../cluster/store/StoreShape.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { isUnnamed, upstreamNamed } from "../../domain/upstreamNames.ts"
+import type { Over } from "../budgets.ts"
 import type { Stickiness } from "../Lease.ts"
 import type { Refusal } from "../PoolState.ts"
 import { noVerdict } from "./poolScripts.ts"
@@ -48,6 +49,8 @@ export interface Grant {
   readonly skipped: ReadonlyArray<string>
   /** The windows of the account's quota (`Quotas.received`); empty without any. */
   readonly quota: string
+  /** The lease's account or upstream has too little budget left, and has reserved nothing. */
+  readonly over: Over | undefined
 }
 
 /** Why there is no grant. */
@@ -57,6 +60,8 @@ export type NoGrant = Refusal | StoreUnavailable
 export interface ClaimTarget {
   readonly pool: string
   readonly request: string
+  /** What the request may use of budgets there (`budgets.lua`); absent without budgets. */
+  readonly share?: ReadonlyArray<number> | undefined
 }
 
 /** What a claim asks for. */
@@ -117,7 +122,8 @@ const refusalOf = ({ left, reason }: MessageOf<"refuse">, now: number): Refusal 
 }
 
 const grantOf = (message: MessageOf<"grant">): Grant => {
-  const { account, cleaning, epoch, fence, probes, quota = "", revision, skipped = "", ticket, token } = message
+  const { account, cleaning, epoch, fence, probes, over = "", quota = "", revision, skipped = "", ticket, token } =
+    message
   const { coolings, pool } = message.pool === "" ? {} : message
   return {
     ticket,
@@ -131,19 +137,27 @@ const grantOf = (message: MessageOf<"grant">): Grant => {
     coolings,
     probes: probes === "1",
     skipped: skipped === "" ? [] : skipped.split(","),
-    quota
+    quota,
+    over: over === ""
+      ? undefined
+      : { _tag: "Over", seconds: Number(over.slice(1)) / 1_000, isOfUpstream: over.startsWith("u") }
   }
 }
 
-/** The request of a claim for `default` alone; `undefined` for other ones. */
+/** The request of a claim for `default` alone and without budgets; `undefined` for other ones. */
 const requestOfDefault = (targets: ReadonlyArray<ClaimTarget>): string | undefined => {
   const [only, ...others] = targets
-  return only !== undefined && isUnnamed(only.pool) && others.length === 0 ? only.request : undefined
+  return only !== undefined && isUnnamed(only.pool) && others.length === 0 && only.share === undefined
+    ? only.request
+    : undefined
 }
 
 /** What the scripts take of a claim that names pools. */
 const choiceOf = ({ fallback, spread, targets }: Claim, holds: boolean): Choice => {
-  const pairs = (targets: ReadonlyArray<ClaimTarget>) => targets.map(({ pool, request }) => [pool, request] as const)
+  const pairs = (targets: ReadonlyArray<ClaimTarget>) =>
+    targets.map(({ pool, request, share }) =>
+      share === undefined ? [pool, request] as const : [pool, request, share] as const
+    )
   return [spread, holds ? 1 : 0, pairs(targets), pairs(fallback)]
 }
 

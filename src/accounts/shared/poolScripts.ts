@@ -1,6 +1,8 @@
 /** Arguments and replies of the pool's scripts: reports (`health.lua`), `status` and `facts`. */
 import * as Schema from "effect/Schema"
 import type { AccountHealth } from "../../domain/classifyUpstreamFailure.ts"
+import type { Share, Used } from "../../usage/Admission.ts"
+import { shareFields } from "../../usage/sharedWindows.ts"
 import { isFault } from "../accountHealth.ts"
 import { backOff, jitter } from "../backOff.ts"
 import type { UpstreamFault } from "../UpstreamCooling.ts"
@@ -24,6 +26,9 @@ const counts = {
   out: count,
   spare: count,
   retry: Schema.optionalKey(count),
+  /** Milliseconds until the window of its used-up budget ends, and what is used of its budgets. */
+  spent: Schema.optionalKey(count),
+  used_of_budgets: Schema.optionalKey(text),
   available: Schema.optionalKey(listOf(text)),
   used: Schema.optionalKey(listOf(text))
 }
@@ -84,16 +89,20 @@ export interface SharedFacts {
   readonly token: string
   /** The windows of its quota (`Quotas.received`). */
   readonly quota: string
+  /** Whether a budget of it is used up. */
+  readonly isSpent: boolean
+  /** What is used of its budgets (`readWindows`); empty without budgets. */
+  readonly budgets: string
 }
 
-const fields = 10
+const fields = 12
 
 /** Reads the reply of `facts`. */
 export const readFacts = (reply: ReadonlyArray<string>): ReadonlyArray<SharedFacts> =>
   Array.from({ length: Math.floor(reply.length / fields) }, (_, i) => {
     const facts = reply.slice(i * fields, (i + 1) * fields)
     const [name = "", state = "", left, inUse, fault = "", tested = "", epoch = "0", version = "0"] = facts
-    const [token = "", quota = ""] = facts.slice(8)
+    const [token = "", quota = "", spent = "", budgets = ""] = facts.slice(8)
     return {
       name,
       state,
@@ -104,7 +113,9 @@ export const readFacts = (reply: ReadonlyArray<string>): ReadonlyArray<SharedFac
       epoch,
       version,
       token,
-      quota
+      quota,
+      isSpent: spent !== "",
+      budgets
     }
   })
 
@@ -137,6 +148,16 @@ export const verdictArguments = (
   const retry = retryAfter === undefined ? "" : String(retryAfter)
   return [name, since, health, state, String(first), String(longest), retry, String(jitter * random)]
 }
+
+/** What a request may use of budgets, as a target of it has it (`budgets.lua`). */
+export const sharesArgument = (share: Share): ReadonlyArray<number> => [
+  ...shareFields(share),
+  ...(share.strict === undefined ? [] : shareFields(share.strict))
+]
+
+/** The argument of `release` that settles what was reserved of budgets. */
+export const usedArgument = ({ cost = 0n, counted, tokens }: Used): string =>
+  `used ${counted ? 1 : 0} ${shareFields({ cost, tokens }).join(" ")}`
 
 /** What a try showed of its upstream: `ok`, or a fault. */
 export type UpstreamVerdict = "ok" | UpstreamFault

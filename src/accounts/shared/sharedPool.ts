@@ -18,22 +18,32 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { CurrentNotices } from "../../config/Notices.ts"
 import { anonymousKey } from "../../config/sharedAccounts.ts"
 import { SharedRevision } from "../../config/SharedRevision.ts"
-import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
+import { GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { isOfMaker } from "../../domain/makers.ts"
 import { servesModel } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { Upstreams } from "../../upstream/Upstreams.ts"
+import { SeenWindows } from "../../usage/sharedWindows.ts"
 import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { type Fault, reasonFor } from "../backOff.ts"
+import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
 import type { Caller, Lease, LeaseOptions, Stickiness } from "../Lease.ts"
 import { type Held, heldBy, type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import { ambiguousAccount, disabledUpstreams, otherUpstream, refusalError, storeUnavailable } from "../refusals.ts"
 import { logBack, logCooled } from "../upstreamHealth.ts"
 import { type Claim, type ClaimTarget, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
-import { noVerdict, type SharedFacts, upstreamArguments, type Verdict, verdictArguments } from "./poolScripts.ts"
+import {
+  noVerdict,
+  type SharedFacts,
+  sharesArgument,
+  upstreamArguments,
+  usedArgument,
+  type Verdict,
+  verdictArguments
+} from "./poolScripts.ts"
 import { makeSharedCleanUp } from "./sharedCleanUp.ts"
 import { makeSharedTokens, type SharedTokens } from "./sharedTokens.ts"
 import { makeSharedView, pollPool } from "./sharedView.ts"
@@ -46,13 +56,15 @@ interface Taken {
   upstream: ReadonlyArray<string>
   /** The conversation that was answered. */
   sticky: Stickiness | undefined
+  /** What it has used, to settle what it has reserved of budgets; `undefined` if it has reserved nothing. */
+  used: LeaseBudget["used"] | undefined
 }
 
-/** Tokens that are brought back to the store at the same time. */
+/** Tokens, or uses of budgets, that are brought back to the store at the same time. */
 const restoresAtOnce = 100
 
 /** The reports of a lease that has shown nothing. */
-const nothingSeen: Omit<Taken, "held"> = { verdict: noVerdict, upstream: [], sticky: undefined }
+const nothingSeen: Omit<Taken, "held"> = { verdict: noVerdict, upstream: [], sticky: undefined, used: undefined }
 
 /** Accounts that the store looks at for one request. */
 const mostPreferred = 64
@@ -66,6 +78,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const clock = yield* Clock.Clock
   const notices = yield* CurrentNotices
   const now = () => monotonicMillis(clock)
+  const storeNow = () => clock.currentTimeMillisUnsafe() + store.clockOffset()
   const { currentDrivers, driverOf, fork, quotas, tokensOf } = shell
 
   /** The accounts that `byName` and `names` are made of; `undefined` once the store may have other names. */
@@ -96,7 +109,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   }
   const claims = yield* makeClaims(store, now)
   const registry = makeAccountRegistry(nameAccounts)
-  const view = makeSharedView(store, config, () => byName, claims)
+  const view = makeSharedView(store, config, () => byName, claims, storeNow)
   const cleanUp = yield* makeSharedCleanUp(store, () => config.now().auto_delete.mode)
   let stickyHits = 0
   let stickyMoves = 0
@@ -166,11 +179,21 @@ const makeSharedCore = Effect.fnUntraced(function*(
         registry.invalidate()
     }
   })
+  /** What the store last said of the use of budgets. */
+  const seenBudgets = new SeenWindows()
   store.membership.bringsBack((data) =>
     Effect.suspend(() => {
+      const lost = seenBudgets.since(data.at)
+      const budgets = Array.from(
+        { length: Math.ceil(lost.length / restoresAtOnce) },
+        (_, i) => store.run("keys", "seen", JSON.stringify(lost.slice(i * restoresAtOnce, (i + 1) * restoresAtOnce)))
+      )
       const made = Array.from(byName.values(), (account) => shell.madeTokens(account))
         .filter((tokens) => tokens !== undefined)
-      return Effect.forEach(made, (tokens) => tokens.restore(data), { discard: true, concurrency: restoresAtOnce })
+      return Effect.andThen(
+        Effect.all(budgets, { discard: true }),
+        Effect.forEach(made, (tokens) => tokens.restore(data), { discard: true, concurrency: restoresAtOnce })
+      )
     })
   )
 
@@ -195,12 +218,21 @@ const makeSharedCore = Effect.fnUntraced(function*(
     return found
   }
 
+  /** What a request may use of budgets, where an account or an upstream has one. */
+  const budgetOf = ({ budget }: LeaseOptions) => budget !== undefined && hasBudgets(config.now()) ? budget : undefined
+
   /** What a caller asks for; an error if no upstream can be asked. */
   const claimOf = (caller: Caller, options: LeaseOptions): Effect.Effect<Claim, GatewayError | NoGrant> =>
     Effect.suspend((): Effect.Effect<Claim, GatewayError | NoGrant> => {
       const { avoid = new Set(), patience, spread = "order", stay, style = "", wait = 0 } = options
       const { account_table, request_timeouts } = config.now()
       const upstreams = upstreamsOf(caller, options, config.now())
+      const budget = budgetOf(options)
+      const at = (pool: string, request: string): ClaimTarget => ({
+        pool,
+        request,
+        share: budget && sharesArgument(budget.sharesOf(pool, storeNow()))
+      })
       const claim = (targets: ReadonlyArray<ClaimTarget>, fallback: ReadonlyArray<ClaimTarget> = []): Claim => ({
         targets,
         fallback,
@@ -220,19 +252,19 @@ const makeSharedCore = Effect.fnUntraced(function*(
         if (account !== undefined && !upstreams.includes(pinned)) return Effect.fail(otherUpstream(pinned, upstreams))
         const name = names.get(account?.identity[0] ?? "")
         if (name === undefined) return Effect.fail({ _tag: "Unknown" } as const)
-        return Effect.succeed(claim([{ pool: pinned, request: `P:${name}` }]))
+        return Effect.succeed(claim([at(pinned, `P:${name}`)]))
       }
       // The store may grant an anonymous account while the list is empty, even if the driver needs a credential.
       const able = upstreams.filter((name) => counts.has(name))
       if (able.length === 0) return Effect.fail({ _tag: "Unavailable" } as const)
       const avoided = Array.from(avoid, (key) => names.get(key)).filter((name) => name !== undefined).sort()
       const request = avoided.length === 0 ? "A" : `A:${avoided.join(",")}`
-      const any = able.map((pool): ClaimTarget => ({ pool, request }))
+      const any = able.map((pool) => at(pool, request))
       // Staying on an account is a preference, unlike a pin.
       const preferred = stay === undefined ? undefined : names.get(stay)
       const pool = preferred === undefined ? undefined : byName.get(preferred)?.upstream
       return Effect.succeed(
-        pool === undefined || !able.includes(pool) ? claim(any) : claim([{ pool, request: `P:${preferred}` }], any)
+        pool === undefined || !able.includes(pool) ? claim(any) : claim([at(pool, `P:${preferred}`)], any)
       )
     })
 
@@ -253,7 +285,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const release = (
     grant: Grant,
     held: Held | undefined,
-    { sticky, upstream, verdict }: Omit<Taken, "held"> = nothingSeen
+    { sticky, upstream, used, verdict }: Omit<Taken, "held"> = nothingSeen
   ) => {
     const isUnclean = held === undefined || !cleanUp.canDelete(held)
       ? ""
@@ -265,10 +297,23 @@ const makeSharedCore = Effect.fnUntraced(function*(
       ? []
       : [`sticky ${sticky.isContinued ? 1 : 0} ${lifetime} ${sticky.keys.join(" ")}`]
     const windows = byName.get(grant.account)?.quota?.takeUnsent() ?? ""
+    const use = used?.(storeNow())
     claims.end(
       grant,
-      [isUnclean, ...verdict, ...upstream, ...conversation, ...(windows === "" ? [] : [`quota ${windows}`])],
-      ([, clean = "", state = "", count = "", delay = "", cooled = "", met = ""]) => {
+      [
+        isUnclean,
+        ...verdict,
+        ...upstream,
+        ...conversation,
+        ...(windows === "" ? [] : [`quota ${windows}`]),
+        ...(use === undefined ? [] : [usedArgument(use)])
+      ],
+      (
+        [, clean = "", state = "", count = "", delay = "", cooled = "", met = "", at = "", own = "", ofUpstream = ""]
+      ) => {
+        for (const [key, windows] of [[`#${grant.account}`, own], [`@${grant.pool}`, ofUpstream]] as const) {
+          if (windows !== "") seenBudgets.keep(key, Number(at), windows.split(" "))
+        }
         if (met === "hit") stickyHits++
         else if (met === "move") stickyMoves++
         if (cooled !== "") fork(logUpstream(grant.pool, upstream[0], cooled))
@@ -329,11 +374,13 @@ const makeSharedCore = Effect.fnUntraced(function*(
     yield* currentDrivers
     const began = now()
     const asked = store.membership.revision()
+    const budget = budgetOf(options)
     const grant = yield* Effect.catch(
       claimFor(caller, options, restore),
       (error) => Effect.flatMap(noGrantError(error, caller, options), Effect.fail)
     )
-    const taken: Taken = { held: undefined, ...nothingSeen }
+    const taken: Taken = { held: undefined, ...nothingSeen, used: undefined }
+    if (budget !== undefined && grant.account !== "" && grant.over === undefined) taken.used = (at) => budget.used(at)
     yield* Scope.addFinalizer(scope, Effect.sync(() => release(grant, taken.held, taken)))
     // The scope closed during the wait: the finalizer has run already.
     if (scope.state._tag === "Closed") return yield* Effect.interrupt
@@ -370,12 +417,18 @@ const makeSharedCore = Effect.fnUntraced(function*(
       }
       return yield* gatewayError("no_account_available", "The account was removed while the request waited")
     }
+    if (account !== undefined && taken.used !== undefined) {
+      for (const limits of budgetsOf(account, grant.pool, config.now())) {
+        const share = limits.length === 0 ? undefined : budget?.shareOf(grant.pool, limits, storeNow())
+        if (share instanceof GatewayError) return yield* share
+      }
+    }
     if (account !== undefined) {
       quotas.received(account, grant.quota)
       tokensOf(account, driver).setCurrent(grant.token)
     }
     const held = taken.held = heldBy(caller, grant.pool, driver)
-    return shell.leaseOf(
+    const leased = shell.leaseOf(
       account,
       held,
       now() - began,
@@ -398,6 +451,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
           return Effect.flatMap(claims.works(grant), (isBack) => isBack ? logBack(notices, grant.pool) : Effect.void)
         })
     )
+    return grant.over === undefined ? leased : { ...leased, over: grant.over }
   })
 
   return {

@@ -3,8 +3,12 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { StoreShape } from "../../cluster/store/Store.ts"
 import type { ConfigStore } from "../../config/ConfigStore.ts"
+import type { KeyLimit } from "../../config/windowLimit.ts"
 import { upstreamNamed } from "../../domain/upstreamNames.ts"
+import { noLimits } from "../../usage/keyRules.ts"
+import { readWindows } from "../../usage/sharedWindows.ts"
 import type { Fault } from "../backOff.ts"
+import { budgetUsedUp, factsOfBudgets } from "../budgets.ts"
 import type { AccountPool, PoolWatch, UpstreamFacts } from "../Lease.ts"
 import type { AccountState } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
@@ -19,12 +23,16 @@ const factsPerCall = 500
 /** The time between two looks of `pollPool`. */
 const pollInterval = "1 second"
 
-/** Makes the view of a node. `accounts` are the configured accounts by their names in the store. */
+/**
+ * Makes the view of a node. `accounts` are the configured accounts by their names in the store; `storeNow` is the store's time in Unix
+ * milliseconds.
+ */
 export const makeSharedView = (
   store: StoreShape,
   config: ConfigStore["Service"],
   accounts: () => ReadonlyMap<string, PooledAccount>,
-  claims: Claims
+  claims: Claims,
+  storeNow: () => number
 ) => {
   let lastStatus: PoolStatus | undefined
 
@@ -38,6 +46,10 @@ export const makeSharedView = (
     return facts
   })
 
+  /** Budgets with what the store says is used of them; without its word nothing is. */
+  const budgetsIn = (limits: ReadonlyArray<KeyLimit> = noLimits, used: string) =>
+    limits.length === 0 ? [] : factsOfBudgets(limits, readWindows(storeNow(), used.split(" ")))
+
   const stateOf = (account: PooledAccount, facts: SharedFacts | undefined): AccountState => {
     const [, , encrypted = ""] = facts?.token.split(" ") ?? []
     const refused = encrypted === "-"
@@ -48,9 +60,13 @@ export const makeSharedView = (
     return {
       inUse: facts?.inUse ?? 0,
       health: state,
-      budgets: [],
+      budgets: budgetsIn(account.account?.budgets, facts?.budgets ?? ""),
       disabled: account.account?.disabled ?? false,
-      fault: facts !== undefined && facts.fault !== "" ? facts.fault as Fault : undefined,
+      fault: facts?.isSpent === true && state === "cooling"
+        ? "budget"
+        : facts !== undefined && facts.fault !== ""
+        ? facts.fault as Fault
+        : undefined,
       recovery: state === "ready" ? undefined : facts?.left,
       tested: facts?.tested === "ok" || facts?.tested === "failed" ? facts.tested : "",
       token: token ?? (refused ? undefined : account.configuredToken)
@@ -145,10 +161,10 @@ export const makeSharedView = (
     if (seen === undefined) return []
     const pools = poolsOf(seen)
     const facts: Array<UpstreamFacts> = []
-    for (const [name, { enabled }] of config.now().upstreams) {
+    for (const [name, { budgets, enabled }] of config.now().upstreams) {
       const pool = pools.get(name)
       if (pool === undefined) continue
-      const { cause, cooled, cooling, disabled, in_use, out, total, waiting } = pool
+      const { cause, cooled, cooling, disabled, in_use, out, spent, total, used_of_budgets, waiting } = pool
       const reason = cause === undefined ? (yield* outageOf(seen, [name], 0))?.reason : reasonOf(cause)
       facts.push({
         name,
@@ -158,8 +174,8 @@ export const makeSharedView = (
         waiting,
         state: enabled ? cooled === undefined ? "ready" : "cooled" : "disabled",
         cooled_ms: cooled === undefined ? null : Math.round(cooled),
-        reason: reason ?? null,
-        budgets: []
+        reason: (cause === undefined && spent !== undefined ? budgetUsedUp : reason) ?? null,
+        budgets: budgetsIn(budgets, used_of_budgets ?? "")
       })
     }
     return facts

@@ -59,9 +59,12 @@ export interface StoreOptions {
 export type Choice = readonly [
   spread: "order" | "even",
   holds: 0 | 1,
-  targets: ReadonlyArray<readonly [pool: string, leaseRequest: string]>,
-  fallback: ReadonlyArray<readonly [pool: string, leaseRequest: string]>
+  targets: ReadonlyArray<ChoiceTarget>,
+  fallback: ReadonlyArray<ChoiceTarget>
 ]
+
+/** A pool with its lease request, and what the request may use of budgets there, if there are any (`budgets.lua`). */
+type ChoiceTarget = readonly [pool: string, leaseRequest: string, share?: ReadonlyArray<number>]
 
 /** The leases and waiters of a node. */
 export interface Holdings {

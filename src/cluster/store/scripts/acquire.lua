@@ -1,6 +1,7 @@
 -- Requests a lease. Arguments: ticket, lease request, timeout, the alternative request for an immediate refusal (or for an
 -- account that is not ready), and the request's style. A request that names pools has a JSON array besides: `order` or `even`,
--- whether it waits at the first pool alone (1), and pools with lease requests: its targets in order, and alternative ones. That of a
+-- whether it waits at the first pool alone (1), and pools with lease requests: its targets in order, and alternative ones. While there are budgets, a
+-- target has what the request may use of them besides (`budgets.lua`). That of a
 -- sticky conversation has its keys besides, separated by spaces, and `1` if it prefers the target of the last turn. A request that prefers accounts has these
 -- after the two: each with its pool and `1` if it prefers the target too, in order.
 reap()
@@ -67,7 +68,7 @@ for pool_name, account, with_target in string.gmatch(ARGV[12] or '', '(%S+) (%S+
   end
 end
 
-local ask, is_ready = request, function() return state_of(default, string.sub(lease_request, 3)) == 'ready' end
+local ask, is_ready = request, function() return default.spent == 0 and state_of(default, string.sub(lease_request, 3)) == 'ready' end
 if ARGV[9] and ARGV[9] ~= '' then
   load_multi_pool()
 
@@ -75,7 +76,7 @@ if ARGV[9] and ARGV[9] ~= '' then
   local function wait_at(targets, spread, holds)
     numbered = numbered + 1
     local only = targets[1]
-    if #targets == 1 and only[1] == 'default' then
+    if #targets == 1 and only[1] == 'default' and not only[4] then
       if not has_place(default, only[2]) and (quiet <= now or revision ~= '0') then return nil end
       join(me, ticket, only[2], numbered, now + patience, now, style)
       return { 'waiting', int(numbered) }
@@ -107,8 +108,10 @@ if ARGV[9] and ARGV[9] ~= '' then
 
   local function rotates(p, wanted)
     local kind = string.sub(wanted, 1, 1)
+    if kind == 'D' then return true end
+    if p.spent > 0 then return false end
     if kind == 'A' then return in_rotation(p) > 0 end
-    return kind == 'D' or state_of(p, string.sub(wanted, 3)) == 'ready'
+    return state_of(p, string.sub(wanted, 3)) == 'ready'
   end
 
   local function request_several(wanted, spread, holds)
@@ -121,7 +124,7 @@ if ARGV[9] and ARGV[9] ~= '' then
         if why then
           reason, till = S.sooner_retry(reason, till, why, when)
         else
-          able[#able + 1] = { target[1], target[2], 'gone' }
+          able[#able + 1] = { target[1], target[2], 'gone', target[3] }
         end
       end
     end
@@ -133,10 +136,14 @@ if ARGV[9] and ARGV[9] ~= '' then
     if slot then
       local p, given_account = slot[1], slot[2]
       local probes = p.skip == 'probe'
-      local given_fence = give(p, me, ticket, given_account)
+      local share
+      for _, target in ipairs(able) do
+        if target[1] == p.name then share = target[4] end
+      end
+      local given_fence = give(p, me, ticket, given_account, share)
       preferred = nil
-      -- Waiters that have skipped pools alone may use them now.
-      if probes then serve() end
+      -- Waiters that have skipped pools alone may use them now, and those of an account that is now at its budget others.
+      if probes or B then serve() end
       return { 'granted', unpack(grant_of(p, me, ticket, given_account or '', given_fence)) }
     end
     local reply = wait_at(able, spread, holds)
@@ -160,7 +167,7 @@ if ARGV[9] and ARGV[9] ~= '' then
   ask = function(wanted) return request_several(wanted, choice[1], choice[2] == 1) end
   is_ready = function()
     local p = S.configured(lease_request[1][1])
-    return p and state_of(p, string.sub(lease_request[1][2], 3)) == 'ready'
+    return p and p.spent == 0 and state_of(p, string.sub(lease_request[1][2], 3)) == 'ready'
   end
 end
 if instead ~= '' and quiet <= now then

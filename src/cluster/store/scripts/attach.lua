@@ -84,11 +84,11 @@ local function put_back(ticket)
         if why then
           reason, till = S.sooner_retry(reason, till, why, when)
         else
-          targets[#targets + 1] = { target[1], target[2], 'later' }
+          targets[#targets + 1] = { target[1], target[2], 'later', target[3] }
         end
       end
     end
-    if #targets == 1 and targets[1][1] == 'default' then
+    if #targets == 1 and targets[1][1] == 'default' and not targets[1][4] then
       return join(me, id, targets[1][2], ticket[3], deadline, since, ticket[6])
     end
     if #targets > 0 then

@@ -4,7 +4,8 @@
 -- error. A document that is restored to an empty store has no base revision: the highest one wins. Then, if given, the
 -- revision and the document that the store's data began with (empty: this document); they are the merge base for a
 -- document of earlier data. The next two arguments are the proofs of the document and of that first one. The last one, if it is not empty,
--- is a JSON object of the pools that are not in rotation: by name, how they choose, and priority and weight of each of their accounts.
+-- is a JSON object of the pools that are not in rotation: by name, how they choose, and priority and weight of each of their accounts. Behind it
+-- the budgets may follow, a JSON array of subjects with their limits (`budgets.lua`).
 --
 -- The argument before the proofs lists several pools, if it is not empty: a JSON array of the limit of all and an array of pools. A pool is its name, whether
 -- it is enabled (1), slots of an account, of all, places in the queue, slots of direct callers, whether to drop all tokens
@@ -87,6 +88,7 @@ local function apply(p, resets, renewed, accounts, disabled)
       set_enabled(p, account, true)
       call('SREM', p.k .. 'roster', account)
       if p ~= default then call('HDEL', K .. 'home', account) end
+      if budgeted then call('HDEL', p.k .. 'spent', account) end
       erase(account)
       set_state(p, account, 'ready', 0)
       if used(p, account) == 0 then forget(p, account) end
@@ -159,6 +161,11 @@ for _, p in ipairs({ unpack(pools) }) do
   end
 end
 if S then S.save_pools() end
+local budgets = ARGV[22] and ARGV[22] ~= '' and cjson.decode(ARGV[22]) or {}
+if budgeted or #budgets > 0 then
+  load_budgets()
+  B.configure(budgets)
+end
 serve()
 broadcast('config ' .. revision)
 return finish({ 'ok', revision })

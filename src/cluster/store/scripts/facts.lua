@@ -1,5 +1,6 @@
 -- The state of accounts. For each: name, state, milliseconds until it recovers (or `inf`), slots in use, fault, last test,
--- epoch, token version, the stored token, and the windows of its quota.
+-- epoch, token version, the stored token, the windows of its quota, whether it is at a budget (until when), and what is used of its budgets
+-- (`budgets.lua`).
 reap()
 finish()
 local reply = {}
@@ -9,7 +10,8 @@ for _, account in ipairs(cjson.decode(ARGV[4])) do
   local facts = call('HMGET', K .. 'health:' .. account, 'fault', 'tested', 'epoch', 'token')
   local left = till == INF and 'inf' or int(math.max(0, till - now))
   local all = { account, state, left, int(used(p, account)), facts[1] or '', facts[2] or '', facts[3] or '0', facts[4] or '0',
-    call('GET', K .. 'token:' .. account) or '', quota_of(account) }
+    call('GET', K .. 'token:' .. account) or '', quota_of(account), budgeted and call('HGET', p.k .. 'spent', account) or '',
+    B and B.told(account) or '' }
   for _, fact in ipairs(all) do reply[#reply + 1] = fact end
 end
 return reply

@@ -14,7 +14,7 @@ local function report(account, since, verdict, state, first, longest, retry, ran
   if not is_member(p, account) then return {} end
   local key = K .. 'health:' .. account
   local facts = call('HMGET', key, 'epoch', 'fault', 'faults', 'first', 'longest')
-  local current, till = state_of(p, account)
+  local current, till = health_of(p, account)
   local tried = current == 'out' and till == INF
   if since == 'try' and not tried then return {} end
   local fresh = since == 'always' or since == (facts[1] or '0')

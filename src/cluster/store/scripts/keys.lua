@@ -1,8 +1,5 @@
--- The limits and usage of business keys over all nodes. A key has a hash of its windows, `usage:w:<key>`, whose fields are
--- a window's letter, its first millisecond and `r` (requests), `t` (tokens), `c` (cost in whole units) or `n` (nanos of cost
--- beyond them, 0 to 10^9 - 1; each number stays exact so): usage including reservations. Cost is written where there is any. Requests of
--- keys with limits are admitted here and held by their node in `usage:adm:<node>`. For other requests the node reports how
--- many are active (`usage:held:<node>`) and their usage. Operations:
+-- The limits and usage of business keys over all nodes (`windows.lua`). Requests of keys with limits are admitted here and held by their
+-- node in `usage:adm:<node>`. For other requests the node reports how many are active (`usage:held:<node>`) and their usage. Operations:
 --   admit key ticket most tokens units nanos entered strict tokens units nanos (window requests tokens units nanos)...
 --                                   admits one request if all limits allow it; `quiet` and how many milliseconds to wait
 --                                   while nodes return to the store. `entered` is the ticket under which the request was
@@ -21,87 +18,13 @@
 --                                   releases unknown ones up to the number `last`; `known` lists further tickets to keep.
 --                                   `usage` is empty unless the store's data is older: keys with a time and the usage of
 --                                   their windows then, which is counted at least. Released requests stay counted in that case
+--   seen usage                      counts the usage of windows at least, as `sync` does
 -- Every reply about a key is: active requests, last use, then requests, tokens, units and nanos of its five windows.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local op = ARGV[4]
-local MINUTE, HOUR, DAY = 60000, 3600000, 86400000
-local letters = { 'm', 'h', 'd', 'w', 'M' }
-
--- The first millisecond of the month of a time. Counts days since 1 March 0000, in eras of 400 years.
-local function month_of(time)
-  local days = math.floor(time / DAY)
-  local z = days + 719468
-  local doe = z % 146097
-  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
-  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
-  local day = doy - math.floor((153 * math.floor((5 * doy + 2) / 153) + 2) / 5)
-  return (days - day) * DAY
-end
-
--- The windows of a time, by letter.
-local function windows_at(time)
-  return {
-    m = 'm' .. int(time - time % MINUTE), h = 'h' .. int(time - time % HOUR), d = 'd' .. int(time - time % DAY),
-    w = 'w' .. int(time - (time - 4 * DAY) % (7 * DAY)), M = 'M' .. int(month_of(time))
-  }
-end
-
-local current = windows_at(now)
-local is_current = {}
-for _, window in pairs(current) do is_current[window] = true end
-
-local function hash_of(key) return K .. 'usage:w:' .. key end
-
--- Adds a cost to a window. `nanos` may be negative.
-local function add_cost(hash, window, units, nanos)
-  local sum = call('HINCRBY', hash, window .. 'n', int(nanos))
-  local carried = math.floor(sum / 1e9)
-  if carried ~= 0 then call('HINCRBY', hash, window .. 'n', int(-carried * 1e9)) end
-  call('HINCRBY', hash, window .. 'c', int(units + carried))
-end
-
--- Of each letter, a key keeps the current window and the nearest ones with usage, so many on each side: a clock that jumps forth
--- and back finds its windows again.
-local NEIGHBOURS = 2
-
--- Removes windows that are no neighbours of the current ones. A key has at most one window more for each letter.
-local function remove_far(hash)
-  local sides = {}
-  for _, field in ipairs(call('HKEYS', hash)) do
-    local letter, start, what = string.match(field, '^(%a)(%-?%d+)(%a)$')
-    local distance = what == 'r' and tonumber(start) - tonumber(string.sub(current[letter], 2))
-    if distance and distance ~= 0 then
-      local side = letter .. (distance > 0 and '+' or '-')
-      sides[side] = sides[side] or {}
-      table.insert(sides[side], { math.abs(distance), letter .. start })
-    end
-  end
-  for _, side in pairs(sides) do
-    table.sort(side, function(one, other) return one[1] < other[1] end)
-    for i = NEIGHBOURS + 1, #side do
-      for _, what in ipairs({ 'r', 't', 'c', 'n' }) do call('HDEL', hash, side[i][2] .. what) end
-    end
-  end
-end
-
--- Whether a window's letter is among those of strict windows, if there are any.
-local function is_strict(strict, letter) return strict and string.find(strict, letter, 1, true) ~= nil end
-
--- Adds usage to the windows of a time that are current or kept. `strict` names windows that get other tokens and costs.
-local function add(key, time, requests, plain_tokens, plain_units, plain_nanos, strict, strict_tokens, strict_units, strict_nanos)
-  local hash = hash_of(key)
-  for letter, window in pairs(windows_at(time)) do
-    local tokens, units, nanos = plain_tokens, plain_units, plain_nanos
-    if is_strict(strict, letter) then tokens, units, nanos = strict_tokens, strict_units, strict_nanos end
-    if is_current[window] or call('HEXISTS', hash, window .. 'r') == 1 then
-      -- The first request of a window.
-      if call('HINCRBY', hash, window .. 'r', int(requests)) == requests and requests > 0 then remove_far(hash) end
-      call('HINCRBY', hash, window .. 't', int(tokens))
-      if units ~= 0 or nanos ~= 0 then add_cost(hash, window, units, nanos) end
-    end
-  end
-end
+load_windows()
+local add, used_of, append_windows, touch, is_strict = W.add, W.used_of, W.append_windows, W.touch, W.is_strict
 
 local function under_way(key)
   local count = tonumber(call('HGET', K .. 'usage:use', key)) or 0
@@ -111,36 +34,11 @@ local function under_way(key)
   return count
 end
 
--- The usage of a key by window letter: requests, tokens, units and nanos.
-local function used_of(key)
-  local fields = {}
-  for _, letter in ipairs(letters) do
-    for _, what in ipairs({ 'r', 't', 'c', 'n' }) do fields[#fields + 1] = current[letter] .. what end
-  end
-  local values = call('HMGET', hash_of(key), unpack(fields))
-  local counts = {}
-  for i, letter in ipairs(letters) do
-    counts[letter] = {}
-    for place = 1, 4 do counts[letter][place] = tonumber(values[4 * (i - 1) + place]) or 0 end
-  end
-  return counts
-end
-
-local function append_windows(reply, key)
-  local counts = used_of(key)
-  for _, letter in ipairs(letters) do
-    for place = 1, 4 do reply[#reply + 1] = int(counts[letter][place]) end
-  end
-  return reply
-end
-
 local function append(reply, key)
   reply[#reply + 1] = int(under_way(key))
   reply[#reply + 1] = call('ZSCORE', K .. 'usage:last', key) or ''
   return append_windows(reply, key)
 end
-
-local function touch(key, time) call('ZADD', K .. 'usage:last', 'GT', int(time), key) end
 
 -- A ticket holds its key, time and tokens, its units and nanos if it reserves a cost, and its strict windows with their share.
 local function hold_key(ticket, key, time, tokens, units, nanos, strict, strict_tokens, strict_units, strict_nanos)
@@ -183,16 +81,9 @@ if op == 'admit' then
     if most and under_way(key) >= most then verdict = 'refused' end
     local counts = used_of(key)
     for i = 16, #ARGV, 5 do
-      local count, requests, limit = counts[ARGV[i]], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
-      local tokens, units, nanos = tokens, units, nanos
-      if is_strict(strict, ARGV[i]) then tokens, units, nanos = unpack(strict_share) end
-      if (requests and count[1] + 1 > requests) or (limit and count[2] + tokens > limit) then verdict = 'refused' end
-      local most_units, most_nanos = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
-      if most_units then
-        local sum = count[4] + nanos
-        local whole = count[3] + units + math.floor(sum / 1e9)
-        if whole > most_units or (whole == most_units and sum % 1e9 > most_nanos) then verdict = 'refused' end
-      end
+      local share = is_strict(strict, ARGV[i]) and strict_share or { tokens, units, nanos }
+      local requests, limit = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+      if W.exceeds(counts, share, ARGV[i], requests, limit, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])) then verdict = 'refused' end
     end
     if verdict == 'ok' then
       hold_key(ticket, key, now, tokens, units, nanos, strict, unpack(strict_share))
@@ -209,7 +100,7 @@ elseif op == 'tell' then
   if quiet > now then return finish({ 'quiet' }) end
   local last_batch = K .. 'usage:told:' .. me
   if call('GET', last_batch) ~= ARGV[5] then
-    call('SET', last_batch, ARGV[5], 'PX', DAY)
+    call('SET', last_batch, ARGV[5], 'PX', 86400000)
     for _, one in ipairs(cjson.decode(ARGV[6])) do
       settle(one[1], one[2] == 1, unpack(one, 3))
     end
@@ -247,23 +138,8 @@ elseif op == 'sync' then
   end
   -- The node tells its running requests of other keys again.
   if ARGV[8] ~= '' then call('DEL', K .. 'usage:held:' .. me) end
-  for _, seen in ipairs(ARGV[8] == '' and {} or cjson.decode(ARGV[8])) do
-    local key, time, windows = seen[1], seen[2], windows_at(seen[2])
-    touch(key, time)
-    for i, letter in ipairs(letters) do
-      if is_current[windows[letter]] then
-        local hash, window, first = hash_of(key), windows[letter], 4 * i - 1
-        for j, what in ipairs({ 'r', 't' }) do
-          local count = seen[first + j - 1]
-          if count > (tonumber(call('HGET', hash, window .. what)) or 0) then call('HSET', hash, window .. what, int(count)) end
-        end
-        local units, nanos = seen[first + 2], seen[first + 3]
-        local whole, rest = tonumber(call('HGET', hash, window .. 'c')) or 0, tonumber(call('HGET', hash, window .. 'n')) or 0
-        if units > whole or (units == whole and nanos > rest) then
-          call('HSET', hash, window .. 'c', int(units), window .. 'n', int(nanos))
-        end
-      end
-    end
-  end
+  if ARGV[8] ~= '' then W.restore_seen(cjson.decode(ARGV[8])) end
+elseif op == 'seen' then
+  W.restore_seen(cjson.decode(ARGV[5]))
 end
 return finish({ 'ok' })

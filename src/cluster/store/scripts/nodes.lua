@@ -6,8 +6,7 @@ end
 
 -- Forgets a removed account without leases.
 local function forget(p, account)
-  call('HDEL', p.k .. 'last', account)
-  call('HDEL', p.k .. 'cleaning', account)
+  for _, key in ipairs({ 'last', 'cleaning', 'spent', 'beneath' }) do call('HDEL', p.k .. key, account) end
 end
 
 -- Ends a lease or a waiter. Returns its kind, account and pool. Idempotent.
@@ -29,6 +28,7 @@ local function close(node, ticket)
   if account == '' then
     p.direct_in_use = p.direct_in_use - 1
   else
+    if budgeted then call('HDEL', K .. 'usage:spends:' .. node, ticket) end
     if call('HINCRBY', p.k .. 'use', account, -1) <= 0 then call('HDEL', p.k .. 'use', account) end
     if is_member(p, account) then place(p, account) elseif used(p, account) == 0 then forget(p, account) end
   end
@@ -98,7 +98,7 @@ local function drop(node)
   for _, account in ipairs(call('SMEMBERS', K .. 'logins:' .. node)) do call('DEL', K .. 'login:' .. account) end
   -- The usage of its requests stays counted, because the upstream may have been called.
   for _, held in ipairs(call('HVALS', K .. 'usage:adm:' .. node)) do let_key_go(string.match(held, '^%S+')) end
-  call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node)
+  call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node, K .. 'usage:spends:' .. node)
   call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)
   call('SREM', K .. 'members', node)

@@ -32,10 +32,10 @@ if now == nil then
 end
 local me, incarnation = ARGV[2], ARGV[3]
 
-local limits = call('HMGET', K .. 'lim', 'per', 'global', 'queue', 'direct', 'revision', 'pools')
+local limits = call('HMGET', K .. 'lim', 'per', 'global', 'queue', 'direct', 'revision', 'pools', 'budgets')
 local revision = limits[5] or '0'
 local counted = call('HMGET', K .. 'sum', 'in_use', 'waiting', 'given', 'numbered', 'arrived', 'stamped', 'direct_in_use',
-  'direct_waiting')
+  'direct_waiting', 'spent')
 -- Counters of all pools.
 local given, numbered, arrived = tonumber(counted[3]) or 0, tonumber(counted[4]) or 0, tonumber(counted[5]) or 0
 local stamped = tonumber(counted[6]) or 0
@@ -50,6 +50,8 @@ local function make_pool(name, per, global, queue, direct)
     name = name, k = name == 'default' and K or K .. 'pool:' .. name .. ':', open = true, leaving = false,
     per = per, global = global, queue = queue, direct = direct,
     in_use = 0, waiting = 0, direct_in_use = 0, direct_waiting = 0,
+    -- When the window of the upstream's used-up budget ends; 0 while it has something left.
+    spent = 0,
     skip = 'no', coolings = 0, in_row = 0, failures = 0
   }
 end
@@ -59,12 +61,16 @@ local default = make_pool('default', tonumber(limits[1]) or 1, tonumber(limits[2
 default.in_use, default.waiting = tonumber(counted[1]) or 0, tonumber(counted[2]) or 0
 -- Active and waiting requests of callers with their own tokens.
 default.direct_in_use, default.direct_waiting = tonumber(counted[7]) or 0, tonumber(counted[8]) or 0
+default.spent = tonumber(counted[9]) or 0
 
 -- All pools, and those that have left the configuration and still have leases. `total` bounds the slots in use of all.
 local pools, by_name, total = { default }, { default = default }, INF
 local multi_pool = limits[6] and true or false
 -- The functions of `multi_pool.lua`, once they are made.
 local S
+-- Whether accounts or upstreams have budgets, and the functions of `budgets.lua`, once they are made.
+local budgeted = limits[7] and true or false
+local B
 
 if multi_pool then
   local listed = cjson.decode(limits[6])
@@ -73,12 +79,13 @@ if multi_pool then
     local p = facts[1] == 'default' and default or make_pool(facts[1], facts[2], facts[3], facts[4], facts[5])
     p.open, p.leaving = facts[6] == 1, facts[7] == 1
     local read = call('HMGET', p.k .. 'sum', 'in_use', 'waiting', 'direct_in_use', 'direct_waiting', 'skip', 'till', 'probe',
-      'coolings', 'in_row', 'failures', 'failed', 'requests', 'cause')
+      'coolings', 'in_row', 'failures', 'failed', 'requests', 'cause', 'spent')
     p.in_use, p.waiting = tonumber(read[1]) or 0, tonumber(read[2]) or 0
     p.direct_in_use, p.direct_waiting = tonumber(read[3]) or 0, tonumber(read[4]) or 0
     p.skip, p.till, p.probe = read[5] or 'no', tonumber(read[6]), read[7] ~= '' and read[7] or nil
     p.coolings, p.in_row, p.failures = tonumber(read[8]) or 0, tonumber(read[9]) or 0, tonumber(read[10]) or 0
     p.failed, p.requests, p.cause = read[11] ~= '' and read[11] or nil, tonumber(read[12]) or 0, read[13] or ''
+    p.spent = tonumber(read[14]) or 0
     pools[i], by_name[p.name] = p, p
   end
 end
@@ -157,6 +164,14 @@ local function state_of(p, account)
   till = call('ZSCORE', p.k .. 'untried', account)
   if till then return 'out', tonumber(till) end
   return 'ready', 0
+end
+
+-- The state of an account apart from its budgets: at a budget it cools until the window ends, and `beneath` has what it is then.
+local function health_of(p, account)
+  local beneath = budgeted and call('HGET', p.k .. 'beneath', account)
+  if not beneath then return state_of(p, account) end
+  local state, till = string.match(beneath, '^(%S+) (%S+)$')
+  return state, tonumber(till)
 end
 
 local function used(p, account) return tonumber(call('HGET', p.k .. 'use', account)) or 0 end
@@ -317,6 +332,7 @@ end
 local function can_serve(p, lease_request)
   if not p.open or p.in_use >= p.global then return false end
   if lease_request == 'D' then return p.direct_in_use < p.direct end
+  if p.spent > 0 then return false end
   local account = pick(p, lease_request)
   return account ~= nil, account
 end
@@ -331,18 +347,19 @@ local function hopeless(p, lease_request, deadline)
   if kind == 'P' and not is_member(p, string.sub(lease_request, 3)) then return 'Unknown' end
   if not p.open then return 'Unavailable' end
   if kind == 'D' then return nil end
+  local back = 0
   if kind == 'P' then
     local account = string.sub(lease_request, 3)
-    if not is_enabled(p, account) then return 'Unavailable' end
     local state, till = state_of(p, account)
-    if state == 'out' then return 'Unavailable' end
-    if state == 'cooling' and till > deadline then return 'Cooling', till end
-    return nil
+    if state == 'out' or not is_enabled(p, account) then return 'Unavailable' end
+    if state == 'cooling' then back = till end
+  elseif in_rotation(p) <= 0 then
+    local first = call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')
+    if first[1] == nil then return 'Unavailable' end
+    back = tonumber(first[2])
   end
-  if in_rotation(p) > 0 then return nil end
-  local first = call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')
-  if first[1] == nil then return 'Unavailable' end
-  if tonumber(first[2]) > deadline then return 'Cooling', tonumber(first[2]) end
+  back = math.max(back, p.spent)
+  if back > math.max(0, deadline) then return 'Cooling', back end
   return nil
 end
 
@@ -417,7 +434,8 @@ end
 
 -- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, and the
 -- revision. With several pools also the pool, its coolings, whether this lease probes it, and the pools that are skipped. Of an account
--- with a known quota its windows follow.
+-- with a known quota its windows follow, and of a lease whose budgets have too little left until when, in milliseconds: `a` of its account,
+-- `u` of the upstream.
 local function grant_of(p, node, ticket, account, fence)
   local grant = { '', fence, '0', '0', '0', revision }
   if account ~= '' then
@@ -435,10 +453,12 @@ local function grant_of(p, node, ticket, account, fence)
     }) do grant[#grant + 1] = field end
   end
   local quota = account == '' and '' or quota_of(account)
-  if quota ~= '' then
+  local over = account ~= '' and B and B.over(node, ticket) or ''
+  if quota ~= '' or over ~= '' then
     for i = #grant + 1, 10 do grant[i] = '' end
     grant[11] = quota
   end
+  if over ~= '' then grant[12] = over end
   return grant
 end
 
@@ -475,7 +495,7 @@ end
 -- The queue of a pool with the earliest waiter that can be served now, the account, and the waiter's number.
 local function next_line(p)
   local direct_allowed = p.direct_in_use < p.direct
-  if call('ZCARD', p.k .. 'spare') == 0 then
+  if p.spent > 0 or call('ZCARD', p.k .. 'spare') == 0 then
     if not direct_allowed then return nil end
     local first, line = INF, nil
     for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do

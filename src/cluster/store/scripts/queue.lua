@@ -3,11 +3,15 @@
 
 local function refusal(reason, till) return { reason, int(till and till - now or 0) } end
 
--- Gives a slot; the first one after the time of a cooling probes the upstream. Returns the fence.
-local function give(p, node, ticket, account)
+-- Gives a slot; the first one after the time of a cooling probes the upstream. `share` is what the request may use of budgets, if there are
+-- any. Returns the fence.
+local function give(p, node, ticket, account, share)
   given = given + 1
   if account and account ~= '' then count_given(p, account) end
   hold(p, node, ticket, account or '', given)
+  if B and account and account ~= '' then B.take(p, node, ticket, account, share) end
+  -- Its cooling may have ended since the last look.
+  if p.skip == 'yes' and p.till and p.till <= now and not p.probe then p.skip = 'probe' end
   if p.skip == 'probe' then
     p.probe = node .. '|' .. ticket
     S.set_skip(p, 'yes')
@@ -31,12 +35,16 @@ local function serve()
     local lease_request, node = string.match(line, '^(.*)|(.*)$')
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
     local record = S and S.record_of(node, ticket)
+    local share
     if record then
       local placed = {}
       for _, target in ipairs(record.targets) do
         if target[3] == 'placed' then placed[#placed + 1] = target end
       end
       p, account = unpack(S.choose(placed, record.spread) or { p, account })
+      for _, target in ipairs(placed) do
+        if target[1] == p.name then share = target[4] end
+      end
       S.leave_all(record)
     elseif p == default then
       leave(node, ticket, lease_request)
@@ -48,7 +56,7 @@ local function serve()
       p = nil
     end
     if p then
-      local fence = give(p, node, ticket, account)
+      local fence = give(p, node, ticket, account, share)
       notify(node, 'grant ' .. ticket .. ' ' .. table.concat(grant_of(p, node, ticket, account or '', fence), ' '))
     end
   end
@@ -89,7 +97,7 @@ local function refuse_pinned(p, account)
 end
 
 local function refuse_shared(p)
-  if p.waiting == 0 or (p.open and in_rotation(p) > 0) then return end
+  if p.waiting == 0 or (p.open and p.spent == 0 and in_rotation(p) > 0) then return end
   if S then S.each_record(p, S.widen) end
   for _, line in ipairs(call('ZRANGE', p.k .. 'lines', 0, -1)) do
     if string.sub(line, 1, 1) == 'A' then refuse(p, line) end
@@ -97,7 +105,15 @@ local function refuse_shared(p)
   if S then S.refuse_parked(p) end
 end
 
+-- Sets the state of an account apart from its budgets; what follows of both counts.
 local function set_state(p, account, state, till)
+  local spent = budgeted and state ~= 'out' and tonumber(call('HGET', p.k .. 'spent', account))
+  if spent then
+    call('HSET', p.k .. 'beneath', account, state .. ' ' .. int(till))
+    state, till = 'cooling', math.max(spent, till)
+  elseif budgeted then
+    call('HDEL', p.k .. 'beneath', account)
+  end
   call('ZREM', p.k .. 'cool', account)
   call('ZREM', p.k .. 'untried', account)
   -- An account that is disabled or enabled during a probe stays assigned to that node.
@@ -115,7 +131,7 @@ local function set_state(p, account, state, till)
 end
 
 local function set_enabled(p, account, enabled)
-  local state, till = state_of(p, account)
+  local state, till = health_of(p, account)
   if is_enabled(p, account) ~= enabled then
     call(enabled and 'SREM' or 'SADD', p.k .. 'disabled', account)
     set_state(p, account, state, till)
@@ -135,17 +151,38 @@ local function suspend(p, account, state, till)
 end
 
 local function restore(p, account)
-  if not is_member(p, account) or state_of(p, account) == 'ready' then return end
+  if not is_member(p, account) or health_of(p, account) == 'ready' then return end
   set_state(p, account, 'ready', 0)
   serve()
+end
+
+-- Says until when an account is out because a budget of it is used up; 0 once there is something left. `serve` must follow.
+local function spend(p, account, till)
+  if not is_member(p, account) or (tonumber(call('HGET', p.k .. 'spent', account)) or 0) == till then return end
+  if till > 0 then call('HSET', p.k .. 'spent', account, int(till)) else call('HDEL', p.k .. 'spent', account) end
+  set_state(p, account, health_of(p, account))
+  refuse_pinned(p, account)
+  refuse_shared(p)
+end
+
+-- Says until when a pool serves no managed request because the budget of its upstream is used up; 0 once there is something left. `serve`
+-- must follow.
+local function spend_all(p, till)
+  if p.spent == till then return end
+  p.spent = till
+  call('HSET', p.k .. 'sum', 'spent', int(till))
+  for _, account in ipairs(call('HKEYS', p.k .. 'pins')) do refuse_pinned(p, account) end
+  refuse_shared(p)
 end
 
 -- Returns accounts to rotation whose cooling period has ended.
 local function warm()
   for _, p in ipairs(pools) do
+    if p.spent > 0 and p.spent <= now then spend_all(p, 0) end
     while true do
       local first = call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')
       if first[1] == nil or tonumber(first[2]) > now then break end
+      if budgeted then call('HDEL', p.k .. 'spent', first[1]) end
       set_state(p, first[1], 'ready', 0)
     end
     if multi_pool then serve() end

@@ -4,6 +4,10 @@
 -- report about the upstream adds the delay of the cooling that it begins, `back` or nothing to the reply. The last argument of an
 -- answered turn of a sticky conversation is `sticky`, whether the conversation was answered before (1), the milliseconds for which it prefers its account, and its keys; the reply then
 -- ends with `hit`, `move` or nothing. Behind it `quota` and the windows that an answer has stated of the account's quota may follow.
+-- The very last one, `used`, is of a lease whose budgets were asked: whether it counts (1), its tokens, units and nanos; what is used of the
+-- budgets of its account and its upstream is appended to the reply.
+local counts, tokens, units, nanos = string.match(ARGV[#ARGV], '^used (%d) (%d+) (%d+) (%d+)$')
+if counts then table.remove(ARGV) end
 local windows = string.match(ARGV[#ARGV], '^quota (%S+)$')
 if windows then table.remove(ARGV) end
 local continued, lifetime, conversations = string.match(ARGV[#ARGV], '^sticky (%d) (%d+) (.+)$')
@@ -14,6 +18,11 @@ if not is_attached() then return finish({ 'lost' }) end
 local ticket, unclean = ARGV[4], ARGV[5]
 local seen = report_at(6)
 local cooled = S and S.upstream_report_at(14, ticket)
+local told = {}
+if counts then
+  load_budgets()
+  told = B.settle(ticket, counts == '1', tonumber(tokens), tonumber(units), tonumber(nanos))
+end
 local was, account, p = close(me, ticket)
 if windows and was == 'granted' and account ~= '' then learn_quota(account, windows) end
 serve()
@@ -43,6 +52,8 @@ if conversation and was == 'granted' and account ~= '' then
   call('PEXPIRE', K .. 'sticky', STICKY)
   call('PEXPIRE', K .. 'sticky:used', STICKY)
 end
-if conversation then return finish({ was, clean, seen[1] or '', seen[2] or '', seen[3] or '', cooled or '', met }) end
+if conversation or counts then
+  return finish({ was, clean, seen[1] or '', seen[2] or '', seen[3] or '', cooled or '', met, unpack(told) })
+end
 if ARGV[14] then seen = { seen[1] or '', seen[2] or '', seen[3] or '', cooled or '' } end
 return finish({ was, clean, unpack(seen) })

@@ -13,6 +13,8 @@ local function state_of_pool(p)
   -- Milliseconds until the next probe of an account that is out; absent while all probes are running.
   local first_try = call('ZRANGE', p.k .. 'untried', 0, 0, 'WITHSCORES')[2]
   if first_try and tonumber(first_try) < INF then seen.retry = math.max(0, tonumber(first_try) - now) end
+  if p.spent > 0 then seen.spent = math.max(0, p.spent - now) end
+  if B then seen.used_of_budgets = B.told('@' .. p.name) end
   if ARGV[4] == 'accounts' then
     seen.available = call('ZRANGE', p.k .. 'spare', 0, -1)
     seen.used = call('HKEYS', p.k .. 'use')

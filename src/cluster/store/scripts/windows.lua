@@ -1,0 +1,155 @@
+-- What is used of the windows of limits: by business keys (`keys.lua`), and by accounts and upstreams of their budgets (`budgets.lua`). Each has
+-- a hash of its windows, `usage:w:<key>`, whose fields are a window's letter, its first millisecond and `r` (requests), `t` (tokens), `c` (cost
+-- in whole units) or `n` (nanos of cost beyond them, 0 to 10^9 - 1; each number stays exact so): usage including reservations. Cost is
+-- written where there is any. Most calls do without, so these functions are made on demand. The text within is not indented.
+local W
+
+local function load_windows()
+if W then return end
+local MINUTE, HOUR, DAY = 60000, 3600000, 86400000
+local letters = { 'm', 'h', 'd', 'w', 'M' }
+
+-- The first millisecond of the month of a time. Counts days since 1 March 0000, in eras of 400 years.
+local function month_of(time)
+  local days = math.floor(time / DAY)
+  local z = days + 719468
+  local doe = z % 146097
+  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+  local day = doy - math.floor((153 * math.floor((5 * doy + 2) / 153) + 2) / 5)
+  return (days - day) * DAY
+end
+
+-- The windows of a time, by letter.
+local function windows_at(time)
+  return {
+    m = 'm' .. int(time - time % MINUTE), h = 'h' .. int(time - time % HOUR), d = 'd' .. int(time - time % DAY),
+    w = 'w' .. int(time - (time - 4 * DAY) % (7 * DAY)), M = 'M' .. int(month_of(time))
+  }
+end
+
+local current = windows_at(now)
+local is_current = {}
+for _, window in pairs(current) do is_current[window] = true end
+
+local function hash_of(key) return K .. 'usage:w:' .. key end
+
+-- Adds a cost to a window. `nanos` may be negative.
+local function add_cost(hash, window, units, nanos)
+  local sum = call('HINCRBY', hash, window .. 'n', int(nanos))
+  local carried = math.floor(sum / 1e9)
+  if carried ~= 0 then call('HINCRBY', hash, window .. 'n', int(-carried * 1e9)) end
+  call('HINCRBY', hash, window .. 'c', int(units + carried))
+end
+
+-- Of each letter, a key keeps the current window and the nearest ones with usage, so many on each side: a clock that jumps forth
+-- and back finds its windows again.
+local NEIGHBOURS = 2
+
+-- Removes windows that are no neighbours of the current ones. A key has at most one window more for each letter.
+local function remove_far(hash)
+  local sides = {}
+  for _, field in ipairs(call('HKEYS', hash)) do
+    local letter, start, what = string.match(field, '^(%a)(%-?%d+)(%a)$')
+    local distance = what == 'r' and tonumber(start) - tonumber(string.sub(current[letter], 2))
+    if distance and distance ~= 0 then
+      local side = letter .. (distance > 0 and '+' or '-')
+      sides[side] = sides[side] or {}
+      table.insert(sides[side], { math.abs(distance), letter .. start })
+    end
+  end
+  for _, side in pairs(sides) do
+    table.sort(side, function(one, other) return one[1] < other[1] end)
+    for i = NEIGHBOURS + 1, #side do
+      for _, what in ipairs({ 'r', 't', 'c', 'n' }) do call('HDEL', hash, side[i][2] .. what) end
+    end
+  end
+end
+
+-- Whether a window's letter is among those of strict windows, if there are any.
+local function is_strict(strict, letter) return strict and string.find(strict, letter, 1, true) ~= nil end
+
+-- Adds usage to the windows of a time that are current or kept. `strict` names windows that get other tokens and costs.
+local function add(key, time, requests, plain_tokens, plain_units, plain_nanos, strict, strict_tokens, strict_units, strict_nanos)
+  local hash = hash_of(key)
+  for letter, window in pairs(windows_at(time)) do
+    local tokens, units, nanos = plain_tokens, plain_units, plain_nanos
+    if is_strict(strict, letter) then tokens, units, nanos = strict_tokens, strict_units, strict_nanos end
+    if is_current[window] or call('HEXISTS', hash, window .. 'r') == 1 then
+      -- The first request of a window.
+      if call('HINCRBY', hash, window .. 'r', int(requests)) == requests and requests > 0 then remove_far(hash) end
+      call('HINCRBY', hash, window .. 't', int(tokens))
+      if units ~= 0 or nanos ~= 0 then add_cost(hash, window, units, nanos) end
+    end
+  end
+end
+
+-- The usage of a key by window letter: requests, tokens, units and nanos.
+local function used_of(key)
+  local fields = {}
+  for _, letter in ipairs(letters) do
+    for _, what in ipairs({ 'r', 't', 'c', 'n' }) do fields[#fields + 1] = current[letter] .. what end
+  end
+  local values = call('HMGET', hash_of(key), unpack(fields))
+  local counts = {}
+  for i, letter in ipairs(letters) do
+    counts[letter] = {}
+    for place = 1, 4 do counts[letter][place] = tonumber(values[4 * (i - 1) + place]) or 0 end
+  end
+  return counts
+end
+
+local function append_windows(reply, key)
+  local counts = used_of(key)
+  for _, letter in ipairs(letters) do
+    for place = 1, 4 do reply[#reply + 1] = int(counts[letter][place]) end
+  end
+  return reply
+end
+
+local function touch(key, time) call('ZADD', K .. 'usage:last', 'GT', int(time), key) end
+
+-- Whether one more request with a share exceeds a limit: its letter, and the most requests, tokens, units and nanos.
+local function exceeds(counts, share, letter, requests, limit, most_units, most_nanos)
+  local count, tokens, units, nanos = counts[letter], unpack(share)
+  if (requests and count[1] + 1 > requests) or (limit and count[2] + tokens > limit) then return true end
+  if not most_units then return false end
+  local sum = count[4] + nanos
+  local whole = count[3] + units + math.floor(sum / 1e9)
+  return whole > most_units or (whole == most_units and sum % 1e9 > most_nanos)
+end
+
+-- The first millisecond after a current window.
+local function end_of(letter)
+  local start = tonumber(string.sub(current[letter], 2))
+  if letter == 'M' then return month_of(start + 32 * DAY) end
+  return start + ({ m = MINUTE, h = HOUR, d = DAY, w = 7 * DAY })[letter]
+end
+
+-- Counts at least what a node has seen: keys with a time, and the usage of their windows then.
+local function restore_seen(all)
+  for _, seen in ipairs(all) do
+    local key, time, windows = seen[1], seen[2], windows_at(seen[2])
+    touch(key, time)
+    for i, letter in ipairs(letters) do
+      if is_current[windows[letter]] then
+        local hash, window, first = hash_of(key), windows[letter], 4 * i - 1
+        for j, what in ipairs({ 'r', 't' }) do
+          local count = seen[first + j - 1]
+          if count > (tonumber(call('HGET', hash, window .. what)) or 0) then call('HSET', hash, window .. what, int(count)) end
+        end
+        local units, nanos = seen[first + 2], seen[first + 3]
+        local whole, rest = tonumber(call('HGET', hash, window .. 'c')) or 0, tonumber(call('HGET', hash, window .. 'n')) or 0
+        if units > whole or (units == whole and nanos > rest) then
+          call('HSET', hash, window .. 'c', int(units), window .. 'n', int(nanos))
+        end
+      end
+    end
+  end
+end
+
+W = {
+  add = add, used_of = used_of, append_windows = append_windows, touch = touch, exceeds = exceeds, end_of = end_of,
+  is_strict = is_strict, restore_seen = restore_seen
+}
+end

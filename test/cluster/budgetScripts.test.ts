@@ -1,0 +1,99 @@
+/** The scripts of budgets against a plain list of what was used, over generated interleavings of several nodes. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { sharesArgument, usedArgument } from "../../src/accounts/shared/poolScripts.ts"
+import { scripts } from "../../src/cluster/store/scripts.ts"
+import { limitFields } from "../../src/config/sharedAccounts.ts"
+import { budgetCase, compareBudgets } from "../accounts/budgetModel.ts"
+import { runs } from "../support/effort.ts"
+import { nodes, ScriptNodes } from "./scripts.ts"
+
+let cluster: ScriptNodes
+
+beforeAll(async () => {
+  cluster = await ScriptNodes.start()
+})
+afterAll(() => cluster.stop())
+
+/** The pools `default`, which is off, and `u` with the accounts `a0` and `a1` of 100 slots. */
+const configure = (budgets: ReadonlyArray<unknown>) =>
+  cluster.run(
+    scripts.configure,
+    "one",
+    "0",
+    "1",
+    "document",
+    "1",
+    "0",
+    "0",
+    "1",
+    "0",
+    "[]",
+    "[]",
+    "[]",
+    "9".repeat(15),
+    "",
+    "",
+    JSON.stringify([-1, [["default", 0], ["u", 1, 100, 100, 100, 1, 0, [], ["a0", "a1"], []]]]),
+    "",
+    "",
+    "",
+    JSON.stringify(budgets)
+  )
+
+const noReport = Array.from({ length: 8 }, () => "")
+
+describe("the scripts of budgets", () => {
+  it("let exactly those tries that fit, on whatever node, and count each once", async () => {
+    await fc.assert(
+      fc.asyncProperty(budgetCase, async (one) => {
+        await cluster.open()
+        let tickets = 0
+        const running = new Set<string>()
+        const subjects = [["a0", one.accounts[0]], ["a1", one.accounts[1]], ["@u", one.upstream]] as const
+        await configure(
+          subjects.flatMap(([name, limits]) => limits.length === 0 ? [] : [[name, limits.map(limitFields)]])
+        )
+        await compareBudgets(one, {
+          take: async (now, account, share) => {
+            cluster.now = now
+            const ticket = String(++tickets)
+            const node = nodes[tickets % nodes.length]!
+            const choice = ["order", 0, [["u", `P:a${account}`, sharesArgument(share)]], []]
+            const ask = () => cluster.run(scripts.acquire, node, ticket, "", "0", "", "chat", JSON.stringify(choice))
+            const reply = await ask()
+            const [verdict, ...grant] = reply
+            if (verdict === "refused") {
+              assert.deepStrictEqual(grant[0], "Cooling")
+              return "out"
+            }
+            assert.strictEqual(verdict, "granted")
+            // A repeated ticket gets the same result, and counts once.
+            assert.deepStrictEqual(await ask(), reply)
+            const release = (now: number, ...used: ReadonlyArray<string>) => {
+              cluster.now = now
+              return cluster.run(scripts.release, node, ticket, "0", ...noReport, ...used)
+            }
+            const over = grant[11] ?? ""
+            if (over !== "") {
+              await release(now)
+              return over.startsWith("u") ? "upstream" : "account"
+            }
+            running.add(ticket)
+            return async (now, used) => {
+              running.delete(ticket)
+              const first = await release(now, usedArgument(used))
+              assert.strictEqual(first[0], "granted")
+              // A repeated report changes nothing.
+              await release(now, usedArgument({ counted: true, tokens: 1_000 }))
+            }
+          }
+        })
+        // What ended holds nothing any more.
+        const held = await Promise.all(nodes.map((node) => cluster.send("HKEYS", `gw:{main}:usage:spends:${node}`)))
+        assert.includeMembers(Array.from(running), held.flat())
+      }),
+      { numRuns: runs(40) }
+    )
+  })
+})
