@@ -1,5 +1,5 @@
 /** What the server of one account has said of its quota. */
-import { encodeKey, encodeWindow, mostWindows, type QuotaWindow, windowKey } from "../domain/quota.ts"
+import { encodeWindows, mostWindows, type QuotaWindow, windowKey } from "../domain/quota.ts"
 
 /** The windows of one account: `mostWindows` at most, of which the oldest that has something left goes first. */
 export class AccountQuota {
@@ -43,12 +43,8 @@ export class AccountQuota {
 
   /** The windows that the store has not received, as words: each with its key before it. Later calls leave them out. */
   takeUnsent(): string {
-    const words: Array<string> = []
-    for (const key of this.#unsent) {
-      const window = this.#windows.get(key)
-      if (window !== undefined) words.push(encodeKey(window), encodeWindow(window))
-    }
+    const unsent = Array.from(this.#unsent).flatMap((key) => this.#windows.get(key) ?? [])
     this.#unsent.clear()
-    return words.join(";")
+    return encodeWindows(unsent)
   }
 }

@@ -23,6 +23,7 @@ import {
 } from "../usage/Admission.ts"
 import { noLimits } from "../usage/keyRules.ts"
 import { usedWindows } from "../usage/limitedWindows.ts"
+import type { AccountHistory } from "../usage/UsageStoreShape.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 
 /** What a try uses of the budgets of its account and upstream. */
@@ -127,13 +128,19 @@ export class Budgets {
   readonly #states = new Map<string, CountedState>()
   readonly #config: () => GatewayConfig
   readonly #now: () => number
+  readonly #history: Pick<AccountHistory, "count" | "counters"> | undefined
   /** Is called when what an account and its upstream have used changes, if set. */
   changed: ((account: PooledAccount) => void) | undefined
 
-  /** `now` is in Unix milliseconds. */
-  constructor(config: () => GatewayConfig, now: () => number) {
+  /** `now` is in Unix milliseconds. `history` keeps what is used; without it the counts begin with the process. */
+  constructor(
+    config: () => GatewayConfig,
+    now: () => number,
+    history?: Pick<AccountHistory, "count" | "counters">
+  ) {
     this.#config = config
     this.#now = now
+    this.#history = history
   }
 
   /** Reserves what a try may use of the budgets of its account and upstream: all of it, or nothing. */
@@ -141,7 +148,7 @@ export class Budgets {
     const [own, ofUpstream] = budgetsOf(account, account.upstream, this.#config())
     if (own.length === 0 && ofUpstream.length === 0) return nothing
     const now = this.#now()
-    const shares: Array<readonly [CountedState, ReadonlyArray<KeyLimit>, Share]> = []
+    const shares: Array<readonly [string, CountedState, ReadonlyArray<KeyLimit>, Share]> = []
     const subjects = subjectsOf(account)
     // The upstream comes first: a try that it has no room for fits none of its accounts.
     for (const [subject, limits] of [[subjects[1], ofUpstream], [subjects[0], own]] as const) {
@@ -154,13 +161,21 @@ export class Budgets {
         const until = Math.max(...exceeded.map(({ resetsAt }) => resetsAt))
         return { _tag: "Over", seconds: Math.max(0, (until - now) / 1_000), isOfUpstream: limits === ofUpstream }
       }
-      shares.push([state, limits, share])
+      shares.push([subject, state, limits, share])
     }
-    const reserved = shares.map(([state, limits, share]) => new Reservation(state, limits, now, share))
+    const reserved = shares.map(([subject, state, limits, share]) =>
+      [subject, new Reservation(state, limits, now, share)] as const
+    )
     this.changed?.(account)
+    let isOver = false
     return {
       settle: (used) => {
-        for (const each of reserved) each.commit(used)
+        if (isOver) return
+        isOver = true
+        for (const [subject, reservation] of reserved) {
+          reservation.commit(used)
+          if (used.counted) this.#history?.count(subject, now, used.tokens, used.cost ?? 0n)
+        }
         this.changed?.(account)
       }
     }
@@ -181,7 +196,10 @@ export class Budgets {
     return limits.length === 0 ? [] : factsOfBudgets(limits, this.#stateOf(subject, this.#now()).windows)
   }
 
-  /** The state of a subject with the windows of now. A clock that was set back finds the windows that it has left (`moveTo`). */
+  /**
+   * The state of a subject with the windows of now; at its first use with what the history has. A clock that was set back finds the
+   * windows that it has left (`moveTo`).
+   */
   #stateOf(subject: string, now: number): CountedState {
     const known = this.#states.get(subject)
     if (known !== undefined) {
@@ -190,7 +208,7 @@ export class Budgets {
       return known
     }
     if (this.#states.size >= mostSubjects) this.#forget()
-    const state = stateAt(now, unusedCounters)
+    const state = stateAt(now, this.#history?.counters(subject, now) ?? unusedCounters)
     this.#states.set(subject, state)
     return state
   }

@@ -20,6 +20,7 @@ import type { Drivers, Upstreams } from "../upstream/Upstreams.ts"
 import { noLimits } from "../usage/keyRules.ts"
 import { type AccountHealthKeeper, makeAccountHealth, moveCauseOf, publishBack } from "./accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "./accountRegistry.ts"
+import { suspensionFor } from "./backOff.ts"
 import { hasBudgets, type Taken } from "./budgets.ts"
 import { makeInProcessView } from "./inProcessView.ts"
 import type { Caller, Lease, LeaseOptions, LeaseTarget, PoolWatch, Preference } from "./Lease.ts"
@@ -92,9 +93,37 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   }
 
   const poolOf = ({ account }: AccountSlot) => state.get(account.upstream)
+  /** Until when the server limits the rate of an account, in Unix milliseconds; 0 without a pause. */
+  const pausedUntil = (account: PooledAccount): number => {
+    const slot = slotOf(account)
+    return slot === undefined || slot.health !== "cooling" || account.fault !== "rate_limited"
+      ? 0
+      : Math.ceil(slot.healthUntil - now() + clock.currentTimeMillisUnsafe())
+  }
+  /** Keeps what is known of an account for the next start. */
+  const keep = (account: PooledAccount) =>
+    shell.history?.changed(account.hash, () => ({
+      pausedUntil: pausedUntil(account),
+      windows: account.quota?.list() ?? []
+    }))
+  /** What was kept of accounts; until the pool is configured first. */
+  let kept = yield* shell.history?.states(clock.currentTimeMillisUnsafe()) ?? Effect.undefined
+  const restore = (slot: AccountSlot) => {
+    const { account } = slot
+    const state = kept?.get(account.hash)
+    if (state === undefined) return
+    shell.quotas.restored(account, state.windows)
+    const left = state.pausedUntil - clock.currentTimeMillisUnsafe()
+    if (left <= 0) return
+    account.failed("rate_limited")
+    const { delay } = suspensionFor("rate_limited", 1, left / 1_000, 0)
+    poolOf(slot)?.suspend(slot, "cooling", now() + delay)
+  }
+
   shell.quotas.changed = (account) => {
     const slot = slotOf(account)
     if (slot !== undefined) poolOf(slot)?.setReset(slot, account.quota?.reset)
+    keep(account)
   }
   const health: AccountHealthKeeper = yield* makeAccountHealth(
     {
@@ -158,10 +187,12 @@ const makeInProcessCore = Effect.fnUntraced(function*(
           if (slot.state === "out") publishBack(notices, slot.account)
           pool.restore(slot)
         }
+        if (kept !== undefined && kept.size > 0) restore(slot)
         pool.setReset(slot, slot.account.quota?.reset)
         if (spends) spend(slot.account)
       })
     }
+    kept = undefined
     // What is behind a name is as configured now: a target without its model gives up its place.
     for (const { targets, waiter } of waiting) {
       for (const { upstream } of targets) {
@@ -195,9 +226,11 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       const ofAccount = slot.account === account && shell.madeTokens(account) === tokens
         ? health.report(slot, verdict, retryAfter, account.epoch === epoch)
         : Effect.void
+      const isPause = verdict === "rate_limited" || (verdict === undefined && slot.state === "cooling")
+      const noted = isPause ? Effect.tap(ofAccount, () => Effect.sync(() => keep(account))) : ofAccount
       return attempt === undefined
-        ? ofAccount
-        : Effect.flatMapEager(ofAccount, () => reportUpstream(attempt, verdict, retryAfter, fault))
+        ? noted
+        : Effect.flatMapEager(noted, () => reportUpstream(attempt, verdict, retryAfter, fault))
     }
   }
 

@@ -9,6 +9,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -27,6 +28,8 @@ import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { MoveCause } from "../domain/warmth.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import { type Drivers, Upstreams } from "../upstream/Upstreams.ts"
+import { UsageStore } from "../usage/UsageStore.ts"
+import type { AccountHistory } from "../usage/UsageStoreShape.ts"
 import { anonymousKey } from "./accountRegistry.ts"
 import { AccountWork, noWork } from "./AccountWork.ts"
 import type { Fault } from "./backOff.ts"
@@ -159,6 +162,8 @@ export interface PoolShell<T extends AccountTokens> {
   readonly leaseOf: (account: PooledAccount | undefined, held: Held, waited: number, report: Report) => Lease
   readonly quotas: Quotas
   readonly budgets: Budgets
+  /** Keeps what is known of accounts for the next start. */
+  readonly history: AccountHistory | undefined
   /** Runs an effect in the background until the pool closes. */
   readonly fork: TokensOptions["fork"]
 }
@@ -244,7 +249,8 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const unixMillis = () => clock.currentTimeMillisUnsafe()
   const workOf = (account: PooledAccount): AccountWork => account.work ??= new AccountWork(unixMillis)
   const quotas = new Quotas((key) => core.get(key), config.now, unixMillis, yield* CurrentNotices)
-  const budgets = new Budgets(config.now, unixMillis)
+  const history = Option.getOrUndefined(yield* Effect.serviceOption(UsageStore))?.accounts
+  const budgets = new Budgets(config.now, unixMillis, history)
   const counters: Counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
   const madeTokens = new WeakMap<PooledAccount, T>()
 
@@ -329,6 +335,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     leaseOf,
     quotas,
     budgets,
+    history,
     fork
   })
 

@@ -25,6 +25,9 @@ export interface Slot<out A> {
   readonly state: SlotState
   /** When a `cooling` account returns, or an `out` account is tried again; in milliseconds. */
   readonly until: number
+  /** Its state apart from its budgets. */
+  readonly health: SlotState
+  readonly healthUntil: number
   /** When the window of a used-up budget ends, in milliseconds; 0 while its budgets have something left. */
   readonly spent: number
   /** False once the account has left the configuration; its leases run to their end. */

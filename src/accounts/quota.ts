@@ -8,8 +8,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { Notices } from "../config/Notices.ts"
 import {
   countsModel,
-  decodeWindow,
-  mostWindows,
+  decodeWindows,
   pausesOf,
   type QuotaWindow,
   windowAt,
@@ -115,18 +114,28 @@ export class Quotas {
       const isOut = window.model !== null && window.status === "exhausted" && window.room_at > now
       if (!isOut || window.room_at >= until || !countsModel(window, this.#asked(account!.upstream, model))) continue
       account!.quota!.learn({ ...window, room_at: until, resets_at: Math.max(until, window.resets_at), seen_at: now })
+      this.changed?.(account!)
     }
   }
 
   /** Learns what the store says of an account's windows: keys and windows with `;` between. */
   received(account: PooledAccount, text: string): void {
     if (text === "") return
-    const words = text.split(";")
-    for (let i = 0; i + 1 < words.length && i < 2 * mostWindows; i += 2) {
-      const window = decodeWindow(words[i]!, words[i + 1]!)
-      if (window !== undefined) (account.quota ??= new AccountQuota()).learn(window, true)
-    }
+    for (const window of decodeWindows(text)) (account.quota ??= new AccountQuota()).learn(window, true)
     this.#note(account)
+  }
+
+  /** Takes the windows of an account that were known before this process began, without those that are over. Their events were sent then. */
+  restored(account: PooledAccount, windows: ReadonlyArray<QuotaWindow>): void {
+    const now = this.#now()
+    for (const window of windows) {
+      if (window.resets_at <= now) continue
+      const quota = account.quota ??= new AccountQuota()
+      quota.learn(window)
+      const { subject, type, until } = noticeOf(account, window)
+      if (type !== undefined && until !== undefined) this.#notices?.known(type, subject, until)
+    }
+    if (account.quota !== undefined) this.#mark(account)
   }
 
   /** Forgets the windows of an account, and lets requests go on that wait for one of its models. */
@@ -188,10 +197,14 @@ export class Quotas {
   }
 
   #note(account: PooledAccount): void {
+    this.#mark(account)
+    this.changed?.(account)
+  }
+
+  #mark(account: PooledAccount): void {
     this.#known.add(account)
     if (hasModelOut(account, this.#now())) this.#paused.add(account)
     else this.#paused.delete(account)
-    this.changed?.(account)
   }
 
   #asked(upstream: string, id: string) {
@@ -203,14 +216,23 @@ export class Quotas {
 /** The lengths of windows that reset at once. Others refill steadily, and their reset moves with each answer. */
 const fixedWindow = /^(?:\d+[hdm]|day)/
 
+const eventTypes = { ok: undefined, low: "quota.low", exhausted: "quota.exhausted" } as const
+
+/** The event of a window; `until` is its end, and absent for one that refills steadily. */
+const noticeOf = ({ hash }: PooledAccount, { model, resets_at, status, window }: QuotaWindow) => ({
+  type: eventTypes[status],
+  subject: `${hash} ${window} ${model ?? ""}`,
+  // A countdown in whole seconds names times that differ by seconds.
+  until: fixedWindow.test(window) ? Math.round(resets_at / 60_000) * 60_000 : undefined
+})
+
 /** Publishes that a window of an account's quota is low or used up: once for the window, or once a minute for one that refills steadily. */
 const publishWindow = (notices: Notices | undefined, account: PooledAccount, window: QuotaWindow): void => {
-  const { status } = window
-  const type = status === "low" ? "quota.low" : "quota.exhausted"
-  if (status === "ok" || notices?.wants(type) !== true) return
+  const wanted = eventTypes[window.status]
+  if (wanted === undefined || notices?.wants(wanted) !== true) return
+  const { subject, until } = noticeOf(account, window)
   const { hash, upstream } = account
   const { limit, model, remaining, resets_at, used: share } = window
-  const subject = `${hash} ${window.window} ${model ?? ""}`
   const data = {
     account: hash,
     upstream,
@@ -221,9 +243,7 @@ const publishWindow = (notices: Notices | undefined, account: PooledAccount, win
     share,
     resets_at: formatTimestamp(resets_at)
   }
-  // A countdown in whole seconds names times that differ by seconds.
-  const until = fixedWindow.test(window.window) ? Math.round(resets_at / 60_000) * 60_000 : undefined
-  notices.publish(type, subject, data, until)
+  notices.publish(wanted, subject, data, until)
 }
 
 /** Until when windows leave nothing but their reserve for a model, in Unix milliseconds; 0 while they leave more. */

@@ -324,7 +324,22 @@ const decodeText = (text: string): string | undefined => {
   }
 }
 
-/** Reads a window that the two functions before have written; `undefined` for anything else. */
+/** Writes windows as words with `;` between them, each after what identifies it. */
+export const encodeWindows = (windows: Iterable<QuotaWindow>): string =>
+  Array.from(windows, (window) => `${encodeKey(window)};${encodeWindow(window)}`).join(";")
+
+/** Reads what `encodeWindows` has written, `mostWindows` at most. Leaves anything else out. */
+export const decodeWindows = (text: string): ReadonlyArray<QuotaWindow> => {
+  const words = text.split(";")
+  const windows: Array<QuotaWindow> = []
+  for (let i = 0; i + 1 < words.length && i < 2 * mostWindows; i += 2) {
+    const window = decodeWindow(words[i]!, words[i + 1]!)
+    if (window !== undefined) windows.push(window)
+  }
+  return windows
+}
+
+/** Reads a window that `encodeKey` and `encodeWindow` have written; `undefined` for anything else. */
 export const decodeWindow = (key: string, value: string): QuotaWindow | undefined => {
   const [window, model] = key.split(",").map(decodeText)
   const [used, limit, remaining, resets, status, seen, room] = value.split(",")

@@ -4,6 +4,7 @@
  */
 import type { WindowName } from "../config/windowLimit.ts"
 import { isKeyId } from "../domain/identity.ts"
+import type { QuotaWindow } from "../domain/quota.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import {
   addElsewhere,
@@ -30,8 +31,9 @@ export const keptUnits = ["minute", "hour", "day"] as const
 
 export type KeptUnit = (typeof keptUnits)[number]
 
-/** What a key used of one window that is kept. */
+/** What a key used of one window that is kept, or an account or an upstream with a budget. */
 interface KeyCount {
+  /** The id of a key, the hash of an account, or an upstream's name after `@`. */
   readonly key: string
   readonly unit: KeptUnit
   readonly start: number
@@ -222,6 +224,13 @@ export class SessionTable {
   }
 }
 
+/** What is kept of an account for the next start. */
+export interface AccountState {
+  /** Until when its server limits its rate, in Unix milliseconds; 0 without a pause. */
+  readonly pausedUntil: number
+  readonly windows: ReadonlyArray<QuotaWindow>
+}
+
 /** Usage of any number of requests. */
 export class Batch {
   readonly buckets = new Map<string, Bucket>()
@@ -229,9 +238,12 @@ export class Batch {
   readonly counts = new Map<string, KeyCount>()
   /** When each key was last used: milliseconds of Unix time. */
   readonly lastUsed = new Map<string, number>()
+  /** The accounts that have changed, by their hashes, with what reads their states when they are written. */
+  readonly accounts = new Map<string, () => AccountState>()
 
   get isEmpty(): boolean {
-    return this.buckets.size === 0 && this.sessions.size === 0 && this.counts.size === 0 && this.lastUsed.size === 0
+    return this.buckets.size === 0 && this.sessions.size === 0 && this.counts.size === 0 && this.lastUsed.size === 0 &&
+      this.accounts.size === 0
   }
 
   /** Adds a request to the history: to its own bucket, and its other costs to those of who charges them. */
@@ -262,6 +274,11 @@ export class Batch {
     const { at, completionTokens, cost = 0n, counted, key, promptTokens } = entry
     if (!counted || !isKeyId(key)) return
     this.lastUsed.set(key, Math.max(at, this.lastUsed.get(key) ?? 0))
+    this.addUse(key, at, promptTokens + completionTokens, cost)
+  }
+
+  /** Adds a request of a key, or a try of an account or an upstream, to the counts of its limits. */
+  addUse(key: string, at: number, tokens: number, cost: bigint): void {
     for (const unit of keptUnits) {
       const { start } = windowAt(unit, at)
       const id = unit + separator + start + separator + key
@@ -271,7 +288,7 @@ export class Batch {
         this.counts.set(id, count)
       }
       count.requests += 1
-      count.tokens += promptTokens + completionTokens
+      count.tokens += tokens
       count.cost += cost
     }
   }

@@ -2,7 +2,7 @@
  * What every usage store does, and what the stores share.
  */
 import type * as Effect from "effect/Effect"
-import type { KeyCounters } from "./Batch.ts"
+import type { AccountState, KeyCounters } from "./Batch.ts"
 import type { ChangeHistory } from "./changes.ts"
 import type { UsageEntry } from "./UsageEntry.ts"
 import type { UsageQuery, UsageReport } from "./UsageQuery.ts"
@@ -14,6 +14,21 @@ export interface StoreStatus {
   readonly persistent: boolean
   /** Why usage is in memory, or what is wrong. */
   readonly detail: string | null
+}
+
+/** What is kept of accounts and upstreams for the next start: the use of their budgets, quotas and pauses. */
+export interface AccountHistory {
+  /**
+   * Counts what a try has used of the budgets of an account (its hash) or an upstream (`upstreamSubject`). `at` is its beginning in Unix
+   * milliseconds, `cost` an amount of 10^-9.
+   */
+  readonly count: (subject: string, at: number, tokens: number, cost: bigint) => void
+  /** What an account or an upstream has used of the windows that contain `now`. */
+  readonly counters: (subject: string, now: number) => KeyCounters
+  /** Notes that an account has changed. `read` is called when it is written. */
+  readonly changed: (account: string, read: () => AccountState) => void
+  /** The states of accounts by their hashes, without those that are over at a time. */
+  readonly states: (now: number) => Effect.Effect<ReadonlyMap<string, AccountState>>
 }
 
 /** A usage store. Its methods never fail: what cannot be written stays in memory, and `status` says so. */
@@ -32,6 +47,8 @@ export interface UsageStoreShape {
   readonly status: Effect.Effect<StoreStatus>
   /** The history of admin changes; without it they are kept in memory. */
   readonly changes?: ChangeHistory
+  /** What is kept of accounts and upstreams; absent where nodes keep it together. */
+  readonly accounts?: AccountHistory
 }
 
 /** Options of every store. */

@@ -61,6 +61,12 @@ export const makeConfiguredStore = Effect.gen(function*(): Effect.fn.Return<
       record: (change) => Effect.suspend(() => current.changes.record(change)),
       read: (before, limit) => Effect.suspend(() => current.changes.read(before, limit))
     },
+    accounts: {
+      count: (subject, at, tokens, cost) => current.accounts.count(subject, at, tokens, cost),
+      counters: (subject, now) => current.accounts.counters(subject, now),
+      changed: (account, read) => current.accounts.changed(account, read),
+      states: (now) => Effect.suspend(() => current.accounts.states(now))
+    },
     add: (entry) => current.add(entry),
     query: (query) => Effect.suspend(() => current.query(query)),
     counters: (key, now) => Effect.suspend(() => current.counters(key, now)),

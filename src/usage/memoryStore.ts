@@ -87,6 +87,12 @@ export const makeMemoryStore = Effect.fnUntraced(function*(
   yield* compactHourly(compact)
   return {
     changes: yield* makeChangeHistory(keepDays, retention),
+    accounts: {
+      count: (subject, at, tokens, cost) => batch.addUse(subject, at, tokens, cost),
+      counters: (subject, now) => batch.counters(subject, now),
+      changed: () => undefined,
+      states: () => Effect.succeed(new Map())
+    },
     add: (entry) => {
       batch.addCounts(entry)
       if (!history) return

@@ -202,7 +202,7 @@ export const makeRedisStore = Effect.fnUntraced(function*(
     readonly secrets: Pick<Encryption, "seal" | "open">
   },
   options: SharedUsageOptions = {}
-): Effect.fn.Return<Required<UsageStoreShape>, never, Scope.Scope> {
+): Effect.fn.Return<Required<Omit<UsageStoreShape, "accounts">>, never, Scope.Scope> {
   const {
     enabled = () => true,
     keepDays = () => defaultKeepDays,

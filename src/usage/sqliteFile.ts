@@ -2,14 +2,16 @@
  * The SQLite file of usage: its layout, its reads and its writes. Every function works in steps that are short for a file of
  * any size. Times are stored as milliseconds of Unix time.
  *
- * The windows of keys have a table of their own, written in the same transaction as the history. So the counters of a key are
- * a look-up, however long the history is.
+ * The windows of keys, of accounts and of upstreams have a table of their own, written in the same transaction as the history. So the
+ * counters of a key are a look-up, however long the history is.
  */
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import { joinAmount, nanosInUnit, splitAmount } from "../domain/decimal.ts"
+import { decodeWindows, encodeWindows } from "../domain/quota.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
 import {
+  type AccountState,
   type Batch,
   type Bucket,
   countersAt,
@@ -102,9 +104,17 @@ const sessionLayout = `
   CREATE INDEX sessions_at ON sessions (at);
 `
 
+/** The pauses and quotas of accounts, by their hashes. `until` is the end of all. */
+const accountLayout = `
+  CREATE TABLE account_states (
+    account TEXT PRIMARY KEY, until INTEGER NOT NULL, paused_until INTEGER NOT NULL, windows TEXT NOT NULL
+  ) WITHOUT ROWID, STRICT;
+`
+
 const layout = `
   ${made(history)}
   ${sessionLayout}
+  ${accountLayout}
   CREATE TABLE key_counts (
     unit TEXT NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
     ${costColumns(countCosts).join(", ")},
@@ -122,13 +132,14 @@ const withCosts = (table: string, names: ReadonlyArray<string>): string =>
 
 /**
  * Changes the tables of a former layout: 1 knew one upstream, 2 had no costs, 3 had neither written tokens nor wasted costs, 4 had
- * neither apps nor sessions, and 5 had no predictions of caches.
+ * neither apps nor sessions, and 5 had neither predictions of caches nor states of accounts.
  */
 const fromLayout = (version: number): string => {
   if (version === 5) {
     return `
       ${withCosts(history.sums, cacheNames)}
       ${withCosts(sessions.sums, cacheNames)}
+      ${accountLayout}
       PRAGMA user_version = ${layoutVersion};
     `
   }
@@ -155,6 +166,7 @@ const fromLayout = (version: number): string => {
     ${moved("usage_errors", "code, count")}
     ${version > 2 ? "" : withCosts("key_counts", countCosts)}
     ${sessionLayout}
+    ${accountLayout}
     PRAGMA user_version = ${layoutVersion};
   `
 }
@@ -260,7 +272,25 @@ function* writeRows(db: DatabaseSync, batch: Batch, mostSessions: number): Coope
     upsertUse.run(key, at)
     if (++done % bucketsInSlice === 0) yield full
   }
+  const putState = db.prepare(
+    "INSERT OR REPLACE INTO account_states (account, until, paused_until, windows) VALUES (?, ?, ?, ?)"
+  )
+  for (const [account, read] of batch.accounts) {
+    const { pausedUntil, windows } = read()
+    const until = windows.reduce((latest, { resets_at }) => Math.max(latest, resets_at), pausedUntil)
+    putState.run(account, Math.ceil(until), pausedUntil, encodeWindows(windows))
+    if (++done % bucketsInSlice === 0) yield full
+  }
 }
+
+/** The states of accounts that are not over at a time. */
+export const readAccounts = (db: DatabaseSync, now: number): ReadonlyMap<string, AccountState> =>
+  new Map(
+    db.prepare("SELECT account, paused_until, windows FROM account_states WHERE until > ?").all(now).map((row) => [
+      String(row["account"]),
+      { pausedUntil: Number(row["paused_until"]), windows: decodeWindows(String(row["windows"])) }
+    ])
+  )
 
 function* writeSessions(db: DatabaseSync, batch: Batch, mostSessions: number): Cooperative<void> {
   let done = 0
@@ -454,7 +484,7 @@ export const readHours = (db: DatabaseSync, now: number): HistoryHours => {
   return { oldest: hourIn(db.prepare("SELECT min(hour) AS hour FROM usage").get()), newest }
 }
 
-/** Removes the counts that are not kept at a time, in steps. */
+/** Removes the counts that are not kept at a time, and the states of accounts that are over, in steps. */
 export function* dropDatabaseCounts(db: DatabaseSync, now: number): Cooperative<void> {
   const latest = db.prepare("SELECT max(start) AS start FROM key_counts WHERE unit = ? AND start < ?")
   for (const unit of keptUnits) {
@@ -465,6 +495,7 @@ export function* dropDatabaseCounts(db: DatabaseSync, now: number): Cooperative<
     if (first === -Infinity) continue
     yield* removeRows(db, "key_counts", "unit, start, key", `unit = '${unit}' AND start < ?`, first)
   }
+  yield* removeRows(db, "account_states", "account", "until < ?", now)
 }
 
 /** Removes the hours of sessions before a time, and the sessions that were not used since, in steps. */

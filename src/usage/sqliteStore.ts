@@ -32,6 +32,7 @@ import {
   compactDatabase,
   dropDatabaseCounts,
   dropDatabaseSessions,
+  readAccounts,
   readCounters,
   readHours,
   readPieces,
@@ -304,16 +305,21 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       readers.withPermit
     )
 
-  const counters = (key: string, now: number) =>
-    Effect.sync(() => {
-      const inMemory = unwritten().map((batch) => batch.counters(key, now))
-      try {
-        if (connections !== undefined) inMemory.push(readCounters(connections.reader, key, now))
-      } catch (error) {
-        usageFileError(file, error)
-      }
-      return inMemory.reduce(addCounters)
-    })
+  /** What a short read of the file returns; `undefined` while it cannot be read. */
+  const readNow = <A>(read: (db: DatabaseSync) => A): A | undefined => {
+    try {
+      return connections && read(connections.reader)
+    } catch (error) {
+      usageFileError(file, error)
+      return undefined
+    }
+  }
+
+  const counters = (key: string, now: number) => {
+    const inMemory = unwritten().map((batch) => batch.counters(key, now))
+    const kept = readNow((db) => readCounters(db, key, now))
+    return (kept === undefined ? inMemory : [...inMemory, kept]).reduce(addCounters)
+  }
 
   yield* Effect.uninterruptible(writer.withPermit(connected)).pipe(
     Effect.catch((error) => {
@@ -341,7 +347,13 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       if (held > most && (writing?.dropOldest() === true || pending.dropOldest())) dropped++
     },
     query,
-    counters,
+    counters: (key, now) => Effect.sync(() => counters(key, now)),
+    accounts: {
+      count: (subject, at, tokens, cost) => pending.addUse(subject, at, tokens, cost),
+      counters,
+      changed: (account, read) => pending.accounts.set(account, read),
+      states: (now) => Effect.sync(() => readNow((db) => readAccounts(db, now)) ?? new Map())
+    },
     compact,
     status: Effect.sync(() => ({
       kind: connections === undefined && fault !== undefined ? "memory" as const : "sqlite" as const,

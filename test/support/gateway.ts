@@ -25,6 +25,7 @@ import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { SliceSize } from "../../src/domain/stream/cooperative.ts"
 import { serveGateway } from "../../src/server/serve.ts"
+import { UsageStore } from "../../src/usage/UsageStore.ts"
 
 export const businessKey = "test-key"
 export const adminKey = "test-admin-key"
@@ -47,6 +48,8 @@ export interface GatewayOptions {
   readonly logLevel?: LogLevel.LogLevel
   /** The gateway's clock. */
   readonly clock?: Clock.Clock
+  /** Keeps usage as the group `usage` asks; without it in memory. */
+  readonly keepsUsage?: boolean
   /** Called for every full slice of long work. */
   readonly watchSlices?: (size: SliceSize) => void
   /** Sees every primitive that the gateway's fibers evaluate. */
@@ -62,6 +65,7 @@ process.stdin.setMaxListeners(0)
 export const startGateway = async (config: RawConfig = {}, options: GatewayOptions = {}): Promise<RunningGateway> => {
   const layer = serveGateway({ port: 0, host: "127.0.0.1" }).pipe(
     Layer.provide(Layer.provide(layerAdminEnvironment, Environment.layer)),
+    Layer.provide(options.keepsUsage === true ? Layer.provide(UsageStore.layer, Environment.layer) : Layer.empty),
     Layer.provideMerge(
       options.store ?? ConfigStore.layerJson({ keys: [businessKey], ...config }, { adminKey })
     ),

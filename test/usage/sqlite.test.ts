@@ -8,7 +8,7 @@ import { dirname } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { CurrentSliceWatch } from "../../src/config/clock/cooperative.ts"
 import { sliceItems, type SliceSize } from "../../src/domain/stream/cooperative.ts"
-import { Batch } from "../../src/usage/Batch.ts"
+import { type AccountState, Batch } from "../../src/usage/Batch.ts"
 import { openSqlite } from "../../src/usage/openSqlite.ts"
 import { writeBatch } from "../../src/usage/sqliteFile.ts"
 import {
@@ -250,7 +250,47 @@ describe("usage in a file", () => {
       assert.deepStrictEqual(hour, { requests: 4, tokens: 60, cost: 3n * cost })
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("takes over a file of a version without predictions of caches", () =>
+  it.effect("keeps the states of accounts until they are over, and what is used of budgets", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      const window = {
+        window: "5h",
+        model: "m,;/%",
+        used: 0.9,
+        limit: 10,
+        remaining: 1,
+        resets_at: start + 60_000,
+        status: "low",
+        seen_at: start,
+        room_at: start + 60_000
+      } as const
+      const paused = { pausedUntil: start + 120_000, windows: [] }
+      yield* inScope(Effect.gen(function*() {
+        const { accounts } = yield* sqliteStore({ file })
+        let state: AccountState = paused
+        accounts!.changed("a1", () => state)
+        accounts!.changed("a2", () => paused)
+        // What is written is what holds at the write.
+        state = { pausedUntil: 0, windows: [window] }
+        accounts!.count("@one", start, 15, 7n)
+        yield* second
+        accounts!.count("@one", start + 60_000, 5, 1n)
+        assert.deepStrictEqual(accounts!.counters("@one", start).windows.hour, { requests: 2, tokens: 20, cost: 8n })
+      }))
+      const { accounts, compact } = yield* sqliteStore({ file })
+      const { windows } = accounts!.counters("@one", start)
+      assert.deepStrictEqual(windows.minute, { requests: 1, tokens: 15, cost: 7n })
+      assert.deepStrictEqual(windows.month, { requests: 2, tokens: 20, cost: 8n })
+      const states = (at: number) => Effect.map(accounts!.states(at), (found) => [...found])
+      assert.deepStrictEqual(yield* states(start), [["a1", { pausedUntil: 0, windows: [window] }], ["a2", paused]])
+      assert.deepStrictEqual(yield* states(start + 60_000), [["a2", paused]])
+      yield* TestClock.setTime(start + 90_000)
+      yield* compact
+      assert.deepStrictEqual(yield* states(start), [["a2", paused]])
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("takes over a file of a version without predictions of caches and states of accounts", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const file = yield* usageFile
@@ -266,11 +306,15 @@ describe("usage in a file", () => {
       for (const table of ["usage", "session_usage"]) {
         for (const name of cacheNames) db.exec(`ALTER TABLE ${table} DROP COLUMN ${name}`)
       }
-      db.exec("PRAGMA user_version = 5")
+      db.exec("DROP TABLE account_states; PRAGMA user_version = 5")
       db.close()
       const later = { ...before, predictedTokens: 9, isCacheMiss: true }
       yield* addOne(later)
       const store = yield* sqliteStore({ file })
+      const state = { pausedUntil: start + 60_000, windows: [] }
+      store.accounts!.changed("a1", () => state)
+      yield* second
+      assert.deepStrictEqual([...yield* store.accounts!.states(start)], [["a1", state]])
       for (const query of [everything, { ...everything, by: ["session"] as const }]) {
         assert.deepStrictEqual(plain(yield* store.query(query)), expectedReport([before, later], query))
       }
