@@ -7,6 +7,7 @@
  * (`pastBudgets.ts`).
  */
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import type { Notices } from "../config/Notices.ts"
 import type { KeyLimit } from "../config/windowLimit.ts"
 import { GatewayError } from "../domain/GatewayError.ts"
 import {
@@ -21,6 +22,7 @@ import {
   type Used,
   type WindowCount
 } from "../usage/Admission.ts"
+import { BudgetNotices, type LimitOwner } from "../usage/budgetNotices.ts"
 import { noLimits } from "../usage/keyRules.ts"
 import { usedWindows } from "../usage/limitedWindows.ts"
 import type { AccountHistory } from "../usage/UsageStoreShape.ts"
@@ -123,12 +125,15 @@ type Subjects = readonly [own: string, ofUpstream: string]
 
 const subjectsOf = (account: PooledAccount): Subjects => [account.hash, upstreamSubject(account.upstream)]
 
+const unnamed = { key: null, name: null, account: null }
+
 /** The budgets of a process. */
 export class Budgets {
   readonly #states = new Map<string, CountedState>()
   readonly #config: () => GatewayConfig
   readonly #now: () => number
   readonly #history: Pick<AccountHistory, "count" | "counters"> | undefined
+  readonly #notices: BudgetNotices | undefined
   /** Is called when what an account and its upstream have used changes, if set. */
   changed: ((account: PooledAccount) => void) | undefined
 
@@ -136,11 +141,13 @@ export class Budgets {
   constructor(
     config: () => GatewayConfig,
     now: () => number,
-    history?: Pick<AccountHistory, "count" | "counters">
+    history?: Pick<AccountHistory, "count" | "counters">,
+    notices?: Notices
   ) {
     this.#config = config
     this.#now = now
     this.#history = history
+    this.#notices = notices && new BudgetNotices(notices)
   }
 
   /** Reserves what a try may use of the budgets of its account and upstream: all of it, or nothing. */
@@ -148,23 +155,29 @@ export class Budgets {
     const [own, ofUpstream] = budgetsOf(account, account.upstream, this.#config())
     if (own.length === 0 && ofUpstream.length === 0) return nothing
     const now = this.#now()
-    const shares: Array<readonly [string, CountedState, ReadonlyArray<KeyLimit>, Share]> = []
-    const subjects = subjectsOf(account)
+    const shares: Array<readonly [LimitOwner, CountedState, Share]> = []
+    const [subject, upstream] = subjectsOf(account)
+    const owners = [
+      { ...unnamed, upstream: account.upstream, subject: upstream, limits: ofUpstream },
+      { ...unnamed, upstream: account.upstream, subject, account: account.hash, limits: own }
+    ]
     // The upstream comes first: a try that it has no room for fits none of its accounts.
-    for (const [subject, limits] of [[subjects[1], ofUpstream], [subjects[0], own]] as const) {
+    for (const owner of owners) {
+      const { limits } = owner
       if (limits.length === 0) continue
       const share = budget.shareOf(account.upstream, limits, now)
       if (share instanceof GatewayError) return share
-      const state = this.#stateOf(subject, now)
+      const state = this.#stateOf(owner, now)
       const exceeded = exceededBy(state, limits, share)
       if (exceeded.length > 0) {
+        this.#notices?.refused(owner, state, limits, share)
         const until = Math.max(...exceeded.map(({ resetsAt }) => resetsAt))
-        return { _tag: "Over", seconds: Math.max(0, (until - now) / 1_000), isOfUpstream: limits === ofUpstream }
+        return { _tag: "Over", seconds: Math.max(0, (until - now) / 1_000), isOfUpstream: owner.account === null }
       }
-      shares.push([subject, state, limits, share])
+      shares.push([owner, state, share])
     }
-    const reserved = shares.map(([subject, state, limits, share]) =>
-      [subject, new Reservation(state, limits, now, share)] as const
+    const reserved = shares.map(([owner, state, share]) =>
+      [owner, new Reservation(state, owner.limits, now, share)] as const
     )
     this.changed?.(account)
     let isOver = false
@@ -172,9 +185,10 @@ export class Budgets {
       settle: (used) => {
         if (isOver) return
         isOver = true
-        for (const [subject, reservation] of reserved) {
+        for (const [owner, reservation] of reserved) {
           reservation.commit(used)
-          if (used.counted) this.#history?.count(subject, now, used.tokens, used.cost ?? 0n)
+          if (used.counted) this.#history?.count(owner.subject, now, used.tokens, used.cost ?? 0n)
+          if (this.#notices?.isWanted === true) this.#notices.look(owner, reservation.windows)
         }
         this.changed?.(account)
       }
@@ -187,20 +201,20 @@ export class Budgets {
     const [subject, upstream] = subjectsOf(account)
     const now = this.#now()
     const until = (subject: string, limits: ReadonlyArray<KeyLimit>) =>
-      limits.length === 0 ? 0 : spentUntil(this.#stateOf(subject, now), limits)
+      limits.length === 0 ? 0 : spentUntil(this.#stateOf({ subject, limits }, now), limits)
     return [until(subject, own), until(upstream, ofUpstream)]
   }
 
   /** Budgets with what is used of them: of an account, by its hash, or of an upstream (`upstreamSubject`). */
   factsOf(subject: string, limits: ReadonlyArray<KeyLimit>): ReadonlyArray<BudgetFacts> {
-    return limits.length === 0 ? [] : factsOfBudgets(limits, this.#stateOf(subject, this.#now()).windows)
+    return limits.length === 0 ? [] : factsOfBudgets(limits, this.#stateOf({ subject, limits }, this.#now()).windows)
   }
 
   /**
    * The state of a subject with the windows of now; at its first use with what the history has. A clock that was set back finds the
    * windows that it has left (`moveTo`).
    */
-  #stateOf(subject: string, now: number): CountedState {
+  #stateOf({ limits, subject }: Pick<LimitOwner, "limits" | "subject">, now: number): CountedState {
     const known = this.#states.get(subject)
     if (known !== undefined) {
       if (now < known.windows[0]!.startedAt) moveTo(known, now)
@@ -209,6 +223,7 @@ export class Budgets {
     }
     if (this.#states.size >= mostSubjects) this.#forget()
     const state = stateAt(now, this.#history?.counters(subject, now) ?? unusedCounters)
+    this.#notices?.known({ limits, subject }, state.windows)
     this.#states.set(subject, state)
     return state
   }

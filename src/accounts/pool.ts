@@ -248,9 +248,10 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const times = new UpstreamTimes(() => monotonicMillis(clock))
   const unixMillis = () => clock.currentTimeMillisUnsafe()
   const workOf = (account: PooledAccount): AccountWork => account.work ??= new AccountWork(unixMillis)
-  const quotas = new Quotas((key) => core.get(key), config.now, unixMillis, yield* CurrentNotices)
+  const notices = yield* CurrentNotices
+  const quotas = new Quotas((key) => core.get(key), config.now, unixMillis, notices)
   const history = Option.getOrUndefined(yield* Effect.serviceOption(UsageStore))?.accounts
-  const budgets = new Budgets(config.now, unixMillis, history)
+  const budgets = new Budgets(config.now, unixMillis, history, notices)
   const counters: Counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
   const madeTokens = new WeakMap<PooledAccount, T>()
 

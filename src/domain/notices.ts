@@ -8,6 +8,8 @@
 const budget = [
   "key",
   "name",
+  "account",
+  "upstream",
   "window",
   "unit",
   "limit",
@@ -22,8 +24,11 @@ const pool = ["upstream", "cooling", "out"] as const
 
 /** Each type with the fields of its data. */
 export const noticeTypes = {
-  "budget.warning": { when: "A key has used 80 % of a limit in its window.", data: budget },
-  "budget.reached": { when: "A key has used a limit, or a request was beyond it.", data: budget },
+  "budget.warning": {
+    when: "80 % of a limit of a key, or of a budget of an account or an upstream, is used in its window.",
+    data: budget
+  },
+  "budget.reached": { when: "The limit or the budget is used, or a request was beyond it.", data: budget },
   "account.refused": {
     when: "A server refuses an account or has suspended it.",
     data: ["account", "upstream", "reason"]

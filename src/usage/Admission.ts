@@ -221,7 +221,7 @@ export const reserveWithin = <A extends Reserved, E>(
 export class Reservation implements Reserved {
   readonly #state: CountedState
   /** The windows at its beginning. */
-  readonly #windows: ReadonlyArray<WindowCount>
+  readonly windows: ReadonlyArray<WindowCount>
   readonly #reserved: Share
   #isOver = false
   readonly at: number
@@ -230,13 +230,13 @@ export class Reservation implements Reserved {
 
   constructor(state: CountedState, limits: ReadonlyArray<KeyLimit>, at: number, share: Share, fallback?: Fallback) {
     this.#state = state
-    this.#windows = state.windows
+    this.windows = state.windows
     this.#reserved = share
     this.at = at
     this.fallback = fallback
     state.inFlight++
     state.lastUsedAt = at
-    for (const window of this.#windows) {
+    for (const window of this.windows) {
       const own = shareIn(share, window.window)
       window.requests++
       window.tokens += own.tokens
@@ -253,12 +253,12 @@ export class Reservation implements Reserved {
     if (this.#isOver) return
     this.#isOver = true
     this.#state.inFlight--
-    for (const window of this.#windows) {
+    for (const window of this.windows) {
       const reserved = shareIn(this.#reserved, window.window)
       window.tokens += (counted ? tokens : 0) - reserved.tokens
       window.cost += (counted ? cost : 0n) - reserved.cost
       if (!counted) window.requests--
     }
-    this.#state.ended?.(this.#windows)
+    this.#state.ended?.(this.windows)
   }
 }

@@ -33,7 +33,7 @@ import {
   reserveWithin,
   stateAt
 } from "./Admission.ts"
-import { BudgetNotices } from "./budgetNotices.ts"
+import { BudgetNotices, ownerOfKey } from "./budgetNotices.ts"
 import {
   type AdmissionRequest,
   countsTokens,
@@ -137,7 +137,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     const config = yield* ConfigStore
     const store = yield* UsageStore
     const clock = yield* Clock.Clock
-    const budgets = new BudgetNotices(yield* CurrentNotices, config.now)
+    const budgets = new BudgetNotices(yield* CurrentNotices)
     const states = new Map<string, CountedState>()
     let keys = config.now().keys
     /** The idle states at the last change of the keys, with their `lastUsedAt`. */
@@ -153,9 +153,11 @@ export class KeyLimits extends Context.Service<KeyLimits, {
           return Effect.map(store.counters(key, now), (counters) => {
             const loaded = stateAt(now, counters)
             const state = states.get(key)
-            budgets.known(key, loaded.windows)
+            budgets.known(ownerOfKey(config.now(), key), loaded.windows)
             if (state === undefined) {
-              loaded.ended = (windows) => budgets.look(key, windows)
+              loaded.ended = (windows) => {
+                if (budgets.isWanted) budgets.look(ownerOfKey(config.now(), key), windows)
+              }
               states.set(key, loaded)
             } else moveTo(state, now, counters)
             return state ?? loaded
@@ -223,7 +225,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
         if (refusal === undefined) {
           return Effect.succeed(new Reservation(state, checked, now, share, stage.fallback))
         }
-        if (!isFull) budgets.refused(request.key, state, stage.checked, share)
+        if (!isFull) budgets.refused(ownerOfKey(current, request.key), state, stage.checked, share)
         stage = nextStage(current, checked, request, stage, refusal, { state, most, now })
       }
       return Effect.fail(new Refused(stage, limits.length === 0 ? undefined : remainingOf(state, limits, now)))
@@ -269,7 +271,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       config,
       () => clock.currentTimeMillisUnsafe(),
       fork,
-      new BudgetNotices(yield* CurrentNotices, config.now)
+      new BudgetNotices(yield* CurrentNotices)
     )
     yield* Effect.addFinalizer(() => flush)
     return KeyLimits.of({ ...rightsOf(config, clock), admit, enter, usageOf })

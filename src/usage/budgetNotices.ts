@@ -1,15 +1,37 @@
-/** Events of the limits of keys: a key has used most of a limit, or all of it. What running requests have reserved counts as used. */
-import type { ConfigStore } from "../config/ConfigStore.ts"
+/**
+ * Events of the limits of keys, and of the budgets of accounts and upstreams: most of a limit is used, or all of it. What running requests
+ * have reserved counts as used.
+ */
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { Notices } from "../config/Notices.ts"
 import type { KeyLimit } from "../config/windowLimit.ts"
 import { formatDecimal, toUnits } from "../domain/decimal.ts"
 import { formatTimestamp } from "../domain/time.ts"
 import { exceededBy, type KeyState, type Share, type WindowCount } from "./Admission.ts"
+import { noLimits } from "./keyRules.ts"
 
-/** The share of a limit from which on its key is warned of. */
+/** The share of a limit from which on there is a warning. */
 const warning = 0.8
 
-/** What a key has used of a limit. */
+/** A key, an account or an upstream, as its events name it. */
+export interface LimitOwner {
+  /** Stands for it among all others: the id of a key, the hash of an account, or an upstream's name after `@`. */
+  readonly subject: string
+  readonly limits: ReadonlyArray<KeyLimit>
+  readonly key: string | null
+  /** The name of the key. */
+  readonly name: string | null
+  readonly account: string | null
+  readonly upstream: string | null
+}
+
+/** The key of an id. */
+export const ownerOfKey = ({ key_records }: GatewayConfig, key: string): LimitOwner => {
+  const { limits = noLimits, name = null } = key_records.get(key) ?? {}
+  return { subject: key, limits, key, name, account: null, upstream: null }
+}
+
+/** How much of a limit is used. */
 interface Use {
   readonly unit: "requests" | "tokens" | "cost"
   readonly limit: number | string
@@ -36,16 +58,15 @@ const largestUse = ({ cost, requests, tokens }: KeyLimit, count: Readonly<Window
   )
 }
 
-/** A window of a key: one event of a type is sent for each. */
-const subjectOf = (key: string, { startedAt, window }: Readonly<WindowCount>): string => `${key} ${window} ${startedAt}`
+/** A window of a key, an account or an upstream: one event of a type is sent for each. */
+const subjectOf = (subject: string, { startedAt, window }: Readonly<WindowCount>): string =>
+  `${subject} ${window} ${startedAt}`
 
 export class BudgetNotices {
   readonly #notices: Notices
-  readonly #config: ConfigStore["Service"]["now"]
 
-  constructor(notices: Notices, config: ConfigStore["Service"]["now"]) {
+  constructor(notices: Notices) {
     this.#notices = notices
-    this.#config = config
   }
 
   /** Whether a webhook wants these events. */
@@ -53,26 +74,27 @@ export class BudgetNotices {
     return this.#notices.wants("budget.warning") || this.#notices.wants("budget.reached")
   }
 
-  /** Looks at what a key has used after a request. */
-  look(key: string, windows: ReadonlyArray<Readonly<WindowCount>>): void {
-    if (!this.isWanted) return
-    this.#eachUse(key, windows, (limit, count, use) => {
-      if (use.share >= warning) this.#publish("budget.warning", key, limit, count, use)
-      if (use.share >= 1) this.#publish("budget.reached", key, limit, count, use)
+  /** Looks at what is used after a request. */
+  look(owner: LimitOwner, windows: ReadonlyArray<Readonly<WindowCount>>): void {
+    eachUse(owner.limits, windows, (limit, count, use) => {
+      if (use.share >= warning) this.#publish("budget.warning", owner, limit, count, use)
+      if (use.share >= 1) this.#publish("budget.reached", owner, limit, count, use)
     })
   }
 
-  /** What a key had used when its windows were read: events of it were sent then. */
-  known(key: string, windows: ReadonlyArray<Readonly<WindowCount>>): void {
-    if (!this.isWanted) return
-    this.#eachUse(key, windows, (_, count, { share }) => {
-      if (share >= warning) this.#notices.known("budget.warning", subjectOf(key, count), count.resetsAt)
-      if (share >= 1) this.#notices.known("budget.reached", subjectOf(key, count), count.resetsAt)
+  /** What was used when the windows were read: events of it were sent then. */
+  known(
+    { limits, subject }: Pick<LimitOwner, "limits" | "subject">,
+    windows: ReadonlyArray<Readonly<WindowCount>>
+  ): void {
+    eachUse(limits, windows, (_, count, { share }) => {
+      if (share >= warning) this.#notices.known("budget.warning", subjectOf(subject, count), count.resetsAt)
+      if (share >= 1) this.#notices.known("budget.reached", subjectOf(subject, count), count.resetsAt)
     })
   }
 
   /** Looks at the limits that leave no room for a request. A request that is larger than a whole limit says nothing about it. */
-  refused(key: string, state: KeyState, limits: ReadonlyArray<KeyLimit>, share: Share): void {
+  refused(owner: LimitOwner, state: KeyState, limits: ReadonlyArray<KeyLimit>, share: Share): void {
     if (!this.#notices.wants("budget.reached")) return
     for (const { kind, window } of exceededBy(state, limits, share)) {
       const limit = limits.find((each) => each.window === window)!
@@ -81,33 +103,32 @@ export class BudgetNotices {
         ? share.tokens > limit.tokens!
         : kind === "cost" && share.cost > limit.cost!
       const use = largestUse(limit, count)
-      if (!isLarger && use !== undefined) this.#publish("budget.reached", key, limit, count, use)
-    }
-  }
-
-  #eachUse(
-    key: string,
-    windows: ReadonlyArray<Readonly<WindowCount>>,
-    then: (limit: KeyLimit, count: Readonly<WindowCount>, use: Use) => void
-  ): void {
-    for (const limit of this.#config().key_records.get(key)?.limits ?? []) {
-      const count = windows.find(({ window }) => window === limit.window)
-      const use = count && largestUse(limit, count)
-      if (use !== undefined) then(limit, count!, use)
+      if (!isLarger && use !== undefined) this.#publish("budget.reached", owner, limit, count, use)
     }
   }
 
   #publish(
     type: "budget.warning" | "budget.reached",
-    key: string,
+    { account, key, name, subject, upstream }: LimitOwner,
     { window }: KeyLimit,
     count: Readonly<WindowCount>,
     { limit, share, unit, used }: Use
   ): void {
-    const name = this.#config().key_records.get(key)?.name ?? null
     const resets_at = formatTimestamp(count.resetsAt)
     const rounded = Math.round(share * 10_000) / 10_000
-    const data = { key, name, window, unit, limit, used, share: rounded, resets_at }
-    this.#notices.publish(type, subjectOf(key, count), data, count.resetsAt)
+    const data = { key, name, account, upstream, window, unit, limit, used, share: rounded, resets_at }
+    this.#notices.publish(type, subjectOf(subject, count), data, count.resetsAt)
+  }
+}
+
+const eachUse = (
+  limits: ReadonlyArray<KeyLimit>,
+  windows: ReadonlyArray<Readonly<WindowCount>>,
+  then: (limit: KeyLimit, count: Readonly<WindowCount>, use: Use) => void
+): void => {
+  for (const limit of limits) {
+    const count = windows.find(({ window }) => window === limit.window)
+    const use = count && largestUse(limit, count)
+    if (use !== undefined) then(limit, count!, use)
   }
 }

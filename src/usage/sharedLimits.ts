@@ -31,7 +31,7 @@ import {
   type Share,
   type StrictShare
 } from "./Admission.ts"
-import type { BudgetNotices } from "./budgetNotices.ts"
+import { type BudgetNotices, ownerOfKey } from "./budgetNotices.ts"
 import {
   type AdmissionRequest,
   firstStage,
@@ -246,7 +246,9 @@ export const makeSharedLimits = (
         for (const [i, key] of limited.entries()) {
           const windows = fields.slice(i * windowFields, (i + 1) * windowFields)
           seen.keep(key, Number(time), windows)
-          if (budgets?.isWanted === true) budgets.look(key, readState(Number(time), ["0", "", ...windows]).windows)
+          if (budgets?.isWanted === true) {
+            budgets.look(ownerOfKey(config.now(), key), readState(Number(time), ["0", "", ...windows]).windows)
+          }
         }
         for (const [key, number] of held) if ((running.get(String(key)) ?? 0) === number) changed.delete(String(key))
         // A request that is just being admitted makes the numbers differ too: `sync` compares the requests themselves.
@@ -379,7 +381,7 @@ export const makeSharedLimits = (
             return Effect.succeed(reservation)
           }
           const refusal = refusalOf({ state, limits: checked, most, share, now: at, currency }) ?? unavailable()
-          if (request !== undefined) budgets?.refused(key, state, checked, share)
+          if (request !== undefined) budgets?.refused(ownerOfKey(config.now(), key), state, checked, share)
           const { fallback } = reservation
           const next = request === undefined
             ? refusal

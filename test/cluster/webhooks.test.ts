@@ -51,6 +51,8 @@ const cooled = { upstream: "one", reason: "it failed", seconds: 10 }
 const budget = {
   key: "k",
   name: null,
+  account: null,
+  upstream: null,
   window: "day",
   unit: "requests",
   limit: 5,

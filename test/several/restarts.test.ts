@@ -205,16 +205,16 @@ describe("a restart", () => {
     assert.strictEqual((await chat(gateway, "one/a")).status, 200)
   })
 
-  it("tells no event of a window of a quota again", async () => {
+  const hook = () => ({ name: "ops", url: receiver.url, secret: `whsec_${"a".repeat(44)}` })
+  const types = () => receiver.received.map(({ body }: Received) => body.type)
+
+  it("sends no event of a window of a quota again", async () => {
     ofQuotas()
-    const config = {
-      webhooks: [{ name: "ops", url: receiver.url, secret: `whsec_${"a".repeat(44)}`, events: ["quota.*"] }]
-    }
+    const config = { webhooks: [{ ...hook(), events: ["quota.*"] }] }
     await start({ k1: [], k2: [] }, config)
     for (let i = 0; i < 2; i++) assert.strictEqual((await chat(gateway, "one/a")).status, 200)
     await untilHolds(() => receiver.received.length === 2)
-    const types = () => receiver.received.map(({ body }: Received) => body.type).toSorted()
-    assert.deepStrictEqual(types(), ["quota.exhausted", "quota.low"])
+    assert.deepStrictEqual(types().toSorted(), ["quota.exhausted", "quota.low"])
     await restart({ k1: [], k2: [] }, config)
     assert.strictEqual((await chat(gateway, "one/a")).status, 200)
     await settled(50)
@@ -222,5 +222,19 @@ describe("a restart", () => {
     clock.move(600_000)
     assert.strictEqual((await chat(gateway, "one/a")).status, 200)
     await untilHolds(() => receiver.received.length === 3)
+  })
+
+  it("sends no event of a budget again", async () => {
+    farm.answer("one", reply)
+    const config = { webhooks: [{ ...hook(), events: ["budget.*"] }] }
+    const budgets = { k1: [{ window: "day", requests: 5 }] }
+    await start(budgets, config)
+    for (let i = 0; i < 4; i++) assert.strictEqual((await chat(gateway, "one/a")).status, 200)
+    await untilHolds(() => receiver.received.length === 1)
+    await restart(budgets, config)
+    assert.strictEqual((await chat(gateway, "one/a")).status, 200)
+    await untilHolds(() => receiver.received.length === 2)
+    await settled(50)
+    assert.deepStrictEqual(types(), ["budget.warning", "budget.reached"])
   })
 })

@@ -104,6 +104,8 @@ describe("webhooks", () => {
     const window = {
       key: id,
       name: "Team",
+      account: null,
+      upstream: null,
       window: "day",
       unit: "requests",
       limit: 5,
@@ -122,6 +124,48 @@ describe("webhooks", () => {
     assert.strictEqual(new Set(ids).size, 5)
     const all = receiver.received.map(({ text }) => text).join("\n")
     for (const text of [businessKey, adminKey, canary, "whsec_", "Hi"]) assert.notInclude(all, text)
+  })
+
+  it("report the budgets of accounts and upstreams once for a window", async () => {
+    await start({
+      upstreams: { one: farm.upstream("one", { budgets: [{ window: "day", cost: 1 }] }) },
+      accounts: [{ upstream: "one", token: "sk-account-canary", budgets: [{ window: "hour", requests: 5 }] }],
+      prices: { m: { input: 30_000, output: 30_000 } },
+      webhooks: [hook({ events: ["budget.*"] })]
+    })
+    const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+    farm.answer("one", () => json(200, { choices: [{ message: { content: "Hi" }, finish_reason: "stop" }], usage }))
+    const statuses: Array<number> = []
+    for (let i = 0; i < 7; i++) statuses.push((await chat(gateway!, "one/m")).status)
+    assert.deepStrictEqual(statuses, [200, 200, 200, 200, 200, 429, 429])
+    await came(2)
+    await idle()
+    const account = accountHash(
+      keyWithin("one", identityKeys({ token: "sk-account-canary" }, sha256Hex)[0]!),
+      sha256Hex
+    )
+    const ofAccount = { key: null, name: null, account, upstream: "one", window: "hour", unit: "requests", limit: 5 }
+    const ofUpstream = {
+      key: null,
+      name: null,
+      account: null,
+      upstream: "one",
+      window: "day",
+      unit: "cost",
+      limit: "1"
+    }
+    const events = () =>
+      receiver.received.map(({ body: { data: { resets_at: _, ...data }, type } }) => [type, data] as const)
+    assert.deepStrictEqual(events(), [
+      ["budget.warning", { ...ofAccount, used: 4, share: 0.8 }],
+      ["budget.reached", { ...ofAccount, used: 5, share: 1 }]
+    ])
+    clock.move(3_600_000)
+    await chat(gateway!, "one/m")
+    await came(3)
+    await idle()
+    assert.deepStrictEqual(events().slice(2), [["budget.warning", { ...ofUpstream, used: "0.9", share: 0.9 }]])
+    assert.notInclude(receiver.received.map(({ text }) => text).join("\n"), "canary")
   })
 
   it("report accounts, pools, upstreams and quotas, each to the webhooks that choose it", async () => {
