@@ -24,15 +24,25 @@ export interface Outage {
 export const refusalError = (refusal: Refusal, now: number, outage?: Outage): GatewayError => {
   switch (refusal._tag) {
     case "Full":
-      return gatewayError("rate_limit_exceeded", "All slots are in use and the queue is full", {
+      return gatewayError(
+        "rate_limit_exceeded",
+        "The gateway is busy: all accounts are in use, and its queue is full. Retry later.",
+        {
+          retryAfter: busyRetryAfter
+        }
+      )
+    case "Late":
+      return gatewayError("rate_limit_exceeded", "The gateway is busy: no account became free in time. Retry later.", {
         retryAfter: busyRetryAfter
       })
-    case "Late":
-      return gatewayError("rate_limit_exceeded", "No slot came free in time", { retryAfter: busyRetryAfter })
     case "Cooling":
-      return gatewayError("upstream_rate_limited", "The upstream limits the rate of every account that may be used", {
-        retryAfter: inSeconds(refusal.until - now)
-      })
+      return gatewayError(
+        "upstream_rate_limited",
+        "The upstream limits the rate of all accounts that can serve this request. Retry later.",
+        {
+          retryAfter: inSeconds(refusal.until - now)
+        }
+      )
     case "Unavailable":
       return gatewayError(
         "no_account_available",
@@ -44,7 +54,7 @@ export const refusalError = (refusal: Refusal, now: number, outage?: Outage): Ga
     case "Closing":
       return shuttingDown
     case "Unknown":
-      return invalidRequest("No such account is configured", "X-Gateway-Target-Account")
+      return invalidRequest("The header names an account that does not exist", "X-Gateway-Target-Account")
   }
 }
 
@@ -59,9 +69,9 @@ export const overBudget = (seconds: number): GatewayError =>
 /** The error of a request that is pinned to an account of an upstream which does not serve its model. */
 export const otherUpstream = (upstream: string, targets: ReadonlyArray<string>): GatewayError =>
   invalidRequest(
-    `The account is one of the upstream "${upstream}", but the model is served by ${
+    `The header names an account of the upstream "${upstream}", but the model is served by ${
       targets.map((name) => `"${name}"`).join(", ")
-    }`,
+    }. Choose another account, or remove the header.`,
     "X-Gateway-Target-Account"
   )
 
@@ -78,7 +88,13 @@ export const disabledUpstreams = (
 ): GatewayError | undefined => {
   const configured = targets.flatMap((name) => upstreams.get(name) ?? [])
   if (configured.length === 0 || configured.some(({ enabled }) => enabled)) return undefined
-  return gatewayError("no_account_available", `Disabled: ${targets.map((name) => `"${name}"`).join(", ")}`)
+  const names = targets.map((name) => `"${name}"`).join(", ")
+  return gatewayError(
+    "no_account_available",
+    `The model is unavailable: ${
+      targets.length === 1 ? `its upstream ${names} is` : `its upstreams ${names} are`
+    } disabled. Ask the gateway's operator.`
+  )
 }
 
 /** The error of a caller's own token while the configuration does not accept these. */

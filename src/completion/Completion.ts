@@ -49,8 +49,8 @@ const longestForgetting = 5_000
 
 const tooMuchHeld = gatewayError(
   "rate_limit_exceeded",
-  "All requests together hold too much memory (limits.buffered_bytes)",
-  { retryAfter: 5 }
+  "The gateway is busy: too many large requests are in progress. Retry later.",
+  { retryAfter: 5, cause: { setting: "limits.buffered_bytes" } }
 )
 
 const isTooLong = (error: GatewayError): boolean => error.code === "context_length_exceeded"

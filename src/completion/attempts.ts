@@ -114,7 +114,7 @@ const noLogin = gatewayError(
 
 const notOfDirect = gatewayError(
   "model_not_allowed",
-  "A token of the upstream serves models of the default upstream alone",
+  "Your credential is not a gateway key, so it can only use models of the default upstream. Use a gateway key for this model.",
   { param: "model" }
 )
 

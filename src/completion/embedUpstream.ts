@@ -34,7 +34,8 @@ interface EmbedInput {
 
 const unsupported = gatewayError(
   "embeddings_unavailable",
-  "The upstream makes no embeddings: embeddings.provider upstream needs an OpenAI-compatible server"
+  "The upstream of this model has no embeddings. Ask the gateway's operator.",
+  { cause: { setting: "embeddings.provider" } }
 )
 
 /**

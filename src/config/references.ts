@@ -4,9 +4,12 @@
  */
 import * as Context from "effect/Context"
 import * as Redacted from "effect/Redacted"
+import { shortenName } from "../domain/GatewayError.ts"
 import { type Fault, fault } from "./ConfigError.ts"
 import { isProxySetting } from "./proxies.ts"
 import { allowsReference, isOwnVariable, referencesVariable } from "./referenceNames.ts"
+
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 const reference = /\$\$\{|\$\{([^}]*)\}/g
 
@@ -29,7 +32,7 @@ export const resolveReferences = (text: string, variables: Variables): Reference
   let fault: Referenced | undefined
   const value = text.replace(reference, (found, name: string | undefined) => {
     if (name === undefined) return "${"
-    const isName = /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)
+    const isName = variableName.test(name)
     const known = !isName ? undefined : isOwnVariable(name) ? null : variables(name)
     if (typeof known === "string") return known
     fault ??= known === undefined ? { missing: name } : { refused: name }
@@ -51,11 +54,14 @@ export const secretAt = (
   const found = resolveReferences(text, variables)
   if ("value" in found) return Redacted.make(found.value)
   const rule = "missing" in found
-    ? "that is not set"
+    ? "which is not set"
     : isOwnVariable(found.refused)
-    ? "that is the gateway's own"
-    : "that GATEWAY_REFERENCES does not allow"
-  faults.push(fault(place, `refers to a variable of the environment ${rule}`))
+    ? "which is the gateway's own"
+    : "which GATEWAY_REFERENCES does not allow"
+  const name = "missing" in found ? found.missing : found.refused
+  // A text that is no name of a variable may be a part of a secret.
+  const named = variableName.test(name) ? `the environment variable ${shortenName(name)}` : "an environment variable"
+  faults.push(fault(place, `refers to ${named}, ${rule}`))
   return Redacted.make("")
 }
 

@@ -24,7 +24,9 @@ export const FailureCause = Schema.Struct({
   /** The first 200 characters of a body that did not come from a model server. */
   body: Schema.optionalKey(Schema.String),
   /** The first 200 characters of the server's message. */
-  message: Schema.optionalKey(Schema.String)
+  message: Schema.optionalKey(Schema.String),
+  /** The setting by which the operator changes what refused the request. Texts for callers name no settings. */
+  setting: Schema.optionalKey(Schema.String)
 })
 export type FailureCause = typeof FailureCause.Type
 

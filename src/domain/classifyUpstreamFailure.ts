@@ -335,7 +335,7 @@ export const rules: ReadonlyArray<Rule> = [
     retry: "no",
     next: "account",
     code: "authentication_failed",
-    message: "The upstream does not permit this token the request",
+    message: "The upstream does not allow your token to make this request",
     because: "the token is the caller's own"
   },
   {
@@ -413,7 +413,7 @@ export const rules: ReadonlyArray<Rule> = [
     retry: "no",
     next: "end",
     code: "upstream_error",
-    message: "The upstream makes too much work",
+    message: "The reply exceeded what the gateway allows one request to use",
     because: "the request's budget is used up"
   },
   {
@@ -451,7 +451,7 @@ export const rules: ReadonlyArray<Rule> = [
     next: "account",
     health: "refused_login",
     code: "upstream_error",
-    message: "The way to the upstream failed",
+    message: "The proxy for this upstream failed",
     because: "the proxy is the account's own, and other accounts have other ways"
   },
   {
@@ -460,7 +460,7 @@ export const rules: ReadonlyArray<Rule> = [
     retry: "elsewhere",
     next: "target",
     code: "upstream_error",
-    message: "The way to the upstream failed",
+    message: "The proxy for this upstream failed",
     because: "all accounts without a proxy of their own go the same way"
   },
   {
@@ -524,6 +524,9 @@ const describe = (rule: Rule, failure: UpstreamFailure, { secrets }: FailureCont
   const own = redactMessage(failure.message, secrets)
   if (own !== undefined) return shorten(`${rule.message}: ${own}`, messageLimit)
   const seen = causeClass(failure.cause)
+  if (seen === undefined && rule.class === "upstream_trouble" && (failure.status ?? 0) >= 400) {
+    return `${rule.message} with HTTP ${failure.status}.`
+  }
   return seen === undefined ? `${rule.message}.` : `${rule.message}: ${seen}.`
 }
 

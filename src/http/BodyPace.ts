@@ -41,14 +41,15 @@ export class BodyPace {
   get fault(): GatewayError {
     const { body_bytes_per_second, body_seconds, body_total_seconds } = this.limits
     const { patience } = this
-    return gatewayError(
-      "request_timeout",
-      patience === body_seconds * 1000
-        ? `The request body did not arrive: nothing came for ${body_seconds} seconds (limits.body_seconds)`
-        : this.untilTooLate <= patience
-        ? `The request body did not arrive within ${body_total_seconds} seconds (limits.body_total_seconds)`
-        : `The request body arrives with less than ${body_bytes_per_second} bytes a second (limits.body_bytes_per_second)`
-    )
+    const [message, setting] = patience === body_seconds * 1000
+      ? [`The request body did not arrive: nothing came for ${body_seconds} seconds`, "limits.body_seconds"]
+      : this.untilTooLate <= patience
+      ? [`The request body did not arrive within ${body_total_seconds} seconds`, "limits.body_total_seconds"]
+      : [
+        `The request body arrived with less than ${body_bytes_per_second} bytes a second`,
+        "limits.body_bytes_per_second"
+      ]
+    return gatewayError("request_timeout", message, { cause: { setting } })
   }
 
   private get untilTooSlow(): number {

@@ -125,8 +125,11 @@ const leafHook: SchemaIssue.LeafHook = (issue) =>
   issue._tag === "MissingKey"
     ? "is required"
     : issue._tag === "InvalidType" && SchemaAST.isObjects(issue.ast)
-    ? "Expected object"
-    : SchemaIssue.defaultLeafHook(issue)
+    ? "must be an object"
+    : SchemaIssue.defaultLeafHook(issue).replace(
+      /^Expected (?:(array|integer|object)|(boolean|number|string))?/,
+      (_, an?: string, a?: string) => `must be ${an === undefined ? a === undefined ? "" : `a ${a}` : `an ${an}`}`
+    )
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1({ leafHook })
 
@@ -135,8 +138,8 @@ export const schemaFault = (issue: SchemaIssue.Issue, within: ReadonlyArray<Prop
   const first = formatIssue(issue).issues[0]
   const keys = [...within, ...(first?.path ?? []).map((key) => typeof key === "object" ? key.key : key)]
   const field = fieldName(keys)
-  const what = (first?.message ?? "Invalid value").slice(0, 400)
-  return field === "" ? invalidRequest(`The request body: ${what}`) : invalidRequest(`${field}: ${what}`, field)
+  const what = (first?.message ?? "is not valid").slice(0, 400)
+  return field === "" ? invalidRequest(`The request body ${what}`) : invalidRequest(`${field}: ${what}`, field)
 }
 
 /** Counts the prompt of `chars` characters against `buffered_bytes` until the request is over, at two bytes per character. */

@@ -33,8 +33,8 @@ export const tooLarge = (limit: number) =>
 /** The error for requests that exceed `buffered_bytes` in sum. */
 export const tooMuchHeld = gatewayError(
   "rate_limit_exceeded",
-  "Too many large requests are being handled (limits.buffered_bytes)",
-  { retryAfter: 5 }
+  "The gateway is busy: too many large requests are in progress. Retry later.",
+  { retryAfter: 5, cause: { setting: "limits.buffered_bytes" } }
 )
 
 /** The error for an encoded body; `undefined` for a plain one. */

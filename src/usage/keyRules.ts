@@ -125,7 +125,7 @@ export const refuseUnpriced = (
   const at = route_table.showsUpstreams && name !== route.id ? ` at its target "${name}"` : ""
   return gatewayError(
     "model_not_priced",
-    `This API key has a limit of cost, and the model "${route.id}" has no price${at}`,
+    `This API key has a cost limit, and the model "${route.id}" has no price${at}. Ask the gateway's operator to add one.`,
     { param: "model" }
   )
 }
@@ -153,8 +153,8 @@ export const refuseChoosing = (
   }
   const path = paths.find((path) => !isAllowed(path))
   return path === undefined ? undefined : invalidRequest(
-    `${path}: this API key is limited to models or to an amount, and the field may choose another model or tier; ` +
-      "upstream.fields allows it by its name",
+    `${path}: this API key has a list of models or a cost limit, and the field may choose another model or tier. Leave it out, or ask ` +
+      "the gateway's operator.",
     path
   )
 }

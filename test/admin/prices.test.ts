@@ -101,7 +101,8 @@ describe("the prices in the admin API", () => {
     assert.deepStrictEqual(await messageOf(await ask("fast")), [
       403,
       "model_not_priced",
-      `This API key has a limit of cost, and the model "fast" has no price at its target "default/upstream-chat"`
+      `This API key has a cost limit, and the model "fast" has no price at its target "default/upstream-chat". ` +
+      "Ask the gateway's operator to add one."
     ])
     const { revision } = await ok("GET", "/admin/prices")
     const match = { "if-match": `"${String(revision)}"` }

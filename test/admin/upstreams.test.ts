@@ -372,7 +372,7 @@ describe("tests of upstreams", () => {
       assert.strictEqual(answer.status, 400)
       assert.strictEqual(
         answer.detail,
-        "upstream.headers.X-Title refers to a variable of the environment that is the gateway's own"
+        `upstream.headers.X-Title refers to the environment variable ${name}, which is the gateway's own`
       )
     }
     assert.lengthOf(server.lists, 0)
@@ -383,7 +383,7 @@ describe("tests of upstreams", () => {
       vi.stubEnv("GATEWAY_REFERENCES", list)
       assert.strictEqual(
         (await test()).detail,
-        "upstream.headers.X-Title refers to a variable of the environment that GATEWAY_REFERENCES does not allow"
+        "upstream.headers.X-Title refers to the environment variable A_KEY_OF_THE_OPERATOR, which GATEWAY_REFERENCES does not allow"
       )
     }
     for (const list of ["A_KEY_OF_THE_OPERATOR", "B, A_KEY_*", "*"]) {

@@ -195,7 +195,7 @@ describe("upstreams and routes of the configuration", () => {
         [withGpu({ headers: { a: "x".repeat(8_192) } }), ["upstreams.gpu.headers.a must have at most 8192 bytes"]],
         [withGpu({ headers: { a: "x", A: "y" } }), ["upstreams.gpu.headers.A is named twice, but for case"]],
         [withGpu({ headers: { a: "secret ${MISSING}" } }), [
-          "upstreams.gpu.headers.a refers to a variable of the environment that is not set"
+          "upstreams.gpu.headers.a refers to the environment variable MISSING, which is not set"
         ]],
         [withGpu({ proxy: "ftp://secret@host" }), [
           "upstreams.gpu.proxy must be an http, https, socks5 or socks5h address, or direct"
@@ -345,7 +345,7 @@ describe("accounts of several upstreams", () => {
         ]],
         [{ ...several, accounts: [{ upstream: 1, token: "t" }] }, ["accounts[0].upstream must be a string"]],
         [{ ...several, accounts: [{ token: "${MISSING}" }] }, [
-          "accounts[0].token refers to a variable of the environment that is not set"
+          "accounts[0].token refers to the environment variable MISSING, which is not set"
         ]],
         [{ ...several, accounts: [{ email: "a", proxy: "ftp://secret" }] }, [
           "accounts[0].proxy must be an http, https, socks5 or socks5h address, or direct"

@@ -35,6 +35,6 @@ describe("whole replies and limits.buffered_bytes", () => {
     const refused = await ask(most + 1)
     assert.deepInclude(refused, { status: 429, retryAfter: "5" })
     assert.strictEqual(refused.error?.code, "rate_limit_exceeded")
-    assert.include(refused.error?.message, "limits.buffered_bytes")
+    assert.include(refused.error?.message, "too many large requests")
   })
 })

@@ -160,7 +160,7 @@ describe("a prompt above limits.buffered_bytes", () => {
     }
     const refused = await ask(most - 500_000)
     assert.deepInclude(refused, { status: 429, retryAfter: "5" })
-    assert.include(refused.text, "limits.buffered_bytes")
+    assert.include(refused.text, "too many large requests")
     assert.isEmpty(server.requests)
     assert.strictEqual((await ask(most - 700_000)).status, 200)
   })

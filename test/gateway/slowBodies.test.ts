@@ -88,7 +88,7 @@ describe("a body of which a byte arrives every two seconds", () => {
           await admin(gateway.url, "GET", "/admin/queue/status")
         }
         assert.match(reply(), /^HTTP\/1\.1 408 /)
-        assert.include(reply(), "limits.body_bytes_per_second")
+        assert.include(reply(), "bytes a second")
         assert.match(reply(), /\r\nconnection: close\r\n/i)
         assert.isAtLeast(seconds, limits.body_seconds)
         await closed

@@ -20,12 +20,12 @@ describe("the pace of a request body", () => {
   it("fails after body_seconds of silence", () => {
     assert.deepStrictEqual(sends(1_000_000, 30_000), {
       failsAt: 30_000,
-      message: "The request body did not arrive: nothing came for 30 seconds (limits.body_seconds)"
+      message: "The request body did not arrive: nothing came for 30 seconds"
     })
   })
 
   it("fails below body_bytes_per_second after body_seconds, each 1000 bytes later by a second", () => {
-    const message = "The request body arrives with less than 1000 bytes a second (limits.body_bytes_per_second)"
+    const message = "The request body arrived with less than 1000 bytes a second"
     assert.deepStrictEqual(sends(1, 2000), { failsAt: 30_015, message })
     assert.deepStrictEqual(sends(500, 1000), { failsAt: 59_000, message })
   })
@@ -33,7 +33,7 @@ describe("the pace of a request body", () => {
   it("fails after body_total_seconds however fast it arrives", () => {
     assert.deepStrictEqual(sends(1000, 1000), {
       failsAt: 600_000,
-      message: "The request body did not arrive within 600 seconds (limits.body_total_seconds)"
+      message: "The request body did not arrive within 600 seconds"
     })
   })
 })

@@ -130,7 +130,7 @@ describe("a body that arrives too slowly", () => {
       assert.isAtLeast(waited, defaultLimits.body_seconds)
       assert.strictEqual(error.code, "request_timeout")
       assert.strictEqual(error.status, 408)
-      assert.include(error.message, "limits.body_seconds")
+      assert.deepEqual(error.cause, { setting: "limits.body_seconds" })
       const response = errorResponse(openaiErrors, error)
       assert.strictEqual(response.headers["connection"], "close")
     }))
@@ -141,7 +141,7 @@ describe("a body that arrives too slowly", () => {
       assert.isAtLeast(waited, defaultLimits.body_seconds)
       assert.isAtMost(waited, defaultLimits.body_seconds + 2)
       assert.strictEqual(error.code, "request_timeout")
-      assert.include(error.message, "limits.body_bytes_per_second")
+      assert.deepEqual(error.cause, { setting: "limits.body_bytes_per_second" })
     }))
 })
 

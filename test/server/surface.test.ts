@@ -211,14 +211,14 @@ describe("an invalid body", () => {
   }
 
   it("is rejected with the name of the field as the caller wrote it", async () => {
-    assert.deepStrictEqual(await refusal("[]"), ["The request body: Expected object", null])
+    assert.deepStrictEqual(await refusal("[]"), ["The request body must be an object", null])
     assert.deepStrictEqual(await refusal("{}"), ["model: is required", "model"])
     assert.deepStrictEqual(await refusal(`{"model":"gpt-4o","messages":[]}`), [
       "messages[0]: is required",
       "messages[0]"
     ])
     assert.deepStrictEqual(await refusal(`{"model":"gpt-4o","messages":[5]}`), [
-      "messages[0]: Expected object",
+      "messages[0]: must be an object",
       "messages[0]"
     ])
   })

@@ -2,10 +2,14 @@
  * What the gateway says of itself agrees with what it is: introductions, figures in the documents, words of the console.
  */
 import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
 import * as OpenApi from "effect/http-api/OpenApi"
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
+import { parseSync, Visitor } from "rolldown/utils"
 import { backOff } from "../../src/accounts/backOff.ts"
+import { settingsFields } from "../../src/admin/settings/fields.ts"
+import { decodeConfig } from "../../src/config/decodeConfig.ts"
 import { Embeddings } from "../../src/config/schema.ts"
 import { rules } from "../../src/domain/classifyUpstreamFailure.ts"
 import { faultOf } from "../../src/domain/fault.ts"
@@ -51,6 +55,34 @@ describe("the texts", () => {
   it("name each driver that makes embeddings", () => {
     const { description = "" } = Embeddings.fields.provider.ast.annotations ?? {}
     for (const driver of ["openai", "responses", "generate"]) assert.include(String(description), `\`${driver}\``)
+  })
+
+  it("of errors for callers name no setting of the operator", async () => {
+    const names = settingsFields(
+      {},
+      (await Effect.runPromise(decodeConfig({}, { duplicates: "refuse" }))).snapshot.config
+    )
+      .map((field) => field.path).filter((name) => name.includes("."))
+    assert.isAbove(names.length, 50)
+    let seen = 0
+    for (const folder of ["accounts", "completion", "domain", "http", "styles", "usage"]) {
+      const root = path.join(import.meta.dirname, "../../src", folder)
+      for (const module of readdirSync(root, { recursive: true, encoding: "utf8" })) {
+        if (!module.endsWith(".ts")) continue
+        const text = readFileSync(path.join(root, module), "utf8")
+        new Visitor({
+          CallExpression: ({ arguments: given, callee }) => {
+            const at = callee.type !== "Identifier" ? -1 : ["invalidRequest", "gatewayError"].indexOf(callee.name)
+            const message = given[at]
+            if (message === undefined) return
+            seen++
+            const said = text.slice(message.start, message.end)
+            for (const name of names) assert.notInclude(said, name, module)
+          }
+        }).visit(parseSync(module, text).program)
+      }
+    }
+    assert.isAbove(seen, 50)
   })
 
   it("advise on each error and each kind of upstream failure, in both languages", () => {

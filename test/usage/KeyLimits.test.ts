@@ -503,7 +503,8 @@ describe("the rights of a key", () => {
         type: "permission_error",
         rpc: "PERMISSION_DENIED",
         param: "model",
-        message: `This API key has a limit of cost, and the model "half" has no price at its target "gpu/a"`
+        message:
+          `This API key has a cost limit, and the model "half" has no price at its target "gpu/a". Ask the gateway's operator to add one.`
       })
     }).pipe(from(noon, {
       ...limited("one", { limits: [{ window: "day", cost: 1, requests: 5 }] }),

@@ -22,7 +22,7 @@ function* tokenIds(
   const tokens: Array<number> = []
   for (const [i, value] of values.entries()) {
     if (slice.add(1)) yield slice.end()
-    if (!isToken(value)) return at(`${field}[${i}]`, "Expected a token id")
+    if (!isToken(value)) return at(`${field}[${i}]`, "must be a token id")
     tokens.push(value)
   }
   return Result.succeed(tokens)
@@ -34,7 +34,7 @@ function* oneInput(value: unknown, field: string, slice: Slice): Cooperative<Res
   if (typeof value === "string") return Result.succeed(value)
   return Array.isArray(value)
     ? yield* tokenIds(value, field, slice)
-    : at(field, "Expected string | array of token ids")
+    : at(field, "must be a string or an array of token ids")
 }
 
 const fields = { inputs: "input", dimensions: "dimensions" }

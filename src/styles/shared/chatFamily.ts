@@ -201,7 +201,7 @@ const contentPart = (part: ContentPart, field: string, faults: Faults): Content 
     case "input_text":
     case "output_text":
     case "summary_text":
-      if (typeof part.text !== "string") faults.at(`${field}.text`, "Expected string")
+      if (typeof part.text !== "string") faults.at(`${field}.text`, "must be a string")
       return Text(part.text ?? "")
     case "refusal":
       return Text(part.refusal ?? "")

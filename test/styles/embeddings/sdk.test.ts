@@ -156,7 +156,7 @@ describe("a request for embeddings", () => {
     assert.strictEqual(error.status, 501)
     assert.strictEqual(error.code, "embeddings_unavailable")
     assert.strictEqual(error.type, "api_error")
-    assert.match(error.message, /set it to builtin .* or to upstream /)
+    assert.match(error.message, /not enabled on this gateway\. Ask the gateway's operator\.$/)
   })
 
   it.each(["mock", "builtin"])("is served while the provider is %j", async (provider) => {

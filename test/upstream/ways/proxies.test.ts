@@ -145,7 +145,7 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
               ? ["proxy_failed", "account", "refused_login", undefined]
               : ["unreachable", "target", "none", "connection"]
           )
-          assert.strictEqual(error.message, "The way to the upstream failed: there is no connection to the proxy.")
+          assert.strictEqual(error.message, "The proxy for this upstream failed: there is no connection to the proxy.")
         }
       }
     }))

@@ -77,12 +77,14 @@ const refusal = (code: "websocket_stream_limit_reached" | "rate_limit_exceeded")
 const tooOld = (seconds: number): GatewayError =>
   gatewayError(
     "websocket_connection_limit_reached",
-    `The connection is older than ${seconds} seconds (limits.websocket_seconds); open another one`
+    `The connection is older than ${seconds} seconds; open another one`,
+    { cause: { setting: "limits.websocket_seconds" } }
   )
 
 const tooMuchKept = gatewayError(
   "websocket_connection_limit_reached",
-  "The connections of all callers keep too much (limits.websocket_bytes); open another one and send the whole conversation"
+  "The gateway is busy: its WebSocket connections keep too much. Open another one and send the whole conversation.",
+  { cause: { setting: "limits.websocket_bytes" } }
 )
 
 export class Connection implements OpenConnection, TurnConnection {

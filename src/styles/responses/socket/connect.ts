@@ -27,8 +27,8 @@ const upgradeRequired = (message: string) => gatewayError("upgrade_required", me
 
 const tooMany = gatewayError(
   "rate_limit_exceeded",
-  "This API key has too many WebSocket connections (limits.key_websockets)",
-  { retryAfter: 10 }
+  "This API key already has as many WebSocket connections as a key may have. Close one, and retry.",
+  { retryAfter: 10, cause: { setting: "limits.key_websockets" } }
 )
 
 /** The fault of a request that opens no WebSocket (RFC 6455, 4.2.1). */

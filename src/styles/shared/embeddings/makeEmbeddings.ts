@@ -58,8 +58,8 @@ const ownProviders: ReadonlySet<string> = new Set(["mock", "deterministic", "bui
 
 const noProvider = gatewayError(
   "embeddings_unavailable",
-  "embeddings.provider does not say who makes embeddings: set it to builtin (vectors made here, for tests and rough " +
-    "likeness) or to upstream (the models of an OpenAI-compatible server)"
+  "Embeddings are not enabled on this gateway. Ask the gateway's operator.",
+  { cause: { setting: "embeddings.provider" } }
 )
 
 interface EmbeddedInput {
