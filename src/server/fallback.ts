@@ -171,20 +171,20 @@ const allowed = (path: string): ReadonlyArray<string> => {
   return [...methods]
 }
 
-/** Prefixes that clients add to their base address. */
+/** Prefixes that clients add to their base URL. */
 const prefixes = [...new Set(styles.flatMap(({ basePaths }) => basePaths))]
 
-/** A hint for a client whose base address seems wrong. */
+/** A hint for a client whose base URL seems wrong. */
 const addressHint = (path: string): string => {
   const other = elsewhere.find(([pattern]) => pattern.test(path))
   if (other !== undefined) return `: ${other[1]}`
   for (const prefix of prefixes) {
     if (path.startsWith(`${prefix}/`) && fitting(path.slice(prefix.length)).length > 0) {
-      return `: the client adds ${prefix} to its base address itself; drop it there`
+      return `: the client adds ${prefix} to its base URL itself; drop it there`
     }
   }
   const missing = prefixes.find((prefix) => fitting(prefix + path).length > 0)
-  return missing === undefined ? "" : `: add ${missing} to the client's base address`
+  return missing === undefined ? "" : `: add ${missing} to the client's base URL`
 }
 
 /**
@@ -194,7 +194,7 @@ const addressHint = (path: string): string => {
 export const unrouted = (method: string, path: string, requestId: string): HttpServerResponse.HttpServerResponse => {
   const methods = method === "POST" && callsUnknown(path) ? [] : allowed(path)
   if (methods.length === 0 || methods.includes(method)) {
-    const error = gatewayError("not_found", `There is no route ${method} ${path.slice(0, 200)}${addressHint(path)}`)
+    const error = gatewayError("not_found", `There is no endpoint ${method} ${path.slice(0, 200)}${addressHint(path)}`)
     return errorOfPath(path, error, requestId)
   }
   const error = gatewayError("method_not_allowed", `${method} is not allowed here; use ${methods.join(" or ")}`)

@@ -222,7 +222,9 @@ interface Weighed {
 /** The error of a request beyond its key's limits; `undefined` within them. */
 export const refusalOf = ({ currency, limits, most, now, share, state }: Weighed): GatewayError | undefined => {
   if (most !== undefined && state.inFlight >= most) {
-    const message = `This API key has as many requests under way as it may have (${most})`
+    const message = `This API key already has ${most} ${
+      most === 1 ? "request" : "requests"
+    } in progress, its limit. Retry when one has finished.`
     return gatewayError("rate_limit_exceeded", message, { retryAfter: 1 })
   }
   const exceeded = limits.length === 0 ? [] : exceededBy(state, limits, share)

@@ -68,6 +68,25 @@ const ask = async (upstream: { readonly driver: string; readonly base_url: strin
   }
 }
 
+describe("a refusal that a setting of the operator causes", () => {
+  it("has the name of the setting in the log, and not in the reply", async () => {
+    const logged: Array<unknown> = []
+    const logger = Logger.make(({ fiber, message }) => {
+      if (String(message) === "request") logged.push(fiber.getRef(References.CurrentLogAnnotations)["cause"])
+    })
+    const gateway = await startGateway({ embeddings: { provider: "openai" } }, { logger })
+    open.push(gateway)
+    const reply = await fetch(`${gateway.url}/v1/embeddings`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}` },
+      body: JSON.stringify({ model: "any", input: "Hello" })
+    })
+    assert.strictEqual(reply.status, 501)
+    assert.notInclude(await reply.text(), "embeddings.provider")
+    assert.deepStrictEqual(logged, [{ setting: "embeddings.provider" }])
+  })
+})
+
 describe("the cause of an upstream failure, in the error, the log and the captures", () => {
   it("refused connection: ECONNREFUSED and the address without its path", async () => {
     const server = await startOpenAiServer()

@@ -135,7 +135,7 @@ describe("a request of a key with max_inflight, while its body arrives", () => {
     const { reply, socket } = begin("/v1/chat/completions", business, json, "content-length: 200000")
     await new Promise((resolve) => socket.once("close", resolve))
     assert.match(reply(), /^HTTP\/1\.1 429 /)
-    assert.include(reply(), "as many requests under way as it may have (1)")
+    assert.include(reply(), "This API key already has 1 request in progress, its limit.")
     answers.resolve()
     await running
   })

@@ -157,12 +157,12 @@ describe("what is nearly right", () => {
   it("in an address gets a hint what to drop or add", async () => {
     assert.match(
       await message("POST", "/v1/v1/chat/completions"),
-      /There is no route POST \/v1\/v1\/chat\/completions: the client adds \/v1 to its base address itself; drop it there/
+      /There is no endpoint POST \/v1\/v1\/chat\/completions: the client adds \/v1 to its base URL itself; drop it there/
     )
     assert.match(await message("POST", "/v1/v1/messages"), /drop it there/)
-    assert.match(await message("POST", "/chat/completions"), /add \/v1 to the client's base address/)
+    assert.match(await message("POST", "/chat/completions"), /add \/v1 to the client's base URL/)
     assert.match(await message("POST", "/models/upstream-chat:generateContent"), /add \/v1(?:beta)? to/)
-    assert.match(await message("GET", "/nothing/like/it"), /There is no route GET \/nothing\/like\/it$/)
+    assert.match(await message("GET", "/nothing/like/it"), /There is no endpoint GET \/nothing\/like\/it$/)
   })
 
   it("in a model's name gets the nearest names, in each style", async () => {

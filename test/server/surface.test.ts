@@ -115,7 +115,7 @@ describe("a request without a route", () => {
     assert.strictEqual(response.status, 404)
     assert.strictEqual(response.headers.get("x-should-retry"), "false")
     const { error } = await response.json() as { readonly error: Record<string, unknown> }
-    assert.deepInclude(error, { code: "not_found", message: "There is no route POST /v1/responses/cancel" })
+    assert.deepInclude(error, { code: "not_found", message: "There is no endpoint POST /v1/responses/cancel" })
     const stored = await send("POST", "/v1/responses/resp_00000000000000000000000000000002")
     assert.strictEqual(stored.status, 405)
     assert.strictEqual(stored.headers.get("allow"), "GET, DELETE, HEAD")
@@ -171,7 +171,7 @@ describe("a request without a route", () => {
     }
     const key = await send("DELETE", "/admin/keys/100%")
     assert.strictEqual(key.status, 404)
-    assert.deepStrictEqual(await key.json(), { detail: "There is no route DELETE /admin/keys/100%" })
+    assert.deepStrictEqual(await key.json(), { detail: "There is no endpoint DELETE /admin/keys/100%" })
   })
 
   it("gets the headers of its family", async () => {

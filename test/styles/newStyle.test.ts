@@ -80,10 +80,10 @@ describe("a style that is added", () => {
     assert.deepInclude(document.tags, { name: "toy", description: "Toys" })
   })
 
-  it("is hinted at where its base address is doubled", async () => {
+  it("is hinted at where its base URL is doubled", async () => {
     const response = await send("/toy/v1/chat/completions", hello)
     const { why } = await response.json() as { readonly why: string }
-    assert.include(why, "the client adds /toy to its base address itself")
+    assert.include(why, "the client adds /toy to its base URL itself")
   })
 
   it("is counted under its name", async () => {

@@ -46,7 +46,7 @@ export const unusable = (error: unknown): StoreInvalid =>
   new StoreInvalid({
     message: isRefusal(error)
       ? "the store refuses the credentials of GATEWAY_STORE_URL"
-      : "the store of GATEWAY_STORE_URL cannot be used"
+      : "the store of GATEWAY_STORE_URL does not work: check the address, and that a Redis or Valkey server runs there"
   })
 
 const unreachable = new StoreUnavailable({ message: "The store's server cannot be reached" })

@@ -38,7 +38,10 @@ const timeouts = { least: 50, standard: 250, most: 1_500 }
 
 const idForm = /^[A-Za-z0-9._-]{1,64}$/
 
-const silent = new StoreInvalid({ message: "the store of GATEWAY_STORE_URL does not answer" })
+const silent = ({ shown }: StoreAddress): StoreInvalid =>
+  new StoreInvalid({
+    message: `the store at ${shown} does not answer: check GATEWAY_STORE_URL, and that the store runs`
+  })
 
 /** Checks the options. */
 const readOptions = Effect.fnUntraced(function*(options: StoreOptions) {
@@ -71,8 +74,8 @@ const connected = (address: StoreAddress, timeout: number) =>
       Effect.andThen(Effect.annotateLogs(Effect.logInfo("Waiting for the store"), { url: address.shown }), Effect.never)
     )
   ).pipe(
-    Effect.timeoutOrElse({ duration: "30 seconds", orElse: () => Effect.fail(silent) }),
-    Effect.catchTag("StoreUnavailable", () => Effect.fail(silent))
+    Effect.timeoutOrElse({ duration: "30 seconds", orElse: () => Effect.fail(silent(address)) }),
+    Effect.catchTag("StoreUnavailable", () => Effect.fail(silent(address)))
   )
 
 /** Makes the store's service. At the end of the scope the node leaves. */
@@ -113,7 +116,7 @@ export const makeStore = Effect.fnUntraced(function*(
       })
     }
   })
-  yield* Effect.catchTag(retryWhileUnavailable(joining), "StoreUnavailable", () => Effect.fail(silent))
+  yield* Effect.catchTag(retryWhileUnavailable(joining), "StoreUnavailable", () => Effect.fail(silent(address)))
   yield* availability.set("up")
   yield* Effect.addFinalizer(() => attachment.leave)
   yield* Effect.forkScoped(heartbeat.run)

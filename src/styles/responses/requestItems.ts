@@ -201,7 +201,7 @@ export function* requestItems(
   if (hasInput && !wideInput) {
     faults.at("input", "is not accepted while compat.wide_input_strict_output is off; send messages")
   }
-  if (hasInput && messages) faults.at("messages", "input and messages exclude each other")
+  if (hasInput && messages) faults.at("messages", "send either input or messages")
   if (!hasInput && !messages) {
     if (request.prompt) faults.atElsewhere("input", "is required, or messages")
     else if (wideInput) faults.at("input", "is required, or messages")

@@ -81,13 +81,16 @@ export const adviceTexts: Readonly<Record<string, string>> = {
     "The request continues a response that is unknown or no longer stored. Send the whole conversation instead.",
   prompt_too_long: "Shorten the conversation, or use a model with a larger context.",
   proxy_failed: "Check the account's proxy: its URL, its credentials, and that it runs.",
-  queue_full: "Too many requests wait for an account. Add accounts, or raise runtime.account_max_queue.",
+  queue_full:
+    "Too many requests wait for an account, or too many large ones are in progress. Add accounts, or raise runtime.account_max_queue or limits.buffered_bytes.",
   queued: "All suitable accounts are in use or cooling down.",
   quota_exhausted: "Top up the account, or wait until its quota is renewed.",
-  rate_limit_exceeded: "The key has reached its limit. Wait for the time in Retry-After, or raise the key's limits.",
+  rate_limit_exceeded:
+    "The key has reached its limit. Wait for the time in Retry-After, or raise the key's limits; for WebSockets, limits.key_websockets.",
   rate_limited:
     "The account has reached the provider's rate limit and cools down. Add accounts, or lower the concurrency per account.",
-  request_timeout: "The client sent its request too slowly. Check its network.",
+  request_timeout:
+    "The client sent its request too slowly. Check its network, or change limits.body_seconds, limits.body_bytes_per_second or limits.body_total_seconds.",
   request_too_large: "Send less, such as smaller images, or raise limits.body_bytes.",
   session_gone: "The upstream lost the conversation. Send the request again.",
   shutting_down: "The gateway was stopping. Send the request again.",
@@ -107,7 +110,8 @@ export const adviceTexts: Readonly<Record<string, string>> = {
   upstream_rate_limited: "Every suitable account has reached the provider's rate limit. Add accounts, or wait.",
   upstream_timeout: "The upstream was silent for too long. Send the request again, or raise the upstream's timeouts.",
   upstream_trouble: "Send the request again later, test the upstream, or route the model to another one.",
-  websocket_connection_limit_reached: "The connection was too old or held too much. The client opens another one.",
+  websocket_connection_limit_reached:
+    "The connection was too old or held too much. The client opens another one. Raise limits.websocket_seconds or limits.websocket_bytes if it happens often.",
   websocket_stream_limit_reached: "Use fewer lanes (stream_id) on one connection, or open another one.",
   withdrawn: "Rephrase the prompt. The provider filters it for every account."
 }

@@ -128,7 +128,7 @@ const adviceTexts: Readonly<Record<string, string>> = {
   cut: "请提高调用方的Token 上限，或要求更短的回答。",
   cut_off: "连接在回复途中中断。请重新发送；若经常发生，请检查网络与中间代理。",
   disagreement: "网关无法读懂上游发送的内容。请查看下方的上游帧，并检查该上游的驱动。",
-  embeddings_unavailable: "请配置提供向量嵌入的上游。",
+  embeddings_unavailable: "请将 embeddings.provider 设为 upstream，并使用其上游提供向量嵌入的模型；或设为 builtin。",
   empty_reply: "请重新发送。若仍为空，请用此模型测试该账号。",
   endpoint_missing: "请检查上游地址：没有该路径。",
   exhausted: "请查看每次尝试：允许的次数均已失败。",
@@ -155,12 +155,15 @@ const adviceTexts: Readonly<Record<string, string>> = {
   previous_response_not_found: "请求所续的回复不存在或不再保存。请改为发送完整对话。",
   prompt_too_long: "请缩短对话，或使用上下文更长的模型。",
   proxy_failed: "请检查账号的代理：地址、凭据，以及是否在运行。",
-  queue_full: "等待账号的请求过多。请添加账号，或提高队列限制。",
+  queue_full:
+    "等待账号的请求过多，或正在处理的大请求过多。请添加账号，或提高 runtime.account_max_queue 或 limits.buffered_bytes。",
   queued: "所有合适的账号都在使用中或被暂停。",
   quota_exhausted: "请为账号充值，或等待配额恢复。",
-  rate_limit_exceeded: "该密钥已达限制。请按 Retry-After 等待，或提高密钥的限制。",
+  rate_limit_exceeded:
+    "该密钥已达限制。请按 Retry-After 等待，或提高密钥的限制；WebSocket 连接则提高 limits.key_websockets。",
   rate_limited: "该账号已达服务商的限制，正在冷却。请添加账号，或降低每个账号的并发数。",
-  request_timeout: "调用方发送请求过慢。请检查其网络。",
+  request_timeout:
+    "调用方发送请求过慢。请检查其网络，或调整 limits.body_seconds、limits.body_bytes_per_second 或 limits.body_total_seconds。",
   request_too_large: "请减少内容（例如缩小图片），或提高请求正文的限制。",
   session_gone: "上游丢失了对话。请重新发送。",
   shutting_down: "网关正在停止。请重新发送。",
@@ -178,7 +181,8 @@ const adviceTexts: Readonly<Record<string, string>> = {
   upstream_rate_limited: "所有合适的账号都已达服务商的限制。请添加账号，或稍候。",
   upstream_timeout: "上游沉默过久。请重新发送，或提高时间限制。",
   upstream_trouble: "请稍后重新发送，测试该上游，或将模型路由到其他上游。",
-  websocket_connection_limit_reached: "连接时间过长或占用过多。客户端会重新连接。",
+  websocket_connection_limit_reached:
+    "连接时间过长或占用过多。客户端会重新连接。如经常发生，请提高 limits.websocket_seconds 或 limits.websocket_bytes。",
   websocket_stream_limit_reached: "请在一个连接中使用更少的通道 (stream_id)，或另开连接。",
   withdrawn: "请改写提示。服务商对所有账号都会过滤它。"
 }
