@@ -5,6 +5,7 @@
 import type { Lease } from "../accounts/Accounts.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { type Classification, isOfUpstream } from "../domain/classifyUpstreamFailure.ts"
+import { operatorMessage } from "../domain/GatewayError.ts"
 import type { Target } from "../domain/routes.ts"
 import type { RequestRecord } from "../recordings/RequestRecord.ts"
 import type { Request } from "./Request.ts"
@@ -22,7 +23,7 @@ import {
 export const countFailure = (lease: Lease, failure: Classification): void => {
   if (!isOfUpstream(failure)) return
   lease.times.failed(lease.upstream)
-  lease.work?.failed(failure.class, failure.error.message)
+  lease.work?.failed(failure.class, operatorMessage(failure.error))
 }
 
 /** The record of a request's attempts. Times are monotonic milliseconds. */

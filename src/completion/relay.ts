@@ -75,8 +75,8 @@ export interface OpenRelayed extends Omit<RelayedReply, "bytes"> {
 export const notRelayed = (driver: string, path: string, upstream: string): GatewayError =>
   gatewayError(
     "not_found",
-    `The upstream has no /v1${path}: the driver "${driver}" does not carry it; ` +
-      `${placeOfUpstream(upstream)}.driver openai does, if the server has it`
+    `The upstream has no /v1${path}: the driver "${driver}" does not carry it. Ask the gateway's operator.`,
+    { cause: { setting: `${placeOfUpstream(upstream)}.driver openai does, if the server has it` } }
   )
 
 /** The attempts of one relayed request. */

@@ -25,7 +25,7 @@ export const FailureCause = Schema.Struct({
   body: Schema.optionalKey(Schema.String),
   /** The first 200 characters of the server's message. */
   message: Schema.optionalKey(Schema.String),
-  /** The setting by which the operator changes what refused the request. Texts for callers name no settings. */
+  /** The setting by which the operator changes what refused the request, or advice that names it. Texts for callers name no settings. */
   setting: Schema.optionalKey(Schema.String)
 })
 export type FailureCause = typeof FailureCause.Type
@@ -61,19 +61,21 @@ export const excerptOf = (text: string, secrets: ReadonlyArray<string> = []): st
 
 /** A cause with the status and the message of the server, without the `secrets`; `undefined` without any of these. */
 export const causeWith = (
-  { cause, message, status }: {
+  { advice, cause, message, status }: {
     readonly cause?: FailureCause
     readonly status?: number
     readonly message?: string
+    readonly advice?: string
   },
   secrets: ReadonlyArray<string> = []
 ): FailureCause | undefined => {
   const words = redactMessage(message, secrets)
-  if (cause === undefined && status === undefined && words === undefined) return undefined
+  if (cause === undefined && status === undefined && words === undefined && advice === undefined) return undefined
   return {
     ...status === undefined ? {} : { status },
     ...cause,
-    ...words === undefined ? {} : { message: shorten(words, longestExcerpt) }
+    ...words === undefined ? {} : { message: shorten(words, longestExcerpt) },
+    ...advice === undefined ? {} : { setting: advice }
   }
 }
 

@@ -137,6 +137,10 @@ export const gatewayError = (
     ...(options?.passed === undefined ? {} : { passed: options.passed })
   })
 
+/** The message for operators, with the setting that a caller's text does not name. */
+export const operatorMessage = ({ cause, message }: GatewayError): string =>
+  cause?.setting === undefined ? message : `${message} (${cause.setting})`
+
 /** The error in other words, and with another time to come back. A server's milliseconds belong to its own seconds alone. */
 export const changedError = (error: GatewayError, message: string, retryAfter: number | undefined): GatewayError =>
   gatewayError(error.code, message, {

@@ -41,6 +41,8 @@ export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("Upst
   serverCode: Schema.optionalKey(Schema.String),
   /** The upstream's own message: `msg`, `biz_msg`, `content` or `error.message`; never a page. */
   message: Schema.optionalKey(Schema.String),
+  /** What the operator may change in the configuration; callers do not get it. */
+  advice: Schema.optionalKey(Schema.String),
   /** The field of the request that the upstream names. */
   param: Schema.optionalKey(Schema.String),
   /** The JSON of the server's error, with an error object, for callers of the same protocol. */

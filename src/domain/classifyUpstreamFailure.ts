@@ -520,7 +520,13 @@ const statedWait = (
   return Math.min(longestRetryAfter, Math.max(1, retryAfter ?? 0, reset ?? 0))
 }
 
-const describe = (rule: Rule, failure: UpstreamFailure, { secrets }: FailureContext): string => {
+/** The text for callers. What the operator may change is in the error's cause. */
+const describe = (rule: Rule, failure: UpstreamFailure, context: FailureContext): string => {
+  const text = happened(rule, failure, context)
+  return failure.advice === undefined ? text : `${text.replace(/\.?$/, ".")} Ask the gateway's operator.`
+}
+
+const happened = (rule: Rule, failure: UpstreamFailure, { secrets }: FailureContext): string => {
   const own = redactMessage(failure.message, secrets)
   if (own !== undefined) return shorten(`${rule.message}: ${own}`, messageLimit)
   const seen = causeClass(failure.cause)

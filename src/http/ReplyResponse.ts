@@ -16,7 +16,7 @@ import * as Scope from "effect/Scope"
 import type { Request } from "../completion/Request.ts"
 import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentBufferedBytes, CurrentLimits } from "../config/limits.ts"
-import type { GatewayError } from "../domain/GatewayError.ts"
+import { type GatewayError, operatorMessage } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { FailingMachine } from "../domain/stream/transducer.ts"
 import { toGatewayError } from "./endpointMiddleware.ts"
@@ -152,7 +152,7 @@ export class ReplyResponse {
     return Effect.flatMap(toGatewayError(cause), (error) => {
       if (error === undefined) return this.close(true)
       stats.error = error.code
-      stats.errorMessage = error.message
+      stats.errorMessage = operatorMessage(error)
       stats.cause = error.cause
       const frames = renderer === undefined ? failureBefore?.(error) : renderer.failure(error)
       if (frames === undefined) return this.close(true)

@@ -36,7 +36,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import { sha256Hex } from "../config/json.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import { ClientIdentity } from "../domain/clientIdentity.ts"
-import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { GatewayError, gatewayError, operatorMessage } from "../domain/GatewayError.ts"
 import { withoutKeyNames } from "../domain/limitHeaders.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { recordedHead, recordedHeaders } from "../recordings/redactRound.ts"
@@ -74,7 +74,7 @@ const rendered = (shape: ErrorShape, { id, stats }: Request) => (cause: Cause.Ca
   Effect.flatMap(toGatewayError(cause), (error) => {
     if (error === undefined) return Effect.interrupt
     stats.error = error.code
-    stats.errorMessage = error.message
+    stats.errorMessage = operatorMessage(error)
     stats.cause = error.cause
     return Effect.succeed(errorResponse(shape, error, id, faultOfRequest(stats)))
   })

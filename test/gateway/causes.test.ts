@@ -153,15 +153,14 @@ describe("the cause of an upstream failure, in the error, the log and the captur
 })
 
 describe("an error reply of an OpenAI-compatible server", () => {
-  it("unknown model: the message names the setting upstream.models", async () => {
+  it("unknown model: the log names the setting upstream.models, and the message does not", async () => {
     const server = await startServer(
       json(404, { error: { message: "The model `upstream-chat` does not exist.", code: "model_not_found" } })
     )
     const { message } = await ask({ driver: "openai", base_url: server.baseUrl, errors: "own" })
     assert.strictEqual(
       message,
-      "The upstream does not have the model: The model `upstream-chat` does not exist; " +
-        "upstream.models.upstream-chat says which model of the server is meant"
+      "The upstream does not have the model: The model `upstream-chat` does not exist. Ask the gateway's operator."
     )
   })
 
@@ -189,7 +188,7 @@ describe("an error reply of an OpenAI-compatible server", () => {
         { status: told.status, code, retry, accounts, asked: server.requests.map(({ body }) => body["model"]) },
         { status: 400, code: "model_not_found", retry: "false", accounts: ["ready"], asked: ["upstream-chat"] }
       )
-      assert.include(message, "; upstream.models.upstream-chat says which model of the server is meant")
+      assert.match(message, /[^.]\. Ask the gateway's operator\.$/)
     }
   })
 })

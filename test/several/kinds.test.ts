@@ -1,6 +1,7 @@
 /** Requests that are no completions over several upstreams: embeddings, counts of tokens, and requests that are carried as they are. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { RawConfig } from "../../src/config/json.ts"
+import { admin } from "../gateway/support.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { type Farm, json, post, question, said, startFarm } from "./support.ts"
 
@@ -172,17 +173,25 @@ describe("advice about an upstream", () => {
     [401, { error: { message: "no" } }, "add an account of the upstream one with the key as its token"]
   ] as const
 
-  it.each(cases)("names its place in the configuration: %s %j", async (status, body, advice) => {
-    farm.answer("one", () => json(status, body))
-    const { base_url, ...one } = farm.upstream("one")
-    await start({ one: { ...one, base_url: String(base_url).replace("/v1", "") } }, ["one/m"])
-    const told = await post(gateway, "/v1/messages", { model: "r", max_tokens: 9, messages: question })
-    assert.include(told.body, advice)
-  })
+  const recorded = async (told: { readonly headers: Headers }) =>
+    (await admin(gateway.url, "GET", `/admin/requests/${told.headers.get("x-request-id")}`))["error_message"]
+
+  it.each(cases)(
+    "names its place in the configuration, in the request's record: %s %j",
+    async (status, body, advice) => {
+      farm.answer("one", () => json(status, body))
+      const { base_url, ...one } = farm.upstream("one")
+      await start({ one: { ...one, base_url: String(base_url).replace("/v1", "") } }, ["one/m"])
+      const told = await post(gateway, "/v1/messages", { model: "r", max_tokens: 9, messages: question })
+      assert.include(await recorded(told), advice)
+      assert.notInclude(told.body, "upstreams.one")
+    }
+  )
 
   it("names it for an endpoint that its driver does not carry", async () => {
     await start({ one: farm.upstream("one", { driver: "messages" }) }, ["one/m"])
     const told = await post(gateway, "/v1/rerank", { model: "r", query: "Hi", documents: ["a"] })
-    assert.include(told.body, "upstreams.one.driver openai does")
+    assert.include(told.body, "does not carry it. Ask the gateway's operator.")
+    assert.include(await recorded(told), "upstreams.one.driver openai does")
   })
 })

@@ -237,8 +237,8 @@ describe("a refusal", () => {
     const record = await admin(gateway.url, "GET", `/admin/requests/${told.headers.get("x-request-id")}`)
     assert.strictEqual(
       record["error_message"],
-      "The upstream does not have the model: the model is gone; " +
-        "upstreams.messages-one.models.messages-one says which model of the server is meant"
+      "The upstream does not have the model: the model is gone. Ask the gateway's operator. " +
+        "(upstreams.messages-one.models.messages-one says which model of the server is meant)"
     )
   })
 

@@ -15,7 +15,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { classify } from "../../domain/classifyUpstreamFailure.ts"
 import { type Conversation, Text } from "../../domain/Conversation.ts"
 import { estimateConversation } from "../../domain/estimateConversation.ts"
-import type { GatewayError } from "../../domain/GatewayError.ts"
+import { changedError, type GatewayError, operatorMessage } from "../../domain/GatewayError.ts"
 import type { Model } from "../../domain/models.ts"
 import { foldReply, replyReasoning, replyText } from "../../domain/Reply.ts"
 import type { ReplyEvent } from "../../domain/ReplyEvent.ts"
@@ -108,7 +108,7 @@ export class AccountTests extends Context.Service<AccountTests, {
             judged.retry === "here_after_refresh"
               // Starts `use` after the refresh, so that it reads the fresh token.
               ? Effect.flatMap(access.refreshToken, () => attempt(false))
-              : Effect.fail(judged.error)
+              : Effect.fail(changedError(judged.error, operatorMessage(judged.error), judged.error.retryAfter))
           )
         })
       return attempt(true)

@@ -12,6 +12,7 @@ import { type Account, keyless } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.ts"
 import { classify } from "../../domain/classifyUpstreamFailure.ts"
+import { operatorMessage } from "../../domain/GatewayError.ts"
 import { listedName, type ServersModel } from "../../domain/routes.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
@@ -101,12 +102,14 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
               orElse: () => Effect.fail(new UpstreamFailure({ phase: "session", kind: "timeout" }))
             }),
             Effect.mapError((failure) =>
-              classify(failure, {
-                direct: false,
-                mayRefresh: false,
-                shown: false,
-                secrets: secretsOf(credential, driver)
-              }).error.message
+              operatorMessage(
+                classify(failure, {
+                  direct: false,
+                  mayRefresh: false,
+                  shown: false,
+                  secrets: secretsOf(credential, driver)
+                }).error
+              )
             )
           )
         }))

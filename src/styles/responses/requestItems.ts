@@ -199,7 +199,7 @@ export function* requestItems(
   const { input, messages } = request
   const hasInput = input !== undefined && input !== null
   if (hasInput && !wideInput) {
-    faults.at("input", "is not accepted while compat.wide_input_strict_output is off; send messages")
+    faults.at("input", "is not enabled on this gateway; send messages")
   }
   if (hasInput && messages) faults.at("messages", "send either input or messages")
   if (!hasInput && !messages) {

@@ -203,22 +203,30 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     )
   }
 
-  /** Advice for the operator, if a refusal looks like a configuration mistake. */
-  const advice = (failure: UpstreamFailure, token: string | undefined, model: RequestedModel | undefined) => {
+  /** Advice for the operator, and the message, if a refusal looks like a configuration mistake. */
+  const advice = (
+    failure: UpstreamFailure,
+    token: string | undefined,
+    model: RequestedModel | undefined
+  ): { readonly message?: string; readonly advice?: string } | undefined => {
     const { kind, message = "", status = 0 } = failure
     if (status === 401 && !isKey(token)) {
       const of = isUnnamed(upstream) ? "" : ` of the upstream ${upstream}`
-      return `add an account${of} with the key as its token`
+      return { message: `add an account${of} with the key as its token` }
     }
-    if (status >= 300 && status < 400) return `it redirects; ${place}.base_url must be the address itself`
+    if (status >= 300 && status < 400) {
+      return { message: "it redirects", advice: `${place}.base_url must be the address itself` }
+    }
     if (model !== undefined && refusesModel(failure)) {
-      const own = message.trim().replace(/\.$/, "") || `it has no model ${model.name}`
-      return `${own}; ${place}.models.${model.id} says which model of the server is meant`
+      return {
+        message: message.trim() || `it has no model ${model.name}`,
+        advice: `${place}.models.${model.id} says which model of the server is meant`
+      }
     }
     const isUnknown = kind === "malformed" || status === 405 || (status === 404 && !refusesModel(failure)) ||
       /unexpected endpoint/i.test(message)
     return isUnknown && !isVersioned
-      ? `${place}.base_url may lack its version prefix, such as ${versionPrefix}`
+      ? { advice: `${place}.base_url may lack its version prefix, such as ${versionPrefix}` }
       : undefined
   }
 
@@ -264,8 +272,8 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
         : { cause: exchange.unexpectedAnswer(text, secretsWith(exchanges, secretsOfKey(token))) })
     } as const
     const failure = new UpstreamFailure(facts)
-    const message = advice(failure, token, model)
-    return message === undefined ? failure : new UpstreamFailure({ ...facts, message })
+    const found = advice(failure, token, model)
+    return found === undefined ? failure : new UpstreamFailure({ ...facts, ...found })
   })
 
   const isAnswer = (exchange: Exchange): boolean =>

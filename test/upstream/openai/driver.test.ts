@@ -464,10 +464,10 @@ describe("the openai driver", () => {
             for (const failing of [complete(bare, request("Hi")), Effect.flip(bare.verify("sk-1"))]) {
               const failure = yield* failing
               const told = "failure" in failure ? failure.failure : failure
-              assert.match(told?.message ?? "", /version prefix, such as \/v1/)
+              assert.match(told?.advice ?? "", /version prefix, such as \/v1/)
             }
             const right = yield* complete(versioned, request("Hi"))
-            assert.notMatch(right.failure?.message ?? "", /version prefix/)
+            assert.notMatch(right.failure?.advice ?? "", /version prefix/)
           }
           server.answer(() => json(404, { error: { message: "The model `x` does not exist." } }))
           assert.match((yield* complete(bare, request("Hi"))).failure?.message ?? "", /model `x`/)

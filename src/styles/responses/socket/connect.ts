@@ -23,7 +23,8 @@ import { Connection } from "./Connection.ts"
 import { Connections } from "./Connections.ts"
 import type { Turn } from "./Turn.ts"
 
-const upgradeRequired = (message: string) => gatewayError("upgrade_required", message)
+const upgradeRequired = (message: string, cause?: GatewayError["cause"]) =>
+  gatewayError("upgrade_required", message, { cause })
 
 const tooMany = gatewayError(
   "rate_limit_exceeded",
@@ -57,7 +58,9 @@ export const makeConnect = Effect.gen(function*() {
   return Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
     const { limits, server } = config.now()
     if (!server.websockets) {
-      return yield* upgradeRequired("The gateway opens no WebSocket (server.websockets); send POST")
+      return yield* upgradeRequired("WebSockets are not enabled on this gateway; send POST", {
+        setting: "server.websockets"
+      })
     }
     const fault = handshakeFault(request)
     if (fault !== undefined) return yield* fault
