@@ -642,6 +642,39 @@ export const en = {
     finish: (reason: string) => `ended: ${reason}`,
     bodiesGone: "The bodies are no longer kept: newer requests needed the space."
   },
+  promptCache: {
+    title: "Prompt cache",
+    read: (read: string, of: string, isExpected: boolean) =>
+      `${read} of ${of} ${isExpected ? "expected" : "prompt"} tokens were read`,
+    results: { hit: "Read", partial: "Partly read", miss: "Missed", none: "Nothing was read" },
+    unknown: "Unknown",
+    sentence: (what: string, why?: string) => why === undefined ? `${what}.` : `${what}: ${why}.`,
+    /** Why a turn was no hit. */
+    reasons: {
+      first_turn: "this is the first turn of the conversation",
+      not_reported: "the server does not count cached tokens",
+      too_small: "the prompt is shorter than those that the server keeps",
+      moved: "another account answered than in the last turn",
+      expired: "the last turn was longer ago than the server keeps a prompt",
+      changed: "an earlier part of the prompt changed",
+      not_kept: "the server no longer had the prompt"
+    },
+    /** Why another account answered. */
+    moved: {
+      full: "another account answered, because the last one had no free slot",
+      out: "another account answered, because the last one had failed or was out of rotation",
+      quota: "another account answered, because the last one was at a limit of its server",
+      budget: "another account answered, because the last one had used its budget",
+      disabled: "another account answered, because the last one was disabled or removed",
+      pinned: "another account answered, because the caller named it",
+      priority: "another account answered, because it comes before the last one",
+      target: "another upstream or model answered than in the last turn"
+    },
+    expiredAfter: (age: string) => `the last turn was ${age} ago, longer than the server keeps a prompt`,
+    systemChanged: "the system prompt changed",
+    changed: (at: string, tool: string | undefined) =>
+      tool === undefined ? `${at} changed` : `the tool "${tool}" changed`
+  },
   playground: {
     ...words,
     picture: "Picture",

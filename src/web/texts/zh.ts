@@ -715,6 +715,35 @@ export const zh: Texts = {
     finish: (reason) => `结束原因：${reason}`,
     bodiesGone: "正文已不再保留：较新的请求需要空间。"
   },
+  promptCache: {
+    title: "提示缓存",
+    read: (read, of, isExpected) => `${isExpected ? "预期的" : "提示的"} ${of} 个 Token 中读取了 ${read} 个`,
+    results: { hit: "已读取", partial: "部分读取", miss: "未命中", none: "没有读取" },
+    unknown: "未知",
+    sentence: (what, why) => why === undefined ? `${what}。` : `${what}：${why}。`,
+    reasons: {
+      first_turn: "这是对话的第一轮",
+      not_reported: "服务器不统计缓存的 Token",
+      too_small: "提示短于服务器保留的最小长度",
+      moved: "由与上一轮不同的账号回答",
+      expired: "距上一轮的时间超过服务器的保留时间",
+      changed: "提示中较早的部分有改动",
+      not_kept: "服务器已不再保留该提示"
+    },
+    moved: {
+      full: "由其他账号回答，因为上次的账号没有空闲槽位",
+      out: "由其他账号回答，因为上次的账号失败或已移出轮换",
+      quota: "由其他账号回答，因为上次的账号达到其服务器的限额",
+      budget: "由其他账号回答，因为上次的账号已用完预算",
+      disabled: "由其他账号回答，因为上次的账号已停用或移除",
+      pinned: "由其他账号回答，因为调用方指定了它",
+      priority: "由其他账号回答，因为它排在上次的账号之前",
+      target: "由与上一轮不同的上游或模型回答"
+    },
+    expiredAfter: (age) => `上一轮在 ${age}前，超过服务器的保留时间`,
+    systemChanged: "系统提示有改动",
+    changed: (at, tool) => tool === undefined ? `${at} 有改动` : `工具“${tool}”有改动`
+  },
   playground: {
     ...words,
     picture: "图片",

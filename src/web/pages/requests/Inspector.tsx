@@ -15,6 +15,7 @@ import { Bill } from "./Bill.tsx"
 import { Bodies } from "./Bodies.tsx"
 import { Conversation } from "./Conversation.tsx"
 import { Frames, type Wanted } from "./Frames.tsx"
+import { PromptCache } from "./PromptCache.tsx"
 import { readSides } from "./sides.ts"
 import { Summary } from "./Summary.tsx"
 import { TimeLine } from "./TimeLine.tsx"
@@ -150,6 +151,7 @@ export const RequestView = ({ id, inDrawer = false }: { readonly id: string; rea
       {!record.bodies_kept && <p class="notice">{t.bodiesGone}</p>}
       <Summary record={record} />
       <Bill record={record} />
+      <PromptCache record={record} />
       <Course record={record} />
       <Bodies record={record} />
     </>
