@@ -675,6 +675,20 @@ export const en = {
     changed: (at: string, tool: string | undefined) =>
       tool === undefined ? `${at} changed` : `the tool "${tool}" changed`
   },
+  windows: {
+    /** What windows of a quota count; the others are named by their length. */
+    names: {
+      requests: "Requests",
+      tokens: "Tokens",
+      input_tokens: "Input tokens",
+      output_tokens: "Output tokens"
+    } as Readonly<Record<string, string>>,
+    used: (window: string, model: string | null, share: string) =>
+      `${window}${model === null ? "" : ` of ${model}`} ${share}`,
+    usedUp: "used up",
+    resets: (used: string, time: string) => `${used}, resets ${time}`,
+    more: (n: number) => count(n, "more window", "more windows")
+  },
   playground: {
     ...words,
     picture: "Picture",

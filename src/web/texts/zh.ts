@@ -744,6 +744,13 @@ export const zh: Texts = {
     systemChanged: "系统提示有改动",
     changed: (at, tool) => tool === undefined ? `${at} 有改动` : `工具“${tool}”有改动`
   },
+  windows: {
+    names: { requests: "请求", tokens: "Token", input_tokens: "输入 Token", output_tokens: "输出 Token" },
+    used: (window, model, share) => `${model === null ? "" : `${model} `}${window} ${share}`,
+    usedUp: "已用完",
+    resets: (used, time) => `${used}，${time} 重置`,
+    more: (n) => `另有 ${n} 个窗口`
+  },
   playground: {
     ...words,
     picture: "图片",

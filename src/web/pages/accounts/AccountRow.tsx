@@ -3,6 +3,7 @@
  */
 import type { ComponentChildren } from "preact"
 import { accountSigns, BackIn, Badge, hasFailedTest, stateOf } from "../../parts/Badge.tsx"
+import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
 import { compact, exactTime, number, percent } from "../../parts/format.ts"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Breaking } from "../../parts/Table.tsx"
@@ -146,6 +147,7 @@ export const AccountRow = (
       )}
       <td>
         <State item={item} at={at} />
+        <CurrentWindows of={item} />
       </td>
       <td class="number">{common.of(number(item.in_use), number(item.slots))}</td>
       <Work item={item} />

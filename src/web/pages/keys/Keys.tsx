@@ -12,9 +12,10 @@ import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Meter, Pager, Table } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
-import { useUsedText } from "../../parts/UsedText.ts"
+import { usedText } from "../../parts/UsedText.ts"
 import { act, copyText } from "../../state/actions.ts"
 import { Admin } from "../../state/client.ts"
+import { useCurrency } from "../../state/currency.ts"
 import { limitsOf } from "../../state/limits.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
@@ -41,7 +42,7 @@ const requestsOf = (id: string, query: Readonly<Record<string, string>> = {}): s
 /** How much of each limit is used. */
 const Used = ({ item }: { readonly item: KeyItem }) => {
   const t = useTexts().keys
-  const textOf = useUsedText()
+  const currency = useCurrency()
   const limits = limitsOf(item)
   if (limits.length === 0) return <span class="hint">{t.noLimits}</span>
   return (
@@ -51,7 +52,7 @@ const Used = ({ item }: { readonly item: KeyItem }) => {
           key={`${each.window} ${each.kind}`}
           used={Number(each.used)}
           limit={Number(each.limit)}
-          text={textOf(each)}
+          text={usedText(each, t, currency)}
         />
       ))}
       {item.limits.map(({ fallback, strict, window }) =>

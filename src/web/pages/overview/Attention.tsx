@@ -8,9 +8,10 @@ import { number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
-import { useUsedText } from "../../parts/UsedText.ts"
+import { usedText } from "../../parts/UsedText.ts"
 import { keysAtom, keysRead, nearLimits, troubled } from "../../state/attention.ts"
 import { Admin } from "../../state/client.ts"
+import { useCurrency } from "../../state/currency.ts"
 import { poolAtom } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
@@ -104,8 +105,8 @@ const useAccountGroup = (): Group => {
 
 const useKeyGroup = (): Group => {
   const moreOf = useMore()
-  const { overview } = useTexts()
-  const textOf = useUsedText()
+  const { keys, overview } = useTexts()
+  const currency = useCurrency()
   const found = nearLimits(useValue(keysAtom)?.items ?? [])
   return {
     page: "keys",
@@ -121,7 +122,7 @@ const useKeyGroup = (): Group => {
             tone={worst.share >= 1 ? "bad" : "warn"}
             text={worst.share >= 1 ? overview.atLimit : overview.nearLimit}
           />
-          <span class="hint">{textOf(worst)}</span>
+          <span class="hint">{usedText(worst, keys, currency)}</span>
         </>
       )
     }))

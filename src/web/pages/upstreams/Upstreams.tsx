@@ -3,6 +3,7 @@
  */
 import { useState } from "preact/hooks"
 import { useFields } from "../../forms/Entry.tsx"
+import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
 import { Search, useWork } from "../../parts/Form.tsx"
 import { duration, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
@@ -74,6 +75,7 @@ const Row = ({ item, onDelete, onEdit }: {
       </th>
       <td>
         <UpstreamBadge item={item} />
+        <CurrentWindows of={item} />
       </td>
       <td class="number">
         {common.of(number(in_use), number(max_inflight))}
