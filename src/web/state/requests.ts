@@ -3,7 +3,7 @@
  */
 import * as Atom from "effect/reactivity/Atom"
 import { read } from "./actions.ts"
-import type { AdminClient, Reply, RequestItem } from "./client.ts"
+import { Admin, type AdminClient, type Reply, type RequestItem } from "./client.ts"
 import { isMissing } from "./failure.ts"
 import { onRequests, onReset } from "./live.ts"
 
@@ -19,6 +19,8 @@ export interface RequestFilter {
   readonly upstream?: string
   readonly app?: string
   readonly session?: string
+  /** A result of the prompt cache, or why a turn was no hit. */
+  readonly prompt_cache?: string
   /** The least duration in milliseconds. */
   readonly min_ms?: string
   readonly from?: string
@@ -55,6 +57,9 @@ export const listRequests = (
 /** How many requests match a filter, and how many of them have each value of a facet. */
 export const countRequests = (filter: RequestFilter, signal: AbortSignal): Promise<RequestFacets> =>
   read((client) => client["admin-requests"].facets({ query: queryOf(filter) }), signal)
+
+/** The same as an atom. */
+export const countsAtom = (filter: RequestFilter) => Admin.query("admin-requests", "facets", { query: queryOf(filter) })
 
 /** One record; `undefined` when it does not exist. */
 export const readRequest = (id: string, signal: AbortSignal): Promise<RequestRecord | undefined> =>

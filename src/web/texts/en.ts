@@ -125,6 +125,20 @@ const groupNames: Readonly<Record<string, string>> = {
   usage: "Usage"
 }
 
+const cacheNames: Readonly<Record<string, string>> = {
+  hit: "Hit",
+  partial: "Partly read",
+  miss: "Missed",
+  none: "Nothing expected",
+  first_turn: "First turn",
+  not_reported: "Not counted by the server",
+  too_small: "Prompt too short",
+  moved: "Another account answered",
+  expired: "Expired",
+  changed: "Earlier part changed",
+  not_kept: "No longer kept"
+}
+
 /** Keys of usage that are no business keys. */
 const specialKeys: Readonly<Record<string, string>> = {
   direct: "own tokens and unknown keys",
@@ -453,6 +467,7 @@ export const en = {
       style: "Style",
       app: "App",
       session: "Session",
+      prompt_cache: "Prompt cache",
       slow: "Slow"
     },
     chosen: (name: string, value: string) => `${name}: ${value}`,
@@ -644,6 +659,8 @@ export const en = {
   },
   promptCache: {
     title: "Prompt cache",
+    /** Results, and reasons in two or three words. */
+    names: (name: string) => cacheNames[name] ?? name,
     read: (read: string, of: string, isExpected: boolean) =>
       `${read} of ${of} ${isExpected ? "expected" : "prompt"} tokens were read`,
     results: { hit: "Read", partial: "Partly read", miss: "Missed", none: "Nothing was read" },
@@ -766,7 +783,20 @@ export const en = {
     thenBy: "Then by",
     bars: "Bars show",
     splitBy: "Split bars by",
-    measures: { requests: "Requests", failed: "Failed requests", tokens: "Tokens", cost: "Cost" },
+    measures: {
+      requests: "Requests",
+      failed: "Failed requests",
+      tokens: "Tokens",
+      cache: "Prompts by cache",
+      cost: "Cost"
+    },
+    fromCache: "From cache",
+    cacheNames: { cached: "Cached", written: "Written to the cache", fresh: "Fresh" },
+    cacheParts: (part: "cached" | "written" | "fresh", n: string) =>
+      `${n} ${part === "written" ? "written to the cache" : part}`,
+    missReasons: "Why prompts were not cached",
+    missReasonsHint: "Of the requests that are kept.",
+    reason: "Reason",
     others: "Others",
     notReached: "not reached",
     specialKeys: (key: string): string | undefined => specialKeys[key],

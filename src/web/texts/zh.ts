@@ -212,6 +212,20 @@ const groupNames: Readonly<Record<string, string>> = {
   usage: "用量"
 }
 
+const cacheNames: Readonly<Record<string, string>> = {
+  hit: "命中",
+  partial: "部分读取",
+  miss: "未命中",
+  none: "无预期",
+  first_turn: "第一轮",
+  not_reported: "服务器不统计",
+  too_small: "提示过短",
+  moved: "换了账号",
+  expired: "已过期",
+  changed: "较早部分有改动",
+  not_kept: "服务器未保留"
+}
+
 /** Keys of usage that are no business keys. */
 const specialKeys: Readonly<Record<string, string>> = {
   direct: "自带令牌或未知密钥",
@@ -532,6 +546,7 @@ export const zh: Texts = {
       style: "接口",
       app: "应用",
       session: "会话",
+      prompt_cache: "提示缓存",
       slow: "耗时"
     },
     chosen: (name, value) => `${name}：${value}`,
@@ -717,6 +732,7 @@ export const zh: Texts = {
   },
   promptCache: {
     title: "提示缓存",
+    names: (name) => cacheNames[name] ?? name,
     read: (read, of, isExpected) => `${isExpected ? "预期的" : "提示的"} ${of} 个 Token 中读取了 ${read} 个`,
     results: { hit: "已读取", partial: "部分读取", miss: "未命中", none: "没有读取" },
     unknown: "未知",
@@ -827,7 +843,13 @@ export const zh: Texts = {
     thenBy: "再分组",
     bars: "柱形显示",
     splitBy: "柱形拆分",
-    measures: { requests: "请求", failed: "失败的请求", tokens: "Token", cost: "费用" },
+    measures: { requests: "请求", failed: "失败的请求", tokens: "Token", cache: "提示的缓存情况", cost: "费用" },
+    fromCache: "来自缓存",
+    cacheNames: { cached: "缓存", written: "写入缓存", fresh: "新输入" },
+    cacheParts: (part, n) => `${{ cached: "缓存", written: "写入缓存", fresh: "新输入" }[part]} ${n}`,
+    missReasons: "提示未命中缓存的原因",
+    missReasonsHint: "仅统计保留的请求。",
+    reason: "原因",
     others: "其他",
     notReached: "未到达",
     specialKeys: (key) => specialKeys[key],

@@ -163,7 +163,18 @@ describe("fits, which applies the filters of the list of requests to an event", 
     state: "done",
     status: 502,
     error: "upstream_error",
-    duration_ms: 1_500
+    duration_ms: 1_500,
+    prompt_cache: {
+      prompt: 100,
+      read: 0,
+      written: 0,
+      predicted: 90,
+      result: "miss",
+      reason: "moved",
+      at: null,
+      because: "full",
+      age_s: null
+    }
   })
 
   it.each<[string, RequestFilter]>([
@@ -182,6 +193,8 @@ describe("fits, which applies the filters of the list of requests to an event", 
     ["a class of statuses", { status: "5xx" }],
     ["the style", { style: "chat" }],
     ["a least duration", { min_ms: "1500" }],
+    ["a result of the prompt cache", { prompt_cache: "miss" }],
+    ["a reason of the prompt cache", { prompt_cache: "moved" }],
     ["its own millisecond as the beginning", { from: "1795405956926" }],
     ["a later end", { to: "2026-11-23T23:59:59Z" }],
     ["several of them", { outcome: "failed", model: "qwen", from: "2026-11-23" }]
@@ -193,6 +206,7 @@ describe("fits, which applies the filters of the list of requests to an event", 
     ["a part of the upstream's name", { upstream: "gp" }],
     ["another class of statuses", { status: "4xx" }],
     ["a longer duration", { min_ms: "1501" }],
+    ["another reason of the prompt cache", { prompt_cache: "expired" }],
     ["its own millisecond as the end", { to: "1795405956926" }],
     ["one of several", { outcome: "failed", model: "gpt" }],
     ["a text beside a filter that excludes it", { text: "hello", outcome: "ok" }]

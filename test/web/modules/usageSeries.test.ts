@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { viewMeasures } from "../../../src/admin/usage/rows.ts"
 import { zero } from "../../../src/usage/UsageEntry.ts"
-import { stackOf, topsOf, type UsageRow } from "../../../src/web/pages/usage/rows.ts"
+import { cacheStackOf, stackOf, topsOf, type UsageRow } from "../../../src/web/pages/usage/rows.ts"
 import { treeOf } from "../../../src/web/pages/usage/tree.ts"
 
 type Named = Pick<UsageRow, "hour" | "day" | "model">
@@ -68,6 +68,29 @@ describe("stackOf, the bars of the usage chart", () => {
       )
       assert.deepStrictEqual(sums, sums.toSorted((a, b) => b - a))
     }))
+  })
+})
+
+describe("cacheStackOf, the bars of prompts", () => {
+  it("splits the prompts of each hour into cached, written and fresh tokens, which add up to them", () => {
+    const prompt = (hour: string, prompt_tokens: number, cached_tokens: number, cache_write_tokens: number) => ({
+      ...row({ hour }, 1),
+      prompt_tokens,
+      cached_tokens,
+      cache_write_tokens
+    })
+    const rows = [
+      prompt("2026-11-21T22:00:00Z", 1_000, 600, 100),
+      prompt("2026-11-21T22:00:00Z", 50, 0, 0),
+      // A server whose counts exceed its prompt.
+      prompt("2026-11-22T01:00:00Z", 10, 8, 5)
+    ]
+    const { parts } = cacheStackOf({ ...hours, rows, truncated: false }, "hour")
+    assert.deepStrictEqual(parts.map(({ value, values }) => [value, values]), [
+      ["cached", [0, 600, 0, 0, 8, 0]],
+      ["written", [0, 100, 0, 0, 5, 0]],
+      ["fresh", [0, 350, 0, 0, 0, 0]]
+    ])
   })
 })
 

@@ -151,7 +151,7 @@ const FacetChip = ({ busy, counts, filter, name, query }: {
   /** The counts are of other filters. */
   readonly busy: boolean
 }) => {
-  const { common, requests: t } = useTexts()
+  const { common, promptCache, requests: t } = useTexts()
   const wanted = narrowed(query)[filter] ?? ""
   const exact = wanted === "" ? undefined : exactValue(filter, wanted)
   const text = (value: string, keyName?: string | null): string => {
@@ -160,6 +160,8 @@ const FacetChip = ({ busy, counts, filter, name, query }: {
         return t.outcomes(value)
       case "style":
         return t.styles(value)
+      case "prompt_cache":
+        return promptCache.names(value)
       case "slow":
         return t.slowerThan(Number(value) < 1000 ? duration(Number(value)) : countdown(Number(value) / 1000))
       case "key":
@@ -292,7 +294,7 @@ export const Filters = ({ query, shown: { counts, isOther } }: {
   const given = narrowed(query)
   const used = Object.keys(given).length
   // The choice among one upstream or one app is no choice, and clients need not name sessions.
-  const least: { readonly [Name in FacetName]?: number } = { upstream: 2, app: 2, session: 1 }
+  const least: { readonly [Name in FacetName]?: number } = { upstream: 2, app: 2, session: 1, prompt_cache: 1 }
   const chips = facets.filter(([name, filter]) =>
     given[filter] !== undefined || (counts?.facets[name].length ?? 0) >= (least[name] ?? 0)
   )

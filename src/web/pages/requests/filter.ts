@@ -1,7 +1,7 @@
 /**
  * What narrows the list of requests: its names in the address, the server's filter, and whether a request matches it.
  */
-import { apps, recordedStyles } from "../../../api.ts"
+import { apps, cacheResults, missReasons, recordedStyles } from "../../../api.ts"
 import type { RequestItem } from "../../state/client.ts"
 import { defaultUpstream } from "../../state/names.ts"
 import type { Zone } from "../../state/preferences.ts"
@@ -21,6 +21,7 @@ export const facets = [
   ["app", "app"],
   ["session", "session"],
   ["style", "style"],
+  ["prompt_cache", "prompt_cache"],
   ["slow", "min_ms"]
 ] as const
 
@@ -86,12 +87,16 @@ const narrowing = [
   "upstream",
   "app",
   "session",
+  "prompt_cache",
   "min_ms",
   "text",
   "range",
   "from",
   "to"
 ]
+
+/** The values of the filter by the prompt cache. */
+const cacheValues: ReadonlySet<string> = new Set([...cacheResults, ...missReasons])
 
 /** The part of the address that narrows the list; names with values that no request can have are left out. */
 export const narrowed = (query: Query): Query =>
@@ -105,6 +110,8 @@ export const narrowed = (query: Query): Query =>
       ? outcomes.some((outcome) => outcome === value)
       : name === "status"
       ? /^(open|ok|failed|cancelled|[1-5](\d\d|xx))$/.test(value)
+      : name === "prompt_cache"
+      ? cacheValues.has(value)
       : name === "min_ms"
       ? /^\d{1,12}$/.test(value)
       : name === "range"
@@ -153,6 +160,7 @@ export const fits = (filter: RequestFilter, item: RequestItem): boolean | undefi
     asks("upstream", (wanted) => wanted === upstreamOf(item)) &&
     asks("app", (wanted) => wanted === item.app) &&
     asks("session", (wanted) => wanted === item.session) &&
+    asks("prompt_cache", (wanted) => wanted === item.prompt_cache?.result || wanted === item.prompt_cache?.reason) &&
     asks("key", (wanted) => contains(wanted, item.key, item.key_name)) &&
     asks("model", (wanted) => contains(wanted, item.model, item.native_model)) &&
     asks("account", (wanted) => contains(wanted, item.account)) &&

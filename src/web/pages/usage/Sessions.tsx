@@ -12,6 +12,7 @@ import { Admin } from "../../state/client.ts"
 import { isMissing } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
+import { CacheCell } from "./CacheCell.tsx"
 import type { UsageRow } from "./rows.ts"
 import { treeOf } from "./tree.ts"
 
@@ -41,6 +42,7 @@ const Rows = ({ agents, currency, rows }: {
     <>
       <td class="number">{number(row.requests)}</td>
       <td class="number">{number(row.total_tokens)}</td>
+      <CacheCell row={row} />
       {currency !== null && (
         <td class="number">
           <Money amount={row.cost} currency={currency} inTable />
@@ -55,7 +57,7 @@ const Rows = ({ agents, currency, rows }: {
         t.session,
         t.groups.app,
         t.groups.key,
-        ...numbers(t.requests, t.tokens, ...currency === null ? [] : [t.measures.cost])
+        ...numbers(t.requests, t.tokens, t.fromCache, ...currency === null ? [] : [t.measures.cost])
       ]}
       rows={rows.length}
       empty={t.noSessions}
@@ -88,7 +90,7 @@ const Rows = ({ agents, currency, rows }: {
       })}
       {rows.length >= mostRows && (
         <tr>
-          <td colSpan={6} class="hint">{t.cut(mostRows)}</td>
+          <td colSpan={7} class="hint">{t.cut(mostRows)}</td>
         </tr>
       )}
     </Table>

@@ -29,17 +29,23 @@ import { Admin, at } from "../../state/client.ts"
 import { isMissing } from "../../state/failure.ts"
 import { useTexts, zoneAtom } from "../../state/preferences.ts"
 import { registry, useAtom } from "../../state/registry.ts"
+import { countsAtom } from "../../state/requests.ts"
 import { choose, linkTo, type Query, useQuery } from "../../state/route.ts"
 import { sessionAtom } from "../../state/session.ts"
 import { useSeveralUpstreams } from "../../state/upstreams.ts"
+import { CacheCell } from "./CacheCell.tsx"
 import { Chart } from "./Chart.tsx"
+import { MissReasons } from "./MissReasons.tsx"
 import {
+  type CachePart,
+  cacheStackOf,
   type Dimension,
   dimensions,
   errorsOf,
   type Grouping,
   type MeasureName,
   measureNames,
+  measureOf,
   type Measures,
   stackOf,
   type Usage as UsageReply,
@@ -86,7 +92,10 @@ const useChoice = () => {
       unit: times.to - times.from <= longestByHours ? "hour" as const : "day" as const,
       by,
       second: second === by ? undefined : second,
-      split: query["split"] === "none" ? undefined : oneOf(shownDimensions, query["split"]) ?? "model",
+      // The bars of prompts have parts of their own.
+      split: query["measure"] === "cache" || query["split"] === "none"
+        ? undefined
+        : oneOf(shownDimensions, query["split"]) ?? "model",
       measure: oneOf(measureNames, query["measure"]) ?? "requests",
       only: Object.fromEntries(dimensions.flatMap((name) => query[name] ? [[name, query[name]]] : [])) as Query,
       shownDimensions
@@ -122,14 +131,26 @@ const useNames = () => {
   }
 }
 
+const quoted = (text: string | null | undefined): string => text === undefined || text === null ? "" : `"${text}"`
+
+/** What the records of a choice are filtered by. Records know no target, and accounts by their names alone. */
+const recordFilter = ({ from, only: { app, key, model, style, upstream }, to }: Choice) => ({
+  ...key === undefined ? {} : { key: quoted(key) },
+  ...model === undefined ? {} : { model: quoted(model) },
+  ...style === undefined ? {} : { style },
+  ...app === undefined ? {} : { app },
+  ...upstream === undefined ? {} : { upstream },
+  from: isoHour(from),
+  to: isoHour(to)
+})
+
 /** The requests of a row: what the records are filtered by. */
-const requestsOf = (row: UsageRow, groups: ReadonlyArray<Grouping>, { from, only, to }: Choice): string => {
-  const quoted = (text: string | null | undefined) => text === undefined || text === null ? "" : `"${text}"`
+const requestsOf = (row: UsageRow, groups: ReadonlyArray<Grouping>, choice: Choice): string => {
   const times = row.hour !== undefined
     ? { from: Date.parse(row.hour), to: Date.parse(row.hour) + hour }
     : row.day !== undefined
     ? { from: dayStart(Date.parse(row.day)), to: dayStart(Date.parse(row.day) + 24 * hour) }
-    : { from, to }
+    : choice
   const filters: Record<string, string> = {}
   for (const name of groups) {
     if (name === "key") filters["key"] = quoted(row.key)
@@ -139,13 +160,8 @@ const requestsOf = (row: UsageRow, groups: ReadonlyArray<Grouping>, { from, only
     if (name === "upstream") filters["upstream"] = row.upstream ?? ""
     if (name === "app") filters["app"] = row.app === "none" ? "" : row.app ?? ""
   }
-  const { app, key, model, style, upstream } = only
   return linkTo("requests", undefined, {
-    ...key === undefined ? {} : { key: quoted(key) },
-    ...model === undefined ? {} : { model: quoted(model) },
-    ...style === undefined ? {} : { style },
-    ...app === undefined ? {} : { app },
-    ...upstream === undefined ? {} : { upstream },
+    ...recordFilter(choice),
     ...filters,
     from: isoHour(times.from),
     to: isoHour(times.to)
@@ -159,10 +175,13 @@ const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonly reply
   const first = groups[0] ?? "model"
   const isTimed = first === "hour" || first === "day"
   const { currency, totals } = reply
+  const { measure } = choice
   const hasCost = currency !== null || Number(totals.cost) > 0
   const rows = isTimed
     ? reply.rows.toReversed()
-    : reply.rows.toSorted((a, b) => b.requests - a.requests || b.total_tokens - a.total_tokens)
+    : reply.rows.toSorted((a, b) =>
+      measureOf(b, measure) - measureOf(a, measure) || b.requests - a.requests || b.total_tokens - a.total_tokens
+    )
   const cells = (row: Measures) => (
     <>
       <td class="number part-of">
@@ -197,6 +216,7 @@ const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonly reply
         {row.requests === 0 ? "–" : duration(row.duration_ms / row.requests)}
       </td>
       <td class="number">{row.requests === 0 ? "–" : (row.attempts / row.requests).toFixed(2)}</td>
+      {measure === "cache" && <CacheCell row={row} />}
     </>
   )
   return (
@@ -213,7 +233,8 @@ const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonly reply
             t.completion,
             ...hasCost ? [currency === null ? t.cost : t.costIn(currency)] : [],
             t.mean,
-            t.attempts
+            t.attempts,
+            ...measure === "cache" ? [t.fromCache] : []
           ),
           { name: common.actions, hidden: true }
         ]}
@@ -280,20 +301,44 @@ const Errors = ({ choice: { from, to }, reply }: { readonly choice: Choice; read
   )
 }
 
+/** Why prompts were not cached, of the kept requests; nothing where the choice is one that records do not know. */
+const Misses = ({ choice }: { readonly choice: Choice }) => {
+  const query = useMemo(() => recordFilter(choice), [choice])
+  const counts = useMemo(() => countsAtom(query), [query])
+  if (choice.only["target"] !== undefined || choice.only["account"] !== undefined) return null
+  return (
+    <Loaded atom={counts} failed={() => <span />}>
+      {(counted) => <MissReasons counted={counted} query={query} />}
+    </Loaded>
+  )
+}
+
 const UsageChart = ({ choice, reply }: { readonly choice: Choice; readonly reply: UsageReply }) => {
   const t = useTexts().usage
   const nameOf = useNames()
   // Of the reply, which may still be one of an earlier choice.
   const [time, split] = reply.by as readonly ["hour" | "day", Dimension | undefined]
-  const stack = useMemo(() => stackOf(reply, time, split, choice.measure, dayIn), [reply, time, split, choice.measure])
+  const stack = useMemo(
+    () =>
+      choice.measure === "cache"
+        ? cacheStackOf(reply, time, dayIn)
+        : stackOf(reply, time, split, choice.measure, dayIn),
+    [reply, time, split, choice.measure]
+  )
   return (
     <Chart
       stack={stack}
       unit={time}
       measure={choice.measure}
       currency={reply.currency}
-      nameOf={({ row }) =>
-        row === undefined ? t.others : split === undefined ? t.measures[choice.measure] : nameOf(row, split)}
+      nameOf={({ row, value }) =>
+        choice.measure === "cache"
+          ? t.cacheNames[value as CachePart]
+          : row === undefined
+          ? t.others
+          : split === undefined
+          ? t.measures[choice.measure]
+          : nameOf(row, split)}
       onRange={(from, to) => choose({ from: isoHour(from), to: isoHour(to) })}
     />
   )
@@ -400,12 +445,14 @@ const AllUsage = () => {
           ])}
           onValue={(value) => choose({ measure: value === "requests" ? "" : value })}
         />
-        <Select
-          label={t.splitBy}
-          value={split ?? "none"}
-          options={[["none", "–"], ...names(shownDimensions)]}
-          onValue={(value: string) => choose({ split: value })}
-        />
+        {measure !== "cache" && (
+          <Select
+            label={t.splitBy}
+            value={split ?? "none"}
+            options={[["none", "–"], ...names(shownDimensions)]}
+            onValue={(value: string) => choose({ split: value })}
+          />
+        )}
       </div>
       <div class="actions">
         <Chips only={only} />
@@ -429,6 +476,7 @@ const AllUsage = () => {
             )}
             <UsageTable choice={choice} reply={reply} />
             <Errors choice={choice} reply={reply} />
+            {measure === "cache" && <Misses choice={choice} />}
           </>
         )}
       </Loaded>

@@ -16,7 +16,7 @@ export type Dimension = Exclude<Grouping, "hour" | "day">
 export const dimensions = ["key", "model", "account", "style", "upstream", "target", "app"] as const
 
 /** What the chart's bars show. */
-export const measureNames = ["requests", "failed", "tokens", "cost"] as const
+export const measureNames = ["requests", "failed", "tokens", "cache", "cost"] as const
 export type MeasureName = (typeof measureNames)[number]
 
 /** The value of a row in the chart. Costs lose their exactness there: the table has it. */
@@ -24,12 +24,26 @@ export const measureOf = (row: Measures, name: MeasureName): number => {
   switch (name) {
     case "tokens":
       return row.total_tokens
+    case "cache":
+      return row.prompt_tokens
     case "cost":
       return Number(row.cost)
     default:
       return row[name]
   }
 }
+
+/** What prompts consist of: tokens that a cache had, tokens that were written to one, and all others. */
+export const cacheParts = ["cached", "written", "fresh"] as const
+export type CachePart = (typeof cacheParts)[number]
+
+/** The tokens of the prompts of a row. */
+export const cacheOf = (
+  { cache_write_tokens: written, cached_tokens: cached, prompt_tokens }: Pick<
+    Measures,
+    "cache_write_tokens" | "cached_tokens" | "prompt_tokens"
+  >
+): Readonly<Record<CachePart, number>> => ({ cached, written, fresh: Math.max(0, prompt_tokens - cached - written) })
 
 const lengths = { hour: 3600, day: 24 * 3600 } as const
 
@@ -55,19 +69,13 @@ export interface Stack {
 /** The most parts of a bar; the rest is one part more. */
 const mostParts = 7
 
-/**
- * The bars of every requested hour or day; a time without a row has zeros. With `split`, a bar has a part for each of the 7 values
- * with the largest sums, largest first, and one for the rest. A truncated reply ends at its last row, because later values are
- * unknown.
- */
-export const stackOf = (
-  { from, rows, to, truncated }: Pick<Usage, "from" | "to" | "rows" | "truncated">,
-  unit: "hour" | "day",
-  split: Dimension | undefined,
-  measure: MeasureName,
-  /** The day of a time, as its first millisecond in UTC. */
-  dayOf: (time: number) => number = (time) => time
-): Stack => {
+type Series = Pick<Usage, "from" | "to" | "rows" | "truncated">
+
+/** The day of a time, as its first millisecond in UTC. */
+type DayOf = (time: number) => number
+
+/** Every requested hour or day, and the place of a row among them. A truncated reply ends at its last row, because later values are unknown. */
+const timesOf = ({ from, rows, to, truncated }: Series, unit: "hour" | "day", dayOf: DayOf) => {
   const length = lengths[unit]
   const floor = (time: number) => Math.floor(time / 1000 / length) * length
   const startOf = (time: string) => floor(Date.parse(time))
@@ -79,7 +87,22 @@ export const stackOf = (
   const times: Array<number> = []
   for (let time = bounds[0]!; time < end; time += length) times.push(time)
   const places = new Map(times.map((time, place) => [time, place]))
+  return { times, placeOf: (row: UsageRow) => places.get(timeOf(row)) }
+}
 
+/**
+ * The bars of every requested hour or day; a time without a row has zeros. With `split`, a bar has a part for each of the 7 values
+ * with the largest sums, largest first, and one for the rest.
+ */
+export const stackOf = (
+  reply: Series,
+  unit: "hour" | "day",
+  split: Dimension | undefined,
+  measure: MeasureName,
+  dayOf: DayOf = (time) => time
+): Stack => {
+  const { rows } = reply
+  const { placeOf, times } = timesOf(reply, unit, dayOf)
   const sums = new Map<string, { readonly row: UsageRow; sum: number }>()
   for (const row of rows) {
     const value = split === undefined ? "" : valueOf(row, split)
@@ -92,11 +115,23 @@ export const stackOf = (
   const others = { value: undefined, row: undefined, values: times.map(() => 0) }
   const partOf = new Map<string, { readonly values: Array<number> }>(parts.map((part) => [part.value, part]))
   for (const row of rows) {
-    const place = places.get(timeOf(row))
+    const place = placeOf(row)
     const part = partOf.get(split === undefined ? "" : valueOf(row, split)) ?? others
     if (place !== undefined) part.values[place]! += measureOf(row, measure)
   }
   return { times, parts: sums.size > mostParts ? [...parts, others] : parts }
+}
+
+/** The bars of every requested hour or day, whose parts are those of prompts. */
+export const cacheStackOf = (reply: Series, unit: "hour" | "day", dayOf: DayOf = (time) => time): Stack => {
+  const { placeOf, times } = timesOf(reply, unit, dayOf)
+  const parts = cacheParts.map((value) => ({ value, row: undefined, values: times.map(() => 0) }))
+  for (const row of reply.rows) {
+    const place = placeOf(row)
+    const tokens = cacheOf(row)
+    if (place !== undefined) { for (const { value, values } of parts) values[place]! += tokens[value] }
+  }
+  return { times, parts }
 }
 
 /** The tops of stacked parts, the whole bar first: each is drawn over the one before. */

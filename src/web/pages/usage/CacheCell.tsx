@@ -1,0 +1,21 @@
+/**
+ * The prompts of a row of usage: the share that came from caches, as a bar of cached, written and fresh tokens.
+ */
+import { number, percent } from "../../parts/format.ts"
+import { useTexts } from "../../state/preferences.ts"
+import { cacheOf, cacheParts, type Measures } from "./rows.ts"
+
+export const CacheCell = ({ row }: {
+  readonly row: Pick<Measures, "cache_write_tokens" | "cached_tokens" | "prompt_tokens">
+}) => {
+  const t = useTexts().usage
+  const tokens = cacheOf(row)
+  return (
+    <td class="number" title={cacheParts.map((part) => t.cacheParts(part, number(tokens[part]))).join("\n")}>
+      {percent(row.cached_tokens, row.prompt_tokens)}
+      <span class="parts" aria-hidden="true">
+        {cacheParts.map((part) => <span key={part} style={{ flexGrow: tokens[part] }} />)}
+      </span>
+    </td>
+  )
+}
