@@ -22,6 +22,22 @@ export const Loading = () => {
   return <p class="loading">{late ? t.common.loading : " "}</p>
 }
 
+/** Rows of the size of what comes; nothing for 0.15 seconds. */
+export const Skeleton = ({ rows }: { readonly rows: number }) => {
+  const t = useTexts()
+  const [late, setLate] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), 150)
+    return () => clearTimeout(timer)
+  }, [])
+  return (
+    <div class="loading skeleton">
+      <span class="sr-only">{t.common.loading}</span>
+      {late && Array.from({ length: rows }, (_, row) => <span key={row} aria-hidden="true" />)}
+    </div>
+  )
+}
+
 /** Why something could not be loaded, and a button to try again. */
 export const LoadFailure = ({ onRetry, text }: { readonly text: string; readonly onRetry: () => void }) => {
   const t = useTexts()
@@ -37,8 +53,10 @@ export const LoadFailure = ({ onRetry, text }: { readonly text: string; readonly
  * An atom's value when it is loaded. The previous value stays while the next one loads, and is dimmed while it is the value of
  * another atom, such as another range. When reloading fails, it stays below the reason, with everything that was typed into it.
  */
-export const Loaded = <A, E>({ atom, children, failed }: {
+export const Loaded = <A, E>({ atom, children, failed, rows }: {
   readonly atom: Atom.Atom<AsyncResult.AsyncResult<A, E>>
+  /** How many rows stand in for the first value while it loads; without, the usual notice does. */
+  readonly rows?: number
   /** Shown in place of the usual notice, if it returns something. */
   readonly failed?: (failure: unknown) => ComponentChildren | undefined
   readonly children: (value: A, waiting: boolean) => ComponentChildren
@@ -56,7 +74,7 @@ export const Loaded = <A, E>({ atom, children, failed }: {
       <LoadFailure text={causeText(result.cause)} onRetry={() => registry.refresh(atom)} />
     : null
   if (failure !== null && Option.isNone(value)) return failure
-  if (Option.isNone(last.current)) return <Loading />
+  if (Option.isNone(last.current)) return rows === undefined ? <Loading /> : <Skeleton rows={rows} />
   return (
     <>
       {failure}

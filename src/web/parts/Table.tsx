@@ -1,11 +1,14 @@
 /**
  * Tables, lists of facts, and the buttons that lead through long ones.
  */
-import type { ComponentChildren } from "preact"
-import { useEffect, useState } from "preact/hooks"
+import { type ComponentChildren, createContext } from "preact"
+import { useContext, useEffect, useState } from "preact/hooks"
 import { useTexts } from "../state/preferences.ts"
+import { choose, useQuery } from "../state/route.ts"
+import { Select } from "./Form.tsx"
+import { type Layout, LayoutContext, useLayout } from "./layout.ts"
 
-interface Column {
+export interface Column {
   readonly name: string
   /** Numbers are aligned right. */
   readonly number?: boolean
@@ -15,6 +18,151 @@ interface Column {
   readonly content?: ComponentChildren
   /** The width in a table of fixed widths: `7rem`, `20%`. Columns without one share what is left. */
   readonly width?: string
+  /** What the list is sorted by when the head is pressed. */
+  readonly sort?: string
+  /** The order of the first press; of numbers `desc`, else `asc`. */
+  readonly first?: "asc" | "desc"
+  /**
+   * Of lists whose rows are `Row`s. 1: the name, which comes first, and the state. 3: below the name in windows under 1100 px. In those
+   * under 700 px, 2 and 3 make the second line of a card. Without a rank: a control, which keeps its place.
+   */
+  readonly rank?: 1 | 2 | 3
+  /** The class of its cells. */
+  readonly class?: string
+}
+
+/** An order in the address: what a list is sorted by, and in which direction. */
+export interface Order<Name extends string = string> {
+  readonly sort: Name
+  readonly order: "asc" | "desc"
+}
+
+/** The order of a list that the address has; `undefined` for the list's own order. */
+export const useOrder = <Name extends string>(names: ReadonlyArray<Name>): Order<Name> | undefined => {
+  const { order, sort } = useQuery()
+  const name = names.find((each) => each === sort)
+  return name === undefined ? undefined : { sort: name, order: order === "asc" ? "asc" : "desc" }
+}
+
+/** Sorts a list from its first page on; `undefined` returns to the list's own order. */
+const chooseOrder = (next: Order | undefined): void =>
+  choose({ sort: next?.sort ?? "", order: next?.order ?? "", page: "", cursor: "", row: "" })
+
+/** The order that a press on a head leads to: numbers begin with the largest one; the third press returns to the list's own order. */
+const nextOrder = (column: Column, now: Order | undefined): Order | undefined => {
+  const { first = column.number === true ? "desc" : "asc", sort } = column
+  if (sort === undefined) return undefined
+  if (now?.sort !== sort) return { sort, order: first }
+  return now.order === first ? { sort, order: first === "asc" ? "desc" : "asc" } : undefined
+}
+
+const arrows = { asc: "↑", desc: "↓" } as const
+
+const Head = ({ column, order }: { readonly column: Column; readonly order: Order | undefined }) => {
+  const { content, hidden, name, number: isNumber, sort } = column
+  const direction = sort !== undefined && order?.sort === sort ? order.order : undefined
+  return (
+    <th
+      scope="col"
+      class={isNumber === true ? "number" : ""}
+      {...sort === undefined
+        ? {}
+        : { "aria-sort": { asc: "ascending", desc: "descending", none: "none" }[direction ?? "none"] as "none" }}
+    >
+      {content ?? (hidden === true
+        ? <span class="sr-only">{name}</span>
+        : sort === undefined
+        ? name
+        : (
+          <button type="button" class="quiet sorts" onClick={() => chooseOrder(nextOrder(column, order))}>
+            {name}
+            {direction !== undefined && <span aria-hidden="true">{arrows[direction]}</span>}
+          </button>
+        ))}
+    </th>
+  )
+}
+
+/** Cards have no heads: their order is chosen from a list. */
+const OrderChoice = ({ columns, order }: {
+  readonly columns: ReadonlyArray<Column>
+  readonly order: Order | undefined
+}) => {
+  const t = useTexts().common
+  const sorts = columns.flatMap(({ name, sort }) => sort === undefined ? [] : [{ name, sort }])
+  if (sorts.length === 0) return null
+  return (
+    <Select
+      class="inline"
+      label={t.sortBy}
+      value={order === undefined ? "" : `${order.sort} ${order.order}`}
+      options={[
+        ["", "–"],
+        ...sorts.flatMap(({ name, sort }) =>
+          (["asc", "desc"] as const).map((each) => [`${sort} ${each}`, `${name} ${arrows[each]}`] as const)
+        )
+      ]}
+      onValue={(value: string) => {
+        const [sort = "", each] = value.split(" ")
+        chooseOrder(sort === "" ? undefined : { sort, order: each === "asc" ? "asc" : "desc" })
+      }}
+    />
+  )
+}
+
+/** What rows know of their table. */
+const Shape = createContext<{ readonly columns: ReadonlyArray<Column>; readonly layout: Layout }>({
+  columns: [],
+  layout: "wide"
+})
+
+/** Whether a column has cells of its own. The column that names a row always has. */
+const isShown = (column: Column, index: number, columns: ReadonlyArray<Column>, layout: Layout): boolean =>
+  column.rank === undefined || index === columns.findIndex(({ rank }) => rank === 1) ||
+  (layout === "wide" || (layout === "lines" && column.rank !== 3))
+
+const isEmpty = (content: ComponentChildren): boolean =>
+  content === undefined || content === null || content === false || content === "" || content === "–"
+
+/** A row of a list whose columns have ranks. `cells` has the content of each column. A click anywhere opens it, as the link in it does. */
+export const Row = ({ cells, class: kind = "", onOpen }: {
+  readonly cells: ReadonlyArray<ComponentChildren>
+  readonly class?: string
+  readonly onOpen?: () => void
+}) => {
+  const { columns, layout } = useContext(Shape)
+  const named = columns.findIndex(({ rank }) => rank === 1)
+  const below = columns.flatMap((column, index) =>
+    isShown(column, index, columns, layout) || (column.rank ?? 1) === 1 || isEmpty(cells[index])
+      ? []
+      : [
+        <span key={column.name}>
+          <span class="hint">{column.name}</span> {cells[index]}
+        </span>
+      ]
+  )
+  const name = (
+    <>
+      {layout === "cards"
+        ? (
+          <div class="first-line">
+            {columns.map(({ name: each, rank }, index) => rank === 1 && <div key={each}>{cells[index]}</div>)}
+          </div>
+        )
+        : cells[named]}
+      {below.length > 0 && <div class="second-line">{below}</div>}
+    </>
+  )
+  const content = columns.map((column, index) => {
+    if (!isShown(column, index, columns, layout)) return null
+    const cellClass = `${column.number === true ? "number" : ""} ${column.class ?? ""}`.trim()
+    return index === named
+      ? <th key={column.name} scope="row" class={cellClass}>{name}</th>
+      : <td key={column.name} class={cellClass}>{cells[index]}</td>
+  })
+  return onOpen === undefined ?
+    <tr class={kind}>{content}</tr> :
+    <OpeningRow class={kind} onOpen={onOpen}>{content}</OpeningRow>
 }
 
 /** Columns of numbers. */
@@ -26,28 +174,35 @@ export const numbers = (...names: ReadonlyArray<string>): ReadonlyArray<Column> 
  * a width, all widths are fixed: they do not follow the contents.
  */
 export const Table = (
-  { bulk, busy = false, children, columns: given, compact = false, empty, name, rows, scroll = false }: {
-    readonly name: string
-    readonly columns: ReadonlyArray<Column | string>
-    /** How many rows there are. */
-    readonly rows: number
-    /** Shown in place of rows when there are no rows. */
-    readonly empty: ComponentChildren
-    readonly children: ComponentChildren
-    readonly busy?: boolean
-    /** The box has a limited height and scrolls vertically too. */
-    readonly scroll?: boolean
-    /** Rows are less high. */
-    readonly compact?: boolean
-    /** What can be done with the chosen rows; covers the head but its first column. */
-    readonly bulk?: ComponentChildren
-  }
+  { bulk, busy = false, children, columns: given, compact = false, empty, name, order: ownOrder, rows, scroll = false }:
+    {
+      readonly name: string
+      readonly columns: ReadonlyArray<Column | string>
+      /** How many rows there are. */
+      readonly rows: number
+      /** Shown in place of rows when there are no rows. */
+      readonly empty: ComponentChildren
+      readonly children: ComponentChildren
+      readonly busy?: boolean
+      /** The box has a limited height and scrolls vertically too. */
+      readonly scroll?: boolean
+      /** Rows are less high. */
+      readonly compact?: boolean
+      /** What can be done with the chosen rows; covers the head but its first column. */
+      readonly bulk?: ComponentChildren
+      /** The list's own order, which its heads show while the address has none. */
+      readonly order?: Order
+    }
 ) => {
-  const columns = given.map((each): Column => typeof each === "string" ? { name: each } : each)
+  const all = given.map((each): Column => typeof each === "string" ? { name: each } : each)
+  const [ofPart, ofWindow] = [useContext(LayoutContext), useLayout()]
+  const layout = all.some(({ rank }) => rank !== undefined) ? ofPart ?? ofWindow : "wide"
+  const columns = all.filter((column, index) => isShown(column, index, all, layout))
+  const order = useOrder(all.flatMap(({ sort }) => sort ?? [])) ?? ownOrder
   const isFixed = columns.some(({ width }) => width !== undefined)
   return (
     <div
-      class={`table-box ${scroll ? "tall" : ""} ${compact ? "compact" : ""}`}
+      class={`table-box ${layout} ${scroll ? "tall" : ""} ${compact ? "compact" : ""}`}
       role="group"
       aria-label={name}
       tabIndex={0}
@@ -56,20 +211,30 @@ export const Table = (
       <table aria-label={name} aria-busy={busy} class={isFixed ? "fixed" : ""}>
         {isFixed && (
           <colgroup>
-            {columns.map(({ name: each, width }) => <col key={each} style={width === undefined ? {} : { width }} />)}
+            {columns.map(({ name: each, rank, width }) => (
+              <col
+                key={each}
+                style={width === undefined || (layout !== "wide" && rank === 1) ? {} : { width }}
+              />
+            ))}
           </colgroup>
         )}
         <thead class={rows > 0 ? "" : "of-empty"}>
           <tr>
-            {columns.map((column) => (
-              <th key={column.name} scope="col" class={column.number === true ? "number" : ""}>
-                {column.content ?? (column.hidden === true ? <span class="sr-only">{column.name}</span> : column.name)}
-              </th>
-            ))}
+            {columns.map((column) =>
+              layout === "cards" && column.rank === 1
+                ? (
+                  <th key={column.name} scope="col">
+                    <span class="sr-only">{column.name}</span>
+                    <OrderChoice columns={all} order={order} />
+                  </th>
+                )
+                : <Head key={column.name} column={column} order={order} />
+            )}
           </tr>
         </thead>
         <tbody>
-          {rows > 0 ? children : (
+          {rows > 0 ? <Shape.Provider value={{ columns: all, layout }}>{children}</Shape.Provider> : (
             <tr>
               <td class="empty" colSpan={columns.length}>{empty}</td>
             </tr>

@@ -292,6 +292,7 @@ export const en = {
   common: {
     ...words,
     product: "Model Gateway",
+    sortBy: "Sort by",
     skip: "Skip to content",
     main: "Main",
     menu: "Menu",

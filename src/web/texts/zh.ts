@@ -389,6 +389,7 @@ export const zh: Texts = {
   common: {
     ...words,
     product: "Model Gateway",
+    sortBy: "排序",
     skip: "跳到正文",
     main: "主导航",
     menu: "菜单",

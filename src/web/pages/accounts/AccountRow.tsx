@@ -6,7 +6,7 @@ import { accountSigns, BackIn, Badge, hasFailedTest, stateOf } from "../../parts
 import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
 import { compact, exactTime, number, percent } from "../../parts/format.ts"
 import { RowMenu } from "../../parts/Menu.tsx"
-import { Breaking } from "../../parts/Table.tsx"
+import { Breaking, Row } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import type { AccountItem } from "../../state/client.ts"
 import { receivedAtom } from "../../state/live.ts"
@@ -60,41 +60,34 @@ const State = ({ at, item }: { readonly item: AccountItem; readonly at: number }
   )
 }
 
-const Work = ({ item }: { readonly item: AccountItem }) => {
+/** The cells of its work: attempts, success, last use and last error. */
+const useWorkCells = (item: AccountItem): ReadonlyArray<ComponentChildren> => {
   const { accounts: t, inspector } = useTexts()
   const { failed_hour, last_error, last_used_at, requests_hour } = item
   const name = accountName(item)
   const isFailing = requests_hour > 0 && failed_hour >= requests_hour * 0.2
-  return (
-    <>
-      <td class="number">
-        {requests_hour === 0
-          ? <span class="hint">–</span>
-          : <a href={requestsOf(name)} title={number(requests_hour)}>{compact(requests_hour)}</a>}
-      </td>
-      <td class="number">
-        {failed_hour === 0 ? success(0, requests_hour) : (
-          <a
-            class={isFailing ? "bad" : ""}
-            href={requestsOf(name, { outcome: "failed" })}
-            title={t.failedOf(number(failed_hour), number(requests_hour))}
-          >
-            {success(failed_hour, requests_hour)}
-          </a>
-        )}
-      </td>
-      <td class="nowrap">{last_used_at === null ? <span class="hint">{t.never}</span> : <Ago at={last_used_at} />}</td>
-      <td>
-        {last_error !== null && (
-          <Rest
-            title={[exactTime(last_error.at), ...(last_error.message === null ? [] : [last_error.message])].join(": ")}
-          >
-            <Ago at={last_error.at} /> · {inspector.causes(last_error.code)}
-          </Rest>
-        )}
-      </td>
-    </>
-  )
+  return [
+    requests_hour === 0
+      ? "–"
+      : <a href={requestsOf(name)} title={number(requests_hour)}>{compact(requests_hour)}</a>,
+    failed_hour === 0 ? success(0, requests_hour) : (
+      <a
+        class={isFailing ? "bad" : ""}
+        href={requestsOf(name, { outcome: "failed" })}
+        title={t.failedOf(number(failed_hour), number(requests_hour))}
+      >
+        {success(failed_hour, requests_hour)}
+      </a>
+    ),
+    last_used_at === null ? <span class="hint">{t.never}</span> : <Ago at={last_used_at} />,
+    last_error !== null && (
+      <Rest
+        title={[exactTime(last_error.at), ...(last_error.message === null ? [] : [last_error.message])].join(": ")}
+      >
+        <Ago at={last_error.at} /> · {inspector.causes(last_error.code)}
+      </Rest>
+    )
+  ]
 }
 
 export const AccountRow = (
@@ -120,16 +113,15 @@ export const AccountRow = (
   const name = accountName(item)
   const action = (each: Action, text: string) => ({ text, onClick: () => onAction(each, item) })
   return (
-    <tr class={selected ? "chosen" : ""}>
-      <td class="select">
+    <Row
+      class={selected ? "chosen" : ""}
+      cells={[
         <input
           type="checkbox"
           aria-label={common.actionOn(t.selectColumn, name)}
           checked={selected}
           onChange={(event) => onSelect(event.currentTarget.checked)}
-        />
-      </td>
-      <th scope="row">
+        />,
         <div class="line">
           <a href={requestsOf(name)} title={t.requestsOf(name)}>
             <Breaking text={item.identifier} />
@@ -138,20 +130,16 @@ export const AccountRow = (
             <Rest title={`${t.organization}: ${item.organization}`}>{item.organization}</Rest>
           )}
           {item.note !== "" && <Rest title={item.note}>{item.note}</Rest>}
-        </div>
-      </th>
-      {isSeveral && (
-        <td>
-          <a class="of-row" href={linkTo("upstreams", undefined, { q: item.upstream ?? "" })}>{item.upstream}</a>
-        </td>
-      )}
-      <td>
-        <State item={item} at={at} />
-        <CurrentWindows of={item} />
-      </td>
-      <td class="number">{common.of(number(item.in_use), number(item.slots))}</td>
-      <Work item={item} />
-      <td class="tools">
+        </div>,
+        ...isSeveral
+          ? [<a class="of-row" href={linkTo("upstreams", undefined, { q: item.upstream ?? "" })}>{item.upstream}</a>]
+          : [],
+        <>
+          <State item={item} at={at} />
+          <CurrentWindows of={item} />
+        </>,
+        common.of(number(item.in_use), number(item.slots)),
+        ...useWorkCells(item),
         <RowMenu
           of={name}
           disabled={busy}
@@ -164,7 +152,7 @@ export const AccountRow = (
             { ...action("delete", t.deleteOne), danger: true }
           ]}
         />
-      </td>
-    </tr>
+      ]}
+    />
   )
 }

@@ -11,13 +11,13 @@ import { Search, Select, TextField } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
-import { Pager, Table } from "../../parts/Table.tsx"
+import { Pager, Table, useOrder } from "../../parts/Table.tsx"
 import { act, attempt, report } from "../../state/actions.ts"
 import { type AccountItem, Admin, type Reply } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { accountName, defaultUpstream } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
-import { registry, useAtom } from "../../state/registry.ts"
+import { registry, useAtom, useValue } from "../../state/registry.ts"
 import { choose, useQuery } from "../../state/route.ts"
 import { upstreamsAtom, useSeveralUpstreams, useUpstreamsWithOrganizations } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
@@ -75,6 +75,9 @@ const SessionsDialog = ({ item, onClose }: {
     </ConfirmDialog>
   )
 }
+
+/** What the list can be sorted by, beside its own order. */
+const sorts = ["identifier", "upstream", "in_use", "requests_hour", "last_used_at"] as const
 
 /** The states, which add up to all accounts; and last those whose test failed, in whatever state. */
 const facets = ["", ...accountStates, "failed"] as const
@@ -243,6 +246,7 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
             {
               name: t.selectColumn,
               width: "2.9rem",
+              class: "select",
               content: (
                 <input
                   type="checkbox"
@@ -253,15 +257,15 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
                 />
               )
             },
-            { name: t.account, width: isSeveral ? "17.5rem" : "20rem" },
-            ...(isSeveral ? [{ name: t.upstream, width: "6rem" }] : []),
-            { name: t.state },
-            { name: t.slots, width: "4.8rem", number: true },
-            { name: t.lastHour, width: "6rem", number: true },
-            { name: t.success, width: "5rem", number: true },
-            { name: t.lastUsed, width: "7rem" },
-            { name: t.lastError, width: "12.5rem" },
-            { name: t.actions, hidden: true, width: "3.2rem" }
+            { name: t.account, rank: 1, sort: "identifier", width: isSeveral ? "17.5rem" : "20rem" },
+            ...(isSeveral ? [{ name: t.upstream, rank: 2, sort: "upstream", width: "6rem" } as const] : []),
+            { name: t.state, rank: 1 },
+            { name: t.slots, rank: 2, sort: "in_use", width: "4.8rem", number: true },
+            { name: t.lastHour, rank: 3, sort: "requests_hour", width: "6rem", number: true },
+            { name: t.success, rank: 3, width: "5rem", number: true },
+            { name: t.lastUsed, rank: 3, sort: "last_used_at", first: "desc", width: "7rem", class: "nowrap" },
+            { name: t.lastError, rank: 3, width: "12.5rem" },
+            { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
           ]}
           rows={shown.length}
           empty={q === "" && state === "" && upstream === "" ? <Empty /> : t.noneFound}
@@ -297,13 +301,15 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
           })}
         </Table>
       </div>
-      <Pager
-        page={page}
-        shown={accounts.page}
-        pages={accounts.total_pages}
-        total={t.total(accounts.total)}
-        onPage={(next) => choose({ page: next === 1 ? "" : String(next) })}
-      />
+      {accounts.total > 0 && (
+        <Pager
+          page={page}
+          shown={accounts.page}
+          pages={accounts.total_pages}
+          total={t.total(accounts.total)}
+          onPage={(next) => choose({ page: next === 1 ? "" : String(next) })}
+        />
+      )}
       {(open?.name === "note" || open?.name === "organization") && (
         <MarkDialog item={open.item} mark={open.name} onClose={close} />
       )}
@@ -330,17 +336,30 @@ export const Accounts = () => {
   const testing = useAtom(progressAtom) !== undefined
   const page = Math.max(1, Math.trunc(Number(asked)) || 1)
   const shownState = facets.find((each) => each === state) ?? ""
-  const view = JSON.stringify([page, q, shownState, upstream])
+  const order = useOrder(sorts)
+  const view = JSON.stringify([page, q, shownState, upstream, order])
   const list = useMemo(
     () =>
       Admin.query("admin-accounts", "list", {
-        query: { page, page_size: pageSize, q, state: shownState, upstream, sort: "state" },
+        query: { page, page_size: pageSize, q, state: shownState, upstream, ...order ?? { sort: "state" } },
         reactivityKeys: ["accounts"]
       }),
     [view]
   )
+  // Only the list's own order has the counts of the states.
+  const counted = useMemo(
+    () =>
+      order === undefined
+        ? list
+        : Admin.query("admin-accounts", "list", {
+          query: { page: 1, page_size: 1, q, state: shownState, upstream, sort: "state" },
+          reactivityKeys: ["accounts"]
+        }),
+    [view]
+  )
   useReread(list)
-  const counts = Option.getOrUndefined(AsyncResult.value(useAtom(list)))?.counts
+  const counts = useValue(counted)?.counts
+  const isNothing = counts?.all === 0 && q === "" && upstream === ""
   const known = useRef(counts)
   known.current = counts ?? known.current
   return (
@@ -351,19 +370,21 @@ export const Accounts = () => {
       </Heading>
       <DurabilityNotice />
       <Tests />
-      <div class="row">
-        <Search label={t.search} value={q} onSearch={(text) => choose({ q: text, page: "" })} />
-        {(several.length > 0 || upstream !== "") && (
-          <Select
-            label={t.upstream}
-            value={upstream}
-            options={[...new Set(["", ...several, upstream])].map((each) => [each, each || t.all])}
-            onValue={(next) => choose({ upstream: next, page: "" })}
-          />
-        )}
-      </div>
-      <Facets chosen={shownState} counts={known.current} />
-      <Loaded atom={list}>
+      {!isNothing && (
+        <div class="row">
+          <Search label={t.search} value={q} onSearch={(text) => choose({ q: text, page: "" })} />
+          {(several.length > 0 || upstream !== "") && (
+            <Select
+              label={t.upstream}
+              value={upstream}
+              options={[...new Set(["", ...several, upstream])].map((each) => [each, each || t.all])}
+              onValue={(next) => choose({ upstream: next, page: "" })}
+            />
+          )}
+        </div>
+      )}
+      {!isNothing && <Facets chosen={shownState} counts={known.current} />}
+      <Loaded atom={list} rows={12}>
         {(accounts, waiting) => {
           const result = registry.get(list)
           return (

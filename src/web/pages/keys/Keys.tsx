@@ -5,12 +5,13 @@ import { useMemo, useState } from "preact/hooks"
 import { useFields } from "../../forms/Entry.tsx"
 import { Badge } from "../../parts/Badge.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
+import { Empty } from "../../parts/Empty.tsx"
 import { Search, Select } from "../../parts/Form.tsx"
 import { date, dateTime, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
-import { Meter, Pager, Table } from "../../parts/Table.tsx"
+import { Meter, Pager, Row, Table, useOrder } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { usedText } from "../../parts/UsedText.ts"
 import { act, copyText } from "../../state/actions.ts"
@@ -19,6 +20,7 @@ import { useCurrency } from "../../state/currency.ts"
 import { limitsOf } from "../../state/limits.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { useValue } from "../../state/registry.ts"
 import { choose, go, linkTo, useQuery } from "../../state/route.ts"
 import { DurabilityNotice, useAcceptedKeys } from "../configuration.tsx"
 import { FirstRun } from "./Access.tsx"
@@ -28,6 +30,17 @@ import { type KeyItem, keyOfId } from "./keys.ts"
 const pageSize = 50
 const noKeys: ReadonlyArray<string> = []
 const states = ["active", "disabled", "expired"] as const
+
+/** What the list can be sorted by. */
+const sorts = [
+  "name",
+  "state",
+  "limit_share",
+  "in_flight",
+  "requests_today",
+  "last_used_at",
+  "created_at"
+] as const
 
 const signs = {
   active: { sign: "●", tone: "good" },
@@ -76,39 +89,31 @@ const KeyRow = ({ item, onAction, value }: {
   const name = item.name ?? preview
   const isUnknown = value === undefined
   return (
-    <tr>
-      <th scope="row" class="text">
-        {item.name !== null && <p>{item.name}</p>}
-        <code class="hint" title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>
-        {item.note !== null && <p class="hint">{item.note}</p>}
-      </th>
-      <td>
-        <Badge {...signs[item.state]} text={t.states[item.state]} />
-        {item.generated === true && <p class="hint">{t.generated}</p>}
-        {item.expires_at !== null && <p class="hint">{t.until(dateTime(Date.parse(item.expires_at)))}</p>}
-        {item.class === "background" && <p class="hint">{t.background}</p>}
-        {item.models !== null && <p class="hint clip" title={item.models.join(", ")}>{item.models.join(", ")}</p>}
-      </td>
-      <td>
-        <Used item={item} />
-      </td>
-      <td class="number">
+    <Row
+      cells={[
+        <>
+          {item.name !== null && <p>{item.name}</p>}
+          <code class="hint" title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>
+          {item.note !== null && <p class="hint">{item.note}</p>}
+        </>,
+        <>
+          <Badge {...signs[item.state]} text={t.states[item.state]} />
+          {item.generated === true && <p class="hint">{t.generated}</p>}
+          {item.expires_at !== null && <p class="hint">{t.until(dateTime(Date.parse(item.expires_at)))}</p>}
+          {item.class === "background" && <p class="hint">{t.background}</p>}
+          {item.models !== null && <p class="hint clip" title={item.models.join(", ")}>{item.models.join(", ")}</p>}
+        </>,
+        <Used item={item} />,
         <a href={requestsOf(id, { outcome: "open" })}>
           {usage.max_inflight === null
             ? number(usage.in_flight)
             : t.ofMost(number(usage.in_flight), number(usage.max_inflight))}
-        </a>
-      </td>
-      <td class="number">
-        <a href={requestsOf(id)}>{number(usage.requests_today)}</a>
-      </td>
-      <td class="nowrap">{usage.last_used_at === null ? "–" : <Ago at={Date.parse(usage.last_used_at)} />}</td>
-      <td class="nowrap">
-        {item.created_at === null
+        </a>,
+        <a href={requestsOf(id)}>{number(usage.requests_today)}</a>,
+        usage.last_used_at === null ? "–" : <Ago at={Date.parse(usage.last_used_at)} />,
+        item.created_at === null
           ? "–"
-          : <span title={dateTime(Date.parse(item.created_at))}>{date(Date.parse(item.created_at))}</span>}
-      </td>
-      <td class="tools">
+          : <span title={dateTime(Date.parse(item.created_at))}>{date(Date.parse(item.created_at))}</span>,
         <RowMenu
           of={name}
           items={[
@@ -119,8 +124,8 @@ const KeyRow = ({ item, onAction, value }: {
             { text: t.delete, danger: true, onClick: () => onAction("delete") }
           ]}
         />
-      </td>
-    </tr>
+      ]}
+    />
   )
 }
 
@@ -173,25 +178,33 @@ export const Keys = ({ of }: { readonly of: string | undefined }) => {
   const keys = useAcceptedKeys() ?? noKeys
   // So that a dialog opens at once.
   useFields("keys")
+  const order = useOrder(sorts)
   const list = useMemo(() => {
     const text = of ?? q
     return Admin.query("admin-keys", "list", {
-      query: { page, page_size: pageSize, ...(text === "" ? {} : { q: text }), ...(state === "" ? {} : { state }) },
+      query: {
+        page,
+        page_size: pageSize,
+        ...(text === "" ? {} : { q: text }),
+        ...(state === "" ? {} : { state }),
+        ...order
+      },
       reactivityKeys: ["keys"]
     })
-  }, [of, q, state, page])
+  }, [of, q, state, page, order?.sort, order?.order])
   useReread(list)
   const close = () => setOpen(undefined)
   const start = (item: KeyItem, action: Action) =>
     action === "toggle" ? setDisabled(item, !item.disabled, t) : setOpen({ action, item })
   const isFiltered = of !== undefined || q !== "" || state !== ""
+  const isNothing = useValue(list)?.total === 0 && !isFiltered
   const newButton = <button type="button" class="primary" onClick={() => setOpen("new")}>{t.newKey}</button>
   return (
     <>
       <Heading name={common.pages.keys}>{newButton}</Heading>
       <DurabilityNotice />
       {of === undefined
-        ? (
+        ? !isNothing && (
           <div class="row">
             <Search label={t.search} value={q} onSearch={(text) => choose({ q: text, page: "" })} />
             <Select<(typeof states)[number] | "">
@@ -208,7 +221,7 @@ export const Keys = ({ of }: { readonly of: string | undefined }) => {
             <button type="button" onClick={() => go("keys")}>{t.showAll}</button>
           </div>
         )}
-      <Loaded atom={list}>
+      <Loaded atom={list} rows={8}>
         {({ items, page: shown, total, total_pages }) => {
           const generated = items.length === 1 && items[0]?.generated === true ? keyOfId(keys, items[0].id) : undefined
           return (
@@ -217,26 +230,19 @@ export const Keys = ({ of }: { readonly of: string | undefined }) => {
               <Table
                 name={common.pages.keys}
                 columns={[
-                  { name: t.key },
-                  { name: t.state, width: "10.5rem" },
-                  { name: t.limits, width: "17rem" },
-                  { name: t.inFlight, number: true, width: "5.5rem" },
-                  { name: t.today, number: true, width: "5.5rem" },
-                  { name: t.lastUsed, width: "8rem" },
-                  { name: t.created, width: "8rem" },
-                  { name: t.actions, hidden: true, width: "4rem" }
+                  { name: t.key, rank: 1, sort: "name", class: "text" },
+                  { name: t.state, rank: 1, sort: "state", width: "10.5rem" },
+                  { name: t.limits, rank: 2, sort: "limit_share", first: "desc", width: "17rem" },
+                  { name: t.inFlight, rank: 3, sort: "in_flight", number: true, width: "5.5rem" },
+                  { name: t.today, rank: 2, sort: "requests_today", number: true, width: "5.5rem" },
+                  { name: t.lastUsed, rank: 3, sort: "last_used_at", first: "desc", width: "8rem", class: "nowrap" },
+                  { name: t.created, rank: 3, sort: "created_at", first: "desc", width: "8rem", class: "nowrap" },
+                  { name: t.actions, hidden: true, width: "4rem", class: "tools" }
                 ]}
                 rows={items.length}
                 empty={isFiltered
                   ? t.noneFound
-                  : (
-                    <div class="stack">
-                      <p>{t.empty}</p>
-                      <p>
-                        <button type="button" onClick={() => setOpen("new")}>{t.firstKey}</button>
-                      </p>
-                    </div>
-                  )}
+                  : <Empty action={t.firstKey} onAction={() => setOpen("new")}>{t.empty}</Empty>}
               >
                 {items.map((item) => (
                   <KeyRow

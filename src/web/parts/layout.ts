@@ -1,0 +1,31 @@
+/**
+ * How much room the window has.
+ */
+import { createContext } from "preact"
+import { useEffect, useState } from "preact/hooks"
+
+/** Whether a media query holds. */
+export const useMedia = (query: string): boolean => {
+  const [holds, setHolds] = useState(matchMedia(query).matches)
+  useEffect(() => {
+    const media = matchMedia(query)
+    const changed = () => setHolds(media.matches)
+    changed()
+    media.addEventListener("change", changed)
+    return () => media.removeEventListener("change", changed)
+  }, [query])
+  return holds
+}
+
+/** `wide`: every column. `lines`: columns of rank 3 stand below the name. `cards`: a row is a card of two lines. */
+export type Layout = "wide" | "lines" | "cards"
+
+/** The layout of the lists in a part of the page that is narrower than the window lets expect; `undefined` elsewhere. */
+export const LayoutContext = createContext<Layout | undefined>(undefined)
+
+/** The layout of lists in the window. */
+export const useLayout = (): Layout => {
+  const isNarrow = useMedia("(max-width: 1099px)")
+  const isSmall = useMedia("(max-width: 699px)")
+  return isSmall ? "cards" : isNarrow ? "lines" : "wide"
+}
