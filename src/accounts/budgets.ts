@@ -152,19 +152,12 @@ export class Budgets {
 
   /** Reserves what a try may use of the budgets of its account and upstream: all of it, or nothing. */
   take(account: PooledAccount, budget: LeaseBudget): Taken | Over | GatewayError {
-    const [own, ofUpstream] = budgetsOf(account, account.upstream, this.#config())
-    if (own.length === 0 && ofUpstream.length === 0) return nothing
+    const owners = this.#ownersOf(account)
+    if (owners.length === 0) return nothing
     const now = this.#now()
     const shares: Array<readonly [LimitOwner, CountedState, Share]> = []
-    const [subject, upstream] = subjectsOf(account)
-    const owners = [
-      { ...unnamed, upstream: account.upstream, subject: upstream, limits: ofUpstream },
-      { ...unnamed, upstream: account.upstream, subject, account: account.hash, limits: own }
-    ]
-    // The upstream comes first: a try that it has no room for fits none of its accounts.
     for (const owner of owners) {
       const { limits } = owner
-      if (limits.length === 0) continue
       const share = budget.shareOf(account.upstream, limits, now)
       if (share instanceof GatewayError) return share
       const state = this.#stateOf(owner, now)
@@ -193,6 +186,23 @@ export class Budgets {
         this.changed?.(account)
       }
     }
+  }
+
+  /** Tells webhooks what the store says is used after a try: of the budgets of its account, and of its upstream. */
+  saw(account: PooledAccount, used: (owner: Pick<LimitOwner, "account">) => ReadonlyArray<WindowCount>): void {
+    if (this.#notices?.isWanted !== true) return
+    for (const owner of this.#ownersOf(account)) this.#notices.look(owner, used(owner))
+  }
+
+  /** What has budgets: the upstream before its account, because a try that the upstream has no room for fits none of its accounts. */
+  #ownersOf(account: PooledAccount): ReadonlyArray<LimitOwner> {
+    const { hash, upstream } = account
+    const [own, ofUpstream] = budgetsOf(account, upstream, this.#config())
+    const [subject, subjectOfUpstream] = subjectsOf(account)
+    return [
+      { ...unnamed, upstream, subject: subjectOfUpstream, limits: ofUpstream },
+      { ...unnamed, upstream, subject, account: hash, limits: own }
+    ].filter(({ limits }) => limits.length > 0)
   }
 
   /** When the last used-up window of an account ends, and that of its upstream, in Unix milliseconds; 0 while there is something left. */

@@ -2,11 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
 import type { LeaseOptions } from "../../src/accounts/Accounts.ts"
 import type { LeaseBudget } from "../../src/accounts/budgets.ts"
 import { scripts } from "../../src/cluster/store/scripts.ts"
 import type { RawConfig } from "../../src/config/json.ts"
+import { CurrentNotices, Notices } from "../../src/config/Notices.ts"
 import { gatewayError } from "../../src/domain/GatewayError.ts"
+import type { Notice } from "../../src/domain/notices.ts"
 import type { Used } from "../../src/usage/Admission.ts"
 import { anywhere, ask, errorOf, hold, makeDriver, managed, type Pool } from "../accounts/support.ts"
 import { until } from "../support/until.ts"
@@ -173,6 +176,24 @@ describe("the budgets of accounts at two nodes", () => {
 })
 
 describe("the budget of an upstream at two nodes", () => {
+  it.live("tells webhooks what is used, at the node that used it", () =>
+    Effect.gen(function*() {
+      const queue = yield* Queue.unbounded<Notice>()
+      const notices = new Notices(Date.now, queue)
+      notices.wanted = new Set(["budget.warning", "budget.reached"])
+      const { pools } = yield* Effect.provideService(
+        twoNodes({ a: [] }, { budgets: [{ window: "month", requests: 2 }] }),
+        CurrentNotices,
+        notices
+      )
+      for (const pool of pools) yield* serve(pool)
+      const told = yield* Queue.takeN(queue, 2)
+      assert.deepStrictEqual(told.map(({ type }) => type), ["budget.warning", "budget.reached"])
+      for (const { data } of told) {
+        assert.deepInclude(data, { account: null, upstream: "default", unit: "requests", limit: 2, used: 2 })
+      }
+    }))
+
   it.live("counts what the nodes know when the store has lost its data", () =>
     Effect.gen(function*() {
       const limits = [{ window: "month", requests: 3 }]

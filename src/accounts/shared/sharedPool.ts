@@ -24,7 +24,7 @@ import { servesModel } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { Upstreams } from "../../upstream/Upstreams.ts"
-import { SeenWindows } from "../../usage/sharedWindows.ts"
+import { readWindows, SeenWindows } from "../../usage/sharedWindows.ts"
 import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { type Fault, reasonFor } from "../backOff.ts"
@@ -282,6 +282,19 @@ const makeSharedCore = Effect.fnUntraced(function*(
     return digests.owners.has(owner)
   }
 
+  /** Keeps what the store says is used of budgets after a lease. */
+  const sawBudgets = ({ account: name, pool }: Grant, at: number, own: string, ofUpstream: string) => {
+    for (const [key, windows] of [[`#${name}`, own], [`@${pool}`, ofUpstream]] as const) {
+      if (windows !== "") seenBudgets.keep(key, at, windows.split(" "))
+    }
+    const account = byName.get(name)
+    if (account === undefined) return
+    shell.budgets.saw(account, (owner) => {
+      const windows = owner.account === null ? ofUpstream : own
+      return windows === "" ? [] : readWindows(at, windows.split(" "))
+    })
+  }
+
   const release = (
     grant: Grant,
     held: Held | undefined,
@@ -311,9 +324,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       (
         [, clean = "", state = "", count = "", delay = "", cooled = "", met = "", at = "", own = "", ofUpstream = ""]
       ) => {
-        for (const [key, windows] of [[`#${grant.account}`, own], [`@${grant.pool}`, ofUpstream]] as const) {
-          if (windows !== "") seenBudgets.keep(key, Number(at), windows.split(" "))
-        }
+        if (at !== "") sawBudgets(grant, Number(at), own, ofUpstream)
         if (met === "hit") stickyHits++
         else if (met === "move") stickyMoves++
         if (cooled !== "") fork(logUpstream(grant.pool, upstream[0], cooled))
