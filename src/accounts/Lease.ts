@@ -60,10 +60,24 @@ export interface LeaseOptions {
   readonly sticky?: Stickiness | undefined
   /** Whose accounts are preferred, before `sticky`; the first that has a free one decides. */
   readonly prefers?: ReadonlyArray<Preference> | undefined
+  /** What the turns of its conversation leave to each other. Only a pool of several nodes carries it. */
+  readonly memory?: TurnMemory | undefined
   /** Identifies the request over its leases. */
   readonly request?: string | undefined
   /** What the try reserves and uses of budgets; absent where nothing has a budget. */
   readonly budget?: LeaseBudget | undefined
+}
+
+/** What the turns of a conversation leave to the next one, at whatever node that is answered. */
+export interface TurnMemory {
+  /** Stands for the conversation: a hash under its caller's key. */
+  readonly key: () => string
+  /** A turn before may have left something. */
+  readonly isContinued: boolean
+  /** What the turn before has left; a lease sets it. */
+  last: string | undefined
+  /** Makes what this turn leaves; `undefined` until its answer. */
+  next: (() => string) | undefined
 }
 
 /** A preference for the accounts that open what one of them has sealed, or for that account alone. It never waits. */

@@ -20,6 +20,14 @@ export class Threads {
     return this.#sessions.get(session) ?? none
   }
 
+  /** Keeps a thread that another process has seen last, unless it is known. */
+  add(session: string, thread: Thread): void {
+    const isKnown = this.of(session).some((own) =>
+      own.elements === thread.elements && own.bytes === thread.bytes && own.sums.at(-1) === thread.sums.at(-1)
+    )
+    if (!isKnown) this.keep(session, thread, undefined)
+  }
+
   /** Keeps a thread in place of the one that it continues. */
   keep(session: string, thread: Thread, continued: Thread | undefined): void {
     const before = this.of(session)

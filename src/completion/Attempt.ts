@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Caller, Lease, LeaseTarget } from "../accounts/Accounts.ts"
-import { isDirect, type ModelLimits, type Preference, type Stickiness } from "../accounts/Lease.ts"
+import { isDirect, type ModelLimits, type Preference, type Stickiness, type TurnMemory } from "../accounts/Lease.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { type Classification, classify, isOfModel, refusesRequest } from "../domain/classifyUpstreamFailure.ts"
@@ -39,6 +39,8 @@ export interface AttemptWork<B, A> {
   readonly sticky?: Stickiness | undefined
   /** The accounts that the request prefers before that one. */
   readonly prefers?: ReadonlyArray<Preference> | undefined
+  /** What the turns of its conversation leave to each other. */
+  readonly memory?: TurnMemory | undefined
   /** Whether a target can serve the request. Asked only where the route has several. */
   readonly canServe: (driver: Driver, target: Target) => boolean
   /** The windows of targets in tokens. Asked only where the route has several. */

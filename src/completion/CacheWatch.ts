@@ -1,6 +1,8 @@
 /** What one request expects of the cache of its server, and what comes of it. */
 import type { AccountPool, Lease } from "../accounts/Accounts.ts"
+import type { TurnMemory } from "../accounts/Lease.ts"
 import type { Threads } from "../accounts/Threads.ts"
+import { readThread, threadText } from "../accounts/threadText.ts"
 import { catalogueOf } from "../domain/catalogue.ts"
 import { isServer } from "../domain/protocols.ts"
 import type { Target } from "../domain/routes.ts"
@@ -29,8 +31,9 @@ const leastOf = (driver: string): number => driver === "generate" ? 2_048 : 1_02
 export interface CacheWatchOptions {
   readonly threads: Threads
   readonly accounts: Pick<AccountPool, "whyNot">
-  /** Monotonic milliseconds. */
+  /** Monotonic milliseconds, and those of Unix time. */
   readonly now: () => number
+  readonly unixNow: () => number
 }
 
 export class CacheWatch {
@@ -45,8 +48,17 @@ export class CacheWatch {
   /** Tokens from which the server keeps a prompt. */
   least = 0
 
-  private constructor(input: CompletionInput, options: CacheWatchOptions, sums: PromptSums) {
+  /** What the turns of the conversation leave to each other. */
+  readonly #memory: TurnMemory | undefined
+
+  private constructor(
+    input: CompletionInput,
+    options: CacheWatchOptions,
+    memory: TurnMemory | undefined,
+    sums: PromptSums
+  ) {
     this.#input = input
+    this.#memory = memory
     this.#options = options
     this.#sums = sums
     const { caller: { owner }, request: { identity } } = input
@@ -58,8 +70,12 @@ export class CacheWatch {
   }
 
   /** Sums the prompt of a request. */
-  static *of(input: CompletionInput, options: CacheWatchOptions): Cooperative<CacheWatch> {
-    return new CacheWatch(input, options, yield* sumPrompt(input.conversation))
+  static *of(
+    input: CompletionInput,
+    options: CacheWatchOptions,
+    memory: TurnMemory | undefined
+  ): Cooperative<CacheWatch> {
+    return new CacheWatch(input, options, memory, yield* sumPrompt(input.conversation))
   }
 
   /** Whether the prompt caches of a driver's servers are watched: of those that state what a cache had. */
@@ -75,6 +91,9 @@ export class CacheWatch {
     const fact = catalogueOf(config).ofTarget(target).prompt_cache_min_tokens?.value
     this.least = entry?.prompt_cache.min_tokens ?? fact ?? leastOf(entry?.driver ?? "")
     this.#answerer = { upstream, model: target.model.id, account }
+    const last = this.#memory?.last
+    const seen = last === undefined ? undefined : readThread(last, this.#behind())
+    if (seen !== undefined) threads.add(this.#session, seen)
     this.#expectation = expectationOf(
       this.#sums,
       threads.of(this.#session),
@@ -83,6 +102,12 @@ export class CacheWatch {
       (last) => this.#whyMoved(last, accounts)
     )
     this.#failed.add(account)
+  }
+
+  /** How far the monotonic clock is behind Unix time. */
+  #behind(): number {
+    const { now, unixNow } = this.#options
+    return unixNow() - now()
   }
 
   #whyMoved(last: Answerer, accounts: Pick<AccountPool, "whyNot">): MoveCause {
@@ -104,11 +129,10 @@ export class CacheWatch {
     const lifetime = lifetimeIn(entry, (usage.details?.cacheWrite1hTokens ?? 0) > 0)
     // A prompt that was read stays for as long as it was written for.
     const kept = before !== undefined && usage.cachedTokens > 0 ? Math.max(lifetime, before.lifetime) : lifetime
-    threads.keep(
-      this.#session,
-      threadOf(this.#sums, { ...this.#answerer, at: now(), lifetime: kept, tokens: usage.promptTokens }),
-      before
-    )
+    const answered = { ...this.#answerer, at: now(), lifetime: kept, tokens: usage.promptTokens }
+    const thread = threadOf(this.#sums, answered)
+    threads.keep(this.#session, thread, before)
+    if (this.#memory !== undefined) this.#memory.next = () => threadText(thread, this.#behind())
     return judgeCache(expectation, { ...usage, isReported }, this.least)
   }
 }

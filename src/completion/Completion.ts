@@ -102,7 +102,12 @@ export class Completion extends Context.Service<Completion, {
     const clock = yield* Clock.Clock
     const sealed = new SealedCalls(() => monotonicMillis(clock), yield* CurrentSharedCalls)
     const startReply = replyStarter(captures, sealed)
-    const caches = { threads: new Threads(), accounts, now: () => deadlines.now() }
+    const caches = {
+      threads: new Threads(),
+      accounts,
+      now: () => deadlines.now(),
+      unixNow: () => clock.currentTimeMillisUnsafe()
+    }
 
     /** Validates `tool_choice` and applies the limits of the key. */
     const admitted = <A, R>(

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import type { Lease } from "../accounts/Accounts.ts"
-import type { Preference, Stickiness } from "../accounts/Lease.ts"
+import type { Preference, Stickiness, TurnMemory } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import { catalogueOf } from "../domain/catalogue.ts"
@@ -27,6 +27,7 @@ import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import { boundsOf, withLimit } from "./bounds.ts"
 import { CacheWatch, type CacheWatchOptions } from "./CacheWatch.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
+import { isContinued, turnsKey } from "./conversationKey.ts"
 import { forgetIgnored, noteIgnored } from "./ignored.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
@@ -110,6 +111,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   readonly request: CompletionInput["request"]
   readonly sticky: Stickiness | undefined
   readonly prefers: ReadonlyArray<Preference> | undefined
+  readonly memory: TurnMemory
   readonly #input: CompletionInput
   readonly #options: CompletionAttemptOptions<A>
   #budget: RequestBudget | undefined
@@ -130,6 +132,13 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     this.request = input.request
     this.sticky = stickinessOf(input)
     this.prefers = preferencesOf(input, options.sealed)
+    const { caller: { owner }, conversation, request: { identity } } = input
+    this.memory = {
+      key: () => turnsKey(owner, identity, conversation),
+      isContinued: identity?.session !== undefined || isContinued(conversation),
+      last: undefined,
+      next: undefined
+    }
   }
 
   get route(): Route {
@@ -393,7 +402,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
       return send()
     }
     const watch = this.#cache === undefined
-      ? startCooperatively(CacheWatch.of(this.#input, this.#options.caches))
+      ? startCooperatively(CacheWatch.of(this.#input, this.#options.caches, this.memory))
       : Effect.succeed(this.#cache)
     return Effect.flatMapEager(watch, (cache) => {
       this.#cache = cache

@@ -291,13 +291,13 @@ export class Attempts<B, A> {
   }
 
   #leaseOptions({ candidates, stay }: Step, mayHold: boolean): LeaseOptions {
-    const { caller, isImpatient = false, prefers, request: { id, rehearsal, style }, route } = this.#work
+    const { caller, isImpatient = false, memory, prefers, request: { id, rehearsal, style }, route } = this.#work
     // The conversation of a rehearsal stays where it was.
     const sticky = rehearsal === undefined ? this.#work.sticky : undefined
     const { avoid, tries } = this.#tried
     const targets = this.#served(candidates.map((index) => this.#targets[index]!))
     this.#budget = this.#budgetOf(caller)
-    const asked = { avoid, stay, style, sticky, prefers, request: id, targets, budget: this.#budget }
+    const asked = { avoid, stay, style, sticky, prefers, memory, request: id, targets, budget: this.#budget }
     if (this.#isAlone) return { ...asked, patience: isImpatient ? 0 : undefined }
     const { spread, wait } = route.options
     // Only the first choice may hold the request.

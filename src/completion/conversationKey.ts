@@ -37,15 +37,23 @@ export const conversationKey = (owner: string, { tools, turns }: Conversation): 
 export const sessionKey = (owner: string, session: string, agent = ""): string =>
   createHmac("sha256", owner).update(`session\n${session}\n${agent}`).digest("base64url")
 
+/** A hash that stands for a conversation: of its session and agent, or else of its beginning. */
+export const turnsKey = (
+  owner: string,
+  identity: { readonly session: string | undefined; readonly agent: string | undefined } | undefined,
+  conversation: Conversation
+): string =>
+  identity?.session === undefined
+    ? conversationKey(owner, conversation)
+    : sessionKey(owner, identity.session, identity.agent)
+
 /** What stands for a conversation at the cache of a server, by its session or its beginning: 32 hex digits. */
 export const cacheName = (
   owner: string,
   identity: { readonly session: string | undefined; readonly agent: string | undefined } | undefined,
   conversation: Conversation
 ): string => {
-  const key = identity?.session === undefined
-    ? conversationKey(owner, conversation)
-    : sessionKey(owner, identity.session, identity.agent)
+  const key = turnsKey(owner, identity, conversation)
   return createHmac("sha256", owner).update(`cache\n${key}`).digest("hex").slice(0, 32)
 }
 

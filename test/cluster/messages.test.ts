@@ -38,9 +38,10 @@ describe("a message of the store", () => {
       probes: "1",
       skipped: "default,other",
       quota: "5h,",
-      over: "a60000"
+      over: "a60000",
+      memory: "m"
     }
-    assert.deepStrictEqual(read("grant t1 a 4 0 0 0 3 gpu 0 1 default,other 5h, a60000 later"), several)
+    assert.deepStrictEqual(read("grant t1 a 4 0 0 0 3 gpu 0 1 default,other 5h, a60000 m later"), several)
   })
 
   it("does not exist in another form, of another kind, or of a kind that only the node itself can notice", () => {

@@ -1,10 +1,11 @@
 /** Two gateways as processes over one store and two upstreams, whose requests are counted at the servers. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { accounts, admin, chat, send, textOf } from "../gateway/support.ts"
-import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+import { businessKey } from "../support/gateway.ts"
+import { json, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
 import { command, listOf } from "../support/redisServer.ts"
 import { untilHolds } from "../support/until.ts"
-import { type Cluster, startCluster, untilIdle, untilQueueAt, untilReady } from "./cluster.ts"
+import { type Cluster, type ClusterNode, startCluster, untilIdle, untilQueueAt, untilReady } from "./cluster.ts"
 
 const smart = { model: "smart" }
 
@@ -111,6 +112,51 @@ describe("two nodes over two upstreams", () => {
     assert.deepStrictEqual([told.status, told.headers.get("x-gateway-upstream")], [200, "default"])
     assert.strictEqual((await rehearse(token)).status, 400)
     assert.strictEqual(gpu.requests.length, length)
+  })
+
+  it("know at each node what the turn before had, and why the prompt cache missed a turn", async () => {
+    const [one, other] = [cluster.nodes[0]!, cluster.nodes.at(-1)!]
+    const turn = async (
+      { id, url }: ClusterNode,
+      system: string,
+      said: ReadonlyArray<string>,
+      prompt: number,
+      cached: number
+    ) => {
+      gpu.answer(() =>
+        json(200, {
+          object: "chat.completion",
+          model: "m",
+          choices: [{ index: 0, message: { role: "assistant", content: "Yes" }, finish_reason: "stop" }],
+          usage: { prompt_tokens: prompt, completion_tokens: 1, prompt_tokens_details: { cached_tokens: cached } }
+        })
+      )
+      const messages = said.map((content, i) => ({ role: i % 2 === 0 ? "user" : "assistant", content }))
+      const response = await fetch(`${url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+        body: JSON.stringify({ model: "gpu/m", messages: [{ role: "system", content: system }, ...messages] })
+      })
+      assert.strictEqual(response.status, 200)
+      await response.text()
+      const { node, prompt_cache } = await admin(
+        url,
+        "GET",
+        `/admin/requests/${response.headers.get("x-request-id")!}`
+      ) as { readonly node: string; readonly prompt_cache: Readonly<Record<string, unknown>> }
+      assert.strictEqual(node, id)
+      await untilIdle(cluster)
+      return prompt_cache
+    }
+    const first = await turn(one, "Be kind", ["How are you?"], 2_000, 0)
+    assert.deepInclude(first, { predicted: 0, reason: "first_turn" })
+    const said = ["How are you?", "Yes", "And now?"]
+    const second = await turn(other, "Be kind", said, 2_100, 2_000)
+    assert.deepInclude(second, { predicted: 2_000, result: "hit" })
+    const third = await turn(one, "Be kind", [...said, "Yes", "Still?"], 2_200, 2_100)
+    assert.deepInclude(third, { predicted: 2_100, result: "hit" })
+    const changed = await turn(other, "Be kind", [...said, "No", "Really?"], 2_200, 0)
+    assert.deepInclude(changed, { result: "miss", reason: "changed", at: "messages[3]" })
   })
 
   it("fail over to the next target on any node while an upstream refuses connections", async () => {

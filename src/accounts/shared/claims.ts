@@ -51,6 +51,8 @@ export interface Grant {
   readonly quota: string
   /** The lease's account or upstream has too little budget left, and has reserved nothing. */
   readonly over: Over | undefined
+  /** What the turn before has left, encrypted; empty without. */
+  readonly memory: string
 }
 
 /** Why there is no grant. */
@@ -80,6 +82,8 @@ export interface Claim {
   readonly sticky: Stickiness | undefined
   /** The accounts that the request prefers before that one, in order: their pools, names, and `1` if the target is preferred too. */
   readonly prefers: ReadonlyArray<readonly [pool: string, account: string, prefersTarget: "0" | "1"]>
+  /** The conversation whose last turn may have left something; empty for none. */
+  readonly memory: string
   /** Whether a pool still serves the claim, by the configuration in effect. */
   readonly isServed: (pool: string) => boolean
 }
@@ -91,6 +95,8 @@ interface Waiter {
   readonly outcome: Deferred.Deferred<Grant, NoGrant>
   /** Its place in the queue of all nodes; 0 until the store has replied. */
   number: number
+  /** What the turn before has left, encrypted. */
+  memory: string
   readonly since: number
 }
 
@@ -122,8 +128,20 @@ const refusalOf = ({ left, reason }: MessageOf<"refuse">, now: number): Refusal 
 }
 
 const grantOf = (message: MessageOf<"grant">): Grant => {
-  const { account, cleaning, epoch, fence, probes, over = "", quota = "", revision, skipped = "", ticket, token } =
-    message
+  const {
+    account,
+    cleaning,
+    epoch,
+    fence,
+    probes,
+    memory = "",
+    over = "",
+    quota = "",
+    revision,
+    skipped = "",
+    ticket,
+    token
+  } = message
   const { coolings, pool } = message.pool === "" ? {} : message
   return {
     ticket,
@@ -140,7 +158,8 @@ const grantOf = (message: MessageOf<"grant">): Grant => {
     quota,
     over: over === ""
       ? undefined
-      : { _tag: "Over", seconds: Number(over.slice(1)) / 1_000, isOfUpstream: over.startsWith("u") }
+      : { _tag: "Over", seconds: Number(over.slice(1)) / 1_000, isOfUpstream: over.startsWith("u") },
+    memory
   }
 }
 
@@ -170,15 +189,16 @@ const acquireArguments = (claim: Claim): ReadonlyArray<string> => {
   const args = request === undefined || other === undefined
     ? ["", most, "", style, JSON.stringify(choiceOf(claim, hold > 0))]
     : [request, most, other, style]
-  const { prefers, sticky } = claim
+  const { memory, prefers, sticky } = claim
   const isSticky = sticky?.isContinued === true
-  if (!isSticky && prefers.length === 0) return args
+  if (!isSticky && prefers.length === 0 && memory === "") return args
   return [
     ...args,
     ...(args.length === 4 ? [""] : []),
     isSticky ? sticky.keys.join(" ") : "",
     isSticky && sticky.prefersTarget ? "1" : "",
-    ...(prefers.length === 0 ? [] : [prefers.map((each) => each.join(" ")).join(" ")])
+    ...(prefers.length === 0 && memory === "" ? [] : [prefers.map((each) => each.join(" ")).join(" ")]),
+    ...(memory === "" ? [] : [memory])
   ]
 }
 
@@ -229,7 +249,11 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
     }
     waiters.delete(grant.ticket)
     leases.set(grant.ticket, grant)
-    Deferred.doneUnsafe(waiter.outcome, Exit.succeed(grant))
+    // A message has no memory: the reply of the script had it.
+    Deferred.doneUnsafe(
+      waiter.outcome,
+      Exit.succeed(grant.memory === "" && waiter.memory !== "" ? { ...grant, memory: waiter.memory } : grant)
+    )
   }
 
   const refused = (ticket: string, reason: NoGrant) => {
@@ -308,6 +332,7 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
     if (verdict === "waiting" && waiter !== undefined) {
       waiter.number = Number(fields[0])
       waiter.holding = fields[1] === "1"
+      waiter.memory = fields[2] ?? ""
     } else if (verdict === "granted" || verdict === "refused") {
       Option.map(messageOf(verdict === "granted" ? "grant" : "refuse", [ticket, ...fields]), received)
     }
@@ -344,7 +369,7 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
         if (!store.isUp()) return Effect.fail(storeLost)
         const ticket = `${prefix}${(++tickets).toString(36)}`
         const outcome = Deferred.makeUnsafe<Grant, NoGrant>()
-        const waiter: Waiter = { claim, holding: false, outcome, number: 0, since: now() }
+        const waiter: Waiter = { claim, holding: false, outcome, number: 0, memory: "", since: now() }
         // The channel may deliver the grant before the reply is here.
         waiters.set(ticket, waiter)
         const acquire = store.run("acquire", ticket, ...acquireArguments(claim))

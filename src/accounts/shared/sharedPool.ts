@@ -29,7 +29,7 @@ import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../ac
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { type Fault, reasonFor } from "../backOff.ts"
 import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
-import type { Caller, Lease, LeaseOptions, Stickiness } from "../Lease.ts"
+import type { Caller, Lease, LeaseOptions, Stickiness, TurnMemory } from "../Lease.ts"
 import { type Held, heldBy, type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import { ambiguousAccount, disabledUpstreams, otherUpstream, refusalError, storeUnavailable } from "../refusals.ts"
@@ -56,6 +56,8 @@ interface Taken {
   upstream: ReadonlyArray<string>
   /** The conversation that was answered. */
   sticky: Stickiness | undefined
+  /** What its turn leaves to the next one. */
+  readonly memory: TurnMemory | undefined
   /** What it has used, to settle what it has reserved of budgets; `undefined` if it has reserved nothing. */
   used: LeaseBudget["used"] | undefined
 }
@@ -64,7 +66,16 @@ interface Taken {
 const restoresAtOnce = 100
 
 /** The reports of a lease that has shown nothing. */
-const nothingSeen: Omit<Taken, "held"> = { verdict: noVerdict, upstream: [], sticky: undefined, used: undefined }
+const nothingSeen: Omit<Taken, "held"> = {
+  verdict: noVerdict,
+  upstream: [],
+  sticky: undefined,
+  used: undefined,
+  memory: undefined
+}
+
+/** The place of what turns leave to the next ones. */
+const threadsPlace = "gw:{main}:threads"
 
 /** Accounts that the store looks at for one request. */
 const mostPreferred = 64
@@ -242,6 +253,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         style: style.replaceAll(/\s/g, ""),
         sticky: options.sticky,
         prefers: preferredBy(options),
+        memory: options.memory?.isContinued === true ? options.memory.key() : "",
         isServed: (pool) => isServed(pool, options)
       })
       if (caller._tag === "Direct") return Effect.succeed(claim(upstreams.map((pool) => ({ pool, request: "D" }))))
@@ -298,7 +310,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const release = (
     grant: Grant,
     held: Held | undefined,
-    { sticky, upstream, used, verdict }: Omit<Taken, "held"> = nothingSeen
+    { memory, sticky, upstream, used, verdict }: Omit<Taken, "held"> = nothingSeen
   ) => {
     const isUnclean = held === undefined || !cleanUp.canDelete(held)
       ? ""
@@ -310,6 +322,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       ? []
       : [`sticky ${sticky.isContinued ? 1 : 0} ${lifetime} ${sticky.keys.join(" ")}`]
     const windows = byName.get(grant.account)?.quota?.takeUnsent() ?? ""
+    const left = memory?.next?.()
     const use = used?.(storeNow())
     claims.end(
       grant,
@@ -318,6 +331,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         ...verdict,
         ...upstream,
         ...conversation,
+        ...(left === undefined ? [] : [`memory ${memory!.key()} ${store.secrets.seal(threadsPlace, left)}`]),
         ...(windows === "" ? [] : [`quota ${windows}`]),
         ...(use === undefined ? [] : [usedArgument(use)])
       ],
@@ -390,7 +404,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       claimFor(caller, options, restore),
       (error) => Effect.flatMap(noGrantError(error, caller, options), Effect.fail)
     )
-    const taken: Taken = { held: undefined, ...nothingSeen, used: undefined }
+    const taken: Taken = { held: undefined, ...nothingSeen, memory: options.memory }
     if (budget !== undefined && grant.account !== "" && grant.over === undefined) taken.used = (at) => budget.used(at)
     yield* Scope.addFinalizer(scope, Effect.sync(() => release(grant, taken.held, taken)))
     // The scope closed during the wait: the finalizer has run already.
@@ -437,6 +451,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
     if (account !== undefined) {
       quotas.received(account, grant.quota)
       tokensOf(account, driver).setCurrent(grant.token)
+    }
+    if (options.memory !== undefined) {
+      options.memory.last = grant.memory === "" ? undefined : store.secrets.open(threadsPlace, grant.memory)
     }
     const held = taken.held = heldBy(caller, grant.pool, driver)
     const leased = shell.leaseOf(

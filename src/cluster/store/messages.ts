@@ -56,7 +56,8 @@ const kinds = {
     probes: Schema.optionalKey(Word),
     skipped: Schema.optionalKey(Word),
     quota: Schema.optionalKey(Word),
-    over: Schema.optionalKey(Word)
+    over: Schema.optionalKey(Word),
+    memory: Schema.optionalKey(Word)
   }),
   /** No slot for a waiter of this node: the reason, and the milliseconds until an account is back, 0 for other reasons. */
   refuse: kindOf("refuse", { ticket: Word, reason: Word, left: Whole }),

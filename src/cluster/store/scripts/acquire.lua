@@ -3,7 +3,8 @@
 -- whether it waits at the first pool alone (1), and pools with lease requests: its targets in order, and alternative ones. While there are budgets, a
 -- target has what the request may use of them besides (`budgets.lua`). That of a
 -- sticky conversation has its keys besides, separated by spaces, and `1` if it prefers the target of the last turn. A request that prefers accounts has these
--- after the two: each with its pool and `1` if it prefers the target too, in order.
+-- after the two: each with its pool and `1` if it prefers the target too, in order. A turn of a conversation has the key behind them by which
+-- the turn before may have left something (`release.lua`).
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket, lease_request, patience, instead, style = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
@@ -170,9 +171,18 @@ if ARGV[9] and ARGV[9] ~= '' then
     return p and p.spent == 0 and state_of(p, string.sub(lease_request[1][2], 3)) == 'ready'
   end
 end
-if instead ~= '' and quiet <= now then
-  if not is_ready() then return finish(ask(instead)) end
-  local reply = ask(lease_request)
-  return finish(reply[1] == 'refused' and ask(instead) or reply)
+local reply
+if instead ~= '' and quiet <= now and not is_ready() then
+  reply = ask(instead)
+else
+  reply = ask(lease_request)
+  if instead ~= '' and quiet <= now and reply[1] == 'refused' then reply = ask(instead) end
 end
-return finish(ask(lease_request))
+-- What the turn before has left is the last field of a grant, and of the reply to a waiter.
+local memory = ARGV[13] and reply[1] ~= 'refused' and call('HGET', K .. 'threads', ARGV[13])
+if memory then
+  local place = reply[1] == 'granted' and 14 or 4
+  for i = #reply + 1, place - 1 do reply[i] = '' end
+  reply[place] = memory
+end
+return finish(reply)

@@ -10,6 +10,9 @@ local counts, tokens, units, nanos = string.match(ARGV[#ARGV], '^used (%d) (%d+)
 if counts then table.remove(ARGV) end
 local windows = string.match(ARGV[#ARGV], '^quota (%S+)$')
 if windows then table.remove(ARGV) end
+-- Before these `memory`, a key and a text is what a turn leaves to the next one of its conversation.
+local remembered, memory = string.match(ARGV[#ARGV], '^memory (%S+) (%S+)$')
+if remembered then table.remove(ARGV) end
 local continued, lifetime, conversations = string.match(ARGV[#ARGV], '^sticky (%d) (%d+) (.+)$')
 local conversation = conversations and string.match(conversations, '^%S+')
 if conversation then table.remove(ARGV) end
@@ -40,6 +43,15 @@ end
 -- A repeated call after a lost reply: the deletion is still assigned to this node.
 if was == 'unknown' and unclean ~= '' and ARGV[6] ~= '' and
   call('HGET', pool_of(ARGV[6]).k .. 'cleaning', ARGV[6]) == me then clean = ARGV[6] end
+if remembered and was == 'granted' then
+  call('HSET', K .. 'threads', remembered, memory)
+  call('ZADD', K .. 'threads:used', now, remembered)
+  if call('ZCARD', K .. 'threads:used') > CONVERSATIONS then
+    call('HDEL', K .. 'threads', call('ZPOPMIN', K .. 'threads:used')[1])
+  end
+  call('PEXPIRE', K .. 'threads', STICKY)
+  call('PEXPIRE', K .. 'threads:used', STICKY)
+end
 local met = ''
 if conversation and was == 'granted' and account ~= '' then
   local _, _, last = sticky_of(conversations)
