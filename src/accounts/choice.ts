@@ -89,4 +89,10 @@ export class AccountOrder {
     this.#now += 1 / this.#sum
     account.start = Math.max(account.start + 1 / account.weight, this.#now - 1 / account.weight)
   }
+
+  /** Takes a grant back that `given` has counted, of an order that is `weighted`. */
+  takenBack(account: Ranked): void {
+    this.#now -= 1 / this.#sum
+    account.start -= 1 / account.weight
+  }
 }

@@ -35,6 +35,7 @@ import {
   type Step,
   untriedOf
 } from "./targetChoice.ts"
+import { sharesOf, type TargetShares, type Turn } from "./targetShares.ts"
 import { TryBudget } from "./TryBudget.ts"
 
 /** Milliseconds before the first and the second retry. */
@@ -130,6 +131,8 @@ export class Attempts<B, A> {
   readonly #record: AttemptsRecord
   readonly #words: ServerWords
   #tried = nothingTried
+  /** The request's turn at the targets of a route whose `spread` is `weighted`. */
+  #turn: Turn | undefined
   /** What the attempt that leases or runs uses of budgets; `undefined` where nothing has one. */
   #budget: TryBudget | undefined
   #count = 0
@@ -171,9 +174,21 @@ export class Attempts<B, A> {
   open(): Effect.Effect<A, GatewayError> {
     const { request: { rehearsal }, route } = this.#work
     if (rehearsal !== undefined && rehearsal.route !== route.id) return Effect.fail(otherRoute(rehearsal, route.id))
-    return this.#targets.length === 0
-      ? Effect.fail(this.#work.caller._tag === "Direct" ? notOfDirect : noLogin)
+    if (this.#targets.length === 0) {
+      return Effect.fail(this.#work.caller._tag === "Direct" ? notOfDirect : noLogin)
+    }
+    return route.options.spread === "weighted" && !this.#isAlone && rehearsal === undefined
+      ? this.#openWeighted(sharesOf(route))
       : this.#at(firstStep(this.#choice))
+  }
+
+  /** Attempts that begin at the target whose turn it is. It counts for the one that serves, or for none. */
+  #openWeighted(shares: TargetShares): Effect.Effect<A, GatewayError> {
+    return Effect.suspend(() => {
+      const turn = shares.take(this.#targets)
+      this.#turn = turn
+      return Effect.onExit(this.#at({ candidates: turn.order }), () => Effect.sync(turn.over))
+    })
   }
 
   get #isAlone(): boolean {
@@ -302,7 +317,7 @@ export class Attempts<B, A> {
     const { spread, wait } = route.options
     // Only the first choice may hold the request.
     const holds = mayHold && tries.length === 0 && !isImpatient
-    return { ...asked, spread, wait: holds ? wait : 0, patience: this.#patience }
+    return { ...asked, spread: spread === "even" ? spread : "order", wait: holds ? wait : 0, patience: this.#patience }
   }
 
   /** What the next attempt uses of budgets. A caller's own credential has none. */
@@ -384,6 +399,7 @@ export class Attempts<B, A> {
     const tried = this.#tried
     const isOnOther = tried.tries.length > 0 && tried.tries.at(-1)!.target !== index
     const began = deadlines.now()
+    this.#turn?.servedBy(target)
     record.called(lease, target, isOnOther ? "failovers" : step.counts, began)
     if (this.#budget !== undefined) this.#budget.target = target
     if (this.#budget?.isStrict === true) work.bounded?.()

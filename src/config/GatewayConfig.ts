@@ -12,7 +12,7 @@ import type { AlsoOn } from "../domain/nextTry.ts"
 import type { NoticeType } from "../domain/notices.ts"
 import type { PriceTable } from "../domain/prices.ts"
 import type { DriverName } from "../domain/protocols.ts"
-import type { RouteTable } from "../domain/routes.ts"
+import type { RouteOptions, RouteTable, WrittenTarget } from "../domain/routes.ts"
 import type { Account, AccountTable } from "./Account.ts"
 import type { RawConfig } from "./json.ts"
 import type { KeyRecords } from "./keyRecords.ts"
@@ -178,11 +178,11 @@ export interface UpstreamLimits {
 export interface RouteConfigEntry {
   readonly name: string
   /** As written. */
-  readonly targets: ReadonlyArray<string>
+  readonly targets: ReadonlyArray<WrittenTarget>
   /** Seconds, at most those of `request_timeouts.queue`. */
   readonly wait: number
   readonly also_on: ReadonlyArray<AlsoOn>
-  readonly spread: "order" | "even"
+  readonly spread: RouteOptions["spread"]
   /** `undefined`: as `runtime.sticky` says. */
   readonly sticky: boolean | "auto" | "target" | undefined
   /** Its words for people. */

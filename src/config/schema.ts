@@ -832,9 +832,15 @@ export const UpstreamEntry = group({
   ...sharedFields
 })
 
-const Targets = Schema.Array(text).annotate({
+const WeightedTarget = group({
+  target: described(text, "`upstream/model`, or `upstream` for its model with the route's name."),
+  weight: withDefault(described(integer(1, 1_000), "Share of the requests of a route whose `spread` is `weighted`."), 1)
+})
+
+const Targets = Schema.Array(Schema.Union([text, WeightedTarget])).annotate({
   message: "must be an array of targets",
-  description: "Targets in order, each `upstream/model`, or `upstream` for its model with the route's name."
+  description:
+    "Targets in order, each `upstream/model`, or `upstream` for its model with the route's name, or an object with `target` and `weight`."
 }).check(
   Schema.isBetweenLength(1, mostTargets, { message: `must have 1 to ${mostTargets} targets` })
 )
@@ -856,8 +862,8 @@ export const RouteEntry = group({
   ),
   spread: withDefault(
     described(
-      oneOf(["order", "even"]),
-      "Which target with a free slot is taken: the first, or the one with most free."
+      oneOf(["order", "even", "weighted"]),
+      "Which target with a free slot is taken: the first, the one with most free, or each by its `weight`."
     ),
     "order"
   ),

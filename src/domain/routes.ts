@@ -69,19 +69,27 @@ export interface RouteOptions {
   readonly wait: number
   /** Refusals of the request itself that go to the next target too. */
   readonly alsoOn: ReadonlyArray<AlsoOn>
-  /** `order`: the first target with a free slot. `even`: the one with the largest share of free slots. */
-  readonly spread: "order" | "even"
+  /**
+   * `order`: the first target with a free slot. `even`: the one with the largest share of free slots. `weighted`: each by its weight, exactly
+   * while all have free slots.
+   */
+  readonly spread: "order" | "even" | "weighted"
   /** Whether a conversation prefers the account that answered it last, and the target too; `undefined` for the general setting. */
   readonly sticky: boolean | "auto" | "target" | undefined
 }
 
 const plainOptions: RouteOptions = { wait: 0, alsoOn: [], spread: "order", sticky: undefined }
 
+/** A target as a route names it: `upstream/model`, or `upstream` for the model with the route's name. Its weight is 1 unless it has one. */
+export type WrittenTarget = string | { readonly target: string; readonly weight: number }
+
+/** What a target is written as, without its weight. */
+export const targetText = (written: WrittenTarget): string => typeof written === "string" ? written : written.target
+
 /** A configured route. */
 export interface ConfiguredRoute extends Partial<RouteOptions> {
   readonly name: string
-  /** Each `upstream/model`, or `upstream` for the model with the route's name. */
-  readonly targets: ReadonlyArray<string>
+  readonly targets: ReadonlyArray<WrittenTarget>
   /** Its words for people. */
   readonly facts?: ModelFacts | undefined
   /** True for a route that is in no list. */
@@ -115,6 +123,8 @@ export interface Target extends Listing {
   /** The id within the upstream, and the flags of a reply. */
   readonly model: Model
   readonly enabled: boolean
+  /** Its share of the requests of a route whose `spread` is `weighted`; 1 unless given. */
+  readonly weight?: number | undefined
 }
 
 /** What a name stands for. The flags are those of the first target. */
@@ -249,8 +259,9 @@ export const makeRouteTable = (config: RouteConfig): RouteTable => {
     const { name, targets } = entry
     const key = normalizeModelName(name)
     const found = targets.flatMap((written) => {
-      const target = findTarget(upstreams, written, name)
-      return target === undefined ? [] : [answering(target, key)]
+      const target = findTarget(upstreams, targetText(written), name)
+      if (target === undefined) return []
+      return [{ ...answering(target, key), ...(typeof written === "string" ? {} : { weight: written.weight }) }]
     })
     if (found.length > 0 && !configured.has(key)) {
       configured.set(key, routeTo(name.trim(), found, "configured", entry))
@@ -576,7 +587,7 @@ export const routeFaults = (config: RouteConfig): ReadonlyArray<RouteFault> => {
     if (key.includes("/") && upstreams.has(splitTarget(key).upstream)) report("must not begin with an upstream's name")
     const seen = new Set<string>()
     targets.forEach((written, place) => {
-      const { model = key, upstream } = splitTarget(written)
+      const { model = key, upstream } = splitTarget(targetText(written))
       const id = `${upstream}/${model}`
       if (!upstreams.has(upstream)) report("must be upstream/model or an upstream of the configuration", place)
       else if (upstreams.get(upstream)?.has(model) !== true) report(`names no model of the upstream ${upstream}`, place)

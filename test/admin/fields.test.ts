@@ -61,7 +61,12 @@ const upstream = {
   account_max_inflight: 5,
   account_max_queue: 5
 }
-const route = { targets: ["gpu/m"], wait: 1, also_on: ["context_length"], spread: "even" }
+const route = {
+  targets: ["gpu/m", { target: "gpu/n", weight: 2 }],
+  wait: 1,
+  also_on: ["context_length"],
+  spread: "weighted"
+}
 const lists = { keys: ["new-key"], accounts: [account] }
 
 /** A body with every field, for every endpoint. */

@@ -449,13 +449,22 @@ describe("the routes in the admin API", () => {
   it("are replaced as a whole, in their order, unless they have changed", async () => {
     await start()
     const { revision } = await ok("GET", "/admin/routes")
-    const routes = { big: { targets: ["hosted/large", "gpu/qwen3"], spread: "even" }, qwen3: ["hosted"] }
+    const routes = {
+      big: { targets: [{ target: "hosted/large", weight: 3 }, "gpu/qwen3"], spread: "weighted" },
+      qwen3: ["hosted"]
+    }
     const match = { "if-match": String(revision) }
     const saved = await ok("PUT", "/admin/routes", { routes }, match)
     assert.deepStrictEqual(Object.keys(saved["routes"] as object), ["big", "qwen3"])
     assert.deepStrictEqual((await rawOf())["routes"], routes)
     assert.strictEqual((await call("PUT", "/admin/routes", { body: { routes: {} }, headers: match })).status, 409)
-    await ok("PUT", "/admin/routes", await ok("GET", "/admin/routes").then(({ routes }) => ({ routes })))
+    const { routes: shown } = await ok("GET", "/admin/routes")
+    assert.deepInclude((shown as typeof routes).big, routes.big)
+    await ok("PUT", "/admin/routes", { routes: shown })
+    assert.deepStrictEqual((await ok("GET", "/admin/routes"))["routes"], shown)
+    // A target with a weight leaves with its upstream too.
+    const { removed } = await ok("DELETE", "/admin/upstreams/hosted?force=true")
+    assert.deepInclude(removed, { targets: ["big: hosted/large", "qwen3: hosted"], routes: ["qwen3"] })
   })
 
   it("name every fault", async () => {

@@ -249,6 +249,13 @@ describe("upstreams and routes of the configuration", () => {
         [{ upstreams: { gpu }, routes: { smart: { targets: ["gpu/qwen3", "gpu/qwen3"] } } }, [
           "routes.smart.targets[1] is the same target twice"
         ]],
+        [{ upstreams: { gpu }, routes: { smart: [{ target: "gpu/qwen3", weight: 0 }] } }, [
+          "routes.smart[0].weight must be between 1 and 1000"
+        ]],
+        [{ upstreams: { gpu }, routes: { smart: { targets: ["gpu/qwen3", { target: "gpu/none", weight: 2 }] } } }, [
+          "routes.smart.targets[1] names no model of the upstream gpu"
+        ]],
+        [{ upstreams: { gpu }, routes: { smart: [{ weight: 2 }] } }, ["routes.smart[0].target is required"]],
         [{ upstreams: { gpu }, routes: { smart: ["gpu/qwen3", "gpu/none"] } }, [
           "routes.smart[1] names no model of the upstream gpu"
         ]],
@@ -256,7 +263,7 @@ describe("upstreams and routes of the configuration", () => {
           "routes.smart.targets[0] must be upstream/model or an upstream of the configuration"
         ]],
         [{ upstreams: { gpu }, routes: { smart: { targets: ["gpu/qwen3"], spread: "random" } } }, [
-          "routes.smart.spread must be one of order, even"
+          "routes.smart.spread must be one of order, even, weighted"
         ]]
       ]
       for (const [raw, expected] of cases) assert.deepStrictEqual(yield* faults(raw), expected)

@@ -12,6 +12,7 @@ import {
   routeFaults,
   routeNotFound,
   type RouteTable,
+  targetText,
   withListed
 } from "../../src/domain/routes.ts"
 import { runs } from "../support/effort.ts"
@@ -57,7 +58,7 @@ const naive = (config: RouteConfig, family: NameFamily, requested: string): Read
   const served = (name: string) => {
     const route = config.routes.find((route) => same(route.name, name))
     const targets =
-      route?.targets.flatMap((target) =>
+      route?.targets.map(targetText).flatMap((target) =>
         targetNamed(target.includes("/") ? target : `${target}/${route.name.trim()}`)
       ) ?? []
     if (targets.length > 0) return targets

@@ -108,6 +108,29 @@ describe("the choice among free targets", () => {
     for (const reply of replies) assert.strictEqual((await reply).status, 200)
   })
 
+  it("is each by its weight of a route with spread weighted, and another one while it is full", async () => {
+    const { one, two } = holding("one", "two")
+    await start({
+      upstreams: {
+        one: farm.upstream("one", { account_max_inflight: 9 }),
+        two: farm.upstream("two", { account_max_inflight: 50 })
+      },
+      routes: { r: { targets: [{ target: "one/m", weight: 3 }, "two/m"], spread: "weighted" } }
+    })
+    const replies: Array<Promise<Told>> = []
+    const sent = (count: number) => {
+      for (let i = 0; i < count; i++) replies.push(chat(gateway, "r"))
+      return untilHolds(() => farm.seen("one").length + farm.seen("two").length === replies.length)
+    }
+    await sent(8)
+    assert.deepStrictEqual(counts("one", "two"), [6, 2])
+    await sent(8)
+    assert.deepStrictEqual(counts("one", "two"), [9, 7])
+    one.releaseAll()
+    two.releaseAll()
+    for (const reply of replies) assert.strictEqual((await reply).status, 200)
+  })
+
   it("serves a model that several upstreams list in the order of the file, without a route", async () => {
     holding("one", "two").one.releaseAll()
     farm.answer("one", (request) => said("one", request))

@@ -97,6 +97,12 @@ const targetsOf = (route: Schema.Json): ReadonlyArray<Schema.Json> | undefined =
   return Array.isArray(targets) ? targets : undefined
 }
 
+/** The text of a target of the file; empty for what is no target. */
+const textOf = (target: Schema.Json): string => {
+  const text = isJsonObject(target) ? target["target"] : target
+  return typeof text === "string" ? text : ""
+}
+
 /** Removes the targets of an upstream from the routes; `left` is `undefined` where no route is left. */
 const withoutTargets = (routes: RawConfig, upstream: string) => {
   const targets: Array<string> = []
@@ -104,8 +110,8 @@ const withoutTargets = (routes: RawConfig, upstream: string) => {
   const left: Array<[string, Schema.Json]> = []
   for (const [name, route] of Object.entries(routes)) {
     const all = targetsOf(route) ?? []
-    const kept = all.filter((target) => typeof target !== "string" || upstreamOfTarget(target) !== upstream)
-    targets.push(...all.filter((target) => !kept.includes(target)).map((target) => `${name}: ${String(target)}`))
+    const kept = all.filter((target) => upstreamOfTarget(textOf(target)) !== upstream)
+    targets.push(...all.filter((target) => !kept.includes(target)).map((target) => `${name}: ${textOf(target)}`))
     if (kept.length === all.length) left.push([name, route])
     else if (kept.length === 0) gone.push(name)
     else left.push([name, isJsonObject(route) ? { ...route, targets: kept } : kept])

@@ -228,6 +228,7 @@ const routeFields: Readonly<Record<string, string>> = {
   spread: "Choice of the target",
   "spread.order": "First with a free slot",
   "spread.even": "Most free slots",
+  "spread.weighted": "Each by its weight",
   wait: "Seconds at a full first target",
   sticky: "Conversations",
   "sticky.false": "Any account",
@@ -1075,6 +1076,8 @@ export const en = {
     alsoOnOf: (names: string) => `Goes on after: ${names}`,
     taken: "Next request",
     free: (free: string, of: string) => `${free} of ${of} slots free`,
+    weightIs: (weight: string) => `weight ${weight}`,
+    weightOf: (target: string) => `Weight of ${target}`,
     hindrances: {
       unknown: "no such upstream",
       noModel: "the upstream does not have this model",
@@ -1087,6 +1090,7 @@ export const en = {
     reasons: {
       first: (target: string) => `${target} is taken: it is the first with a free slot.`,
       even: (target: string) => `${target} is taken: it has the largest share of free slots.`,
+      weighted: () => "Targets take turns by their weights.",
       probe: (target: string) => `${target} is tried: its cooling time is over.`,
       cooled: (target: string) => `${target} is tried although it is cooling down: no other target can serve.`,
       holds: (target: string, wait: string) => `Requests wait up to ${wait} s for ${target}, then for every target.`,

@@ -325,6 +325,7 @@ const routeFields: Readonly<Record<string, string>> = {
   spread: "目标的选择",
   "spread.order": "第一个有空闲槽位的",
   "spread.even": "空闲槽位最多的",
+  "spread.weighted": "按各自的权重",
   wait: "首个目标已满时等待的秒数",
   sticky: "对话",
   "sticky.false": "任意账号",
@@ -1105,6 +1106,8 @@ export const zh: Texts = {
     alsoOnOf: (names) => `以下情况转到下一个：${names}`,
     taken: "下一个请求",
     free: (free, of) => `${of} 个槽位中 ${free} 个空闲`,
+    weightIs: (weight) => `权重 ${weight}`,
+    weightOf: (target) => `${target} 的权重`,
     hindrances: {
       unknown: "没有这个上游",
       noModel: "该上游没有这个模型",
@@ -1117,6 +1120,7 @@ export const zh: Texts = {
     reasons: {
       first: (target) => `使用 ${target}：它是第一个有空闲槽位的目标。`,
       even: (target) => `使用 ${target}：它的空闲槽位比例最高。`,
+      weighted: () => "各目标按权重轮流使用。",
       probe: (target) => `会尝试 ${target}：它的冷却时间已过。`,
       cooled: (target) => `仍会尝试冷却中的 ${target}：没有其他目标可用。`,
       holds: (target, wait) => `请求先为 ${target} 等待最多 ${wait} 秒，然后等待所有目标。`,

@@ -57,6 +57,13 @@ describe("what would be taken now", () => {
       "even"
     ],
     ["the first of equal shares", [{ in_use: 2, max_inflight: 8 }, { in_use: 1 }, full], { spread: "even" }, 0, "even"],
+    [
+      "each in its turn, by weights",
+      [full, {}, {}],
+      { spread: "weighted", targets: [{ target: "a", weight: 3 }, "b"] },
+      undefined,
+      "weighted"
+    ],
     ["a full first target holds for its wait", [full, {}, {}], { wait: 2 }, 0, "holds"],
     ["a disabled first target does not hold", [disabled, full, {}], { wait: 2 }, 1, "holds"],
     ["a first target that is out does not hold", [out, {}, {}], { wait: 2 }, 1, "first"],

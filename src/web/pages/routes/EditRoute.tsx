@@ -11,7 +11,7 @@ import { report } from "../../state/actions.ts"
 import { saveEntry } from "../../state/mapEntry.ts"
 import { useTexts } from "../../state/preferences.ts"
 import type { Route, UpstreamItem } from "../../state/upstreams.ts"
-import { compact, partsOf, routeNow, type WrittenRoute } from "./choice.ts"
+import { compact, partsOf, routeNow, targetText, weighted, type WrittenRoute } from "./choice.ts"
 import { TargetList } from "./TargetList.tsx"
 import { Verdict } from "./TargetState.tsx"
 
@@ -50,6 +50,8 @@ export const saveRoute = (
 const targetsOf = (upstreams: ReadonlyArray<UpstreamItem>): ReadonlyArray<string> =>
   upstreams.flatMap(({ models, name }) => models.map((model) => `${name}/${model}`))
 
+const spreads = ["even", "weighted"] as const
+
 /** The fields side by side, the first ones first. */
 const row = ["spread", "wait", "sticky"]
 
@@ -65,24 +67,27 @@ export const EditRoute = ({ fields, name, onClose, route: before, upstreams }: {
   const { common, routes: t, settings } = useTexts()
   const form = useEntry(useMemo(() => fields.filter(({ path }) => path !== "targets"), []), before)
   const [targets, setTargets] = useState(before.targets)
-  const [title, setTitle] = useState(name ?? before.targets.map((target) => partsOf(target, "").model)[0] ?? "")
+  const [title, setTitle] = useState(
+    name ?? before.targets.map((target) => partsOf(targetText(target), "").model)[0] ?? ""
+  )
   const [failure, setFailure] = useState<string>()
   const adding = useRef<HTMLInputElement>(null)
-  const change = (next: ReadonlyArray<string>) => {
+  const texts = targets.map(targetText)
+  const change = (next: Route["targets"]) => {
     setFailure(undefined)
     setTargets(next)
   }
   const seconds = form.isFaulty ? 0 : Number(form.text("wait"))
   const now = routeNow(
     title,
-    { targets, spread: form.text("spread") === "even" ? "even" : "order", wait: seconds },
+    { targets, spread: spreads.find((each) => each === form.text("spread")) ?? "order", wait: seconds },
     upstreams
   )
   const add = () => {
     const target = adding.current?.value.trim() ?? ""
     adding.current?.focus()
     if (target === "") return
-    if (targets.includes(target)) return setFailure(t.twice(target))
+    if (texts.includes(target)) return setFailure(t.twice(target))
     change([...targets, target])
     adding.current!.value = ""
   }
@@ -92,7 +97,7 @@ export const EditRoute = ({ fields, name, onClose, route: before, upstreams }: {
     if (form.isFaulty) return settings.refused
     // A target that was written and not added yet belongs to the route too.
     const written = adding.current?.value.trim() ?? ""
-    const all = written === "" || targets.includes(written) ? targets : [...targets, written]
+    const all = written === "" || texts.includes(written) ? targets : [...targets, written]
     const present = name === undefined ? undefined : before
     const refused = await saveRoute(fields, own, present, { ...form.values(), targets: all }, t)
     if (refused === undefined) report(name === undefined ? t.added(own) : t.changed(own))
@@ -118,8 +123,14 @@ export const EditRoute = ({ fields, name, onClose, route: before, upstreams }: {
             <>
               <TargetList
                 now={now}
-                onTargets={change}
-                onEmptied={() => adding.current?.focus()}
+                onTargets={(next) =>
+                  change(next.map((text) => targets[texts.indexOf(text)] ?? text))}
+                onWeight={(text, weight) =>
+                  change(targets.map((target) =>
+                    targetText(target) === text ? weighted(target, weight) : target
+                  ))}
+                onEmptied={() =>
+                  adding.current?.focus()}
               />
               <Verdict now={now} wait={seconds} />
             </>
@@ -145,9 +156,7 @@ export const EditRoute = ({ fields, name, onClose, route: before, upstreams }: {
           />
         </Field>
         <datalist id="route-targets">
-          {targetsOf(upstreams).filter((target) =>
-            !targets.includes(target)
-          )
+          {targetsOf(upstreams).filter((target) => !texts.includes(target))
             .map((target) => <option key={target} value={target} />)}
         </datalist>
         <button type="button" onClick={add}>{t.addTarget}</button>

@@ -23,7 +23,7 @@ import {
   useCurrentUpstreams
 } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
-import { impliedRoutes, plainRoute, routeNow } from "./choice.ts"
+import { impliedRoutes, plainRoute, routeNow, targetText } from "./choice.ts"
 import { EditRoute, saveRoute } from "./EditRoute.tsx"
 import { TargetState, Verdict } from "./TargetState.tsx"
 
@@ -41,7 +41,7 @@ const Row = ({ children, name, route, upstreams }: {
   const now = routeNow(name, route, upstreams)
   const nameIn = (path: string, choice: unknown) => choiceName(t.fields, path, choice)
   const options = [
-    ...(route.spread === "even" ? [t.spreadOf(nameIn("spread", route.spread))] : []),
+    ...(route.spread !== "order" ? [t.spreadOf(nameIn("spread", route.spread))] : []),
     ...(route.wait > 0 ? [t.waits(number(route.wait))] : []),
     ...(route.sticky === plainRoute.sticky ? [] : [t.stickyOf(nameIn("sticky", route.sticky))]),
     ...(route.also_on.length === 0
@@ -95,7 +95,7 @@ const RouteTable = ({ onDelete, onEdit, routes, upstreams }: {
   const search = q.toLowerCase()
   const all = Object.entries(routes)
   const found = all.filter(([name, { targets }]) =>
-    [name, ...targets].some((text) => text.toLowerCase().includes(search))
+    [name, ...targets.map(targetText)].some((text) => text.toLowerCase().includes(search))
   )
   const pages = Math.max(1, Math.ceil(found.length / pageSize))
   const turn = (next: number) => choose({ page: next === 1 ? "" : String(next) })
@@ -231,7 +231,7 @@ export const Routes = () => {
           onClose={close}
           onDelete={() => remove(open.of, open.route)}
         >
-          {t.deleteAsk(open.route.targets.join(", "))}
+          {t.deleteAsk(open.route.targets.map(targetText).join(", "))}
         </DeleteDialog>
       )}
     </>

@@ -17,10 +17,12 @@ const rowAt = (list: HTMLElement, y: number): number => {
   return index === -1 ? rows.length - 1 : index
 }
 
-export const TargetList = ({ now, onEmptied, onTargets }: {
+export const TargetList = ({ now, onEmptied, onTargets, onWeight }: {
   /** The targets with their states. */
   readonly now: RouteNow
   readonly onTargets: (targets: ReadonlyArray<string>) => void
+  /** A target gets another weight. Weights are shown where they count. */
+  readonly onWeight: (target: string, weight: number) => void
   /** The removed target was the last one, or the focus has no row to go to. */
   readonly onEmptied: () => void
 }) => {
@@ -99,6 +101,21 @@ export const TargetList = ({ now, onEmptied, onTargets }: {
               <TargetState target={target} isTaken={now.taken === at} />
             </div>
             <div class="moves">
+              {target.weight !== undefined && (
+                <input
+                  type="number"
+                  class="weight"
+                  min={1}
+                  max={1000}
+                  required
+                  aria-label={t.weightOf(target.text)}
+                  value={target.weight}
+                  onKeyDown={(event) => event.stopPropagation()}
+                  onInput={({ currentTarget }) => {
+                    if (currentTarget.validity.valid) onWeight(target.text, currentTarget.valueAsNumber)
+                  }}
+                />
+              )}
               <button
                 type="button"
                 class="quiet"

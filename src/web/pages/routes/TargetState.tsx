@@ -8,7 +8,7 @@ import { useTexts } from "../../state/preferences.ts"
 import type { RouteNow, TargetNow } from "./choice.ts"
 
 /** Why a target takes no request now, or how many slots are free; and whether the next request takes it. */
-export const TargetState = ({ isTaken, target: { hindrance, upstream } }: {
+export const TargetState = ({ isTaken, target: { hindrance, upstream, weight } }: {
   readonly target: TargetNow
   readonly isTaken: boolean
 }) => {
@@ -26,6 +26,7 @@ export const TargetState = ({ isTaken, target: { hindrance, upstream } }: {
       {hindrance === undefined
         ? t.free(number(free), number(upstream?.max_inflight ?? 0))
         : t.hindrances[hindrance]}
+      {weight !== undefined && ` · ${t.weightIs(number(weight))}`}
       {upstream !== undefined && <CooledUntil item={upstream} />}
       {hindrance !== "disabled" && reason !== null && ` · ${reason}`}
     </p>

@@ -8,23 +8,37 @@ import type { Route, Routes, UpstreamItem } from "../../state/upstreams.ts"
 /** A route as a form has it. */
 export type WrittenRoute = Entry & Pick<Route, "targets">
 
+/** A target as a route has it. */
+export type WrittenTarget = Route["targets"][number]
+
+/** What a target is written as, without its weight. */
+export const targetText = (target: WrittenTarget): string => typeof target === "string" ? target : target.target
+
+export const weightOf = (target: WrittenTarget): number => typeof target === "string" ? 1 : target.weight
+
+/** A target with another weight. */
+export const weighted = (target: WrittenTarget, weight: number): WrittenTarget =>
+  weight === 1 ? targetText(target) : { target: targetText(target), weight }
+
 /** Why a target takes no request now. `probe`: its cooling time is over, so that one request tries it. */
 export type Hindrance = "unknown" | "noModel" | "disabled" | "cooled" | "probe" | "noAccount" | "full"
 
 /** A target with what its upstream does now. */
 export interface TargetNow {
   readonly text: string
+  /** Its weight; `undefined` where weights do not count. */
+  readonly weight: number | undefined
   readonly upstream: UpstreamItem | undefined
   readonly hindrance: Hindrance | undefined
 }
 
 /**
- * `first`: it is the first with a free slot. `even`: it has the largest share of free slots. `probe`: it is chosen so, and its cooling
+ * `first`: it is the first with a free slot. `even`: it has the largest share of free slots. `weighted`: each in its turn. `probe`: it is chosen so, and its cooling
  * time is over. `cooled`: it is cooled, and the others
  * cannot serve either. `holds`: requests wait at it alone at first. `waits`: requests wait at all that are full. `none`: no target
  * can serve.
  */
-export type Reason = "first" | "even" | "probe" | "cooled" | "holds" | "waits" | "none"
+export type Reason = "first" | "even" | "weighted" | "probe" | "cooled" | "holds" | "waits" | "none"
 
 export interface RouteNow {
   readonly targets: ReadonlyArray<TargetNow>
@@ -66,15 +80,17 @@ const freeShare = ({ upstream }: TargetNow): number =>
 /** What a request for the route would do now. */
 export const routeNow = (
   name: string,
-  { spread, targets: texts, wait }: Pick<Route, "spread" | "targets" | "wait">,
+  { spread, targets: written, wait }: Pick<Route, "spread" | "targets" | "wait">,
   upstreams: ReadonlyArray<UpstreamItem>,
   /** Unix time in milliseconds. */
   time: number = Date.now()
 ): RouteNow => {
-  const targets = texts.map((text): TargetNow => {
+  const targets = written.map((target): TargetNow => {
+    const text = targetText(target)
     const { model, upstream } = partsOf(text, name)
     const found = upstreams.find((each) => each.name === upstream)
-    return { text, upstream: found, hindrance: hindranceOf(found, model, time) }
+    const weight = spread === "weighted" ? weightOf(target) : undefined
+    return { text, weight, upstream: found, hindrance: hindranceOf(found, model, time) }
   })
   const first = (...those: ReadonlyArray<Hindrance | undefined>) => {
     const index = targets.findIndex(({ hindrance }) => those.includes(hindrance))
@@ -84,6 +100,7 @@ export const routeNow = (
   const enabled = targets.findIndex(({ hindrance }) => hindrance !== "disabled")
   if (wait > 0 && full !== undefined && full === enabled) return { targets, taken: full, reason: "holds" }
   if (free !== undefined) {
+    if (spread === "weighted") return { targets, taken: undefined, reason: "weighted" }
     const isFree = ({ hindrance }: TargetNow) => hindrance === undefined || hindrance === "probe"
     const taken = spread === "order" ? free : targets.reduce(
       (best, target, index) => isFree(target) && freeShare(target) > freeShare(targets[best]!) ? index : best,

@@ -15,14 +15,14 @@ import { accountName } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { routesAtom, type UpstreamItem } from "../../state/upstreams.ts"
-import { partsOf } from "../routes/choice.ts"
+import { partsOf, targetText } from "../routes/choice.ts"
 import { changedBy } from "./EditUpstream.tsx"
 
 /** The routes that name an upstream, each with whether it has another target. */
 const useNaming = (upstream: string) => {
   const routes = Option.getOrUndefined(AsyncResult.value(useAtom(routesAtom)))?.routes ?? {}
   return Object.entries(routes).flatMap(([name, { targets }]) => {
-    const own = targets.filter((target) => partsOf(target, name).upstream === upstream)
+    const own = targets.filter((target) => partsOf(targetText(target), name).upstream === upstream)
     return own.length === 0 ? [] : [{ name, isLast: own.length === targets.length }]
   })
 }

@@ -1,0 +1,92 @@
+/**
+ * The turns of the targets of a route whose `spread` is `weighted`: each target gets its share of the requests, exactly as accounts get
+ * theirs (`accounts/choice.ts`). Of `n` requests with all targets free, each has its share, rounded up or down.
+ *
+ * A turn counts when it is taken, so that requests at once get different targets. If another target serves, it counts for that one. Each
+ * process counts its own requests.
+ */
+import { AccountOrder, type Ranked } from "../accounts/choice.ts"
+import { type Route, type RouteOptions, type Target, targetName } from "../domain/routes.ts"
+
+class Share implements Ranked {
+  readonly lastGiven = 0
+  readonly priority = 0
+  readonly reset = undefined
+  start = 0
+  readonly order: number
+  readonly weight: number
+
+  constructor(order: number, weight: number) {
+    this.order = order
+    this.weight = weight
+  }
+}
+
+/** A request's turn. */
+export interface Turn {
+  /** Indices of the given targets: the one whose turn it is, then the others. */
+  readonly order: ReadonlyArray<number>
+  /** Says which target serves the request first. */
+  readonly servedBy: (target: Target) => void
+  /** The request is over. If no target has served it, its turn counts for none. */
+  readonly over: () => void
+}
+
+/** The shares of one route. */
+export class TargetShares {
+  readonly #order = new AccountOrder()
+  /** By names of targets. */
+  readonly #shares = new Map<string, Share>()
+
+  constructor(targets: ReadonlyArray<Target>) {
+    let sum = 0
+    targets.forEach((target, place) => {
+      const share = new Share(place + 1, target.weight ?? 1)
+      share.start = this.#order.first(share)
+      this.#shares.set(targetName(target), share)
+      if (target.enabled) sum += share.weight
+    })
+    this.#order.begin("weighted", sum)
+  }
+
+  /** Takes a turn among some of the route's targets. */
+  take(targets: ReadonlyArray<Target>): Turn {
+    const order = this.#order
+    const shareOf = (target: Target) => this.#shares.get(targetName(target))!
+    const ranked = targets.map((target, index) => {
+      const share = shareOf(target)
+      return { index, share, isDue: order.isDue(share), score: order.score(share) }
+    }).sort((a, b) => Number(b.isDue) - Number(a.isDue) || a.score - b.score)
+    const chosen = ranked[0]!.share
+    order.given(chosen)
+    let isCounted = false
+    return {
+      order: ranked.map(({ index }) => index),
+      servedBy: (target) => {
+        const share = shareOf(target)
+        if (!isCounted && share !== chosen) {
+          order.takenBack(chosen)
+          order.given(share)
+        }
+        isCounted = true
+      },
+      over: () => {
+        if (!isCounted) order.takenBack(chosen)
+        isCounted = true
+      }
+    }
+  }
+}
+
+/** By the options of routes, which a change of the configuration replaces. */
+const known = new WeakMap<RouteOptions, TargetShares>()
+
+/** The shares of a route. They begin anew when the configuration changes the routes. */
+export const sharesOf = ({ options, targets }: Pick<Route, "options" | "targets">): TargetShares => {
+  let shares = known.get(options)
+  if (shares === undefined) {
+    shares = new TargetShares(targets)
+    known.set(options, shares)
+  }
+  return shares
+}
