@@ -243,7 +243,10 @@ describe("routes at the console", () => {
     await target.fill("gpu/qwen3")
     await button("Add target").click()
     await page.getByRole("alert").getByText("gpu/qwen3 is a target already.").waitFor()
-    await page.getByRole("combobox", { name: "Choice of the target" }).selectOption("Most free slots")
+    await page.getByRole("combobox", { name: "Choice of the target" }).selectOption("Each by its weight")
+    await page.getByRole("spinbutton", { name: "Weight of hosted/qwen3" }).fill("3")
+    // The order of targets keeps their weights.
+    await button("Move hosted/qwen3 down").click()
     await field("Seconds at a full first target").clear()
     await field("Seconds at a full first target").pressSequentially("2.5")
     await page.getByRole("checkbox", { name: "Context too long" }).check()
@@ -252,10 +255,10 @@ describe("routes at the console", () => {
     await row("fast").getByText("Waits 2.5 s at a full first target").waitFor()
     const { routes } = await admin("/admin/routes") as { readonly routes: Readonly<Record<string, RawConfig>> }
     assert.deepStrictEqual(routes["fast"], {
-      targets: ["hosted/qwen3", "gpu/qwen3"],
+      targets: ["gpu/qwen3", { target: "hosted/qwen3", weight: 3 }],
       wait: 2.5,
       also_on: ["context_length"],
-      spread: "even",
+      spread: "weighted",
       sticky: "auto"
     })
     await button("Edit fast").click()
