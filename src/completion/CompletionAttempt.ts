@@ -314,6 +314,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const start = (given: Conversation) => {
       const { stats } = input.request
       const conversation = input.isStrict === true || this.#isBounded ? withLimit(given, input.config, target) : given
+      stats.sent = conversation
       countPrompt(stats, budget, () => estimateConversation(conversation))
       const leastCached = this.#cache?.least
       const asked = { ...input, model, conversation, budget, isWhole: whole, driver, leastCached }

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Tracer from "effect/Tracer"
 import type { Bill } from "../domain/bill.ts"
 import type { ShownIdentity } from "../domain/clientIdentity.ts"
+import type { Conversation } from "../domain/Conversation.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import { type Fault, faultOf } from "../domain/fault.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
@@ -40,7 +41,8 @@ export interface TokensSoFar {
 export interface BilledTry extends AnsweringTarget {
   /** The hash of the account; `undefined` without one. */
   readonly account: string | undefined
-  readonly usage: Usage
+  /** Gets the pictures of its prompt when the request is settled, if its price counts them. */
+  usage: Usage
   /** The caller saw nothing of it. */
   readonly isWasted: boolean
   /** The try as it is recorded. */
@@ -118,6 +120,8 @@ export interface RequestStats {
   /** The path of a request that matches no route. */
   path: string | undefined
   firstEventAt: number | undefined
+  /** What the last try has sent, until the request is over; `undefined` for a request that is no conversation. */
+  sent: Pick<Conversation, "turns"> | undefined
   usage: Usage | undefined
   /** What the cache of its server was to the reply; `undefined` until its usage is known, and where no cache is watched. */
   promptCache: PromptCache | undefined
@@ -211,6 +215,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   driver: undefined,
   path: undefined,
   firstEventAt: undefined,
+  sent: undefined,
   usage: undefined,
   promptCache: undefined,
   usageBefore: undefined,

@@ -7,6 +7,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyLimit } from "../config/windowLimit.ts"
 import { billOf } from "../domain/bill.ts"
 import { GatewayError } from "../domain/GatewayError.ts"
+import { withInputImages } from "../domain/inputImages.ts"
 import { hasNoNames } from "../domain/nameTable.ts"
 import { priceOf } from "../domain/prices.ts"
 import type { Route, Target } from "../domain/routes.ts"
@@ -61,7 +62,7 @@ export class TryBudget implements LeaseBudget {
 
   used(now: number): Used {
     const { target } = this
-    const { answered, billed = [], model: asked, soFar, usage } = this.#stats
+    const { answered, billed = [], model: asked, sent, soFar, usage } = this.#stats
     const last = usage ?? (soFar?.isBilled === true ? undefined : soFar?.usage())
     const usages = billed.slice(this.#before).map((each) => each.usage)
     if (last !== undefined) usages.push(last)
@@ -74,7 +75,7 @@ export class TryBudget implements LeaseBudget {
     let cost = 0n
     for (const each of usages) {
       tokens += each.promptTokens + each.completionTokens
-      cost += billOf(price, each, options).cost ?? 0n
+      cost += billOf(price, withInputImages(each, price, sent), options).cost ?? 0n
     }
     return { counted: true, tokens, cost }
   }

@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Pricing } from "../config/prices.ts"
 import { billOf } from "../domain/bill.ts"
+import { withInputImages } from "../domain/inputImages.ts"
 import { hasNoNames, noNames } from "../domain/nameTable.ts"
 import { priceOf, type PriceTable } from "../domain/prices.ts"
 import type { Usage } from "../domain/ReplyEvent.ts"
@@ -72,6 +73,7 @@ const settledCost = (stats: RequestStats, { currency, now, prices, upstreams }: 
     for (const each of billed) {
       const price = priceOf(prices, now, each.upstream, each.model, stats.model)
       const preferred = upstreams.get(each.upstream)?.bill
+      each.usage = withInputImages(each.usage, price, stats.sent)
       each.bill = billOf(price, each.usage, { currency, preferred, isUnpriced: hasNoNames(prices) })
       cost = cost === null || each.bill.cost === undefined ? null : cost + each.bill.cost
     }
@@ -188,8 +190,9 @@ export class UsageRecorder extends Context.Service<UsageRecorder, {
           const entry = usageEntry(stats, now - duration, duration, showsUpstreams, pricing)
           store.add(entry)
           minutes.add(entry, stats, now)
-          // A recording may keep the stats for long: they must not reference the reply's machines.
+          // A recording may keep the stats for long: they must not reference the reply's machines, or the prompt.
           stats.soFar = undefined
+          stats.sent = undefined
         }
       })
     })

@@ -7,6 +7,7 @@ import type { MostUsed } from "../domain/bill.ts"
 import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
 import { estimateTokens } from "../domain/estimateTokens.ts"
 import { GatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { inputImagesOf } from "../domain/inputImages.ts"
 import { isRecord, type JsonRecord } from "../domain/json.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { type FamilyName, isWholeFor } from "../domain/VendorFields.ts"
@@ -119,6 +120,7 @@ export const boundsOf = (
   const bounds: Array<Bound> = []
   const words = wordsOf(conversation)
   const tier = words["service_tier"]?.toLowerCase()
+  const pieces = { per_input_image: inputImagesOf(conversation) }
   for (const target of route.targets) {
     const known = target.enabled ? driverOf(target.upstream) : undefined
     if (known === undefined) continue
@@ -152,7 +154,8 @@ export const boundsOf = (
         completionTokens: Math.max(limit, driver.sends.leastOutput ?? 0, replies > 1 ? mostSummaryTokens : 0),
         tools,
         tier,
-        words
+        words,
+        pieces
       },
       tries: replies * (isRepeated ? 2 : 1)
     })

@@ -224,11 +224,11 @@ const unitPrices = {
   image_input: price("Price of a million tokens of pictures in prompts. Unset: `input`."),
   image_output: price("Price of a million tokens of pictures in replies. Unset: `output`."),
   per_image: price("Price of each picture that is made."),
-  per_input_image: price("Price of each picture of a prompt, for a server that counts them."),
+  per_input_image: price("Price of each picture of a prompt. The gateway counts those of the request."),
   per_second: price("Price of each second of sound."),
   per_character: price("Price of each character that is spoken."),
   per_query: price("Price of each search unit of a rerank."),
-  per_page: price("Price of each page, for a server that counts them.")
+  per_page: price("Price of each page. No reply that the gateway reads states pages.")
 } satisfies { readonly [Unit in TokenUnit | PieceUnit]: unknown }
 
 /** Maximum numbers of names within a price, and of steps and dated prices in a list. */

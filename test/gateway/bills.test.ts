@@ -290,6 +290,90 @@ describe("a reply that breaks off", () => {
   })
 })
 
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+const dataUrl = `data:image/png;base64,${pixel}`
+
+/** A question about two pictures in each style, and one about the picture that a tool has returned. */
+const aboutPictures: ReadonlyArray<readonly [path: string, body: object]> = [
+  ["/v1/chat/completions", {
+    model: "m",
+    messages: [{
+      role: "user",
+      content: [
+        { type: "text", text: "Which?" },
+        ...[1, 2].map(() => ({ type: "image_url", image_url: { url: dataUrl } }))
+      ]
+    }]
+  }],
+  ["/v1/responses", {
+    model: "m",
+    input: [{ role: "user", content: [1, 2].map(() => ({ type: "input_image", image_url: dataUrl })) }]
+  }],
+  ["/v1/messages", {
+    model: "m",
+    max_tokens: 10,
+    messages: [
+      { role: "user", content: "Look" },
+      { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "look", input: {} }] },
+      {
+        role: "user",
+        content: [{
+          type: "tool_result",
+          tool_use_id: "t1",
+          content: [1, 2].map(() => ({
+            type: "image",
+            source: { type: "base64", media_type: "image/png", data: pixel }
+          }))
+        }]
+      }
+    ]
+  }],
+  ["/v1beta/models/m:generateContent", {
+    contents: [{ role: "user", parts: [1, 2].map(() => ({ inlineData: { mimeType: "image/png", data: pixel } })) }]
+  }]
+]
+
+describe("the pictures of a prompt", () => {
+  it("have their price in every style and in every try, in bills and strict budgets", async () => {
+    await start({
+      accounts: [{ upstream: "first", token: "sk-first" }, { upstream: "second", token: "sk-second" }],
+      upstream: { driver: "embedded" },
+      upstreams: {
+        first: {
+          ...upstream("openai", server.baseUrl, []),
+          models: { m: { model: "m", max_tokens: 5 } },
+          budgets: [{ window: "month", cost: 32, strict: true }]
+        },
+        second: upstream("openai", server.baseUrl, ["m"])
+      },
+      prices: { "first/m": { input: 0, output: 0, per_input_image: 3 }, "second/m": { per_request: 1 } }
+    })
+    const whole = written.openai(false, { usage: { prompt_tokens: 9, completion_tokens: 1 } })
+    const costs = async (path: string, body: object) => {
+      const reply = await post(path, body)
+      assert.strictEqual(reply.status, 200, await reply.text())
+      return (await record()).tries.map(({ cost }) => cost)
+    }
+    const pieces = async () =>
+      (await record()).bill.lines.filter(({ unit }) => String(unit).startsWith("per_")).map((line) =>
+        Object.values(line)
+      )
+    server.answer(({ key }) => key === "sk-first" ? withoutContent : whole)
+    for (const [path, body] of aboutPictures) {
+      assert.deepStrictEqual(await costs(path, body), ["6", "1"], path)
+      assert.deepStrictEqual(await pieces(), [["per_request", 1, "per_request", "1"]])
+    }
+    server.answer(() => whole)
+    const [[path, body]] = aboutPictures as [readonly [string, object]]
+    assert.deepStrictEqual(await costs(path, body), ["6"])
+    assert.deepStrictEqual(await pieces(), [["per_input_image", 2, "per_input_image", "6"]])
+    // Five times two pictures leave 2 of the budget, which is too little for two more.
+    assert.deepStrictEqual(await costs(path, body), ["1"])
+    assert.strictEqual((await chat("first/m")).status, 200)
+    assert.deepStrictEqual(await pieces(), [])
+  })
+})
+
 describe("the pieces of relayed requests", () => {
   it("have their prices: pictures, characters, search units and seconds", async () => {
     const pieces = {
