@@ -17,14 +17,20 @@ beforeAll(async () => {
         driver: "openai",
         base_url: "http://127.0.0.1:9/v1",
         models: {
-          small: { model: "vendor-small", context_window: 32_768, efforts: [], hidden: true, display_name: "Small" }
+          small: { model: "vendor-small", context_window: 32_768, efforts: [], hidden: true, display_name: "Small" },
+          dated: { model: "vendor-dated" }
         }
       }
     },
     model_facts: { "vendor-*": { input: ["text", "image"], tools: true } },
     routes: { fast: ["gpu/small"] },
+    model_aliases: { quick: "fast" },
     currency: "EUR",
-    prices: { "vendor-small": { input: "0.10" }, gone: { output: 1 } }
+    prices: {
+      "vendor-small": { input: "0.10" },
+      "vendor-dated": [{ input: 1, output: 2 }, { from: "2100-01-01", input: 3, output: 4 }],
+      gone: { output: 1 }
+    }
   })
   watched = await openSignedIn(browser(), gateway.url, "models")
   page = watched.page
@@ -36,20 +42,58 @@ afterAll(async () => {
 
 const prices = async () => (await adminOf(() => gateway)("/admin/prices"))["prices"] as RawConfig
 
-const { button } = controls(() => page)
-const cellsOf = (name: string, target: string) =>
-  page.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) })
-    .filter({ hasText: target }).getByRole("cell").allTextContents()
+const { act, button, dialog } = controls(() => page)
+const models = () => page.getByRole("table", { name: "Models" })
+const rowOf = (name: string) =>
+  models().getByRole("row").filter({ has: page.getByRole("rowheader").getByText(name, { exact: true }) })
+const cellsOf = async (name: string) => (await rowOf(name).getByRole("cell").allTextContents()).slice(0, -1)
+const names = async () => (await models().getByRole("rowheader").locator("code").allTextContents())
 
 describe("the models at the console", () => {
-  it("have their prices beside them, and what is missing is marked", async () => {
-    await page.getByText("Prices are in EUR.").waitFor()
-    const missing = "! missing"
-    const cells = ["gpu/smallAt the server: vendor-smallPrice of vendor-small", "0.10", "–", missing, "–"]
-    for (const name of ["small", "fast"]) {
-      assert.deepStrictEqual((await cellsOf(name, "gpu/small")).slice(0, 5), cells)
-    }
+  it("have what serves them, their prices with the entry, and their last day", async () => {
+    await rowOf("quick").waitFor()
+    const price = "0.1 in ! Output per 1M: missingPrice of vendor-small"
+    assert.deepStrictEqual(await cellsOf("small"), ["Model", "gpu/small", price, "0", "0.00", "–"])
+    assert.deepStrictEqual(await cellsOf("fast"), ["Route", "gpu/small", price, "0", "0.00", "–"])
+    assert.deepStrictEqual(await cellsOf("quick"), ["Alias of fast", "gpu/small", price, "–", "–", "–"])
+    // A price by its dates says what follows.
+    assert.strictEqual(
+      (await cellsOf("dated"))[2],
+      "1 in · 2 out Price of vendor-datedfrom 1 Jan 2100: 3 in · 4 out"
+    )
     await page.getByRole("group", { name: "Prices of no known model" }).getByText("gone").waitFor()
+  })
+
+  it("are sorted by their heads, and narrowed by kind and to those without a price", async () => {
+    await models().getByRole("columnheader", { name: "Model" }).getByRole("button").click()
+    await models().locator("[aria-sort=ascending]").waitFor()
+    await rowOf("dated").first().waitFor()
+    assert.deepStrictEqual(await names(), ["dated", "fast", "quick", "small"])
+    assert.match(page.url(), /sort=id&order=asc/)
+    await page.getByRole("combobox", { name: "Kind" }).selectOption("Route")
+    await rowOf("small").waitFor({ state: "detached" })
+    assert.deepStrictEqual(await names(), ["fast"])
+    await page.getByRole("combobox", { name: "Kind" }).selectOption("All")
+    await page.getByRole("checkbox", { name: "Only models with a missing price (2)" }).check()
+    await rowOf("dated").waitFor({ state: "detached" })
+    assert.deepStrictEqual(await names(), ["fast", "small"])
+    await page.getByRole("checkbox", { name: "Only models with a missing price (2)" }).uncheck()
+    await rowOf("dated").waitFor()
+  })
+
+  it("show prices by their dates, which the file changes", async () => {
+    await act("Set price", "dated")
+    await dialog("Price of vendor-dated gpu/dated").waitFor()
+    const rows = dialog("Price of vendor-dated gpu/dated").getByRole("row")
+    assert.deepStrictEqual(await rows.nth(1).locator("th, td").allTextContents(), [
+      "from the beginning● counts now",
+      "1",
+      "–",
+      "2",
+      "–"
+    ])
+    assert.match((await rows.nth(2).textContent()) ?? "", /^1 Jan 2100, \d\d:\d\d:\d\d3–4–$/)
+    await button("Close").click()
   })
 
   it("have what is known of them with where it is from", async () => {
@@ -65,15 +109,22 @@ describe("the models at the console", () => {
   })
 
   it("get a price under one of their names", async () => {
-    await button("Set price fast, gpu/small").click()
+    await act("Set price", "fast")
     await page.getByRole("combobox", { name: "Price of" }).selectOption("fast")
     await page.getByRole("textbox", { name: "Input per 1M", exact: true }).fill("0.5")
     await page.getByRole("textbox", { name: "Output per 1M", exact: true }).fill("1.50")
     await button("Save").click()
     await result(page).getByText("The price of fast was changed.").waitFor()
     assert.deepStrictEqual((await prices())["fast"], { input: 0.5, output: "1.50" })
-    await page.getByRole("rowheader", { name: "fast", exact: true }).first().waitFor()
-    await page.getByRole("cell", { name: "1.50", exact: true }).waitFor()
+    await rowOf("fast").getByText("0.5 in · 1.5 out").waitFor()
+    assert.deepStrictEqual(await cellsOf("small"), [
+      "Model",
+      "gpu/small",
+      "0.1 in ! Output per 1M: missingPrice of vendor-small",
+      "0",
+      "0.00",
+      "–"
+    ])
   })
 
   it("show why a price is refused", async () => {
@@ -87,6 +138,6 @@ describe("the models at the console", () => {
     await page.getByRole("textbox", { name: "Output per 1M", exact: true }).fill("")
     await button("Save").click()
     await result(page).getByText("The price of gone was changed.").waitFor()
-    assert.deepStrictEqual(Object.keys(await prices()), ["vendor-small", "fast"])
+    assert.deepStrictEqual(Object.keys(await prices()), ["vendor-small", "vendor-dated", "fast"])
   })
 })

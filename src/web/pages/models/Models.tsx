@@ -1,18 +1,25 @@
 /**
- * Models: where each one is served and what it costs. Prices that are missing are marked, and every price can be changed.
+ * Models: each name that callers may use, where it is served, what it costs, and what it did in the last 24 hours. Prices that are missing
+ * are marked, and every price can be changed.
  */
-import { useState } from "preact/hooks"
+import { useMemo, useState } from "preact/hooks"
 import { EntryFields, fieldsAtom, nameOf, useEntry } from "../../forms/Entry.tsx"
 import type { Entry, FormField } from "../../forms/fields.ts"
 import { Badge } from "../../parts/Badge.tsx"
-import { FormDialog } from "../../parts/Dialog.tsx"
+import { Dialog, FormDialog } from "../../parts/Dialog.tsx"
+import { Empty } from "../../parts/Empty.tsx"
 import { Check, Search, Select } from "../../parts/Form.tsx"
+import { date, dateTime, number } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
-import { numbers, Pager, RowButton, Table } from "../../parts/Table.tsx"
+import { RowMenu } from "../../parts/Menu.tsx"
+import { numbers, Pager, Row, RowButton, Table, useOrder } from "../../parts/Table.tsx"
+import { Money, Took } from "../../parts/Values.tsx"
+import { Admin, type Reply } from "../../state/client.ts"
 import { useTexts } from "../../state/preferences.ts"
-import { choose, useQuery } from "../../state/route.ts"
+import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { DurabilityNotice } from "../configuration.tsx"
+import { currentOf, nextOf } from "./dated.ts"
 import { KnownFacts } from "./KnownFacts.tsx"
 import {
   bareOf,
@@ -74,6 +81,32 @@ interface Editing {
 
 const noPrice: Entry = {}
 
+/** The prices of an entry by their dates, the one that counts now marked. */
+const DatedPrices = ({ entry, units }: Units & { readonly entry: Extract<Price, ReadonlyArray<unknown>> }) => {
+  const t = useTexts().models
+  const now = currentOf(entry, Date.now())
+  return (
+    <Table
+      name={t.byDate}
+      columns={[t.from, ...numbers(...columnsOf(units).map(({ path }) => nameOf(t.fields, path)))]}
+      rows={entry.length}
+      empty=""
+      compact
+    >
+      {entry.map((each, index) => (
+        <tr key={index}>
+          <th scope="row">
+            {each.from === undefined ? t.always : dateTime(Date.parse(each.from))}
+            {each === now && <Badge sign="●" tone="good" text={t.counts} />}
+          </th>
+          {columnsOf(units).map(({ path }) => <td key={path} class="number">{String((each as Entry)[path] ?? "–")}
+          </td>)}
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
 /** The dialog that sets, changes and deletes a price. */
 const EditPrice = ({ editing: { names, title }, onClose, prices, units }: Units & {
   readonly editing: Editing
@@ -86,7 +119,6 @@ const EditPrice = ({ editing: { names, title }, onClose, prices, units }: Units 
   const isList = before !== undefined && isDated(before)
   const form = useEntry(units, before === undefined || isList ? noPrice : before, { of: name })
   const save = () => {
-    if (isList) return Promise.resolve(t.dated)
     if (form.isFaulty) return Promise.resolve(settings.refused)
     const given = Object.entries({ ...before, ...form.values() }).filter(([, value]) => value !== null)
     // Steps, tiers and factors stay as they are. Without a price for anything else, the entry is deleted.
@@ -96,81 +128,258 @@ const EditPrice = ({ editing: { names, title }, onClose, prices, units }: Units 
       ? Promise.resolve(t.noPrice)
       : savePrice(name, before, price, t)
   }
+  if (isList) {
+    return (
+      <Dialog name={common.actionOn(t.priceOf(name), title)} onClose={onClose}>
+        <DatedPrices entry={before} units={units} />
+        <p class="hint">{t.dated}</p>
+        <div class="actions">
+          {names.filter((each) => each !== name).map((each) => (
+            <button
+              key={each}
+              type="button"
+              onClick={() => setName(each)}
+            >
+              {t.setPriceOf(each)}
+            </button>
+          ))}
+          <button type="button" onClick={onClose}>{common.close}</button>
+        </div>
+      </Dialog>
+    )
+  }
   return (
     <FormDialog name={common.actionOn(t.setPrice, title)} onClose={onClose} onSave={save}>
       <Select label={t.entry} value={name} options={names.map((each) => [each, each])} onValue={setName} />
       <EntryFields grow form={form} names={t.fields} paths={units.map(({ path }) => path)} />
-      <p class="hint">{isList ? t.dated : before === undefined ? t.hint : t.hintDelete}</p>
+      <p class="hint">{before === undefined ? t.hint : t.hintDelete}</p>
     </FormDialog>
   )
 }
 
-const matches = (search: string) => ({ name, price, server_model, target }: PricedTarget): boolean =>
-  [name, target, server_model, price ?? ""].some((text) => text.toLowerCase().includes(search))
+type Model = Reply<"admin-models", "list">["models"][number]
+type TargetPrice = Model["prices"][number]
 
-const ModelTable = ({ onEdit, prices, targets, units }: Units & {
+/** The fields of a price that the list shows. */
+const shownFields = ["input", "cached_input", "output", "per_request"] as const
+
+/** What the list can be sorted by. */
+const sorts = ["id", "kind", "input", "requests", "cost", "first_event_p95_ms"] as const
+const kinds = ["model", "route", "alias", "family"] as const
+
+/** The prices of the targets of a model: one for each entry that gave it. */
+const distinctPrices = (prices: ReadonlyArray<TargetPrice>): ReadonlyArray<TargetPrice> => [
+  ...new Map(prices.map((price) => [price.entry ?? `${price.target} without`, price])).values()
+]
+
+/** The most targets and prices of a row. */
+const mostShown = 3
+
+/** The prices of a million tokens and of a request, the entry that gave them, and the one that follows by its date. */
+const PriceLine = ({ entries, isNeeded, missing, price }: {
+  readonly price: TargetPrice
+  readonly entries: Prices
+  /** A budget needs the price. */
+  readonly isNeeded: boolean
+  readonly missing: ReadonlyArray<string>
+}) => {
+  const t = useTexts().models
+  const parts = shownFields.flatMap((field) => price[field] === null ? [] : [t.priceParts[field](price[field])])
+  const entry = price.entry === null ? undefined : entries[price.entry]
+  const next = entry !== undefined && isDated(entry) ? nextOf(entry, Date.now()) : undefined
+  const nextParts = shownFields.flatMap((field) =>
+    next?.[field] === undefined ? [] : [t.priceParts[field](String(next[field]))]
+  )
+  return (
+    <div>
+      {parts.length > 0 && <span class="nowrap">{parts.join(" · ")}</span>} {missing.length > 0
+        ? (
+          <span title={isNeeded ? t.neededHint : undefined}>
+            <Badge
+              sign="!"
+              tone={isNeeded ? "bad" : "warn"}
+              text={price.entry === null
+                ? isNeeded ? t.needed : t.missing
+                : t.missingOf(missing.map((unit) => nameOf(t.fields, unit)).join(", "))}
+            />
+          </span>
+        )
+        : parts.length === 0 && "–"}
+      {price.entry !== null && price.entry !== price.target && <p class="hint">{t.priceOf(price.entry)}</p>}
+      {price.from !== null && <p class="hint">{t.since(date(Date.parse(price.from)))}</p>}
+      {next !== undefined && <p class="hint">{t.nextPrice(date(Date.parse(next.from ?? "")), nextParts.join(" · "))}
+      </p>}
+    </div>
+  )
+}
+
+/** Whether usage knows the times of a day. */
+const isTimed = (day: Model["day"]): day is NonNullable<Model["day"]> => typeof day?.first_event_p95_ms === "number"
+
+/** The requests for a model. */
+const requestsOf = (id: string): string => linkTo("requests", undefined, { model: `"${id}"`, range: "24h" })
+
+const ModelRow = ({ currency, entries, model, onEdit, targetOf }: {
+  readonly model: Model
+  readonly currency: string | null
+  readonly entries: Prices
+  readonly targetOf: (model: Model, target: string) => PricedTarget | undefined
+  readonly onEdit: (editing: Editing) => void
+}) => {
+  const { common, models: t } = useTexts()
+  const { day, facts, hidden, id, kind, price_needed, prices, stands_for, targets } = model
+  const priced = targets.flatMap((target) => targetOf(model, target) ?? [])
+  const shown = distinctPrices(prices)
+  return (
+    <Row
+      cells={[
+        <>
+          {kind === "family" ? <code>{id}</code> : (
+            <a href={requestsOf(id)}>
+              <code>{id}</code>
+            </a>
+          )}
+          {hidden && (
+            <>
+              {" "}
+              <Badge sign="–" tone="muted" text={t.known.hidden} />
+            </>
+          )}
+          {facts.display_name !== undefined && <p class="hint">{facts.display_name.value}</p>}
+        </>,
+        stands_for === null ? t.kinds[kind] : t.standsFor(t.kinds[kind], stands_for),
+        <>
+          {targets.slice(0, mostShown).map((target) => <code key={target} class="of-line">{target}</code>)}
+          {targets.length > mostShown && (
+            <p class="hint" title={targets.slice(mostShown).join("\n")}>{common.andMore(targets.length - mostShown)}</p>
+          )}
+        </>,
+        <>
+          {shown.slice(0, mostShown).map((price) => (
+            <PriceLine
+              key={price.target}
+              price={price}
+              entries={entries}
+              isNeeded={price_needed && price.entry === null}
+              missing={bareOf(priced.find(({ target }) => target === price.target) ?? { missing: [] })}
+            />
+          ))}
+          {shown.length > mostShown && <p class="hint">{common.andMore(shown.length - mostShown)}</p>}
+        </>,
+        day === null ? "–" : <a href={requestsOf(id)}>{number(day.requests)}</a>,
+        day === null ? "–" : <Money amount={day.cost} currency={currency} inTable />,
+        isTimed(day) ? <Took ms={day.first_event_p95_ms} /> : "–",
+        <RowMenu
+          of={id}
+          items={priced.map((target) => ({
+            text: priced.length === 1 ? t.setPrice : common.actionOn(t.setPrice, target.target),
+            onClick: () => onEdit({ title: target.target, names: namesFor(target) })
+          }))}
+          disabled={priced.length === 0}
+        />
+      ]}
+    />
+  )
+}
+
+/** Models that are read at once where the page looks for missing prices itself. */
+const mostRead = 1_000
+
+const ModelTable = ({ onEdit, prices, targets }: {
   readonly prices: Prices
   readonly targets: ReadonlyArray<PricedTarget>
   readonly onEdit: (editing: Editing) => void
 }) => {
   const { common, models: t } = useTexts()
-  const { missing = "", page: asked = "1", q = "" } = useQuery()
+  const { kind: wantedKind, missing = "", page: asked = "1", q = "" } = useQuery()
+  const kind = kinds.find((each) => each === wantedKind) ?? ""
   const page = Math.max(1, Math.trunc(Number(asked)) || 1)
-  const lacking = targets.filter((target) => bareOf(target).length > 0).length
-  const found = targets.filter(matches(q.toLowerCase()))
-    .filter((target) => missing === "" || bareOf(target).length > 0)
-  const pages = Math.max(1, Math.ceil(found.length / pageSize))
+  const order = useOrder(sorts)
+  const list = useMemo(() =>
+    Admin.query("admin-models", "list", {
+      query: {
+        q,
+        kind,
+        ...order,
+        ...missing === "" ? { page, page_size: pageSize } : { page_size: mostRead }
+      },
+      reactivityKeys: ["config", "upstreams", "routes"]
+    }), [q, kind, order?.sort, order?.order, missing, missing === "" ? page : 1])
+  const byName = useMemo(() => new Map(targets.map((each) => [`${each.name} ${each.target}`, each])), [targets])
+  const targetOf = ({ id, stands_for }: Model, target: string) => byName.get(`${stands_for ?? id} ${target}`)
+  const lacking = new Set(targets.filter((target) => bareOf(target).length > 0).map(({ name }) => name))
   return (
     <>
       <div class="row">
         <Search label={t.search} value={q} onSearch={(text) => choose({ q: text, page: "" })} />
+        <Select<(typeof kinds)[number] | "">
+          label={t.kind}
+          value={kind}
+          options={[["", t.everyKind], ...kinds.map((each) => [each, t.kinds[each]] as const)]}
+          onValue={(next) => choose({ kind: next, page: "" })}
+        />
         <Check
-          label={t.onlyMissing(lacking)}
+          label={t.onlyMissing(lacking.size)}
           checked={missing !== ""}
           onChange={(event) => choose({ missing: event.currentTarget.checked ? "yes" : "", page: "" })}
         />
       </div>
-      <Table
-        name={common.pages.models}
-        columns={[t.model, t.target, ...useColumns({ units })]}
-        rows={found.length}
-        empty={targets.length === 0 ? t.empty : t.noneFound}
-      >
-        {found.slice((page - 1) * pageSize, page * pageSize).map((target) => (
-          <tr key={`${target.name} ${target.target}`}>
-            <th scope="row" class="text">
-              <code>{target.name}</code>
-            </th>
-            <td class="text">
-              <code>{target.target}</code>
-              {target.server_model !== target.model && <p class="hint">{t.serverModel(target.server_model)}</p>}
-              {target.price !== null && target.price !== target.target && <p class="hint">{t.priceOf(target.price)}</p>}
-            </td>
-            <PriceCells
-              units={units}
-              price={target.price === null ? undefined : prices[target.price]}
-              missing={bareOf(target)}
-            />
-            <td class="tools">
-              <RowButton
-                text={t.setPrice}
-                of={target.name === target.model ? target.target : `${target.name}, ${target.target}`}
-                onClick={() =>
-                  onEdit({ title: target.target, names: namesFor(target) })}
-              />
-            </td>
-          </tr>
-        ))}
-      </Table>
-      {pages > 1 && (
-        <Pager
-          page={page}
-          shown={page}
-          pages={pages}
-          total={t.total(found.length)}
-          onPage={(next) => choose({ page: next === 1 ? "" : String(next) })}
-        />
-      )}
+      <Loaded atom={list} rows={8}>
+        {({ currency, models, total }) => {
+          const found = missing === ""
+            ? models
+            : models.filter((model) => model.stands_for === null && lacking.has(model.id))
+          const all = missing === "" ? total : found.length
+          const pages = Math.max(1, Math.ceil(all / pageSize))
+          const isNarrowed = q !== "" || kind !== "" || missing !== ""
+          return (
+            <>
+              <Table
+                name={common.pages.models}
+                columns={[
+                  { name: t.model, rank: 1, sort: "id", class: "text" },
+                  { name: t.kind, rank: 3, sort: "kind", width: "9rem", class: "text" },
+                  { name: t.target, rank: 3, width: "16rem", class: "text" },
+                  { name: currency === null ? t.price : t.priceIn(currency), rank: 2, sort: "input", width: "18rem" },
+                  { name: t.requests, rank: 2, sort: "requests", number: true, width: "6rem" },
+                  {
+                    name: currency === null ? t.cost : t.costIn(currency),
+                    rank: 2,
+                    sort: "cost",
+                    number: true,
+                    width: "8rem"
+                  },
+                  { name: t.p95, rank: 3, sort: "first_event_p95_ms", first: "desc", number: true, width: "7rem" },
+                  { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
+                ]}
+                rows={found.length}
+                empty={isNarrowed ? t.noneFound : <Empty>{t.empty}</Empty>}
+              >
+                {found.slice(...missing === "" ? [0] : [(page - 1) * pageSize, page * pageSize]).map((model) => (
+                  <ModelRow
+                    key={model.id}
+                    model={model}
+                    currency={currency}
+                    entries={prices}
+                    targetOf={targetOf}
+                    onEdit={onEdit}
+                  />
+                ))}
+              </Table>
+              {pages > 1 && (
+                <Pager
+                  page={page}
+                  shown={page}
+                  pages={pages}
+                  total={t.total(all)}
+                  onPage={(next) => choose({ page: next === 1 ? "" : String(next) })}
+                />
+              )}
+              <p class="hint">{t.ofDay}</p>
+            </>
+          )
+        }}
+      </Loaded>
     </>
   )
 }
@@ -225,7 +434,7 @@ export const Models = () => {
             {({ currency, prices, targets }) => (
               <div class="stack">
                 {currency !== null && <p class="hint">{t.currency(currency)}</p>}
-                <ModelTable units={units} prices={prices} targets={targets} onEdit={setEditing} />
+                <ModelTable prices={prices} targets={targets} onEdit={setEditing} />
                 <Unused units={units} names={unusedNames(prices, targets)} prices={prices} onEdit={setEditing} />
                 {editing !== undefined && (
                   <EditPrice

@@ -19,7 +19,7 @@ export const pricesAtom = Admin.query("admin-prices", "get", {
 export const isDated = (price: Price): price is Extract<Price, ReadonlyArray<unknown>> => Array.isArray(price)
 
 /** The missing prices that nothing stands in for. */
-export const bareOf = ({ missing }: PricedTarget): PricedTarget["missing"] =>
+export const bareOf = ({ missing }: Pick<PricedTarget, "missing">): PricedTarget["missing"] =>
   missing.filter((unit) => unit === "input" || unit === "output")
 
 /** The names under which a price for a target may stand, the one that counts first. */
