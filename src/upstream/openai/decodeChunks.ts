@@ -7,6 +7,7 @@
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { endsWithin, WholeCharacters } from "../../domain/stream/text.ts"
 import {
+  type PartialUsage,
   UpstreamCall,
   type UpstreamEvent,
   UpstreamFinish,
@@ -114,12 +115,13 @@ const matchedStop = (choice: JsonRecord, stop: ReadonlyArray<string>): string | 
 
 /**
  * Starts a decoder. `Reader` compares events. `stop` are the sequences that were sent with the request, and `names` learns the names by which the server sends
- * thinking.
+ * thinking. `counted` sees each usage.
  */
 export const chunkDecoder = (
   stop: ReadonlyArray<string>,
   names = unknownNames(),
-  Reader = RepeatedEvents
+  Reader = RepeatedEvents,
+  counted?: (usage: Pick<PartialUsage, "completionTokens">) => void
 ): ChunkDecoder => {
   const inline = inlineReasoning()
   const indexOf = callIndexes()
@@ -231,7 +233,9 @@ export const chunkDecoder = (
       ? timingsUsage(value)
       : undefined
     lastUsage = reported ?? lastUsage
-    if (usage !== undefined) out.push(UpstreamUsage(usage))
+    if (usage === undefined) return
+    counted?.(usage)
+    out.push(UpstreamUsage(usage))
   }
 
   const takeChunk = (value: JsonRecord, out: Array<UpstreamEvent>) => {

@@ -31,6 +31,7 @@ import { ApiChoice } from "./apiChoice.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { readEmbeddings } from "./embeddings.ts"
 import { askFurther } from "./furtherFacts.ts"
+import { OutputLimit } from "./outputLimit.ts"
 import { chatRequest, passedFields, passesField, sendsStop, sendsVendorFields } from "./requestBody.ts"
 import { sendsEffort, unknownNames } from "./thinking.ts"
 
@@ -54,6 +55,7 @@ const makeDriver = (
   const switched = new Set<string>()
   const wordsOf = ({ id }: UpstreamModel) => switched.has(id) ? "switch" : thinkingWords.get(id)
   const reasoningNames = unknownNames()
+  const outputLimit = new OutputLimit(baseUrl)
   const policy = options.fields ?? "pass"
   const isPassed = passesField(policy)
   const choice = new ApiChoice(options, driverName === "responses" ? "responses" : "chat")
@@ -80,9 +82,11 @@ const makeDriver = (
   function* say(request: CompletionRequest): Cooperative<CompletionCall> {
     const { isWhole, model } = request
     const asked = { id: model.id, name: names.get(model.id) ?? model.id }
+    const conversation = caches.named(request)
+    const sampling = outputLimit.said(model.id, conversation.sampling)
     const { body, stop } = yield* chatRequest(
       asked.name,
-      caches.named(request),
+      sampling === conversation.sampling ? conversation : { ...conversation, sampling },
       tools,
       {
         words: wordsOf(model),
@@ -98,7 +102,12 @@ const makeDriver = (
       body,
       headers: caches.headers(request),
       id: `chatcmpl-${crypto.randomUUID().replaceAll("-", "")}`,
-      chunks: chunkDecoder(stop, reasoningNames)
+      chunks: chunkDecoder(
+        stop,
+        reasoningNames,
+        undefined,
+        ({ completionTokens = 0 }) => outputLimit.counted(model.id, sampling, completionTokens)
+      )
     }
   }
 
@@ -162,12 +171,18 @@ const makeDriver = (
     },
     complete: (request) => {
       const { conversation, model } = request
-      const reply = client.complete(request, say)
-      if (!sendsEffort(conversation.thinking, wordsOf(model)) || switched.size >= mostSwitched) return reply
-      return Effect.catchIf(reply, refusesEffort, () => {
+      const takesEffort = () => sendsEffort(conversation.thinking, wordsOf(model)) && switched.size < mostSwitched
+      /** Whether the refusal tells words of the server that the request can be said in. */
+      const learns = (failure: UpstreamFailure): boolean => {
+        if (!takesEffort() || !refusesEffort(failure)) {
+          return outputLimit.learnsFrom(model.id, conversation.sampling, failure)
+        }
         switched.add(model.id)
-        return client.complete(request, say)
-      })
+        return true
+      }
+      const ask = () => client.complete(request, say)
+      // At most once for each of the two: nothing is learned twice.
+      return ask().pipe(Effect.catchIf(learns, ask), Effect.catchIf(learns, ask))
     }
   })
   const responsesDriver = (client: ServerClient): Driver => ({ ...server, ...makeResponsesApi(client, options) })
