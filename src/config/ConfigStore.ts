@@ -199,7 +199,7 @@ const make = Effect.fnUntraced(function*(
     }
     yield* Effect.logInfo(`${backing.place} was edited: the change is applied`)
     if (previous.config.generated_key !== snapshot.config.generated_key) {
-      yield* Effect.logInfo("The generated business key is no longer accepted")
+      yield* Effect.logInfo("The generated gateway key is no longer accepted")
     }
     return snapshot.raw
   })

@@ -85,7 +85,7 @@ const inWindow = {
   strict: Schema.optionalKey(
     described(
       flag,
-      "Whether requests reserve the most that they can use, so that the limit holds whatever they produce."
+      "Whether requests reserve the most that they can use, so that the limit holds whatever they generate."
     )
   )
 }
@@ -138,7 +138,7 @@ export const AccountEntry = group({
   organization: Schema.optionalKey(
     described(
       text.check(Schema.isMaxLength(longestNote, { message: `must have at most ${longestNote} characters` })),
-      "Accounts of one upstream with the same text open one another's sealed thinking. Unset: what the server says in the header " +
+      "Accounts of one upstream with the same text can read one another's signed reasoning. Unset: what the server says in the header " +
         "`openai-organization`, else the account alone."
     )
   ),
@@ -364,7 +364,7 @@ export const KeyRecordEntry = group({
       Schema.Array(text.check(Schema.makeFilter((name) => name.trim() === "" ? "must not be empty" : undefined)))
         .annotate({ message: "must be an array of 1 to 100 model names" })
         .check(Schema.isBetweenLength(1, 100, { message: "must have 1 to 100 model names" })),
-      "Models that the key may use; all if absent."
+      "Models that the key may use. Unset: all."
     )
   ),
   max_inflight: Schema.optionalKey(described(integer(1, 200_000), "Concurrent requests of the key.")),
@@ -384,13 +384,13 @@ export const KeyRecordEntry = group({
 })
 
 export const MessagesMapping = group({
-  fast: withDefault(described(text, "Model behind the fast names of the messages style."), "upstream-chat"),
-  slow: withDefault(described(text, "Model behind the slow names of the messages style."), "upstream-reasoner")
+  fast: withDefault(described(text, "Model behind the fast names of the Messages API."), "upstream-chat"),
+  slow: withDefault(described(text, "Model behind the slow names of the Messages API."), "upstream-reasoner")
 })
 
 export const ModelAliases = Schema.Record(Schema.String, text).annotate({
   message: "must be an object",
-  description: "Names that callers may use, each with the model that it stands for."
+  description: "Names that clients may use, each with the model that it stands for."
 })
 
 /** What the operators of a credential may do: everything, or read all but secrets, exports and bodies of requests. */
@@ -450,30 +450,30 @@ export const Admin = group({
 })
 
 export const Runtime = group({
-  account_max_inflight: Schema.optionalKey(described(integer(1, 256), "Requests that one account serves at once.")),
+  account_max_inflight: Schema.optionalKey(described(integer(1, 256), "Concurrent requests of one account.")),
   account_max_queue: Schema.optionalKey(
     described(
       integer(0, 200_000),
-      "Requests that may wait for an account; 0 disables the queue. Unset: as many as all accounts serve at once."
+      "Requests that may wait for an account; 0 disables the queue. Unset: as many as all accounts serve concurrently."
     )
   ),
   global_max_inflight: Schema.optionalKey(
     described(
       integer(1, 200_000),
-      "Requests that are served at once over all accounts. Unset: as many as the accounts allow."
+      "Concurrent requests over all accounts. Unset: as many as the accounts allow."
     )
   ),
   token_refresh_interval_hours: withDefault(
-    described(integer(1, 720), "Hours after which an account logs in anew, in the background."),
+    described(integer(1, 720), "Hours between logins of an account, which happen in the background."),
     6
   ),
   key_max_inflight: Schema.optionalKey(
-    described(integer(1, 200_000), "Requests of one key at once, for keys that set no number of their own.")
+    described(integer(1, 200_000), "Concurrent requests of one key, for keys without a number of their own.")
   ),
   sticky: withDefault(
     Stickiness.annotate({
       description:
-        "A conversation prefers the account that answered its last turn, where the prompt is warm, or the target too. `auto`: at servers."
+        "A conversation prefers the account that answered its last turn, which has the prompt cached, or the target too. `auto`: at servers."
     }),
     "auto"
   )
@@ -481,11 +481,11 @@ export const Runtime = group({
 
 export const Compat = group({
   wide_input_strict_output: withDefault(
-    described(flag, "The Responses style accepts both `input` and `messages`; off: only `messages`."),
+    described(flag, "The Responses API accepts both `input` and `messages`; off: only `messages`."),
     true
   ),
   strip_reference_markers: withDefault(
-    described(flag, "Take reference markers out of the replies of search models."),
+    described(flag, "Remove reference markers from the replies of search models."),
     true
   ),
   family_models: withDefault(
@@ -526,9 +526,12 @@ export const AutoDelete = group({
 export const Timeouts = group({
   connect: withDefault(described(number(0.01, 86_400), "Seconds to connect to the upstream."), 10),
   first_byte: withDefault(described(number(0.01, 86_400), "Seconds until the upstream begins to reply."), 30),
-  silence: withDefault(described(number(0.01, 86_400), "Seconds of silence in a reply of the upstream."), 120),
+  silence: withDefault(described(number(0.01, 86_400), "Longest silence in a reply of the upstream, in seconds."), 120),
   queue: withDefault(described(number(0, 86_400), "Seconds that a request may wait for an account."), 60),
-  client: withDefault(described(number(0.01, 86_400), "Seconds after which a client that does not read is left."), 120),
+  client: withDefault(
+    described(number(0.01, 86_400), "Disconnect a client that reads nothing for this many seconds."),
+    120
+  ),
   drain: withDefault(
     described(number(0, 86_400), "Seconds that open requests have to finish when the gateway stops."),
     120
@@ -625,11 +628,11 @@ const sharedFields = {
   bill: Schema.optionalKey(
     described(
       oneOf(["server", "prices"]),
-      "Which cost counts where the server tells its own: the server's, or that by `prices`. Unset: the server's."
+      "Which cost counts if the server reports one: the server's, or the cost by `prices`. Unset: the server's."
     )
   ),
   credential_header: Schema.optionalKey(
-    described(text, "Header that has an account's key as it stands. Unset: the one of the driver.")
+    described(text, "Header that carries an account's key, unchanged. Unset: the driver's header.")
   ),
   credential: withDefault(
     described(
@@ -641,7 +644,7 @@ const sharedFields = {
   forward_headers: withDefault(
     Schema.Array(Schema.String).annotate({
       message: "must be a list of names",
-      description: "Headers of callers that a server gets too: names, or the beginning of names before a `*`."
+      description: "Headers of clients that are also sent to the server: names, or the beginning of names before a `*`."
     }),
     []
   ),
@@ -694,13 +697,13 @@ const sharedFields = {
   max_inflight: Schema.optionalKey(
     described(
       integer(1, 200_000),
-      "Requests that the upstream serves at once. Unset: as many as its accounts allow."
+      "Concurrent requests of the upstream. Unset: as many as its accounts allow."
     )
   ),
   account_max_inflight: Schema.optionalKey(
     described(
       integer(1, 256),
-      "Requests that one account of the upstream serves at once. Unset: `runtime.account_max_inflight`."
+      "Concurrent requests of one account of the upstream. Unset: `runtime.account_max_inflight`."
     )
   ),
   account_max_queue: Schema.optionalKey(
@@ -716,23 +719,23 @@ const PromptCache = group({
   ttl: Schema.optionalKey(
     described(
       integer(1, 86_400),
-      "Seconds that a prompt stays warm after its last use: so long a conversation prefers its account. Unset: 300 with the messages driver, 3,600 if its marks are of an hour, and 3,600 elsewhere."
+      "Seconds that the server caches a prompt after its last use; until then a conversation prefers its account. Unset: 300 with the messages driver, 3,600 if its marks are of an hour, and 3,600 elsewhere."
     )
   ),
   min_tokens: Schema.optionalKey(
     described(
       integer(1, 1_000_000),
-      "Tokens from which a server keeps a prompt: estimated ones from which a prompt gets marks. Unset: the model's `prompt_cache_min_tokens`, else 2,048 with the generate driver and 1,024 elsewhere."
+      "Least tokens of a prompt that the server caches; an estimated prompt of this length gets marks. Unset: the model's `prompt_cache_min_tokens`, else 2,048 with the generate driver and 1,024 elsewhere."
     )
   ),
   breakpoints: withDefault(
     described(
       oneOf(["auto", "off"]),
-      "Whether the gateway marks what a messages server keeps, for callers that set no marks of their own."
+      "Whether the gateway marks what a Messages server caches, for clients that set no marks of their own."
     ),
     "auto"
   ),
-  mark_ttl: withDefault(described(oneOf(["5m", "1h"]), "How long the gateway's marks ask for."), "5m"),
+  mark_ttl: withDefault(described(oneOf(["5m", "1h"]), "Time that the gateway's marks request."), "5m"),
   key: Schema.optionalKey(
     described(
       text.check(
@@ -749,33 +752,33 @@ const PromptCache = group({
 
 export const UpstreamGroup = group({
   driver: withDefault(
-    described(oneOf(driverNames), "How the upstream is spoken to."),
+    described(oneOf(driverNames), "API of the upstream."),
     "embedded"
   ),
-  base_url: Schema.optionalKey(described(text, "Address of the upstream. Its query is sent with every call.")),
+  base_url: Schema.optionalKey(described(text, "Base URL of the upstream. Its query is sent with every call.")),
   models: withDefault(
     Schema.Record(Schema.String, ModelEntry).annotate({
       message: "must be an object",
-      description: "Further models, each with the name that the upstream's server has for it."
+      description: "Additional models, each with the name that the upstream's server has for it."
     }),
     {}
   ),
   api: Schema.optionalKey(
     described(
       oneOf(["chat", "responses", "auto"]),
-      "API of completions at an OpenAI-compatible server; `auto` is the one of the request's style. Unset: the one of the driver."
+      "API of completions at an OpenAI-compatible server; `auto` uses the API of the request. Unset: the driver's API."
     )
   ),
   tools: Schema.optionalKey(
     described(
       oneOf(["native", "functions", "prompt"]),
-      "Whether tools are declared in fields of the request, there as functions alone, or written into the prompt."
+      "Whether tools are sent as API tools, as functions only, or described in the prompt."
     )
   ),
   history_reasoning: withDefault(
     described(
       oneOf(["all", "current", "none"]),
-      "The turns whose thinking is sent back to the server: all, those since the last question, or none."
+      "Turns whose reasoning is sent back to the server: all, the turns since the last question, or none."
     ),
     "all"
   ),
@@ -783,14 +786,14 @@ export const UpstreamGroup = group({
     Schema.Union([oneOf(["pass", "drop"]), Schema.Array(Schema.String)]).annotate({
       message: "must be pass, drop or a list of names",
       description:
-        "Fields of requests that the gateway does not model: sent to the server, left out, or those that may pass."
+        "Request fields that the gateway does not support: passed through, dropped, or a list of the fields that are passed."
     }),
     "pass"
   ),
   whole_replies: withDefault(
     described(
       oneOf(["whole", "streamed"]),
-      "How a reply that the caller gets as a whole is asked for: as a whole, or as a stream for servers behind proxies that end silent connections."
+      "How the gateway requests a reply that the client gets as a whole: as a whole, or as a stream for servers behind proxies that end silent connections."
     ),
     "whole"
   ),
@@ -816,7 +819,7 @@ export const upstreamName = /^[a-z][a-z0-9-]{0,31}$/
 
 /** An upstream besides `upstream`, whose name is its key in `upstreams`. */
 export const UpstreamEntry = group({
-  driver: described(oneOf(protocolNames), "How the upstream is spoken to."),
+  driver: described(oneOf(protocolNames), "API of the upstream."),
   base_url: UpstreamGroup.fields.base_url,
   models: UpstreamGroup.fields.models,
   api: UpstreamGroup.fields.api,
@@ -856,14 +859,14 @@ export const RouteEntry = group({
   also_on: withDefault(
     Schema.Array(oneOf(alsoOnNames)).annotate({
       message: "must be an array",
-      description: "Refusals of the request itself that go to the next target too."
+      description: "Also fail over when the upstream rejects the request for these reasons."
     }),
     []
   ),
   spread: withDefault(
     described(
       oneOf(["order", "even", "weighted"]),
-      "Which target with a free slot is taken: the first, the one with most free, or each by its `weight`."
+      "Which target with a free slot is used: the first, the one with the most free slots, or each by its `weight`."
     ),
     "order"
   ),
@@ -878,7 +881,7 @@ export const RouteEntry = group({
 })
 
 export const Captures = group({
-  enabled: withDefault(described(flag, "Record what goes to and comes from the upstream."), true),
+  enabled: withDefault(described(flag, "Record what is sent to and received from the upstream."), true),
   limit: withDefault(described(integer(1, 50), "Exchanges that are kept."), 20),
   max_body_bytes: withDefault(
     described(integer(1, 64 * 1024 * 1024), "Bytes that are kept of each body."),
@@ -889,8 +892,8 @@ export const Captures = group({
 const MiB = 1024 * 1024
 
 export const RequestsGroup = group({
-  enabled: withDefault(described(flag, "Record what callers ask and how it goes."), true),
-  bodies: withDefault(described(flag, "Record bodies and streams of both sides too."), true),
+  enabled: withDefault(described(flag, "Record the requests of clients and their outcomes."), true),
+  bodies: withDefault(described(flag, "Also record bodies and streams of both sides."), true),
   limit: withDefault(described(integer(1, 50_000), "Requests that are kept."), 1_000),
   max_body_bytes: withDefault(
     described(integer(1, 64 * MiB), "Bytes that are kept of each request, reply and round with the upstream."),
@@ -909,7 +912,7 @@ export const Auth = group({
   direct_tokens: Schema.optionalKey(described(flag, "Accept callers' own upstream tokens.")),
   public_models: withDefault(described(flag, "Show the lists of models without a credential."), true),
   direct_max_inflight: Schema.optionalKey(
-    described(integer(1, 200_000), "Requests with such tokens that are served at once.")
+    described(integer(1, 200_000), "Concurrent requests with such tokens.")
   ),
   removed_keys: withDefault(
     Schema.Array(text.check(Schema.isPattern(/^[0-9a-f]{64}$/, { message: "must be a SHA-256 digest in hex" })))
@@ -978,7 +981,7 @@ export const DrainGroup = group({
   notice: Schema.optionalKey(
     described(
       number(0, 86_400),
-      "Seconds that the gateway goes on serving after a stop signal, while `/readyz` is 503. Unset: 5 with a shared store, 0 without."
+      "Seconds that the gateway continues to serve after a stop signal, while `/readyz` is 503. Unset: 5 with a shared store, 0 without."
     )
   )
 })
@@ -1069,15 +1072,17 @@ const optional = Schema.optionalKey
 
 /** All known fields. Other fields are kept, with a warning. */
 export const ConfigDocument = Schema.Struct({
-  $schema: optional(Schema.String.annotate({ description: "The JSON Schema that an editor completes this file by." })),
-  keys: optional(Schema.Array(KeyEntry).annotate({ description: "Business keys: what callers show." })),
+  $schema: optional(
+    Schema.String.annotate({ description: "The JSON Schema of this file, which editors use for completion." })
+  ),
+  keys: optional(Schema.Array(KeyEntry).annotate({ description: "Gateway keys, with which clients authenticate." })),
   key_records: optional(
     Schema.Record(Schema.String, KeyRecordEntry).annotate({ description: "What keys may do, by key id." })
   ),
   accounts: optional(Schema.Array(AccountEntry).annotate({ description: "Accounts of the pool." })),
   ...Struct.map(settingGroups, Schema.optionalKey),
   upstreams: optional(
-    Schema.Record(Schema.String, UpstreamEntry).annotate({ description: "Further upstreams, by name." })
+    Schema.Record(Schema.String, UpstreamEntry).annotate({ description: "Additional upstreams, by name." })
   ),
   routes: optional(
     Schema.Record(Schema.String, Schema.Union([RouteTargets, RouteEntry])).annotate({

@@ -226,7 +226,7 @@ export const loadShared = Effect.fnUntraced(function*(
     if (own === undefined) {
       const { config } = loaded.snapshot
       if ((yield* write({ raw: ours, config }, undefined, "0", 1)) !== "ok") continue
-      if (config.keys.length === 0) yield* Effect.logInfo("No business key is configured: add one to let callers in")
+      if (config.keys.length === 0) yield* Effect.logInfo("No gateway key is configured: add one to let callers in")
       break
     }
     const source = kept?.path ?? documentName

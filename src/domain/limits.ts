@@ -27,14 +27,14 @@ const range = (value: number, minimum: number, maximum: number, description: str
 /** Characters are UTF-16 units. */
 export const limitRanges = {
   body_bytes: range(32 * MiB, 64 * KiB, 256 * MiB, "Bytes of a request body."),
-  body_seconds: range(30, 1, 3600, "Seconds of silence while a request body comes."),
+  body_seconds: range(30, 1, 3600, "Seconds of silence while a request body arrives."),
   body_bytes_per_second: range(
     KiB,
     1,
     16 * MiB,
     "Least speed of a request body, on average and after its first `limits.body_seconds`."
   ),
-  body_total_seconds: range(600, 1, 86_400, "Seconds for which the gateway waits for a request body in all."),
+  body_total_seconds: range(600, 1, 86_400, "Seconds within which a whole request body must arrive."),
   buffered_bytes: range(
     512 * MiB,
     64 * MiB,
@@ -43,13 +43,13 @@ export const limitRanges = {
   ),
   depth: range(200, 16, 1000, "Nesting of a request body."),
   messages: range(20_000, 100, 1_000_000, "Entries of `messages`, `input` or `contents`."),
-  parts: range(100_000, 100, 5_000_000, "Content parts, calls and results of a request in sum."),
+  parts: range(100_000, 100, 5_000_000, "Content parts, calls and results of a request together."),
   tools: range(1024, 1, 20_000, "Declared functions."),
   tool_bytes: range(MiB, KiB, 64 * MiB, "Characters of one tool's JSON."),
   tools_bytes: range(8 * MiB, KiB, 64 * MiB, "Characters of all tools' JSON."),
   stop_sequences: range(16, 1, 64, "Number of stop sequences."),
   stop_chars: range(512, 1, 4096, "Characters of one stop sequence."),
-  model_chars: range(256, 64, 1024, "Characters of a model's name."),
+  model_chars: range(256, 64, 1024, "Characters of a model name."),
   embedding_inputs: range(2048, 1, 1_000_000, "Inputs of one embeddings request."),
   embedding_chars: range(4 * MiB, KiB, 256 * MiB, "Characters of all inputs; a token counts as 4."),
   embedding_numbers: range(4 * MiB, KiB, 256 * MiB, "Inputs × `dimensions`."),

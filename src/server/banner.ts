@@ -47,9 +47,9 @@ export interface StartFacts {
   readonly findings: ReadonlyArray<string>
   /** Whether unknown bearers are used as upstream tokens. */
   readonly directTokens: boolean
-  /** The generated business key, if none is configured. */
+  /** The generated gateway key, if none is configured. */
   readonly generatedKey: string | undefined
-  /** A configured business key. */
+  /** A configured gateway key. */
   readonly configuredKey: string | undefined
   /** The generated admin key, if none is configured. */
   readonly generatedAdminKey: string | undefined
@@ -73,9 +73,10 @@ const upstreamOf = ({ accounts, address, driver }: StartFacts["upstreams"][numbe
 }
 
 const sharedOf = ({ keptIn, lasting, revision }: NonNullable<StartFacts["shared"]>): string => {
-  const place = keptIn === undefined ? "kept by the store alone" : `kept in ${keptIn}`
-  const loss = "changes are gone when the store and all nodes stop (set GATEWAY_DATA_DIR, or appendonly in the store)"
-  return `the store's, revision ${revision}; ${lasting ? place : loss}`
+  const place = keptIn === undefined ? "saved by the store alone" : `saved in ${keptIn}`
+  const loss = "not saved to disk: changes are lost if the store and all nodes stop (set GATEWAY_DATA_DIR, or " +
+    "appendonly in the store)"
+  return `from the store, revision ${revision}; ${lasting ? place : loss}`
 }
 
 const configOf = ({ config, shared }: StartFacts): string =>
@@ -105,14 +106,16 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
     ),
     ...facts.proxies.map(({ address, upstream }) => `proxy         ${upstream} uses ${address}`),
     ...facts.findings.slice(0, mostShown).map((finding) => `warning       ${finding}`),
-    ...(generatedKey === undefined ? [] : [`business key  ${generatedKey}`]),
+    ...(generatedKey === undefined ? [] : [`gateway key   ${generatedKey}`]),
     ...(generatedAdminKey === undefined ? [] : [`admin key     ${generatedAdminKey}`]),
     ...(facts.console ? [`console       ${address}/console/  (sign in with the admin key)`] : []),
     ...(facts.directTokens && facts.upstreams.some(({ driver }) => driver !== "embedded")
-      ? ["Bearers that are no business key go upstream as tokens of their own (auth.direct_tokens)."]
+      ? [
+        "Unknown API keys are forwarded to the upstream as credentials. Set auth.direct_tokens to false to reject them."
+      ]
       : []),
     ...(generatedKey === undefined && generatedAdminKey === undefined ? [] : [
-      "Generated keys change with every start until they are configured (keys in the config file, GATEWAY_ADMIN_KEY)."
+      "These keys are generated at every start. To keep them, set keys in the configuration and GATEWAY_ADMIN_KEY."
     ]),
     "",
     ...(shown === undefined ? ["GATEWAY_KEY=…   # one of the configured keys"] : []),

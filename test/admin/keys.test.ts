@@ -304,7 +304,7 @@ describe("the generated key of a start without keys", () => {
       await startWithoutKeys()
       const { ended } = await ok("POST", path, body)
       assert.strictEqual(ended, idOf(generated))
-      assert.include(logged, "The generated business key is no longer accepted")
+      assert.include(logged, "The generated gateway key is no longer accepted")
       assert.strictEqual((await complete(generated)).status, 401)
       assert.notProperty(await ok("GET", "/admin/config"), "generated_key")
       assert.deepStrictEqual((await items()).filter((item) => Object.hasOwn(item, "generated")), [])

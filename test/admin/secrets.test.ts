@@ -117,11 +117,11 @@ describe("secrets in the admin API", () => {
     for (const secret of secrets()) assert.notInclude(written, secret)
     const changes = lines.flatMap((line) => /Admin change: ([^"]+)/.exec(line)?.[1] ?? [])
     assert.deepStrictEqual(changes, [
-      "a business key was added",
+      "a gateway key was added",
       "an account was added",
       "keys and accounts were imported",
       "an account's upstream sessions were deleted",
-      "a business key was removed",
+      "a gateway key was removed",
       "the password was changed"
     ])
     assert.isTrue(lines.filter((line) => line.includes("Admin change")).every((line) => line.includes("request_id")))

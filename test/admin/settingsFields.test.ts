@@ -60,7 +60,7 @@ describe("the fields of the settings", () => {
       configured: 3,
       effective: 3,
       writable: true,
-      description: "Requests that one account serves at once."
+      description: "Concurrent requests of one account."
     })
     assert.deepInclude(at("runtime.global_max_inflight"), { configured: null, effective: 3, default: null })
     assert.deepInclude(at("auto_delete.mode"), {

@@ -161,7 +161,7 @@ describe("two nodes over a store with TLS and a user with few rights", () => {
       }
       return JSON.stringify(changes.map(({ action, node, who }) => [node, action, who])) === JSON.stringify([
         [cluster.nodes[1]!.id, "the configuration file was edited", { kind: "file", name: file }],
-        [cluster.nodes[0]!.id, "a business key was added", { kind: "key", name: null }]
+        [cluster.nodes[0]!.id, "a gateway key was added", { kind: "key", name: null }]
       ])
     })
     // An invalid document is rejected with a message and changes nothing.

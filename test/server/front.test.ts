@@ -87,15 +87,15 @@ describe("the start of a node", () => {
   it("says which revision is in effect and what keeps it", () => {
     assert.strictEqual(
       configLine({ revision: 7, keptIn: "/data/shared-config.sealed", lasting: true }),
-      "config        the store's, revision 7; kept in /data/shared-config.sealed"
+      "config        from the store, revision 7; saved in /data/shared-config.sealed"
     )
     assert.strictEqual(
       configLine({ revision: 7, keptIn: undefined, lasting: true }),
-      "config        the store's, revision 7; kept by the store alone"
+      "config        from the store, revision 7; saved by the store alone"
     )
     assert.match(
       configLine({ revision: 1, keptIn: undefined, lasting: false }) ?? "",
-      /changes are gone when the store and/
+      /not saved to disk: changes are lost if the store and all nodes stop/
     )
   })
 })

@@ -420,7 +420,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       // A caller's own token may have become a key, which must not go upstream.
       if (caller._tag === "Direct" && isConfiguredKey(caller.owner)) {
         release(grant, undefined)
-        return yield* gatewayError("store_unavailable", "The bearer has just become a key: try again", {
+        return yield* gatewayError("store_unavailable", "This key was created just now. Retry.", {
           retryAfter: 1
         })
       }

@@ -156,14 +156,14 @@ export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
     query: { ...pageQuery, ...sortQuery(keySorts), state: Schema.optionalKey(Schema.Literals([...keyStates, ""])) },
     success: KeyList
   }).annotateMerge(documented({
-    summary: "List business keys",
+    summary: "List gateway keys",
     description:
       `With ids, limits and usage, without the keys themselves. ${aboutSort} \`limit_share\` is the largest used share of a limit.`,
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.post("add", "/admin/keys", { payload: AddKeyRequest, success: AddKeyReply }).annotateMerge(
     documented({
-      summary: "Add a business key",
+      summary: "Add a gateway key",
       description:
         "The given key, or with `generate` a new one, which no other reply shows. The generated key of a start " +
         "without keys ends at once.",
@@ -176,7 +176,7 @@ export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
     payload: ChangeKeyRequest,
     success: ChangeKeyReply
   }).annotateMerge(documented({
-    summary: "Change the limits and notes of a business key",
+    summary: "Change the limits and notes of a gateway key",
     description: "An absent field stays as it is, `null` clears it; lists are replaced as a whole.",
     errors: [...changing, "not_found"],
     example: { max_inflight: 4, expires_at: "2030-01-01T00:00:00Z" }
@@ -185,8 +185,8 @@ export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
     params: { key: Schema.NonEmptyString },
     success: RemoveKeyReply
   }).annotateMerge(documented({
-    summary: "Remove a business key",
+    summary: "Remove a gateway key",
     description: "By its id, or by the key itself. The reply has the id of the removed key.",
     errors: [...changing, "not_found"]
   }))
-).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: business keys") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: gateway keys") {}

@@ -1,5 +1,5 @@
 /**
- * Serves business keys.
+ * Serves gateway keys.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -75,7 +75,7 @@ export const AdminKeysHandlers = adminHandlers(AdminKeysGroup, function*() {
       return yield* respondInSlices(endpoint, { items: yield* viewed(shown), ...page, store: status })
     }),
     add: Effect.fnUntraced(function*({ request }) {
-      const saved = yield* changed("a business key was added", keys.add(yield* readKey(request)))
+      const saved = yield* changed("a gateway key was added", keys.add(yield* readKey(request)))
       return {
         ...keysReply(saved),
         ...yield* itemOf(saved, saved),
@@ -84,12 +84,12 @@ export const AdminKeysHandlers = adminHandlers(AdminKeysGroup, function*() {
       }
     }),
     change: Effect.fnUntraced(function*({ params: { id }, request }) {
-      const saved = yield* changed("a business key was changed", keys.change(id, yield* readChange(request)))
+      const saved = yield* changed("a gateway key was changed", keys.change(id, yield* readChange(request)))
       if (saved.key === undefined) return yield* unknownKey
       return { success: true, key: yield* itemOf(saved, { id: saved.id, key: saved.key }), ...lastingOf(saved) }
     }),
     remove: Effect.fnUntraced(function*({ params: { key } }) {
-      const saved = yield* changed("a business key was removed", keys.remove(key))
+      const saved = yield* changed("a gateway key was removed", keys.remove(key))
       return { ...keysReply(saved), id: saved.id }
     })
   }

@@ -21,6 +21,6 @@ export const endingGenerated = Effect.fnUntraced(function*<A extends Saved, E, R
   const saved = yield* change
   const { keys } = saved.config
   if (generated === undefined || keys.length === 0 || keys.includes(generated)) return { ...saved, ended: undefined }
-  if (!store.now().keys.includes(generated)) yield* Effect.logInfo("The generated business key is no longer accepted")
+  if (!store.now().keys.includes(generated)) yield* Effect.logInfo("The generated gateway key is no longer accepted")
   return { ...saved, ended: keyId(generated, sha256Hex) }
 })

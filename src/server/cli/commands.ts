@@ -103,27 +103,29 @@ const versionLine = (): string => {
 const serveFlags = {
   port: Flag.Int("port").pipe(
     Flag.withAlias("p"),
-    Flag.withDescription("Port to listen on, 0 for any free one (else PORT, else 5001)"),
+    Flag.withDescription("Port to listen on; 0 picks a free port (default: $PORT or 5001)"),
     Flag.optional
   ),
   host: Flag.String("host").pipe(
-    Flag.withDescription("Address to listen on (else HOST, else 127.0.0.1)"),
+    Flag.withDescription("Address to listen on (default: $HOST or 127.0.0.1)"),
     Flag.optional
   ),
   store: Flag.String("store").pipe(
-    Flag.withDescription("Redis-protocol store that this node shares with others (else GATEWAY_STORE_URL, else none)"),
+    Flag.withDescription("Redis or Valkey URL that several nodes share (default: $GATEWAY_STORE_URL)"),
     Flag.optional
   ),
   workers: Flag.String("workers").pipe(
     Flag.withAlias("w"),
     Flag.withDescription(
-      "Number of processes that serve on the port, auto for the number of cores (else GATEWAY_WORKERS, else 1)"
+      "Number of processes that serve on the port; auto means one per core (default: $GATEWAY_WORKERS or 1)"
     ),
     Flag.optional
   ),
   config: Flag.Path("config").pipe(
     Flag.withAlias("c"),
-    Flag.withDescription("Configuration file (else GATEWAY_CONFIG_JSON, else GATEWAY_CONFIG_PATH, else config.json)"),
+    Flag.withDescription(
+      "Configuration file (default: $GATEWAY_CONFIG_JSON, then $GATEWAY_CONFIG_PATH, then config.json)"
+    ),
     Flag.optional
   )
 }
@@ -154,19 +156,19 @@ const healthCommand = Command.make(
   "health",
   {
     url: Flag.String("url").pipe(
-      Flag.withDescription("Base address of the gateway (else that of HOST and PORT)"),
+      Flag.withDescription("Base URL of the gateway (default: from $HOST and $PORT)"),
       Flag.optional
     ),
     live: Flag.Boolean("live").pipe(
-      Flag.withDescription("Whether it lives (/healthz), not whether it takes requests (/readyz)"),
+      Flag.withDescription("Check liveness (/healthz) instead of readiness (/readyz)"),
       Flag.withDefault(false)
     ),
     timeout: Flag.Finite("timeout").pipe(
-      Flag.withDescription("Seconds that an answer may take"),
+      Flag.withDescription("Timeout of one check, in seconds"),
       Flag.withDefault(healthDefaults.timeout)
     ),
     wait: Flag.Finite("wait").pipe(
-      Flag.withDescription("Seconds to ask again until the answer is yes"),
+      Flag.withDescription("Keep retrying for this many seconds"),
       Flag.withDefault(healthDefaults.wait)
     )
   },
@@ -176,7 +178,7 @@ const healthCommand = Command.make(
     if (health._tag === "No") return yield* new CommandFailed({ message: health.reason })
     report(health)
   })
-).pipe(Command.withDescription("Ask a gateway whether it is ready; fails with a line that says why not"))
+).pipe(Command.withDescription("Check that a gateway is ready; prints the reason and exits 1 if not"))
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`
 
@@ -197,16 +199,18 @@ const checkConfigCommand = Command.make(
   "check-config",
   {
     path: Argument.Path("path").pipe(
-      Argument.withDescription("Configuration file (else what GATEWAY_CONFIG_JSON or GATEWAY_CONFIG_PATH says)"),
+      Argument.withDescription(
+        "Configuration file (default: $GATEWAY_CONFIG_JSON, then $GATEWAY_CONFIG_PATH, then config.json)"
+      ),
       Argument.optional
     ),
     strict: Flag.Boolean("strict").pipe(
-      Flag.withDescription("Fail for warnings too, such as fields that are not known"),
+      Flag.withDescription("Treat warnings, such as unknown fields, as errors"),
       Flag.withDefault(false)
     ),
     online: Flag.Boolean("online").pipe(
       Flag.withDescription(
-        "Ask each server for its models too: warns of servers that do not answer, and of models they lack"
+        "Also ask each server for its models; warns about servers that do not answer and models they lack"
       ),
       Flag.withDefault(false)
     )
@@ -223,11 +227,11 @@ const checkConfigCommand = Command.make(
         message: `${source}: ${count(warnings.length, "warning")}, and --strict is set`
       })
     }
-    yield* Console.log(`${source}: ${exists ? "valid" : "no such file; the defaults hold"} (${summary(config)})`)
+    yield* Console.log(`${source}: ${exists ? "valid" : "file not found, using defaults"} (${summary(config)})`)
   })
 ).pipe(
   Command.provide(Environment.layer),
-  Command.withDescription("Check a configuration: prints every fault with its place, and fails if there is one")
+  Command.withDescription("Check a configuration; prints every error with its location, and exits 1 if there are any")
 )
 
 const unreadable = (file: string) => (error: PlatformError): CommandFailed => {
@@ -264,7 +268,7 @@ const pricesImportCommand = Command.make(
       Flag.withDefault(false)
     ),
     from: Flag.String("from").pipe(
-      Flag.withDescription("Day, or RFC 3339 time, from which the prices count, behind those in force (else at once)"),
+      Flag.withDescription("Day, or RFC 3339 time, from which the prices apply (default: immediately)"),
       Flag.optional
     )
   },
@@ -309,7 +313,7 @@ const pricesImportCommand = Command.make(
 ).pipe(
   Command.provide(Environment.layer),
   Command.withDescription(
-    "Write the prices of a file in the form of model_prices_and_context_window.json into the configuration file; prints the difference"
+    "Import model prices from a file in the format of LiteLLM's model_prices_and_context_window.json; prints the difference"
   )
 )
 
@@ -317,7 +321,9 @@ const pricesCheckCommand = Command.make(
   "check",
   {
     path: Argument.Path("path").pipe(
-      Argument.withDescription("Configuration file (else what GATEWAY_CONFIG_JSON or GATEWAY_CONFIG_PATH says)"),
+      Argument.withDescription(
+        "Configuration file (default: $GATEWAY_CONFIG_JSON, then $GATEWAY_CONFIG_PATH, then config.json)"
+      ),
       Argument.optional
     )
   },
@@ -340,7 +346,7 @@ const pricesCheckCommand = Command.make(
   })
 ).pipe(
   Command.provide(Environment.layer),
-  Command.withDescription("Print the targets that lack prices, and fail if there is one")
+  Command.withDescription("Print the targets that lack prices; exits 1 if there are any")
 )
 
 const pricesCommand = Command.make("prices").pipe(
@@ -369,7 +375,7 @@ const modelsImportCommand = Command.make(
   {
     file: Argument.String("file").pipe(
       Argument.withDescription(
-        "JSON in the form of models.dev or of model_prices_and_context_window.json; - for standard input"
+        "JSON in the format of models.dev or of model_prices_and_context_window.json; - for standard input"
       )
     )
   },
@@ -397,18 +403,20 @@ const modelsImportCommand = Command.make(
   })
 ).pipe(
   Command.provide(Environment.layer),
-  Command.withDescription("Write the facts about models of a file into model_facts of the configuration file")
+  Command.withDescription("Import facts about models from a file into model_facts of the configuration file")
 )
 
 const modelsShowCommand = Command.make(
   "show",
   {
     path: Argument.Path("path").pipe(
-      Argument.withDescription("Configuration file (else what GATEWAY_CONFIG_JSON or GATEWAY_CONFIG_PATH says)"),
+      Argument.withDescription(
+        "Configuration file (default: $GATEWAY_CONFIG_JSON, then $GATEWAY_CONFIG_PATH, then config.json)"
+      ),
       Argument.optional
     ),
     form: Flag.Literals("for", ["codex", "openrouter"]).pipe(
-      Flag.withDescription("Print JSON for codex (model_catalog_json) or in the form of OpenRouter"),
+      Flag.withDescription("Print JSON for codex (model_catalog_json) or in the format of OpenRouter"),
       Flag.optional
     )
   },
@@ -430,7 +438,7 @@ const modelsShowCommand = Command.make(
 )
 
 const modelsCommand = Command.make("models").pipe(
-  Command.withDescription("Models and what is known of them"),
+  Command.withDescription("Models and their facts"),
   Command.withSubcommands([modelsShowCommand, modelsImportCommand])
 )
 
@@ -438,7 +446,7 @@ const webhooksTestCommand = Command.make(
   "test",
   {
     name: Argument.String("name").pipe(
-      Argument.withDescription("Webhook to test (else all)"),
+      Argument.withDescription("Webhook to test (default: all)"),
       Argument.optional
     )
   },
@@ -457,7 +465,7 @@ const webhooksTestCommand = Command.make(
   })
 ).pipe(
   Command.provide(Environment.layer),
-  Command.withDescription("Send webhook.test to webhooks of the configuration, and fail if one is not delivered")
+  Command.withDescription("Send webhook.test to the configured webhooks; exits 1 if one is not delivered")
 )
 
 const webhooksCommand = Command.make("webhooks").pipe(
@@ -490,7 +498,7 @@ const configBackupCommand = Command.make(
   {
     file: backupFile,
     offline: Flag.Boolean("offline").pipe(
-      Flag.withDescription("From the data folder of this node instead of the store"),
+      Flag.withDescription("Use this node's local copy instead of the store"),
       Flag.withDefault(false)
     )
   },
@@ -499,14 +507,18 @@ const configBackupCommand = Command.make(
     const revision = yield* offline ? backUpFolder(file) : withStore(currentVersion, backUpStore(file))
     yield* Console.log(`${file}: revision ${revision} of the shared configuration`)
   }, Effect.provide(quiet))
-).pipe(Command.withDescription("Write the configuration that the nodes of a store share to a file"))
+).pipe(
+  Command.withDescription(
+    "Back up the configuration that nodes share in a store to a file; the command backup is for this machine's files"
+  )
+)
 
 const configRestoreCommand = Command.make(
   "restore",
   {
     file: backupFile,
     force: Flag.Boolean("force").pipe(
-      Flag.withDescription("Replace a configuration that the store has, on all nodes"),
+      Flag.withDescription("Overwrite the shared configuration on all nodes"),
       Flag.withDefault(false)
     )
   },
@@ -515,7 +527,7 @@ const configRestoreCommand = Command.make(
     const revision = yield* Effect.scoped(withStore(currentVersion, restoreStore(file, force)))
     yield* Console.log(`${file}: in the store as revision ${revision}`)
   }, Effect.provide(quiet))
-).pipe(Command.withDescription("Write a backup to a store without a configuration"))
+).pipe(Command.withDescription("Restore a backup to an empty store; the command restore is for this machine's files"))
 
 const configCommand = Command.make("config").pipe(
   Command.withDescription("Back up and restore the configuration that the nodes of a store share"),
@@ -544,7 +556,7 @@ const declaredTools = (file: typeof ToolsFile.Type): ReadonlyArray<ToolDeclarati
 
 const toolsFlag = Flag.FileSchema("tools", ToolsFile).pipe(
   Flag.withAlias("t"),
-  Flag.withDescription("JSON file of the declared tools, as any of the styles declares them"),
+  Flag.withDescription("JSON file of the declared tools, in the format of any supported API"),
   Flag.map(declaredTools)
 )
 
@@ -603,16 +615,16 @@ const replayCommand = Command.make(
     ),
     style: Flag.Literals("style", playedStyles).pipe(
       Flag.withAlias("s"),
-      Flag.withDescription("The style to answer in"),
+      Flag.withDescription("API of the reply"),
       Flag.withDefault("chat")
     ),
     model: Flag.String("model").pipe(
       Flag.withAlias("m"),
-      Flag.withDescription("The model to ask for: it says whether reasoning is shown"),
+      Flag.withDescription("Model of the request, which decides whether reasoning is shown"),
       Flag.withDefault("upstream-chat")
     ),
     whole: Flag.Boolean("whole").pipe(
-      Flag.withDescription("One whole reply instead of a stream"),
+      Flag.withDescription("Print one whole reply instead of a stream"),
       Flag.withDefault(false)
     ),
     tools: toolsFlag.pipe(Flag.optional)
@@ -634,20 +646,20 @@ const replayCommand = Command.make(
   }, Effect.scoped)
 ).pipe(
   Command.provide(Environment.layer),
-  Command.withDescription("Replay a saved sample through a style; prints what a caller would get")
+  Command.withDescription("Replay a saved sample through an API; prints what a client would get")
 )
 
 const licensesCommand = Command.make("licenses", {}, () =>
   Effect.gen(function*() {
     const { notices } = yield* Effect.promise(() => import("../assets.ts"))
     yield* print(Stream.fromEffect(notices))
-  })).pipe(Command.withDescription("Print the licences of the packages that the gateway contains"))
+  })).pipe(Command.withDescription("Print the licenses of the packages that the gateway contains"))
 
 const folderArgument = (description: string) => Argument.String("dir").pipe(Argument.withDescription(description))
 
 const backupCommand = Command.make(
   "backup",
-  { dir: folderArgument("Folder that is empty or missing") },
+  { dir: folderArgument("New or empty directory") },
   Effect.fnUntraced(function*({ dir }) {
     const { backUp } = yield* Effect.promise(() => import("./backup.ts"))
     const { files, folder, hasStoreKey } = yield* backUp(dir)
@@ -656,7 +668,7 @@ const backupCommand = Command.make(
 ).pipe(
   Command.provide(Environment.layer),
   Command.withDescription(
-    "Back up what GATEWAY_CONFIG_PATH and GATEWAY_DATA_DIR name, also while the gateway runs; the backup contains secrets"
+    "Back up the configuration and data directory of this machine, even while the gateway runs; the backup contains secrets"
   )
 )
 
@@ -665,7 +677,7 @@ const restoreCommand = Command.make(
   {
     dir: folderArgument("Folder of a backup"),
     force: Flag.Boolean("force").pipe(
-      Flag.withDescription("Replace files that are in place"),
+      Flag.withDescription("Overwrite existing files"),
       Flag.withDefault(false)
     )
   },
@@ -681,7 +693,7 @@ const restoreCommand = Command.make(
   })
 ).pipe(
   Command.provide(Environment.layer),
-  Command.withDescription("Restore a backup to where GATEWAY_CONFIG_PATH and GATEWAY_DATA_DIR point")
+  Command.withDescription("Restore a backup to the configuration and data directory of this machine")
 )
 
 export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe(

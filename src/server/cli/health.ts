@@ -102,7 +102,7 @@ export const askHealth = async (options: HealthOptions, variables: Variables): P
   if (base === undefined) return no("PORT must be a port number between 1 and 65535")
   if (!URL.canParse(base) || !/^https?:$/.test(new URL(base).protocol)) {
     // A malformed address may contain slashes within its credentials.
-    return no(`${base.replace(/^([^/]*\/\/)?.*@/s, "$1")} is no http or https address`)
+    return no(`${base.replace(/^([^/]*\/\/)?.*@/s, "$1")} is not an http or https URL`)
   }
   const url = new URL(`${base.replace(/\/+$/, "")}/${options.live ? "healthz" : "readyz"}`)
   const end = performance.now() + options.wait * 1000

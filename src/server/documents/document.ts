@@ -21,7 +21,7 @@ type SpecOperation = NonNullable<PathItem["get"]>
 type Content = NonNullable<SpecOperation["responses"][number]["content"]>
 
 const securitySchemes: Spec["components"]["securitySchemes"] = {
-  bearer: { type: "http", scheme: "bearer", description: "A business key, or a token of the upstream's own." },
+  bearer: { type: "http", scheme: "bearer", description: "A gateway key, or a token of the upstream's own." },
   apiKey: { type: "apiKey", in: "header", name: "x-api-key", description: "The same, without `Bearer`." },
   genApiKey: { type: "apiKey", in: "header", name: "x-gen-api-key", description: "For the content-generation style." },
   key: { type: "apiKey", in: "query", name: "key", description: "For the content-generation style." },

@@ -59,7 +59,7 @@ export class UsageGroup extends HttpApiGroup.make("usage").add(
     summary: "Read the usage of the key that asks",
     description:
       "Today, this month, and the key's limits with what is left. With `by` the reply has `history` too: rows by app, session, agent, " +
-      "parent, hour or day, of the last 24 hours unless `from` and `to` say otherwise. Only a configured business key may ask.",
+      "parent, hour or day, of the last 24 hours unless `from` and `to` say otherwise. Only a configured gateway key may ask.",
     errors: [...reading, "invalid_request", "store_unavailable"]
   }))
 ).middleware(UncountedMiddleware).annotate(OpenApi.Description, "Usage of the key that asks") {}

@@ -147,7 +147,7 @@ describe("run", () => {
         { GATEWAY_URL: "http://127.0.0.1:1" },
         /^The gateway http:\/\/127\.0\.0\.1:1 cannot be reached \(.+\)$/
       ],
-      [["--gateway", "ftp://host", "gemini"], {}, /^ftp:\/\/host is no http or https address$/],
+      [["--gateway", "ftp://host", "gemini"], {}, /^ftp:\/\/host is not an http or https URL$/],
       [["--model", "absent", "gemini"], {}, /^The gateway has no model "absent" for this key$/],
       [["gemini"], { GATEWAY_KEY: "" }, /^There is no key: /],
       [["--key-file", path.join(root, "no-key"), "gemini"], {}, /no-key/]

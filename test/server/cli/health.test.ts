@@ -72,16 +72,16 @@ describe("health", () => {
     assert.strictEqual(draining.stderr, `${gateway.url}/below/readyz answered with HTTP 503\n`)
     assert.strictEqual(silent.stderr, `${gateway.url}/readyz did not answer within 0.2 s\n`)
     assert.strictEqual(closed.stderr, "http://127.0.0.1:1/readyz cannot be reached (ECONNREFUSED)\n")
-    assert.strictEqual(wrong.stderr, "gateway is no http or https address\n")
+    assert.strictEqual(wrong.stderr, "gateway is not an http or https URL\n")
     for (const { code, stdout } of [draining, silent, closed, wrong]) assert.deepEqual([code, stdout], [1, ""])
   })
 
   it.each([
     ["http://user:secret@127.0.0.1:1/below", "http://127.0.0.1:1/below/readyz cannot be reached (ECONNREFUSED)"],
-    ["ftp://user:secret@example.com/", "ftp://example.com/ is no http or https address"],
-    ["http://user:secret@example.com:port", "http://example.com:port is no http or https address"],
-    ["http://user:sec/ret@example.com", "http://example.com is no http or https address"],
-    ["user:secret@example.com", "example.com is no http or https address"]
+    ["ftp://user:secret@example.com/", "ftp://example.com/ is not an http or https URL"],
+    ["http://user:secret@example.com:port", "http://example.com:port is not an http or https URL"],
+    ["http://user:sec/ret@example.com", "http://example.com is not an http or https URL"],
+    ["user:secret@example.com", "example.com is not an http or https URL"]
   ])("reports %s without the password", async (url, reason) => {
     assert.deepEqual(await askHealth(parseHealth(["--url", url])!, {}), { _tag: "No", reason })
   })
@@ -180,7 +180,7 @@ describe("the service", () => {
     const said = readFileSync(file, "utf8")
     assert.match(String(reply), /^HTTP\/1\.1 200 /)
     assert.include(said, `listens on ${url}\n`)
-    assert.match(said, /^business key {2}\S+$/m)
+    assert.match(said, /^gateway key {3}\S+$/m)
     assert.match(said, /^admin key {5}\S+$/m)
     const ended = once(child, "close")
     child.kill("SIGTERM")

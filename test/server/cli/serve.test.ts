@@ -128,7 +128,7 @@ describe.concurrent("the service", () => {
     const said = (await named.ended).stderr
     assert.include(said, `config        ${path.join(cwd, "own.json")}\n`)
     assert.include(said, "upstream      session at http://127.0.0.1:9/base, 2 accounts\n")
-    assert.include(said, "Bearers that are no business key go upstream as tokens of their own")
+    assert.include(said, "Unknown API keys are forwarded to the upstream as credentials.")
     assert.notMatch(said, /secret-key|hidden/)
     const unsaved = (await missing.ended).stderr
     assert.include(unsaved, `config        ${path.join(cwd, "none.json")} (not created yet; the admin API writes it)\n`)

@@ -19,15 +19,15 @@ import { AgentFailed, modelNamed, readGateway, runAgent } from "./runAgent.ts"
 
 const flags = {
   gateway: Flag.String("gateway").pipe(
-    Flag.withDescription("Base address of the gateway (else GATEWAY_URL, else that of HOST and PORT)"),
+    Flag.withDescription("Base URL of the gateway (default: $GATEWAY_URL, or from $HOST and $PORT)"),
     Flag.optional
   ),
   keyFile: Flag.Path("key-file").pipe(
-    Flag.withDescription("File with the key (else GATEWAY_KEY, else the only key of the configuration file)"),
+    Flag.withDescription("File with the key (default: $GATEWAY_KEY, or the only key of the configuration file)"),
     Flag.optional
   ),
   model: Flag.String("model").pipe(
-    Flag.withDescription("Model of the gateway (else the agent's own choice)"),
+    Flag.withDescription("Model of the gateway (default: the agent's own choice)"),
     Flag.optional
   ),
   ownLogin: Flag.Boolean("own-login").pipe(
@@ -44,7 +44,7 @@ const urlOf = ({ gateway }: Options): Effect.Effect<string, AgentFailed> => {
   const url = (base ?? "").replace(/\/+$/, "").replace(/\/v1$/, "")
   return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
     ? Effect.succeed(url)
-    : Effect.fail(new AgentFailed({ message: `${url} is no http or https address` }))
+    : Effect.fail(new AgentFailed({ message: `${url} is not an http or https URL` }))
 }
 
 const noKey = new AgentFailed({

@@ -179,7 +179,7 @@ class CliProxyApi {
     if (address === undefined) {
       this.#report.leftOut(
         entry.place,
-        written === undefined ? "it has no base-url" : "its base-url is no http or https address"
+        written === undefined ? "it has no base-url" : "its base-url is not an http or https URL"
       )
       return undefined
     }

@@ -23,7 +23,7 @@ export const importCommand = Command.make(
     file: Argument.Path("file").pipe(Argument.withDescription("Its configuration, in YAML or JSON")),
     out: Flag.Path("out").pipe(
       Flag.withAlias("o"),
-      Flag.withDescription("File to write to, which must not exist (else the standard output)"),
+      Flag.withDescription("File to write to, which must not exist (default: the standard output)"),
       Flag.optional
     ),
     strict: Flag.Boolean("strict").pipe(
@@ -49,6 +49,6 @@ export const importCommand = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Print the configuration of another gateway as one of this gateway; what it changes and leaves out is on the standard error"
+    "Convert the configuration of another gateway; lists on the standard error what it changes and leaves out"
   )
 )

@@ -233,7 +233,7 @@ class LiteLlm {
     }
     const plain = addressOf(address)
     if (plain === undefined) {
-      this.#report.leftOut(params.at("api_base"), "it is no http or https address, so the model is left out")
+      this.#report.leftOut(params.at("api_base"), "it is not an http or https URL, so the model is left out")
       return undefined
     }
     if (provider === "azure") {

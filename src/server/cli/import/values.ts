@@ -5,7 +5,7 @@ import type * as Schema from "effect/Schema"
 import { isProxySetting } from "../../../config/proxies.ts"
 import type { Fields } from "./Report.ts"
 
-/** An address in the form of the configuration, without a slash at its end; `undefined` if it is no http or https address. */
+/** An address in the form of the configuration, without a slash at its end; `undefined` if it is not an http or https URL. */
 export const addressOf = (text: string): string | undefined => {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
