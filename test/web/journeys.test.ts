@@ -309,7 +309,7 @@ describe("journeys at the console", () => {
     await button("Review changes").click()
     await button("Save").click()
     await page.getByRole("alert").getByText("was changed meanwhile").waitFor()
-    const stored = page.getByRole("textbox", { name: "Seconds that a response is stored" })
+    const stored = page.getByRole("textbox", { name: "Response retention (seconds)" })
     await page.waitForFunction((name) => {
       const { document } = globalThis as unknown as {
         readonly document: { readonly getElementById: (id: string) => { readonly value: string } | null }
@@ -361,8 +361,8 @@ describe("journeys at the console", () => {
     await signedIn("playground")
     const log = page.getByRole("log", { name: "Conversation" })
     await page.getByRole("checkbox", { name: "Local tools" }).check()
-    for (const style of ["Chat completions", "Responses", "Messages", "Content generation"]) {
-      await page.getByRole("combobox", { name: "Style" }).selectOption(style)
+    for (const style of ["Chat Completions", "Responses", "Messages", "Gemini"]) {
+      await page.getByRole("combobox", { name: "API" }).selectOption(style)
       for (const streamed of [true, false]) {
         await page.getByRole("checkbox", { name: "Stream" }).setChecked(streamed)
         await page.getByRole("textbox", { name: "Message" }).fill("use get_weather for Oslo")
@@ -472,7 +472,7 @@ describe("journeys at the console", () => {
     await reply.text().catch(() => "")
     const happened = page.getByRole("region", { name: "What happened" })
     await happened.getByText("Cancelled").waitFor()
-    await happened.getByText(/^The caller left after .*, during the reply\.$/).waitFor()
+    await happened.getByText(/^The client left after .*, during the reply\.$/).waitFor()
   })
 
   it("requests: the next page begins with the first request that newer ones pushed off the list", async () => {

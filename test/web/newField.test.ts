@@ -79,7 +79,7 @@ describe("a field that is added to an entry of the configuration", () => {
     assert.includeMembers(await choice.getByRole("option").allTextContents(), ["doll", "train"])
     await field.fill("10")
     assert.include(await about(), "Must be between 1 and 9.")
-    for (const name of ["Name", "Address"]) {
+    for (const name of ["Name", "Base URL"]) {
       const needed = dialog.getByRole("textbox", { name, exact: true })
       if (await needed.count() > 0) await needed.fill("http://127.0.0.1:9")
     }

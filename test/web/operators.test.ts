@@ -53,7 +53,7 @@ it("days are those of the chosen zone", async () => {
     if (pathname === "/admin/usage" && searchParams.has("from")) asked.push(searchParams.get("zone") ?? "")
   })
   await page.getByRole("combobox", { name: "Times" }).selectOption("utc")
-  await page.getByText("Times and days are those of UTC.").waitFor()
+  await page.getByText("Times and days are in UTC.").waitFor()
   await page.getByRole("combobox", { name: "Range" }).selectOption("month")
   await settled(page)
   assert.deepStrictEqual([...new Set(asked)], ["UTC"])

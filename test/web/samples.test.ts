@@ -65,13 +65,13 @@ it("console: samples are captured, found, saved, replayed in every style and del
   const replay = page.getByRole("region", { name: "Replay" })
   for (
     const [style, event] of [
-      ["Chat completions", "chat.completion.chunk"],
+      ["Chat Completions", "chat.completion.chunk"],
       ["Responses", "response.completed"],
       ["Messages", "message_stop"],
-      ["Content generation", "candidates"]
+      ["Gemini", "candidates"]
     ] as const
   ) {
-    await page.getByRole("combobox", { name: "Style" }).selectOption(style)
+    await page.getByRole("combobox", { name: "API" }).selectOption(style)
     await page.getByRole("button", { name: `Replay ${second}`, exact: true }).click()
     await replay.getByText(event).waitFor()
     // In frames, one word each, as a caller receives it.

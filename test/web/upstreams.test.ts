@@ -95,14 +95,14 @@ describe("upstreams at the console", () => {
     await row("default").waitFor()
     await button("Add upstream").click()
     await field("Name").fill("gpu")
-    await field("Address").fill("http://127.0.0.1:1/v1")
+    await field("Base URL").fill("http://127.0.0.1:1/v1")
     await field("API key").fill("sk-new")
     await button("Save").click()
     await page.getByRole("alert").getByText("The test failed:").waitFor()
     await button("Save anyway").waitFor()
     assert.lengthOf((await admin("/admin/upstreams"))["upstreams"] as ReadonlyArray<unknown>, 1)
 
-    await field("Address").fill(first.baseUrl)
+    await field("Base URL").fill(first.baseUrl)
     await button("Save anyway").waitFor({ state: "detached" })
     await button("Test").click()
     await page.getByText("The upstream answered in").waitFor()
@@ -128,7 +128,7 @@ describe("upstreams at the console", () => {
     await field("Name").fill("Not a name")
     await button("Save").click()
     await page.getByRole("alert").getByText("base_url is required").waitFor()
-    await field("Address").fill(first.baseUrl)
+    await field("Base URL").fill(first.baseUrl)
     await button("Save").click()
     await page.getByRole("alert").getByText("must have a name of a-z").waitFor()
     assert.strictEqual(await field("Name").inputValue(), "Not a name")
@@ -186,7 +186,7 @@ describe("upstreams at the console", () => {
 describe("routes at the console", () => {
   it("targets are ordered by keyboard: the focus stays, and the place is announced", async () => {
     await start(several(), "routes")
-    await row("qwen3").getByText("gpu is taken: it is the first with a free slot.").waitFor()
+    await row("qwen3").getByText("Uses gpu: the first target with a free slot.").waitFor()
     await button("Edit qwen3").click()
     assert.deepStrictEqual(await targets(), ["gpu", "hosted", "default/upstream-chat"])
     const said = page.getByRole("status", { name: "Order of targets" })
@@ -205,7 +205,7 @@ describe("routes at the console", () => {
     assert.deepStrictEqual(await targets(), ["gpu", "hosted", "default/upstream-chat"])
     await page.keyboard.press("Home")
     assert.deepStrictEqual(await targets(), ["hosted", "gpu", "default/upstream-chat"])
-    await page.getByText("hosted is taken: it is the first with a free slot.").waitFor()
+    await page.getByText("Uses hosted: the first target with a free slot.").waitFor()
     await button("Remove gpu").focus()
     await page.keyboard.press("Enter")
     assert.strictEqual(await focused(), "Move default/upstream-chat up")
@@ -242,17 +242,17 @@ describe("routes at the console", () => {
     }
     await target.fill("gpu/qwen3")
     await button("Add target").click()
-    await page.getByRole("alert").getByText("gpu/qwen3 is a target already.").waitFor()
-    await page.getByRole("combobox", { name: "Choice of the target" }).selectOption("Each by its weight")
+    await page.getByRole("alert").getByText("gpu/qwen3 is already a target.").waitFor()
+    await page.getByRole("combobox", { name: "Target selection" }).selectOption("Each by its weight")
     await page.getByRole("spinbutton", { name: "Weight of hosted/qwen3" }).fill("3")
     // The order of targets keeps their weights.
     await button("Move hosted/qwen3 down").click()
-    await field("Seconds at a full first target").clear()
-    await field("Seconds at a full first target").pressSequentially("2.5")
+    await field("Wait for the first target (s)").clear()
+    await field("Wait for the first target (s)").pressSequentially("2.5")
     await page.getByRole("checkbox", { name: "Context too long" }).check()
     await button("Save").click()
     await result(page).getByText("The route fast was added.").waitFor()
-    await row("fast").getByText("Waits 2.5 s at a full first target").waitFor()
+    await row("fast").getByText("Waits 2.5 s for the first target").waitFor()
     const { routes } = await admin("/admin/routes") as { readonly routes: Readonly<Record<string, RawConfig>> }
     assert.deepStrictEqual(routes["fast"], {
       targets: ["gpu/qwen3", { target: "hosted/qwen3", weight: 3 }],
@@ -275,12 +275,12 @@ describe("routes at the console", () => {
   it("one is made of a model that several upstreams list", async () => {
     await start({ ...several(), routes: {} }, "routes")
     const implied = table("Models of several upstreams without a route")
-    await implied.getByText("gpu/qwen3 is taken: it is the first with a free slot.").waitFor()
+    await implied.getByText("Uses gpu/qwen3: the first target with a free slot.").waitFor()
     await button("Add route qwen3").click()
     assert.strictEqual(await field("Name").inputValue(), "qwen3")
     await button("Move hosted/qwen3 up").click()
     await button("Save").click()
-    await table("Routes").getByText("hosted/qwen3 is taken: it is the first with a free slot.").waitFor()
+    await table("Routes").getByText("Uses hosted/qwen3: the first target with a free slot.").waitFor()
     await implied.waitFor({ state: "detached" })
     assert.nestedProperty(await admin("/admin/routes"), "routes.qwen3")
   })
@@ -293,7 +293,7 @@ describe("routes at the console", () => {
       headers: { authorization: `Bearer ${adminKey}` },
       body: JSON.stringify({ enabled: false })
     })
-    await row("qwen3").getByText("hosted is taken: it is the first with a free slot.").waitFor()
+    await row("qwen3").getByText("Uses hosted: the first target with a free slot.").waitFor()
   })
 })
 
@@ -417,7 +417,7 @@ describe("several upstreams elsewhere at the console", () => {
     await goTo(page, "Usage")
     await settled(page)
     const groups = page.getByRole("combobox", { name: "Group by" }).locator("option")
-    assert.deepStrictEqual(await groups.allTextContents(), ["Key", "Model", "Account", "Style", "App", "Hour", "Day"])
+    assert.deepStrictEqual(await groups.allTextContents(), ["Key", "Model", "Account", "API", "App", "Hour", "Day"])
   })
 
   it.each(["Upstreams", "Routes"])(

@@ -34,7 +34,7 @@ describe("the console", () => {
     page = watched.page
     await button("Add webhook").click()
     await field("Name").fill("ops")
-    await field("Address").fill(receiver.url)
+    await field("URL").fill(receiver.url)
     await page.getByLabel("Secret", { exact: true }).fill(secret)
     await button("Save").click()
     await row("ops").getByText("none yet").waitFor()

@@ -12,7 +12,7 @@ export const causeNames: Readonly<Record<string, string>> = {
   disagreement: "Reply not understood",
   empty_reply: "Empty reply",
   endpoint_missing: "No such endpoint",
-  exhausted: "Too many tries",
+  exhausted: "Too many attempts",
   forbidden: "Forbidden",
   key_missing: "Key missing",
   login_refused: "Login refused",

@@ -39,19 +39,19 @@ const words = {
   state: "State",
   status: "Status",
   statusIs: (status: number) => `Status ${status}`,
-  style: "Style",
+  style: "API",
   time: "Time",
   tokens: "Tokens",
   upstream: "Upstream"
 }
 
 const styleNames: Readonly<Record<string, string>> = {
-  chat: "Chat completions",
+  chat: "Chat Completions",
   responses: "Responses",
   embeddings: "Embeddings",
-  carried: "Carried",
+  carried: "Passed through",
   messages: "Messages",
-  generate: "Content generation"
+  generate: "Gemini"
 }
 
 /** Names of styles for narrow columns. */
@@ -59,9 +59,9 @@ const shortStyleNames: Readonly<Record<string, string>> = {
   chat: "Chat",
   responses: "Responses",
   embeddings: "Embeddings",
-  carried: "Carried",
+  carried: "Passed",
   messages: "Messages",
-  generate: "Generate"
+  generate: "Gemini"
 }
 
 const outcomeNames: Readonly<Record<string, string>> = {
@@ -91,12 +91,12 @@ const lineDetails: Readonly<Record<string, string>> = {
 
 /** How upstreams are spoken to. */
 const driverNames: Readonly<Record<string, string>> = {
-  embedded: "Built-in answers",
-  session: "Session protocol",
+  embedded: "Built-in upstream",
+  session: "Session",
   openai: "OpenAI-compatible",
-  responses: "Responses API",
-  messages: "Messages API",
-  generate: "Content generation API"
+  responses: "OpenAI Responses",
+  messages: "Anthropic Messages",
+  generate: "Gemini"
 }
 
 const roleNames: Readonly<Record<string, string>> = {
@@ -117,11 +117,11 @@ const groupNames: Readonly<Record<string, string>> = {
   responses: "Stored responses",
   embeddings: "Embeddings",
   auto_delete: "Session clean-up",
-  msgcompat_mapping: "Models of the messages style",
+  msgcompat_mapping: "Messages API models",
   model_aliases: "Model aliases",
   captures: "Captures",
-  requests: "Records of requests",
-  limits: "Limits of requests and replies",
+  requests: "Request records",
+  limits: "Size limits",
   usage: "Usage"
 }
 
@@ -151,33 +151,33 @@ const settingNames: Readonly<Record<string, string>> = {
   "runtime.account_max_inflight": "Requests per account",
   "runtime.account_max_queue": "Queue length",
   "runtime.global_max_inflight": "Requests over all accounts",
-  "runtime.token_refresh_interval_hours": "Hours until an account logs in anew",
+  "runtime.token_refresh_interval_hours": "Hours between logins",
   "runtime.key_max_inflight": "Requests per key",
   "runtime.sticky": "Keep conversations on one account",
-  "compat.wide_input_strict_output": "Accept messages in the Responses style",
+  "compat.wide_input_strict_output": "Accept messages in the Responses API",
   "compat.strip_reference_markers": "Remove reference markers",
   "compat.family_models": "Accept names of well-known models",
-  "responses.store_ttl_seconds": "Seconds that a response is stored",
-  "embeddings.provider": "Provider of embeddings",
+  "responses.store_ttl_seconds": "Response retention (seconds)",
+  "embeddings.provider": "Embeddings provider",
   "auto_delete.mode": "Upstream sessions to delete",
   "msgcompat_mapping.fast": "Fast model",
   "msgcompat_mapping.slow": "Slow model",
   model_aliases: "Aliases",
-  "admin.jwt_expire_hours": "Hours that a login lasts",
+  "admin.jwt_expire_hours": "Session length (hours)",
   "captures.enabled": "Capture upstream traffic",
-  "captures.limit": "Captures that are kept",
+  "captures.limit": "Captures to keep",
   "captures.max_body_bytes": "Size of a captured body",
   "requests.enabled": "Record requests",
   "requests.bodies": "Record bodies",
-  "requests.limit": "Records that are kept",
+  "requests.limit": "Records to keep",
   "requests.max_body_bytes": "Size of a recorded body",
   "requests.max_total_bytes": "Size of all records"
 }
 
 /** Names of the fields of an upstream, by their path, and of choices behind the path of theirs. */
 const upstreamFields: Readonly<Record<string, string>> = {
-  driver: "Kind of server",
-  base_url: "Address",
+  driver: "API",
+  base_url: "Base URL",
   models: "Models, one per line",
   headers: "Headers, one per line",
   proxy: "Proxy",
@@ -188,17 +188,17 @@ const upstreamFields: Readonly<Record<string, string>> = {
   max_inflight: "Concurrent requests",
   account_max_inflight: "Concurrent requests per account",
   account_max_queue: "Waiting requests",
-  "timeouts.connect": "Seconds to connect",
-  "timeouts.first_byte": "Seconds to the first byte",
-  "timeouts.silence": "Seconds of silence",
-  api: "API of completions",
-  "api.chat": "Chat completions",
+  "timeouts.connect": "Connect timeout (s)",
+  "timeouts.first_byte": "First-byte timeout (s)",
+  "timeouts.silence": "Idle timeout (s)",
+  api: "Completions API",
+  "api.chat": "Chat Completions",
   "api.responses": "Responses",
-  "api.auto": "The one of the request",
+  "api.auto": "Same as the request",
   tools: "Tools",
-  "tools.native": "Declared to the server",
-  "tools.functions": "Declared as functions",
-  "tools.prompt": "Written into the prompt"
+  "tools.native": "Sent as API tools",
+  "tools.functions": "Sent as functions only",
+  "tools.prompt": "Described in the prompt"
 }
 
 /** Names of the fields of a price. */
@@ -225,17 +225,17 @@ const priceFields: Readonly<Record<string, string>> = {
 
 /** Names of the fields of a route, and of choices. */
 const routeFields: Readonly<Record<string, string>> = {
-  spread: "Choice of the target",
+  spread: "Target selection",
   "spread.order": "First with a free slot",
   "spread.even": "Most free slots",
   "spread.weighted": "Each by its weight",
-  wait: "Seconds at a full first target",
+  wait: "Wait for the first target (s)",
   sticky: "Conversations",
   "sticky.false": "Any account",
   "sticky.auto": "Prefer the last account at servers",
   "sticky.true": "Prefer the last account",
   "sticky.target": "Prefer the last target",
-  also_on: "Refusals that go to the next target too",
+  also_on: "Also fail over on",
   "also_on.context_length": "Context too long",
   "also_on.content_filter": "Content filter"
 }
@@ -256,7 +256,7 @@ const keyFields: Readonly<Record<string, string>> = {
 /** Names of the fields of a token, and of choices. */
 const webhookFields: Readonly<Record<string, string>> = {
   name: "Name",
-  url: "Address",
+  url: "URL",
   secret: "Secret",
   secret_previous: "Previous secret",
   headers: "Headers",
@@ -389,7 +389,7 @@ export const en = {
     tokenRate: "Tokens a minute",
     tokensInHour: (n: string) => `${n} in the hour`,
     unknownMinute: (since: string) => `Not counted: the gateway started at ${since}.`,
-    minuteHint: "A column is a minute. Point at it for its values; open it for its requests.",
+    minuteHint: "Each column is one minute. Hover for values, click for requests.",
     minute: (
       at: string,
       requests: number,
@@ -410,7 +410,7 @@ export const en = {
     tokensOf: (n: number) => count(n, "token", "tokens"),
     ok: "OK",
     failed: "Failed",
-    left: "Cancelled by caller",
+    left: "Cancelled by client",
     attention: "Needs attention",
     nothing: "Nothing needs attention.",
     kinds: { upstreams: "Upstream", accounts: "Account", keys: "Key", requests: "Error", settings: "Setting" },
@@ -425,7 +425,7 @@ export const en = {
     slotsInUse: (used: number, of: number) => `${separated(used)} of ${separated(of)} slots in use`,
     slotsOf: (used: number, of: number) => `${separated(used)} of ${separated(of)} slots`,
     runningNow: (n: number) => `${count(n, "request", "requests")} running`,
-    cellHint: "A cell is an account, filled by its slots in use.",
+    cellHint: "Each cell is one account; the fill shows slots in use.",
     noAccounts: "There are no accounts, so the gateway cannot answer requests.",
     addAccounts: "Add accounts",
     queue: "Queue",
@@ -435,7 +435,7 @@ export const en = {
     wanted: "Requested account",
     any: "any",
     generatedKey:
-      "The admin key was generated at startup and changes with the next start. Set GATEWAY_ADMIN_KEY, or choose a password in the settings."
+      "The admin key was generated at startup and changes with the next start. Set GATEWAY_ADMIN_KEY, or set a password in the settings."
   },
   states: {
     ready: "Ready",
@@ -466,7 +466,7 @@ export const en = {
       key: "Key",
       account: "Account",
       upstream: "Upstream",
-      style: "Style",
+      style: "API",
       app: "App",
       session: "Session",
       prompt_cache: "Prompt cache",
@@ -502,7 +502,7 @@ export const en = {
     kept: (n: number, limit: number) => `${count(n, "request", "requests")} kept, at most ${separated(limit)}`,
     empty: "No requests yet. The requests of your clients appear here as they arrive.",
     noneFit: "No request matches. Remove a filter to see more.",
-    searchOn: "Nothing found among the newest requests. Older goes on searching.",
+    searchOn: "Nothing found among the newest requests. Select Older to keep searching.",
     nodesMissing: (nodes: string) => `Requests of these nodes are missing: ${nodes}.`,
     switchedOff: "Requests are not recorded: requests.enabled is false."
   },
@@ -546,8 +546,8 @@ export const en = {
       answered: (time: string, account: string) => `Answered in ${time}${account === "" ? "" : ` by ${account}`}.`,
       cut: (time: string, _account: string) => `Answered in ${time}, cut at a limit on the length.`,
       filtered: (time: string, _account: string) => `A content filter ended the reply after ${time}.`,
-      left: (time: string, _account: string) => `The caller left after ${time}, during the reply.`,
-      leftEarly: (time: string, _account: string) => `The caller left after ${time}, before the reply began.`
+      left: (time: string, _account: string) => `The client left after ${time}, during the reply.`,
+      leftEarly: (time: string, _account: string) => `The client left after ${time}, before the reply began.`
     },
     running: {
       queued: "Waiting for an account for",
@@ -555,7 +555,7 @@ export const en = {
       streaming: "Streaming for"
     },
     atFault: (who: string) => `At fault: ${who}`,
-    faults: { caller: "the caller", gateway: "the gateway", upstream: "the upstream", account: "the account" },
+    faults: { caller: "the client", gateway: "the gateway", upstream: "the upstream", account: "the account" },
     tried: "Tried",
     openAccount: "Open the account",
     openKey: "Open the key",
@@ -601,11 +601,11 @@ export const en = {
     reasoningOf: (n: number) => `Reasoning, ${count(n, "character", "characters")}`,
     calls: "Calls",
     emptyReply: "The reply has no text.",
-    notEnded: "The reply has no end here: it was cut off, or is longer than is kept.",
-    goesOn: "The reply goes on.",
+    notEnded: "The end of the reply is missing: it was cut off, or is longer than the record keeps.",
+    goesOn: "Still streaming.",
     earlierTurns: (n: number) => `Show ${count(n, "earlier turn", "earlier turns")}`,
     showAll: (n: number) => `Show all ${count(n, "character", "characters")}`,
-    lastTurns: (n: number, of: number) => `The last ${n} of ${separated(of)} turns. Copy and JSON have all.`,
+    lastTurns: (n: number, of: number) => `The last ${n} of ${separated(of)} turns. Copy and JSON include every turn.`,
     asUpstream: "As the upstream wrote it",
     asUpstreamHint: "Struck out: removed by the gateway. Underlined: added.",
     replyTruncated: "The reply is longer than is kept: this is its beginning.",
@@ -716,8 +716,8 @@ export const en = {
     pictureTooLarge: "The picture has more than 8 MiB.",
     json: "JSON mode",
     temperature: "Temperature",
-    maxTokens: "Most tokens",
-    byModel: "as the model",
+    maxTokens: "Max tokens",
+    byModel: "model default",
     ownTools: "Own tools",
     ownToolsLabel: "Declarations as JSON",
     notTools: "This is not a list of functions, each with a name.",
@@ -746,7 +746,7 @@ export const en = {
     roles: { user: "You", assistant: "Model" },
     call: "Calls",
     toolResult: (name: string) => `${name} answered`,
-    empty: "Send a message: the answer comes through the gateway, exactly as your callers get it.",
+    empty: "Send a message: the answer comes through the gateway, exactly as your clients get it.",
     waiting: "Waiting for the reply…",
     thinking: "Thinking…",
     finished: (reason: string) => `Ended: ${reason}`,
@@ -771,7 +771,7 @@ export const en = {
       key: "Key",
       model: "Model",
       account: "Account",
-      style: "Style",
+      style: "API",
       upstream: "Upstream",
       target: "Target",
       app: "App",
@@ -803,8 +803,8 @@ export const en = {
     notReached: "not reached",
     specialKeys: (key: string): string | undefined => specialKeys[key],
     asOf: (time: string) => `As of ${time}`,
-    zone: (name: string) => `Times and days are those of ${name}.`,
-    utcDays: (before: string) => `Days before ${before} are those of UTC.`,
+    zone: (name: string) => `Times and days are in ${name}.`,
+    utcDays: (before: string) => `Days before ${before} are in UTC.`,
     drag: "Drag over the bars to choose a range.",
     only: "Only this",
     remove: (name: string) => `Remove the filter ${name}`,
@@ -849,14 +849,14 @@ export const en = {
     enable: "Enable",
     test: "Test",
     organization: "Organization",
-    organizationHint: "Accounts of one upstream with the same text open one another's sealed thinking.",
+    organizationHint: "Accounts of one upstream with the same text can read one another's signed reasoning.",
     markOf: (mark: string, id: string) => `${mark} of ${id}`,
     markSaved: (mark: string, id: string) => `${mark} of ${id} was saved.`,
     clear: "Clear sessions",
     clearOf: (id: string) => `Clear sessions of ${id}`,
     cleared: (id: string) => `The sessions of ${id} were cleared.`,
     clearAsk: (id: string) =>
-      `All sessions of ${id} are deleted at its provider, with their conversations: also those that the gateway did not make. This cannot be undone.`,
+      `All sessions of ${id} are deleted at its provider, with their conversations, including sessions the gateway did not create. This cannot be undone.`,
     clearRunning: (n: number) =>
       n === 1
         ? "1 request runs on the account now. It may lose its session."
@@ -871,7 +871,7 @@ export const en = {
         }.`
       return `${now} New requests no longer use ${use}. This cannot be undone.`
     },
-    disabled: (id: string) => `${id} is disabled: it receives no further requests.`,
+    disabled: (id: string) => `${id} is disabled: it receives no more requests.`,
     enabled: (id: string) => `${id} is enabled.`,
     testAll: "Test all",
     stopTests: "Stop tests",
@@ -914,7 +914,7 @@ export const en = {
     willAdd: "Will be added",
     added: "Added",
     details: (detail: string) => lineDetails[detail] ?? detail,
-    moreLines: (n: number) => `${count(n, "further line", "further lines")} not shown.`,
+    moreLines: (n: number) => `${count(n, "more line", "more lines")} not shown.`,
     add: (n: number) => `Add ${count(n, "account", "accounts")}`,
     done: (n: number) => `${count(n, "account", "accounts")} added.`
   },
@@ -951,9 +951,9 @@ export const en = {
     speed: "First event",
     p95: (time: string) => `p95 ${time}`,
     figuresHint:
-      "Errors and times are those of the tries of the last five minutes: the median, and what 95 % stay below.",
+      "Errors and times are from the attempts of the last five minutes: median and 95th percentile.",
     empty: "No upstream is configured.",
-    disabled: (name: string) => `${name} is disabled: it receives no further requests.`,
+    disabled: (name: string) => `${name} is disabled: it receives no more requests.`,
     enabled: (name: string) => `${name} is enabled.`,
     testPassed: (name: string, time: string) => `${name} answered in ${time}.`,
     testFailed: (name: string, message: string) => `${name} failed: ${message}`,
@@ -967,11 +967,11 @@ export const en = {
     noKey: "empty for a server without keys",
     identity: "Email or mobile number",
     password: "Password",
-    modelsHint: "The name for callers, =, and the server's name. Further fields follow as JSON: {\"images\": false}.",
+    modelsHint: "The name for clients, =, and the server's name. Other fields follow as JSON: {\"images\": false}.",
     serverModels: "Models of the server",
     searchModels: "Search models",
     noModels: "No model matches.",
-    moreModels: (n: number) => `${count(n, "further model", "further models")} not shown.`,
+    moreModels: (n: number) => `${count(n, "more model", "more models")} not shown.`,
     way: "Headers, proxy and TLS",
     secretsHint: "*** keeps a secret. direct uses no proxy; an empty field uses the environment's.",
     limits: "Limits and tools",
@@ -1035,7 +1035,7 @@ export const en = {
     noneFound: "No model matches.",
     total: (n: number) => count(n, "row", "rows"),
     unused: "Prices of no known model",
-    moreUnused: (n: number) => `${count(n, "further price", "further prices")} not shown.`,
+    moreUnused: (n: number) => `${count(n, "more price", "more prices")} not shown.`,
     hint: "Decimal numbers with at most 9 decimals. Empty fields are left out.",
     dated: "This entry has prices by their dates. The configuration file changes them.",
     hintDelete: "Decimal numbers with at most 9 decimals. Without any number the price is deleted.",
@@ -1069,7 +1069,7 @@ export const en = {
     ...words,
     fields: (path: string) => routeFields[path],
     lead:
-      "A route is a model that callers ask for, with its targets in order. A model without a route is served by every upstream that lists it.",
+      "A route is a model that clients ask for, with its targets in order. A model without a route is served by every upstream that lists it.",
     route: "Route",
     add: "Add route",
     edit: "Edit",
@@ -1079,7 +1079,7 @@ export const en = {
     empty: "There are no routes.",
     noneFound: "No route matches.",
     implied: "Models of several upstreams without a route",
-    moreModels: (n: number) => `${count(n, "further model", "further models")} not shown.`,
+    moreModels: (n: number) => `${count(n, "more model", "more models")} not shown.`,
     total: (n: number) => count(n, "route", "routes"),
     name: "Name",
     noName: "The route needs a name.",
@@ -1087,7 +1087,7 @@ export const en = {
     targetHint: "upstream/model",
     addTarget: "Add target",
     noTargets: "Add the first target below.",
-    twice: (target: string) => `${target} is a target already.`,
+    twice: (target: string) => `${target} is already a target.`,
     moveUp: (target: string) => `Move ${target} up`,
     moveDown: (target: string) => `Move ${target} down`,
     remove: (target: string) => `Remove ${target}`,
@@ -1095,10 +1095,10 @@ export const en = {
     movedTo: (target: string, place: number, of: number) => `${target} is target ${place} of ${of} now.`,
     atEnd: (target: string, place: number, of: number) => `${target} stays target ${place} of ${of}.`,
     removed: (target: string) => `${target} was removed.`,
-    spreadOf: (name: string) => `Choice: ${name}`,
+    spreadOf: (name: string) => `Selection: ${name}`,
     stickyOf: (name: string) => `Conversations: ${name}`,
-    waits: (seconds: string) => `Waits ${seconds} s at a full first target`,
-    alsoOnOf: (names: string) => `Goes on after: ${names}`,
+    waits: (seconds: string) => `Waits ${seconds} s for the first target`,
+    alsoOnOf: (names: string) => `Also fails over on: ${names}`,
     taken: "Next request",
     free: (free: string, of: string) => `${free} of ${of} slots free`,
     weightIs: (weight: string) => `weight ${weight}`,
@@ -1113,16 +1113,16 @@ export const en = {
       full: "full"
     },
     reasons: {
-      first: (target: string) => `${target} is taken: it is the first with a free slot.`,
-      even: (target: string) => `${target} is taken: it has the largest share of free slots.`,
+      first: (target: string) => `Uses ${target}: the first target with a free slot.`,
+      even: (target: string) => `Uses ${target}: the target with the largest share of free slots.`,
       weighted: () => "Targets take turns by their weights.",
-      probe: (target: string) => `${target} is tried: its cooling time is over.`,
-      cooled: (target: string) => `${target} is tried although it is cooling down: no other target can serve.`,
+      probe: (target: string) => `Tries ${target}: its cooling time is over.`,
+      cooled: (target: string) => `Tries ${target} although it is cooling down: no other target can serve.`,
       holds: (target: string, wait: string) => `Requests wait up to ${wait} s for ${target}, then for every target.`,
       waits: () => "Requests wait for the first slot of any target.",
       none: () => "Requests are refused: no target can serve."
     },
-    exists: (name: string) => `The route ${name} exists already.`,
+    exists: (name: string) => `The route ${name} already exists.`,
     changedMeanwhile: "The route was changed meanwhile, so nothing was saved. Open it again.",
     added: (name: string) => `The route ${name} was added.`,
     changed: (name: string) => `The route ${name} was changed.`,
@@ -1144,7 +1144,7 @@ export const en = {
     edit: "Edit",
     enable: "Enable",
     disable: "Disable",
-    disabledNow: (name: string) => `${name} is disabled: its callers are refused.`,
+    disabledNow: (name: string) => `${name} is disabled: its requests are rejected.`,
     enabledNow: (name: string) => `${name} is enabled.`,
     changed: (name: string) => `${name} was changed.`,
     everyModel: "All models",
@@ -1181,11 +1181,11 @@ export const en = {
     workOf: (running: number, today: number) =>
       `${count(running, "request", "requests")} running, ${separated(today)} today.`,
     total: (n: number) => count(n, "key", "keys"),
-    deleteAsk: "Callers with this key are refused from now on. This cannot be undone.",
+    deleteAsk: "Requests with this key are rejected from now on. This cannot be undone.",
     empty: "There are no keys, so the gateway refuses requests to its pool.",
     firstKey: "Create the first key",
     ready: (name: string) => `${name} is ready`,
-    copyNow: "Copy the key now and give it to its user: the list shows only its ends. Only operators can see it again.",
+    copyNow: "Copy the key now and give it to its user: the list shows only its first and last characters. Only operators can see it again.",
     theKey: "the key",
     address: "Address",
     clients: "Clients",
@@ -1197,7 +1197,7 @@ export const en = {
     failed: (code: string) => `The first request failed${code === "" ? "" : ` with ${code}`}: request`,
     firstRun: "Send the first request",
     firstRunLead:
-      "The gateway runs. Callers use this key, which was generated at startup and is valid until a key is added."
+      "The gateway runs. Clients use this key, which was generated at startup and is valid until a key is added."
   },
   settings: {
     form: "Settings",
@@ -1249,14 +1249,14 @@ export const en = {
     token: "token",
     newToken: "New token",
     fields: (path: string) => tokenFields[path],
-    roleHint: "A viewer reads everything but secrets, exports and bodies of requests, and changes nothing.",
+    roleHint: "Viewers can see everything except secrets, exports and request bodies. They cannot change anything.",
     expired: "Expired",
     create: "Create token",
     needsName: "The token needs a name.",
-    added: (name: string) => `The token ${name} was made.`,
+    added: (name: string) => `The token ${name} was created.`,
     copyNow: "Copy the token now: it is not shown again.",
     empty: "There are no tokens.",
-    deleteAsk: "Everything that uses the token is refused at once, and its sessions end. This cannot be undone."
+    deleteAsk: "Requests with this token are rejected immediately, and its sessions end. This cannot be undone."
   },
   webhooks: {
     fields: (path: string) => webhookFields[path],
@@ -1276,8 +1276,8 @@ export const en = {
     waiting: "Waiting",
     dropped: "Dropped",
     empty: "There are no webhooks.",
-    incomplete: "Name, address and secret are required.",
-    exists: (name: string) => `There is a webhook ${name} already.`,
+    incomplete: "Name, URL and secret are required.",
+    exists: (name: string) => `The webhook ${name} already exists.`,
     changedMeanwhile: "The webhook was changed meanwhile. Open it again.",
     added: (name: string) => `The webhook ${name} was added.`,
     changed: (name: string) => `The webhook ${name} was changed.`,
@@ -1287,7 +1287,7 @@ export const en = {
   },
   samples: {
     ...words,
-    lead: "A raw sample contains what the upstream sent, byte for byte. It can be viewed, and replayed in any style.",
+    lead: "A raw sample contains what the upstream sent, byte for byte. It can be viewed, and replayed in any API.",
     capture: "Capture",
     captured: (id: string) => id === "" ? "The reply was captured." : `The reply was captured as ${id}.`,
     search: "Search captures",
@@ -1339,7 +1339,7 @@ export const en = {
     goes: (keys: number, accounts: number) =>
       `${count(keys, "key", "keys")} and ${
         count(accounts, "account", "accounts")
-      } are removed. Their callers are refused at once. This cannot be undone; an export made before can be imported again.`,
+      } are removed. Requests with these keys are rejected immediately. This cannot be undone; an export made before can be imported again.`,
     replaced: (keys: number, accounts: number, keysNow: number, accountsNow: number) =>
       `${count(keys, "key", "keys")} and ${count(accounts, "account", "accounts")} were removed. There are ${
         count(keysNow, "key", "keys")

@@ -28,7 +28,7 @@ const words = {
   state: "状态",
   status: "状态",
   statusIs: (status: number) => `状态 ${status}`,
-  style: "接口风格",
+  style: "API",
   time: "时间",
   tokens: "Token",
   upstream: "上游"
@@ -40,7 +40,7 @@ const styleNames: Readonly<Record<string, string>> = {
   embeddings: "向量嵌入",
   carried: "透传",
   messages: "Messages",
-  generate: "内容生成"
+  generate: "Gemini"
 }
 
 const shortStyleNames: Readonly<Record<string, string>> = {
@@ -49,7 +49,7 @@ const shortStyleNames: Readonly<Record<string, string>> = {
   embeddings: "向量",
   carried: "透传",
   messages: "Messages",
-  generate: "Generate"
+  generate: "Gemini"
 }
 
 const outcomeNames: Readonly<Record<string, string>> = {
@@ -77,12 +77,12 @@ const lineDetails: Readonly<Record<string, string>> = {
 }
 
 const driverNames: Readonly<Record<string, string>> = {
-  embedded: "内置回答",
-  session: "会话协议",
+  embedded: "内置应答",
+  session: "会话",
   openai: "兼容 OpenAI",
-  responses: "Responses 接口",
-  messages: "Messages 接口",
-  generate: "内容生成接口"
+  responses: "OpenAI Responses",
+  messages: "Anthropic Messages",
+  generate: "Gemini"
 }
 
 const causeNames: Readonly<Record<string, string>> = {
@@ -103,7 +103,7 @@ const causeNames: Readonly<Record<string, string>> = {
   prompt_too_long: "提示过长",
   proxy_failed: "代理失败",
   quota_exhausted: "配额用尽",
-  rate_limited: "被限速",
+  rate_limited: "被限流",
   request_too_large: "请求过大",
   session_gone: "会话已失效",
   shutting_down: "网关正在关闭",
@@ -125,16 +125,16 @@ const adviceTexts: Readonly<Record<string, string>> = {
   conflict: "另一次调用同时修改了同一内容。请重新发送。",
   content_filter: "请改写提示。服务商对所有账号都会过滤它。",
   context_length_exceeded: "请缩短对话，或使用上下文更长的模型。",
-  cut: "请提高调用方的Token 上限，或要求更短的回答。",
+  cut: "请提高调用方的 Token 上限，或要求更短的回答。",
   cut_off: "连接在回复途中中断。请重新发送；若经常发生，请检查网络与中间代理。",
-  disagreement: "网关无法读懂上游发送的内容。请查看下方的上游帧，并检查该上游的驱动。",
+  disagreement: "网关无法读懂上游发送的内容。请查看请求记录中上游的事件，并检查该上游的驱动。",
   embeddings_unavailable: "请将 embeddings.provider 设为 upstream，并使用其上游提供向量嵌入的模型；或设为 builtin。",
   empty_reply: "请重新发送。若仍为空，请用此模型测试该账号。",
   endpoint_missing: "请检查上游地址：没有该路径。",
   exhausted: "请查看每次尝试：允许的次数均已失败。",
   forbidden: "服务商不允许该账号执行此操作。请检查其权限、地区与代理。",
-  gateway: "请在网关日志中查找该请求的 id。",
-  internal_error: "这是网关的缺陷。请在日志中查找该请求的 id，并报告。",
+  gateway: "请在网关日志中查找该请求的 ID。",
+  internal_error: "这是网关的缺陷。请在日志中查找该请求的 ID，并报告。",
   key_missing: "请为该上游添加 API 密钥。",
   left: "调用方关闭了连接。若经常发生，请将调用方的超时与耗时对比。",
   leftEarly: "调用方在回答开始前关闭了连接。若经常发生，请延长调用方的超时，或添加账号。",
@@ -147,7 +147,7 @@ const adviceTexts: Readonly<Record<string, string>> = {
   vendor_login_required: "该上游使用调用方自己的登录：请在 x-gateway-key 中发送网关密钥，并同时发送供应商的登录。",
   model_not_priced: "请为该模型添加价格：该密钥有金额限制。",
   model_unavailable: "请检查上游是否仍提供此模型，或修改路由。",
-  no_account_available: "请添加账号，或修复未轮换的账号。",
+  no_account_available: "请添加账号，或修复已移出轮换的账号。",
   not_found: "请检查调用的地址。",
   overdue: "请缩短提示后重新发送，或提高时间限制。",
   overloaded: "请稍后重试，或为路由添加其他目标。",
@@ -168,10 +168,10 @@ const adviceTexts: Readonly<Record<string, string>> = {
   session_gone: "上游丢失了对话。请重新发送。",
   shutting_down: "网关正在停止。请重新发送。",
   store_unavailable: "请检查存储：网关无法连接。",
-  timed_out: "上游沉默过久。请重新发送，或提高时间限制。",
+  timed_out: "上游长时间没有响应。请重新发送，或提高时间限制。",
   token_refused: "请测试该账号。若令牌再次被拒绝，请更换。",
   tool_choice_violation: "模型没有调用请求要求的工具。请重新发送，或换用其他模型。",
-  unknown_reference: "请求引用的 id 不存在或不再保存。请改为发送完整对话。",
+  unknown_reference: "请求引用的 ID 不存在或不再保存。请改为发送完整对话。",
   unreachable: "请检查上游地址、DNS 名称与网络。",
   unsupported_media_type: "请发送 JSON，content-type 为 application/json。",
   upgrade_required: "请发送 POST，或打开 WebSocket。设置 server.websockets 可能已关闭。",
@@ -179,7 +179,7 @@ const adviceTexts: Readonly<Record<string, string>> = {
   upstream_empty_output: "请重新发送。若仍为空，请用此模型测试该账号。",
   upstream_error: "请稍后重新发送，测试该上游，或将模型路由到其他上游。",
   upstream_rate_limited: "所有合适的账号都已达服务商的限制。请添加账号，或稍候。",
-  upstream_timeout: "上游沉默过久。请重新发送，或提高时间限制。",
+  upstream_timeout: "上游长时间没有响应。请重新发送，或提高时间限制。",
   upstream_trouble: "请稍后重新发送，测试该上游，或将模型路由到其他上游。",
   websocket_connection_limit_reached:
     "连接时间过长或占用过多。客户端会重新连接。如经常发生，请提高 limits.websocket_seconds 或 limits.websocket_bytes。",
@@ -201,14 +201,14 @@ const groupNames: Readonly<Record<string, string>> = {
   admin: "管理会话",
   runtime: "账号池与限制",
   compat: "兼容性",
-  responses: "保存的回复",
+  responses: "保存的响应",
   embeddings: "向量嵌入",
   auto_delete: "会话清理",
-  msgcompat_mapping: "Messages 风格的模型",
+  msgcompat_mapping: "Messages API 的模型",
   model_aliases: "模型别名",
-  captures: "抓包",
+  captures: "捕获",
   requests: "请求记录",
-  limits: "请求与回复的限制",
+  limits: "大小限制",
   usage: "用量"
 }
 
@@ -251,7 +251,7 @@ const settingNames: Readonly<Record<string, string>> = {
   "runtime.token_refresh_interval_hours": "账号重新登录的间隔（小时）",
   "runtime.key_max_inflight": "每个密钥的并发请求",
   "runtime.sticky": "对话固定使用同一账号",
-  "compat.wide_input_strict_output": "Responses 接口接受 messages",
+  "compat.wide_input_strict_output": "Responses API 接受 messages",
   "compat.strip_reference_markers": "去除引用标记",
   "compat.family_models": "接受知名模型的名称",
   "responses.store_ttl_seconds": "响应的保存时间（秒）",
@@ -273,8 +273,8 @@ const settingNames: Readonly<Record<string, string>> = {
 
 /** Names of the fields of an upstream, by their path, and of choices behind the path of theirs. */
 const upstreamFields: Readonly<Record<string, string>> = {
-  driver: "服务器类型",
-  base_url: "地址",
+  driver: "API",
+  base_url: "基础 URL",
   models: "模型，每行一个",
   headers: "请求头，每行一个",
   proxy: "代理",
@@ -285,17 +285,17 @@ const upstreamFields: Readonly<Record<string, string>> = {
   max_inflight: "并发请求",
   account_max_inflight: "每个账号的并发请求",
   account_max_queue: "排队请求",
-  "timeouts.connect": "连接秒数",
-  "timeouts.first_byte": "首个字节秒数",
-  "timeouts.silence": "静默秒数",
-  api: "补全接口",
+  "timeouts.connect": "连接超时（秒）",
+  "timeouts.first_byte": "首字节超时（秒）",
+  "timeouts.silence": "空闲超时（秒）",
+  api: "补全 API",
   "api.chat": "Chat completions",
   "api.responses": "Responses",
   "api.auto": "与请求相同",
   tools: "工具",
-  "tools.native": "向服务器声明",
-  "tools.functions": "声明为函数",
-  "tools.prompt": "写入提示词"
+  "tools.native": "作为 API 工具发送",
+  "tools.functions": "仅作为函数发送",
+  "tools.prompt": "在提示词中描述"
 }
 
 /** Names of the fields of a price. */
@@ -326,13 +326,13 @@ const routeFields: Readonly<Record<string, string>> = {
   "spread.order": "第一个有空闲槽位的",
   "spread.even": "空闲槽位最多的",
   "spread.weighted": "按各自的权重",
-  wait: "首个目标已满时等待的秒数",
+  wait: "等待首个目标（秒）",
   sticky: "对话",
   "sticky.false": "任意账号",
   "sticky.auto": "在服务器上优先上次的账号",
   "sticky.true": "优先上次的账号",
   "sticky.target": "优先上次的目标",
-  also_on: "也转到下一个目标的拒绝",
+  also_on: "遇到以下拒绝时也转到下一个目标",
   "also_on.context_length": "上下文过长",
   "also_on.content_filter": "内容过滤"
 }
@@ -353,7 +353,7 @@ const keyFields: Readonly<Record<string, string>> = {
 /** Names of the fields of a token, and of choices. */
 const webhookFields: Readonly<Record<string, string>> = {
   name: "名称",
-  url: "地址",
+  url: "URL",
   secret: "密钥",
   secret_previous: "旧密钥",
   headers: "请求头",
@@ -405,7 +405,7 @@ export const zh: Texts = {
     pages: {
       overview: "概览",
       requests: "请求",
-      playground: "试验场",
+      playground: "演练场",
       keys: "密钥",
       models: "模型",
       accounts: "账号",
@@ -485,7 +485,7 @@ export const zh: Texts = {
     tokenRate: "每分钟 Token",
     tokensInHour: (n) => `一小时内 ${n}`,
     unknownMinute: (since) => `未统计：网关启动于 ${since}。`,
-    minuteHint: "每列为一分钟。指向它可看数值，打开它可看其中的请求。",
+    minuteHint: "每列为一分钟。悬停可看数值，点击可看其中的请求。",
     minute: (at, requests, failed, left, p50, p95, tokens) =>
       `${at}：${separated(requests)} 个请求，${separated(failed)} 个失败，${
         separated(left)
@@ -522,7 +522,7 @@ export const zh: Texts = {
     waited: "已等待",
     wanted: "指定账号",
     any: "任意",
-    generatedKey: "管理密钥由本次启动生成，下次启动会改变。请设置 GATEWAY_ADMIN_KEY，或在设置中选择密码。"
+    generatedKey: "管理密钥由本次启动生成，下次启动会改变。请设置 GATEWAY_ADMIN_KEY，或在设置中设置密码。"
   },
   states: { ready: "可用", cooling: "冷却中", out: "已移出轮换", disabled: "已停用", failed: "测试失败" },
   reason: (text) => reasons[text] ?? text,
@@ -535,7 +535,7 @@ export const zh: Texts = {
     outcomes: (name) => outcomeNames[name] ?? name,
     states: (name) => stateNames[name] ?? name,
     keyNames: (id) => id === "direct" ? "自带令牌或未知密钥" : id,
-    keyId: (name) => `${name} 的标识`,
+    keyId: (name) => `${name} 的 ID`,
     filters: "筛选",
     filtersUsed: (n) => n === 0 ? "筛选" : `筛选（${n}）`,
     facets: {
@@ -545,7 +545,7 @@ export const zh: Texts = {
       key: "密钥",
       account: "账号",
       upstream: "上游",
-      style: "接口",
+      style: "API",
       app: "应用",
       session: "会话",
       prompt_cache: "提示缓存",
@@ -592,7 +592,7 @@ export const zh: Texts = {
     title: (id) => `请求 ${id}`,
     back: "所有请求",
     gone: "该请求不存在，或已不再保留。",
-    openInPlayground: "在试验场中打开",
+    openInPlayground: "在演练场中打开",
     clientRequest: "客户端请求",
     rounds: "上游轮次",
     clientReply: "客户端回复",
@@ -681,8 +681,8 @@ export const zh: Texts = {
     reasoningOf: (n) => `推理，${separated(n)} 个字符`,
     calls: "调用",
     emptyReply: "回复没有文本。",
-    notEnded: "此处的回复没有结尾：被中断，或超过保留长度。",
-    goesOn: "回复仍在进行。",
+    notEnded: "缺少回复的结尾：被中断，或超过记录保留的长度。",
+    goesOn: "仍在流式传输。",
     earlierTurns: (n) => `显示更早的 ${separated(n)} 轮`,
     showAll: (n) => `显示全部 ${separated(n)} 个字符`,
     lastTurns: (n, of) => `共 ${separated(of)} 轮，显示最后 ${n} 轮。复制与 JSON 包含全部。`,
@@ -691,12 +691,12 @@ export const zh: Texts = {
     replyTruncated: "回复超过保留长度：这是其开头部分。",
     notKept: "未保留。",
     summary: "摘要",
-    id: "请求 id",
+    id: "请求 ID",
     keyless: (key) =>
       key === "direct" ? "自带令牌或未知密钥" : key === "none" ? "没有有效密钥" : key === "embedded" ? "内嵌" : key,
     nameless: "未命名的密钥",
-    promptTokens: "提示 Token",
-    completionTokens: "补全 Token",
+    promptTokens: "输入 Token",
+    completionTokens: "输出 Token",
     cachedTokens: (n) => `其中缓存 ${n}`,
     reasoningTokens: (n) => `其中推理 ${n}`,
     rate: "速度",
@@ -715,7 +715,7 @@ export const zh: Texts = {
     body: "正文",
     noBody: "没有正文。",
     requestHeaders: "请求头",
-    replyHeaders: "回复头",
+    replyHeaders: "响应头",
     truncated: "已截断：实际传输的内容多于保留的内容。",
     shownInPart: (n) => `仅显示 ${separated(n)} 个字符的开头部分。`,
     frameCount: (n) => `${separated(n)} 帧`,
@@ -728,7 +728,7 @@ export const zh: Texts = {
     attemptsOf: (attempts, failovers) => failovers === 0 ? `${attempts}` : `${attempts}，故障转移 ${failovers} 次`,
     ignored: "未生效的字段",
     streamed: "流式",
-    whole: "整体",
+    whole: "非流式",
     finish: (reason) => `结束原因：${reason}`,
     bodiesGone: "正文已不再保留：较新的请求需要空间。"
   },
@@ -831,7 +831,7 @@ export const zh: Texts = {
       key: "密钥",
       model: "模型",
       account: "账号",
-      style: "接口风格",
+      style: "API",
       upstream: "上游",
       target: "目标",
       app: "应用",
@@ -864,8 +864,8 @@ export const zh: Texts = {
     failed: "失败",
     failedOf: (n, codes) => [`${n} 次失败`, ...codes].join("\n"),
     left: "已取消",
-    prompt: "提示",
-    completion: "补全",
+    prompt: "输入",
+    completion: "输出",
     cachedOf: (n) => `其中缓存 ${n}`,
     reasoningOf: (n) => `其中推理 ${n}`,
     cost: "费用",
@@ -891,7 +891,7 @@ export const zh: Texts = {
     enable: "启用",
     test: "测试",
     organization: "组织",
-    organizationHint: "同一上游中文本相同的账号可以打开彼此的加密思考。",
+    organizationHint: "同一上游中文本相同的账号可以读取彼此的签名推理。",
     markOf: (mark, id) => `${mark} ${id}`,
     markSaved: (mark, id) => `${id} 的${mark}已保存。`,
     slots: "槽位",
@@ -906,7 +906,7 @@ export const zh: Texts = {
     clear: "清除会话",
     clearOf: (id) => `清除会话 ${id}`,
     cleared: (id) => `${id} 的会话已清除。`,
-    clearAsk: (id) => `${id} 在服务方的全部会话及其对话都会被删除，包括不是由网关创建的会话。此操作无法撤销。`,
+    clearAsk: (id) => `${id} 在服务商处的全部会话及其对话都会被删除，包括不是由网关创建的会话。此操作无法撤销。`,
     clearRunning: (n) => `此账号上正在进行 ${n} 个请求，它们可能失去会话。`,
     deleteOne: "删除",
     deleteAsk: (n, running) =>
@@ -943,7 +943,7 @@ export const zh: Texts = {
     ...words,
     title: "添加账号",
     field: "账号，每行一个",
-    hint: "邮箱或手机号及其密码，以空格、制表符、----、逗号、;、| 或冒号分隔；或令牌；或 JSON。以 # 开头的行会被忽略。",
+    hint: "邮箱或手机号及其密码，以空格、制表符、----、逗号、分号、竖线或冒号分隔；或令牌；或 JSON。以 # 开头的行会被忽略。",
     preview: "预览",
     results: "结果",
     line: "行",
@@ -982,7 +982,7 @@ export const zh: Texts = {
     ofTries: (n) => `/ ${n}`,
     speed: "首个事件",
     p95: (time) => `p95 ${time}`,
-    figuresHint: "错误与时间为最近五分钟内各次尝试的数据：中位数，以及 95 % 不超过的时间。",
+    figuresHint: "错误与时间来自最近五分钟内的各次尝试：中位数与第 95 百分位。",
     empty: "没有配置上游。",
     disabled: (name) => `${name} 已停用：不会再收到请求。`,
     enabled: (name) => `${name} 已启用。`,
@@ -1202,7 +1202,7 @@ export const zh: Texts = {
     created: "创建时间",
     inFlight: "进行中",
     today: "今日",
-    idOf: (id) => `标识 ${id}`,
+    idOf: (id) => `ID ${id}`,
     ofMost: (n, of) => `${n} / ${of}`,
     workOf: (running, today) => `${separated(running)} 个请求进行中，今日 ${separated(today)} 个。`,
     total: (n) => `共 ${n} 个密钥`,
@@ -1277,7 +1277,7 @@ export const zh: Texts = {
     added: (name) => `令牌 ${name} 已创建。`,
     copyNow: "请立即复制令牌：之后不再显示。",
     empty: "没有令牌。",
-    deleteAsk: "使用此令牌的一切会立即被拒绝，其会话也会结束。此操作无法撤销。"
+    deleteAsk: "使用此令牌的请求会立即被拒绝，其会话也会结束。此操作无法撤销。"
   },
   webhooks: {
     fields: (path) => webhookFields[path],
@@ -1296,7 +1296,7 @@ export const zh: Texts = {
     waiting: "等待中",
     dropped: "已丢弃",
     empty: "没有 Webhook。",
-    incomplete: "名称、地址和密钥为必填项。",
+    incomplete: "名称、URL 和密钥为必填项。",
     exists: (name) => `名为 ${name} 的 Webhook 已存在。`,
     changedMeanwhile: "该 Webhook 已在此期间被修改，请重新打开。",
     added: (name) => `已添加 Webhook ${name}。`,
@@ -1307,17 +1307,17 @@ export const zh: Texts = {
   },
   samples: {
     ...words,
-    lead: "原始样本包含上游逐字节发来的内容。可以查看，也可以用任意风格重放。",
-    capture: "抓取",
-    captured: (id) => id === "" ? "回复已抓取。" : `回复已抓取为 ${id}。`,
-    search: "搜索抓包",
-    capturedReplies: "抓取的回复",
+    lead: "原始样本包含上游逐字节发来的内容。可以查看，也可以用任意 API 重放。",
+    capture: "捕获",
+    captured: (id) => id === "" ? "回复已捕获。" : `回复已捕获为 ${id}。`,
+    search: "搜索捕获",
+    capturedReplies: "捕获的回复",
     asked: "请求",
     answered: "回复",
     rounds: "轮次",
     saved: (id) => `样本已保存为 ${id}。`,
-    noneCaptured: "还没有抓取任何回复。",
-    noneFound: "没有抓取的回复包含此文本。",
+    noneCaptured: "还没有捕获任何回复。",
+    noneFound: "没有捕获的回复包含此文本。",
     savedSamples: "已保存的样本",
     sample: "样本",
     created: "保存时间",
