@@ -2,6 +2,7 @@
  * `npm run bench [-- BENCH [ROW …] …]`: prints figures as ratios within one run. A word that is the name of no bench chooses rows of the bench
  * before it: those whose names contain it. Without a bench, all run except those that must be named.
  */
+import { billsBench } from "./bills.ts"
 import { collectionsBench } from "./collections.ts"
 import { countsBench } from "./counts.ts"
 import { defaultsBench, gatewayBench, latencyBench, streamsBench } from "./gateway.ts"
@@ -46,6 +47,7 @@ const benches: Readonly<Record<string, Bench>> = {
   },
   pool: { run: poolBench },
   observability: { run: observabilityBench },
+  bills: { run: billsBench },
   usage: { run: usageBench },
   store: { run: storeBench },
   workers: { run: workersBench }

@@ -7,10 +7,12 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Accounts, type Caller, type LeaseOptions } from "../src/accounts/Accounts.ts"
+import type { LeaseBudget } from "../src/accounts/budgets.ts"
 import { type LeaseRequest as Wish, PoolState, type Waiter as Ticket } from "../src/accounts/PoolState.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
 import { runSync } from "../src/domain/stream/cooperative.ts"
 import { Upstreams } from "../src/upstream/Upstreams.ts"
+import type { Share } from "../src/usage/Admission.ts"
 import { idleDriver } from "./idleDriver.ts"
 import { type Row, table } from "./table.ts"
 
@@ -87,19 +89,52 @@ const pinned = (accounts: number): number => {
   })
 }
 
-/** Microseconds of one lease through the service, including its scope. */
-const lease = async (accounts: number): Promise<number> => {
+const most = 1_000_000_000_000
+const budgets = [{ window: "day", tokens: most }, { window: "month", cost: most, strict: true }]
+const share: Share = { tokens: 100, cost: 0n, strict: { tokens: 200, cost: 5_000n, windows: ["month"] } }
+/** What a try uses of budgets. */
+const budget: LeaseBudget = {
+  shareOf: () => share,
+  sharesOf: () => share,
+  used: () => ({ counted: true, tokens: 150, cost: 3_000n })
+}
+/** What an answer says of a window of an account and of one of a model. */
+const limits = {
+  "x-codex-primary-used-percent": "40",
+  "x-codex-primary-window-minutes": "300",
+  "x-codex-primary-reset-after-seconds": "9000",
+  "x-ratelimit-limit-requests": "1000",
+  "x-ratelimit-remaining-requests": "900",
+  "x-ratelimit-reset-requests": "6s"
+}
+
+/**
+ * Microseconds of one lease through the service, including its scope. With `isBudgeted` the accounts and their upstream have budgets, and each
+ * answer states windows of a quota.
+ */
+const lease = async (accounts: number, isBudgeted = false): Promise<number> => {
+  const own = isBudgeted ? { budgets } : {}
   const layer = Layer.provide(Accounts.layer, [
     ConfigStore.layerJson({
-      accounts: Array.from({ length: accounts }, (_, i) => ({ email: `user${i}@example.com`, password: "secret" }))
+      upstream: own,
+      accounts: Array.from({ length: accounts }, (_, i) => ({
+        email: `user${i}@example.com`,
+        password: "secret",
+        ...own
+      }))
     }),
     Upstreams.layerOf(idleDriver)
   ])
   const caller: Caller = { _tag: "Managed", owner: "owner", target: undefined }
-  const options: LeaseOptions = { avoid: new Set(), stay: undefined }
+  const options: LeaseOptions = { avoid: new Set(), stay: undefined, ...isBudgeted ? { budget } : {} }
   return Effect.runPromise(Effect.scoped(Effect.gen(function*() {
     const service = Context.get(yield* Layer.build(layer), Accounts)
-    const once = Effect.scoped(service.lease(caller, options))
+    const leased = service.lease(caller, options)
+    const once = Effect.scoped(
+      isBudgeted
+        ? Effect.tap(leased, ({ account, quotas }) => Effect.sync(() => quotas!.seen(account, limits, "upstream-chat")))
+        : leased
+    )
     let best = Number.POSITIVE_INFINITY
     for (let run = 0; run < 6; run++) {
       const began = performance.now()
@@ -120,12 +155,16 @@ export const poolBench = async (): Promise<void> => {
       busy(accounts),
       queued(accounts),
       pinned(accounts),
-      await lease(accounts)
+      await lease(accounts),
+      await lease(accounts, true)
     ])
   }
   process.stdout.write(
     `Slots taken and given back, millions a second; a lease through the service, microseconds.\n\n${
-      table(["accounts", "idle", "90 % in use", "full queue", "pinned waiters", "lease"], rows)
+      table(
+        ["accounts", "idle", "90 % in use", "full queue", "pinned waiters", "lease", "with budgets and windows"],
+        rows
+      )
     }\n`
   )
 }

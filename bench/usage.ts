@@ -12,6 +12,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { admitRequest } from "../src/completion/admission.ts"
 import { startRequest } from "../src/completion/Request.ts"
+import type { RequestStats } from "../src/completion/RequestStats.ts"
 import { UsageRecorder } from "../src/completion/UsageRecorder.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
 import { type RawConfig, sha256Hex } from "../src/config/json.ts"
@@ -25,7 +26,7 @@ import { KeyLimits } from "../src/usage/KeyLimits.ts"
 import { withMargin } from "../src/usage/keyRules.ts"
 import { openSqlite } from "../src/usage/openSqlite.ts"
 import { readPieces, writeBatch } from "../src/usage/sqliteFile.ts"
-import type { UsageEntry } from "../src/usage/UsageEntry.ts"
+import { historyNames, measureNames, type UsageEntry } from "../src/usage/UsageEntry.ts"
 import { makeReport, type UsageQuery } from "../src/usage/UsageQuery.ts"
 import { UsageStore } from "../src/usage/UsageStore.ts"
 import { mostSessionsKept } from "../src/usage/UsageStoreShape.ts"
@@ -71,7 +72,7 @@ const bounds = ({ targets }: Route) =>
   targets.map((target) => ({ target, most: { promptTokens: withMargin(100), completionTokens: 50 }, tries: 1 }))
 
 /** CPU microseconds of one request's admission, record and settlement: the best of several rounds. */
-const costOfRequest = Effect.gen(function*() {
+const costOfRequest = Effect.fnUntraced(function*(identity: RequestStats["identity"]) {
   const limits = yield* KeyLimits
   const recorder = yield* UsageRecorder
   const model = resolveRoute((yield* ConfigStore).now().route_table, "chat", "upstream-chat")!
@@ -87,6 +88,7 @@ const costOfRequest = Effect.gen(function*() {
       stats.model = model.id
       stats.key = id
       stats.accountHash = `account ${i % 10}`
+      stats.identity = identity
       const scope = Scope.makeUnsafe()
       const admission = admitRequest(
         limits,
@@ -111,8 +113,8 @@ const costOfRequest = Effect.gen(function*() {
   return best
 })
 
-const requestCost = (raw: RawConfig) =>
-  costOfRequest.pipe(
+const requestCost = (raw: RawConfig, identity?: RequestStats["identity"]) =>
+  costOfRequest(identity).pipe(
     Effect.provide(
       Layer.merge(KeyLimits.layer, UsageRecorder.layer).pipe(
         Layer.provide(UsageStore.layerMemory),
@@ -180,11 +182,10 @@ const fileCost = Effect.gen(function*() {
   })
   writer.exec(`
     WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows - 1})
-    INSERT INTO usage SELECT ${
-    end - (rows / perHour) * hourLength
-  } + (i / ${perHour}) * ${hourLength}, 'key ' || (i % 50), 'model',
-      'account ' || (i % ${perHour}), 'chat', 'default', 'default/model', 'none', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
-      0, 0, 0, 0, 0, 0 FROM n
+    INSERT INTO usage (hour, ${[...historyNames, ...measureNames].join(", ")})
+      SELECT ${end - (rows / perHour) * hourLength} + (i / ${perHour}) * ${hourLength}, 'key ' || (i % 50), 'model',
+      'account ' || (i % ${perHour}), 'chat', 'default', 'default/model', 'none', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9
+      FROM n
   `)
   const query: UsageQuery = { from: 0, to: end, by: ["day", "key"], only: {}, limit: 10_000 }
   const read = slices(makeReport(query, readPieces(writer, query)))
@@ -244,11 +245,14 @@ const gatewayCost = async () => {
 export const usageBench = async (): Promise<void> => {
   const own = await Effect.runPromise(requestCost(config))
   const strict = await Effect.runPromise(requestCost(strictConfig))
+  const shown = { app: "codex", session: "session", agent: "agent", parent: "parent" } as const
+  const inSession = await Effect.runPromise(requestCost(config, { shown }))
   const { flush, read } = await Effect.runPromise(fileCost)
   const { cpu, rate } = await gatewayCost()
   const figures: ReadonlyArray<Row> = [
     ["a request: admitted, recorded, settled, three windows", own, "CPU µs, at most 10"],
     ["the same with two strict limits, of tokens and of cost", strict, "CPU µs"],
+    ["the first of these in a session of an agent", inSession, "CPU µs"],
     ["a flush of 1,000 buckets", flush, "CPU ms, at most 10"],
     ["a query over 1,000,000 buckets", read.all, "CPU ms"],
     ["a slice of it, 99 of 100", read.usual, "CPU ms, at most 10"],
