@@ -51,7 +51,7 @@ const start = async (route = "requests", options: BrowserContextOptions = {}) =>
 
 const button = (name: string) => page.getByRole("button", { name, exact: true })
 const table = () => page.getByRole("table", { name: "Requests" })
-const link = (id: string) => table().getByRole("link", { name: id, exact: true })
+const link = (id: string) => table().locator(`.row-link[title="${id}"]`)
 const drawer = () => page.getByRole("complementary", { name: "Chosen request" })
 const ids = () => table().locator(".row-link").evaluateAll((links) => links.map((each) => each.getAttribute("title")))
 /** Waits until the list has this many rows. */
@@ -107,7 +107,7 @@ describe("the list of requests", () => {
     assert.deepStrictEqual(await ids(), ["searched"])
     await table().getByRole("button", { name: "upstream-reasoner" }).click()
     await button("Model: upstream-reasoner").waitFor()
-    await button("Time").click()
+    await page.getByRole("group", { name: "Filters" }).getByRole("button", { name: "Time" }).click()
     await button("Last hour").click()
     await rows(1)
     await button("Time: Last hour").click()
@@ -170,7 +170,8 @@ describe("the list of requests", () => {
 
   it("has rows of one height and no column that is cut, and a denser form with 25 rows in 900 pixels", async () => {
     await start()
-    for (const width of [1440, 1024]) {
+    // In the narrower window each row has a second line.
+    for (const [width, height] of [[1440, 32], [1024, 52]] as const) {
       await page.setViewportSize({ width, height: 900 })
       const shape = await table().evaluate((element) => {
         const box = element.parentElement!
@@ -181,7 +182,7 @@ describe("the list of requests", () => {
           )
         ]
       })
-      assert.deepStrictEqual(shape, [0, 32], String(width))
+      assert.deepStrictEqual(shape, [0, height], String(width))
     }
     await page.setViewportSize({ width: 1440, height: 900 })
     await button("Compact").click()
@@ -219,5 +220,42 @@ describe("the list of requests", () => {
     await button("1 new").waitFor()
     await button("Resume").click()
     await link("late-4").waitFor()
+  })
+
+  it("is sorted by its heads, with more columns from the menu, and a range is dragged over the histogram", async () => {
+    await start("requests?sort=duration_ms&order=asc")
+    await table().locator("th[aria-sort=ascending]", { hasText: "Duration" }).waitFor()
+    const exact = (name: string) =>
+      table().locator("tbody tr").evaluateAll(
+        (all, at) => all.map((row) => row.children[at]!.querySelector("[title]")?.getAttribute("title") ?? ""),
+        name === "Duration" ? 6 : 5
+      )
+    const durations = (await exact("Duration")).map((text) => Number.parseInt(text.replace(/\D/g, ""), 10))
+    assert.strictEqual(durations.length, 50)
+    assert.deepStrictEqual(durations, durations.toSorted((a, b) => a - b))
+    assert.deepStrictEqual(
+      await table().getByRole("columnheader").allTextContents(),
+      ["Time", "Outcome", "Model", "Key", "Answered by", "First", "Duration↑", "In", "Out"]
+    )
+    await button("Columns").click()
+    await page.getByRole("menuitemcheckbox", { name: "Tries" }).click()
+    await table().getByRole("columnheader", { name: "Tries" }).waitFor()
+    assert.match(page.url(), /columns=tries/)
+    // Answered requests have their sign alone, failed ones their code and status.
+    await table().getByRole("columnheader", { name: "Duration" }).getByRole("button").click()
+    await table().locator("th[aria-sort=descending]").waitFor()
+    const first = table().locator("tbody tr").first().getByRole("cell").first()
+    assert.strictEqual(await first.locator(".sr-only").textContent(), "OK")
+    assert.strictEqual(await first.locator(".badge").evaluate((badge) => badge.firstElementChild?.textContent), "✓")
+
+    const bars = page.getByRole("img", { name: /^\d+ requests from .*, 3 of them failed$/ })
+    const { height, width, x, y } = (await bars.boundingBox())!
+    await page.mouse.move(x + 1, y + height / 2)
+    await page.mouse.down()
+    await page.mouse.move(x + width - 1, y + height / 2, { steps: 3 })
+    await page.mouse.up()
+    await page.waitForURL(/from=\d+&to=\d+/)
+    await page.getByRole("button", { name: /^Time: / }).waitFor()
+    assert.deepStrictEqual(await seriousFindings(page), [])
   })
 })

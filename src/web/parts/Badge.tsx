@@ -1,6 +1,7 @@
 /**
  * States as a sign and words, never as a colour alone.
  */
+import type { ComponentChildren } from "preact"
 import type { AccountItem, RequestItem } from "../state/client.ts"
 import { clockAtom } from "../state/live.ts"
 import { useTexts } from "../state/preferences.ts"
@@ -10,7 +11,7 @@ import { countdown } from "./format.ts"
 type Sign = { readonly sign: string; readonly tone: string }
 
 /** A word with a sign in front. */
-export const Badge = ({ sign, text, tone }: Sign & { readonly text: string }) => (
+export const Badge = ({ sign, text, tone }: Sign & { readonly text: ComponentChildren }) => (
   <span class={`badge ${tone}`}>
     <span aria-hidden="true">{sign}</span> {text}
   </span>
@@ -74,16 +75,16 @@ export const AccountBadge = ({ item, receivedAt }: {
   )
 }
 
-const outcomeSigns: Readonly<Record<string, Sign>> = {
+export const outcomeSigns = {
   open: { sign: "…", tone: "" },
   ok: { sign: "✓", tone: "good" },
   failed: { sign: "✕", tone: "bad" },
   cancelled: { sign: "↩", tone: "muted" }
-}
+} as const satisfies Readonly<Record<string, Sign>>
 
 /** The state of a running request, or the outcome of a finished one. */
 export const RequestBadge = ({ item: { outcome, state } }: { readonly item: RequestItem }) => {
   const t = useTexts().requests
   const text = outcome === "open" ? t.states(state) : t.outcomes(outcome)
-  return <Badge {...outcomeSigns[outcome] ?? { sign: "", tone: "" }} text={text} />
+  return <Badge {...outcomeSigns[outcome]} text={text} />
 }

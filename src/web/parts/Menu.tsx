@@ -10,6 +10,8 @@ export interface MenuItem {
   readonly onClick: () => void
   readonly danger?: boolean
   readonly disabled?: boolean
+  /** Whether it is chosen; `undefined` for what is no choice. */
+  readonly checked?: boolean
   /** A line above it sets it and what follows apart. */
   readonly apart?: boolean
 }
@@ -23,8 +25,10 @@ const place = (menu: HTMLElement, button: HTMLElement): void => {
 }
 
 /** The actions of a row behind a button. `of` names the row. Arrows move between the actions; Escape closes the menu. */
-export const RowMenu = ({ disabled = false, items, of }: {
+export const RowMenu = ({ disabled = false, items, of, text }: {
   readonly of: string
+  /** The text of the button, in place of the sign of a row's menu. */
+  readonly text?: string
   readonly items: ReadonlyArray<MenuItem>
   readonly disabled?: boolean
 }) => {
@@ -42,13 +46,13 @@ export const RowMenu = ({ disabled = false, items, of }: {
       <button
         ref={button}
         type="button"
-        class="quiet icon-only"
-        aria-label={t.actionOn(t.actions, of)}
+        class={text === undefined ? "quiet icon-only" : ""}
+        aria-label={text === undefined ? t.actionOn(t.actions, of) : undefined}
         aria-haspopup="menu"
         disabled={disabled}
         popovertarget={id}
       >
-        <Icon name="more" />
+        {text ?? <Icon name="more" />}
       </button>
       <div
         ref={menu}
@@ -72,7 +76,9 @@ export const RowMenu = ({ disabled = false, items, of }: {
           <button
             key={item.text}
             type="button"
-            role="menuitem"
+            {...item.checked === undefined
+              ? { role: "menuitem" }
+              : { role: "menuitemcheckbox", "aria-checked": item.checked }}
             class={`quiet ${item.danger === true ? "danger" : ""} ${item.apart === true ? "apart" : ""}`}
             disabled={item.disabled === true}
             onClick={() => {
@@ -80,7 +86,12 @@ export const RowMenu = ({ disabled = false, items, of }: {
               item.onClick()
             }}
           >
-            {item.text}
+            {item.checked === undefined ? item.text : (
+              <>
+                <span class="check-sign" aria-hidden="true">{item.checked ? "✓" : ""}</span>
+                {item.text}
+              </>
+            )}
           </button>
         ))}
       </div>

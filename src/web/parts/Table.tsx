@@ -214,7 +214,7 @@ export const Table = (
             {columns.map(({ name: each, rank, width }) => (
               <col
                 key={each}
-                style={width === undefined || (layout !== "wide" && rank === 1) ? {} : { width }}
+                style={width === undefined || (layout === "cards" && rank !== undefined) ? {} : { width }}
               />
             ))}
           </colgroup>
@@ -377,6 +377,23 @@ export const LongTable = <Row extends object>({ children, columns, empty, follow
     </>
   )
 }
+
+/** Characters at the end of a name that stay in sight. */
+const endLength = 12
+
+/**
+ * A name that is cut in its middle where it has no room, so that an ending such as "(production)" stays. What it stands in has the name for
+ * screen readers: they read two parts.
+ */
+export const Middle = ({ text }: { readonly text: string }) =>
+  text.length <= endLength
+    ? <>{text}</>
+    : (
+      <span class="middle">
+        <span>{text.slice(0, -endLength)}</span>
+        <span>{text.slice(-endLength)}</span>
+      </span>
+    )
 
 /** A name that breaks after `@` and before dots, not inside its words. */
 export const Breaking = ({ text }: { readonly text: string }) => (

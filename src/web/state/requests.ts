@@ -43,14 +43,21 @@ const queryOf = ({ min_ms = "", ...texts }: RequestFilter): Query => ({
   ...(min_ms === "" ? {} : { min_ms: Number(min_ms) })
 })
 
-/** A page of the list, newest first. */
+/** The order of a list. */
+export type RequestOrder = Pick<
+  NonNullable<NonNullable<Parameters<AdminClient["admin-requests"]["list"]>[0]>["query"]>,
+  "sort" | "order"
+>
+
+/** A page of the list in an order, else newest first. */
 export const listRequests = (
   filter: RequestFilter,
+  order: RequestOrder | undefined,
   limit: number,
   cursor: string | undefined,
   signal: AbortSignal
 ): Promise<RequestPage> => {
-  const query = { limit, ...(cursor === undefined ? {} : { cursor }), ...queryOf(filter) }
+  const query = { limit, ...(cursor === undefined ? {} : { cursor }), ...order, ...queryOf(filter) }
   return read((client) => client["admin-requests"].list({ query }), signal)
 }
 
@@ -58,7 +65,13 @@ export const listRequests = (
 export const countRequests = (filter: RequestFilter, signal: AbortSignal): Promise<RequestFacets> =>
   read((client) => client["admin-requests"].facets({ query: queryOf(filter) }), signal)
 
-/** The same as an atom. */
+export type RequestHistogram = Reply<"admin-requests", "histogram">
+
+/** The requests that match a filter by the time at which they began. */
+export const readHistogram = (filter: RequestFilter, signal: AbortSignal): Promise<RequestHistogram> =>
+  read((client) => client["admin-requests"].histogram({ query: queryOf(filter) }), signal)
+
+/** The counts of `countRequests` as an atom. */
 export const countsAtom = (filter: RequestFilter) => Admin.query("admin-requests", "facets", { query: queryOf(filter) })
 
 /** One record; `undefined` when it does not exist. */

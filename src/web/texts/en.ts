@@ -450,6 +450,23 @@ export const en = {
     ...words,
     outcome: "Outcome",
     first: "First",
+    answeredBy: "Answered by",
+    in: "In",
+    out: "Out",
+    columns: "Columns",
+    extras: {
+      style: "Style",
+      finish: "Finish",
+      tries: "Tries",
+      rate: "Tokens/s",
+      wait: "Wait",
+      total: "Tokens"
+    },
+    histogram: (n: string, failed: string, from: string, to: string) =>
+      `${n} requests from ${from} to ${to}, ${failed} of them failed`,
+    bucket: (time: string, n: string, failed: string, p95: string | undefined) =>
+      [time, `${n} requests, ${failed} failed`, ...p95 === undefined ? [] : [`p95 ${p95}`]].join("\n"),
+    dragHint: "Drag over the bars to choose a range.",
     styles: (name: string) => styleNames[name] ?? name,
     shortStyles: (name: string) => shortStyleNames[name] ?? name,
     outcomes: (name: string) => outcomeNames[name] ?? name,

@@ -530,6 +530,22 @@ export const zh: Texts = {
     ...words,
     outcome: "结果",
     first: "首个事件",
+    answeredBy: "由谁应答",
+    in: "输入",
+    out: "输出",
+    columns: "列",
+    extras: {
+      style: "接口",
+      finish: "结束原因",
+      tries: "尝试",
+      rate: "Token/秒",
+      wait: "等待",
+      total: "Token"
+    },
+    histogram: (n, failed, from, to) => `${from} 至 ${to} 共 ${n} 个请求，其中 ${failed} 个失败`,
+    bucket: (time, n, failed, p95) =>
+      [time, `${n} 个请求，${failed} 个失败`, ...p95 === undefined ? [] : [`p95 ${p95}`]].join("\n"),
+    dragHint: "在柱形上拖动可选择范围。",
     styles: (name) => styleNames[name] ?? name,
     shortStyles: (name) => shortStyleNames[name] ?? name,
     outcomes: (name) => outcomeNames[name] ?? name,

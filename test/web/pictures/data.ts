@@ -183,7 +183,8 @@ const requestOf = (index: number) => {
     usage: running || failure !== undefined
       ? null
       : { prompt_tokens: 20 + random(4_000), completion_tokens: 20 + random(900), reasoning_tokens: 0 },
-    cost: null,
+    cost: running || failure !== undefined ? null : (0.0004 + random(90_000) / 1_000_000).toFixed(6),
+    ...index % 2 === 0 || failure?.[0] === "context_length_exceeded" ? {} : { target: "hosted/claude-sonnet-4-5" },
     bodies_kept: true,
     client: "203.0.113.0/24"
   }
@@ -195,6 +196,24 @@ const countBy = (of: (item: (typeof requests)[number]) => string, scale: number)
   [...Map.groupBy(requests, of)].filter(([value]) => value !== "")
     .map(([value, items]) => ({ value, name: null as string | null, count: items.length * scale }))
     .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1))
+
+/** The last 100 minutes, a minute each. */
+export const histogram = {
+  kept_from: now - 6_000_000,
+  bucket_ms: 60_000,
+  buckets: Array.from({ length: 100 }, (_, index) => {
+    const random = makeRandom(9_000 + index)
+    return {
+      at: now - 6_000_000 + index * 60_000,
+      ok: 4 + random(40),
+      failed: index % 9 === 4 ? random(20) : random(3),
+      cancelled: random(3),
+      open: index > 97 ? random(4) : 0,
+      p95_ms: 900 + random(8_000)
+    }
+  }),
+  complete: true
+}
 
 export const facets = {
   facets: {

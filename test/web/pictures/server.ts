@@ -91,6 +91,8 @@ export const fixedReply = (name: string, query: URLSearchParams): object | undef
         : data.requestPage
     case "/admin/requests/facets":
       return data.facets
+    case "/admin/requests/histogram":
+      return data.histogram
     case "/admin/requests/r3997":
       return data.failed
     case "/admin/requests/r3990":

@@ -24,7 +24,7 @@ import {
   readTime,
   timeOf
 } from "./filter.ts"
-import type { ShownCounts } from "./useList.ts"
+import type { Shown } from "./useList.ts"
 
 /** Narrows the list, from its newest request on. */
 export const narrow = (changes: Query): void => choose({ ...changes, cursor: "", row: "" })
@@ -287,7 +287,7 @@ const TimeChip = ({ query }: { readonly query: Query }) => {
 /** The chips. `counts` are of the requests that match the filters. */
 export const Filters = ({ query, shown: { counts, isOther } }: {
   readonly query: Query
-  readonly shown: ShownCounts
+  readonly shown: Shown<RequestFacets>
 }) => {
   const t = useTexts().requests
   const [isOpen, setOpen] = useState(false)

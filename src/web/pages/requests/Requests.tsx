@@ -2,22 +2,27 @@
  * The list of requests, updated live, with a drawer for one of them. What one chose lives in the address.
  */
 import type { ComponentChildren, RefObject } from "preact"
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useRef, useState } from "preact/hooks"
+import { Empty } from "../../parts/Empty.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Icon } from "../../parts/Icon.tsx"
-import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
-import { OpeningRow, Table } from "../../parts/Table.tsx"
+import { LayoutContext, useMedia } from "../../parts/layout.ts"
+import { LoadFailure, Skeleton } from "../../parts/Loaded.tsx"
+import { RowMenu } from "../../parts/Menu.tsx"
+import { Row, Table, useOrder } from "../../parts/Table.tsx"
 import { report } from "../../state/actions.ts"
 import type { RequestItem } from "../../state/client.ts"
+import { useCurrency } from "../../state/currency.ts"
 import { failureText } from "../../state/failure.ts"
 import { useTexts, zoneAtom } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
-import { listRequests } from "../../state/requests.ts"
+import { countRequests, listRequests, readHistogram } from "../../state/requests.ts"
 import { choose, go, linkTo, type Query, useQuery } from "../../state/route.ts"
-import { columnsOf, hasOtherDays } from "./columns.tsx"
+import { addedColumns, columnsOf, extraColumns, hasOtherDays, sorts } from "./columns.tsx"
 import { filterOf, narrowed } from "./filter.ts"
 import { Filters, narrow, TypedFilter } from "./Filters.tsx"
+import { Histogram } from "./Histogram.tsx"
 import { RequestView } from "./Inspector.tsx"
 import { freshOf, pageSize, type ShownPage } from "./updatePage.ts"
 import { useCounts, useList } from "./useList.ts"
@@ -29,32 +34,6 @@ const roomForDrawer = "(min-width: 1240px)"
 const openRequest = (id: string): void => {
   if (matchMedia(roomForDrawer).matches) choose({ open: id })
   else go("requests", id)
-}
-
-/** The width of an element, in pixels. */
-const useWidth = (ref: RefObject<HTMLElement | null>): number => {
-  const [width, setWidth] = useState(0)
-  useLayoutEffect(() => {
-    if (ref.current === null) return
-    const measure = () => setWidth(ref.current?.clientWidth ?? 0)
-    measure()
-    const observer = new ResizeObserver(measure)
-    observer.observe(ref.current)
-    return () => observer.disconnect()
-  }, [])
-  return width
-}
-
-/** Whether a media query holds. */
-const useMedia = (query: string): boolean => {
-  const [holds, setHolds] = useState(matchMedia(query).matches)
-  useEffect(() => {
-    const media = matchMedia(query)
-    const changed = () => setHolds(media.matches)
-    media.addEventListener("change", changed)
-    return () => media.removeEventListener("change", changed)
-  }, [query])
-  return holds
 }
 
 /** Opens a request by an id that is pasted or typed; of a line such as `x-request-id: req_1` it takes the last word. */
@@ -114,52 +93,42 @@ const RowLink = ({ children, isOpen, item }: {
     }}
   >
     {children}
+    <span class="sr-only">{` ${item.request_id}`}</span>
   </a>
 )
 
 const isOpenIn = (query: Query, item: RequestItem): boolean =>
   query["open"] === item.id || query["open"] === item.request_id
 
-const Rows = ({ busy, compact, page, query, upstreams, width }: {
+const Rows = ({ busy, columns, compact, page, query }: {
+  readonly columns: ReturnType<typeof columnsOf>
   readonly page: ShownPage
   readonly query: Query
-  readonly width: number
-  readonly upstreams: boolean
   readonly busy: boolean
   readonly compact: boolean
 }) => {
-  const texts = useTexts()
-  const t = texts.requests
-  const columns = columnsOf(
-    texts,
-    { width, upstreams, days: hasOtherDays(page.items) },
-    (item, content) => <RowLink item={item} isOpen={isOpenIn(query, item)}>{content}</RowLink>
-  )
+  const { common, requests: t } = useTexts()
   return (
     <Table
-      name={texts.common.pages.requests}
+      name={common.pages.requests}
       busy={busy}
       compact={compact}
       columns={columns}
+      order={{ sort: "started_at", order: "desc" }}
       rows={page.items.length}
       empty={Object.keys(narrowed(query)).length === 0
-        ? t.empty
+        ? <Empty>{t.empty}</Empty>
         : page.next_cursor === null
         ? t.noneFit
         : t.searchOn}
     >
       {page.items.map((item) => (
-        <OpeningRow
+        <Row
           key={item.id}
           class={isOpenIn(query, item) ? "current" : ""}
           onOpen={() => openRequest(item.id)}
-        >
-          {columns.map(({ cell, isName, name, number: isNumber }) =>
-            isName === true
-              ? <th key={name} scope="row">{cell(item)}</th>
-              : <td key={name} class={isNumber === true ? "number" : ""}>{cell(item)}</td>
-          )}
-        </OpeningRow>
+          cells={columns.map(({ cell }) => cell(item))}
+        />
       ))}
     </Table>
   )
@@ -244,7 +213,13 @@ const Pages = ({ page, query, total }: {
     if (!page.cut) return show(page.next_cursor)
     try {
       // The page's cursor is from before newer requests pushed rows off the page.
-      const now = await listRequests(filterOf(query, Date.now()), pageSize, undefined, new AbortController().signal)
+      const now = await listRequests(
+        filterOf(query, Date.now()),
+        undefined,
+        pageSize,
+        undefined,
+        new AbortController().signal
+      )
       return show(now.next_cursor)
     } catch (reason) {
       return report(failureText(reason), true)
@@ -279,7 +254,6 @@ const List = () => {
   useAtom(zoneAtom)
   const query = useQuery()
   const box = useRef<HTMLDivElement>(null)
-  const width = useWidth(box)
   const [paused, setPaused] = useState(false)
   const hasRoom = useMedia(roomForDrawer)
   const isHeld = () => {
@@ -288,8 +262,10 @@ const List = () => {
       box.current.querySelector("tbody")?.contains(document.activeElement) === true ||
       (box.current.querySelector(".table-box")?.scrollTop ?? 0) > 0
   }
-  const { failure, isOther, page, reload, showHeld } = useList(query, paused, isHeld)
-  const counts = useCounts(query)
+  const order = useOrder(sorts)
+  const { failure, isOther, page, reload, showHeld } = useList(query, order, paused, isHeld)
+  const counts = useCounts(query, countRequests)
+  const histogram = useCounts(query, readHistogram)
   const open = query["open"]
   const close = () => {
     choose({ open: "" })
@@ -316,7 +292,14 @@ const List = () => {
     return () => removeEventListener("scroll", release)
   })
   useEffect(release, [paused])
-  const upstreams = page?.items.some(({ target }) => target !== undefined) === true
+  const currency = useCurrency()
+  const added = addedColumns(query)
+  const texts = useTexts()
+  const columns = columnsOf(
+    texts,
+    { currency, days: page !== undefined && hasOtherDays(page.items), added },
+    (item, content) => <RowLink item={item} isOpen={isOpenIn(query, item)}>{content}</RowLink>
+  )
   const isCompact = query["density"] === "compact"
   return (
     <>
@@ -328,6 +311,18 @@ const List = () => {
           data-filter
         />
         <OpenById />
+        <RowMenu
+          of={t.columns}
+          text={t.columns}
+          items={extraColumns.map((name) => ({
+            text: t.extras[name],
+            checked: added.includes(name),
+            onClick: () =>
+              choose({
+                columns: (added.includes(name) ? added.filter((each) => each !== name) : [...added, name]).join(",")
+              })
+          }))}
+        />
         <button
           type="button"
           aria-pressed={isCompact}
@@ -341,7 +336,14 @@ const List = () => {
       {page?.nodes_missing !== undefined && <p class="notice warn">{t.nodesMissing(page.nodes_missing.join(", "))}</p>}
       {page?.enabled === false && <p class="notice warn">{t.switchedOff}</p>}
       {failure !== undefined && <LoadFailure text={failure} onRetry={reload} />}
-      {page === undefined && failure === undefined && <Loading />}
+      {histogram.counts !== undefined && histogram.counts.buckets.length > 0 && (
+        <Histogram
+          of={histogram.counts}
+          busy={histogram.isOther}
+          onRange={(from, to) => narrow({ range: "", from: String(from), to: String(to) })}
+        />
+      )}
+      {page === undefined && failure === undefined && <Skeleton rows={12} />}
       <div class={open !== undefined && hasRoom ? "beside" : ""}>
         <div class="stack">
           <div
@@ -359,14 +361,9 @@ const List = () => {
               </div>
             )}
             {page !== undefined && (
-              <Rows
-                page={page}
-                query={query}
-                width={width}
-                upstreams={upstreams}
-                busy={isOther}
-                compact={isCompact}
-              />
+              <LayoutContext.Provider value={open !== undefined && hasRoom ? "lines" : undefined}>
+                <Rows columns={columns} page={page} query={query} busy={isOther} compact={isCompact} />
+              </LayoutContext.Provider>
             )}
           </div>
           {page !== undefined && (

@@ -1,19 +1,22 @@
 /**
- * The columns of the list of requests. Their widths are fixed, and a narrow list has fewer of them.
+ * The columns of the list of requests.
  */
 import type { ComponentChildren } from "preact"
-import { RequestBadge } from "../../parts/Badge.tsx"
+import { Badge, outcomeSigns, RequestBadge } from "../../parts/Badge.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
-import { countdown, date, duration, number } from "../../parts/format.ts"
+import { countdown, date, number } from "../../parts/format.ts"
+import { type Column, Middle } from "../../parts/Table.tsx"
 import { When } from "../../parts/Time.tsx"
+import { Count, Money, Took } from "../../parts/Values.tsx"
 import type { RequestItem } from "../../state/client.ts"
 import { clockAtom } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
-import { linkTo } from "../../state/route.ts"
+import { linkTo, type Query } from "../../state/route.ts"
 import type { Texts } from "../../texts/en.ts"
 import { exactly, upstreamOf } from "./filter.ts"
 import { narrow } from "./Filters.tsx"
+import { rateOf } from "./rate.ts"
 
 /** A value that filters the list by itself. The chips do so by keyboard. */
 const Pick = ({ children, class: kind = "", filter, title, value }: {
@@ -28,6 +31,7 @@ const Pick = ({ children, class: kind = "", filter, title, value }: {
     class={`pick-value ${kind}`}
     tabIndex={-1}
     title={title ?? value}
+    aria-label={title ?? value}
     onClick={() => narrow({ [filter]: exactly(filter, value) })}
   >
     {children}
@@ -35,7 +39,13 @@ const Pick = ({ children, class: kind = "", filter, title, value }: {
 )
 
 const PickOr = ({ filter, value }: { readonly filter: string; readonly value: string | null | undefined }) =>
-  value ? <Pick filter={filter} value={value}>{value}</Pick> : <>–</>
+  value
+    ? (
+      <Pick filter={filter} value={value}>
+        <Middle text={value} />
+      </Pick>
+    )
+    : <>–</>
 
 /** Keys that are no entries of the list of keys. */
 const isListedKey = (key: string): boolean => key !== "direct" && key !== "embedded"
@@ -46,35 +56,63 @@ const Key = ({ item: { key, key_name } }: { readonly item: RequestItem }) => {
   return isListedKey(key)
     ? (
       <span class="with-copy">
-        <a href={linkTo("keys", key)} title={key} tabIndex={-1}>{name}</a>
+        <a href={linkTo("keys", key)} title={key} aria-label={name} tabIndex={-1}>
+          <Middle text={name} />
+        </a>
         <CopyButton name={t.keyId(name)} text={key} />
       </span>
     )
-    : <Pick filter="key" value={key}>{name}</Pick>
+    : (
+      <Pick filter="key" value={key}>
+        <Middle text={name} />
+      </Pick>
+    )
 }
 
-/** The outcome, and the error's code or else the status. */
-const Outcome = ({ hasHint, item }: { readonly item: RequestItem; readonly hasHint: boolean }) => {
+/** The outcome: a sign for what went well, the error's code and the status for a failure. */
+const Outcome = ({ item }: { readonly item: RequestItem }) => {
   const t = useTexts().requests
   const { error, outcome, state, status } = item
   const name = outcome === "open" ? t.states(state) : t.outcomes(outcome)
+  if (outcome === "failed" && error !== null) {
+    return (
+      <span class="outcome-of bad">
+        <span aria-hidden="true">✕</span>
+        <Pick
+          filter="code"
+          value={error}
+          title={`${name}: ${[error, status].filter((each) => each !== null).join(" ")}`}
+        >
+          <Middle text={error} />
+        </Pick>
+        {status !== null && <span class="hint">{status}</span>}
+      </span>
+    )
+  }
   return (
-    <span class="outcome-of">
-      <Pick filter="outcome" value={outcome} title={name}>
-        <RequestBadge item={item} />
+    <Pick filter="outcome" value={outcome} title={name}>
+      {outcome === "ok"
+        ? <Badge {...outcomeSigns.ok} text={<span class="sr-only">{name}</span>} />
+        : <RequestBadge item={item} />}
+    </Pick>
+  )
+}
+
+/** The target that answered, and the account behind it. */
+const AnsweredBy = ({ item }: { readonly item: RequestItem }) => {
+  const { account, target } = item
+  const upstream = target === undefined ? undefined : upstreamOf(item)
+  if (upstream === undefined) return <PickOr filter="account" value={account} />
+  return (
+    <span class="answered-by">
+      <Pick filter="upstream" value={upstream} title={target ?? upstream}>
+        <Middle text={target ?? upstream} />
       </Pick>
-      {hasHint && (error !== null
-        ? (
-          <Pick
-            class="hint"
-            filter="code"
-            value={error}
-            title={[status, error].filter((each) => each !== null).join(" ")}
-          >
-            {error}
-          </Pick>
-        )
-        : outcome !== "cancelled" && status !== null && <span class="hint">{status}</span>)}
+      {account !== "" && (
+        <Pick class="hint" filter="account" value={account}>
+          <Middle text={account} />
+        </Pick>
+      )}
     </span>
   )
 }
@@ -84,114 +122,123 @@ const Running = ({ since }: { readonly since: number }) => (
   <span class="hint">{countdown((useAtom(clockAtom) - since) / 1000)}</span>
 )
 
-interface ColumnOf {
-  readonly name: string
-  readonly number?: boolean
-  readonly width?: string
-  /** Names the row. */
-  readonly isName?: boolean
+interface ColumnOf extends Column {
   readonly cell: (item: RequestItem) => ComponentChildren
 }
 
-/** What the columns depend on. */
-export interface Room {
-  /** The list's width in pixels. */
-  readonly width: number
-  /** Some requests are of another day. */
-  readonly days: boolean
-  /** The gateway has several upstreams. */
-  readonly upstreams: boolean
+/** Columns that the menu of columns adds. */
+export const extraColumns = ["style", "finish", "tries", "rate", "wait", "total"] as const
+export type ExtraColumn = (typeof extraColumns)[number]
+
+/** The added columns of an address. */
+export const addedColumns = ({ columns = "" }: Query): ReadonlyArray<ExtraColumn> => {
+  const named = new Set(columns.split(","))
+  return extraColumns.filter((name) => named.has(name))
 }
 
-/** The least width of a list whose rows have room for their ids. */
-export const idsFrom = 480
+/** What the list can be sorted by. */
+export const sorts = ["started_at", "duration_ms", "first_event_ms", "cost", "total_tokens"] as const
+
+/** What the columns depend on. */
+export interface Room {
+  /** Some requests are of another day. */
+  readonly days: boolean
+  readonly currency: string | undefined
+  readonly added: ReadonlyArray<ExtraColumn>
+}
+
+const took = (ms: number | null): ComponentChildren => ms === null ? "–" : <Took ms={ms} />
 
 export const columnsOf = (
-  { common: c, requests: t }: Pick<Texts, "common" | "requests">,
-  { days, upstreams, width }: Room,
+  { requests: t }: Pick<Texts, "requests">,
+  { added, currency, days }: Room,
   link: (item: RequestItem, content: ComponentChildren) => ComponentChildren
 ): ReadonlyArray<ColumnOf> => {
-  const hasIds = width >= idsFrom
-  const columns: ReadonlyArray<ColumnOf & { readonly from: number }> = [
-    {
-      from: 0,
-      name: t.time,
-      isName: !hasIds,
-      width: days ? "10.2rem" : "6.1rem",
-      cell: (item) =>
-        hasIds ? <When at={item.started_at} /> : link(
-          item,
-          (
-            <>
-              <When at={item.started_at} />
-              <span class="sr-only">{` ${item.request_id}`}</span>
-            </>
-          )
-        )
-    },
-    {
-      from: idsFrom,
-      name: c.request,
-      isName: true,
-      width: "6.6rem",
-      cell: (item) => (
-        <span class="with-copy">
-          {link(item, item.request_id)}
-          <CopyButton name={item.request_id} text={item.request_id} />
-        </span>
-      )
-    },
-    {
-      from: 0,
-      name: t.outcome,
-      width: hasIds ? "13.4rem" : "8rem",
-      cell: (item) => <Outcome item={item} hasHint={hasIds} />
-    },
-    { from: 0, name: t.model, cell: ({ model }) => <PickOr filter="model" value={model} /> },
-    { from: idsFrom, name: t.key, cell: (item) => <Key item={item} /> },
-    { from: 800, name: t.account, cell: ({ account }) => <PickOr filter="account" value={account} /> },
-    ...(upstreams
-      ? [{
-        from: 960,
-        name: t.upstream,
-        cell: (item: RequestItem) => {
-          const upstream = upstreamOf(item)
-          return upstream === undefined
-            ? "–"
-            : <Pick filter="upstream" value={upstream} title={item.target ?? upstream}>{item.target ?? upstream}</Pick>
-        }
-      }]
-      : []),
-    {
-      from: 1100,
-      name: t.style,
+  const extras: Readonly<Record<ExtraColumn, ColumnOf>> = {
+    style: {
+      name: t.extras.style,
+      rank: 3,
       width: "6.6rem",
       cell: ({ style }) => <Pick filter="style" value={style} title={t.styles(style)}>{t.shortStyles(style)}</Pick>
     },
-    {
-      from: 1040,
-      name: t.first,
+    finish: { name: t.extras.finish, rank: 3, width: "6rem", cell: ({ finish }) => finish ?? "–" },
+    tries: { name: t.extras.tries, rank: 3, number: true, width: "4rem", cell: ({ attempts }) => number(attempts) },
+    rate: {
+      name: t.extras.rate,
+      rank: 3,
       number: true,
-      width: "4.9rem",
-      cell: ({ first_event_ms }) => first_event_ms === null ? "–" : duration(first_event_ms)
+      width: "5.5rem",
+      cell: (item) => {
+        const rate = rateOf(item)
+        return rate === undefined ? "–" : <Count value={rate} />
+      }
     },
-    {
-      from: 0,
-      name: t.duration,
+    wait: { name: t.extras.wait, rank: 3, number: true, width: "4.9rem", cell: ({ queued_ms }) => took(queued_ms) },
+    total: {
+      name: t.extras.total,
+      rank: 3,
       number: true,
-      width: "4.9rem",
-      cell: ({ duration_ms, outcome, started_at }) =>
-        duration_ms !== null ? duration(duration_ms) : outcome === "open" ? <Running since={started_at} /> : "–"
-    },
-    {
-      from: 700,
-      name: t.tokens,
-      number: true,
-      width: "7.2rem",
-      cell: ({ usage }) => usage === null ? "–" : `${number(usage.prompt_tokens)} + ${number(usage.completion_tokens)}`
+      sort: "total_tokens",
+      width: "5.5rem",
+      cell: ({ usage }) => usage === null ? "–" : <Count value={usage.prompt_tokens + usage.completion_tokens} />
     }
+  }
+  return [
+    {
+      name: t.time,
+      rank: 1,
+      sort: "started_at",
+      first: "desc",
+      width: days ? "10.2rem" : "6.1rem",
+      cell: (item) => link(item, <When at={item.started_at} />)
+    },
+    { name: t.outcome, rank: 1, width: "12.5rem", cell: (item) => <Outcome item={item} /> },
+    { name: t.model, rank: 2, cell: ({ model }) => <PickOr filter="model" value={model} /> },
+    { name: t.key, rank: 2, cell: (item) => <Key item={item} /> },
+    { name: t.answeredBy, rank: 3, cell: (item) => <AnsweredBy item={item} /> },
+    ...added.map((name) => extras[name]),
+    {
+      name: t.first,
+      rank: 3,
+      number: true,
+      sort: "first_event_ms",
+      width: "4.9rem",
+      cell: ({ first_event_ms }) => took(first_event_ms)
+    },
+    {
+      name: t.duration,
+      rank: 2,
+      number: true,
+      sort: "duration_ms",
+      width: "5.4rem",
+      cell: ({ duration_ms, outcome, started_at }) =>
+        duration_ms === null && outcome === "open" ? <Running since={started_at} /> : took(duration_ms)
+    },
+    {
+      name: t.in,
+      rank: 3,
+      number: true,
+      width: "4rem",
+      cell: ({ usage }) => usage === null ? "–" : <Count value={usage.prompt_tokens} />
+    },
+    {
+      name: t.out,
+      rank: 3,
+      number: true,
+      width: "4rem",
+      cell: ({ usage }) => usage === null ? "–" : <Count value={usage.completion_tokens} />
+    },
+    ...currency === undefined ? [] : [
+      {
+        name: t.costIn(currency),
+        rank: 2,
+        number: true,
+        sort: "cost",
+        width: "7.2rem",
+        cell: ({ cost }: RequestItem) => cost === null ? "–" : <Money amount={cost} currency={currency} inTable />
+      } as const
+    ]
   ]
-  return columns.filter(({ from }) => width >= from)
 }
 
 /** Whether some requests are of another day than today. */

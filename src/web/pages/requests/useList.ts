@@ -4,17 +4,19 @@
 import { useEffect, useMemo, useState } from "preact/hooks"
 import { failureText } from "../../state/failure.ts"
 import { onRequests, onReset } from "../../state/live.ts"
-import { countRequests, listRequests, type RequestFacets } from "../../state/requests.ts"
+import { listRequests, type RequestFilter, type RequestOrder } from "../../state/requests.ts"
 import type { Query } from "../../state/route.ts"
 import { filterOf, narrowed } from "./filter.ts"
 import { holdPage, pageSize, releasePage, type ShownPage, shownPage, updatePage } from "./updatePage.ts"
 
 /** `isHeld` says whether rows must not move now: the pointer or the focus is on them, or they are scrolled. */
-export const useList = (query: Query, paused: boolean, isHeld: () => boolean) => {
+export const useList = (query: Query, order: RequestOrder | undefined, paused: boolean, isHeld: () => boolean) => {
   const cursor = query["cursor"]
-  const isNewest = cursor === undefined
+  // Only the newest page in order of time knows where a new request belongs.
+  const isNewest = cursor === undefined &&
+    (order === undefined || (order.sort === "started_at" && order.order === "desc"))
   const narrowing = JSON.stringify(narrowed(query))
-  const wanted = `${cursor} ${narrowing}`
+  const wanted = `${cursor} ${narrowing} ${order?.sort} ${order?.order}`
   const [tries, setTries] = useState(0)
   const [shown, setShown] = useState<{ readonly of: string; readonly page: ShownPage }>()
   const [failure, setFailure] = useState<string>()
@@ -25,7 +27,7 @@ export const useList = (query: Query, paused: boolean, isHeld: () => boolean) =>
 
   useEffect(() => {
     const loading = new AbortController()
-    listRequests(filter, pageSize, cursor, loading.signal).then(
+    listRequests(filter, order, pageSize, cursor, loading.signal).then(
       (page) => {
         setShown({ of: wanted, page: shownPage(page) })
         setFailure(undefined)
@@ -70,22 +72,25 @@ export const useList = (query: Query, paused: boolean, isHeld: () => boolean) =>
 /** The least time between two counts of changing requests, in milliseconds. */
 const countEvery = 5_000
 
-export interface ShownCounts {
-  readonly counts: RequestFacets | undefined
+export interface Shown<Counts> {
+  readonly counts: Counts | undefined
   /** They are of other filters. */
   readonly isOther: boolean
 }
 
-/** Counts for the filters; counted again while requests change, unless the server would have to search texts. */
-export const useCounts = (query: Query): ShownCounts => {
-  const [shown, setShown] = useState<{ readonly of: string; readonly counts: RequestFacets }>()
+/** What is counted of the requests of the filters; counted again while requests change, unless the server would have to search texts. */
+export const useCounts = <Counts>(
+  query: Query,
+  count: (filter: RequestFilter, signal: AbortSignal) => Promise<Counts>
+): Shown<Counts> => {
+  const [shown, setShown] = useState<{ readonly of: string; readonly counts: Counts }>()
   const narrowing = JSON.stringify(narrowed(query))
   useEffect(() => {
     const ending = new AbortController()
     let isChanged = false
-    const count = () => {
+    const start = () => {
       isChanged = false
-      countRequests(filterOf(query, Date.now()), ending.signal).then(
+      count(filterOf(query, Date.now()), ending.signal).then(
         (counts) => setShown({ of: narrowing, counts }),
         () => {
           // The list reports why the gateway does not answer; the next count may succeed.
@@ -97,9 +102,9 @@ export const useCounts = (query: Query): ShownCounts => {
       isChanged = true
     })
     const timer = setInterval(() => {
-      if (isChanged && !document.hidden && query["text"] === undefined) count()
+      if (isChanged && !document.hidden && query["text"] === undefined) start()
     }, countEvery)
-    count()
+    start()
     return () => {
       ending.abort()
       clearInterval(timer)

@@ -1,0 +1,123 @@
+/**
+ * The requests of a list by the time at which they began. A range is chosen by dragging over the bars; the filter by time does the same by
+ * keyboard.
+ */
+import { useRef, useState } from "preact/hooks"
+import { duration, number, when } from "../../parts/format.ts"
+import { useTexts } from "../../state/preferences.ts"
+import type { RequestHistogram } from "../../state/requests.ts"
+
+type Bucket = RequestHistogram["buckets"][number]
+
+/** The parts of a bar from its foot on. */
+const parts = ["failed", "cancelled", "ok", "open"] as const
+
+const height = 48
+
+/** A drag of fewer pixels is a click. */
+const leastDrag = 4
+
+const countOf = (bucket: Bucket): number => parts.reduce((sum, part) => sum + bucket[part], 0)
+
+/** The range that is dragged over: whole buckets, in Unix milliseconds. `from` and `to` are shares of the width. */
+export const rangeOf = (
+  { bucket_ms, buckets }: Pick<RequestHistogram, "bucket_ms" | "buckets">,
+  from: number,
+  to: number
+): readonly [from: number, to: number] => {
+  const start = buckets[0]?.at ?? 0
+  const place = (share: number) => Math.max(0, Math.min(buckets.length, share * buckets.length))
+  const [first, last] = [Math.floor(place(Math.min(from, to))), Math.ceil(place(Math.max(from, to)))]
+  return [start + first * bucket_ms, start + Math.max(first + 1, last) * bucket_ms]
+}
+
+export const Histogram = ({ busy, of, onRange }: {
+  readonly of: RequestHistogram
+  /** It is of other filters. */
+  readonly busy: boolean
+  readonly onRange: (from: number, to: number) => void
+}) => {
+  const t = useTexts().requests
+  const box = useRef<HTMLDivElement>(null)
+  /** Where the drag began, as a share of the width; `undefined` without one. */
+  const began = useRef<number | undefined>(undefined)
+  const [drag, setDrag] = useState<{ readonly from: number; readonly to: number }>()
+  const { bucket_ms, buckets } = of
+  const most = Math.max(1, ...buckets.map(countOf))
+  const total = buckets.reduce((sum, bucket) => sum + countOf(bucket), 0)
+  const failed = buckets.reduce((sum, bucket) => sum + bucket.failed, 0)
+  const [start, end] = [buckets[0]?.at ?? 0, (buckets.at(-1)?.at ?? 0) + bucket_ms]
+  const shareAt = (event: PointerEvent): number => {
+    const { left, width } = box.current!.getBoundingClientRect()
+    return Math.max(0, Math.min(1, (event.clientX - left) / width))
+  }
+  const stop = () => {
+    began.current = undefined
+    setDrag(undefined)
+  }
+  return (
+    <div class="histogram" aria-busy={busy}>
+      <div
+        ref={box}
+        class="strip"
+        role="img"
+        aria-label={t.histogram(number(total), number(failed), when(start), when(end))}
+        onPointerDown={(event) => {
+          if (event.button !== 0) return
+          event.currentTarget.setPointerCapture(event.pointerId)
+          began.current = shareAt(event)
+        }}
+        onPointerMove={(event) => {
+          if (began.current !== undefined) setDrag({ from: began.current, to: shareAt(event) })
+        }}
+        onPointerCancel={stop}
+        onPointerUp={(event) => {
+          const from = began.current
+          stop()
+          if (from === undefined) return
+          const to = shareAt(event)
+          if (Math.abs(to - from) * event.currentTarget.clientWidth >= leastDrag) onRange(...rangeOf(of, from, to))
+        }}
+      >
+        <svg aria-hidden="true" viewBox={`0 0 ${buckets.length} ${height}`} height={height} preserveAspectRatio="none">
+          {buckets.map((bucket, index) => {
+            let top = height
+            return (
+              <g key={bucket.at}>
+                <title>
+                  {t.bucket(
+                    `${when(bucket.at)} – ${when(bucket.at + bucket_ms)}`,
+                    number(countOf(bucket)),
+                    number(bucket.failed),
+                    bucket.p95_ms === null ? undefined : duration(bucket.p95_ms)
+                  )}
+                </title>
+                <rect class="back" x={index} y={0} width={1} height={height} />
+                {parts.map((part) => {
+                  if (bucket[part] === 0) return null
+                  const size = Math.max(1, (bucket[part] / most) * height)
+                  top -= size
+                  return <rect key={part} class={part} x={index + 0.1} y={top} width={0.8} height={size} />
+                })}
+              </g>
+            )
+          })}
+        </svg>
+        {drag !== undefined && (
+          <span
+            class="dragged"
+            style={{
+              left: `${Math.min(drag.from, drag.to) * 100}%`,
+              width: `${Math.abs(drag.to - drag.from) * 100}%`
+            }}
+          />
+        )}
+      </div>
+      <p class="actions between hint">
+        <span>{when(start)}</span>
+        <span>{t.dragHint}</span>
+        <span>{when(end)}</span>
+      </p>
+    </div>
+  )
+}

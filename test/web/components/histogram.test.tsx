@@ -1,0 +1,99 @@
+/** @jsxImportSource preact */
+/**
+ * The histogram above the list of requests, in Chromium.
+ */
+import { assert, describe, it } from "vitest"
+import { page, userEvent } from "vitest/browser"
+import { Histogram, rangeOf } from "../../../src/web/pages/requests/Histogram.tsx"
+import { rateOf } from "../../../src/web/pages/requests/rate.ts"
+import { Middle } from "../../../src/web/parts/Table.tsx"
+import { chooseZone } from "../../../src/web/state/preferences.ts"
+import { draw } from "./support.tsx"
+
+chooseZone("utc")
+
+const minute = 60_000
+const start = Date.UTC(2020, 0, 1, 12)
+const bucket = (index: number, ok: number, failed = 0) => ({
+  at: start + index * minute,
+  ok,
+  failed,
+  cancelled: 0,
+  open: 0,
+  p95_ms: ok === 0 ? null : 1_430
+})
+const histogram = {
+  kept_from: start,
+  bucket_ms: minute,
+  buckets: [bucket(0, 8), bucket(1, 0), bucket(2, 2, 2), bucket(3, 1)],
+  complete: true
+}
+
+describe("the histogram of requests", () => {
+  it("has a bar for each time with its parts, and says all in words", () => {
+    const drawn = draw(<Histogram of={histogram} busy={false} onRange={() => undefined} />)
+    assert.strictEqual(
+      page.getByRole("img").element().getAttribute("aria-label"),
+      "13 requests from 1 Jan 12:00:00 to 1 Jan 12:04:00, 2 of them failed"
+    )
+    const bars = [...drawn.querySelectorAll("g")]
+    const heights = bars.map((bar) =>
+      [...bar.querySelectorAll("rect:not(.back)")].map((
+        rect
+      ) => [rect.getAttribute("class"), rect.getAttribute("height")])
+    )
+    assert.deepStrictEqual(heights, [[["ok", "48"]], [], [["failed", "12"], ["ok", "12"]], [["ok", "6"]]])
+    assert.strictEqual(
+      bars[2]?.querySelector("title")?.textContent,
+      "1 Jan 12:02:00 – 1 Jan 12:03:00\n4 requests, 2 failed\np95 1.43 s"
+    )
+    assert.notInclude(bars[1]?.querySelector("title")?.textContent, "p95")
+  })
+
+  it("a drag chooses the times of the bars that it touches, and a click nothing", async () => {
+    const chosen: Array<readonly [number, number]> = []
+    draw(<Histogram of={histogram} busy={false} onRange={(from, to) => chosen.push([from, to])} />)
+    const strip = page.getByRole("img")
+    await userEvent.click(strip)
+    assert.deepStrictEqual(chosen, [])
+    const { left, top, width } = strip.element().getBoundingClientRect()
+    const at = (share: number) => ({ clientX: left + share * width, clientY: top + 10, pointerId: 1, bubbles: true })
+    // Only a real pointer can be captured.
+    strip.element().setPointerCapture = () => undefined
+    for (const [name, share] of [["down", 0.9], ["move", 0.5], ["up", 0.3]] as const) {
+      strip.element().dispatchEvent(new PointerEvent(`pointer${name}`, at(share)))
+    }
+    assert.deepStrictEqual(chosen, [[start + minute, start + 4 * minute]])
+  })
+
+  it("a range is of whole bars within the histogram", () => {
+    const range = (from: number, to: number) => rangeOf(histogram, from, to).map((at) => (at - start) / minute)
+    assert.deepStrictEqual(range(0, 1), [0, 4])
+    assert.deepStrictEqual(range(0.3, 0.3), [1, 2])
+    assert.deepStrictEqual(range(-1, 0.1), [0, 1])
+    assert.deepStrictEqual(range(1, 2), [4, 5])
+  })
+})
+
+describe("a row of the list of requests", () => {
+  it("has the rate of the reply from its first event on", () => {
+    const usage = { prompt_tokens: 10, completion_tokens: 100, reasoning_tokens: 0 }
+    assert.strictEqual(rateOf({ usage, first_event_ms: 500, duration_ms: 2_500 }), 50)
+    assert.isUndefined(rateOf({ usage, first_event_ms: 500, duration_ms: 500 }))
+    assert.isUndefined(rateOf({ usage, first_event_ms: null, duration_ms: 500 }))
+    assert.isUndefined(rateOf({ usage: null, first_event_ms: 1, duration_ms: 500 }))
+  })
+
+  it("cuts a name in its middle, so that its ending stays", () => {
+    const drawn = draw(
+      <div style={{ width: "120px" }}>
+        <Middle text="Mobile app of the largest customer (production)" />
+      </div>
+    )
+    const [beginning, ending] = drawn.querySelectorAll<HTMLElement>(".middle > span")
+    assert.isAbove(beginning!.scrollWidth, beginning!.clientWidth)
+    assert.strictEqual(ending!.textContent, "(production)")
+    assert.isAtMost(ending!.getBoundingClientRect().right, drawn.firstElementChild!.getBoundingClientRect().right + 1)
+    assert.strictEqual(drawn.textContent, "Mobile app of the largest customer (production)")
+  })
+})
