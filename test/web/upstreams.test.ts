@@ -187,7 +187,7 @@ describe("routes at the console", () => {
   it("targets are ordered by keyboard: the focus stays, and the place is announced", async () => {
     await start(several(), "routes")
     await row("qwen3").getByText("Uses gpu: the first target with a free slot.").waitFor()
-    await button("Edit qwen3").click()
+    await act("Edit", "qwen3")
     assert.deepStrictEqual(await targets(), ["gpu", "hosted", "default/upstream-chat"])
     const said = page.getByRole("status", { name: "Order of targets" })
     await button("Move hosted up").focus()
@@ -220,7 +220,7 @@ describe("routes at the console", () => {
 
   it("targets are ordered by dragging", async () => {
     await start(several(), "routes")
-    await button("Edit qwen3").click()
+    await act("Edit", "qwen3")
     const handles = page.locator(".handle")
     const [from, to] = [await handles.nth(2).boundingBox(), await handles.nth(0).boundingBox()]
     await page.mouse.move(from!.x + 4, from!.y + 4)
@@ -261,12 +261,12 @@ describe("routes at the console", () => {
       spread: "weighted",
       sticky: "auto"
     })
-    await button("Edit fast").click()
+    await act("Edit", "fast")
     await target.fill("gpu/unknown")
     await button("Save").click()
     await page.getByRole("alert").getByText("routes.fast.targets[2]").waitFor()
     await button("Cancel").click()
-    await button("Delete fast").click()
+    await act("Delete", "fast")
     await dialog("Delete fast").getByRole("button", { name: "Delete" }).click()
     await result(page).getByText("The route fast was deleted.").waitFor()
     await row("fast").waitFor({ state: "detached" })
@@ -276,13 +276,37 @@ describe("routes at the console", () => {
     await start({ ...several(), routes: {} }, "routes")
     const implied = table("Models of several upstreams without a route")
     await implied.getByText("Uses gpu/qwen3: the first target with a free slot.").waitFor()
-    await button("Add route qwen3").click()
+    await act("Add route", "qwen3")
     assert.strictEqual(await field("Name").inputValue(), "qwen3")
     await button("Move hosted/qwen3 up").click()
     await button("Save").click()
     await table("Routes").getByText("Uses hosted/qwen3: the first target with a free slot.").waitFor()
     await implied.waitFor({ state: "detached" })
     assert.nestedProperty(await admin("/admin/routes"), "routes.qwen3")
+  })
+
+  it("a fallback is proved by a rehearsal in the playground, of which the first target sees nothing", async () => {
+    await start(several(), "routes")
+    second.answer(() => streamed({ content: "From hosted" }))
+    const before = first.requests.length
+    await act("Rehearse", "qwen3")
+    const asked = dialog("Rehearse qwen3")
+    await asked.getByRole("checkbox", { name: "gpu", checked: true }).uncheck()
+    await asked.getByRole("button", { name: "Open the playground" }).click()
+    await asked.getByRole("alert").getByText("Choose at least one target that fails.").waitFor()
+    await asked.getByRole("checkbox", { name: "gpu" }).check()
+    await asked.getByRole("button", { name: "Open the playground" }).click()
+    const notice = page.getByRole("status", { name: "Rehearsal", exact: true })
+    await notice.getByText(/^The next request for qwen3 is a rehearsal, in which gpu fails\./).waitFor()
+    assert.strictEqual(await page.getByRole("combobox", { name: "Model" }).inputValue(), "qwen3")
+    await field("Message").fill("Hello")
+    await button("Send").click()
+    await page.getByRole("log").getByText("From hosted").waitFor()
+    // The token is of one request.
+    await notice.waitFor({ state: "detached" })
+    assert.strictEqual(first.requests.length, before)
+    const { items } = await admin("/admin/requests") as { readonly items: ReadonlyArray<RawConfig> }
+    assert.deepInclude(items[0], { rehearsal: true, target: "hosted/qwen3", outcome: "ok" })
   })
 
   it("the next target is shown while the first one is disabled", async () => {
@@ -427,7 +451,7 @@ describe("several upstreams elsewhere at the console", () => {
       for (const isOpen of [false, true]) {
         if (isOpen) {
           if (name === "Upstreams") await act("Edit", "gpu")
-          else await button("Edit qwen3").click()
+          else await act("Edit", "qwen3")
           for (const summary of await page.locator("dialog summary").all()) await summary.click()
           if (name === "Upstreams") await page.getByRole("checkbox", { name: "Qwen/Qwen3-32B" }).waitFor()
         }

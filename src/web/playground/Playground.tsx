@@ -9,17 +9,19 @@ import { useEffect, useRef, useState } from "preact/hooks"
 import { useAcceptedKeys } from "../pages/configuration.tsx"
 import { keyIdOf, previewOf } from "../pages/keys/keys.ts"
 import { Check, Failure, Select, TextArea, TextField } from "../parts/Form.tsx"
-import { compact, duration, number } from "../parts/format.ts"
+import { compact, countdown, duration, number } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
 import { Admin, at } from "../state/client.ts"
 import { list, record, string } from "../state/json.ts"
+import { clockAtom } from "../state/live.ts"
 import { useTexts } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
 import { linkTo } from "../state/route.ts"
 import type { Texts } from "../texts/en.ts"
 import { styles, type Turn } from "./conversation.ts"
 import { Code, RawFrames, Reasoning } from "./Output.tsx"
+import { endRehearsal, rehearsalAtom, takeRehearsal } from "./rehearsal.ts"
 import {
   type Conversation,
   conversationAtom,
@@ -133,6 +135,25 @@ const ConversationLog = ({ conversation }: { readonly conversation: Conversation
   )
 }
 
+/** Says that the next request is a rehearsal, and until when. */
+const RehearsalNotice = () => {
+  const t = useTexts().playground
+  const rehearsal = useAtom(rehearsalAtom)
+  const now = useAtom(clockAtom)
+  if (rehearsal === undefined) return null
+  const { route, until, without } = rehearsal
+  return (
+    <div class="notice" role="status" aria-label={t.rehearsal}>
+      <p>
+        {until > now
+          ? t.rehearses(route, without.join(", "), countdown((until - now) / 1000))
+          : t.rehearsalOver}
+      </p>
+      <button type="button" onClick={endRehearsal}>{t.endRehearsal}</button>
+    </div>
+  )
+}
+
 export const Playground = () => {
   const { common, playground: t, requests } = useTexts()
   const form = useAtom(formAtom)
@@ -148,7 +169,7 @@ export const Playground = () => {
   const isRetry = form.message.trim() === "" && conversation.failure !== undefined
   const send = (event: Event) => {
     event.preventDefault()
-    if (key !== undefined) void sendForm(key)
+    if (key !== undefined) void sendForm(key, takeRehearsal(form.model))
   }
   const ready = key !== undefined && !conversation.running && form.model.trim() !== "" && isToolsText &&
     (form.message.trim() !== "" || conversation.turns.at(-1)?.role === "user")
@@ -169,6 +190,7 @@ export const Playground = () => {
           {t.noKeys} <a href={linkTo("keys")}>{common.pages.keys}</a>
         </p>
       )}
+      <RehearsalNotice />
       <div class="playground">
         <form class="card" id="playground-form" onSubmit={send}>
           <Select

@@ -37,7 +37,9 @@ export const send = async (
   prompt: Prompt,
   key: string,
   signal: AbortSignal,
-  onChange: (sent: Sent) => void
+  onChange: (sent: Sent) => void,
+  /** The token of a rehearsal. */
+  rehearsal?: string
 ): Promise<Sent> => {
   const { body, path } = wireOf(prompt)
   const started = performance.now()
@@ -47,7 +49,11 @@ export const send = async (
     method: "POST",
     signal,
     credentials: "omit",
-    headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+    headers: {
+      "content-type": "application/json",
+      authorization: `Bearer ${key}`,
+      ...rehearsal === undefined ? {} : { "x-gateway-rehearsal": rehearsal }
+    },
     body: JSON.stringify(body)
   })
   const sent = (): Sent => ({

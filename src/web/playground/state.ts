@@ -159,7 +159,8 @@ const oneRound = async (
   prompt: Prompt,
   key: string,
   signal: AbortSignal,
-  before: ReadonlyArray<Round>
+  before: ReadonlyArray<Round>,
+  rehearsal: string | undefined
 ): Promise<Sent> => {
   let latest: Sent | undefined
   let frame = 0
@@ -177,7 +178,7 @@ const oneRound = async (
     const sent = await send(prompt, key, signal, (next) => {
       latest = next
       if (frame === 0) frame = requestAnimationFrame(draw)
-    })
+    }, rehearsal)
     latest = sent
     return sent
   } finally {
@@ -186,8 +187,8 @@ const oneRound = async (
   }
 }
 
-/** Sends the form. While replies call local tools, runs these tools and sends their results, up to 8 rounds. */
-export const sendForm = async (key: string): Promise<void> => {
+/** Sends the form, its first request as a rehearsal if there is a token for one. While replies call local tools, runs these tools and sends their results, up to 8 rounds. */
+export const sendForm = async (key: string, rehearsal?: string): Promise<void> => {
   const form = registry.get(formAtom)
   const first = promptOf(form, registry.get(conversationAtom).turns)
   if (registry.get(conversationAtom).running || first.turns.length === 0) return
@@ -198,7 +199,13 @@ export const sendForm = async (key: string): Promise<void> => {
   try {
     for (let round = 1;; round++) {
       const { rounds } = registry.get(conversationAtom)
-      const { answer, frames, status } = await oneRound({ ...first, turns: [...turns] }, key, own.signal, rounds)
+      const { answer, frames, status } = await oneRound(
+        { ...first, turns: [...turns] },
+        key,
+        own.signal,
+        rounds,
+        round === 1 ? rehearsal : undefined
+      )
       if (answer.error === undefined || answer.text !== "" || answer.calls.length > 0) turns.push(asTurn(answer))
       change({
         turns: [...turns],

@@ -727,6 +727,11 @@ export const en = {
   },
   playground: {
     ...words,
+    rehearsal: "Rehearsal",
+    rehearses: (route: string, without: string, time: string) =>
+      `The next request for ${route} is a rehearsal, in which ${without} fails. It is valid for ${time}.`,
+    rehearsalOver: "The rehearsal has expired. Start it again at Routes.",
+    endRehearsal: "End the rehearsal",
     picture: "Picture",
     addPicture: "Add a picture",
     pictureAdded: "Picture added",
@@ -1089,6 +1094,12 @@ export const en = {
       "A route is a model that clients ask for, with its targets in order. A model without a route is served by every upstream that lists it.",
     route: "Route",
     add: "Add route",
+    rehearse: "Rehearse",
+    rehearseHint:
+      "One request of the playground goes to this route as if the chosen targets had no connection. Nothing is sent to them, and other requests notice nothing.",
+    failing: "Targets that fail",
+    noneFails: "Choose at least one target that fails.",
+    toPlayground: "Open the playground",
     edit: "Edit",
     search: "Search routes",
     targets: "Targets",

@@ -10,7 +10,8 @@ import { Search } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
-import { Pager, RowButton, Table } from "../../parts/Table.tsx"
+import { RowMenu } from "../../parts/Menu.tsx"
+import { Pager, Table } from "../../parts/Table.tsx"
 import { report } from "../../state/actions.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { choose, useQuery } from "../../state/route.ts"
@@ -25,6 +26,7 @@ import {
 import { DurabilityNotice } from "../configuration.tsx"
 import { impliedRoutes, plainRoute, routeNow, targetText } from "./choice.ts"
 import { EditRoute, saveRoute } from "./EditRoute.tsx"
+import { Rehearse } from "./Rehearse.tsx"
 import { TargetState, Verdict } from "./TargetState.tsx"
 
 const pageSize = 50
@@ -80,13 +82,14 @@ const columnsOf = (
   { name: first, width: "26%" },
   { name: t.targets },
   { name: t.now, width: "26%" },
-  { name: t.actions, hidden: true, width: "9.5rem" }
+  { name: t.actions, hidden: true, width: "3.2rem" }
 ]
 
-const RouteTable = ({ onDelete, onEdit, routes, upstreams }: {
+const RouteTable = ({ onDelete, onEdit, onRehearse, routes, upstreams }: {
   readonly routes: AllRoutes
   readonly upstreams: ReadonlyArray<UpstreamItem>
   readonly onEdit: (name: string, route: Route) => void
+  readonly onRehearse: (name: string, route: Route) => void
   readonly onDelete: (name: string, route: Route) => void
 }) => {
   const { common, routes: t } = useTexts()
@@ -114,18 +117,27 @@ const RouteTable = ({ onDelete, onEdit, routes, upstreams }: {
       >
         {found.slice((page - 1) * pageSize, page * pageSize).map(([name, route]) => (
           <Row key={name} name={name} route={route} upstreams={upstreams}>
-            <RowButton
-              text={t.edit}
+            <RowMenu
               of={name}
-              onClick={() =>
-                onEdit(name, route)}
-            />
-            <RowButton
-              danger
-              text={t.delete}
-              of={name}
-              onClick={() =>
-                onDelete(name, route)}
+              items={[
+                {
+                  text: t.edit,
+                  onClick: () =>
+                    onEdit(name, route)
+                },
+                {
+                  text: t.rehearse,
+                  onClick: () =>
+                    onRehearse(name, route)
+                },
+                {
+                  text: t.delete,
+                  danger: true,
+                  apart: true,
+                  onClick: () =>
+                    onDelete(name, route)
+                }
+              ]}
             />
           </Row>
         ))}
@@ -138,10 +150,11 @@ const RouteTable = ({ onDelete, onEdit, routes, upstreams }: {
 const impliedAtMost = 50
 
 /** The models that several upstreams list, and which of them would be taken now. */
-const Implied = ({ onAdd, routes, upstreams }: {
+const Implied = ({ onAdd, onRehearse, routes, upstreams }: {
   readonly routes: AllRoutes
   readonly upstreams: ReadonlyArray<UpstreamItem>
   readonly onAdd: (route: Route) => void
+  readonly onRehearse: (name: string, route: Route) => void
 }) => {
   const t = useTexts().routes
   const implied = impliedRoutes(upstreams, routes)
@@ -156,11 +169,20 @@ const Implied = ({ onAdd, routes, upstreams }: {
       >
         {implied.slice(0, impliedAtMost).map(([name, route]) => (
           <Row key={name} name={name} route={route} upstreams={upstreams}>
-            <RowButton
-              text={t.add}
+            <RowMenu
               of={name}
-              onClick={() =>
-                onAdd(route)}
+              items={[
+                {
+                  text: t.add,
+                  onClick: () =>
+                    onAdd(route)
+                },
+                {
+                  text: t.rehearse,
+                  onClick: () =>
+                    onRehearse(name, route)
+                }
+              ]}
             />
           </Row>
         ))}
@@ -172,7 +194,7 @@ const Implied = ({ onAdd, routes, upstreams }: {
 
 type Open =
   | { readonly name: "add"; readonly route: Route }
-  | { readonly name: "edit" | "delete"; readonly of: string; readonly route: Route }
+  | { readonly name: "edit" | "delete" | "rehearse"; readonly of: string; readonly route: Route }
 
 export const Routes = () => {
   const { common, routes: t } = useTexts()
@@ -203,17 +225,19 @@ export const Routes = () => {
                     routes={routes}
                     upstreams={upstreams}
                     onEdit={(of, route) => setOpen({ name: "edit", of, route })}
+                    onRehearse={(of, route) => setOpen({ name: "rehearse", of, route })}
                     onDelete={(of, route) => setOpen({ name: "delete", of, route })}
                   />
                   <Implied
                     routes={routes}
                     upstreams={upstreams}
+                    onRehearse={(of, route) => setOpen({ name: "rehearse", of, route })}
                     onAdd={(route) => setOpen({ name: "add", route })}
                   />
                 </div>
               )}
             </Loaded>
-            {fields !== undefined && open !== undefined && open.name !== "delete" && (
+            {fields !== undefined && open !== undefined && (open.name === "add" || open.name === "edit") && (
               <EditRoute
                 {...open.name === "edit" ? { name: open.of } : {}}
                 fields={fields}
@@ -225,6 +249,7 @@ export const Routes = () => {
           </>
         )}
       </Loaded>
+      {open?.name === "rehearse" && <Rehearse name={open.of} targets={open.route.targets} onClose={close} />}
       {open?.name === "delete" && (
         <DeleteDialog
           name={open.of}
