@@ -972,8 +972,7 @@ export const en = {
     ofTries: (n: string) => `of ${n}`,
     speed: "First event",
     p95: (time: string) => `p95 ${time}`,
-    figuresHint:
-      "Errors and times are from the attempts of the last five minutes: median and 95th percentile.",
+    figuresHint: "Errors and times are from the attempts of the last five minutes: median and 95th percentile.",
     empty: "No upstream is configured.",
     disabled: (name: string) => `${name} is disabled: it receives no more requests.`,
     enabled: (name: string) => `${name} is enabled.`,
@@ -1213,7 +1212,8 @@ export const en = {
     empty: "There are no keys, so the gateway refuses requests to its pool.",
     firstKey: "Create the first key",
     ready: (name: string) => `${name} is ready`,
-    copyNow: "Copy the key now and give it to its user: the list shows only its first and last characters. Only operators can see it again.",
+    copyNow:
+      "Copy the key now and give it to its user: the list shows only its first and last characters. Only operators can see it again.",
     theKey: "the key",
     address: "Address",
     clients: "Clients",
