@@ -249,7 +249,7 @@ export const Routes = () => {
           </>
         )}
       </Loaded>
-      {open?.name === "rehearse" && <Rehearse name={open.of} targets={open.route.targets} onClose={close} />}
+      {open?.name === "rehearse" && <Rehearse name={open.of} targets={open.route.targets.map(targetText)} onClose={close} />}
       {open?.name === "delete" && (
         <DeleteDialog
           name={open.of}
