@@ -249,7 +249,9 @@ export const Routes = () => {
           </>
         )}
       </Loaded>
-      {open?.name === "rehearse" && <Rehearse name={open.of} targets={open.route.targets.map(targetText)} onClose={close} />}
+      {open?.name === "rehearse" && (
+        <Rehearse name={open.of} targets={open.route.targets.map(targetText)} onClose={close} />
+      )}
       {open?.name === "delete" && (
         <DeleteDialog
           name={open.of}
