@@ -5,22 +5,29 @@ import { Budgets } from "../../src/accounts/budgets.ts"
 import type { PooledAccount } from "../../src/accounts/PooledAccount.ts"
 import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
 import { GatewayError } from "../../src/domain/GatewayError.ts"
+import { Batch } from "../../src/usage/Batch.ts"
 import { runs } from "../support/effort.ts"
 import { budgetCase, compareBudgets } from "./budgetModel.ts"
 
 describe("budgets of accounts and upstreams", () => {
-  it("let exactly those tries that fit, each counted at its own account, its upstream, and the window of its beginning", async () => {
+  it("let exactly those tries that fit, each counted at its own account, its upstream, and the window of its beginning, over restarts", async () => {
     await fc.assert(
-      fc.asyncProperty(budgetCase, (one) => {
+      fc.asyncProperty(budgetCase, fc.boolean(), (one, restarts) => {
         let now = 0
         const config = { upstreams: new Map([["u", { budgets: one.upstream }]]) } as unknown as GatewayConfig
         const accounts = one.accounts.map((budgets, i) =>
           ({ upstream: "u", hash: `h${i}`, account: { budgets } }) as unknown as PooledAccount
         )
-        const budgets = new Budgets(() => config, () => now)
+        const kept = new Batch()
+        const history = { count: kept.addUse.bind(kept), counters: kept.counters.bind(kept) }
+        const begin = () => new Budgets(() => config, () => now, history)
+        let budgets = begin()
+        let running = 0
         return compareBudgets(one, {
           take: async (at, account, { strict, ...share }) => {
             now = at
+            // What ran at a restart would have no count.
+            if (restarts && running === 0) budgets = begin()
             if (budgets.spentOf(accounts[account]!).some((until) => until > 0)) return "out"
             const taken = budgets.take(accounts[account]!, {
               shareOf: (_, all) => {
@@ -34,8 +41,10 @@ describe("budgets of accounts and upstreams", () => {
             })
             if (taken instanceof GatewayError) assert.fail(taken.message)
             if ("_tag" in taken) return taken.isOfUpstream ? "upstream" : "account"
+            running++
             return async (at, used) => {
               now = at
+              running--
               taken.settle(used)
             }
           }
