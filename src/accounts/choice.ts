@@ -53,6 +53,12 @@ export class AccountOrder {
     this.#sum = Math.max(1, sum)
   }
 
+  /** Adds an account to an order that is `weighted`, whose weights then have another sum. It makes up for nothing before. */
+  join(account: Ranked, sum: number): void {
+    this.#sum = Math.max(1, sum)
+    account.start = this.#now + this.first(account)
+  }
+
   /** Where an account begins. */
   first({ order }: Ranked): number {
     return order * step

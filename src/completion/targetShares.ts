@@ -35,35 +35,43 @@ export interface Turn {
 /** The shares of one route. */
 export class TargetShares {
   readonly #order = new AccountOrder()
-  /** By names of targets. */
+  /** By names of targets, as many as the route has: each from the first request that may go to it. */
   readonly #shares = new Map<string, Share>()
+  #sum = 0
 
-  constructor(targets: ReadonlyArray<Target>) {
-    let sum = 0
-    targets.forEach((target, place) => {
-      const share = new Share(place + 1, target.weight ?? 1)
-      share.start = this.#order.first(share)
-      this.#shares.set(targetName(target), share)
-      if (target.enabled) sum += share.weight
-    })
-    this.#order.begin("weighted", sum)
+  constructor() {
+    this.#order.begin("weighted", 0)
   }
 
-  /** Takes a turn among some of the route's targets. */
+  #shareOf(target: Target): Share {
+    const name = targetName(target)
+    let share = this.#shares.get(name)
+    if (share === undefined) {
+      share = new Share(this.#shares.size + 1, target.weight ?? 1)
+      this.#shares.set(name, share)
+      if (target.enabled) this.#sum += share.weight
+      this.#order.join(share, this.#sum)
+    }
+    return share
+  }
+
+  /** Takes a turn among the targets of the route that a request may go to. */
   take(targets: ReadonlyArray<Target>): Turn {
     const order = this.#order
-    const shareOf = (target: Target) => this.#shares.get(targetName(target))!
-    const ranked = targets.map((target, index) => {
-      const share = shareOf(target)
-      return { index, share, isDue: order.isDue(share), score: order.score(share) }
-    }).sort((a, b) => Number(b.isDue) - Number(a.isDue) || a.score - b.score)
+    const shares = targets.map((target) => this.#shareOf(target))
+    const ranked = shares.map((share, index) => ({
+      index,
+      share,
+      isDue: order.isDue(share),
+      score: order.score(share)
+    })).sort((a, b) => Number(b.isDue) - Number(a.isDue) || a.score - b.score)
     const chosen = ranked[0]!.share
     order.given(chosen)
     let isCounted = false
     return {
       order: ranked.map(({ index }) => index),
       servedBy: (target) => {
-        const share = shareOf(target)
+        const share = this.#shareOf(target)
         if (!isCounted && share !== chosen) {
           order.takenBack(chosen)
           order.given(share)
@@ -82,10 +90,10 @@ export class TargetShares {
 const known = new WeakMap<RouteOptions, TargetShares>()
 
 /** The shares of a route. They begin anew when the configuration changes the routes. */
-export const sharesOf = ({ options, targets }: Pick<Route, "options" | "targets">): TargetShares => {
+export const sharesOf = ({ options }: Pick<Route, "options">): TargetShares => {
   let shares = known.get(options)
   if (shares === undefined) {
-    shares = new TargetShares(targets)
+    shares = new TargetShares()
     known.set(options, shares)
   }
   return shares

@@ -32,7 +32,7 @@ describe("the turns of targets by weight", () => {
     fc.assert(
       fc.property(weights, fc.array(fc.tuple(fc.boolean(), fc.nat(9)), { maxLength: 300 }), (weights, steps) => {
         const targets = targetsOf(weights)
-        const shares = new TargetShares(targets)
+        const shares = new TargetShares()
         const sum = weights.reduce((all, weight) => all + weight, 0)
         const counts = weights.map(() => 0)
         const running: Array<Turn> = []
@@ -61,7 +61,7 @@ describe("the turns of targets by weight", () => {
 
   it("count for the target that serves, and for none when none does", () => {
     const targets = targetsOf([3, 1, 4])
-    const shares = new TargetShares(targets)
+    const shares = new TargetShares()
     const count = (requests: number, out?: ReadonlySet<number>) => {
       const counts = [0, 0, 0]
       for (let n = 0; n < requests; n++) {
@@ -80,10 +80,14 @@ describe("the turns of targets by weight", () => {
 
   it("are among the targets that a request may go to", () => {
     const targets = targetsOf([3, 1, 4])
-    const shares = new TargetShares(targets)
+    const shares = new TargetShares()
     const some = [targets[0]!, targets[1]!]
     const counts = [0, 0]
     for (let n = 0; n < 80; n++) counts[serve(shares, some)]!++
     assert.deepStrictEqual(counts, [60, 20])
+    // One that could serve none of them makes up for nothing.
+    const all = [0, 0, 0]
+    for (let n = 0; n < 80; n++) all[serve(shares, targets)]!++
+    for (const [i, share] of [30, 10, 40].entries()) assert.isAtMost(Math.abs(all[i]! - share), 1, String(all))
   })
 })

@@ -14,6 +14,7 @@ import {
   type Held,
   held,
   json,
+  post,
   queueOf,
   said,
   send,
@@ -129,6 +130,37 @@ describe("the choice among free targets", () => {
     one.releaseAll()
     two.releaseAll()
     for (const reply of replies) assert.strictEqual((await reply).status, 200)
+  })
+
+  it("is by weight also after requests that only some of the targets can serve", async () => {
+    const answer = (name: string) =>
+      farm.answer(name, (request) =>
+        request.path.endsWith("/embeddings")
+          ? json(200, { object: "list", data: [{ object: "embedding", index: 0, embedding: [1] }], model: "m" })
+          : said(name, request))
+    for (const name of ["one", "two", "three"]) answer(name)
+    await start({
+      upstreams: {
+        one: farm.upstream("one"),
+        two: farm.upstream("two"),
+        three: farm.upstream("three", { models: ["n"] })
+      },
+      embeddings: { provider: "upstream" },
+      routes: {
+        r: {
+          targets: [{ target: "one/m", weight: 3 }, "two/m", { target: "three/n", weight: 4 }],
+          spread: "weighted"
+        }
+      }
+    })
+    // Vectors of two models do not mix.
+    for (let i = 0; i < 8; i++) {
+      const reply = await post(gateway, "/v1/embeddings", { model: "r", input: "a" })
+      assert.strictEqual(reply.status, 200, reply.body)
+    }
+    assert.deepStrictEqual(counts("one", "two", "three"), [6, 2, 0])
+    for (let i = 0; i < 16; i++) assert.strictEqual((await chat(gateway, "r")).status, 200)
+    assert.deepStrictEqual(counts("one", "two", "three"), [12, 4, 8])
   })
 
   it("serves a model that several upstreams list in the order of the file, without a route", async () => {
