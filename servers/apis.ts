@@ -49,6 +49,8 @@ export interface Reply {
   readonly error: string | undefined
   /** What was received, as it was. */
   readonly raw: string
+  /** The gateway's name of the server that answered, where it has several. */
+  readonly upstream?: string
 }
 
 type Json = { readonly [key: string]: unknown }
@@ -523,5 +525,12 @@ export const ask = async (sending: Sending, question: Question): Promise<Reply> 
     isGiven(at(event, "error")) || /error|failed/.test(textAt(event, "type")) || response.status >= 400
   )
     .map(errorOf).find((message) => message !== undefined)
-  return { status: response.status, ...said, error: error ?? broken, raw }
+  const upstream = response.headers.get("x-gateway-upstream") ?? undefined
+  return {
+    status: response.status,
+    ...said,
+    error: error ?? broken,
+    raw,
+    ...(upstream === undefined ? {} : { upstream })
+  }
 }

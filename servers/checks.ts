@@ -22,6 +22,7 @@ export const checkNames = [
   "leaving",
   "models",
   "restart",
+  "failover",
   "embeddings",
   "relayed"
 ] as const
@@ -541,6 +542,50 @@ export const checkServer = async (
       )
       holds(back !== undefined, "it is not used again")
     })
+  }
+
+  const [first, second] = [await server.serving("writer"), await server.serving("thinker")]
+  // A server of one process for all models has no other one to go to.
+  if (wanted.has("failover") && first.url !== second.url) {
+    const upstreamAt = ({ model, url }: typeof first) => ({
+      driver,
+      base_url: driver === "messages" ? url : `${url}/v1`,
+      models: { m: model },
+      ...server.upstream
+    })
+    const gateway = await startGateway({
+      upstream: { driver: "embedded" },
+      upstreams: { first: upstreamAt(first), second: upstreamAt(second) },
+      routes: { either: ["first/m", "second/m"] },
+      ...(server.key === undefined
+        ? {}
+        : { accounts: ["first", "second"].map((upstream) => ({ upstream, token: server.key! })) })
+    })
+    for (const api of apis) {
+      const answeredBy = async (streamed: boolean) => {
+        const sending = { url: gateway.url, key: businessKey, model: "either", api, streamed }
+        const got = await ask(sending, { turns: hello, maxTokens: 20 })
+        isAnswered(got)
+        return got.upstream
+      }
+      await testCase(
+        "failover",
+        api,
+        "another server answers while the first one is away, and not once it is back",
+        async () => {
+          await server.serving("writer")
+          // A server may close an idle connection just when a request begins; then the other one answers too.
+          const usual = await until(longestBack, async () => await answeredBy(false) === "first")
+          holds(usual !== undefined, "the first one does not answer")
+          await server.kill("writer")
+          for (const streamed of both) sameAs("the server", await answeredBy(streamed), "second")
+          await server.serving("writer")
+          const back = await until(longestBack, async () => await answeredBy(true) === "first")
+          holds(back !== undefined, "the first one is not used again")
+        }
+      )
+    }
+    await gateway.stop()
   }
 
   for (const gateway of gateways.values()) await gateway.stop()
