@@ -14,7 +14,6 @@ import {
   advanceTo,
   type CountedState,
   exceededBy,
-  type KeyState,
   moveTo,
   Reservation,
   type Share,
@@ -87,14 +86,12 @@ export const budgetsOf = (
 /** Names an upstream where its counts stand beside those of accounts, which have their hashes. */
 export const upstreamSubject = (upstream: string): string => `@${upstream}`
 
-const countOf = ({ windows }: KeyState, { window }: KeyLimit): WindowCount =>
-  windows.find((count) => count.window === window)!
-
 /** When the last window of a budget that is used up ends, in Unix milliseconds; 0 while all have something left. */
-export const spentUntil = (state: KeyState, limits: ReadonlyArray<KeyLimit>): number => {
+export const spentUntil = (windows: ReadonlyArray<Readonly<WindowCount>>, limits: ReadonlyArray<KeyLimit>): number => {
   let until = 0
   for (const limit of limits) {
-    const count = countOf(state, limit)
+    const count = windows.find(({ window }) => window === limit.window)
+    if (count === undefined) continue
     const isSpent = count.requests >= (limit.requests ?? Number.POSITIVE_INFINITY) ||
       count.tokens >= (limit.tokens ?? Number.POSITIVE_INFINITY) ||
       (limit.cost !== undefined && count.cost >= limit.cost)
@@ -211,7 +208,7 @@ export class Budgets {
     const [subject, upstream] = subjectsOf(account)
     const now = this.#now()
     const until = (subject: string, limits: ReadonlyArray<KeyLimit>) =>
-      limits.length === 0 ? 0 : spentUntil(this.#stateOf({ subject, limits }, now), limits)
+      limits.length === 0 ? 0 : spentUntil(this.#stateOf({ subject, limits }, now).windows, limits)
     return [until(subject, own), until(upstream, ofUpstream)]
   }
 

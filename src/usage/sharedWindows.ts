@@ -31,6 +31,12 @@ export class SeenWindows {
     if (this.#seen.size > mostSeen) this.#seen.delete(this.#seen.keys().next().value!)
   }
 
+  /** The windows of a key, as they were said last; none without a word. */
+  of(key: string): ReadonlyArray<WindowCount> {
+    const seen = this.#seen.get(key)
+    return seen === undefined ? [] : readWindows(seen.at, seen.windows)
+  }
+
   /** What was said since a time, as the scripts take it. */
   since(time: number): ReadonlyArray<ReadonlyArray<string | number>> {
     return Array.from(this.#seen).filter(([, { at }]) => at >= time).map(([key, { at, windows }]) => [

@@ -97,6 +97,7 @@ describe("the budgets of accounts at two nodes", () => {
         a: [{ window: "month", requests: 1 }],
         b: [{ window: "month", requests: 2 }]
       })
+      let hash: string | undefined
       const served: Array<string> = []
       for (const pool of [...pools, pools[0]]) served.push(yield* serve(pool))
       assert.deepStrictEqual(served.toSorted().map((name) => name[0]), ["a", "b", "b"])
@@ -105,10 +106,13 @@ describe("the budgets of accounts at two nodes", () => {
         assert.strictEqual(error.code, "upstream_rate_limited")
         assert.isAbove(error.retryAfter!, 60)
         const facts = yield* pool.describe(["a@x.org", "b@x.org"])
+        hash ??= facts.find(({ identifier }) => identifier.startsWith(served[0]![0]!))?.hash
         for (const { health, reason } of facts) {
           assert.deepStrictEqual([health, reason], ["cooling", "its budget is used up"])
         }
       }
+      // The node that used it knows why a conversation moves.
+      assert.strictEqual(pools[0].whyNot!({ upstream: "default", model: "m", account: hash! }), "budget")
       // Larger budgets count what was used.
       yield* one.change({
         accounts: ["a", "b"].map((name) => ({

@@ -28,7 +28,7 @@ import { readWindows, SeenWindows } from "../../usage/sharedWindows.ts"
 import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { type Fault, reasonFor } from "../backOff.ts"
-import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
+import { budgetsOf, hasBudgets, type LeaseBudget, spentUntil } from "../budgets.ts"
 import type { Caller, Lease, LeaseOptions, Stickiness, TurnMemory } from "../Lease.ts"
 import { type Held, heldBy, type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
@@ -307,6 +307,13 @@ const makeSharedCore = Effect.fnUntraced(function*(
     })
   }
 
+  /** Whether an account or its upstream is at a budget, as far as this node knows. */
+  const isAtBudget = (account: PooledAccount): boolean => {
+    const [own, ofUpstream] = budgetsOf(account, account.upstream, config.now())
+    return spentUntil(seenBudgets.of(`#${nameOf(account)}`), own) > storeNow() ||
+      spentUntil(seenBudgets.of(`@${account.upstream}`), ofUpstream) > storeNow()
+  }
+
   const release = (
     grant: Grant,
     held: Held | undefined,
@@ -526,7 +533,12 @@ const makeSharedCore = Effect.fnUntraced(function*(
             return view.stateOf(account, known)
           })
       ),
-    whyNot: ({ account }) => account?.disabled === true ? "disabled" : "priority",
+    whyNot: (account) => {
+      if (account.account?.disabled === true) return "disabled"
+      if (isAtBudget(account)) return "budget"
+      const isUsedUp = quotas.windowsOf(account).some(({ model, status }) => model === null && status === "exhausted")
+      return isUsedUp ? "quota" : "priority"
+    },
     queue: view.queue,
     upstreams: view.upstreams,
     setTestStatus: (account, tested) => {
