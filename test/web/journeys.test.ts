@@ -89,7 +89,7 @@ describe("journeys at the console", () => {
     await accounts.getByText("the second one").waitFor()
 
     await act("Disable", "bob@example.com")
-    await result(page).getByText("bob@example.com is disabled: it receives no further requests.").waitFor()
+    await result(page).getByText("bob@example.com is disabled: it receives no more requests.").waitFor()
     // The outcome stands beside the page, above no row.
     const [toast, main] = await Promise.all([result(page).boundingBox(), page.locator("main").boundingBox()])
     assert.isAtMost(toast!.x + toast!.width, main!.x)

@@ -46,7 +46,7 @@ it("what bars show stays chosen while it loads, also without a currency", async 
   assert.strictEqual(await bars.inputValue(), "cost")
 })
 
-it("days are those of the chosen zone", async () => {
+it("days are in the chosen zone", async () => {
   const asked: Array<string> = []
   page.on("request", (request) => {
     const { pathname, searchParams } = new URL(request.url())

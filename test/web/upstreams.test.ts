@@ -311,7 +311,7 @@ describe("routes at the console", () => {
 
   it("the next target is shown while the first one is disabled", async () => {
     await start(several(), "routes")
-    await row("qwen3").getByText("gpu is taken").waitFor()
+    await row("qwen3").getByText("Uses gpu").waitFor()
     await fetch(`${gateway.url}/admin/upstreams/gpu`, {
       method: "PATCH",
       headers: { authorization: `Bearer ${adminKey}` },

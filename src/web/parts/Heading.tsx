@@ -3,7 +3,10 @@
  */
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
+import { helpAddress, helpPages } from "../state/help.ts"
 import { useTexts } from "../state/preferences.ts"
+import { useAtom } from "../state/registry.ts"
+import { routeAtom } from "../state/route.ts"
 
 let first = true
 
@@ -12,9 +15,13 @@ export const leaveStart = (): void => {
   first = false
 }
 
-/** A page's heading. It sets the window's title and takes the focus when the page opens. `children` are the page's actions. */
+/**
+ * A page's heading. It sets the window's title and takes the focus when the page opens, and has a link to the page of
+ * the documents. `children` are the page's actions.
+ */
 export const Heading = ({ children, name }: { readonly name: string; readonly children?: ComponentChildren }) => {
   const t = useTexts()
+  const { page } = useAtom(routeAtom)
   const ref = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${name} – ${t.common.product}`
@@ -27,7 +34,10 @@ export const Heading = ({ children, name }: { readonly name: string; readonly ch
   }, [])
   return (
     <div class="heading">
-      <h1 ref={ref} tabIndex={-1}>{name}</h1>
+      <div class="title">
+        <h1 ref={ref} tabIndex={-1}>{name}</h1>
+        <a href={helpAddress(helpPages[page])} target="_blank" rel="noreferrer">{t.common.help}</a>
+      </div>
       {children !== undefined && <div class="actions">{children}</div>}
     </div>
   )

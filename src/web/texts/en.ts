@@ -336,6 +336,7 @@ export const en = {
     undo: "Undo",
     andMore: (n: number) => `and ${separated(n)} more`,
     typeToConfirm: (word: string) => `Type ${word} to confirm`,
+    help: "Help",
     goTo: "Go to…",
     goToHint: "Page, key, account or request id",
     nothingFound: "Nothing found.",
@@ -1229,7 +1230,7 @@ export const en = {
   },
   settings: {
     form: "Settings",
-    lead: "Changes take effect immediately, also for running traffic. An empty field takes its default.",
+    lead: "Changes take effect immediately, including for running traffic. An empty field takes its default.",
     groups: (name: string) => groupNames[name] ?? name,
     search: "Find a setting",
     noneFound: "No setting matches.",

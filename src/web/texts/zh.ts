@@ -433,6 +433,7 @@ export const zh: Texts = {
     undo: "撤销",
     andMore: (n: number) => `另有 ${separated(n)} 项`,
     typeToConfirm: (word: string) => `输入 ${word} 以确认`,
+    help: "帮助",
     goTo: "转到…",
     goToHint: "页面、密钥、账号或请求 ID",
     nothingFound: "没有找到。",

@@ -90,7 +90,7 @@ describe("the last hour at the overview", () => {
     tokens: 60
   }))
 
-  it("the rate is that of the last five full minutes, or of those there are", () => {
+  it("the rate comes from the last five full minutes, or from those there are", () => {
     assert.strictEqual(totalsOf({ minutes, since: start }).requestRate, 12)
     // It started two minutes ago: both are full, and the hour before them counts for nothing.
     const young = minutes.map((each) => each.at < start + 57 * 60_000 ? { ...each, requests: 0 } : each)

@@ -108,7 +108,7 @@ describe("the name of a tool at a place of a prompt", () => {
     ["Responses", [{ type: "function", ...one }, { type: "custom", ...two }]],
     ["messages", [{ ...one, input_schema: {} }, { ...two, type: "web_search_20250305" }]],
     ["content generation", [{ functionDeclarations: [one] }, { functionDeclarations: [two] }]]
-  ])("is that of the recorded body: %s", (_, tools) => {
+  ])("comes from the recorded body: %s", (_, tools) => {
     assert.strictEqual(toolAt("tools[0]", JSON.stringify({ tools })), "antelope")
     assert.strictEqual(toolAt("tools[1]", JSON.stringify({ tools })), "zebra")
     assert.isUndefined(toolAt("tools[2]", JSON.stringify({ tools })))

@@ -3,6 +3,7 @@
  */
 import { Badge } from "../../parts/Badge.tsx"
 import { duration } from "../../parts/format.ts"
+import { helpAddress } from "../../state/help.ts"
 import { clockAtom } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
@@ -107,7 +108,7 @@ export const Verdict = ({ record }: { readonly record: RequestRecord }) => {
         {record.outcome !== "open" && <span>{t.outcomes(record.outcome)}</span>}
         {record.status !== null && <span>{t.statusIs(record.status)}</span>}
         {record.error !== null && (
-          <a class="refused" href={`../help/reference/errors#${record.error}`} target="_blank" rel="noreferrer">
+          <a class="refused" href={helpAddress("reference/errors", record.error)} target="_blank" rel="noreferrer">
             <code>{record.error}</code>
           </a>
         )}

@@ -4,6 +4,7 @@
 import { described, FieldInput, useRange, useRefusal, useWords } from "../../forms/FieldInput.tsx"
 import { isSize, plainName, type Setting, textOf, valueOf } from "../../forms/fields.ts"
 import { bytes } from "../../parts/format.ts"
+import { settingHelp } from "../../state/help.ts"
 import { useTexts } from "../../state/preferences.ts"
 
 /** A setting's name for people. */
@@ -60,7 +61,9 @@ export const FieldView = ({ changed, fault, field, onText, text }: {
           {size !== undefined && `${size} · `}
           {differs && `${t.effective(effective)} · `}
           {range !== undefined && `${range} · `}
-          <code>{field.path}</code>
+          <a href={settingHelp(field.path)} target="_blank" rel="noreferrer">
+            <code>{field.path}</code>
+          </a>
         </p>
       </div>
     </div>

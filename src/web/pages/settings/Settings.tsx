@@ -26,6 +26,7 @@ import { Table } from "../../parts/Table.tsx"
 import { act, reload, report } from "../../state/actions.ts"
 import { rest, signedOut } from "../../state/client.ts"
 import { failureText } from "../../state/failure.ts"
+import { settingHelp } from "../../state/help.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { choose, useQuery, useUnsaved } from "../../state/route.ts"
 import { DurabilityNotice } from "../configuration.tsx"
@@ -68,7 +69,9 @@ const FieldTable = ({ columns, empty = "", fields, isDescribed = false, name, se
           <th scope="row" class="text">
             {nameOf(field)}
             <p class="hint">
-              <code>{field.path}</code>
+              <a href={settingHelp(field.path)} target="_blank" rel="noreferrer">
+                <code>{field.path}</code>
+              </a>
             </p>
           </th>
           <td>{shown(first(field))}</td>
