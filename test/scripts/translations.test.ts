@@ -24,6 +24,7 @@ describe("the Chinese pages", () => {
   it("are those that a new reader needs", () => {
     assert.deepEqual(translations, [
       "README.zh.md",
+      "docs/migrate/from-one-api.zh.md",
       "docs/operate/troubleshooting.zh.md",
       "docs/start/concepts.zh.md",
       "docs/start/quickstart.zh.md"
