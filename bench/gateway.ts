@@ -41,7 +41,7 @@ export const gatewayBench = (rows: ReadonlyArray<Scenario>): Promise<void> =>
 export const defaultsBench = (rows: ReadonlyArray<Scenario>): Promise<void> =>
   withTargets((targets) => compare(targets, rows, startersOf(targets, variants), "relay"))
 
-/** Time limit of such a stream in milliseconds. The upstream prepares all events at once. */
+/** Time limit of such a stream in milliseconds. The upstream prepares all events together. */
 const longest = 120_000
 
 /** Slow open streams: CPU per event, lateness between events, memory per stream. */
@@ -80,7 +80,7 @@ const openStreams = async (target: Target, count: number, pace: number, seconds:
       outgoing.on("error", () => resolve())
       outgoing.end(body)
     })
-  // The first event takes up to one pace, so open this many at once.
+  // The first event takes up to one pace, so open this many concurrently.
   const atOnce = 250
   for (let begun = 0; begun < count; begun += atOnce) {
     await Promise.all(Array.from({ length: Math.min(atOnce, count - begun) }, open))

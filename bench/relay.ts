@@ -1,6 +1,6 @@
 /**
  * The baseline of the benchmarks: a minimal `node:http` server. `relay` makes the gateway's upstream calls, parses every event, and renders
- * it in the chat style. `openai` does the same in front of an OpenAI-compatible server, also in the messages style; if the caller asks for
+ * it in the chat style. `openai` does the same in front of an OpenAI-compatible server, including in the messages style; if the caller asks for
  * a whole reply, so does the relay, and parses it once. `responses` parses and renders the events of the Responses API, and `pipe` forwards
  * the bytes.
  *

@@ -125,9 +125,9 @@ export const storeBench = async (): Promise<void> => {
   for (const count of [1, 2, 4]) many.push([String(count), await Effect.runPromise(byNodes(count))])
   const { handOff: handed, ping } = await Effect.runPromise(quiet(handOff))
   process.stdout.write(
-    `A pool in a store: medians in milliseconds, grants a second (16 at once).\n\n${
+    `A pool in a store: medians in milliseconds, grants a second (16 concurrently).\n\n${
       table(["accounts", "scripts an attempt", "PING", "lease", "lease - PING", "grants/s"], rows)
-    }\n\nNodes as processes of their own, ${accountsOfMany} accounts, 16 at once on each; they and the server share this ` +
+    }\n\nNodes as processes of their own, ${accountsOfMany} accounts, 16 concurrently on each; they and the server share this ` +
       `machine's ${availableParallelism()} cores.\n\n${
         table(["nodes", "grants/s"], many)
       }\n\nA slot that is given back to a waiter on another node: ${handed.toFixed(2)} ms, PING ${

@@ -1,4 +1,4 @@
-// `fetchNode.cjs FOLDER`: writes the pinned Node of this platform to a folder: the program, its licence and its manifest. The package
+// `fetchNode.cjs FOLDER`: writes the pinned Node of this platform to a folder: the program, its license and its manifest. The package
 // comes from npm's cache or from the registry, and must have the checksum of the lock file. On a platform without such a package it
 // writes nothing, and install.sh looks for another Node.
 const { execFileSync } = require("node:child_process")

@@ -153,7 +153,7 @@ install_packages() {
   node scripts/withoutNode.cjs "$lock/run" && cd "$lock/run" && become_npm ci --omit=dev
 }
 
-# Only the program and the licence of Node's package: its other files are larger than all other packages.
+# Only the program and the license of Node's package: its other files are larger than all other packages.
 install_node() {
   exec node scripts/fetchNode.cjs "$lock/node"
 }

@@ -29,7 +29,17 @@ const phrases: ReadonlyArray<readonly [phrase: RegExp, advice: string]> = [
     /\b(?:in the words of|own words|puts? into words)\b/gi,
     "say: vendor fields, in the vendor's format, as it was sent"
   ],
-  [/\b(?:its|their) kin\b/gi, "list them, or say: and similar"]
+  [/\b(?:its|their) kin\b/gi, "list them, or say: and similar"],
+  [/\bat once\b/gi, "say: immediately, or: concurrently"],
+  [/\bfurther (?!than\b|off\b|behind\b)[a-z]/gi, "say: more, other, additional"],
+  [/\balso (?:while|when|where|in|for)\b/gi, "say: even while, including"],
+  [/\b(?:is|are) (?:that|those) of\b/gi, "repeat the noun"],
+  [/\b(?:exists?|configured|there) already\b/gi, "put already before the verb"],
+  [/\bbase address/gi, "say: base URL"],
+  [/\bno business key\b/gi, "say: not a gateway key"],
+  [/\bin sum\b/gi, "say: together, in total"],
+  [/\bgo(?:es)? by\b/gi, "say: goes through, uses"],
+  [/\blicences?\b/gi, "say: license"]
 ]
 
 /** Names that other names have replaced, in the code of the product. */

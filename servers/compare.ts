@@ -364,7 +364,7 @@ const canaries = async (server: OpenAiServer, gateway: Gateway, api: Api) => {
     return (reply?.raw.match(/canary-\d\d/g) ?? []).every((found) => found === word)
   }))
   return {
-    "callers of 50 at once, ten of whom leave, that see another's words": String(seen.filter((isOwn) => !isOwn).length)
+    "callers of 50 together, ten of whom leave, that see another's words": String(seen.filter((isOwn) => !isOwn).length)
   }
 }
 

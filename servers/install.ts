@@ -1,4 +1,4 @@
-// Installs the programs of `versions.ts`, each into a folder of its own below a cache outside of the repository. A program that is there already
+// Installs the programs of `versions.ts`, each into a folder of its own below a cache outside of the repository. A program that already exists
 // is not installed again.
 import { execFile } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"

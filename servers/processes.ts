@@ -45,7 +45,7 @@ export interface Start {
 /** A running process. */
 export interface Running {
   readonly pid: number
-  /** Ends it and its descendants at once. */
+  /** Ends it and its descendants immediately. */
   readonly kill: () => Promise<void>
 }
 

@@ -30,7 +30,7 @@ const questions: Readonly<Record<string, readonly [loaded: ModelName, ...asked: 
   transformers: ["thinker", list]
 }
 
-/** Characters of a text that are kept: templates and licences say nothing about a model. */
+/** Characters of a text that are kept: templates and licenses say nothing about a model. */
 const longestText = 200
 
 /** Elements of a list that are kept, of tensors for example. */

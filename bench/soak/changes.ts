@@ -192,7 +192,7 @@ const tokens = async (change: Change): Promise<void> => {
 
 /**
  * A failure of one account that other accounts can replace, in calls that a script cannot reach. A request pinned to the account consumes
- * it at once; several pending failures would exceed the attempts of one request.
+ * it immediately; several pending failures would exceed the attempts of one request.
  */
 const trouble = async (change: Change): Promise<void> => {
   const { accounts, random, site, world } = change

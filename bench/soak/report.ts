@@ -119,7 +119,7 @@ const cellsOf = (each: Disturbance): ReadonlyArray<readonly [name: string, cell:
     ["after the new primary s", lastRefusal === undefined ? "" : secondsOf(Math.max(0, lastRefusal - over))],
     ["resets", crash === undefined ? String(resets) : `${resets} of ${crash.ports.size}, ${arrivals} new`],
     ["lost responses", String(lost)],
-    ["most at once", `${most} of ${limit}`],
+    ["most concurrent", `${most} of ${limit}`],
     ["held streams whole", `${whole} of ${held}`],
     ["limited key", `${used} of ${allowed}`],
     ["untrue", String(untrue)]
@@ -170,7 +170,7 @@ export const reportOf = (result: Result): string => {
     "## Processes",
     processTable(result),
     "## Requests",
-    `At most ${most} at once of an account at the upstream.`,
+    `At most ${most} concurrently of an account at the upstream.`,
     outcomeTable("kind", totals.kinds),
     `Errors that a fault or a change explains: ${errors.join(", ") || "none"}.`,
     "## Faults",

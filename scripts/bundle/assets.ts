@@ -36,7 +36,7 @@ export const makeAssets = async (): Promise<ReadonlyMap<string, Uint8Array>> => 
   }
 }
 
-/** The licence notices of the packages that a build of these sources contains. */
+/** The license notices of the packages that a build of these sources contains. */
 export const makeNotices = async (): Promise<Uint8Array> => {
   const { assets } = await buildService("main.ts", { form: "bundle", commit: null, date: null, assets: null }, "quick")
   return assets.get(noticesAsset)!

@@ -7,7 +7,7 @@ export interface Package {
   readonly name: string
   readonly version: string
   readonly license: string
-  /** The licence's text and required notices. Empty if the package has no such file. */
+  /** The license's text and required notices. Empty if the package has no such file. */
   readonly text: string
 }
 
@@ -15,7 +15,7 @@ const inModules = /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/
 
 const legalFile = /^(?:licen[cs]e|copying|notice)(?:[.-]|$)/i
 
-/** Licence texts for packages that ship none, by the first word of the name: `redis` covers all of `@redis`. */
+/** License texts for packages that ship none, by the first word of the name: `redis` covers all of `@redis`. */
 const supplied = path.join(import.meta.dirname, "licenses")
 
 const suppliedText = (name: string): string => {
@@ -47,7 +47,7 @@ export const packagesOf = (modules: ReadonlyArray<string>): Array<Package> =>
 
 const rule = "=".repeat(80)
 
-/** The text of all licence notices. */
+/** The text of all license notices. */
 export const noticesOf = (packages: ReadonlyArray<Package>): string =>
   [
     "Model Gateway contains the packages below.",

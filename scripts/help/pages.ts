@@ -18,7 +18,7 @@ const nameOf = (file: string): string | undefined => {
   return file.startsWith("docs/") ? file.slice("docs/".length, -".md".length) : undefined
 }
 
-/** Where a link of a page leads, relative to it. `ending` is that of the pages. */
+/** Where a link of a page leads, relative to it. `ending` belongs to the pages. */
 const linkFrom = (file: string, ending: string) => (target: string): string | undefined => {
   const [place = "", anchor] = target.split("#", 2)
   const end = anchor === undefined ? "" : `#${anchor}`

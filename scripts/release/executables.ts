@@ -16,7 +16,7 @@ import type { Origin } from "./npmPackage.ts"
 export interface Inside {
   readonly main: string
   readonly service: string
-  /** The assets without the notices, because those also contain Node's licence. */
+  /** The assets without the notices, because those also contain Node's license. */
   readonly assets: ReadonlyMap<string, Uint8Array>
 }
 

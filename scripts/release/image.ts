@@ -58,7 +58,7 @@ const librariesOf = (executable: Buffer): ReadonlyMap<string, Buffer> => {
   return files
 }
 
-/** The licence files of the libraries above. */
+/** The license files of the libraries above. */
 const libraryTerms = ["libc6", "libgcc-s1", "libstdc++6", "libatomic1"]
 
 const licensesOf = (notices: string): Array<Entry> => [

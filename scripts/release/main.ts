@@ -55,10 +55,10 @@ const zipped = (bytes: Uint8Array): Promise<Buffer> => promisify(gzip)(bytes, { 
 
 const say = (text: string) => console.error(text)
 
-/** Throws if the licence of a package is unknown. */
+/** Throws if the license of a package is unknown. */
 const checkTerms = (packages: ReadonlyArray<Package>): void => {
   for (const { license, name, text, version } of packages) {
-    if (license === "unknown" || text === "") throw new Error(`${name} ${version} comes without a licence text`)
+    if (license === "unknown" || text === "") throw new Error(`${name} ${version} comes without a license text`)
   }
 }
 
@@ -102,9 +102,9 @@ const make = async (options: Options, facts: Facts, node: string) => {
   published.push({ path: `${base}-chart.tgz`, kind: "chart", content: await chartArchive(texts, facts.time) })
 
   const found = platforms.map((platform) => ({ platform, node: findNode(platform, options.nodes) }))
-  // The Node packages have the same licence, but not every one contains it.
+  // The Node packages have the same license, but not every one contains it.
   const license = found.flatMap(({ node }) => "license" in node && node.license !== undefined ? [node.license] : [])[0]
-  if (license === undefined) throw new Error("no package of Node on this machine contains its licence")
+  if (license === undefined) throw new Error("no package of Node on this machine contains its license")
   const contained = [...packages, { name: "node", version: node, license: "MIT", text: license.trim() }]
   const notices = noticesOf(contained)
   for (const { node, platform } of found) {

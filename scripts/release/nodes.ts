@@ -61,7 +61,7 @@ const inCache = ({ integrity }: Locked): string => {
   return path.join(cache, "_cacache/content-v2", algorithm, hex.slice(0, 2), hex.slice(2, 4), hex.slice(4))
 }
 
-/** A platform's Node, with its licence if the package contains it; or the reason why the Node is missing. */
+/** A platform's Node, with its license if the package contains it; or the reason why the Node is missing. */
 export type Found =
   | { readonly program: Buffer; readonly license: string | undefined }
   | { readonly reason: string }

@@ -47,7 +47,7 @@ const library = async (origin: Origin): Promise<Array<[string, Uint8Array]>> => 
       entryFileNames: "[name].js",
       chunkFileNames: "[name]-[hash].js",
       sourcemap: true,
-      // The declarations carry the docs of the API. Notes for other bundlers and of licences stay.
+      // The declarations carry the docs of the API. Notes for other bundlers and of licenses stay.
       comments: { legal: true, annotation: true, jsdoc: false }
     }
   })
@@ -122,7 +122,7 @@ const publishedManifest = (): string => {
   }\n`
 }
 
-/** The built package, and the service in it for further files of a release. */
+/** The built package, and the service in it for other files of a release. */
 export interface NpmPackage {
   readonly files: Files
   readonly service: Service

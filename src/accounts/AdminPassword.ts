@@ -22,7 +22,7 @@ export const maxPassword = 1024
 
 /** Bearers that are remembered as wrong; beyond this the oldest is forgotten. */
 const maxRemembered = 10_000
-/** Bearers that wait for scrypt at once. */
+/** Bearers that wait for scrypt concurrently. */
 const maxWaiting = 64
 
 /** 32 MiB of memory and some 60 ms of one core (RFC 7914 with N = 2^15, r = 8). */

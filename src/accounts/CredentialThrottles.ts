@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import { AdminSecrets } from "./AdminSecrets.ts"
 import { type CredentialThrottle, makeCredentialThrottle } from "./CredentialThrottle.ts"
 
-/** Checks at once, and counts nothing. */
+/** Checks immediately, and counts nothing. */
 const unthrottled: CredentialThrottle = {
   check: (_address, check) => check,
   wasRight: () => false,

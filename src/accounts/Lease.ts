@@ -290,7 +290,7 @@ export interface AccountsMetrics {
   readonly stickyMoves: number
 }
 
-/** Receives changes at once or after a short delay. The methods must be cheap and must not throw. */
+/** Receives changes immediately or after a short delay. The methods must be cheap and must not throw. */
 export interface PoolWatch {
   /** An account changed, by its identifier; `undefined` for a change of the pool's numbers alone. */
   readonly pool: (identifier: string | undefined) => void
@@ -341,7 +341,7 @@ export interface AccountPool {
   readonly metrics: Effect.Effect<AccountsMetrics>
   /** The driver of an upstream in effect. */
   readonly driverOf: (upstream: string) => Driver | undefined
-  /** Whether an upstream has a model by the configuration in effect. True for all models of `default`, whose server may list further ones. */
+  /** Whether an upstream has a model by the configuration in effect. True for all models of `default`, whose server may list others. */
   readonly serves: (target: LeaseTarget) => boolean
   /** The models that servers of upstreams without accounts limit; absent from a pool that knows none. */
   readonly modelLimits?: ModelLimits | undefined

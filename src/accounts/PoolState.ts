@@ -4,7 +4,7 @@
  *
  * The one thing to know: after every call, the free capacity can serve no waiter. A new request therefore never overtakes a
  * waiter that could have had its slot, and a freed slot goes to exactly the first waiter that can use it. `poolQueue.ts` keeps this
- * also for several pools that share their requests (`Pools.ts`).
+ * including for several pools that share their requests (`Pools.ts`).
  *
  * Rules: behaviour "The pool", spec "Limits". A call costs O(log n) in accounts and waiters; `configure` costs O(n log n),
  * and a call that refuses waiters costs O(log n) for each of them.
@@ -30,15 +30,15 @@ import { WaitQueue } from "./waitQueue.ts"
 
 export type { LeaseRequest, Refusal, Slot, SlotState, Waiter } from "./poolQueue.ts"
 
-/** How many requests may run and wait at once. */
+/** How many requests may run and wait concurrently. */
 export interface Limits {
   /** Slots of each account. */
   readonly perAccount: number
-  /** Slots in use at once, those of direct callers (with a token of their own) included. */
+  /** Slots in use concurrently, those of direct callers (with a token of their own) included. */
   readonly global: number
-  /** Requests waiting at once; direct callers take at most half of the places. */
+  /** Requests waiting concurrently; direct callers take at most half of the places. */
   readonly queue: number
-  /** Slots that direct callers hold at once. The operator has not vouched for them. */
+  /** Slots that direct callers hold concurrently. The operator has not vouched for them. */
   readonly direct: number
 }
 
@@ -249,7 +249,7 @@ export class PoolState<A> implements QueuedPool<A> {
 
   /**
    * Asks for a slot: returns a granted waiter, a waiter that `notify` reports on, or a refusal. `now` and `patience` are in
-   * milliseconds; a request that no account can serve before `now + patience` is refused at once. A caller that stops
+   * milliseconds; a request that no account can serve before `now + patience` is refused immediately. A caller that stops
    * waiting calls `close`. `about` describes the request in the queue status.
    */
   request(request: LeaseRequest, now: number, patience: number, notify: Notify, about = ""): Waiter<A> | Refusal {

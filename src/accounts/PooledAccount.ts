@@ -29,7 +29,7 @@ const secretOf = (secret: Redacted.Redacted<string> | undefined): string | undef
   secret === undefined ? undefined : Redacted.value(secret)
 
 export class PooledAccount {
-  /** The name of its upstream, which is that of its pool. */
+  /** The name of its upstream, which its pool has too. */
   readonly upstream: string
   readonly key: string
   /** As in the admin API. */

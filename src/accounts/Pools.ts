@@ -139,7 +139,7 @@ export class Pools<A> {
     return this.#queue.late(waiter)
   }
 
-  /** Ends the hold of a waiter at its first pool: it takes its further places, by its arrival. */
+  /** Ends the hold of a waiter at its first pool: it takes its other places, by its arrival. */
   widen(waiter: Waiter<A>): void {
     this.#queue.widen(waiter)
   }

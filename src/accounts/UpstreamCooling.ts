@@ -1,7 +1,7 @@
 /**
  * When an upstream as a whole is left alone for a while, as a pure machine: times and randomness are arguments.
  *
- * A failed connection cools an upstream at once. Other trouble of the server cools it after three failures in a row of at least two
+ * A failed connection cools an upstream immediately. Other trouble of the server cools it after three failures in a row of at least two
  * requests, so that a single caller's prompt cannot shut others out. Any event from the upstream ends both. When the time is over one
  * request probes the upstream while others go on skipping it.
  *

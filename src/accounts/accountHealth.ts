@@ -159,7 +159,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
     const failure = Cause.findErrorOption(cause)
     if (failure._tag === "None") return Effect.void
     const { health, retryAfter } = verdictOn(failure.value)
-    // Older leases may go on logging in while the account is out: only the pool's own tries count as further faults then.
+    // Older leases may go on logging in while the account is out: only the pool's own tries count as more faults then.
     const fresh = slot.state !== "out" || isDue(slot)
     return report(slot, health, retryAfter, fresh)
   }

@@ -22,7 +22,7 @@ interface Suspension {
 
 interface BackOff {
   readonly state: Suspension["state"]
-  /** Milliseconds of the first delay; doubled for each further fault in a row. */
+  /** Milliseconds of the first delay; doubled for each additional fault in a row. */
   readonly first: number
   readonly longest: number
   /** Milliseconds of the longest delay that the upstream states. */

@@ -1,5 +1,5 @@
 /**
- * The budgets of accounts and upstreams: what a try reserves of them at its lease, and settles at its end. The rules are those of key limits
+ * The budgets of accounts and upstreams: what a try reserves of them at its lease, and settles at its end. The rules are the same as of key limits
  * (`usage/keyRules.ts`), for one account or upstream in place of one key.
  *
  * The one thing to know: the check of all budgets of a try and their reservations are one synchronous step. A budget without anything left

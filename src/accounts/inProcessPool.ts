@@ -303,7 +303,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     )
   }
 
-  /** Claims a slot: at once if one is free, else when the queue has served the waiter. */
+  /** Claims a slot: immediately if one is free, else when the queue has served the waiter. */
   const claim = (
     { pools, request }: { readonly request: LeaseRequest; readonly pools: ReadonlyArray<string> },
     hold: (waiter: AccountWaiter) => void,

@@ -29,7 +29,7 @@ export const leasePastBudgets = (
     let soonest = Number.POSITIVE_INFINITY
     let returned = 0
 
-    /** The refusal of a request that has given leases back; `error` is that of the accounts without them. */
+    /** The refusal of a request that has given leases back; `error` comes from the accounts without them. */
     const refused = (error?: GatewayError): GatewayError =>
       error !== undefined && (returned === 0 || error.code !== "no_account_available") ? error : overBudget(soonest)
 

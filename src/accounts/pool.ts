@@ -2,7 +2,7 @@
  * The account pool apart from its core: leases, tokens, and what operators see are the same over every `PoolCore`. The core
  * decides which request gets which account: `inProcessPool.ts` in this process, `shared/sharedPool.ts` in the store.
  *
- * The one thing to know: every call looks at the configuration in effect, so that a change holds for the next lease at once.
+ * The one thing to know: every call looks at the configuration in effect, so that a change holds for the next lease immediately.
  * The stream of changes only wakes requests that wait.
  */
 import * as Clock from "effect/Clock"

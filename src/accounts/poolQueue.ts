@@ -1,7 +1,7 @@
 /**
  * The requests that hold and wait for slots of one pool, or of several pools together.
  *
- * The one thing to know: a request holds at most one slot. It may wait in several pools at once, with one place in each; the first
+ * The one thing to know: a request holds at most one slot. It may wait in several pools concurrently, with one place in each; the first
  * slot that it can use is granted, and its other places go in the same call. Places are ordered by the arrival of the request, also
  * those that it takes later (`widen`).
  *
@@ -105,7 +105,7 @@ export interface QueuedPool<A> {
   /** Takes a place out of its queue without giving it up, and back to where its number belongs. */
   park(place: Place<A>): void
   unpark(place: Place<A>): void
-  /** The waiters that have their only place here and would take further ones. */
+  /** The waiters that have their only place here and would take others. */
   readonly holding: Set<WaiterNode<A>>
 }
 
@@ -264,7 +264,7 @@ export class PoolQueue<A> {
     waiter.about = about
     waiter.notify = notify
     waiter.spread = spread
-    // A pool reports the change of its queue at once, and its receiver may read the waiters.
+    // A pool reports the change of its queue immediately, and its receiver may read the waiters.
     this.waiters.add(waiter)
     if (holds) {
       waiter.later = { request, pools: able.slice(1) }
@@ -326,7 +326,7 @@ export class PoolQueue<A> {
     return refusal ?? late
   }
 
-  /** Ends the hold of a waiter at its first pool: it takes its further places, by its arrival. */
+  /** Ends the hold of a waiter at its first pool: it takes its other places, by its arrival. */
   widen(waiter: Waiter<A>): void {
     const node = waiter as WaiterNode<A>
     if (node.state !== "waiting") return
@@ -410,7 +410,7 @@ export class PoolQueue<A> {
     this.serve()
   }
 
-  /** Gives up a place. The last one of a waiter refuses it, unless it takes its further places. */
+  /** Gives up a place. The last one of a waiter refuses it, unless it takes its other places. */
   giveUp(place: Place<A>, refusal: Refusal): void {
     const { waiter } = place
     waiter.lost = soonerRetry(waiter.lost, refusal)

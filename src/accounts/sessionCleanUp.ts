@@ -20,7 +20,7 @@ import type { Slot } from "./PoolState.ts"
 export const longestWait = Duration.seconds(5)
 /** Pending deletions get this long when the pool is closed. */
 const longestShutdown = Duration.seconds(5)
-/** Deletions of single sessions that run at once for one lease. */
+/** Deletions of single sessions that run concurrently for one lease. */
 const concurrency = 4
 
 /** What a lease leaves behind: its sessions, and what to delete them with. */
@@ -64,7 +64,7 @@ export const makeSessionDeletions = Effect.fnUntraced(function*(mode: () => Auto
         })
       )
     },
-    /** Deletes all sessions of an account, then runs `ended`; `undefined` if that was done at once. */
+    /** Deletes all sessions of an account, then runs `ended`; `undefined` if that was done immediately. */
     deleteAll: (
       { driver, token }: Omit<Leftovers, "sessions">,
       ended: Effect.Effect<unknown>

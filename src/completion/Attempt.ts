@@ -63,7 +63,7 @@ export interface AttemptWork<B, A> {
     attempt: Scope.Scope,
     most: number
   ) => Effect.Effect<B, UpstreamFailure | GatewayError, Scope.Scope>
-  /** True for a request that takes no place in the queue: without a free slot its lease fails at once. */
+  /** True for a request that takes no place in the queue: without a free slot its lease fails immediately. */
   readonly isImpatient?: boolean
   /** What its tries may use of budgets. Asked only where an account or an upstream has one. */
   readonly budgeted?: () => Budgeted

@@ -52,7 +52,7 @@ export class AttemptsRecord {
     this.#before = stats.attempts
   }
 
-  /** An attempt waits for a slot; `driver` is that of its first target. */
+  /** An attempt waits for a slot; `driver` comes from its first target. */
   queued(attempts: number, driver: string | undefined): void {
     this.#stats.attempts = this.#before + attempts
     this.#stats.driver ??= driver
@@ -73,7 +73,7 @@ export class AttemptsRecord {
     this.#stats.queued += millis
   }
 
-  /** The request goes on without a further slot: the last target that was tried answers. */
+  /** The request goes on without another slot: the last target that was tried answers. */
   leftQueue(): void {
     const stats = this.#stats
     if (stats.target === undefined || stats.waiting === undefined) return

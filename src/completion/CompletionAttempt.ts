@@ -329,7 +329,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
         : Effect.flatMapEager(startCooperatively(estimate), () => starting)
     }
     const account = makerOf(lease)
-    // The server may have ended the reply at once, at one of the caller's stop sequences.
+    // The server may have ended the reply immediately, at one of the caller's stop sequences.
     const mayBeStopped = input.conversation.stop.length > 0 && driver.sends.stop?.(input.conversation) === true
     this.#startNaming(driver)
     const byId = this.#byId(driver, account)

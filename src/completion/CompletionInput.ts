@@ -52,7 +52,7 @@ export interface CompletionOutput {
   /** The driver's name; `embedded` for the upstream inside the gateway. */
   readonly driver: string
   /**
-   * The reply, which ends with `Finish` or fails; for one reader. Chunks are never empty, and the first one is available at once.
+   * The reply, which ends with `Finish` or fails; for one reader. Chunks are never empty, and the first one is available immediately.
    * The account is released with the last chunk, when the stream fails, or when the surrounding scope closes.
    */
   readonly events: Stream.Stream<ReplyEvent, GatewayError>

@@ -33,7 +33,7 @@ export interface TokensSoFar {
   readonly estimated: () => boolean
   /** True if the upstream has reported the prompt's tokens. */
   readonly promptReported?: () => boolean
-  /** True if they are those of a try that `billed` has. */
+  /** True if they come from a try that `billed` has. */
   readonly isBilled?: boolean
 }
 
@@ -162,7 +162,7 @@ export interface RequestStats {
 
 /**
  * Notes that the upstream charges a try. A request has as many as it has tries, and one more for each turn that is asked again. `target` and
- * `account` are those of the last try unless given.
+ * `account` come from the last try unless given.
  */
 export const addBilled = (
   stats: RequestStats,

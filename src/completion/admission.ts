@@ -22,7 +22,7 @@ const free = { model: undefined, promptTokens: () => 0 }
 
 /**
  * Counts a request among the running ones of its key, or fails with the refusal. `isArriving` says whether its body is still to come:
- * a request that has arrived is admitted at once. Returns its share, if it has one.
+ * a request that has arrived is admitted immediately. Returns its share, if it has one.
  */
 export const enterRequest = (
   limits: KeyLimits["Service"],

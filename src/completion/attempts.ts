@@ -1,7 +1,7 @@
 /**
  * The attempts of one request, one after another, until one succeeds or none is left.
  *
- * Completions, embeddings and relayed requests go by the same attempts. Nothing has been sent before an attempt's output, so an
+ * Completions, embeddings and relayed requests make the same attempts. Nothing has been sent before an attempt's output, so an
  * earlier failure may be retried: on another account of the target, or on another target of the route (`targetChoice.ts`).
  */
 import * as Effect from "effect/Effect"
@@ -170,7 +170,7 @@ export class Attempts<B, A> {
     this.#record = new AttemptsRecord(request, deadlines, config.route_table.showsUpstreams)
   }
 
-  /** Attempts until one succeeds or no further attempt is allowed. */
+  /** Attempts until one succeeds or no other attempt is allowed. */
   open(): Effect.Effect<A, GatewayError> {
     const { request: { rehearsal }, route } = this.#work
     if (rehearsal !== undefined && rehearsal.route !== route.id) return Effect.fail(otherRoute(rehearsal, route.id))

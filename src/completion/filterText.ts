@@ -23,7 +23,7 @@ export interface FilterOptions {
 /** The event of a server with a piece of text. */
 const textPiece = "response.output_text.delta"
 
-/** Events that wait for text at most; further ones do not wait. */
+/** Events that wait for text at most; more of them do not wait. */
 const mostWaiting = 10_000
 
 const text = (piece: string, out: Array<ReplyPart>): void => {

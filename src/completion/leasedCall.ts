@@ -1,5 +1,5 @@
 /**
- * A request that is a single call of the upstream: its answer is whole when it arrives. Attempts are those of all requests.
+ * A request that is a single call of the upstream: its answer is whole when it arrives. Its attempts are made as for all requests.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -38,7 +38,7 @@ interface LeasedCall<A> {
     token: string | undefined,
     budget: RequestBudget
   ) => Effect.Effect<A, UpstreamFailure>
-  /** Fails at once without a free slot. */
+  /** Fails immediately without a free slot. */
   readonly isImpatient?: boolean
   /** Estimates the tokens of the prompt; absent for a call that uses none. */
   readonly promptTokens?: Effect.Effect<number> | undefined

@@ -39,7 +39,7 @@ export interface OpenReply {
   readonly lease: Lease
   /** Holds the lease and the upstream's connections. */
   readonly attempt: Scope.Closeable
-  /** True if closing the upstream connection needs no further request. */
+  /** True if closing the upstream connection needs no other request. */
   readonly isOver: () => boolean
   /** True if the server has counted what its cache had of the prompt. */
   readonly isCacheReported: () => boolean

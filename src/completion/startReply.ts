@@ -40,7 +40,7 @@ interface StartedReply {
   readonly id: string
   /** The reply's events; an empty reply fails before the first one. */
   readonly events: Stream.Stream<ReplyEvent, UpstreamFailure | GatewayError>
-  /** True if closing the upstream connection needs no further request. */
+  /** True if closing the upstream connection needs no other request. */
   readonly isOver: () => boolean
   /** True if the server has counted what its cache had of the prompt. */
   readonly isCacheReported: () => boolean

@@ -105,7 +105,7 @@ const hasOtherAccount = (
 }
 
 /**
- * The step after a failure on an account, or on none; `undefined` if the request fails. A server that is asked again at once gets a pause,
+ * The step after a failure on an account, or on none; `undefined` if the request fails. A server that is asked again immediately gets a pause,
  * unless the failure takes the account out of rotation, which has a delay of its own.
  */
 export const nextStep = (

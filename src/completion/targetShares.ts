@@ -2,7 +2,7 @@
  * The turns of the targets of a route whose `spread` is `weighted`: each target gets its share of the requests, exactly as accounts get
  * theirs (`accounts/choice.ts`). Of `n` requests with all targets free, each has its share, rounded up or down.
  *
- * A turn counts when it is taken, so that requests at once get different targets. If another target serves, it counts for that one. Each
+ * A turn counts when it is taken, so that concurrent requests get different targets. If another target serves, it counts for that one. Each
  * process counts its own requests.
  */
 import { AccountOrder, type Ranked } from "../accounts/choice.ts"

@@ -19,7 +19,7 @@ export const maxFaults = 100
 
 const summary = (subject: string, faults: ReadonlyArray<Fault>): string => {
   const sentences = faults.slice(0, maxFaults).map((fault) => fault.message)
-  if (faults.length > maxFaults) sentences.push("further fields are wrong too")
+  if (faults.length > maxFaults) sentences.push("other fields are wrong too")
   return `${subject}${sentences.join("; ")}`
 }
 

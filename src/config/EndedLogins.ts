@@ -26,7 +26,7 @@ export interface LoginToken {
 export interface EndedLogins {
   /** Whether a login has ended. */
   readonly has: (login: LoginToken) => Effect.Effect<boolean>
-  /** Ends a login at once. Returns false while this is not saved; saving is retried until it succeeds. */
+  /** Ends a login immediately. Returns false while this is not saved; saving is retried until it succeeds. */
   readonly end: (login: LoginToken) => Effect.Effect<boolean>
 }
 

@@ -51,7 +51,7 @@ export interface RuntimeConfig extends Omit<typeof Groups.Runtime.Type, "key_max
   readonly global_max_inflight: number
   /** Concurrent requests of a business key without its own limit; `undefined` means unlimited. */
   readonly key_max_inflight: number | undefined
-  /** Accounts multiplied by the requests that each serves at once, over all enabled upstreams. */
+  /** Accounts multiplied by the requests that each serves concurrently, over all enabled upstreams. */
   readonly recommended_concurrency: number
   /** The configured values; `undefined` if derived from the accounts. */
   readonly configured: {
@@ -166,9 +166,9 @@ export interface WebhookConfig {
 
 /** How many requests the pool of an upstream serves and lets wait. */
 export interface UpstreamLimits {
-  /** Requests that one account serves at once. */
+  /** Requests that one account serves concurrently. */
   readonly perAccount: number
-  /** Requests that all accounts serve at once. */
+  /** Requests that all accounts serve concurrently. */
   readonly global: number
   /** Waiting requests; 0 disables the queue. */
   readonly queue: number

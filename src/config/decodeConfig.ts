@@ -1,6 +1,6 @@
 /**
  * Decodes a raw configuration to the one in effect: decodes every group, checks references between groups, and reports all
- * faults at once.
+ * faults together.
  */
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
@@ -82,7 +82,7 @@ const notKnown = "must name a model, a route or a target (upstream/model)"
 
 const toModel = ({ id, reasoning, search }: ConfiguredModel): Model => ({ id, reasoning, search })
 
-/** The models of the server by its own names. Of several entries for one, a further model is chosen, then the first. */
+/** The models of the server by its own names. Of several entries for one, another model is chosen, then the first. */
 const mappedNames = (models: UpstreamConfig["models"] = []): ReadonlyMap<string, Model> =>
   new Map(
     [...models].reverse().sort((one, other) => Number(natives.has(other.id)) - Number(natives.has(one.id)))

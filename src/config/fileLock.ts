@@ -1,7 +1,7 @@
 /**
  * A lock between processes that replace the same file: a lock file beside it that names its owner.
  *
- * It exists only during a comparison and replacement. A lock of a dead local process is taken over at once, so that a
+ * It exists only during a comparison and replacement. A lock of a dead local process is taken over immediately, so that a
  * crash never blocks the next writer. So is a lock that stays empty: a full disk and a crash leave one, in between its creation and
  * the write of its owner.
  */

@@ -244,7 +244,7 @@ export const readPrices = Effect.fnUntraced(function*(file: RawConfig): Effect.f
   return { prices: Object.fromEntries(found.values()), taken: found.size, unpriced, placeless }
 })
 
-/** The amounts of an entry by their places, each as it is written without further digits. */
+/** The amounts of an entry by their places, each as it is written without extra digits. */
 const flat = (value: Schema.Json | undefined, place = ""): ReadonlyArray<readonly [place: string, amount: string]> => {
   if (Array.isArray(value)) {
     return (value as ReadonlyArray<Schema.Json>).flatMap((each) => {
@@ -291,7 +291,7 @@ const inForce = (entry: Schema.Json, now: number): ReadonlyArray<Schema.Json> =>
 export interface ImportOptions {
   /** Unix milliseconds. */
   readonly now: number
-  /** The day or time from which the prices count, behind those in force; at once without it. */
+  /** The day or time from which the prices count, behind those in force; immediately without it. */
   readonly from?: string | undefined
 }
 

@@ -848,7 +848,7 @@ const Targets = Schema.Array(Schema.Union([text, WeightedTarget])).annotate({
   Schema.isBetweenLength(1, mostTargets, { message: `must have 1 to ${mostTargets} targets` })
 )
 
-/** A route, whose name is its key in `routes`: its targets alone, or with further fields. */
+/** A route, whose name is its key in `routes`: its targets alone, or with other fields. */
 export const RouteTargets = Targets
 export const RouteEntry = group({
   targets: Targets,

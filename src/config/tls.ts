@@ -58,7 +58,7 @@ const pathsIn = (raw: RawConfig): ReadonlySet<string> => {
   return paths
 }
 
-/** Reads the files that the `tls` of a configuration's upstreams names. Succeeds at once if it names none. */
+/** Reads the files that the `tls` of a configuration's upstreams names. Succeeds immediately if it names none. */
 export const readPemFiles = (raw: RawConfig): Effect.Effect<PemFiles> => {
   const paths = pathsIn(raw)
   if (paths.size === 0) return Effect.succeed(noFiles)

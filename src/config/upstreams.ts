@@ -1,5 +1,5 @@
 /**
- * Decodes `upstreams` and `routes`: further upstreams with their headers and limits, and the models that several of them serve.
+ * Decodes `upstreams` and `routes`: other upstreams with their headers and limits, and the models that several of them serve.
  * Every fault has its place; no message contains a header, an address or a token.
  */
 import * as Redacted from "effect/Redacted"
@@ -78,14 +78,14 @@ export const addressRule = (address: string): string | undefined => {
   return href === whole ? undefined : normalForm
 }
 
-/** The base address of an upstream at a place of the file, without a trailing slash. */
+/** The base URL of an upstream at a place of the file, without a trailing slash. */
 const toBaseUrl = (
   group: Entry,
   place: string,
   faults: Array<Fault>
 ): string => {
   const written = (group.base_url ?? "").trim()
-  // Operators often paste the full endpoint address in place of the base address.
+  // Operators often paste the full endpoint address in place of the base URL.
   const base_url = onPath(written, (path) => baseAddress(group.driver, path))
   const rule = base_url !== ""
     ? addressRule(written)

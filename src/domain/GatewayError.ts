@@ -71,7 +71,7 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   retryAfter: Schema.optionalKey(Schema.Number),
   /** All faults of a rejected configuration. */
   faults: Schema.optionalKey(Schema.Array(ErrorFault)),
-  /** The path of the request is what names nothing: the status is that of `not_found`. */
+  /** The path of the request is what names nothing: the status belongs to `not_found`. */
   inPath: Schema.optionalKey(Schema.Literal(true)),
   /** Milliseconds of a server's `retry-after-ms`. */
   retryAfterMs: Schema.optionalKey(Schema.Number),

@@ -52,7 +52,7 @@ export class Catalogue {
     )
   }
 
-  /** Whether the catalogue is that of these parts of a configuration. */
+  /** Whether the catalogue belongs to these parts of a configuration. */
   isOf(given: NameTable<ModelFacts>): boolean {
     return this.#given === given
   }

@@ -75,7 +75,7 @@ export function* estimateCooperatively(conversation: Conversation): Cooperative<
   return tokens
 }
 
-/** `estimateCooperatively` at once. */
+/** `estimateCooperatively` without pauses. */
 export const estimateConversation = (conversation: Conversation): number => runSync(estimateCooperatively(conversation))
 
 /** Longest prompt, in characters, whose tokens are always estimated: one slice of work. */

@@ -100,6 +100,6 @@ export function* linkCallsCooperatively(conversation: Conversation, slice: Slice
   return linkedTurns === undefined ? conversation : { ...conversation, turns: linkedTurns }
 }
 
-/** `linkCallsCooperatively` at once. */
+/** `linkCallsCooperatively` without pauses. */
 export const linkCalls = (conversation: Conversation): Conversation =>
   runSync(linkCallsCooperatively(conversation, new Slice()))

@@ -107,7 +107,7 @@ export const mappedModel = (mapping: MessagesMapping, name: string): string | un
 }
 
 /**
- * True if a reply in the messages style shows its reasoning: for the names that the spec lists, and for further models whose
+ * True if a reply in the messages style shows its reasoning: for the names that the spec lists, and for other models whose
  * entry says so or whose caller asked for thinking.
  */
 export const showsMessagesThinking = (requested: string, { id, reasoning }: Model, isAsked: boolean): boolean =>

@@ -35,7 +35,7 @@ export interface ModelNames {
   readonly model: string
   /** The server's own name of it, if that is another one. */
   readonly served?: string | undefined
-  /** The gateway's name for what was asked for, if it is that of a route. */
+  /** The gateway's name for what was asked for, if it belongs to a route. */
   readonly asked?: string | undefined
 }
 

@@ -66,7 +66,7 @@ const passes = (failure: UpstreamFailure, found: FailureClass, { isOnly, isOwnLo
 }
 
 /**
- * The server's error for the caller; `undefined` if the gateway's own is sent. `status` is that of the gateway's own error, for an error
+ * The server's error for the caller; `undefined` if the gateway's own is sent. `status` comes from the gateway's own error, for an error
  * within a reply, which has none.
  */
 export const passedError = (

@@ -7,7 +7,7 @@ interface ProtocolFacts {
   readonly isServer: boolean
   /** Its requests always declare tools in fields of their own, so that models without them cannot be served. */
   readonly hasTools: boolean
-  /** What the addresses that operators paste end with beyond the base address. */
+  /** What the addresses that operators paste end with beyond the base URL. */
   readonly endpoint: RegExp
 }
 
@@ -51,6 +51,6 @@ export const hasTools = (driver: string): boolean => factsOf(driver)?.hasTools =
 /** Whether its servers have the API of chat completions and that of Responses, of which the configuration may choose one. */
 export const hasApis = (driver: string): boolean => driver === "openai" || driver === "responses"
 
-/** An address without what names an endpoint beyond the base address. */
+/** An address without what names an endpoint beyond the base URL. */
 export const baseAddress = (driver: string, path: string): string =>
   path.replace(factsOf(driver)?.endpoint ?? /\/+$/, "")

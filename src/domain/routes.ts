@@ -127,7 +127,7 @@ export interface Target extends Listing {
   readonly weight?: number | undefined
 }
 
-/** What a name stands for. The flags are those of the first target. */
+/** What a name stands for. The flags come from the first target. */
 export interface Route extends Model {
   /** The id of the model, the route's name or the target's name, as configured. */
   readonly id: string
@@ -221,7 +221,7 @@ const findTarget = (upstreams: Upstreams, written: string, route: string): Targe
   return upstreams.get(upstream)?.get(model)
 }
 
-/** The target as an answer to a native name: a reply has reasoning and sources also where the native model has them. */
+/** The target as an answer to a native name: a reply has reasoning and sources even where the native model has them. */
 const answering = (target: Target, name: string): Target => {
   const native = natives.get(name)
   if (native === undefined) return target
@@ -294,7 +294,7 @@ const findConfigured = (table: RouteTable, name: string): Route | undefined => {
   return findNamed(table, name) ?? (alias === undefined ? undefined : findNamed(table, normalizeModelName(alias)))
 }
 
-/** Tells whether a name is that of a target. */
+/** Tells whether a name belongs to a target. */
 export const targetsNamed = (config: Named): (name: string) => boolean => {
   const targets = upstreamsOf(config)
   return (name) => showsUpstreams(config) && name.includes("/") && findTarget(targets, name, "") !== undefined

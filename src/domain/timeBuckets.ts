@@ -15,7 +15,7 @@ export const bucketOf = (millis: number): number =>
   millis <= 1 ? 0 : Math.min(bucketCount - 1, Math.ceil(Math.log2(millis) * perDoubling))
 
 /**
- * The duration in milliseconds that a share of the counted ones does not exceed; `null` without any. The buckets are those of `counts`
+ * The duration in milliseconds that a share of the counted ones does not exceed; `null` without any. The buckets come from `counts`
  * from `start` on.
  */
 export const quantileOfBuckets = (counts: Uint32Array, share: number, start = 0): number | null => {

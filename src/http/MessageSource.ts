@@ -17,7 +17,7 @@ export abstract class MessageSource {
   abstract readonly body: unknown
   /** What waits for the client, over all replies of the connection. */
   abstract readonly queue: ClientQueue
-  /** Sends frames at once. Returns false if earlier bytes are still unsent. */
+  /** Sends frames immediately. Returns false if earlier bytes are still unsent. */
   abstract sendNow(frames: string): boolean
 }
 

@@ -96,7 +96,7 @@ export class ResponseBuffer {
     this.quiet = options.deadlines.add(Infinity, () => this.keepAlive())
   }
 
-  /** Sends text or bytes to the client, at once or through the buffer. */
+  /** Sends text or bytes to the client, immediately or through the buffer. */
   write(content: Frame): void {
     const { deadlines, queue, sendNow, sent, sum } = this.options
     const now = deadlines.now()
@@ -237,7 +237,7 @@ export const bufferedFor =
       return next
     })
 
-/** Makes a function that sends text at once and returns false if earlier bytes are still unsent. */
+/** Makes a function that sends text immediately and returns false if earlier bytes are still unsent. */
 const sendBy = (response: ServerResponse) => {
   let hasBegun = false
   return (text: string): boolean => {

@@ -15,7 +15,7 @@ type Counted = GatewayError | undefined
 interface Outline {
   /** Fields with the turns of a conversation. */
   readonly turns: ReadonlyArray<string>
-  /** Further fields with parts. */
+  /** Other fields with parts. */
   readonly parts: ReadonlyArray<string>
   /** The field of a `tools` entry that lists functions; if absent, the entry itself is a function. */
   readonly functions: string | undefined
@@ -166,7 +166,7 @@ function* countTools(given: unknown, outline: Outline, limits: Limits): Cooperat
       }
       chars += size
       if (chars > limits.tools_bytes) {
-        return fault("tools", `are more than the ${limits.tools_bytes} characters of JSON that are allowed in sum`)
+        return fault("tools", `are more than the ${limits.tools_bytes} characters of JSON that are allowed together`)
       }
       if (slice.add(1, size)) yield slice.end()
     }

@@ -30,7 +30,7 @@ const sizeOf = (bytes: number): string => {
 export const tooLarge = (limit: number) =>
   gatewayError("request_too_large", `The request body is larger than the limit of ${sizeOf(limit)}`)
 
-/** The error for requests that exceed `buffered_bytes` in sum. */
+/** The error for requests that exceed `buffered_bytes` together. */
 export const tooMuchHeld = gatewayError(
   "rate_limit_exceeded",
   "The gateway is busy: too many large requests are in progress. Retry later.",
@@ -173,7 +173,7 @@ const receiveSmall = (request: HttpServerRequest.HttpServerRequest, limits: Limi
 
 /**
  * Receives a body of at most `bytes` bytes and at most `body_bytes`. Fails with 413 for a larger body, with 408 for one that comes too
- * slowly (`BodyPace`), with 429 if the requests exceed `buffered_bytes` in sum.
+ * slowly (`BodyPace`), with 429 if the requests exceed `buffered_bytes` together.
  */
 export const receiveBody = (
   request: HttpServerRequest.HttpServerRequest,

@@ -68,7 +68,7 @@ export class ByteLog {
   #blocks: Array<Buffer> = []
   /** Free bytes of the last block. */
   #room = 0
-  /** Texts behind the blocks, less than a block in sum. */
+  /** Texts behind the blocks, together less than a block. */
   #texts: Array<string> = []
   #textBytes = 0
   #textLength = 0

@@ -142,7 +142,7 @@ class Reservation implements HoldLimit {
     return this.#have
   }
 
-  /** The body is complete: releases the reserve for further growth. */
+  /** The body is complete: releases the reserve for more growth. */
   commit(): void {
     this.#resize(this.#have + markSize * this.#marks)
   }

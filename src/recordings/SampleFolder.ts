@@ -156,7 +156,7 @@ interface SampleFacts {
 /** The most bytes of a file of a sample. A sample with a longer one counts as incomplete. */
 const longestFile = 256 * 1024 * 1024
 
-/** Bounds the samples of a list, and those that are read at once. */
+/** Bounds the samples of a list, and those that are read concurrently. */
 const mostListed = 1_000
 const readAtOnce = 8
 

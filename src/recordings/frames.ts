@@ -17,7 +17,7 @@ export const isEventStream = (contentType: string | undefined): boolean =>
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
-/** End positions of the events: after the blank line that follows lines. Further blank lines belong to the next event. */
+/** End positions of the events: after the blank line that follows lines. More blank lines belong to the next event. */
 const eventEnds = (bytes: Uint8Array): ReadonlyArray<number> => {
   const ends: Array<number> = []
   let hasLine = false

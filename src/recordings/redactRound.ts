@@ -133,7 +133,7 @@ export interface RequestHead {
 }
 
 /**
- * The part of a request that is recorded beside its body, with clients' addresses as far as they are kept. `secretHeaders` are further
+ * The part of a request that is recorded beside its body, with clients' addresses as far as they are kept. `secretHeaders` are more
  * headers with credentials, in lower case.
  */
 export const recordedHead = (

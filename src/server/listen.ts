@@ -16,7 +16,7 @@ export interface ListenOptions {
 export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", { message: Schema.String }) {}
 
 const reasons: Readonly<Record<string, string>> = {
-  EADDRINUSE: "another process listens there already; set PORT to another port",
+  EADDRINUSE: "another process already listens there; set PORT to another port",
   EACCES: "ports below 1024 need more rights; set PORT to another port",
   EADDRNOTAVAIL: "this machine has no such address; set HOST to one that it has",
   ENOTFOUND: "there is no such name; set HOST to an address of this machine"

@@ -14,7 +14,7 @@ const write = () => {
   waiting = ""
 }
 
-/** A pipe writes up to this many bytes at once (`PIPE_BUF`); longer writes of several processes may interleave. */
+/** A pipe writes up to this many bytes together (`PIPE_BUF`); longer writes of several processes may interleave. */
 const pieceBytes = 4096
 const isWorker = process.env[workerVariable] !== undefined
 

@@ -104,7 +104,7 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
   const retire = Effect.fnUntraced(function*(lifecycle: Lifecycle["Service"]) {
     lifecycle.leave()
     yield* Effect.logInfo("Replaced by another worker: closing this worker's connections")
-    // An HTTP server's own `close` closes idle connections at once, on which a client may be sending a request.
+    // An HTTP server's own `close` closes idle connections immediately, on which a client may be sending a request.
     const closed = Effect.callback<void>((resume) => {
       SocketServer.prototype.close.call(node, () => resume(Effect.void))
     })

@@ -110,7 +110,7 @@ const choiceRule = (choice: ToolChoice): string => {
 
 const countRule = (parallel: boolean): string =>
   parallel
-    ? "To call several tools at once, write several blocks, one call in each."
+    ? "To call several tools together, write several blocks, one call in each."
     : "Call one tool at most: write one block and nothing after it."
 
 /** The part of the prompt that declares the tools and the form of a call. Empty when no tool may be called. */
@@ -146,7 +146,7 @@ export function* declareToolsCooperatively(
   ].join("\n")
 }
 
-/** `declareToolsCooperatively` at once. */
+/** `declareToolsCooperatively` without pauses. */
 export const declareTools = (
   tools: ReadonlyArray<ToolDeclaration>,
   choice: ToolChoice,

@@ -99,5 +99,5 @@ export const disarmOf = (forms: ReadonlyArray<Form>) => {
 /** Disarms every marker in a text. Idempotent. */
 export const disarmCooperatively: (text: string, slice: Slice) => Cooperative<string> = disarmOf(forms)
 
-/** `disarmCooperatively` at once. */
+/** `disarmCooperatively` without pauses. */
 export const disarm = (text: string): string => runSync(disarmCooperatively(text, new Slice()))

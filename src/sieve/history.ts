@@ -52,7 +52,7 @@ export function* guardJsonCooperatively(json: string, slice: Slice): Cooperative
   return from === 0 ? json : pieces.join("") + json.slice(from)
 }
 
-/** `guardJsonCooperatively` at once. */
+/** `guardJsonCooperatively` without pauses. */
 export const guardJson = (json: string): string => runSync(guardJsonCooperatively(json, new Slice()))
 
 const isObjectText = (text: string): boolean => {
@@ -79,7 +79,7 @@ export function* renderCallCooperatively(
   return "<tool_call>\n{\"name\": " + name + ", \"arguments\": " + args + "}\n</tool_call>"
 }
 
-/** `renderCallCooperatively` at once. */
+/** `renderCallCooperatively` without pauses. */
 export const renderCall = (call: Pick<CallPart, "name" | "arguments">): string =>
   runSync(renderCallCooperatively(call, new Slice()))
 
@@ -98,5 +98,5 @@ export function* renderResultCooperatively(result: ResultPart, slice: Slice): Co
     "\n</" + resultTag + ">"
 }
 
-/** `renderResultCooperatively` at once. */
+/** `renderResultCooperatively` without pauses. */
 export const renderResult = (result: ResultPart): string => runSync(renderResultCooperatively(result, new Slice()))

@@ -34,7 +34,7 @@ export type Operation = "chat" | "generate_content" | "embeddings" | "carried"
 export interface Style {
   /** Its contract. Each endpoint has a middleware that states who may call and how errors are formatted. */
   readonly group: HttpApiGroup.Constraint
-  /** The paths that its SDKs append to their base address. */
+  /** The paths that its SDKs append to their base URL. */
   readonly basePaths: ReadonlyArray<string>
   readonly operation: Operation
   /** Writes a prompt as a request of the style; present exactly for `playedStyles`. */

@@ -43,7 +43,7 @@ export interface Report {
   readonly stopped: number
   /** Replies that fell silent, as ordered, until the call is stopped. */
   readonly silences: number
-  /** The most event streams that ran at once, by account and in total. */
+  /** The most event streams that ran concurrently, by account and in total. */
   readonly mostAtOnce: Readonly<Record<string, number>>
   readonly mostStreams: number
   /** Prompts of the latest completions. */

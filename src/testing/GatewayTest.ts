@@ -68,7 +68,7 @@ interface Shape {
   /** The first business key. */
   readonly key: string
   readonly adminKey: string
-  /** Calls the gateway; the host of the URL is ignored. Pass it to a vendor's SDK with `url` as the base address. */
+  /** Calls the gateway; the host of the URL is ignored. Pass it to a vendor's SDK with `url` as the base URL. */
   readonly fetch: typeof globalThis.fetch
   /** Calls the gateway with the business key; requests contain the path only. */
   readonly client: HttpClient.HttpClient

@@ -17,7 +17,7 @@ import { Identities, type IdentityOptions } from "./Identities.ts"
 
 /** How a provider is set up. */
 export interface ReferenceOptions extends AnswererOptions, IdentityOptions {
-  /** Completions of an account that may run at once (no limit). */
+  /** Completions of an account that may run concurrently (no limit). */
   readonly maxRunning?: number | undefined
   /** Characters of a prompt (no limit). */
   readonly maxPrompt?: number | undefined

@@ -21,7 +21,7 @@ const flags = {
   host: Flag.String("host").pipe(Flag.withDescription("Address to listen on"), Flag.withDefault("127.0.0.1")),
   pace: optionalInt("pace", "Milliseconds before every event"),
   burst: optionalInt("burst", "Events in one network write"),
-  maxRunning: optionalInt("max-running", "Completions of an account that may run at once"),
+  maxRunning: optionalInt("max-running", "Completions of an account that may run concurrently"),
   tokenLifetime: optionalInt("token-lifetime", "Milliseconds after which a token expires"),
   remember: optionalInt("remember", "Number of latest requests in the report"),
   keepAlive: optionalInt("keep-alive", "Milliseconds that an idle connection stays open")

@@ -188,7 +188,7 @@ export class Exchange {
     if (this.state === "body") this.close("complete")
   }
 
-  /** The transport failed; `facts` are those of the proxy, where it is at fault. */
+  /** The transport failed; `facts` come from the proxy, where it is at fault. */
   broke(error: unknown, facts: Pick<FailureCause, "proxy" | "status"> = {}): void {
     if (this.isOver()) return
     const phase = this.state === "head" ? this.phase : "stream"
@@ -464,7 +464,7 @@ const leftFailure = new UpstreamFailure({ phase: "stream", kind: "transport" })
 
 /** Starts exchanges. */
 export class Exchanges extends Context.Service<Exchanges, {
-  /** Sends a request at once. The caller has to call `leave` in every case. */
+  /** Sends a request immediately. The caller has to call `leave` in every case. */
   readonly start: (request: ExchangeRequest, options: ExchangeOptions) => Effect.Effect<Exchange>
   /** Sent beside the account's credential: headers of the upstream and passwords of proxies. Recordings leave them out. */
   readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined

@@ -43,7 +43,7 @@ export interface Login {
 export interface Credential {
   /**
    * The current token; `undefined` if the upstream requires no token. Read the property when the token is needed, because it may
-   * be an effect that succeeds at once.
+   * be an effect that succeeds immediately.
    */
   readonly token: Effect.Effect<string | undefined, UpstreamFailure>
   /** Replaces `stale` with a new token after the upstream refused it within a reply; fails if that is impossible. */
@@ -86,7 +86,7 @@ export interface CompletionRequest {
   readonly model: UpstreamModel
   readonly conversation: Conversation
   readonly credential: Credential
-  /** The credential is the caller's own token, and the caller has no business key. */
+  /** The credential is the caller's own token, and the caller has no gateway key. */
   readonly direct?: boolean | undefined
   readonly recorder: Recorder | undefined
   readonly callerHeaders?: CallerHeaders | undefined
@@ -113,7 +113,7 @@ export interface CompletionReply {
   /** The upstream session to delete afterwards, if there is one. */
   readonly sessionId?: string | undefined
   /**
-   * The reply, continued rounds included; ends with one `UpstreamFinish` or fails. Its chunks are those of the network. An
+   * The reply, continued rounds included; ends with one `UpstreamFinish` or fails. Its chunks come from the network. An
    * early end (interruption, or the end of the scope) stops the upstream, best effort.
    */
   readonly events: Stream.Stream<UpstreamEvent, UpstreamFailure>

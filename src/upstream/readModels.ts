@@ -126,7 +126,7 @@ export const readOnce = (config: GatewayConfig, drivers: Drivers): Effect.Effect
  * Reads each list at start, after a change of the upstream or of its accounts, and every ten minutes; of a server that does not answer, every
  * 30 seconds. The start waits for the first reads, so that the first requests find the servers' models and the banner what is wrong; later
  * reads run in the background, in one fiber for each upstream. A failed read keeps the last list. An upstream that is disabled or has no
- * lists is not asked. A name that no list has causes a further read. Returns what the reads show.
+ * lists is not asked. A name that no list has causes another read. Returns what the reads show.
  */
 export const startReadingModels = Effect.gen(function*() {
   const config = yield* ConfigStore

@@ -1,4 +1,4 @@
-/** What usage bodies of all families say beside counts: service tiers, words that factors go by, and the server's own cost. */
+/** What usage bodies of all families say beside counts: service tiers, words that decide factors, and the server's own cost. */
 import { roundDecimal } from "../domain/decimal.ts"
 import { isRecord, type JsonRecord } from "../domain/json.ts"
 import type { UsageDetails } from "../domain/units.ts"

@@ -1,5 +1,5 @@
 /**
- * Enforces the limits of keys: models, requests at once, and requests, tokens and cost in each window. Independent of HTTP.
+ * Enforces the limits of keys: models, concurrent requests, and requests, tokens and cost in each window. Independent of HTTP.
  *
  * The check of a key's state and the reservation are one synchronous step. Windows have no timers: a request that finds a
  * window over replaces it. What a key used before its state was first loaded comes from the usage store, which may be slow.
@@ -57,7 +57,7 @@ export { type AdmissionRequest, keyStatusOf, type KeyUsage, Refused, refuseKey }
 /** A clock that steps back by up to this counts as standing still; after a larger step the windows are loaded again. */
 const clockSlack = 60_000
 
-/** Keys that are loaded at once; beyond this each request loads its key itself. */
+/** Keys that are loaded together; beyond this each request loads its key itself. */
 const maxLookUps = 10_000
 
 /** The rights of keys, which do not depend on where usage is counted. */
@@ -124,8 +124,8 @@ export class KeyLimits extends Context.Service<KeyLimits, {
   /** The error of a request for a model that its key may not use, or that has no price while the key's cost is limited. */
   readonly refuseModel: (key: string, route: Route) => GatewayError | undefined
   /**
-   * The error of a request with fields that choose another model, or a tier, while the models or the cost of its key are limited. `paths` are
-   * those of the fields.
+   * The error of a request with fields that choose another model, or a tier, while the models or the cost of its key are limited. `paths` come
+   * from the fields.
    */
   readonly refuseChoosing: (key: string, route: Route, paths: ReadonlyArray<string>) => GatewayError | undefined
   /** The prices of now. */

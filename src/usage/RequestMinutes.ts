@@ -14,7 +14,7 @@ const minutesKept = 60
 
 /** Codes of errors that are counted apart. */
 const mostCodes = 20
-/** Stands for all further codes. */
+/** Stands for all other codes. */
 const otherCodes = "other"
 
 /** What a finished request adds to its minute, beside its usage. Times are monotonic milliseconds. */

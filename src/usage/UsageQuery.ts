@@ -44,7 +44,7 @@ export interface UsageQuery {
   readonly only: { readonly [Name in DimensionName]?: ReadonlySet<string> | undefined }
   /** The maximum number of rows. */
   readonly limit: number
-  /** The day of an hour, as the first millisecond of the same day in UTC; by default days are those of UTC. */
+  /** The day of an hour, as the first millisecond of the same day in UTC; by default days are in UTC. */
   readonly dayOf?: ((hour: number) => number) | undefined
 }
 

@@ -64,7 +64,7 @@ export interface UsageStoreOptions {
 /** Sessions that are kept; beyond this the one used longest ago is dropped. */
 export const mostSessionsKept = 100_000
 
-/** Hours, agents and apps that are kept of one session; beyond this further agents of it are counted without their names. */
+/** Hours, agents and apps that are kept of one session; beyond this, more agents of it are counted without their names. */
 export const mostSessionRows = 1000
 
 /** Buckets held in memory; beyond this the oldest are dropped. */

@@ -138,7 +138,7 @@ const namedFields = ({ upstreams }: GatewayConfig, upstream: string): ReadonlyAr
 
 /**
  * The error of a request whose body chooses another model, or a tier, for a key with `models` or a limit of cost: neither would hold. The
- * operator of an upstream allows a field by its name in `upstream.fields`. `paths` are those of the fields.
+ * operator of an upstream allows a field by its name in `upstream.fields`. `paths` come from the fields.
  */
 export const refuseChoosing = (
   config: GatewayConfig,
@@ -204,7 +204,7 @@ export const shareOf = (
   return { ...share, strict: { tokens, cost, windows } }
 }
 
-/** The limit of requests that a key runs at once; `undefined` without a limit. */
+/** The limit of requests that a key runs concurrently; `undefined` without a limit. */
 export const maxInFlight = ({ runtime }: GatewayConfig, record: KeyRecord | undefined): number | undefined =>
   record?.max_inflight ?? runtime.key_max_inflight
 

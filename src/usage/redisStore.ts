@@ -74,7 +74,7 @@ const prefix = "gw:{main}:usage:"
 const separator = "\u0000"
 /** Buckets that one call writes or reads. */
 const perCall = 500
-/** Sessions that are read at once. */
+/** Sessions that are read together. */
 const readsAtOnce = 16
 /** How long a key's use of its windows is kept after its last request: longer than any window. */
 const windowsKept = 400 * dayLength

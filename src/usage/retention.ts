@@ -184,6 +184,6 @@ export function* dropCounts(batch: Batch, now: number): Cooperative<void> {
   }
 }
 
-/** Compacts at once and then every hour, until the scope ends. */
+/** Compacts immediately and then every hour, until the scope ends. */
 export const compactHourly = (compact: Effect.Effect<void>) =>
   Effect.forkScoped(Effect.forever(Effect.andThen(compact, Effect.sleep("1 hour"))))

@@ -58,7 +58,7 @@ export interface SqliteOptions extends UsageStoreOptions {
 
 /** The time between two writes. */
 const writeEvery = "1 second"
-/** Long reads that run at once; more of them wait. */
+/** Long reads that run concurrently; more of them wait. */
 const maxReads = 4
 /** Writes that may fail while another process locks the file, before `status` and the log say so. */
 const patience = 10

@@ -149,7 +149,7 @@ describe("the throttle of credentials", () => {
       assert.isTrue(yield* Fiber.join(late))
     }))
 
-  it.effect("admits a credential that was right from the address within 25 seconds, however many wrong ones come at once", () =>
+  it.effect("admits a credential that was right from the address within 25 seconds, however many wrong ones come concurrently", () =>
     Effect.gen(function*() {
       const remembered = new Set<string>()
       const throttle = makeCredentialThrottle({

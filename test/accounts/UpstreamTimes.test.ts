@@ -50,7 +50,7 @@ const carryOut = (steps: ReadonlyArray<Act>) => {
 }
 
 describe("recent tries", () => {
-  it("are those of the current minute and the four before it", () => {
+  it("come from the current minute and the four before it", () => {
     fc.assert(
       fc.property(acts, (steps) => {
         const { recent, tries } = carryOut(steps)

@@ -140,7 +140,7 @@ describe("an account's rate limit", () => {
       assert.strictEqual((yield* Fiber.join(pinned)).account, a)
     }))
 
-  it.effect("on every account: a request is rejected at once with a retry time if none recovers in time", () =>
+  it.effect("on every account: a request is rejected immediately with a retry time if none recovers in time", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b") })
       yield* attempt(pool, "rate_limited", 300, a)
@@ -312,7 +312,7 @@ describe("an account that the upstream rejects", () => {
       assert.strictEqual(yield* again.lease.credential.token, "only")
     }))
 
-  it.effect("returns at once when its credentials change", () =>
+  it.effect("returns immediately when its credentials change", () =>
     Effect.gen(function*() {
       const { change, pool } = yield* buildPool({ accounts: accounts("a") })
       yield* attempt(pool, "refused_login")
@@ -321,7 +321,7 @@ describe("an account that the upstream rejects", () => {
       yield* hold(pool)
     }))
 
-  it.effect("returns at once when the upstream changes", () =>
+  it.effect("returns immediately when the upstream changes", () =>
     Effect.gen(function*() {
       let driver = makeDriver().driver
       const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)

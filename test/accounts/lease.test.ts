@@ -56,7 +56,7 @@ describe("a lease on an account", () => {
       assert.strictEqual(yield* errorOf(hold(pool)), "rate_limit_exceeded")
     }))
 
-  it.effect("is rejected at once without patience, and leaves no place in the queue", () =>
+  it.effect("is rejected immediately without patience, and leaves no place in the queue", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
       const first = yield* hold(pool, managed(), { patience: 0 })

@@ -30,7 +30,7 @@ describe("a conversation's key", () => {
   const first = conversation(["system", "be brief"], ["user", "hello"])
   const second = conversation(["system", "be brief"], ["user", "hello"], ["assistant", "hi"], ["user", "and now?"])
 
-  it("is that of all its turns, and of its caller alone", () => {
+  it("belongs to all its turns, and to its caller alone", () => {
     assert.strictEqual(conversationKey("k", second), conversationKey("k", first))
     assert.notStrictEqual(conversationKey("other", first), conversationKey("k", first))
   })

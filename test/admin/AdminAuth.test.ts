@@ -48,7 +48,7 @@ describe("a token for the admin API", () => {
       assert.strictEqual(yield* codeOf(auth.login(secret, 1, here)), "authentication_failed")
     }).pipe(Effect.provide(withAuth({ admin: { tokens: [{ ...ofToken, expires_at: "1970-01-01T01:30:00Z" }] } }))))
 
-  it.effect("is accepted at once at an address that is slowed by wrong ones, which count as wrong logins", () =>
+  it.effect("is accepted immediately at an address that is slowed by wrong ones, which count as wrong logins", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       for (let i = 0; i < wrongAMinute; i++) {
@@ -119,7 +119,7 @@ describe("an admin login", () => {
 describe("wrong business keys", () => {
   const withKeys = withAuth({ keys: ["a-key"], auth: { direct_tokens: false } })
 
-  it.effect("of an address are refused at once five times a minute, then four a second, and a right key never waits", () =>
+  it.effect("of an address are refused immediately five times a minute, then four a second, and a right key never waits", () =>
     Effect.gen(function*() {
       yield* AdminAuth
       const callers = yield* Callers

@@ -335,7 +335,7 @@ describe("the feed of admin events", () => {
       assert.isTrue(isOver())
     }).pipe(Effect.provide(services())))
 
-  it.effect("ends at once when the gateway drains, and when a change of the configuration ends the credential", () =>
+  it.effect("ends immediately when the gateway drains, and when a change of the configuration ends the credential", () =>
     Effect.gen(function*() {
       const draining = yield* Deferred.make<void>()
       const drained = yield* listen({ topics: ["queue"] }).pipe(

@@ -99,7 +99,7 @@ describe("GET /admin/events", () => {
     again.close()
   })
 
-  it("has at most 32 readers at once", async () => {
+  it("has at most 32 readers concurrently", async () => {
     const streams = await Promise.all(Array.from({ length: 32 }, () => open("?topics=queue")))
     for (const { response } of streams) assert.strictEqual(response.status, 200)
     const refused = await call("GET", "/admin/events")
@@ -156,7 +156,7 @@ describe("GET /admin/events", () => {
     assert.isUndefined(await next())
   })
 
-  it("ends at once after a password change and at a drain, which does not wait for a stuck reader", async () => {
+  it("ends immediately after a password change and at a drain, which does not wait for a stuck reader", async () => {
     const other = await startGateway()
     const first = await open("?topics=queue", bearer, other)
     await first.until("queue")

@@ -188,7 +188,7 @@ describe("adding a key", () => {
         [{ generate: "yes" }, "generate must be true or false"],
         [{ key: 1 }, "key must be a string"],
         [{ key: " " }, "key must not be empty"],
-        [{ key: "first" }, "key is configured already"],
+        [{ key: "first" }, "key already exists"],
         [
           { key: "a", limits: [{ window: "year", requests: 1 }] },
           `key_records.${idOf("a")}.limits[0].window must be one of`
@@ -291,7 +291,7 @@ describe("the generated key of a start without keys", () => {
     assert.strictEqual((await complete(generated)).status, 429)
   })
 
-  it("ends at once when a key is added, and is never used as an upstream token", async () => {
+  it("ends immediately when a key is added, and is never used as an upstream token", async () => {
     const ways: ReadonlyArray<readonly [string, unknown]> = [
       ["/admin/keys", { key: "first" }],
       ["/admin/keys", { generate: true }],

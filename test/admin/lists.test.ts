@@ -18,7 +18,7 @@ afterAll(() => gateway.stop())
 const rawAccounts = async () => (await Effect.runPromise(storeOf(gateway).currentRaw))["accounts"]
 
 describe("keys in the admin API", () => {
-  it("are trimmed, work at once, and are rejected if they exist", async () => {
+  it("are trimmed, work immediately, and are rejected if they exist", async () => {
     const added = await call("POST", "/admin/keys", { body: { key: "  fresh-key " } })
     assert.deepInclude(added.json, { success: true, total_keys: 2 })
     const used = await fetch(`${gateway.url}/v1/chat/completions`, {

@@ -365,7 +365,7 @@ describe("replaying a saved sample", () => {
     "!fault cut-off call=continue times=1"
   ].join("\n")
 
-  it("gives the same bytes as the embedded upstream, in every style, also for a stream with faults", async () => {
+  it("gives the same bytes as the embedded upstream, in every style, including for a stream with faults", async () => {
     const first = await capture({ message: script, model: "upstream-reasoner", sample_id: "faulty" })
     assert.strictEqual(first.status, 200)
     const { chain_key, round_count } = metaOf("faulty")

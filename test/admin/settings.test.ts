@@ -221,7 +221,7 @@ describe("a patch of the settings", () => {
   })
 })
 
-describe("a changed setting takes effect at once:", () => {
+describe("a changed setting takes effect immediately:", () => {
   it("limits, for running and waiting requests", async () => {
     await start({ accounts: [accounts[0]!], runtime: { account_max_inflight: 1, account_max_queue: 0 } })
     const running = await send("/v1/chat/completions", { ...chat("!say one\n!fault hang-mid-stream"), stream: true })

@@ -58,7 +58,7 @@ describe("accounts of several upstreams in the admin API", () => {
     const added = await ok("POST", "/admin/accounts", { upstream: "hosted", email: "a@x.org", token: "t" })
     assert.deepInclude(added["account"], { upstream: "hosted", identifier: "a@x.org" })
     const again = await call("POST", "/admin/accounts", { body: { upstream: "hosted", email: "A@x.org", token: "t" } })
-    assert.strictEqual(again.detail, "The account is configured already")
+    assert.strictEqual(again.detail, "The account already exists")
     const stray = await call("POST", "/admin/accounts", { body: { upstream: "other", token: "t" } })
     assert.strictEqual(stray.status, 400)
     assert.match(stray.detail, /accounts\[5\]\.upstream must be the name of a configured upstream/)

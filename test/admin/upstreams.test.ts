@@ -116,7 +116,7 @@ describe("changes of upstreams", () => {
     for (const name of ["vendor", "default"]) {
       const again = await call("POST", "/admin/upstreams", { body: { name, ...gpu } })
       assert.strictEqual(again.status, 409, again.text)
-      assert.strictEqual(again.detail, `the upstream ${name} is configured already`)
+      assert.strictEqual(again.detail, `the upstream ${name} already exists`)
     }
   })
 

@@ -187,7 +187,7 @@ describe("usage in the admin API", () => {
     }
   })
 
-  it("sums days of a time zone from their hours, and says which days are those of UTC", async () => {
+  it("sums days of a time zone from their hours, and says which days are in UTC", async () => {
     const night = Date.parse("2026-11-20T23:30:00Z")
     await start([entry({ at }), entry({ at: night }), entry({ at: night + hourLength })])
     const daysOf = async (zone: string) =>

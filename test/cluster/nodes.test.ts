@@ -216,7 +216,7 @@ describe("four nodes over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("accept a token for the admin API at once, end its sessions together, and record each change once", async () => {
+  it("accept a token for the admin API immediately, end its sessions together, and record each change once", async () => {
     const added = await admin(node(0).url, "POST", "/admin/tokens", { name: "of-all-nodes", role: "admin" })
     const { secret, token: { id } } = added as { readonly secret: string; readonly token: { readonly id: string } }
     const call = (i: number, method: string, where: string, bearer: string, body?: unknown) =>

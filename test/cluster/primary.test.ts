@@ -111,7 +111,7 @@ describe("a search that most servers answer in another way than the newest answe
     }).pipe(Effect.scoped, Effect.provide(collectLogs(logs)))
   })
 
-  it.live("follows the majority against a sentinel that is cut off from the others, also when that one returns", () => {
+  it.live("follows the majority against a sentinel that is cut off from the others, even when that one returns", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       const { guides: [first, ...others], search } = yield* startSentinels
@@ -131,7 +131,7 @@ describe("a search that most servers answer in another way than the newest answe
     }).pipe(Effect.scoped, Effect.provide(collectLogs(logs)))
   })
 
-  it.live("follows a failover at once that one sentinel knows first", () =>
+  it.live("follows a failover immediately that one sentinel knows first", () =>
     Effect.gen(function*() {
       const { guides: [first, ...others], search } = yield* startSentinels
       for (const other of [first!, ...others]) other.says(sentinelReply(older, 8))

@@ -71,7 +71,7 @@ const budgetsOf = (pool: Pool, name: string) =>
   )
 
 describe("the budgets of accounts at two nodes", () => {
-  it.live("let exactly those of many requests at once that fit, and return what was not used", () =>
+  it.live("let exactly those of many concurrent requests that fit, and return what was not used", () =>
     Effect.gen(function*() {
       const { pools } = yield* twoNodes({ a: [{ window: "month", tokens: 400, strict: true }] })
       const asked = yield* Effect.all(
@@ -158,7 +158,7 @@ describe("the budgets of accounts at two nodes", () => {
       assert.deepInclude((yield* budgetsOf(pools[1], "a"))[0]!.tokens, { used: 0 })
     }))
 
-  it.live("keep the reservation of a request that waits, and need no further scripts", () =>
+  it.live("keep the reservation of a request that waits, and need no more scripts", () =>
     Effect.gen(function*() {
       const { pools: [one, other], server } = yield* twoNodes(
         { a: [{ window: "month", tokens: 100, strict: true }] },

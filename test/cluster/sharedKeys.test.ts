@@ -507,7 +507,7 @@ describe("the limits of keys over two nodes", () => {
     assert.isAtMost(kept.length, 5 * 5 * 2)
   })
 
-  it("let exactly those of thirty strict requests at once pass that fit, over both nodes", async () => {
+  it("let exactly those of thirty concurrent strict requests pass that fit, over both nodes", async () => {
     const noon = Date.parse("2026-11-21T12:00:00Z")
     await client.sendCommand(["FLUSHALL"])
     await client.sendCommand(["SET", "gw:{main}:epoch", "e"])

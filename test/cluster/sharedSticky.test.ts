@@ -83,7 +83,7 @@ describe("accounts that a request prefers, on two nodes", () => {
     prefers: [{ maker, isAccount: false, prefersTarget: true, ...more }]
   })
 
-  it.live("are those of the organisation while one of them is free, then any, without a wait", () =>
+  it.live("come from the organisation while one of them is free, then any, without a wait", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const team = ["one", "two", "three", "four"].map((token, i) => ({ token, organization: i < 2 ? "a" : "b" }))

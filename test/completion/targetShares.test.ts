@@ -28,7 +28,7 @@ const serve = (shares: TargetShares, targets: ReadonlyArray<Target>, out: Readon
 }
 
 describe("the turns of targets by weight", () => {
-  it("give each target its share of any number of requests, rounded up or down, also of requests at once", () => {
+  it("give each target its share of any number of requests, rounded up or down, concurrent ones too", () => {
     fc.assert(
       fc.property(weights, fc.array(fc.tuple(fc.boolean(), fc.nat(9)), { maxLength: 300 }), (weights, steps) => {
         const targets = targetsOf(weights)

@@ -71,7 +71,7 @@ describe("ended admin logins", () => {
       assert.isTrue(yield* ended.end(login(3)))
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("are visible at once to every process with the same file", () =>
+  it.effect("are visible immediately to every process with the same file", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const config = `${yield* fs.makeTempDirectoryScoped()}/config.json`

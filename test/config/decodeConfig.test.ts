@@ -249,7 +249,7 @@ describe("decodeConfig", () => {
       )
     }))
 
-  it.effect("reports all faults at once with their places and without values", () =>
+  it.effect("reports all faults together with their places and without values", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(decode({
         keys: [7],
@@ -305,7 +305,7 @@ describe("decodeConfig", () => {
     Effect.gen(function*() {
       const error = yield* Effect.flip(decode({ keys: Array.from({ length: 5_000 }, () => 1) }))
       assert.lengthOf(error.faults, 100)
-      assert.match(error.message, /further fields are wrong too$/)
+      assert.match(error.message, /other fields are wrong too$/)
     }))
 
   it.effect("derives the unset queue and global limits from the accounts", () =>

@@ -26,7 +26,7 @@ const storeOnDisk = Effect.gen(function*() {
 const manyKeys = Array.from({ length: 20 }, (_, n) => `key ${n}`)
 
 describe("a full disk", () => {
-  it.effect("fails changes at once, leaves no lock, and lets the next change through as soon as there is room", () =>
+  it.effect("fails changes immediately, leaves no lock, and lets the next change through as soon as there is room", () =>
     Effect.gen(function*() {
       const { disk, keys, store } = yield* storeOnDisk
       disk.isFull = true

@@ -16,7 +16,7 @@ const faultsOf = (raw: RawConfig): ReadonlyArray<string> => {
 const upstreamWith = (entry: RawConfig): RawConfig => ({ upstream: { models: { m: { model: "m", ...entry } } } })
 
 describe("facts in the configuration", () => {
-  it("are those of an entry, in the order of their words", () => {
+  it("come from an entry, in the order of their words", () => {
     const { upstreams } = decoded(upstreamWith({
       context_window: 8192,
       max_output_tokens: 1024,

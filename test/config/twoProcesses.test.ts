@@ -48,7 +48,7 @@ describe("two configuration stores on one file", () => {
       assert.sameMembers([...(yield* keysIn(path))], ["theirs", "mine"])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
-  it.live("take over the lock of a dead process at once", () =>
+  it.live("take over the lock of a dead process immediately", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* configFile({ keys: [] })

@@ -434,7 +434,7 @@ describe("limits of several upstreams", () => {
       assert.deepStrictEqual(yield* of({ account_max_inflight: 16, max_inflight: 12 }), [16, 12, 16])
     }))
 
-  it.effect("those of `upstream` alone are those of the whole", () =>
+  it.effect("those of `upstream` alone equal those of the whole", () =>
     Effect.gen(function*() {
       const { pools, sum } = yield* limits({ upstream: session, runtime: { global_max_inflight: 9 } })
       assert.deepStrictEqual(pools, { default: [2, 9, 1] })
@@ -455,7 +455,7 @@ describe("limits of several upstreams", () => {
       assert.deepStrictEqual(kept, ["default", "hosted"])
     }))
 
-  it.effect("the group `upstream` has the further fields, and a model says that it takes no pictures", () =>
+  it.effect("the group `upstream` has the other fields, and a model says that it takes no pictures", () =>
     Effect.gen(function*() {
       const upstream = {
         ...session,

@@ -130,7 +130,7 @@ describe("the price of a unit", () => {
     ])
   })
 
-  it("is that of a stand-in in the same order, after its own everywhere", () => {
+  it("comes from a stand-in in the same order, after its own everywhere", () => {
     const used = { promptTokens: 10, cachedTokens: 4, cacheWriteTokens: 5, details: { cacheWrite1hTokens: 2 } }
     assert.deepStrictEqual(placesOf({ ...used, details: { ...used.details, tier: "cheap" } }), [
       "input: input",

@@ -59,7 +59,7 @@ describe("a fact", () => {
     assert.isUndefined(facts.description)
   })
 
-  it("is that of the server's own name, with its publisher and the date of its release left out", () => {
+  it("comes from the server's own name, with its publisher and the date of its release left out", () => {
     for (const served of [known, `openai/${known}`, `${known}-2026-01-31`, `openai/${known}-20260131`]) {
       const { factsOf } = setUp({ models: [{ id: "m", served }] })
       assert.strictEqual(factsOf("m").context_window?.value, knownWindow, served)
@@ -68,7 +68,7 @@ describe("a fact", () => {
     assert.deepStrictEqual(factsOf(known), {})
   })
 
-  it("of the server is that of the tag latest where the name has no tag", () => {
+  it("of the server comes from the tag latest where the name has no tag", () => {
     const listed = [{ id: "qwen3:latest", facts: { tools: true } }]
     const { factsOf } = setUp({ models: [{ id: "m", served: "qwen3" }], listed })
     assert.deepStrictEqual(factsOf("m").tools, { value: true, source: "server" })

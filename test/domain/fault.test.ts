@@ -15,7 +15,7 @@ describe("the fault of an error", () => {
     assert.isUndefined(faultOf({ ...failed, error: "unheard_of" }))
   })
 
-  it("is that of the failed try, which says more than the code", () => {
+  it("comes from the failed try, which says more than the code", () => {
     assert.strictEqual(faultOf({ ...failed, error: "upstream_rate_limited", cause: "overloaded" }), "upstream")
     assert.strictEqual(faultOf({ ...failed, error: "upstream_rate_limited", cause: "quota_exhausted" }), "account")
     assert.strictEqual(faultOf({ ...failed, error: "model_not_found" }), "caller")

@@ -89,7 +89,7 @@ describe("the facts of a route", () => {
     }))
   })
 
-  it("are those of a single target with their sources, but for the name of the route", () => {
+  it("come from a single target with their sources, but for the name of the route", () => {
     fc.assert(fc.property(facts, facts, (own, target) => {
       const { display_name } = own
       const words = display_name === undefined ? {} : { display_name }

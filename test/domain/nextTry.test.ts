@@ -160,7 +160,7 @@ describe("nextTry", () => {
     assert.strictEqual(shareOfTime(90_000, 0), 90_000)
   })
 
-  it("the error is that of the last try, with the earliest time to come back; a refusal of the request itself stands", () => {
+  it("the error comes from the last try, with the earliest time to come back; a refusal of the request itself stands", () => {
     const tried = (failureClass: FailureClass, retryAfter?: number, target = 0) => ({
       target,
       failure: {

@@ -41,7 +41,7 @@ const begin = async (options: ChatOptions = {}) => {
 }
 
 describe("changed limits", () => {
-  it("a raised limit admits waiting requests at once", async () => {
+  it("a raised limit admits waiting requests immediately", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 20 } })
     const first = await hold(site)
     const waiting = times(10, (i) => chat(site.url, `!say ${i}`, { stream: i % 2 === 0 }))

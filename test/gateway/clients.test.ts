@@ -95,7 +95,7 @@ describe("a client that does not read", () => {
 })
 
 describe("connections of clients", () => {
-  it("above limits.connections, a new one is closed at once and counted; the others are served", async () => {
+  it("above limits.connections, a new one is closed immediately and counted; the others are served", async () => {
     gateway = await startGateway({ limits: { connections: 16 } })
     const metrics = async () => {
       const response = await fetch(`${gateway.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })

@@ -192,7 +192,7 @@ describe.each(names)("a count of tokens (%s)", (style) => {
     assert.strictEqual(counts(), 1)
   })
 
-  it("goes to a target with a free slot at once, also if the route waits for the first one", async () => {
+  it("goes to a target with a free slot immediately, even if the route waits for the first one", async () => {
     const other = await startMessagesServer()
     const target = (url: string) => ({ driver: "messages", base_url: url, models: { m: "m" }, max_inflight: 1 })
     await start({}, {

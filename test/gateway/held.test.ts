@@ -124,7 +124,7 @@ describe("buffered bytes of a streamed reply", () => {
     ask("/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }], tools: chatTools }, room, reply)
   const responses = (reply: Answer, room: number) => ask("/v1/responses", { input: "Hi", store: false }, room, reply)
 
-  it("sent text is released at once, so that the reply is complete with little room", async () => {
+  it("sent text is released immediately, so that the reply is complete with little room", async () => {
     const all = await chat(ofText(), 50_000)
     assert.strictEqual(all.split(text).length - 1, 300)
     assert.include(all, "\"finish_reason\":\"stop\"")

@@ -398,7 +398,7 @@ describe("a key with a limit of cost", () => {
 })
 
 describe("a key with max_inflight", () => {
-  it("a request above the limit is rejected at once, and the end of another frees its place", async () => {
+  it("a request above the limit is rejected immediately, and the end of another frees its place", async () => {
     await start({ max_inflight: 1 })
     const held = await hold(site, { key })
     const refused = await send(site.url, "!say two", { key })

@@ -237,7 +237,7 @@ describe("an upstream that is slow to answer a stop", () => {
     assert.strictEqual(textOf(await chat(site.url, "!say next")), "next")
   })
 
-  it("no further attempt starts after the caller has disconnected in the second one", async () => {
+  it("no other attempt starts after the caller has disconnected in the second one", async () => {
     await begin("a", "b", "c")
     await Effect.runPromise(site.reference.fail({ name: "reset-before-headers" }))
     const abort = new AbortController()
@@ -255,7 +255,7 @@ describe("an upstream that is slow to answer a stop", () => {
   })
 })
 
-describe("many callers disconnect at once", () => {
+describe("many callers disconnect together", () => {
   it("from running and from waiting requests: every slot is free again", async () => {
     site = await startSite({
       accounts: accounts("a", "b"),

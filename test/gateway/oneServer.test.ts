@@ -62,7 +62,7 @@ describe("a failing upstream server", () => {
     }
   )
 
-  it("with two accounts, further attempts are logged as failovers", async () => {
+  it("with two accounts, more attempts are logged as failovers", async () => {
     const stand = await start(trouble, { accounts: [{ token: "sk-one" }, { token: "sk-two" }] })
     await ask(stand)
     assert.deepInclude(stand.logged[0], { attempts: 3, failovers: 2 })

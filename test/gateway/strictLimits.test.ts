@@ -106,7 +106,7 @@ const metric = async (name: string) => {
 const isStream = (body: Readonly<Record<string, unknown>>) => body["stream"] === true
 
 describe("a strict limit", () => {
-  it("lets exactly those of thirty requests at once pass that fit with all that they may produce, and gives back the rest", async () => {
+  it("lets exactly those of thirty concurrent requests pass that fit with all that they may produce, and gives back the rest", async () => {
     await start([{ window: "month", cost: 100, strict: true }])
     let release = () => {}
     const refused = new Promise<void>((resolve) => release = resolve)

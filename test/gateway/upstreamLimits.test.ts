@@ -92,7 +92,7 @@ describe("an upstream reply", () => {
       assert.include(JSON.stringify(reply._tag === "Got" && reply.finish), cutOff[style])
     }).then(() => server.until((requests) => requests.every(({ outcome }) => outcome === "aborted"))))
 
-  it("with the maximum number of tool calls is complete; a further call is dropped, with finish reason length", async () => {
+  it("with the maximum number of tool calls is complete; another call is dropped, with finish reason length", async () => {
     for (const more of [0, 1]) {
       const calls = Array.from({ length: mostCalls + more }, (_, i) => call(i))
       await inEachStyle(said(...calls), (reply, style) => {

@@ -65,7 +65,7 @@ describe("the bodies held at the same time", () => {
       new Request("http://gateway.internal/", { method: "POST", headers, body: JSON.stringify("x".repeat(bytes - 2)) })
     )
 
-  it.effect("are bounded in sum by the received bytes until their requests are over", () => {
+  it.effect("are bounded together by the received bytes until their requests are over", () => {
     const budget = { used: 0 }
     return Effect.gen(function*() {
       const first = yield* Scope.make()

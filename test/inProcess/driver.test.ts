@@ -111,7 +111,7 @@ describe("makeDriver: a driver with few members", () => {
       assert.strictEqual(yield* driver.login!(login), "token after token")
     }))
 
-  it.effect("serves the further models of the configuration", () =>
+  it.effect("serves the other models of the configuration", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const upstream = fixedUpstream(makeDriver({

@@ -44,7 +44,7 @@ const identified = (key: string) =>
     }))
 
 describe("an app without HTTP", () => {
-  it.effect("adds, changes and removes a key, whose caller is known at once", () =>
+  it.effect("adds, changes and removes a key, whose caller is known immediately", () =>
     Effect.gen(function*() {
       const keys = yield* Keys
       const [generated] = yield* keys.list
@@ -102,7 +102,7 @@ describe("an app without HTTP", () => {
       const { account } = yield* accounts.add({ email: " a@x.org ", password: "p" })
       assert.strictEqual(account?.name, "a@x.org")
       const twice = yield* Effect.flip(accounts.add({ email: "A@X.org", password: "q" }))
-      assert.strictEqual(twice.message, "The account is configured already")
+      assert.strictEqual(twice.message, "The account already exists")
       assert.strictEqual(
         (yield* Effect.flip(accounts.add({ email: "b@x.org" }))).message,
         "password or token is required"

@@ -144,7 +144,7 @@ describe("captures", () => {
       }
     }).pipe(withCaptures({ limit: 2 })))
 
-  it.effect("record nothing while captures are off, and apply a changed configuration at once", () =>
+  it.effect("record nothing while captures are off, and apply a changed configuration immediately", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       assert.isUndefined(captures.recorder(by(), "r1"))

@@ -12,7 +12,7 @@ const chunks = fc.array(fc.oneof({ weight: 3, arbitrary: fc.oneof(words, text) }
 const bytesOf = (chunk: Chunk): Buffer => typeof chunk === "string" ? Buffer.from(chunk) : Buffer.from(chunk)
 
 describe("a log of bytes", () => {
-  it("returns texts as UTF-8 and bytes unchanged, up to its limit, also in reused blocks", () => {
+  it("returns texts as UTF-8 and bytes unchanged, up to its limit, including in reused blocks", () => {
     const spares = new Spares()
     fc.assert(
       fc.property(chunks, fc.nat(200_000), fc.nat(200_000), fc.boolean(), (given, limit, kept, looks) => {

@@ -151,7 +151,7 @@ describe("the bill of materials", () => {
   ]
   const facts = { version: "1.2.3", revision: "0123456789abcdef0123456789abcdef01234567", dirty: true, time: 0 }
 
-  it("has each package and Node, with version, address and licence, and says the same each time", () => {
+  it("has each package and Node, with version, address and license, and says the same each time", () => {
     const made = makeSbom(packages, "26.0.0", facts)
     assert.strictEqual(made, makeSbom(packages, "26.0.0", facts))
     const { bomFormat, components, metadata, serialNumber } = JSON.parse(made)

@@ -104,7 +104,7 @@ describe("the budget of an account", () => {
     assert.sameDeepMembers(used, [["k1", "0.01"], ["k2", "0.015"]])
   })
 
-  it("reserves strictly what a try may use, so that requests at once stay within it", async () => {
+  it("reserves strictly what a try may use, so that concurrent requests stay within it", async () => {
     const { behaviour, releaseAll } = held(() => reply())
     farm.answer("one", behaviour)
     await start({ "one/k1": [{ window: "day", tokens: 100, strict: true }] }, { one: { account_max_inflight: 50 } })

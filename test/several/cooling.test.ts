@@ -127,7 +127,7 @@ describe("failures of the server", () => {
 })
 
 describe("a refused connection", () => {
-  it.each(ways)("cools the upstream at once: $style, streamed $stream", async (way) => {
+  it.each(ways)("cools the upstream immediately: $style, streamed $stream", async (way) => {
     farm.answer("two", speaks)
     const closed = { ...farm.upstream("one"), base_url: `http://127.0.0.1:${await closedPort()}/v1` }
     await start({

@@ -222,7 +222,7 @@ describe("each of several servers sees the credentials of its own accounts alone
     exactly("portal", "reference-token-", "header-of-portal")
   })
 
-  it("by tests of the upstreams and by their lists, which go by the account's proxy", async () => {
+  it("by tests of the upstreams and by their lists, which go through the account's proxy", async () => {
     clear()
     for (const name of names) {
       const tested = await admin(gateway.url, "POST", `/admin/upstreams/${name}/test`)

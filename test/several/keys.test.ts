@@ -69,7 +69,7 @@ describe("a key whose models name a route", () => {
     }
   })
 
-  it("reaches its further targets when the first one fails", async () => {
+  it("reaches its other targets when the first one fails", async () => {
     await start("smart")
     farm.answer("hosted", () => json(500, { error: { message: "trouble" } }))
     const reply = await send(gateway, ways[0]!, "smart", { key })

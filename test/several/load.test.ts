@@ -79,7 +79,7 @@ const withoutDying = (config: RawConfig): RawConfig => ({
   routes: { ...config["routes"] as RawConfig, ordered: ["one/m", "two/m"], even: ["one/m", "two/m"] }
 })
 
-describe("200 requests at once", () => {
+describe("200 concurrent requests", () => {
   it("stay within every limit, and each gets its own reply", async () => {
     const full = Promise.withResolvers<void>()
     // The first answers wait until every slot is in use.

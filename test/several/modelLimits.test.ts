@@ -90,7 +90,7 @@ describe("a 429 for one model of an upstream without accounts", () => {
     assert.deepStrictEqual(asked("one"), ["a", "a"])
   })
 
-  it("goes to the next target of a route at once, also to another model of the upstream", async () => {
+  it("goes to the next target of a route immediately, and to another model of the upstream", async () => {
     farm.answer("one", limitsA())
     farm.answer("two", (request) => said("two", request))
     await start({

@@ -205,7 +205,7 @@ describe("a used-up window of a model", () => {
     assert.sameMembers(keysSeen().slice(5), ["k1", "k2"])
   })
 
-  it("refuses at once, with the time of the first account, where all are out", async () => {
+  it("refuses immediately, with the time of the first account, where all are out", async () => {
     farm.answer("one", (request, index) =>
       request.body["model"] === "a"
         ? json(429, {}, { ...modelOut("1m"), "retry-after": request.key === "k1" ? "300" : "200" })
@@ -233,7 +233,7 @@ describe("a used-up window of a model", () => {
     assert.deepInclude(await chat(gateway, "one/a"), { status: 200, text: "a" })
   })
 
-  it("waits for the first of several accounts, also for one that is out for another reason", async () => {
+  it("waits for the first of several accounts, including for one that is out for another reason", async () => {
     farm.answer(
       "one",
       (request, index) =>

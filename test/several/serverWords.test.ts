@@ -220,7 +220,7 @@ describe("a refusal", () => {
     assert.notInclude(told.body, longId)
   })
 
-  it("is that of the last try over several targets", async () => {
+  it("comes from the last try over several targets", async () => {
     farm.answer("messages-one", () => json(404, errorOf("messages", "the model is gone")))
     farm.answer("s500", () => json(409, errorOf("messages")))
     const told = await askOne("both")

@@ -48,7 +48,7 @@ const failed = (verdicts: ReadonlyArray<{ readonly name: string; readonly passed
 const nothing = { untrue: 0, hung: 0, internal: 0, limitsExceeded: 0, violations: 0 }
 
 describe("the Theil-Sen slope", () => {
-  it("is that of a line, whatever a minority of its points", () => {
+  it("comes from a line, whatever a minority of its points", () => {
     fc.assert(fc.property(
       fc.integer({ min: -50, max: 50 }),
       fc.integer({ min: 0, max: 8 }),
@@ -121,7 +121,7 @@ describe("the verdicts of the soak", () => {
     assert.deepStrictEqual(failedOf({ delay: 101 }), ["loop delay p99 under load"])
   })
 
-  it("are those of the worst of several processes, with its name", () => {
+  it("come from the worst of several processes, with its name", () => {
     const open = footprints(13, (i) => ({ descriptors: 30 + i }))
     const processes = [{ name: "a" }, { name: "b", rests: open }, { name: "c", delay: 101 }]
     assert.deepStrictEqual(failedOf(...processes), [

@@ -21,7 +21,7 @@ const endpoints = () => {
 }
 
 describe("the policy of a path", () => {
-  it("is that of the path's route", () => {
+  it("comes from the path's route", () => {
     for (const { path, policy } of endpoints()) {
       const asked = path.replaceAll(/\/:\w+/g, "/anything")
       assert.strictEqual(policyOfPath(asked).errors, policy.errors, path)
@@ -29,7 +29,7 @@ describe("the policy of a path", () => {
     }
   })
 
-  it("is that of the route that it is most like where none takes it", () => {
+  it("comes from the route that it is most like where none takes it", () => {
     const families = [
       [openaiErrors, ["/", "/v1", "/v1/", "/v1/none", "/v1/models/a/b", "/none", "/v2/messages", "/v1/responses/a/b"]],
       [messagesErrors, ["/messages/none", "/v1/messages/batches", "/msgcompat/v2/messages", "/msgcompat"]],

@@ -9,7 +9,7 @@ import type { RawConfig } from "../../src/config/json.ts"
 import { LastingEncryption } from "../../src/config/LastingEncryption.ts"
 import { SharedRevision } from "../../src/config/SharedRevision.ts"
 
-/** A configuration with its own transfers, also where an effect with one provides another one. */
+/** A configuration with its own transfers, even where an effect with one provides another one. */
 export const withTransfer = <E, R>(layer: Layer.Layer<ConfigServices, E, R>) =>
   Layer.provideMerge(Layer.fresh(ConfigTransfer.layer), layer)
 

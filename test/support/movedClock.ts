@@ -1,5 +1,5 @@
 /**
- * A running clock that a test can move forward: sleepers whose time has come wake at once. Optionally it stands still between moves.
+ * A running clock that a test can move forward: sleepers whose time has come wake immediately. Optionally it stands still between moves.
  */
 import { Clock, Duration, Effect } from "effect"
 

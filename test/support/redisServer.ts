@@ -127,7 +127,7 @@ export class RedisServer {
     })
   }
 
-  /** Stops at once. The next start reads what was saved last (`SAVE`), which may be older. */
+  /** Stops immediately. The next start reads what was saved last (`SAVE`), which may be older. */
   async crash(): Promise<void> {
     const server = this.process
     this.#process = undefined
@@ -137,7 +137,7 @@ export class RedisServer {
     rmSync(this.socket, { force: true })
   }
 
-  /** Stops at once. With `save` it writes its data first, and the next start reads it. */
+  /** Stops immediately. With `save` it writes its data first, and the next start reads it. */
   async stop(save = false): Promise<void> {
     const server = this.#process
     this.#process = undefined

@@ -115,7 +115,7 @@ describe("who may call", () => {
       assert.strictEqual((yield* current(url, token)).code, 40003)
     }))
 
-  it.live("no more than so many completions of an account at once, and no prompt that is too long", () =>
+  it.live("no more than so many completions of an account concurrently, and no prompt that is too long", () =>
     Effect.gen(function*() {
       const { reference, url } = yield* setUp({ maxRunning: 1, maxPrompt: 100 })
       const controller = new AbortController()
@@ -236,7 +236,7 @@ describe("what hangs", () => {
 })
 
 describe("the report", () => {
-  it.live("counts requests, and streams that ran at once", () =>
+  it.live("counts requests, and streams that ran concurrently", () =>
     Effect.gen(function*() {
       const { reference, url } = yield* setUp()
       const controllers = [new AbortController(), new AbortController()]
@@ -270,7 +270,7 @@ describe("the report", () => {
       assert.strictEqual(calls.create, 4)
     }))
 
-  it.live("knows a stream that was stopped, which ends at once and keeps what it said", () =>
+  it.live("knows a stream that was stopped, which ends immediately and keeps what it said", () =>
     Effect.gen(function*() {
       const { reference, url } = yield* setUp()
       const session = yield* createSession(url)

@@ -383,7 +383,7 @@ describe("the limits of keys", () => {
       prices: { "*": { input: 2, output: 1, per_request: 0.25 } }
     })))
 
-  it.effect("reject a request above max_inflight at once, with a retry after one second", () =>
+  it.effect("reject a request above max_inflight immediately, with a retry after one second", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
       const first = yield* ask(keyLimits)

@@ -71,7 +71,7 @@ describe("a usage file that is lost while it is in use", () => {
     })
   }
 
-  it.effect("is replaced at once by a query and by the end of the service", () => {
+  it.effect("is replaced immediately by a query and by the end of the service", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)

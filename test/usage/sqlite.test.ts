@@ -364,7 +364,7 @@ describe("usage in a file", () => {
       assert.include(detail, "cannot be made")
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("stays in memory if the path is that of a pipe or a device", () =>
+  it.effect("stays in memory if the path leads to a pipe or a device", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const file = yield* usageFile

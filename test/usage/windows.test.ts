@@ -7,7 +7,7 @@ import { windowAt } from "../../src/usage/windows.ts"
 const time = fc.integer({ min: 0, max: 4_102_444_800_000 })
 
 describe("windows of limits", () => {
-  it("begin with the minutes, hours, days, Mondays and months of UTC, also in leap years and at year ends", () => {
+  it("begin with the minutes, hours, days, Mondays and months of UTC, including in leap years and at year ends", () => {
     const cases = [
       ["2028-02-29T23:59:59Z", {
         minute: "2028-02-29T23:59:00Z 2028-03-01T00:00:00Z",

@@ -70,7 +70,7 @@ export interface ClaimTarget {
 export interface Claim {
   /** In order of preference, each pool once. */
   readonly targets: ReadonlyArray<ClaimTarget>
-  /** The targets to ask for if those are refused at once; empty for none. */
+  /** The targets to ask for if those are refused immediately; empty for none. */
   readonly fallback: ReadonlyArray<ClaimTarget>
   readonly spread: "order" | "even"
   /** Milliseconds that the claim waits at its first target alone while that one is full. */
@@ -232,7 +232,7 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
     )
   }
 
-  /** Ends a claim in the store, at once or as soon as the store is up. */
+  /** Ends a claim in the store, immediately or as soon as the store is up. */
   const end = (ticket: string, args: ReadonlyArray<string>, onReply: OnReply) => {
     releases.set(ticket, { args, onReply, sent: false })
     sendRelease(ticket)

@@ -1,5 +1,5 @@
 /**
- * Tests of accounts, and deletion of their upstream sessions. A test takes no slot of the pool, so that it runs at once also
+ * Tests of accounts, and deletion of their upstream sessions. A test takes no slot of the pool, so that it runs immediately even
  * when the pool is busy.
  */
 import * as Clock from "effect/Clock"
@@ -48,7 +48,7 @@ interface Outcome {
   readonly thinking: string
 }
 
-/** Accounts that `testAll` tests at once (spec "Limits"). */
+/** Accounts that `testAll` tests concurrently (spec "Limits"). */
 const testsAtOnce = 5
 /** Bounds the counted sessions of an account. */
 const mostSessions = 5000

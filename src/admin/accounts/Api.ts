@@ -48,7 +48,7 @@ const accountState = {
   health_reason: Schema.NullOr(Schema.String),
   recovery_seconds: Schema.NullOr(Schema.Int).annotate({ description: "Until the account is tried again." }),
   in_use: Schema.Int,
-  slots: Schema.Int.annotate({ description: "Requests that it may serve at once." }),
+  slots: Schema.Int.annotate({ description: "Requests that it may serve concurrently." }),
   /** Disabled by the operator: gets no new lease. */
   disabled: Schema.Boolean,
   note: Schema.String
@@ -341,7 +341,7 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     .annotateMerge(documented({
       summary: "Add, enable, disable or delete many accounts",
       description:
-        "A refused line does not affect the others; all accepted ones are saved at once. `dry_run` changes nothing.",
+        "A refused line does not affect the others; all accepted ones are saved together. `dry_run` changes nothing.",
       errors: changing,
       example: { action: "add", accounts: [{ email: "another@example.com", password: "secret" }], dry_run: true }
     })),

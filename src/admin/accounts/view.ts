@@ -83,7 +83,7 @@ export const isIn = (state: State, { disabled, health, testStatus }: AccountFact
     ? disabled
     : !disabled && health === state
 
-/** Accounts whose facts are read from the pool at once. */
+/** Accounts whose facts are read from the pool concurrently. */
 const sliceLength = 500
 
 /** The facts of accounts by their names. Other requests run between slices of the pool. */

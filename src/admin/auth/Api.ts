@@ -87,7 +87,7 @@ export class AdminSessionGroup extends HttpApiGroup.make("admin-session").add(
   })),
   HttpApiEndpoint.delete("end", "/admin/session", { success: SessionEnded }).annotateMerge(documented({
     summary: "Sign a browser out",
-    description: "Ends the login itself, also for other users of its token.",
+    description: "Ends the login itself, including for other users of its token.",
     errors: finding
   }))
 ).middleware(AdminOpenMiddleware).annotate(OpenApi.Description, "Operators: sessions of browsers") {}

@@ -69,7 +69,7 @@ export const readImport = (
 
 const textOf = (value: Schema.Json | undefined): string | undefined => typeof value === "string" ? value : undefined
 
-/** Fields of an account that are input. Further fields that the admin API shows are ignored. */
+/** Fields of an account that are input. Other fields that the admin API shows are ignored. */
 const inputFields = ["email", "mobile", "password", "token", "disabled", "note", "proxy"] as const
 
 /** The upstream of a listed account; `undefined` for the default one. */

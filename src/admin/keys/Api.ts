@@ -166,7 +166,7 @@ export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
       summary: "Add a gateway key",
       description:
         "The given key, or with `generate` a new one, which no other reply shows. The generated key of a start " +
-        "without keys ends at once.",
+        "without keys ends immediately.",
       errors: changing,
       example: { generate: true, name: "team a", limits: [{ window: "day", requests: 1000, tokens: 2_000_000 }] }
     })

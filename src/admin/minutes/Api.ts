@@ -27,7 +27,7 @@ const RequestMinute = Schema.Struct({
 
 /** The errors of a code. */
 const ErrorCount = Schema.Struct({
-  code: Schema.String.annotate({ description: "The code of the error, or `other` for all further codes." }),
+  code: Schema.String.annotate({ description: "The code of the error, or `other` for all other codes." }),
   count: Schema.Int,
   last_at: Schema.Int.annotate({ description: "Unix milliseconds." }),
   last_request_id: Schema.String

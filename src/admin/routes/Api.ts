@@ -14,7 +14,7 @@ const Routes = Schema.Record(Schema.String, Schema.toType(RouteEntry).annotate({
 
 const RoutesReply = Schema.Struct({ routes: Routes, revision: Schema.String }).annotate({ identifier: "Routes" })
 
-/** Body of `PUT /admin/routes`: all routes, each with its targets alone or with further fields. */
+/** Body of `PUT /admin/routes`: all routes, each with its targets alone or with other fields. */
 export const RoutesRequest = Schema.Struct({
   routes: Schema.Record(
     Schema.String,
@@ -47,7 +47,7 @@ export class AdminRoutesGroup extends HttpApiGroup.make("admin-routes").add(
   HttpApiEndpoint.put("set", "/admin/routes", { ...revised, payload: RoutesRequest, success: RoutesSaved })
     .annotateMerge(documented({
       summary: "Replace the routes",
-      description: "The order is that of the list of models. A 400 lists all `faults`.",
+      description: "The order follows the list of models. A 400 lists all `faults`.",
       errors: changing,
       example: { routes: { qwen3: { targets: ["default/upstream-chat"], wait: 2 } } }
     })),

@@ -100,7 +100,7 @@ export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
     success: [Schema.Json, HttpApiSchema.StreamSse({ events: ChatEvent })]
   }).annotateMerge(documented({
     summary: "Replay a saved sample in a style",
-    description: "The reply is that of the style; the sample replaces the upstream.",
+    description: "The reply has the style's form; the sample replaces the upstream.",
     errors: [...finding, ...bodies],
     example: { sample_id: "a-sample", style: "chat", stream: false }
   })),

@@ -64,7 +64,7 @@ export class AdminTokensGroup extends HttpApiGroup.make("admin-tokens").add(
     success: AdminTokenRemoved
   }).annotateMerge(documented({
     summary: "Delete a token for the admin API",
-    description: "Its sessions end at once.",
+    description: "Its sessions end immediately.",
     errors: [...changing, "not_found"]
   }))
 ).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: tokens for the admin API") {}

@@ -167,7 +167,7 @@ export class AdminUpstreamsGroup extends HttpApiGroup.make("admin-upstreams").ad
     success: UpstreamSaved
   }).annotateMerge(documented({
     summary: "Add an upstream",
-    description: "A name that is configured already is a 409.",
+    description: "A name that already exists is a 409.",
     errors: changing,
     example: { name: "gpu", driver: "openai", base_url: "http://10.0.0.7:8000/v1", models: { qwen3: "Qwen/Qwen3-8B" } }
   })),

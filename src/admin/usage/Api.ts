@@ -124,7 +124,7 @@ export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
       "Read usage: sums, and rows by key, model, account, style, hour, day, upstream, target, app, session, agent or parent",
     description:
       "`from` and `to` are RFC 3339 times, days, or Unix seconds or milliseconds, rounded to hours; the last 24 hours by default. " +
-      "`zone`, such as `Europe/Berlin`, is that of days; an hour is of the day in which it begins. " +
+      "`zone`, such as `Europe/Berlin`, is the zone of days; an hour is of the day in which it begins. " +
       "`session`, `agent` and `parent` go with `key`, `app`, `hour` and `day`, and are kept for `usage.session_days`.",
     errors: [...reading, "invalid_request"]
   })),

@@ -45,7 +45,7 @@ const daysIn = (zone: string): ((hour: number) => number) | undefined => {
   }
 }
 
-/** A query with the zone of its days, and the time before which days are those of UTC whatever the zone. */
+/** A query with the zone of its days, and the time before which days are in UTC whatever the zone. */
 export interface ZonedQuery extends UsageQuery {
   readonly zone: string
   readonly utcDaysBefore: number | null

@@ -97,7 +97,7 @@ export class AdminWebhooksGroup extends HttpApiGroup.make("admin-webhooks").add(
     .annotateMerge(documented({
       summary: "Test a webhook",
       description:
-        "Sends `webhook.test` at once, and once. A refusal of the receiver is a reply with `success: false`.",
+        "Sends `webhook.test` immediately, and one time. A refusal of the receiver is a reply with `success: false`.",
       errors: [...changing, "not_found"],
       example: { name: "ops" }
     }))

@@ -34,6 +34,6 @@ export interface WebhookState {
 export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   /** The state of a configured webhook. */
   readonly stateOf: (name: string) => WebhookState
-  /** Sends `webhook.test` at once, and once; `undefined` for an unknown webhook. */
+  /** Sends `webhook.test` immediately, and one time; `undefined` for an unknown webhook. */
   readonly test: (name: string) => Effect.Effect<Delivered | undefined>
 }>()("model-gateway/admin/WebhookDeliveries") {}

@@ -124,7 +124,7 @@ export class Attachment {
     if (quietLeft > 0) yield* Effect.sleep(quietLeft)
   })
 
-  /** The store releases at once what this node has. */
+  /** The store releases immediately what this node has. */
   readonly leave: Effect.Effect<void> = Effect.ignore(Effect.suspend(() => this.runAs("leave", this.#incarnation, [])))
 
   /**

@@ -54,7 +54,7 @@ export interface StoreOptions {
 
 /**
  * What the scripts take of a request that names pools: `order` or `even`, whether it waits at the first pool alone (1), the pools
- * with their lease requests, and those to ask for if the first ones are refused at once.
+ * with their lease requests, and those to ask for if the first ones are refused immediately.
  */
 export type Choice = readonly [
   spread: "order" | "even",

@@ -1,7 +1,7 @@
 /**
  * Finds the primary of a store that several servers name: sentinels, or the nodes of a cluster.
  *
- * All of them are asked at once. The answer with the highest configuration epoch is the newest, so that a server which missed
+ * All of them are asked concurrently. The answer with the highest configuration epoch is the newest, so that a server which missed
  * a failover does not lead back to the old primary. A majority that names another primary all the same is right in the end: the
  * newest answer came from a server that has died, or is cut off from the others. `createSentinel` and `createCluster` of the Redis client are not used: they
  * repeat commands on another server by themselves, before this node has brought it what it holds.

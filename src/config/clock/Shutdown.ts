@@ -69,7 +69,7 @@ export const CurrentForcedShutdown = Context.Reference<Shutdown>("model-gateway/
   defaultValue: () => new Shutdown()
 })
 
-/** Completes when the signal is given, at once if it was. */
+/** Completes when the signal is given, immediately if it was. */
 export const whenForced = (shutdown: Shutdown): Effect.Effect<void> =>
   Effect.callback((resume) => {
     if (shutdown.isOver) return resume(Effect.void)

@@ -24,7 +24,7 @@ export interface AccountSaved extends Saved {
  * `invalid_request` for a wrong value or for a name that accounts of several upstreams have, and otherwise as `ConfigStore.update` does.
  */
 export class AccountEntries extends Context.Service<AccountEntries, {
-  /** Adds an account with what it logs in with, or with a token. Fails for an account that is configured already. */
+  /** Adds an account with what it logs in with, or with a token. Fails for an account that already exists. */
   readonly add: (
     account: NewAccount,
     options?: UpdateOptions
@@ -63,7 +63,7 @@ export class AccountEntries extends Context.Service<AccountEntries, {
           const identity = identityKeys(entry, sha256Hex)
           const saved = yield* store.update((raw, config) =>
             identity.some((key) => config.account_table.index.has(key))
-              ? Effect.fail(invalidRequest("The account is configured already"))
+              ? Effect.fail(invalidRequest("The account already exists"))
               : Effect.succeed({ ...raw, accounts: [...accountsOf(raw), entry] }), options)
           return { ...saved, account: saved.config.account_table.index.get(identity[0]!) }
         }),

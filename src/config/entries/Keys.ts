@@ -75,7 +75,7 @@ const keyOf = Effect.fnUntraced(function*(given: NewKey): Effect.fn.Return<
 export class Keys extends Context.Service<Keys, {
   /** The accepted keys, in the order of the configuration. */
   readonly list: Effect.Effect<ReadonlyArray<KeyEntry>>
-  /** Adds a key. The generated key of a start without keys ends at once. */
+  /** Adds a key. The generated key of a start without keys ends immediately. */
   readonly add: (given: NewKey, options?: UpdateOptions) => Effect.Effect<KeyAdded, UpdateError | GatewayError>
   /** Changes the record of the key with an id. */
   readonly change: (
@@ -99,7 +99,7 @@ export class Keys extends Context.Service<Keys, {
         const created_at = formatTimestamp(Math.floor((yield* Clock.currentTimeMillis) / 1000) * 1000)
         const adding = store.update((raw, config) => {
           if (config.configured_keys.includes(key)) {
-            return Effect.fail(invalidRequest("key is configured already", "key"))
+            return Effect.fail(invalidRequest("key already exists", "key"))
           }
           const wrong = unknownModel(config, id, given)
           if (wrong !== undefined) return Effect.fail(wrong)

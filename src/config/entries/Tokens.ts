@@ -48,7 +48,7 @@ const entriesOf = ({ admin }: RawConfig): ReadonlyArray<Schema.Json> => {
 export class Tokens extends Context.Service<Tokens, {
   readonly list: Effect.Effect<ReadonlyArray<AdminToken>>
   readonly add: (token: NewToken, options?: UpdateOptions) => Effect.Effect<TokenAdded, UpdateError | GatewayError>
-  /** Removes a token by its id. Its logins end at once. */
+  /** Removes a token by its id. Its logins end immediately. */
   readonly remove: (id: string, options?: UpdateOptions) => Effect.Effect<Saved, UpdateError | GatewayError>
 }>()("model-gateway/config/Tokens") {
   static readonly layer: Layer.Layer<Tokens, never, ConfigStore> = Layer.effect(

@@ -54,7 +54,7 @@ export const addUpstream = (
 ): Result.Result<RawConfig, GatewayError> => {
   if (typeof name !== "string" || name.trim() === "") return Result.fail(invalidRequest("name is required", "name"))
   const isTaken = isUnnamed(name) || config.upstreams.has(name)
-  if (isTaken) return Result.fail(gatewayError("conflict", `the upstream ${name} is configured already`))
+  if (isTaken) return Result.fail(gatewayError("conflict", `the upstream ${name} already exists`))
   // Named upstreams alone leave no default one, which keeps its accounts here.
   const isUsed = config.accounts.some(({ upstream }) => isUnnamed(upstream))
   const kept = isUsed && !Object.hasOwn(raw, "upstream") ? setField(raw, ["upstream"], {}) : raw

@@ -30,7 +30,7 @@ export interface Entry {
 export interface Unsent {
   /** The first `mostPaths` paths. */
   readonly paths: ReadonlyArray<string>
-  /** The number of further paths. */
+  /** The number of additional paths. */
   readonly more: number
   /** The error of the first field that the reply depends on. */
   readonly refused: GatewayError | undefined

@@ -52,7 +52,7 @@ export type Fields = ReadonlyMap<string, Row>
 export interface Kinds {
   /** The field that names the kind, or what finds it. */
   readonly by: string | ((value: JsonRecord) => string | undefined)
-  /** By kind; the kind "" is that of an object without one. */
+  /** By kind; the kind "" belongs to an object without one. */
   readonly rows: ReadonlyMap<string, Row>
 }
 

@@ -51,7 +51,7 @@ export const toolKind = ({ type }: { readonly [field: string]: unknown }): strin
 export const customToolFields: Table = {
   allowed_callers: reported("Only the model calls tools."),
   defer_loading: ignorable(
-    "The tool is declared once a `tool_reference` names it, or at once where the vendor's tool search is asked for."
+    "The tool is declared once a `tool_reference` names it, or immediately where the vendor's tool search is asked for."
   ),
   eager_input_streaming: ignorable("Arguments are streamed as they come."),
   input_examples: reported("Other contracts have no examples of calls."),

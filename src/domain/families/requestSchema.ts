@@ -29,7 +29,7 @@ export interface RequestFacts {
   /** Fields of the vendor's that the object's Schema lacks, or that become of something else than it says. */
   readonly fields?: Table
   /**
-   * The kinds of an object: further kinds of a union, or all kinds of a single object. `by` is the field that names the kind, by default
+   * The kinds of an object: other kinds of a union, or all kinds of a single object. `by` is the field that names the kind, by default
    * `type`, or what finds it.
    */
   readonly kinds?: { readonly by?: Kinds["by"]; readonly rows: { readonly [kind: string]: Row | KindFields } }
@@ -164,7 +164,7 @@ export const rowOfSchema = ({ ast }: Schema.Constraint): Row => rowOf(ast)
 export const kindsOf = (schema: Schema.Constraint): { readonly [kind: string]: Row } =>
   Object.fromEntries(rowOfSchema(schema).kinds?.rows ?? [])
 
-/** The contract of a request: what its Schema reads, and the vendor's further fields. */
+/** The contract of a request: what its Schema reads, and the vendor's other fields. */
 export const familyOf = (schema: Schema.Constraint, { fields = {}, ...family }: Omit<Family, "fields"> & {
   readonly fields?: Table
 }): Family => {

@@ -80,7 +80,7 @@ export const otherItems: Table = {
 export const callableFields: Table = {
   allowed_callers: reported("The vendor's programs call no tools."),
   async: reported("The server awaits every call."),
-  defer_loading: reported("All tools are declared at once.")
+  defer_loading: reported("All tools are declared immediately.")
 }
 
 export const functionFields: Table = { ...callableFields, output_schema: reported("Results are sent as they are.") }
@@ -137,7 +137,7 @@ export const responsesFields: Table = {
   truncation: reported("Inputs are never truncated.", "disabled"),
   top_logprobs: passed({ isSilent: oneOf(0) }),
   include: {
-    ...reported(`Replies have no further parts than "${includedLogprobs}", which is sent as logprobs.`),
+    ...reported(`Replies have no more parts than "${includedLogprobs}", which is sent as logprobs.`),
     isSilent: (value) => Array.isArray(value) && value.every((part) => part === includedLogprobs)
   },
   image: reported(vendorTools),

@@ -13,7 +13,7 @@ export interface Rest {
   readonly bodyVendorFields: BodyVendorFields | undefined
   /** The paths of fields without effect. */
   readonly ignored: ReadonlyArray<string>
-  /** The number of further fields without effect. */
+  /** The number of additional fields without effect. */
   readonly more: number
   readonly refused: GatewayError | undefined
 }

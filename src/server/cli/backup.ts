@@ -109,7 +109,7 @@ const damaged: ReadonlySet<unknown> = new Set([11, 26])
 const isDamaged = (error: unknown): boolean =>
   Predicate.hasProperty(error, "errcode") && typeof error.errcode === "number" && damaged.has(error.errcode & 0xff)
 
-/** Copies a database as it is at one moment, also while a gateway writes it. Returns false for a damaged one. */
+/** Copies a database as it is at one moment, even while a gateway writes it. Returns false for a damaged one. */
 const copyDatabase = (from: string, to: string) =>
   Effect.tryPromise({
     try: async () => {

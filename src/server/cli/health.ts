@@ -7,7 +7,7 @@ import { parseArgs } from "node:util"
 
 /** Options of a health check. Times are in seconds. */
 export interface HealthOptions {
-  /** Base address of the gateway; by default derived from `HOST` and `PORT`. */
+  /** Base URL of the gateway; by default derived from `HOST` and `PORT`. */
   readonly url: string | undefined
   /** Requests `/healthz` (liveness) instead of `/readyz` (readiness). */
   readonly live: boolean
@@ -61,7 +61,7 @@ const wildcards: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", ":
 
 export type Variables = Readonly<Record<string, string | undefined>>
 
-/** The base address of a gateway with these variables; undefined for an invalid `PORT`. */
+/** The base URL of a gateway with these variables; undefined for an invalid `PORT`. */
 export const addressFrom = (variables: Variables): string | undefined => {
   const host = variables["HOST"]?.trim() || "127.0.0.1"
   const port = variables["PORT"]?.trim() || "5001"

@@ -78,7 +78,7 @@ const signalled = (forced: Shutdown, machine: Machine | undefined): Effect.Effec
 
 /**
  * Interrupts the program at the first SIGINT or SIGTERM, waits for its end, and succeeds. A second signal notifies the
- * listeners of `CurrentForcedShutdown`. Without a listener, Node's default ends the process at once.
+ * listeners of `CurrentForcedShutdown`. Without a listener, Node's default ends the process immediately.
  */
 export const stopOnSignal = <A, E, R>(
   program: Effect.Effect<A, E, R>,

@@ -1,7 +1,7 @@
 /**
  * Input of one connection: passes requests to node's parser one at a time.
  *
- * Node parses and serves everything that arrives at once. A client that pipelines thousands of requests would block all
+ * Node parses and serves everything that arrives together. A client that pipelines thousands of requests would block all
  * others, and malformed input behind a request would replace its reply. So bytes behind a request, and the end of the
  * input, wait here until its reply is written.
  *

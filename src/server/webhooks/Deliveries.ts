@@ -129,7 +129,7 @@ class Receiver {
 
 const unknown: WebhookState = { state: "active", waiting: 0, dropped: 0, delivered: 0, last: undefined }
 
-/** The deliveries of this gateway. The scope ends them at once. */
+/** The deliveries of this gateway. The scope ends them immediately. */
 export const layerDeliveries: Layer.Layer<
   WebhookDeliveries,
   never,

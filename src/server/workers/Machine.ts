@@ -130,6 +130,6 @@ export const machineOfProcess = (): Machine | undefined => {
     process.stderr.fd,
     `A worker needs the descriptors of its parent: start the gateway without ${workerVariable}\n`
   )
-  // At once: Node aborts when it waits for a channel that does not exist.
+  // Immediately: Node aborts when it waits for a channel that does not exist.
   return process.exit(1)
 }

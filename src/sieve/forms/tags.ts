@@ -20,7 +20,7 @@ export function* readPiece(source: Source): Reading<Piece> {
   return (yield* takeLiteral(source, "![CDATA[")) ? "cdata" : undefined
 }
 
-/** True for one of these closing tags; with `mayBeCutOff` also for a closing tag inside which the reply ended. */
+/** True for one of these closing tags; with `mayBeCutOff` also true for a closing tag inside which the reply ended. */
 export const closes = (piece: Piece, names: ReadonlySet<string>, mayBeCutOff: boolean): boolean =>
   typeof piece === "object" && piece.isClosing && (piece.isComplete ? names.has(piece.name) : mayBeCutOff)
 

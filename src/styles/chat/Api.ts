@@ -145,7 +145,7 @@ export const ChatToolCall = Schema.Struct({
   extra_content: Schema.optionalKey(ParsedObject)
 })
 
-/** Reply of a chat request without `stream`. Further fields of the server's reply stand where the server has them. */
+/** Reply of a chat request without `stream`. Other fields of the server's reply stand where the server has them. */
 export const ChatCompletion = Schema.Struct({
   id: Schema.String,
   object: Schema.Literal("chat.completion"),

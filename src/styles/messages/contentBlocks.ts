@@ -144,6 +144,6 @@ export type OtherBlock = ReturnType<typeof otherBlock>["Type"]
 
 export const isOtherBlock = (block: { readonly type: string }): block is OtherBlock => !knownBlocks.has(block.type)
 
-/** A block of the system prompt. Of other blocks than texts, the vendor's fields are those of a result's blocks. */
+/** A block of the system prompt. Of other blocks than texts, the vendor's fields are the same as in a result's blocks. */
 export const SystemBlock = Schema.Union([TextBlock, otherThan("text")])
   .annotate(request({ fate: rowOfSchema(ResultBlock) }))

@@ -140,7 +140,7 @@ const withCitations = (
   return index === -1 ? [...blocks, cited] : blocks.with(index, cited)
 }
 
-/** Adds a block in the server's words: the end of the last text or thinking, or a further one. */
+/** Adds a block in the server's words: the end of the last text or thinking, or another one. */
 const addOwn = (value: JsonFields, blocks: Array<Block>): void => {
   const last = blocks.at(-1)
   const continues = value["type"] === "text" ||
@@ -225,7 +225,7 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
   /** The text by which the model refuses. */
   let refusal = ""
   let tier: Tier = null
-  /** The tier is that of the first frame. */
+  /** The tier comes from the first frame. */
   let isTierSaid = false
   /** Citations that wait for a text. */
   const waiting: Array<typeof PageCitation.Type> = []
@@ -278,7 +278,7 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
     else if (isBlank(text) && !isOwn) blank += text
     else openText(blank + text, out)
   }
-  /** A block in the server's words: the end of the open text or thinking, or a further one. */
+  /** A block in the server's words: the end of the open text or thinking, or another one. */
   const ownBlock = (value: JsonFields, out: Array<string>) => {
     const { citations, input, signature, type } = value
     if (type === "text") {

@@ -38,7 +38,7 @@ const holds = (said: unknown, reason: string): boolean =>
   said === reason || wider[reason]?.has(said) === true ||
   (reason === "end_turn" && typeof said === "string" && !ofOthers.has(said))
 
-/** The fields by which the server ended the message, as far as its end is that of the reply. */
+/** The fields by which the server ended the message, as far as its end is the end of the reply. */
 export const vendorStop = (end: JsonFields | undefined, reason: string): JsonFields | undefined => {
   if (end === undefined || holds(end["stop_reason"], reason)) return end
   const { stop_details: _, stop_reason: __, stop_sequence: ___, ...rest } = end

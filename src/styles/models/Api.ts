@@ -103,7 +103,7 @@ export class ModelsGroup extends HttpApiGroup.make("models").add(
   })
     .annotateMerge(documented({
       summary: "Read a model",
-      description: "Accepts an alias and returns the model that it stands for. The form is that of the list.",
+      description: "Accepts an alias and returns the model that it stands for. The form is the same as in the list.",
       errors: finding
     }))
 ).middleware(ModelsMiddleware).annotate(OpenApi.Description, "Models of the chat-completions style") {}

@@ -134,5 +134,5 @@ export class RelayedGroup extends HttpApiGroup.make("carried").add(
   }).annotateMerge(relayed("Translate speech", { model: "whisper-1", file: "(file)" }, asItIsWithFile))
 ).middleware(OpenAiMiddleware).annotate(
   OpenApi.Description,
-  "Further endpoints of OpenAI-compatible servers, whose requests and replies go through as they are"
+  "Other endpoints of OpenAI-compatible servers, whose requests and replies go through as they are"
 ) {}

@@ -48,7 +48,7 @@ const contentOf = ({ texts }: OpenMessage) =>
   [...texts].toSorted(([a], [b]) => a - b)
     .map(([, text]) => ({ type: "output_text", text, annotations: [], logprobs: [] }))
 
-/** Pieces of text that wait for their words at most. What may become a call is shorter; further pieces are shown as one. */
+/** Pieces of text that wait for their words at most. What may become a call is shorter; longer ones are shown as one. */
 const mostPieces = 10_000
 
 /** Events that wait for the words of a message at most: then it is shown without. */

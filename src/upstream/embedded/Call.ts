@@ -63,7 +63,7 @@ export class Call {
   onSilence: () => void = () => {}
   /** Releases what the call held. */
   onClose: () => void = () => {}
-  /** Ends the reply at once; set by the player. */
+  /** Ends the reply immediately; set by the player. */
   onStop: () => void = () => {}
   /** Receives the outcome once. */
   onEnd: (outcome: Outcome) => void = () => {}

@@ -148,7 +148,7 @@ export interface ReplyFlags {
   readonly search: boolean
 }
 
-/** The bounds of a reply, which is rendered at once in the gateway's own process. */
+/** The bounds of a reply, which is rendered immediately in the gateway's own process. */
 const maxPieces = 200_000
 const maxCharacters = 32 * 1024 * 1024
 

@@ -62,7 +62,7 @@ const accepted = (data: unknown): Uint8Array =>
   Buffer.from(JSON.stringify({ code: 0, msg: "", data: { biz_code: 0, biz_msg: "", biz_data: data } }))
 
 const exhausted = Buffer.from(
-  JSON.stringify({ code: 50000, msg: "the recording has no further round", data: null })
+  JSON.stringify({ code: 50000, msg: "the recording has no other round", data: null })
 )
 
 /** Exchanges of one completion, answered with the recorded rounds in order. */

@@ -57,7 +57,7 @@ const isSaid = (field: unknown): boolean =>
 
 const lastFields: ReadonlySet<string> = new Set(["stop_reason", "stop_sequence", "stop_details", "container"])
 
-/** A block in progress. `fields` are those of its start, and of its deltas except growing text. */
+/** A block in progress. `fields` come from its start, and from its deltas except growing text. */
 interface Block {
   readonly kind: "text" | "thinking" | "redacted_thinking" | "tool_use" | "other"
   readonly fields: Record<string, Json>

@@ -176,7 +176,7 @@ const systemOf = (turns: ReadonlyArray<Turn>, isCallers: boolean): Json | undefi
       : parts.map((part) => part._tag === "Text" ? part.text : "").join("\n\n"))
 }
 
-/** A further instruction at the end of the system prompt. */
+/** Another instruction at the end of the system prompt. */
 export const withInstruction = (system: Json | undefined, instruction: string): Json =>
   system === undefined
     ? instruction

@@ -1,7 +1,7 @@
 /**
  * Which API of a server with two of them serves a request: chat completions or Responses.
  *
- * With `auto` a request goes by the API of its own style, so that neither is translated. What the server's list of models says wins, and a
+ * With `auto` a request uses the API of its own style, so that neither is translated. What the server's list of models says wins, and a
  * server that has no `/responses` is not asked for it again for ten minutes.
  */
 import * as Effect from "effect/Effect"

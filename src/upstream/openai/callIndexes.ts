@@ -23,7 +23,7 @@ interface Known {
   readonly arguments: ObjectScan
 }
 
-/** Further calls are not distinguished; the limit of a reply is lower. */
+/** More calls are not distinguished; the limit of a reply is lower. */
 const mostCalls = 20_000
 
 /**

@@ -11,10 +11,10 @@ import { parseJson } from "../json.ts"
 import { asTokens, asWords, entriesOf, knownFacts } from "../server/modelList.ts"
 import type { ServerClient } from "../server/ServerClient.ts"
 
-/** The time of all further questions of one list. */
+/** The time of all other questions of one list. */
 const longestAnswers = "5 seconds"
 
-/** Models of which Ollama is asked, and how many at once. */
+/** Models of which Ollama is asked, and how many concurrently. */
 const mostAsked = 64
 const askedAtOnce = 4
 

@@ -129,7 +129,7 @@ interface ServerCall {
   }
   readonly model: RequestedModel
   readonly token: string | undefined
-  /** Below the base address, with its query. */
+  /** Below the base URL, with its query. */
   readonly path: string
   readonly body: RequestBody
   /** What recordings keep of the body. */
@@ -148,7 +148,7 @@ interface ServerCall {
 /** One completion in the server's words. */
 export interface CompletionCall {
   readonly model: RequestedModel
-  /** Below the base address, with its query. */
+  /** Below the base URL, with its query. */
   readonly path: string
   readonly body: string
   /** Headers of this request beside those of the protocol. */

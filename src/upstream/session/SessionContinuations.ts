@@ -163,7 +163,7 @@ export class SessionContinuations {
     if (this.abandoned) this.leave()
   }
 
-  /** Ends the reply early: no further round is opened. */
+  /** Ends the reply early: no other round is opened. */
   abandon(): void {
     this.abandoned = true
     this.leave()

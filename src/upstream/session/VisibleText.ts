@@ -84,7 +84,7 @@ export const touchesText = (change: Change, response: JsonRecord): boolean => {
   return second === "fragments" && (fourth === undefined || fourth === "content" || fourth === "type")
 }
 
-/** The emitted text of one reply. The `response` argument of its methods is that of the current document. */
+/** The emitted text of one reply. The `response` argument of its methods comes from the current document. */
 export class VisibleText {
   /** UTF-16 units of emitted text and reasoning. */
   produced = 0

@@ -35,7 +35,7 @@ const maxSegments = 32
 const maxPath = 1024
 const maxBatchDepth = 8
 
-/** Elements that are kept; further ones are ignored. */
+/** Elements that are kept; more of them are ignored. */
 export const mostFragments = 10_000
 export const mostSearchResults = 1_000
 
@@ -104,7 +104,7 @@ export class PatchDocument {
     return this.sticky.operation
   }
 
-  /** Applies one patch and reports each change at once, before the next one of a `BATCH`. */
+  /** Applies one patch and reports each change immediately, before the next one of a `BATCH`. */
   apply(patch: JsonRecord, changed: (change: Change) => void): void {
     const bare = (patch["p"] === undefined || patch["p"] === "") && (patch["o"] === undefined || patch["o"] === "")
     if (bare && isRecord(patch["v"]) && Object.hasOwn(patch["v"], "response")) {

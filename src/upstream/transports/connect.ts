@@ -1,5 +1,5 @@
 /**
- * Opens connections to servers: at once, by the `CONNECT` of an http or https proxy, or through a SOCKS5 proxy, which resolves names.
+ * Opens connections to servers: directly, by the `CONNECT` of an http or https proxy, or through a SOCKS5 proxy, which resolves names.
  *
  * One time limit covers connection, handshakes and TLS. What fails before a proxy has passed the connection on is the proxy's failure.
  * undici's own agents for proxies are not used: they limit the phases apart or not at all, keep heads of 16 KiB, and do not say whose

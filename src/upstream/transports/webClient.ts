@@ -1,6 +1,6 @@
 /**
  * The HTTP client for calls to servers that are not upstreams: the hosting platform, the release server, a collector of telemetry.
- * They go by the environment's proxies. The client follows no redirect by itself, so that a token stays with the server that it is for.
+ * They go through the environment's proxies. The client follows no redirect by itself, so that a token stays with the server that it is for.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Dispatcher } from "@effect/platform-node/Undici"

@@ -37,7 +37,7 @@ export interface Prompt {
   readonly stream: boolean
   /** Declares the local tools. */
   readonly tools: boolean
-  /** Further tools, whose calls are shown and not answered. */
+  /** Other tools, whose calls are shown and not answered. */
   readonly ownTools: ReadonlyArray<ToolDeclaration>
   readonly temperature: number | undefined
   readonly maxTokens: number | undefined

@@ -18,7 +18,7 @@ export interface Form {
   readonly message: string
   readonly stream: boolean
   readonly tools: boolean
-  /** Declarations of further tools, as JSON text. */
+  /** Declarations of other tools, as JSON text. */
   readonly ownTools: string
   readonly temperature: string
   readonly maxTokens: string

@@ -48,7 +48,7 @@ export const runTool = ({ arguments: given, name }: Call): string => {
     : known.run(record(parsed(given)))
 }
 
-/** The tools of a JSON text: declarations of functions, also in the chat style's wrapper. `undefined` for another text. */
+/** The tools of a JSON text: declarations of functions, including in the chat style's wrapper. `undefined` for another text. */
 export const declaredTools = (text: string): ReadonlyArray<ToolDeclaration> | undefined => {
   if (text.trim() === "") return []
   const value = parsed(text)

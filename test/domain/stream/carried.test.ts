@@ -139,7 +139,7 @@ describe("FormScan", () => {
     assert.deepInclude(scanned([text], boundary ?? ""), { model: "é-1", fault: undefined })
   })
 
-  it("copies each byte a few times at most, also where headers arrive byte by byte", () => {
+  it("copies each byte a few times at most, even where headers arrive byte by byte", () => {
     const longHeaders = partOf(`a"; x="${"b".repeat(7_000)}`, "")
     const form = formOf([], partOf("model", "m-1"), []).replace("--cut", longHeaders.repeat(2) + "--cut")
     const concat = vi.spyOn(Buffer, "concat")

@@ -33,7 +33,7 @@ const objectsOf = (example: string) => {
 const one = (kinds: ReadonlyMap<string, Thing>, kind: string): Thing => kinds.get(kind) ?? assert.fail(`no ${kind}`)
 
 describe("the renderings of the chart", () => {
-  it("are those of this chart: after a change, `npm run chart` lets Helm make them anew", () => {
+  it("belong to this chart: after a change, `npm run chart` lets Helm make them anew", () => {
     assert.strictEqual(readFileSync(fixturePath(digestName), "utf8").trim(), digestOf(fixtures))
     assert.sameMembers([...fixtures.keys()], [...examples.map((name) => `${name}.yaml`), "refused.json"])
   })
@@ -148,7 +148,7 @@ describe("the example of three replicas", () => {
 })
 
 describe("the example with volumes of its own", () => {
-  it("has each of its labels, annotations and further fields", () => {
+  it("has each of its labels, annotations and other fields", () => {
     const { kinds, values } = objectsOf("own-volumes")
     const { metadata, spec: { template } } = one(kinds, "Deployment")
     assert.deepEqual(metadata.annotations, values.annotations)
@@ -187,7 +187,7 @@ describe("the addresses of stores that the chart takes", () => {
     "rediss+cluster://user:password@a"
   ]
 
-  it("are those of the gateway", () => {
+  it("belong to the gateway", () => {
     for (const address of addresses) {
       assert.isDefined(parseStoreAddress(address), address)
       assert.match(address, pattern)

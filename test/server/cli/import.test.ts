@@ -109,7 +109,7 @@ describe("a configuration of LiteLLM", () => {
     ])
   })
 
-  it("has a route for a name of several servers, evenly or in their order, and further targets for its fallbacks", async () => {
+  it("has a route for a name of several servers, evenly or in their order, and other targets for its fallbacks", async () => {
     const base = (host: string) => ({ api_base: `https://${host}.example/v1`, api_key: "k" })
     const { lines, raw } = await read("litellm", {
       model_list: [
@@ -607,7 +607,7 @@ describe("the command import", () => {
       run(["import", "cliproxyapi", fixture("cliproxyapi"), "--out", out!])
     ])
     assert.deepEqual([checked.code, checked.stderr, again.code], [0, "", 1])
-    assert.include(again.stderr, `${out} is there already: name another file, or remove it\n`)
+    assert.include(again.stderr, `${out} already exists: name another file, or remove it\n`)
     rmSync(folder, { recursive: true })
   })
 })

@@ -87,7 +87,7 @@ describe.concurrent("the service", () => {
       signal: null,
       stdout: "",
       stderr:
-        `Cannot listen on 127.0.0.1 port ${port}: another process listens there already; set PORT to another port\n`
+        `Cannot listen on 127.0.0.1 port ${port}: another process already listens there; set PORT to another port\n`
     })
     gateway.child.kill("SIGINT")
     assert.strictEqual((await gateway.ended).code, 0)
@@ -144,7 +144,7 @@ describe.concurrent("the service", () => {
     await gateway.ended
   })
 
-  it("goes by its options before the environment", async () => {
+  it("follows its options before the environment", async () => {
     const file = path.join(mkdtempSync(path.join(tmpdir(), "cli-")), "own.json")
     writeFileSync(file, JSON.stringify({ keys: ["from-the-file"] }))
     const gateway = start(["--config", file, "--port", "0", "--log-level", "debug"], { ...onAnyPort, PORT: "1" })

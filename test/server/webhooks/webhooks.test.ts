@@ -62,7 +62,7 @@ const idle = () => settled(50)
 const sorted = (list: ReadonlyArray<string>) => [...list].sort()
 
 describe("a signature", () => {
-  it("is that of the standard's example", () => {
+  it("comes from the standard's example", () => {
     const example = Redacted.make("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     const message = { id: "msg_p5jXN8AQM9LWM0D4loKWxJek", body: "{\"test\": 2432232314}" }
     assert.strictEqual(
@@ -317,7 +317,7 @@ describe("webhooks", () => {
     // The stop in `afterEach` does not wait for the slow receiver, whose time stands still.
   })
 
-  it("show no secret to operators, keep what `***` stands for, and are tested at once", async () => {
+  it("show no secret to operators, keep what `***` stands for, and are tested immediately", async () => {
     await start({ webhooks: [] }, { HOOK_SECRET: secretOf("r") })
     const webhook = {
       name: "ops",

@@ -66,7 +66,7 @@ describe("embeddings of the upstream", () => {
     }
   )
 
-  it("go by an id of upstream.models and by well-known names, which are sent as they are or as they are mapped", async () => {
+  it("use an id of upstream.models and by well-known names, which are sent as they are or as they are mapped", async () => {
     const client = await start({}, { models: { mine: "their-embedder", "nomic-embed-text": "nomic:v1.5" } })
     server.answer(() => answer([[1, 2]]))
     for (const model of ["mine", "text-embedding-3-small", "Nomic-Embed-Text", "gemini-embedding-001"]) {

@@ -185,7 +185,7 @@ describe("messages replies", () => {
     assert.deepInclude(object(scripts["thinking"]!).content[0], { type: "thinking", signature: "" })
   })
 
-  it("begin at once where the first thing is reasoning that is not shown", () => {
+  it("begin immediately where the first thing is reasoning that is not shown", () => {
     const out: Array<string> = []
     messagesFrames(fast, 7).frames.push(Reply.ReasoningDelta("hm"), out)
     assert.deepStrictEqual(eventNames(out.join("")), ["message_start"])

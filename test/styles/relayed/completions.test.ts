@@ -83,7 +83,7 @@ describe("a text completion", () => {
     })
   })
 
-  it("fails over to another account until the first byte, also for an error within a good reply", async () => {
+  it("fails over to another account until the first byte, including for an error within a good reply", async () => {
     const answers = [
       json(429, { error: { message: "slow down" } }),
       json(200, { error: { message: "the engine is down" } }),

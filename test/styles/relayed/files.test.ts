@@ -393,7 +393,7 @@ describe("what the gateway holds", () => {
     stop()
   })
 
-  it("of speech of 200 MB is a small part, also for a client that waits", async () => {
+  it("of speech of 200 MB is a small part, including for a client that waits", async () => {
     const block = Buffer.alloc(256 * 1024, "sound")
     const blocks = 200 * MiB / block.length
     const stop = await serve((request, response) => {

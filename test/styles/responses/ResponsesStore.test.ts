@@ -97,7 +97,7 @@ describe("ResponsesStore", () => {
       assert.strictEqual((yield* store.get("alice", "resp_1"))?.body, "completed")
     }))
 
-  it.effect("follows a changed time-to-live at once, for what is there already too", () =>
+  it.effect("follows a changed time-to-live immediately, for what already exists too", () =>
     Effect.gen(function*() {
       const { config, store } = yield* start()
       yield* store.put("alice", response("resp_1"))

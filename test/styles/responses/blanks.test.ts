@@ -6,7 +6,7 @@ import { responseInfo } from "../../../src/styles/responses/responseText.ts"
 const info = responseInfo("0123456789abcdef0123456789abcdef", 7, { model: "gpt-5", input: "Hi" }, new Map())
 
 describe("Blanks before a text", () => {
-  it("are looked at once each, however many come", () => {
+  it("are read one time each, however many come", () => {
     const blanks = 2_000
     let body = ""
     const { frames } = responseFrames(info, { now: () => 9000, finalized: (text) => body = text })

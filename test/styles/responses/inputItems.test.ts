@@ -17,7 +17,7 @@ const textsOf = async (id: string, order: "asc" | "desc") => {
 }
 
 describe("a response's input items", () => {
-  it("are read page by page, also where several were sent under one id", async () => {
+  it("are read page by page, even where several were sent under one id", async () => {
     const message = (content: string) => ({ type: "message", id: "msg_own", role: "user", content }) as const
     const { id } = await client.responses.create({ model: "gpt-5", input: [message("1"), message("2"), message("3")] })
     assert.deepStrictEqual(await textsOf(id, "asc"), ["1", "2", "3"])

@@ -101,7 +101,7 @@ describe.each(Object.entries(ways))("a third party's server through the gateway,
     assert.deepInclude(lastBody(), { model: "gpt-5", ...asked })
   })
 
-  it("gives the calls of a tool loop, several at once, and takes their results", async () => {
+  it("gives the calls of a tool loop, several together, and takes their results", async () => {
     mock.on({ userMessage: "weather", hasToolResult: false }, {
       toolCalls: [
         { name: "get_weather", arguments: "{\"city\":\"Oslo\"}" },

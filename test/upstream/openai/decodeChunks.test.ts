@@ -356,7 +356,7 @@ describe("chunkDecoder", () => {
       }
     })
 
-    it("under two names at once counts once", () => {
+    it("under two names together counts once", () => {
       const both = decode(frames(delta({ reasoning_content: "a", reasoning: "a" }), delta({ content: "b" }, "stop")))
       assert.deepInclude(both, { reasoning: "a", text: "b" })
     })

@@ -179,7 +179,7 @@ describe("citations of pages in messages", () => {
     assert.deepStrictEqual(blocksOf(await streamed("messages", { tools })), expected)
   }
 
-  it("are those of the text", async () => {
+  it("come from the text", async () => {
     answer(
       chunk({ content: "Hello" }),
       chunk({ annotations: [cited(a, 0, 3, { content: "All of it" }), cited(b, 1, 5)] }),
@@ -194,7 +194,7 @@ describe("citations of pages in messages", () => {
     await both([{ type: "text", citations: [location(a)] }])
   })
 
-  it("are those of the last text where a call follows", async () => {
+  it("come from the last text where a call follows", async () => {
     answer(chunk({ content: "Hello" }), chunk({ annotations: [cited(a, 0, 3)] }), call, chunk({}, "tool_calls"))
     await both([{ type: "text", citations: [location(a)] }, { type: "tool_use", citations: [] }])
   })
@@ -324,7 +324,7 @@ describe("the service tier in messages", () => {
   }
 
   it.each([["default", "standard"], ["priority", "priority"], ["batch", "batch"]])(
-    "is that of the usage: %s",
+    "comes from the usage: %s",
     async (tier, expected) => {
       assert.deepStrictEqual(await tierOf(tier), [expected, expected, undefined])
     }
@@ -334,7 +334,7 @@ describe("the service tier in messages", () => {
     assert.deepStrictEqual(await tierOf("flex"), [null, null, undefined])
   })
 
-  it("is that of the last usage where the server says it late", async () => {
+  it("comes from the last usage where the server says it late", async () => {
     answer(chunk({ content: "Hi" }), chunk({}, "stop", { service_tier: "priority" }))
     const events = await streamed("messages")
     assert.isNull(at(events[0], "message", "usage", "service_tier"))

@@ -103,7 +103,7 @@ describe("a model of one's own", () => {
     assert.deepStrictEqual(server.requests.map(({ body }) => body["model"]), Array(4).fill("Qwen/Qwen3-8B"))
   })
 
-  it("may stand behind a native name; one that is not configured goes by its own", async () => {
+  it("may stand behind a native name; one that is not configured uses its own", async () => {
     server.answer(() => streamed({ content: "Hello" }))
     for (const name of ["gpt-4o", "upstream-reasoner"]) await askRaw(gateway.url, "chat", true, name)
     assert.deepStrictEqual(server.requests.map(({ body }) => body["model"]), ["llama-3", "upstream-reasoner"])

@@ -104,7 +104,7 @@ describe("a refusal in the midst of a call", () => {
 })
 
 describe("the service tier of the server", () => {
-  it("is that of a response", async () => {
+  it("comes from a response", async () => {
     const rest = { service_tier: "flex" }
     server.answer(() => ({
       pieces: [frames(chunk({ content: "Hello" }, null, rest), chunk({}, "stop", rest), "[DONE]")]

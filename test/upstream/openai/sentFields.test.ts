@@ -64,7 +64,7 @@ describe("the name of a tool's message", () => {
     assert.doesNotHaveAnyKeys((sent["messages"] as ReadonlyArray<object>).at(-1), ["name"])
   })
 
-  it("is that of the result alone where tools are declared as text", async () => {
+  it("comes from the result alone where tools are declared as text", async () => {
     const { sent } = await ask("chat", { messages }, { gateway: "prompt" })
     assert.strictEqual(JSON.stringify(sent["messages"]).split("get_time").length - 1, 2)
   })

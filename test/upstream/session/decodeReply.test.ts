@@ -211,7 +211,7 @@ describe("ReplyDecoder", () => {
     }
   })
 
-  it("yields each growth at once, and one piece for each event", () => {
+  it("yields each growth immediately, and one piece for each event", () => {
     const { out } = decodeText(patches(
       opening({ fragments: [] }),
       { p: "response/fragments", o: "APPEND", v: [fragment("RESPONSE", "")] },
@@ -478,7 +478,7 @@ describe("ReplyDecoder", () => {
       }
     })
 
-    it("fails at once on a hint before there is text, with its words", () => {
+    it("fails immediately on a hint before there is text, with its words", () => {
       for (const name of ["hint", "toast"]) {
         const { decoder, end } = decodeText(
           patches(opening({ fragments: [fragment("THINK", "hm")] })) +
@@ -489,7 +489,7 @@ describe("ReplyDecoder", () => {
       }
     })
 
-    it("fails at once on a hint after text too, and takes nothing that follows", () => {
+    it("fails immediately on a hint after text too, and takes nothing that follows", () => {
       const hint = "event: hint\ndata: {\"type\":\"error\",\"content\":\"Busy\"}\n\n"
       const { decoder, end, text } = decodeText(
         patches(opening({ content: "a" })) + hint + patches({ v: "b" }, finished)
@@ -545,7 +545,7 @@ describe("ReplyDecoder", () => {
       assert.deepStrictEqual(end, stop)
     })
 
-    it("fail at once on a snapshot that disagrees", () => {
+    it("fail immediately on a snapshot that disagrees", () => {
       for (const text of ["Hal", "He", "Bye now"]) {
         const { decoder, end } = decodeText(first, patches(snapshot(text)))
         assert.isTrue(decoder.closed)
@@ -581,7 +581,7 @@ describe("ReplyDecoder", () => {
       assert.strictEqual(text, "abcd")
     })
 
-    it("fail at once where one was missed and the next does not show the reply so far", () => {
+    it("fail immediately where one was missed and the next does not show the reply so far", () => {
       const empty = opening({ fragments: [] })
       const more = { p: "response/fragments", o: "APPEND", v: [fragment("RESPONSE", "o")] }
       for (const next of [patches(grow("o"), finished), patches(empty, more, finished), patches(finished)]) {

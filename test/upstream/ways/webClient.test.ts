@@ -17,7 +17,7 @@ const get = (url: string, environment: { readonly [name: string]: string }) =>
     Effect.provide(Layer.provide(layerWebClient, ConfigProvider.layer(ConfigProvider.fromEnvRecord(environment))))
   )
 
-it.effect("calls to other servers go by the environment's proxies and follow no redirect", () =>
+it.effect("calls to other servers go through the environment's proxies and follow no redirect", () =>
   Effect.gen(function*() {
     const credentials = { username: "user", password: "p@ss" }
     for (const kind of ["http", "https", "socks5"] as const) {

@@ -15,7 +15,7 @@
 --                                   windows of `keys`; `quiet` while nodes return to the store, because what they bring back
 --                                   replaces smaller counts
 --   sync tickets known last usage   restores the node's missing tickets (ticket, key, time, tokens, units, nanos), and
---                                   releases unknown ones up to the number `last`; `known` lists further tickets to keep.
+--                                   releases unknown ones up to the number `last`; `known` lists other tickets to keep.
 --                                   `usage` is empty unless the store's data is older: keys with a time and the usage of
 --                                   their windows then, which is counted at least. Released requests stay counted in that case
 --   seen usage                      counts the usage of windows at least, as `sync` does

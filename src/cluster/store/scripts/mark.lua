@@ -1,4 +1,4 @@
--- Adds names with an expiry for all nodes. Arguments: a kind, whether to notify the other nodes at once, and a JSON array
+-- Adds names with an expiry for all nodes. Arguments: a kind, whether to notify the other nodes immediately, and a JSON array
 -- of names with their expiries. A name keeps its latest expiry. Expired names are removed, and beyond the maximum those
 -- that expire first.
 local MOST = 100000

@@ -172,7 +172,7 @@ end
 
 local settle
 
--- Ends the hold of a waiter at its first pool: it takes its further places, by its arrival.
+-- Ends the hold of a waiter at its first pool: it takes its other places, by its arrival.
 local function widen(record)
   if not record.holding then return end
   record.holding = false
@@ -193,7 +193,7 @@ local function widen(record)
   settle(record)
 end
 
--- Gives up a place. The last one of a waiter refuses it, unless it takes its further places.
+-- Gives up a place. The last one of a waiter refuses it, unless it takes its other places.
 local function give_up(record, target, reason, till)
   record.lost, record.lost_till = sooner_retry(record.lost, record.lost_till, reason, till)
   widen(record)

@@ -2,7 +2,7 @@
 --   widen ticket        ends its hold at the first pool: it waits at the others too
 --   drop ticket pool    gives up its place in a pool, whose upstream no longer has the model
 --   works ticket        the upstream of its lease has sent the first event; the reply is `back` if that ends a cooling
--- The reply of the first two is that of `acquire`; `gone` without a lease or a place.
+-- The first two reply as `acquire` does; `gone` without a lease or a place.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local op, ticket = ARGV[4], ARGV[5]

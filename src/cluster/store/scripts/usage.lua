@@ -4,7 +4,7 @@
 --   add batch buckets most rows
 --                           adds buckets, a JSON array of hour, names, sums, errors; a batch counts once. A bucket of a session has the
 --                           session, the time of its last use, and the names without an agent too: a session that has as many buckets
---                           as `rows` gets no further agents. Beyond `most` sessions, those used longest ago are removed.
+--                           as `rows` gets no more agents. Beyond `most` sessions, those used longest ago are removed.
 --   age hour                removes the buckets of some sessions from before an hour; returns of how many sessions
 --   fold hour day           merges an hour into a day, some buckets per call; returns how many are left
 --   drop hour               removes an hour or a day that is too old; returns how many buckets it had

@@ -18,7 +18,7 @@ export interface AgentModel {
 
 /** What an agent is connected to. */
 export interface Connection {
-  /** Base address without a trailing slash. */
+  /** Base URL without a trailing slash. */
   readonly url: string
   readonly key: string
   readonly models: ReadonlyArray<AgentModel>
@@ -121,7 +121,7 @@ const codexEntry = (template: JsonRecord, model: AgentModel, priority: number): 
   }
 }
 
-/** A value of a `-c` option, which is TOML: its strings are those of JSON. */
+/** A value of a `-c` option, which is TOML: its strings are written as in JSON. */
 const option = (
   name: string,
   value: string | boolean

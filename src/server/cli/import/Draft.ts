@@ -19,7 +19,7 @@ export interface DraftUpstream {
   readonly driver: UpstreamProtocol
   readonly base_url: string
   readonly headers: { readonly [name: string]: string }
-  /** Its further fields. */
+  /** Its other fields. */
   readonly fields: Record<string, Schema.Json>
   /** Tokens with the fields of their accounts. */
   readonly accounts: Map<string, RawConfig>
@@ -34,7 +34,7 @@ export interface Deployment {
   readonly name: string
   /** The server's name. */
   readonly model: string
-  /** Further fields of the model's entry. */
+  /** Other fields of the model's entry. */
   readonly fields: RawConfig
   /** Facts, in the form of `readModelFacts`. */
   readonly info: RawConfig | undefined
@@ -59,7 +59,7 @@ export interface Built {
   readonly costs: RawConfig
 }
 
-/** The most requests of an account at once that the schema of the configuration allows. */
+/** The most concurrent requests of an account that the schema of the configuration allows. */
 const mostInflight = 256
 
 const nameFrom = (wanted: string): string => {
@@ -85,7 +85,7 @@ export class Draft {
   readonly #aliases = new Map<string, readonly [alias: string, name: string, place: string]>()
   /** Whether the servers of a name are asked in the order of the file, where nothing else orders them. */
   isOrdered = false
-  /** Further fields of the configuration. */
+  /** Other fields of the configuration. */
   readonly fields: Record<string, Schema.Json> = {}
 
   constructor(report: Report) {
@@ -154,7 +154,7 @@ export class Draft {
     if (alsoOn !== undefined) group.alsoOn.add(alsoOn)
   }
 
-  /** Lets a further name stand for one. */
+  /** Lets another name stand for one. */
   alias(alias: string, name: string, place: string): void {
     this.#aliases.set(normalizeModelName(alias), [alias, name, place])
   }

@@ -43,7 +43,7 @@ export const importCommand = Command.make(
     if (Option.isNone(out)) return yield* Console.log(text.trimEnd())
     const target = yield* makeConfigFile(out.value)
     if (Option.isSome(yield* target.read)) {
-      return yield* new ImportFailed({ message: `${target.path} is there already: name another file, or remove it` })
+      return yield* new ImportFailed({ message: `${target.path} already exists: name another file, or remove it` })
     }
     yield* target.replace(text)
   })

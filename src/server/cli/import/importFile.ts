@@ -88,7 +88,7 @@ const passing = Effect.fnUntraced(function*(raw: RawConfig, report: Report) {
 })
 
 /**
- * Reads the text of a file of another gateway. `variables` are those of the import; every variable that is not the gateway's own counts as
+ * Reads the text of a file of another gateway. `variables` come from the import; every variable that is not the gateway's own counts as
  * set, since the gateway may have another environment.
  */
 export const importText = Effect.fnUntraced(function*(

@@ -497,7 +497,7 @@ class LiteLlm {
   }
 }
 
-/** Reads a configuration of LiteLLM's proxy. `variables` are those of the import. */
+/** Reads a configuration of LiteLLM's proxy. `variables` come from the import. */
 export const fromLiteLlm = (file: RawConfig, report: Report, variables: Variables): Draft => {
   const mapping = new LiteLlm(report, variables)
   mapping.read(file)

@@ -159,7 +159,7 @@ export const makeCompactions = Effect.gen(function*() {
     ): Effect.Effect<A, GatewayError> => {
       const { conversation, model } = request
       const { vendorFields } = conversation
-      // The words of the reply are those of the conversation: they call no tools.
+      // The words of the reply belong to the conversation: they call no tools.
       const own: Conversation = {
         ...conversation,
         tools: [],

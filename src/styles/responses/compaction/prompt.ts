@@ -54,7 +54,7 @@ const withShortResults = (conversation: Conversation): Conversation | undefined 
     : undefined
 
 /**
- * What asks the model of a conversation for its summary. The caller's limit, stop sequences and output schema are those of a reply. If the prompt is too
+ * What asks the model of a conversation for its summary. The caller's limit, stop sequences and output schema belong to a reply. If the prompt is too
  * long, the model is asked once more with the beginnings of long results.
  */
 export const summaryRequest = (conversation: Conversation): Pick<CompletionInput, "conversation" | "shorter"> => {

@@ -102,7 +102,7 @@ export class Connection implements OpenConnection, TurnConnection {
   readonly #arriving: HeldBytes
   /** Resume what waits until the client has read. Bounded by the turns that run, and the reader. */
   #waiting: Array<() => void> = []
-  /** No further message is taken before the client has read: its silence means nothing. */
+  /** No other message is taken before the client has read: its silence means nothing. */
   #isBehind = false
   #isRetired = false
   #isClosing = false
@@ -368,7 +368,7 @@ export class Connection implements OpenConnection, TurnConnection {
     this.#options.connections.grew(this.size - before)
   }
 
-  /** Why the connection begins no further turn; `undefined` if it does. */
+  /** Why the connection begins no other turn; `undefined` if it does. */
   get #end(): GatewayError | undefined {
     const { deadlines, limits } = this.#options
     const { websocket_seconds } = limits()

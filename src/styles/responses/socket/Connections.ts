@@ -27,7 +27,7 @@ export interface OpenConnection {
   readonly size: number
   /** True if no turn runs. */
   readonly isIdle: boolean
-  /** True if it begins no further turn, and is closed when it is idle. */
+  /** True if it begins no other turn, and is closed when it is idle. */
   readonly isRetired: boolean
   /** How it ends, as far as is known. */
   readonly outcome: Outcome
@@ -90,7 +90,7 @@ export class Connections {
 
   /**
    * Closes idle connections until all of them together keep at most `most` bytes: of the caller who uses most, the largest first. Where all
-   * work, the largest begins no further turn, and is closed when its turns have ended.
+   * work, the largest begins no other turn, and is closed when its turns have ended.
    */
   makeRoom(most: number): void {
     while (this.#bytes > most) {

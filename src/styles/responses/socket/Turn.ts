@@ -18,7 +18,7 @@ export interface TurnResponse extends StoredResponse {
 /** What a turn needs of its connection. */
 export interface TurnConnection {
   readonly queue: ClientQueue
-  /** Sends frames of a turn at once. Returns false if earlier bytes are still unsent. */
+  /** Sends frames of a turn immediately. Returns false if earlier bytes are still unsent. */
   readonly sendNow: (turn: Turn, frames: string) => boolean
   /** The response with this id that a lane of the connection keeps. */
   readonly find: (id: string) => TurnResponse | undefined

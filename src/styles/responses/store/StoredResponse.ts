@@ -32,7 +32,7 @@ export interface OpenResponse {
    * client receives the last frame. A shared store has it once `written` is done.
    */
   readonly finalizeUnsafe: (body: string, heldBy?: Maker | undefined) => void
-  /** The pending writes, which must finish before the client may receive further frames; `undefined` without any. */
+  /** The pending writes, which must finish before the client may receive more frames; `undefined` without any. */
   readonly written: () => Effect.Effect<void> | undefined
 }
 

@@ -1,5 +1,5 @@
 /**
- * The accounts of the pool: find, change, test, add and delete them, one or many at once.
+ * The accounts of the pool: find, change, test, add and delete them, one or many together.
  */
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"

@@ -176,7 +176,7 @@ export const Keys = ({ of }: { readonly of: string | undefined }) => {
   const [open, setOpen] = useState<{ readonly action: "edit" | "delete"; readonly item: KeyItem } | "new">()
   // The list contains ids in place of keys. The two replies may be from before and after a change, so their order may differ.
   const keys = useAcceptedKeys() ?? noKeys
-  // So that a dialog opens at once.
+  // So that a dialog opens immediately.
   useFields("keys")
   const order = useOrder(sorts)
   const list = useMemo(() => {

@@ -282,7 +282,7 @@ const ModelRow = ({ currency, entries, model, onEdit, targetOf }: {
   )
 }
 
-/** Models that are read at once where the page looks for missing prices itself. */
+/** Models that are read concurrently where the page looks for missing prices itself. */
 const mostRead = 1_000
 
 const ModelTable = ({ onEdit, prices, targets }: {

@@ -14,7 +14,7 @@ const minuteLength = 60_000
 /** Whether a minute was over before the gateway began to count: nothing is known of it. */
 export const isUnknown = ({ at }: Pick<Minute, "at">, since: number): boolean => at + minuteLength <= since
 
-/** The minutes whose rate is that of now: the last five full ones, or those there are; before the first full one, the running one. */
+/** The minutes whose rate counts as the current one: the last five full ones, or those there are; before the first full one, the running one. */
 const recentMinutes = 5
 const recentOf = (minutes: ReadonlyArray<Minute>, since: number): ReadonlyArray<Minute> => {
   const full = minutes.slice(0, -1).filter(({ at }) => at >= since).slice(-recentMinutes)

@@ -12,7 +12,7 @@ import { asJson, asText, type ShownTurn, turnsOf } from "./conversationText.ts"
 import { differenceOf } from "./diff.ts"
 import { readable, shownCharacters } from "./readable.ts"
 
-/** The newest turns are shown at once, and this many on demand. */
+/** The newest turns are shown immediately, and this many on demand. */
 const [turnsAtFirst, turnsAtMost] = [12, 200]
 /** Characters of a turn before it is unfolded, for the last two and for those before them. */
 const [foldedCharacters, foldedBefore] = [4_000, 600]

@@ -29,7 +29,7 @@ import type { Shown } from "./useList.ts"
 /** Narrows the list, from its newest request on. */
 export const narrow = (changes: Query): void => choose({ ...changes, cursor: "", row: "" })
 
-/** A text that is applied when typing pauses, and at once by Enter, which calls `onEnter`. */
+/** A text that is applied when typing pauses, and immediately by Enter, which calls `onEnter`. */
 export const TypedFilter = ({ name, onEnter, onText, value, ...rest }: {
   readonly name: string
   readonly value: string

@@ -50,7 +50,7 @@ const Model = ({ record: { model, native_model } }: { readonly record: RequestRe
   </>
 )
 
-/** Tokens a second from the first event to the end; `undefined` for a reply that came at once. */
+/** Tokens a second from the first event to the end; `undefined` for a reply that came immediately. */
 const rateOf = ({ duration_ms, first_event_ms, stream, usage }: RequestRecord): number | undefined => {
   if (usage === null || first_event_ms === null || duration_ms === null || !stream) return undefined
   const seconds = (duration_ms - first_event_ms) / 1000

@@ -126,7 +126,7 @@ export const Upstreams = () => {
   const { q = "" } = useQuery()
   const [open, setOpen] = useState<Open>()
   useCurrentUpstreams()
-  // So that a dialog opens at once.
+  // So that a dialog opens immediately.
   useFields("upstreams")
   const close = () => setOpen(undefined)
   return (

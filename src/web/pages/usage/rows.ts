@@ -122,7 +122,7 @@ export const stackOf = (
   return { times, parts: sums.size > mostParts ? [...parts, others] : parts }
 }
 
-/** The bars of every requested hour or day, whose parts are those of prompts. */
+/** The bars of every requested hour or day, whose parts are tokens of prompts. */
 export const cacheStackOf = (reply: Series, unit: "hour" | "day", dayOf: DayOf = (time) => time): Stack => {
   const { placeOf, times } = timesOf(reply, unit, dayOf)
   const parts = cacheParts.map((value) => ({ value, row: undefined, values: times.map(() => 0) }))

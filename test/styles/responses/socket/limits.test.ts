@@ -119,7 +119,7 @@ describe("warm-ups", () => {
 })
 
 describe("the limits of a key", () => {
-  it("of requests at once hold over all turns, and its rate limits are in the headers", async () => {
+  it("of concurrent requests hold over all turns, and its rate limits are in the headers", async () => {
     const { held, open } = await start({
       key_records: { [id]: { max_inflight: 2, limits: [{ window: "day", requests: 10 }] } }
     })
@@ -266,7 +266,7 @@ describe("limits.websocket_bytes", () => {
     assert.strictEqual((await other!.response()).status, "completed")
   })
 
-  it("ends a connection that is never idle: it begins no further turn, and is closed after those that run", async () => {
+  it("ends a connection that is never idle: it begins no other turn, and is closed after those that run", async () => {
     const { held, open } = await start({ limits: { websocket_bytes: 1024 * 1024 } })
     const client = await open()
     client.create({ input: "long", stream_id: "a" })

@@ -49,7 +49,7 @@ describe("the events of a turn", () => {
     ["a reply that breaks off", { input: "!say one two three\n!fault reset after=1" }],
     ["a violated tool_choice", { input: "!say no", tools, tool_choice: "required" }]
   ]
-  it.each(scripts)("are those of HTTP for %s, with the headers in the first one", async (_, body) => {
+  it.each(scripts)("come from HTTP for %s, with the headers in the first one", async (_, body) => {
     const response = await post({ ...body, stream: true })
     const expected = parseFrames(await response.text()).map(({ data }) => data).filter((data) => data !== "[DONE]")
     const client = await open()
@@ -235,7 +235,7 @@ describe("an error", () => {
       null
     ]
   ]
-  it.each(messages)("answers %s at once, and leaves the connection open", async (_, message, code, param) => {
+  it.each(messages)("answers %s immediately, and leaves the connection open", async (_, message, code, param) => {
     const client = await open()
     client.send(message)
     const { error, headers, status } = await client.error()
