@@ -4,7 +4,7 @@
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { launch, openSignedIn, result } from "./support.ts"
+import { launch, openSignedIn, result, seriousFindings } from "./support.ts"
 
 let browser: Browser
 let gateway: RunningGateway
@@ -194,10 +194,28 @@ it("keys: one dialog makes a key with its limits, shows it with snippets, and se
   const { items } = await admin("/admin/keys?q=mobile")
   const [{ id }] = items as readonly [{ readonly id: string }]
   await page.goto(`${gateway.url}/console/#/keys/${id}`)
-  await row.waitFor()
-  assert.strictEqual(await keys.getByRole("row").count(), 2)
-  await page.getByRole("button", { name: "Show all keys" }).click()
-  await keys.getByRole("row").nth(2).waitFor()
+  // The page of a key has its limits, its day and how to use it.
+  await page.getByRole("heading", { level: 1, name: "Mobile app" }).waitFor()
+  const limits = page.getByRole("region", { name: "Limits" })
+  await limits.getByText("2 of 20,000 requests per day").waitFor()
+  await limits.getByText(/of 5,000,000 tokens per day/).waitFor()
+  const day = page.getByRole("region", { name: "Last 24 hours" })
+  await day.getByRole("link", { name: /^Requests 2 / }).waitFor()
+  await day.getByRole("img", { name: "Requests of each hour" }).waitFor()
+  await page.getByRole("table", { name: "Models" }).getByRole("link", { name: "upstream-chat" }).waitFor()
+  await page.getByText("None of the kept requests failed.").waitFor()
+  assert.strictEqual(await ask("Hello", key, "no-such-model"), 400)
+  await page.reload()
+  const failures = page.getByRole("table", { name: "Last failures" })
+  await failures.getByRole("row").nth(1).getByText("model_not_found").waitFor()
+  assert.deepStrictEqual(await seriousFindings(page), [])
+  await page.getByRole("button", { name: "Disable" }).click()
+  await page.getByRole("button", { name: "Enable" }).waitFor()
+  await page.getByRole("button", { name: "Delete" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click()
+  await page.getByText("This does not exist, or no longer.").waitFor()
+  await page.getByRole("main").getByRole("link", { name: "Keys" }).click()
+  await keys.getByRole("row").nth(1).waitFor()
   await close()
 })
 

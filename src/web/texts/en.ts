@@ -712,6 +712,20 @@ export const en = {
     changed: (at: string, tool: string | undefined) =>
       tool === undefined ? `${at} changed` : `the tool "${tool}" changed`
   },
+  nouns: {
+    day: "Last 24 hours",
+    requests: "Requests",
+    tokens: (n: string) => `${n} tokens`,
+    errors: "Errors",
+    failed: (n: string) => `${n} failed`,
+    byHour: "Requests of each hour",
+    hour: (time: string, n: string, failed: string) => `${time}: ${n} requests, ${failed} failed`,
+    failures: "Last failures",
+    noFailures: "None of the kept requests failed.",
+    gone: "This does not exist, or no longer.",
+    used: "Used",
+    access: "How to use it"
+  },
   windows: {
     /** What windows of a quota count; the others are named by their length. */
     names: {
@@ -854,6 +868,9 @@ export const en = {
   backIn: (text: string) => `back in ${text}`,
   accounts: {
     ...words,
+    allAccounts: "All accounts",
+    lastTest: "Last test",
+    windows: "Quota and budgets",
     search: "Search accounts",
     all: "All",
     slots: "Slots",
@@ -944,6 +961,9 @@ export const en = {
   upstreams: {
     ...words,
     fields: (path: string) => upstreamFields[path],
+    allUpstreams: "All upstreams",
+    budgets: "Budgets",
+    proxy: "Proxy",
     add: "Add upstream",
     edit: "Edit",
     test: "Test",
@@ -1194,8 +1214,9 @@ export const en = {
     states: { active: "Active", disabled: "Disabled", expired: "Expired" },
     all: "All",
     search: "Search keys",
-    onlyOne: "Only the key of the link is shown.",
-    showAll: "Show all keys",
+    allKeys: "All keys",
+    moreLimits: (n: number) => `${count(n, "more limit", "more limits")} on the key's page`,
+    modelsOf: "Models",
     noneFound: "No key matches.",
     generated: "Generated at startup. It becomes invalid when a key is added.",
     until: (time: string) => `until ${time}`,

@@ -779,6 +779,20 @@ export const zh: Texts = {
     systemChanged: "系统提示有改动",
     changed: (at, tool) => tool === undefined ? `${at} 有改动` : `工具“${tool}”有改动`
   },
+  nouns: {
+    day: "最近 24 小时",
+    requests: "请求",
+    tokens: (n) => `${n} 个 Token`,
+    errors: "错误",
+    failed: (n) => `${n} 次失败`,
+    byHour: "每小时的请求",
+    hour: (time, n, failed) => `${time}：${n} 个请求，${failed} 个失败`,
+    failures: "最近的失败",
+    noFailures: "保留的请求中没有失败的。",
+    gone: "不存在，或已被移除。",
+    used: "使用情况",
+    access: "使用方法"
+  },
   windows: {
     names: { requests: "请求", tokens: "Token", input_tokens: "输入 Token", output_tokens: "输出 Token" },
     used: (window, model, share) => `${model === null ? "" : `${model} `}${window} ${share}`,
@@ -904,6 +918,9 @@ export const zh: Texts = {
   backIn: (text) => `${text} 后恢复`,
   accounts: {
     ...words,
+    allAccounts: "全部账号",
+    lastTest: "上次测试",
+    windows: "限额与预算",
     search: "搜索账号",
     all: "全部",
     selectColumn: "选择",
@@ -981,6 +998,9 @@ export const zh: Texts = {
   upstreams: {
     ...words,
     fields: (path) => upstreamFields[path],
+    allUpstreams: "全部上游",
+    budgets: "预算",
+    proxy: "代理",
     add: "添加上游",
     edit: "编辑",
     test: "测试",
@@ -1219,8 +1239,9 @@ export const zh: Texts = {
     states: { active: "有效", disabled: "已停用", expired: "已过期" },
     all: "全部",
     search: "搜索密钥",
-    onlyOne: "只显示链接所指的密钥。",
-    showAll: "显示所有密钥",
+    allKeys: "全部密钥",
+    moreLimits: (n) => `密钥页面上另有 ${n} 个限额`,
+    modelsOf: "模型",
     noneFound: "没有匹配的密钥。",
     generated: "启动时生成；添加密钥后即失效。",
     until: (time) => `至 ${time}`,

@@ -39,7 +39,7 @@ const Rest = ({ children, title }: { readonly title: string; readonly children: 
 )
 
 /** The state in a word; out of rotation also why and until when, after a failed test why and since when. */
-const State = ({ at, item }: { readonly item: AccountItem; readonly at: number }) => {
+export const State = ({ at, item }: { readonly item: AccountItem; readonly at: number }) => {
   const { accounts: t, reason, states } = useTexts()
   const { disabled, health, health_reason, last_test, recovery_seconds } = item
   const state = stateOf(item)
@@ -123,7 +123,7 @@ export const AccountRow = (
           onChange={(event) => onSelect(event.currentTarget.checked)}
         />,
         <div class="line">
-          <a href={requestsOf(name)} title={t.requestsOf(name)}>
+          <a href={linkTo("accounts", name)} title={name}>
             <Breaking text={item.identifier} />
           </a>
           {item.organization !== undefined && (
@@ -132,7 +132,7 @@ export const AccountRow = (
           {item.note !== "" && <Rest title={item.note}>{item.note}</Rest>}
         </div>,
         ...isSeveral
-          ? [<a class="of-row" href={linkTo("upstreams", undefined, { q: item.upstream ?? "" })}>{item.upstream}</a>]
+          ? [<a class="of-row" href={linkTo("upstreams", item.upstream)}>{item.upstream}</a>]
           : [],
         <>
           <State item={item} at={at} />

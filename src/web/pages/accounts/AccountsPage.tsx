@@ -6,13 +6,13 @@ import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo, useRef, useState } from "preact/hooks"
 import { accountSigns, accountStates } from "../../parts/Badge.tsx"
 import { Chip } from "../../parts/Card.tsx"
-import { ConfirmDialog, DeleteDialog, FormDialog } from "../../parts/Dialog.tsx"
-import { Search, Select, TextField } from "../../parts/Form.tsx"
+import { DeleteDialog } from "../../parts/Dialog.tsx"
+import { Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Pager, Table, useOrder } from "../../parts/Table.tsx"
-import { act, attempt, report } from "../../state/actions.ts"
+import { act } from "../../state/actions.ts"
 import { type AccountItem, Admin, type Reply } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { accountName, defaultUpstream } from "../../state/names.ts"
@@ -21,60 +21,16 @@ import { registry, useAtom, useValue } from "../../state/registry.ts"
 import { choose, useQuery } from "../../state/route.ts"
 import { upstreamsAtom, useSeveralUpstreams, useUpstreamsWithOrganizations } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
+import { AccountPage } from "./AccountPage.tsx"
 import { AccountRow, type Action } from "./AccountRow.tsx"
 import { AddAccounts } from "./AddAccounts.tsx"
+import { changedBy, MarkDialog, SessionsDialog } from "./dialogs.tsx"
 import { progressAtom, runTests } from "./tests.ts"
 import { Tests } from "./Tests.tsx"
 
 const pageSize = 50
-const changedBy = ["accounts", "config", "host", "upstreams"] as const
 
-type AccountPage = Reply<"admin-accounts", "list">
-
-/** Changes a text of an account. */
-const MarkDialog = ({ item, mark, onClose }: {
-  readonly item: AccountItem
-  readonly mark: "note" | "organization"
-  readonly onClose: () => void
-}) => {
-  const t = useTexts().accounts
-  const identifier = accountName(item)
-  return (
-    <FormDialog
-      name={t.markOf(t[mark], identifier)}
-      onClose={onClose}
-      onSave={(read) =>
-        attempt(
-          (client) => client["admin-accounts"].patch({ params: { identifier }, payload: { [mark]: read(mark) } }),
-          { done: t.markSaved(t[mark], identifier), subjects: changedBy }
-        )}
-    >
-      <TextField label={t[mark]} name={mark} maxLength={200} defaultValue={item[mark] ?? ""} />
-      {mark === "organization" && <p class="hint">{t.organizationHint}</p>}
-    </FormDialog>
-  )
-}
-
-/** Asks before all sessions of an account are deleted at its provider, which nothing brings back. */
-const SessionsDialog = ({ item, onClose }: {
-  readonly item: AccountItem
-  readonly onClose: () => void
-}) => {
-  const t = useTexts().accounts
-  const identifier = accountName(item)
-  const clear = async () => {
-    const reply = await act((client) => client["admin-accounts"].deleteSessions({ payload: { identifier } }), {})
-    if (reply !== undefined) {
-      report(reply.success ? reply.note ?? t.cleared(identifier) : `${identifier}: ${reply.message}`, !reply.success)
-    }
-  }
-  return (
-    <ConfirmDialog name={t.clearOf(identifier)} action={t.clear} onClose={onClose} onConfirm={clear}>
-      <p>{t.clearAsk(identifier)}</p>
-      {item.in_use > 0 && <p>{t.clearRunning(item.in_use)}</p>}
-    </ConfirmDialog>
-  )
-}
+type AccountList = Reply<"admin-accounts", "list">
 
 /** What the list can be sorted by, beside its own order. */
 const sorts = ["identifier", "upstream", "in_use", "requests_hour", "last_used_at"] as const
@@ -85,7 +41,7 @@ const facets = ["", ...accountStates, "failed"] as const
 /** The states, each with how many accounts it has. */
 const Facets = ({ chosen, counts }: {
   readonly chosen: string
-  readonly counts: AccountPage["counts"]
+  readonly counts: AccountList["counts"]
 }) => {
   const { accounts: t, states } = useTexts()
   return (
@@ -160,7 +116,7 @@ type Open =
   | { readonly name: "delete"; readonly items: ReadonlyArray<AccountItem> }
 
 const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
-  readonly accounts: AccountPage
+  readonly accounts: AccountList
   /** When the list was read, in milliseconds of the page's clock; `undefined` while it is the list of another view. */
   readonly listedAt: number | undefined
   readonly isSeveral: boolean
@@ -328,7 +284,11 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
   )
 }
 
-export const Accounts = () => {
+/** The list of accounts, or the page of the account named `of`. */
+export const Accounts = ({ of }: { readonly of: string | undefined }) =>
+  of === undefined ? <AccountsList /> : <AccountPage key={of} name={of} />
+
+const AccountsList = () => {
   const { accounts: t, addAccounts, common } = useTexts()
   const { page: asked = "1", q = "", state = "", upstream = "" } = useQuery()
   const several = useSeveralUpstreams()

@@ -3,28 +3,25 @@
  */
 import { useMemo, useState } from "preact/hooks"
 import { useFields } from "../../forms/Entry.tsx"
-import { Badge } from "../../parts/Badge.tsx"
-import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { Empty } from "../../parts/Empty.tsx"
 import { Search, Select } from "../../parts/Form.tsx"
 import { date, dateTime, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
-import { Meter, Pager, Row, Table, useOrder } from "../../parts/Table.tsx"
+import { Pager, Row, Table, useOrder } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
-import { usedText } from "../../parts/UsedText.ts"
-import { act, copyText } from "../../state/actions.ts"
+import { copyText } from "../../state/actions.ts"
 import { Admin } from "../../state/client.ts"
-import { useCurrency } from "../../state/currency.ts"
-import { limitsOf } from "../../state/limits.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useValue } from "../../state/registry.ts"
-import { choose, go, linkTo, useQuery } from "../../state/route.ts"
+import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { DurabilityNotice, useAcceptedKeys } from "../configuration.tsx"
 import { FirstRun } from "./Access.tsx"
-import { changedBy, EditKey, NewKey } from "./KeyForm.tsx"
+import { EditKey, NewKey } from "./KeyForm.tsx"
+import { KeyPage } from "./KeyPage.tsx"
+import { DeleteKey, KeyState, requestsOf, setDisabled, Tightest } from "./KeyParts.tsx"
 import { type KeyItem, keyOfId } from "./keys.ts"
 
 const pageSize = 50
@@ -41,39 +38,6 @@ const sorts = [
   "last_used_at",
   "created_at"
 ] as const
-
-const signs = {
-  active: { sign: "●", tone: "good" },
-  disabled: { sign: "○", tone: "muted" },
-  expired: { sign: "▲", tone: "bad" }
-} as const
-
-/** The requests of a key, by its id. */
-const requestsOf = (id: string, query: Readonly<Record<string, string>> = {}): string =>
-  linkTo("requests", undefined, { key: `"${id}"`, ...query })
-
-/** How much of each limit is used. */
-const Used = ({ item }: { readonly item: KeyItem }) => {
-  const t = useTexts().keys
-  const currency = useCurrency()
-  const limits = limitsOf(item)
-  if (limits.length === 0) return <span class="hint">{t.noLimits}</span>
-  return (
-    <>
-      {limits.map((each) => (
-        <Meter
-          key={`${each.window} ${each.kind}`}
-          used={Number(each.used)}
-          limit={Number(each.limit)}
-          text={usedText(each, t, currency)}
-        />
-      ))}
-      {item.limits.map(({ fallback, strict, window }) =>
-        (strict || fallback !== null) && <p key={window} class="hint">{t.rulesOf(window, strict, fallback)}</p>
-      )}
-    </>
-  )
-}
 
 type Action = "edit" | "toggle" | "delete"
 
@@ -92,18 +56,25 @@ const KeyRow = ({ item, onAction, value }: {
     <Row
       cells={[
         <>
-          {item.name !== null && <p>{item.name}</p>}
-          <code class="hint" title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>
+          {item.name !== null && (
+            <p>
+              <a href={linkTo("keys", id)}>{item.name}</a>
+            </p>
+          )}
+          {item.name === null
+            ? (
+              <a href={linkTo("keys", id)}>
+                <code title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>
+              </a>
+            )
+            : <code class="hint" title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>}
           {item.note !== null && <p class="hint">{item.note}</p>}
         </>,
         <>
-          <Badge {...signs[item.state]} text={t.states[item.state]} />
-          {item.generated === true && <p class="hint">{t.generated}</p>}
-          {item.expires_at !== null && <p class="hint">{t.until(dateTime(Date.parse(item.expires_at)))}</p>}
-          {item.class === "background" && <p class="hint">{t.background}</p>}
+          <KeyState item={item} />
           {item.models !== null && <p class="hint clip" title={item.models.join(", ")}>{item.models.join(", ")}</p>}
         </>,
-        <Used item={item} />,
+        <Tightest item={item} />,
         <a href={requestsOf(id, { outcome: "open" })}>
           {usage.max_inflight === null
             ? number(usage.in_flight)
@@ -129,45 +100,11 @@ const KeyRow = ({ item, onAction, value }: {
   )
 }
 
-/** Says what ends with a key. */
-const DeleteKey = ({ item, onClose }: { readonly item: KeyItem; readonly onClose: () => void }) => {
-  const t = useTexts().keys
-  const { id, preview, usage } = item
-  const name = item.name ?? preview
-  return (
-    <DeleteDialog
-      name={name}
-      onClose={onClose}
-      onDelete={() =>
-        act((client) => client["admin-keys"].remove({ params: { key: id } }), {
-          done: () => t.deleted(name),
-          subjects: changedBy
-        })}
-    >
-      <code>{preview}</code>
-      <br />
-      {t.workOf(usage.in_flight, usage.requests_today)} {usage.last_used_at === null ? t.neverUsed : (
-        <>
-          {t.lastUsed}: <Ago at={Date.parse(usage.last_used_at)} />.
-        </>
-      )}
-      <br />
-      {t.deleteAsk}
-    </DeleteDialog>
-  )
-}
+/** The list of keys, or the page of the key with the id `of`. */
+export const Keys = ({ of }: { readonly of: string | undefined }) =>
+  of === undefined ? <KeyList /> : <KeyPage key={of} id={of} />
 
-const setDisabled = (item: KeyItem, disabled: boolean, t: ReturnType<typeof useTexts>["keys"]): void => {
-  const name = item.name ?? item.preview
-  void act((client) => client["admin-keys"].change({ params: { id: item.id }, payload: { disabled } }), {
-    done: () => disabled ? t.disabledNow(name) : t.enabledNow(name),
-    undo: () => setDisabled(item, !disabled, t),
-    subjects: changedBy
-  })
-}
-
-/** The keys; only the key with the id `of` if it is given. */
-export const Keys = ({ of }: { readonly of: string | undefined }) => {
+const KeyList = () => {
   const { common, keys: t } = useTexts()
   const query = useQuery()
   const { q = "" } = query
@@ -180,47 +117,39 @@ export const Keys = ({ of }: { readonly of: string | undefined }) => {
   useFields("keys")
   const order = useOrder(sorts)
   const list = useMemo(() => {
-    const text = of ?? q
     return Admin.query("admin-keys", "list", {
       query: {
         page,
         page_size: pageSize,
-        ...(text === "" ? {} : { q: text }),
+        ...(q === "" ? {} : { q }),
         ...(state === "" ? {} : { state }),
         ...order
       },
       reactivityKeys: ["keys"]
     })
-  }, [of, q, state, page, order?.sort, order?.order])
+  }, [q, state, page, order?.sort, order?.order])
   useReread(list)
   const close = () => setOpen(undefined)
   const start = (item: KeyItem, action: Action) =>
     action === "toggle" ? setDisabled(item, !item.disabled, t) : setOpen({ action, item })
-  const isFiltered = of !== undefined || q !== "" || state !== ""
+  const isFiltered = q !== "" || state !== ""
   const isNothing = useValue(list)?.total === 0 && !isFiltered
   const newButton = <button type="button" class="primary" onClick={() => setOpen("new")}>{t.newKey}</button>
   return (
     <>
       <Heading name={common.pages.keys}>{newButton}</Heading>
       <DurabilityNotice />
-      {of === undefined
-        ? !isNothing && (
-          <div class="row">
-            <Search label={t.search} value={q} onSearch={(text) => choose({ q: text, page: "" })} />
-            <Select<(typeof states)[number] | "">
-              label={t.state}
-              value={state}
-              options={[["", t.all], ...states.map((each) => [each, t.states[each]] as const)]}
-              onValue={(next) => choose({ state: next, page: "" })}
-            />
-          </div>
-        )
-        : (
-          <div class="notice">
-            <p>{t.onlyOne}</p>
-            <button type="button" onClick={() => go("keys")}>{t.showAll}</button>
-          </div>
-        )}
+      {!isNothing && (
+        <div class="row">
+          <Search label={t.search} value={q} onSearch={(text) => choose({ q: text, page: "" })} />
+          <Select<(typeof states)[number] | "">
+            label={t.state}
+            value={state}
+            options={[["", t.all], ...states.map((each) => [each, t.states[each]] as const)]}
+            onValue={(next) => choose({ state: next, page: "" })}
+          />
+        </div>
+      )}
       <Loaded atom={list} rows={8}>
         {({ items, page: shown, total, total_pages }) => {
           const generated = items.length === 1 && items[0]?.generated === true ? keyOfId(keys, items[0].id) : undefined

@@ -4,41 +4,22 @@
 import { useState } from "preact/hooks"
 import { useFields } from "../../forms/Entry.tsx"
 import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
-import { Search, useWork } from "../../parts/Form.tsx"
+import { Search } from "../../parts/Form.tsx"
 import { duration, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
-import { act, report } from "../../state/actions.ts"
 import { defaultUpstream } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { type UpstreamItem, upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { DeleteUpstream } from "./DeleteUpstream.tsx"
-import { changedBy, EditUpstream } from "./EditUpstream.tsx"
-
-export const Accounts = ({ item: { accounts, name, needs_accounts } }: { readonly item: UpstreamItem }) => {
-  const { states, upstreams: t } = useTexts()
-  const others = (["cooling", "out", "disabled"] as const).filter((state) => accounts[state] > 0)
-  if (!needs_accounts) return <span class="hint">{t.needsNone}</span>
-  return (
-    <>
-      <a href={linkTo("accounts", undefined, { upstream: name })} aria-label={t.accountsOf(name, accounts.ready)}>
-        {t.ready(accounts.ready)}
-      </a>
-      {others.map((state) => (
-        <p key={state} class="hint">
-          <a class="of-row" href={linkTo("accounts", undefined, { upstream: name, state })}>
-            {t.inState(accounts[state], states[state])}
-          </a>
-        </p>
-      ))}
-    </>
-  )
-}
+import { EditUpstream } from "./EditUpstream.tsx"
+import { UpstreamPage } from "./UpstreamPage.tsx"
+import { Accounts, useUpstreamActions } from "./UpstreamParts.tsx"
 
 const Row = ({ item, onDelete, onEdit }: {
   readonly item: UpstreamItem
@@ -47,26 +28,11 @@ const Row = ({ item, onDelete, onEdit }: {
 }) => {
   const { common, upstreams: t } = useTexts()
   const { base_url, driver, enabled, in_use, last_5m, max_inflight, models, name, proxy, waiting } = item
-  const enable = (on: boolean, isUndone = false): Promise<unknown> =>
-    act(
-      (client) => client["admin-upstreams"].change({ params: { name }, headers: {}, payload: { enabled: on } }),
-      {
-        done: () => on ? t.enabled(name) : t.disabled(name),
-        ...(isUndone ? {} : { undo: () => void enable(!on, true) }),
-        subjects: changedBy
-      }
-    )
-  const [busy, toggle] = useWork(() => enable(!enabled))
-  const [testing, test] = useWork(async () => {
-    const reply = await act((client) => client["admin-upstreams"].testChanges({ params: { name }, payload: {} }), {})
-    if (reply === undefined) return
-    const { message, response_time, success } = reply
-    report(success ? t.testPassed(name, duration(response_time)) : t.testFailed(name, message), !success)
-  })
+  const { busy, isTesting, test, toggle } = useUpstreamActions(item)
   return (
     <tr>
       <th scope="row" class="text name">
-        {name}
+        <a href={linkTo("upstreams", name)}>{name}</a>
         {base_url !== "" && <p class="hint">{base_url}</p>}
         <p class="hint" title={models.join(", ")}>
           {`${t.drivers(driver)} · ${t.modelCount(models.length)}`}
@@ -107,7 +73,7 @@ const Row = ({ item, onDelete, onEdit }: {
           of={name}
           items={[
             { text: enabled ? t.disable : t.enable, disabled: busy, onClick: toggle },
-            { text: t.test, disabled: testing, onClick: test },
+            { text: t.test, disabled: isTesting, onClick: test },
             { text: t.edit, onClick: onEdit },
             { text: t.delete, danger: true, apart: true, disabled: name === defaultUpstream, onClick: onDelete }
           ]}
@@ -121,7 +87,11 @@ type Open =
   | { readonly name: "add" }
   | { readonly name: "edit" | "delete"; readonly item: UpstreamItem }
 
-export const Upstreams = () => {
+/** The list of upstreams, or the page of the one named `of`. */
+export const Upstreams = ({ of }: { readonly of: string | undefined }) =>
+  of === undefined ? <UpstreamList /> : <UpstreamPage key={of} name={of} />
+
+const UpstreamList = () => {
   const { common, upstreams: t } = useTexts()
   const { q = "" } = useQuery()
   const [open, setOpen] = useState<Open>()

@@ -1,0 +1,160 @@
+/**
+ * The page of an account: its state and what can be done with it, its quota and budgets, and what it did in the last 24 hours.
+ */
+import { useMemo, useState } from "preact/hooks"
+import { Card } from "../../parts/Card.tsx"
+import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
+import { DeleteDialog } from "../../parts/Dialog.tsx"
+import { exactTime, number } from "../../parts/format.ts"
+import { Heading, Section } from "../../parts/Heading.tsx"
+import { Loaded } from "../../parts/Loaded.tsx"
+import { Facts } from "../../parts/Table.tsx"
+import { Ago } from "../../parts/Time.tsx"
+import { act } from "../../state/actions.ts"
+import { type AccountItem, Admin } from "../../state/client.ts"
+import { useReread } from "../../state/live.ts"
+import { accountName, defaultUpstream } from "../../state/names.ts"
+import { useTexts } from "../../state/preferences.ts"
+import { registry, useAtom } from "../../state/registry.ts"
+import { linkTo } from "../../state/route.ts"
+import { useUpstreamsWithOrganizations } from "../../state/upstreams.ts"
+import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
+import { Gone } from "../nouns/Gone.tsx"
+import { State, useNewest } from "./AccountRow.tsx"
+import { changedBy, MarkDialog, SessionsDialog } from "./dialogs.tsx"
+import { progressAtom, runTests } from "./tests.ts"
+
+const change = (
+  action: "delete" | "disable" | "enable",
+  name: string,
+  t: ReturnType<typeof useTexts>["accounts"]
+): Promise<unknown> =>
+  act((client) => client["admin-accounts"].batch({ payload: { action, identifiers: [name] } }), {
+    done: ({ changed, failed }) =>
+      failed > 0 || action === "delete"
+        ? t.batchDone(action, changed, failed)
+        : t[action === "disable" ? "disabled" : "enabled"](name),
+    ...action === "delete"
+      ? {}
+      : { undo: () => void change(action === "enable" ? "disable" : "enable", name, t) },
+    subjects: changedBy
+  })
+
+const Account = ({ item: listed, listedAt }: {
+  readonly item: AccountItem
+  /** When it was read, in milliseconds of the page's clock. */
+  readonly listedAt: number
+}) => {
+  const { accounts: t, common, inspector } = useTexts()
+  const { at, item } = useNewest(listed, listedAt)
+  const [open, setOpen] = useState<"delete" | "note" | "organization" | "sessions">()
+  const isTesting = useAtom(progressAtom) !== undefined
+  const hasOrganization = useUpstreamsWithOrganizations().has(item.upstream ?? defaultUpstream)
+  const { disabled, hash, identifier, in_use, last_error, last_test, last_used_at, note, organization, slots } = item
+  const upstream = item.upstream ?? defaultUpstream
+  const name = accountName(item)
+  const close = () => setOpen(undefined)
+  return (
+    <>
+      <Heading name={identifier}>
+        <a class="button" href={linkTo("accounts")}>{t.allAccounts}</a>
+        <button type="button" disabled={isTesting} onClick={() => void runTests([name])}>{t.test}</button>
+        <button type="button" onClick={() => setOpen("note")}>{t.note}</button>
+        {hasOrganization && <button type="button" onClick={() => setOpen("organization")}>{t.organization}</button>}
+        <button type="button" onClick={() => void change(disabled ? "enable" : "disable", name, t)}>
+          {disabled ? t.enable : t.disable}
+        </button>
+        <button type="button" class="danger" onClick={() => setOpen("sessions")}>{t.clear}</button>
+        <button type="button" class="danger" onClick={() => setOpen("delete")}>{t.deleteOne}</button>
+      </Heading>
+      <div class="halves">
+        <Card>
+          <Facts
+            facts={[
+              [t.state, <State key="state" item={item} at={at} />],
+              [t.upstream, <a key="upstream" href={linkTo("upstreams", upstream)}>{upstream}</a>],
+              [t.slots, common.of(number(in_use), number(slots))],
+              [t.lastUsed, last_used_at === null ? t.never : <Ago key="used" at={last_used_at} />],
+              [
+                t.lastError,
+                last_error === null ? undefined : (
+                  <span key="error" title={exactTime(last_error.at)}>
+                    <Ago at={last_error.at} /> · {inspector.causes(last_error.code)}
+                    {last_error.message !== null && <p class="hint">{last_error.message}</p>}
+                  </span>
+                )
+              ],
+              [
+                t.lastTest,
+                last_test === null ? undefined : (
+                  <span key="test">
+                    <Ago at={last_test.at} />
+                    {last_test.message !== null && <p class="hint">{last_test.message}</p>}
+                  </span>
+                )
+              ],
+              [t.note, note === "" ? undefined : note],
+              [t.organization, organization]
+            ]}
+          />
+        </Card>
+        {item.quota.length + item.budgets.length > 0 && (
+          <Section name={t.windows} class="card">
+            <CurrentWindows of={item} />
+          </Section>
+        )}
+      </div>
+      <Day of={{ account: hash }} requests={{ account: `"${name}"` }} />
+      <div class="halves">
+        <Touched
+          of={{ account: hash }}
+          by="model"
+          name={t.model}
+          linkOf={({ value }) => linkTo("requests", undefined, { account: `"${name}"`, model: `"${value}"` })}
+        />
+        <Touched of={{ account: hash }} by="key" name={t.key} linkOf={({ value }) => linkTo("keys", value)} />
+      </div>
+      <LastFailures requests={{ account: `"${name}"` }} />
+      {(open === "note" || open === "organization") && <MarkDialog item={item} mark={open} onClose={close} />}
+      {open === "sessions" && <SessionsDialog item={item} onClose={close} />}
+      {open === "delete" && (
+        <DeleteDialog name={name} onClose={close} onDelete={() => change("delete", name, t)}>
+          {t.deleteAsk(1, in_use)}
+        </DeleteDialog>
+      )}
+    </>
+  )
+}
+
+/** Accounts that are read to find the one of the page: those whose names contain its. */
+const mostRead = 100
+
+export const AccountPage = ({ name }: { readonly name: string }) => {
+  const { common } = useTexts()
+  const identifier = name.slice(name.indexOf("/") + 1)
+  const list = useMemo(
+    () =>
+      Admin.query("admin-accounts", "list", {
+        query: { page: 1, page_size: mostRead, q: identifier },
+        reactivityKeys: ["accounts"]
+      }),
+    [identifier]
+  )
+  useReread(list)
+  return (
+    <Loaded atom={list} rows={8}>
+      {({ items }) => {
+        const item = items.find((each) => accountName(each) === name)
+        const result = registry.get(list)
+        return item === undefined
+          ? (
+            <>
+              <Heading name={common.pages.accounts} />
+              <Gone page="accounts" />
+            </>
+          )
+          : <Account item={item} listedAt={result._tag === "Success" ? result.timestamp : 0} />
+      }}
+    </Loaded>
+  )
+}

@@ -1,0 +1,130 @@
+/**
+ * The page of a key: its state and what can be done with it, its limits, what it did in the last 24 hours, and how to use it.
+ */
+import { useMemo, useState } from "preact/hooks"
+import { useFields } from "../../forms/Entry.tsx"
+import { Card } from "../../parts/Card.tsx"
+import { dateTime, number } from "../../parts/format.ts"
+import { Heading, Section } from "../../parts/Heading.tsx"
+import { Loaded } from "../../parts/Loaded.tsx"
+import { Facts } from "../../parts/Table.tsx"
+import { Ago } from "../../parts/Time.tsx"
+import { copyText } from "../../state/actions.ts"
+import { Admin } from "../../state/client.ts"
+import { useReread } from "../../state/live.ts"
+import { useTexts } from "../../state/preferences.ts"
+import { linkTo } from "../../state/route.ts"
+import { useAcceptedKeys } from "../configuration.tsx"
+import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
+import { Gone } from "../nouns/Gone.tsx"
+import { Access } from "./Access.tsx"
+import { EditKey } from "./KeyForm.tsx"
+import { DeleteKey, KeyState, requestsOf, setDisabled, Used } from "./KeyParts.tsx"
+import { type KeyItem, keyOfId } from "./keys.ts"
+
+const noKeys: ReadonlyArray<string> = []
+
+const About = ({ item }: { readonly item: KeyItem }) => {
+  const t = useTexts().keys
+  const { created_at, id, models, note, preview, usage } = item
+  return (
+    <Facts
+      facts={[
+        [t.state, <KeyState key="state" item={item} />],
+        [t.key, <code key="key" title={t.idOf(id)}>{preview}</code>],
+        [t.note, note ?? undefined],
+        [t.modelsOf, models === null ? t.everyModel : models.join(", ")],
+        [
+          t.inFlight,
+          <a key="running" href={requestsOf(id, { outcome: "open" })}>
+            {usage.max_inflight === null
+              ? number(usage.in_flight)
+              : t.ofMost(number(usage.in_flight), number(usage.max_inflight))}
+          </a>
+        ],
+        [t.lastUsed, usage.last_used_at === null ? "–" : <Ago key="used" at={Date.parse(usage.last_used_at)} />],
+        [t.created, created_at === null ? undefined : dateTime(Date.parse(created_at))]
+      ]}
+    />
+  )
+}
+
+export const KeyPage = ({ id }: { readonly id: string }) => {
+  const { common, keys: t, nouns } = useTexts()
+  const [open, setOpen] = useState<"edit" | "delete">()
+  const value = keyOfId(useAcceptedKeys() ?? noKeys, id)
+  // So that a dialog opens at once.
+  useFields("keys")
+  const list = useMemo(
+    () => Admin.query("admin-keys", "list", { query: { page: 1, page_size: 50, q: id }, reactivityKeys: ["keys"] }),
+    [id]
+  )
+  useReread(list)
+  const close = () => setOpen(undefined)
+  return (
+    <Loaded atom={list} rows={8}>
+      {({ items }) => {
+        const item = items.find((each) => each.id === id)
+        if (item === undefined) {
+          return (
+            <>
+              <Heading name={common.pages.keys} />
+              <Gone page="keys" />
+            </>
+          )
+        }
+        const name = item.name ?? item.preview
+        return (
+          <>
+            <Heading name={name}>
+              <a class="button" href={linkTo("keys")}>{t.allKeys}</a>
+              <button
+                type="button"
+                disabled={value === undefined}
+                onClick={() => void copyText(value ?? "", t.copied(name))}
+              >
+                {t.copy}
+              </button>
+              <button type="button" onClick={() => setOpen("edit")}>{t.edit}</button>
+              <button type="button" onClick={() => setDisabled(item, !item.disabled, t)}>
+                {item.disabled ? t.enable : t.disable}
+              </button>
+              <button type="button" class="danger" onClick={() => setOpen("delete")}>{t.delete}</button>
+            </Heading>
+            <div class="halves">
+              <Card>
+                <About item={item} />
+              </Card>
+              <Section name={t.limits} class="card">
+                <Used item={item} />
+              </Section>
+            </div>
+            <Day of={{ key: id }} requests={{ key: `"${id}"` }} />
+            <div class="halves">
+              <Touched
+                of={{ key: id }}
+                by="model"
+                name={t.modelsOf}
+                linkOf={({ value: model }) => requestsOf(id, { model: `"${model}"` })}
+              />
+              <Touched
+                of={{ key: id }}
+                by="upstream"
+                name={t.upstream}
+                linkOf={({ value: upstream }) => linkTo("upstreams", upstream)}
+              />
+            </div>
+            <LastFailures requests={{ key: `"${id}"` }} />
+            {value !== undefined && (
+              <Section name={nouns.access} class="card">
+                <Access keyText={value} model={item.models?.[0]} />
+              </Section>
+            )}
+            {open === "edit" && <EditKey item={item} onClose={close} />}
+            {open === "delete" && <DeleteKey item={item} onClose={close} />}
+          </>
+        )
+      }}
+    </Loaded>
+  )
+}

@@ -1,0 +1,114 @@
+/**
+ * What the list of keys and the page of a key share.
+ */
+import { Badge } from "../../parts/Badge.tsx"
+import { DeleteDialog } from "../../parts/Dialog.tsx"
+import { dateTime } from "../../parts/format.ts"
+import { Meter } from "../../parts/Table.tsx"
+import { Ago } from "../../parts/Time.tsx"
+import { usedText } from "../../parts/UsedText.ts"
+import { act } from "../../state/actions.ts"
+import { useCurrency } from "../../state/currency.ts"
+import { fullest, limitsOf } from "../../state/limits.ts"
+import { useTexts } from "../../state/preferences.ts"
+import { linkTo } from "../../state/route.ts"
+import { changedBy } from "./KeyForm.tsx"
+import type { KeyItem } from "./keys.ts"
+
+const signs = {
+  active: { sign: "●", tone: "good" },
+  disabled: { sign: "○", tone: "muted" },
+  expired: { sign: "▲", tone: "bad" }
+} as const
+
+/** The requests of a key, by its id. */
+export const requestsOf = (id: string, query: Readonly<Record<string, string>> = {}): string =>
+  linkTo("requests", undefined, { key: `"${id}"`, ...query })
+
+/** How much of the limit is used of which the largest share is used; the others are on the key's page. */
+export const Tightest = ({ item }: { readonly item: KeyItem }) => {
+  const t = useTexts().keys
+  const currency = useCurrency()
+  const limit = fullest(item)
+  const others = limitsOf(item).length - 1
+  if (limit === undefined) return <span class="hint">{t.noLimits}</span>
+  return (
+    <div class="line">
+      <Meter used={Number(limit.used)} limit={Number(limit.limit)} text={usedText(limit, t, currency)} />
+      {others > 0 && <a class="hint" href={linkTo("keys", item.id)} title={t.moreLimits(others)}>+{others}</a>}
+    </div>
+  )
+}
+
+/** How much of each limit is used. */
+export const Used = ({ item }: { readonly item: KeyItem }) => {
+  const t = useTexts().keys
+  const currency = useCurrency()
+  const limits = limitsOf(item)
+  if (limits.length === 0) return <span class="hint">{t.noLimits}</span>
+  return (
+    <>
+      {limits.map((each) => (
+        <Meter
+          key={`${each.window} ${each.kind}`}
+          used={Number(each.used)}
+          limit={Number(each.limit)}
+          text={usedText(each, t, currency)}
+        />
+      ))}
+      {item.limits.map(({ fallback, strict, window }) =>
+        (strict || fallback !== null) && <p key={window} class="hint">{t.rulesOf(window, strict, fallback)}</p>
+      )}
+    </>
+  )
+}
+
+/** The state of a key, and until when it is valid. */
+export const KeyState = ({ item }: { readonly item: KeyItem }) => {
+  const t = useTexts().keys
+  return (
+    <>
+      <Badge {...signs[item.state]} text={t.states[item.state]} />
+      {item.generated === true && <p class="hint">{t.generated}</p>}
+      {item.expires_at !== null && <p class="hint">{t.until(dateTime(Date.parse(item.expires_at)))}</p>}
+      {item.class === "background" && <p class="hint">{t.background}</p>}
+    </>
+  )
+}
+
+/** Says what ends with a key. */
+export const DeleteKey = ({ item, onClose }: { readonly item: KeyItem; readonly onClose: () => void }) => {
+  const t = useTexts().keys
+  const { id, preview, usage } = item
+  const name = item.name ?? preview
+  return (
+    <DeleteDialog
+      name={name}
+      onClose={onClose}
+      onDelete={() =>
+        act((client) => client["admin-keys"].remove({ params: { key: id } }), {
+          done: () => t.deleted(name),
+          subjects: changedBy
+        })}
+    >
+      <code>{preview}</code>
+      <br />
+      {t.workOf(usage.in_flight, usage.requests_today)} {usage.last_used_at === null ? t.neverUsed : (
+        <>
+          {t.lastUsed}: <Ago at={Date.parse(usage.last_used_at)} />.
+        </>
+      )}
+      <br />
+      {t.deleteAsk}
+    </DeleteDialog>
+  )
+}
+
+export const setDisabled = (item: KeyItem, disabled: boolean, t: ReturnType<typeof useTexts>["keys"]): void => {
+  const name = item.name ?? item.preview
+  void act((client) => client["admin-keys"].change({ params: { id: item.id }, payload: { disabled } }), {
+    done: () => disabled ? t.disabledNow(name) : t.enabledNow(name),
+    undo: () => setDisabled(item, !disabled, t),
+    subjects: changedBy
+  })
+}

@@ -1,0 +1,186 @@
+/**
+ * What a key, an upstream or an account has done in the last 24 hours, what it touched, and its last failures.
+ */
+import { useMemo } from "preact/hooks"
+import { Card, Figure } from "../../parts/Card.tsx"
+import { compact, duration, money, number, percent, when } from "../../parts/format.ts"
+import { Section } from "../../parts/Heading.tsx"
+import { Loaded } from "../../parts/Loaded.tsx"
+import { Spark } from "../../parts/Spark.tsx"
+import { numbers, Table } from "../../parts/Table.tsx"
+import { When } from "../../parts/Time.tsx"
+import { Count, Money } from "../../parts/Values.tsx"
+import { Admin } from "../../state/client.ts"
+import { useReread } from "../../state/live.ts"
+import { useTexts } from "../../state/preferences.ts"
+import { linkTo, type Query } from "../../state/route.ts"
+import { dayLength, endOfHour, hoursOf, isoHour } from "./hours.ts"
+
+/** How often figures of a day are read again, in milliseconds. */
+const readEvery = 15_000
+
+/** The filter of usage: one value of a dimension. */
+type Of = Readonly<Partial<Record<"account" | "key" | "upstream", string>>>
+
+const useDay = (of: Of, by: string, limit: number) => {
+  const end = endOfHour(Date.now())
+  const usage = useMemo(
+    () =>
+      Admin.query("admin-usage", "query", {
+        query: { ...of, by, from: isoHour(end - dayLength), to: isoHour(end), limit: String(limit) }
+      }),
+    [JSON.stringify(of), by, end]
+  )
+  useReread(usage, readEvery)
+  return { end, usage }
+}
+
+/** Requests, errors, time and cost of the last 24 hours, and the requests of each hour. `requests` filters their records. */
+export const Day = ({ of, requests }: { readonly of: Of; readonly requests: Query }) => {
+  const { nouns: t, usage: u } = useTexts()
+  const { end, usage } = useDay(of, "hour", 24)
+  const link = (more: Query = {}) => linkTo("requests", undefined, { ...requests, range: "24h", ...more })
+  return (
+    <Section name={t.day}>
+      <Loaded atom={usage} failed={() => <p class="notice">{u.unavailable}</p>}>
+        {({ currency, rows, totals }) => (
+          <Card>
+            <div class="figures">
+              <Figure name={t.requests} link={link()} of={t.tokens(compact(totals.total_tokens))}>
+                {compact(totals.requests)}
+              </Figure>
+              <Figure
+                name={t.errors}
+                link={link({ outcome: "failed" })}
+                of={t.failed(number(totals.failed))}
+                tone={totals.failed * 20 >= totals.requests && totals.failed > 0 ? "bad" : ""}
+              >
+                {percent(totals.failed, totals.requests)}
+              </Figure>
+              <Figure
+                name={u.mean}
+                link={link({ sort: "duration_ms", order: "desc" })}
+                of={totals.requests === 0 ? "" : u.queuedOf(duration(totals.queue_ms / totals.requests))}
+              >
+                {totals.requests === 0 ? "–" : duration(totals.duration_ms / totals.requests)}
+              </Figure>
+              <Figure
+                name={u.cost}
+                link={link({ sort: "cost", order: "desc" })}
+                of={totals.unpriced_requests === 0 ? "" : u.unpriced(totals.unpriced_requests)}
+              >
+                {currency === null ? "–" : money(totals.cost, currency)}
+              </Figure>
+            </div>
+            <Spark
+              name={t.byHour}
+              bars={hoursOf(rows, end).map(({ all, at, failed }) => ({
+                all,
+                failed,
+                title: t.hour(when(at), number(all), number(failed))
+              }))}
+            />
+          </Card>
+        )}
+      </Loaded>
+    </Section>
+  )
+}
+
+/** The most rows of a list of what is touched. */
+const mostTouched = 5
+
+/** The values of a dimension with the most requests of the last 24 hours. `linkOf` leads to one; `undefined` for a value without a page. */
+export const Touched = ({ by, linkOf, name, of }: {
+  readonly of: Of
+  readonly by: "account" | "key" | "model" | "upstream"
+  readonly name: string
+  readonly linkOf: (row: { readonly value: string; readonly text: string }) => string | undefined
+}) => {
+  const { usage: t } = useTexts()
+  const { usage } = useDay(of, by, 1_000)
+  return (
+    <Loaded atom={usage} failed={() => null}>
+      {({ currency, rows }) => {
+        const found = rows.filter((row) => (row[by] ?? "none") !== "none")
+          .toSorted((a, b) => b.requests - a.requests).slice(0, mostTouched)
+        if (found.length === 0) return null
+        return (
+          <Table
+            name={name}
+            columns={[name, ...numbers(t.requests, ...currency === null ? [] : [t.costIn(currency)])]}
+            rows={found.length}
+            empty=""
+            compact
+          >
+            {found.map((row) => {
+              const value = row[by] ?? ""
+              const text = by === "key"
+                ? row.key_name ?? t.specialKeys(value) ?? value
+                : by === "account"
+                ? row.account_identifier ?? value
+                : value
+              const link = linkOf({ value, text })
+              return (
+                <tr key={value}>
+                  <th scope="row" class="text">{link === undefined ? text : <a href={link}>{text}</a>}</th>
+                  <td class="number">
+                    <Count value={row.requests} />
+                  </td>
+                  {currency !== null && (
+                    <td class="number">
+                      <Money amount={row.cost} currency={currency} inTable />
+                    </td>
+                  )}
+                </tr>
+              )
+            })}
+          </Table>
+        )
+      }}
+    </Loaded>
+  )
+}
+
+const mostFailures = 10
+
+/** The last ten requests that failed, of a filter of requests. */
+export const LastFailures = ({ requests }: { readonly requests: Query }) => {
+  const { nouns: t, requests: r } = useTexts()
+  const list = useMemo(
+    () => Admin.query("admin-requests", "list", { query: { ...requests, outcome: "failed", limit: mostFailures } }),
+    [JSON.stringify(requests)]
+  )
+  useReread(list, readEvery)
+  return (
+    <Section name={t.failures}>
+      <Loaded atom={list}>
+        {({ items }) => (
+          <Table
+            name={t.failures}
+            columns={[r.time, r.facets.code, r.model, r.key, r.answeredBy]}
+            rows={items.length}
+            empty={t.noFailures}
+            compact
+          >
+            {items.map((item) => (
+              <tr key={item.id}>
+                <th scope="row" class="nowrap">
+                  <a href={linkTo("requests", item.id)} title={item.request_id}>
+                    <When at={item.started_at} />
+                  </a>
+                </th>
+                <td class="text">
+                  <code>{item.error ?? "–"}</code> <span class="hint">{item.status}</span>
+                </td>
+                <td class="text">{item.model ?? "–"}</td>
+                <td class="text">{item.key_name ?? r.keyNames(item.key)}</td>
+                <td class="text">{[item.target, item.account].filter((each) => each).join(" · ") || "–"}</td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </Loaded>
+    </Section>
+  )
+}
