@@ -53,7 +53,7 @@ export const KeyPage = ({ id }: { readonly id: string }) => {
   const { common, keys: t, nouns } = useTexts()
   const [open, setOpen] = useState<"edit" | "delete">()
   const value = keyOfId(useAcceptedKeys() ?? noKeys, id)
-  // So that a dialog opens at once.
+  // So that a dialog opens immediately.
   useFields("keys")
   const list = useMemo(
     () => Admin.query("admin-keys", "list", { query: { page: 1, page_size: 50, q: id }, reactivityKeys: ["keys"] }),

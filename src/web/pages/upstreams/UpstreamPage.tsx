@@ -128,7 +128,7 @@ const Upstream = ({ item }: { readonly item: UpstreamItem }) => {
 export const UpstreamPage = ({ name }: { readonly name: string }) => {
   const { common } = useTexts()
   useCurrentUpstreams()
-  // So that a dialog opens at once.
+  // So that a dialog opens immediately.
   useFields("upstreams")
   return (
     <Loaded atom={upstreamsAtom} rows={8}>
