@@ -59,12 +59,17 @@ describe("a field that is added to an entry of the configuration", () => {
     ["an upstream", "upstreams", "Add upstream", "Save"],
     ["a key", "keys", "New key", "Create key"],
     ["a route", "routes", "Add route", "Save"],
-    ["a price", "models", "Set price gpu/small", "Save"],
+    ["a price", "models", ["gpu/small", "Set price"], "Save"],
     ["a token", "settings", "New token", "Create token"]
   ])("is in the form of %s, and is refused outside of its range", async (_, route, open, save) => {
     await page.goto(`${gateway.url}/console/#/${route}`)
     await settled(page)
-    await button(open).first().click()
+    const [row, action] = typeof open === "string" ? [] : open
+    if (row === undefined) await button(open as string).first().click()
+    else {
+      await button(`Actions ${row}`).click()
+      await page.getByRole("menuitem", { name: action!, exact: true }).click()
+    }
     const dialog = page.getByRole("dialog")
     await dialog.waitFor()
     for (const folded of await dialog.locator("summary").all()) await folded.click()

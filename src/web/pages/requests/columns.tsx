@@ -63,7 +63,7 @@ const Key = ({ item: { key, key_name } }: { readonly item: RequestItem }) => {
       </span>
     )
     : (
-      <Pick filter="key" value={key}>
+      <Pick filter="key" value={key} title={name}>
         <Middle text={name} />
       </Pick>
     )
