@@ -90,7 +90,7 @@ const variables: Readonly<Record<string, readonly [meaning: string, field?: keyo
     "Encrypts all data in the store. 16 characters or more, the same on all nodes. Unset: derived from the admin key."
   ],
   GATEWAY_STORE_KEY_PREVIOUS: [
-    "A second key that decrypts, for a change of keys. `derived`: the key derived from the admin key."
+    "Previous key, accepted for decryption during a key change. `derived`: the key derived from the admin key."
   ],
   GATEWAY_STORE_TIMEOUT_MS: ["Time limit of one store command, 50 to 1,500. Unset: 250."],
   GATEWAY_NODE_ID: [
@@ -100,7 +100,7 @@ const variables: Readonly<Record<string, readonly [meaning: string, field?: keyo
     "Number of [processes that serve on one port](../operate/workers.md). Two and more need a store. `auto`: the number of cores.",
     "workers"
   ],
-  GATEWAY_LOG_LEVEL: ["Least level of the log lines that are written.", "logLevel"],
+  GATEWAY_LOG_LEVEL: ["Minimum log level.", "logLevel"],
   HOST_TOKEN: ["Hosting platform: token of its API."],
   HOST_PROJECT_ID: ["Hosting platform: project whose configuration is synced."],
   HOST_TEAM_ID: ["Hosting platform: team of the project."],

@@ -286,7 +286,12 @@ export const decodeConfig = Effect.fnUntraced(function*(
   checkCredentialHeaders(decoded.upstreams, counts, faults)
   checkLogins(decoded.upstreams, counts, faults)
   if (groups.auth?.direct_tokens === true && !names.has(defaultUpstream)) {
-    faults.push(fault("auth.direct_tokens", "must be false without the group upstream, to which such tokens go"))
+    faults.push(
+      fault(
+        "auth.direct_tokens",
+        "must be false without the default upstream (the group upstream), to which such tokens go"
+      )
+    )
   }
   const isKnown = mayStandFor(decoded)
   const aliases = toAliases(model_aliases, isKnown, faults)

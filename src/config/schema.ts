@@ -676,7 +676,7 @@ const sharedFields = {
     "auto"
   ),
   proxy: Schema.optionalKey(
-    described(text, "Proxy on the way to the upstream, or `direct` to use none. Unset: the environment's.")
+    described(text, "Proxy for connections to the upstream, or `direct` to use none. Unset: the environment's.")
   ),
   tls: Schema.optionalKey(
     group({

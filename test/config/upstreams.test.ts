@@ -374,7 +374,7 @@ describe("accounts of several upstreams", () => {
           "upstream.credential_header must be unset with the embedded driver"
         ]],
         [{ upstreams: { gpu }, auth: { direct_tokens: true } }, [
-          "auth.direct_tokens must be false without the group upstream, to which such tokens go"
+          "auth.direct_tokens must be false without the default upstream (the group upstream), to which such tokens go"
         ]]
       ]
       for (const [raw, expected] of cases) assert.deepStrictEqual(yield* faults(raw), expected)

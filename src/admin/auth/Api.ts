@@ -11,7 +11,7 @@ import { AdminOpenMiddleware } from "../middleware.ts"
 
 const LoginRequest = Schema.Struct({
   admin_key: Schema.String.annotate({
-    description: "The admin key, or the admin password if one is set, or a token for the admin API."
+    description: "The admin key, or the admin password if one is set, or an admin token."
   }),
   expire_hours: Schema.optionalKey(Schema.NullOr(Schema.Finite)).annotate({
     description: "Lifetime of the JWT; 24 by default."

@@ -349,7 +349,7 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
     },
     success: RequestList
   }).annotateMerge(documented({
-    summary: "List records of requests",
+    summary: "List request records",
     description:
       "Newest first, or by `sort` in descending order (`order` asc: ascending). Of equal values the newer request comes first, and unknown " +
       "values come last. With `text` the list is newest first. " +
@@ -361,7 +361,7 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
     success: RequestFacets
   }).annotateMerge(documented({
     summary:
-      "Count records of requests by key, model, style, upstream, account, outcome, error code, reason of the prompt cache and duration",
+      "Count request records by key, model, style, upstream, account, outcome, error code, reason of the prompt cache and duration",
     description: "With the filters of the list; each facet ignores its own filter.",
     errors: [...reading, "invalid_request"]
   })),
@@ -369,7 +369,7 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
     query: filters,
     success: RequestHistogram
   }).annotateMerge(documented({
-    summary: "Count records of requests by the time at which they began",
+    summary: "Count request records by the time at which they began",
     description: "With the filters of the list.",
     errors: [...reading, "invalid_request"]
   })),
@@ -384,4 +384,4 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
   HttpApiEndpoint.delete("clear", "/admin/requests", { success: RequestsCleared }).annotateMerge(
     documented({ summary: "Delete the records of finished requests", errors: reading })
   )
-).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: records of requests") {}
+).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: request records") {}

@@ -54,7 +54,7 @@ export class AdminTokensGroup extends HttpApiGroup.make("admin-tokens").add(
   ),
   HttpApiEndpoint.post("add", "/admin/tokens", { payload: AddAdminTokenRequest, success: AdminTokenAdded })
     .annotateMerge(documented({
-      summary: "Make a token for the admin API",
+      summary: "Create an admin token",
       description: "The token is a bearer credential, and signs in at `/admin/login` and `/admin/session`.",
       errors: changing,
       example: { name: "dashboard", role: "viewer", expires_at: "2030-01-31T00:00:00Z" }
@@ -63,7 +63,7 @@ export class AdminTokensGroup extends HttpApiGroup.make("admin-tokens").add(
     params: { id: Schema.NonEmptyString },
     success: AdminTokenRemoved
   }).annotateMerge(documented({
-    summary: "Delete a token for the admin API",
+    summary: "Delete an admin token",
     description: "Its sessions end immediately.",
     errors: [...changing, "not_found"]
   }))

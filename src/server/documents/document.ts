@@ -21,7 +21,11 @@ type SpecOperation = NonNullable<PathItem["get"]>
 type Content = NonNullable<SpecOperation["responses"][number]["content"]>
 
 const securitySchemes: Spec["components"]["securitySchemes"] = {
-  bearer: { type: "http", scheme: "bearer", description: "A gateway key, or a token of the upstream's own." },
+  bearer: {
+    type: "http",
+    scheme: "bearer",
+    description: "A gateway key, or a direct token: the caller's own credential at the upstream."
+  },
   apiKey: { type: "apiKey", in: "header", name: "x-api-key", description: "The same, without `Bearer`." },
   genApiKey: { type: "apiKey", in: "header", name: "x-gen-api-key", description: "For the content-generation style." },
   key: { type: "apiKey", in: "query", name: "key", description: "For the content-generation style." },
@@ -65,7 +69,7 @@ const faultOfError = {
   required: true
 }
 const retryAfterHeader = {
-  description: "Whole seconds after which another try makes sense.",
+  description: "Whole seconds after which another attempt makes sense.",
   schema: { type: "integer" },
   required: false
 }

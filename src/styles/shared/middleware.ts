@@ -49,7 +49,7 @@ export class ModelsMiddleware extends HttpApiMiddleware.Service<ModelsMiddleware
   }
 }
 
-/** Requests that are no usage themselves: the usage of the key that asks, and the opening of a WebSocket. */
+/** Requests that are no usage themselves: the usage of the caller's key, and the opening of a WebSocket. */
 export class UncountedMiddleware extends HttpApiMiddleware.Service<UncountedMiddleware, ForCallers>()(
   "model-gateway/styles/UncountedMiddleware",
   { error: openaiErrors.errors }

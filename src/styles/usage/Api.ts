@@ -22,7 +22,7 @@ const UsedView = Schema.Struct(used).annotate({ identifier: "KeyUsed" })
 /** What a key's own usage can be grouped by. */
 export const ownGroupings = ["app", "session", "agent", "parent", "hour", "day"] as const
 
-/** The usage of the key that asks. */
+/** The usage of the caller's key. */
 export const OwnUsage = Schema.Struct({
   key: Schema.Struct({ name: Schema.NullOr(Schema.String) }),
   currency: Schema.NullOr(Schema.String),
@@ -56,10 +56,10 @@ export class UsageGroup extends HttpApiGroup.make("usage").add(
     query: { from: text, to: text, by: text, session: text, limit: text },
     success: OwnUsage
   }).annotateMerge(documented({
-    summary: "Read the usage of the key that asks",
+    summary: "Read the usage of the caller's key",
     description:
       "Today, this month, and the key's limits with what is left. With `by` the reply has `history` too: rows by app, session, agent, " +
       "parent, hour or day, of the last 24 hours unless `from` and `to` say otherwise. Only a configured gateway key may ask.",
     errors: [...reading, "invalid_request", "store_unavailable"]
   }))
-).middleware(UncountedMiddleware).annotate(OpenApi.Description, "Usage of the key that asks") {}
+).middleware(UncountedMiddleware).annotate(OpenApi.Description, "Usage of the caller's key") {}

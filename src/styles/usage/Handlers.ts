@@ -1,5 +1,5 @@
 /**
- * Serves the usage of the key that asks.
+ * Serves the usage of the caller's key.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
